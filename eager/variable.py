@@ -21,7 +21,7 @@ from twofold.ir.op import tracing
 from twofold.ir.spec import TensorShape
 from twofold.runtime import program_call
 
-from . import convert, indexing
+from . import convert, indexing, naming
 from .record import active
 from .tensor import Tensor, TensorRef, text_of, wrap
 
@@ -70,7 +70,7 @@ class Variable:
             raise ValueError(f"The initial value's shape ({start.shape}) is not compatible with the explicitly "
                              f"supplied `shape` argument ({self._shape}).")
         self._value = _alias(start)
-        self._name = "Variable" if name is None else name
+        self._name = naming.full_name("Variable" if name is None else name)
         self._trainable = start.dtype.is_differentiable if trainable is None else bool(trainable)
         self._constraint = constraint
         self._lock = threading.Lock()

@@ -15,7 +15,9 @@ from typing import Any, Protocol
 
 from .scalar import Reduction
 
-__all__ = ["Op", "primitive", "apply", "interpreter", "tracing", "use_interpreter", "set_default_interpreter", "REGISTRY"]
+__all__ = [
+    "Op", "primitive", "apply", "interpreter", "tracing", "use_interpreter", "set_default_interpreter", "REGISTRY",
+]
 
 REGISTRY: dict[str, Op] = {}
 

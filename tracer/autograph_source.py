@@ -51,7 +51,7 @@ def tree_of(fn: Any) -> Converted:
     _drop_defaults(node)
     try:
         result = transformed(prepared(node, fn), fn, name)
-    except Exception as e:  # noqa: BLE001 - malt raises many kinds for what it does not know
+    except Exception as e:
         raise Unconvertible(f"{fn.__name__}: {e}") from e
     if isinstance(result, ast.Lambda):
         result = ast.Assign(targets=[ast.Name(name, ast.Store())], value=result)

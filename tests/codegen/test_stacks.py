@@ -16,8 +16,8 @@ from twofold.tracer.traced import trace
 def gradient(x: Any) -> Any:
     with tf.GradientTape() as tape:
         tape.watch(x)
-        y = tf.while_loop(lambda i, v: i < 7, lambda i, v: (i + 1, tf.tanh(v * 1.1 + x) * v), [tf.constant(0), tf.ones_like(x) * 0.5],
-                          maximum_iterations=7)[1]
+        y = tf.while_loop(lambda i, v: i < 7, lambda i, v: (i + 1, tf.tanh(v * 1.1 + x) * v),
+                          [tf.constant(0), tf.ones_like(x) * 0.5], maximum_iterations=7)[1]
         loss = tf.reduce_sum(y)
     return tape.gradient(loss, x)
 

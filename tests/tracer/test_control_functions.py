@@ -50,7 +50,7 @@ def test_wrong_arguments(mode, call):
 @BOTH
 def test_no_loop_variables(mode):
     with pytest.raises(ValueError, match="loop_vars"):
-        run(mode, lambda: tf.while_loop(lambda: True, lambda: [], []))
+        run(mode, lambda: tf.while_loop(lambda: True, list, []))
 
 
 @BOTH

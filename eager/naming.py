@@ -1,0 +1,60 @@
+"""Name scopes: the prefix of the names of variables made within a `with` block.
+
+The scope is per context, so that threads and tasks do not see one another's. `Variable` asks for the full name once,
+when it is made; nothing else reads scopes.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import re
+from typing import Any
+
+__all__ = ["full_name", "name_scope"]
+
+_scope: contextvars.ContextVar[str] = contextvars.ContextVar("name_scope", default="")
+_LEGAL = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*\Z")
+
+
+def full_name(name: str) -> str:
+    """`name` with the scope of this context before it."""
+    return _scope.get() + name
+
+
+class name_scope:
+    """A scope of names: variables made within it have its name and a slash before their own.
+
+    Args:
+        name: the scope's name. One that ends in a slash is taken as it is, and not put into the scope around it; an
+            empty one leaves every scope.
+    Raises:
+        ValueError: the name is not a string of letters, digits and `_ . \\ / > -`.
+
+    >>> import twofold as tf
+    >>> with tf.name_scope("encoder"):
+    ...     v = tf.Variable(1.0, name="w")
+    >>> v.name
+    'encoder/w:0'
+    """
+
+    def __init__(self, name: str):
+        if not isinstance(name, str):
+            raise ValueError(f"name for name_scope must be a string, not {type(name).__name__}")
+        if name and _LEGAL.match(name) is None:
+            raise ValueError(f"{name!r} is not a valid scope name")
+        self._name = name
+        self._tokens: list[contextvars.Token[str]] = []
+
+    @property
+    def name(self) -> str:
+        """The name as given."""
+        return self._name
+
+    def __enter__(self) -> str:
+        name = self._name
+        inner = "" if not name else name if name.endswith("/") else f"{_scope.get()}{name}/"
+        self._tokens.append(_scope.set(inner))
+        return inner
+
+    def __exit__(self, *exc_info: Any) -> None:
+        _scope.reset(self._tokens.pop())
