@@ -209,7 +209,8 @@ class _Compiler:
     def run(self) -> Program:
         self.tree = self.body.compile()
         self.outputs, self.donated = self.body.outputs, self.body.donated
-        self.symbols = sorted(frozenset().union(self.graph.symbols(), *[self.symbols_of(s) for s in self.steps]))
+        results = dm.symbols_of([d for v in self.graph.outputs for d in v.dims])  # of an empty result no step may tell
+        self.symbols = sorted(self.graph.symbols().union(results, *[self.symbols_of(s) for s in self.steps]))
         self.places = self.place()
         blocks = self.temporaries()
         layout = arena.plan(blocks)

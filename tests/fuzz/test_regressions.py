@@ -135,3 +135,24 @@ def test_arrays_of_items_whose_size_values_decide():
     [found] = both(written, tf.constant(REPEATED))
     assert found.tolist() == [[1.0, 2.0, 3.0], [2.0, 3.0, 4.0]]
     both(written, tf.constant(REPEATED), unknown=True)
+
+
+def grown(x, y):
+    """An array that starts empty, with items of a size that only another argument tells."""
+    root, array = x ** 0.5, tf.TensorArray(tf.uint16, size=0, dynamic_size=True)
+    for _ in tf.range(4):
+        array = array.write(array.size(), y)
+        y = y + y
+    return root, array.stack()
+
+
+def test_an_empty_array_of_items_of_an_unknown_size_under_a_tape():
+    """No input of the piece that makes the empty array had the items' size."""
+    x, y = tf.constant([1.0, 4.0]), tf.constant([1, 2, 3], tf.uint16)
+    fn = tf.function(grown, fallback=False,
+                     input_signature=[tf.TensorSpec([None], tf.float32), tf.TensorSpec([None], tf.uint16)])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        root, rows = fn(x, y)
+    assert rows.numpy().tolist() == [[1, 2, 3], [2, 4, 6], [4, 8, 12], [8, 16, 24]]
+    assert tape.gradient(root, x).numpy().tolist() == [0.5, 0.25]
