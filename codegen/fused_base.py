@@ -55,10 +55,10 @@ class Builder(loop.LoopBuilder):
 
     def memory(self, of: g.Value | Partial) -> loop.Pointer:
         """The pointer to a value's memory."""
-        of = self._same.get(of, of)  # type: ignore[arg-type, assignment]
+        of = self._same.get(of, of)  # type: ignore[arg-type]
         found = self._memory.get(of)
         if found is None:
-            part = self._into.get(of)  # type: ignore[arg-type]
+            part = self._into.get(of)
             place = of if part is None else library.Within(part.base, part.layout.offset)
             self.arguments[self.next_slot] = place
             found = self._memory[of] = self.pointer(f"m{self.next_slot}", of.dtype)

@@ -156,9 +156,9 @@ class Reduce(Reducing):
         b = self.b
         if self.whole:
             results = spec.spec.reduction.result(b, acc, b.number(self.count), spec.spec.attrs)
-            for value, result in zip(spec.item.outs, results, strict=True):
-                if value in self.stored:
-                    b.store(b.memory(value), row, b.cast(result, value.dtype))
+            for out, result in zip(spec.item.outs, results, strict=True):
+                if out in self.stored:
+                    b.store(b.memory(out), row, b.cast(result, out.dtype))
             return
         at = chunk * b.number(self.outputs) + row
         for memory, value in zip(self.partials[spec], acc, strict=True):

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from twofold.ir import dtypes as dt
 from twofold.ir import graph as g
+from twofold.ir.dims import Dim
 from twofold.ir.scalar import Value
 
 from . import loop, reduce
@@ -21,6 +22,12 @@ _COSTLY = 8  # instructions from which a value that two passes need is kept rath
 
 class Rows(Reducing):
     """Short rows, each gone over in several passes: reductions, what follows from them, and what that gives."""
+
+    @property
+    def length(self) -> int:
+        """The elements of a row, which are known where rows are gone over so."""
+        assert not isinstance(self.count, Dim)
+        return self.count
 
     def kernel(self) -> FusedKernel:
         b = self.b
@@ -39,7 +46,7 @@ class Rows(Reducing):
             for number in range(last + 1):
                 self.one_pass(number)
             self.store_row()
-        weight = 1 + int(self.count) * (1 + self.cost // 8)
+        weight = 1 + self.length * (1 + self.cost // 8)
         return b.done(self.group.items, self.outputs, weight)
 
     def one_pass(self, number: int) -> None:
@@ -89,7 +96,7 @@ class Rows(Reducing):
     def sweep(self, specs: list[ReductionItem], element: Callable[[Value], dict[ReductionItem, list[Value]]]) -> None:
         """Leaves the accumulators of a row in the first of the second lanes; see `reduce._reduce_chunk`."""
         b, lanes = self.b, [self.lanes[s] for s in specs]
-        count = int(self.count)
+        count = self.length
         whole = count // reduce.LANES * reduce.LANES
         with b.for_(0, reduce.LANES) as lane:
             for own, ends in lanes:
@@ -149,7 +156,7 @@ class Rows(Reducing):
         if value in self.stored:
             return self.b.memory(value)
         if value not in self.spilled:
-            self.spilled[value] = self.b.scratch(value.dtype, int(self.count))
+            self.spilled[value] = self.b.scratch(value.dtype, self.length)
         return self.spilled[value]
 
     def spill_at(self, value: g.Value, i: Value) -> Value:
@@ -164,7 +171,7 @@ class Rows(Reducing):
         if not rest:
             return
         items = self.needed(rest, self.ready)
-        with b.for_(0, int(self.count)) as i:
+        with b.for_(0, self.length) as i:
             env, _ = self.full_values(items, i)
             for v in rest:
                 b.store(b.memory(v), self.row * b.number(self.count) + i, env[v])

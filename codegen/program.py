@@ -27,6 +27,7 @@ from twofold.ir import graph as g
 from twofold.ir.dims import Dim, DimLike
 
 from . import arena, fused, fusion, library, llvm_cpu, sizes, structured, structured_windows
+from .arena import Block
 from .fusion import Group, Single, Source
 from .layout import contiguous
 
@@ -118,7 +119,7 @@ class Program:
     offsets: dict[Any, DimLike]
     memory_of: Callable[[Any], Any]
     work: DimLike
-    blocks: list[arena.Block]
+    blocks: list[Block]
 
     def place_of(self, of: Any) -> tuple[int | None, DimLike]:
         """The buffer, or None for the arena, and the byte in it at which the memory of a value begins."""

@@ -31,7 +31,7 @@ def run_graph(graph: g.Graph, inputs: Sequence[Any], sizes: dict[str, DimLike] |
 
 def run_construct(node: g.Node, operands: list[Any], sizes: dict[str, DimLike]) -> Sequence[Any]:
     """The results of a node that is no op; see `ir/graph.py` for what each means."""
-    return _RUN[node.op](node, operands, sizes)
+    return _RUN[node.op](node, operands, sizes)  # type: ignore[index]
 
 
 def _constant(node: g.Node, operands: list[Any], sizes: dict[str, DimLike]) -> Sequence[Any]:

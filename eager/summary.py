@@ -139,6 +139,6 @@ def filled(pieces: Sequence[str], tensors: Sequence[Any], summarize: int) -> str
     if len(tensors) == 1 and not pieces[0] and not pieces[1]:
         array = tensors[0]._a
         if array.dtype == object and not array.ndim:
-            return array[()].decode("utf-8", "replace")  # type: ignore[no-any-return]
+            return array[()].decode("utf-8", "replace")
     shown = [summary(t._a, summarize) for t in tensors]
     return "".join([part for both in zip(pieces, shown, strict=False) for part in both]) + pieces[-1]

@@ -190,7 +190,7 @@ def attr_text(value: Any) -> str:
         return f"complex({value.real!r}, {value.imag!r})"
     if isinstance(value, type) and _ERRORS.get(value.__name__) is value:
         return f"@{value.__name__}"
-    name = getattr(value, "__qualname__", None) or type(value).__name__
+    name: Any = getattr(value, "__qualname__", None) or kind.__name__
     return f"<python {quoted(name)}>"
 
 

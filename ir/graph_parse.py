@@ -293,7 +293,7 @@ class _Reader:
     def elements(self) -> Any:
         """Nested lists of unread elements: text in a tuple of one, or strings and bytes as they are."""
         if self.take("["):
-            found = []
+            found: list[Any] = []
             while not self.take("]"):
                 if found:
                     self.expect(",")
@@ -322,7 +322,7 @@ class _Reader:
 
     def attr(self) -> Any:
         if self.take("["):
-            found = []
+            found: list[Any] = []
             while not self.take("]"):
                 if found:
                     self.expect(",")

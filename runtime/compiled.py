@@ -101,7 +101,8 @@ class Native:
         outs: list[np.ndarray] = []
         for n, (shape, dtype) in enumerate(zip(shapes, self.types, strict=True)):
             given = about.donated.get(n)
-            outs.append(arrays[given].reshape(shape) if given is not None else memory.empty(shape, dtype))
+            outs.append(arrays[given].reshape(shape) if given is not None  # type: ignore[arg-type]
+                        else memory.empty(shape, dtype))  # type: ignore[arg-type]
         need = about.arena if not isinstance(about.arena, Dim) else about.arena.evaluate(sizes)
         arena = memory.empty((need + _ALIGNED,), np.dtype(np.uint8)) if need else None
         at = (address_of(arena) + _ALIGNED - 1) // _ALIGNED * _ALIGNED if arena is not None else 0
@@ -117,7 +118,7 @@ class Native:
         return outs
 
 
-def _told(more: Arrays, buffers: Sequence[int], arena: int, sizes: dict[str, int]) -> str:
+def _told(more: Arrays, buffers: ctypes.Array[ctypes.c_int64], arena: int, sizes: dict[str, int]) -> str:
     """The text of a failed check, from the operands that lie in memory still."""
     arrays = []
     for buffer, begin, name, first, dims in more.arrays:

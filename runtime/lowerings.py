@@ -73,8 +73,8 @@ def product(p: Placer, out: g.Value, begin: DimLike, left: Source, right: Source
     a = left.layout.broadcast_to((*batch, *left.layout.shape[-2:]))
     b = right.layout.broadcast_to((*batch, *right.layout.shape[-2:]))
     dims = merged(batch, [a.strides[:-2], b.strides[:-2]])
-    x = products.merged(products.Matrices(m, n, a.shape[-1], a.strides[-2:], b.strides[-2:], n,  # type: ignore[arg-type]
-                                          tuple((d, *s) for d, s in dims), m * n))  # type: ignore[misc]
+    x = products.merged(products.Matrices(m, n, a.shape[-1], a.strides[-2:], b.strides[-2:], n,
+                                          tuple((d, *s) for d, s in dims), m * n))
     found = _planned(x, dtype)
     first, second = p.at(left), p.at(right)
     if found.swapped:
@@ -244,9 +244,9 @@ def _forward(p: Placer, w: Geometry, filters: Any, groups: int) -> None:
         return
     matrix = Source(y.base, y.layout.reshape((w.taps * w.channels, channels)))
     if _has_images(w):
-        columns = Work(compute, w.places * w.taps * w.channels)
-        each = _each_image(p, w, (w.taps * w.channels, 1), matrix, [out, columns])
-        p.run([out], *each.before, Run(im2col.convolve(compute), [columns, p.at(x), *w.integers, *each.arguments],
+        laid = Work(compute, w.places * w.taps * w.channels)
+        each = _each_image(p, w, (w.taps * w.channels, 1), matrix, [out, laid])
+        p.run([out], *each.before, Run(im2col.convolve(compute), [laid, p.at(x), *w.integers, *each.arguments],
                                        w.images, each.weight))
         p.give(out)
         return
@@ -274,9 +274,9 @@ def _input_grad(p: Placer, w: Geometry, filters: Any, groups: int) -> None:
         return
     matrix = _transposed(Source(y.base, y.layout.reshape((row, filters[-1]))))
     if _has_images(w):
-        columns = Work(compute, w.places * row)
-        each = _each_image(p, w, (filters[-1], 1), matrix, [columns, p.at(ct)])
-        p.run([out], *each.before, Run(im2col.convolve_back(compute), [out, columns, *w.integers, *each.arguments],
+        laid = Work(compute, w.places * row)
+        each = _each_image(p, w, (filters[-1], 1), matrix, [laid, p.at(ct)])
+        p.run([out], *each.before, Run(im2col.convolve_back(compute), [out, laid, *w.integers, *each.arguments],
                                        w.images, each.weight))
         p.give(out)
         return
@@ -287,9 +287,9 @@ def _input_grad(p: Placer, w: Geometry, filters: Any, groups: int) -> None:
         if _is_plain(part):
             runs += product(p, out, first * math.prod(w.sizes) * w.channels, rows, matrix)
             continue
-        columns = g.Value((part.places, row), compute)
-        p.run([columns], *product(p, columns, 0, rows, matrix))
-        runs.append(_unpatches(p, out, first, Source(columns, contiguous(columns.dims)), part))
+        patches = g.Value((part.places, row), compute)
+        p.run([patches], *product(p, patches, 0, rows, matrix))
+        runs.append(_unpatches(p, out, first, Source(patches, contiguous(patches.dims)), part))
     p.run([out], *runs)
     p.give(out)
 
@@ -326,11 +326,6 @@ def _filter_grad(p: Placer, w: Geometry, filters: Any, groups: int) -> None:
 
 def _number(size: Any) -> bool:
     return not isinstance(size, Dim)
-
-
-def _turned(layout: Layout) -> Layout:
-    rank = len(layout.shape)
-    return layout.transpose((*range(rank - 2), rank - 1, rank - 2))
 
 
 def _planned(x: products.Matrices, dtype: Any) -> products.Plan:

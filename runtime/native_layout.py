@@ -109,7 +109,7 @@ def _check_numpy(at: dict[str, int]) -> None:
     _expect(_word(array, at["array.descr"]) == id(array.dtype), "dtype of an array")
     flags = array.flags.num
     _expect(ctypes.c_int32.from_address(id(array) + at["array.flags"]).value == flags, "flags of an array")
-    _expect(flags & OWNDATA and flags & WRITEABLE, "flags of an array")
+    _expect(bool(flags & OWNDATA and flags & WRITEABLE), "flags of an array")
     _expect(flags & CONTIGUOUS_ALIGNED == CONTIGUOUS_ALIGNED and not array.T.flags.num & 1, "flags of an array")
     view, marked = array[:1], np.zeros(2)
     mark = weakref.ref(marked)

@@ -253,7 +253,7 @@ def _fill(graph: g.Graph, parts: list[Any]) -> None:
             return
         if isinstance(part, _Segment):
             if value in cheap:
-                if value.node not in part.nodes:
+                if value.node is not None and value.node not in part.nodes:
                     part.nodes.insert(0, value.node)
                 return
             if value not in part.inputs:

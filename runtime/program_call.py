@@ -219,7 +219,7 @@ class _Table:
         for n, ((dims, _), dtype) in enumerate(zip(about.outputs, program.types, strict=True)):
             static = not any(isinstance(d, Dim) for d in dims)
             row = {"descr": id(dtype), "rank": len(dims), "static": int(static), "size": dtype.itemsize,
-                   "dims": self.array([int(d) for d in dims]) if static else 8 * place,
+                   "dims": self.array([d for d in dims if isinstance(d, int)]) if static else 8 * place,
                    "bytes": int(np.prod(dims)) * dtype.itemsize if static else 0,  # type: ignore[arg-type]
                    "donor": about.donated.get(n, -1), "variable": 0}
             if n >= results:

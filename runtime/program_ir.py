@@ -628,6 +628,8 @@ class _Attempt(Glue):
         self.position_at_end(self.undo)
         self.each(self.inputs, lambda n: self.release(self.load(self.word(self.held, n), typ=ptr)))
         for list_ in (self.outs, self.made):
-            self.each(self.outputs, lambda n, at=list_: self.release(self.load(self.word(at, n), typ=ptr)))
+            def release(n: Any, at: Any = list_) -> None:
+                self.release(self.load(self.word(at, n), typ=ptr))
+            self.each(self.outputs, release)
         self.release(self.load(self.scratch, typ=ptr))
         self.ret(self.inttoptr(self.load(self.outcome, typ=i64), ptr))

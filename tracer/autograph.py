@@ -178,7 +178,8 @@ def _identity() -> str:
     status = os.stat(malt.origin) if malt is not None and malt.origin else None
     own = [path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py"))
            if path.name.startswith(("autograph", "operator"))]
-    return cache.digest(sys.version, status and (malt.origin, status.st_mtime_ns, status.st_size), *own)
+    found = status and malt and (malt.origin, status.st_mtime_ns, status.st_size)
+    return cache.digest(sys.version, found, *own)
 
 
 class _Factory:

@@ -244,7 +244,8 @@ def _enter(function: ConcreteFunction, *args: Any, **kwargs: Any) -> Any:
     return function._call(args, kwargs)
 
 
-ConcreteFunction.__call__ = native.as_method(native.guard(_enter, "__call__"))
+ConcreteFunction.__call__ = native.as_method(  # type: ignore[method-assign]
+    native.guard(_enter, "__call__"))
 
 
 def _specs(template: Any) -> list[TensorSpec]:

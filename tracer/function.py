@@ -424,7 +424,8 @@ def _get_concrete_function(function: Function, *args: Any, **kwargs: Any) -> Any
 
 
 Function.get_concrete_function = native.as_method(native.guard(_get_concrete_function, "get_concrete_function"))
-Function.__call__ = program_call.function_entry(Function, "_quick", _enter, "__call__")
+Function.__call__ = program_call.function_entry(  # type: ignore[method-assign]
+    Function, "_quick", _enter, "__call__")
 
 
 def _weak_method(fn: Callable[..., Any], held: Callable[[], Any]) -> Callable[..., Any]:

@@ -32,6 +32,8 @@ class Unranked(SymbolicTensor):
 
     __slots__ = ("_late",)
 
+    _late: g.Value
+
     @property
     def value(self) -> g.Value:  # type: ignore[override]
         """The value in the graph."""
@@ -189,6 +191,6 @@ class _Taped:
         """The function that gives the gradients of a call by those of its operands that have any."""
         def gradients(token: Any, *cts: Any) -> list[Any]:
             tape, tensors, found = self._tapes.pop(int(token))
-            return tape.gradient([found[o] for o in wanted], [tensors[i] for i in smooth], list(cts),  # type: ignore
+            return tape.gradient([found[o] for o in wanted], [tensors[i] for i in smooth], list(cts),
                                  unconnected_gradients="zero")
         return gradients

@@ -145,7 +145,7 @@ def _object(value: Any, kind: type, key: list[Any], leaves: list[Any]) -> Any:
     if kind is functools.partial:
         _walk_partial(value, key, leaves)
         return kind
-    if kind.__eq__ is object.__eq__:
+    if kind.__eq__ is object.__eq__:  # type: ignore[comparison-overlap]
         return kind, Reference(value)
     return _by_equality(value, kind)
 

@@ -41,7 +41,8 @@ def restage(node: g.Node, operands: list[Any], sizes: dict[str, DimLike]) -> Seq
         return replay(node.regions[0], operands, restage, own)
     specs = [spec(dm.substitute(v.dims, _known(node, sizes, trace)), v.dtype) for v in node.outputs]
     attrs = {k: resolve(v, sizes) for k, v in node.attrs.items()}
-    return trace.construct(node.op, operands, attrs, specs, [_renamed(r, sizes) for r in node.regions])
+    op: Any = node.op
+    return trace.construct(op, operands, attrs, specs, [_renamed(r, sizes) for r in node.regions])
 
 
 def _known(node: g.Node, sizes: dict[str, DimLike], trace: Any) -> dict[str, DimLike]:

@@ -93,7 +93,7 @@ class SymbolicTensor(Tensor):
         return self.trace.sizes_of(self)
 
     @property
-    def _a(self) -> Any:
+    def _a(self) -> Any:  # type: ignore[override]
         self._no_value("needs its value")
 
     def _no_value(self, what: str, error: type[SymbolicValueError] = SymbolicValueError) -> NoReturn:
@@ -214,7 +214,7 @@ def _objects(items: Any) -> np.ndarray:
 
 
 def _computed(node: g.Node, operands: list[Any]) -> np.ndarray | None:
-    op = node.op
+    op: Any = node.op
     if op.view is not None:
         return np.asarray(op.view(*operands, **node.attrs), object)
     if op.name in _ARITHMETIC:

@@ -86,7 +86,7 @@ class Trace:
         self._inputs: dict[Any, SymbolicTensor] = {}  # identity of a captured tensor -> what stands for it
         self._held: list[Any] = []  # keeps the captured alive, and so their identities theirs
         self._constants: dict[int, g.Value] = {}
-        self.names = parent.names if parent is not None else itertools.count()
+        self.names: Iterator[int] = parent.names if parent is not None else itertools.count()
         self.born: set[str] = set()  # the symbols that were made here, and not in the parent
         self.made: list[Any] = [] if parent is None else parent.made  # variables created meanwhile
         self.guards: dm.Recorder | None = None
@@ -94,7 +94,7 @@ class Trace:
         self.watching: bool = parent.watching if parent is not None else any(
             getattr(r, "watches_numerics", False) for r in record.active.get())
         self.enclosing = current() if parent is None else None  # a function that is traced inside of another
-        self.creation = Creation(self) if parent is None else parent.creation
+        self.creation: Creation = Creation(self) if parent is None else parent.creation
         self.relaxed: Relaxed | None = None if parent is None else parent.relaxed
         if self.enclosing is not None:
             self.names = self.enclosing.names  # what is captured of it keeps the names of its sizes
@@ -177,7 +177,8 @@ class Trace:
         outputs = self.add(op, [self.lift(t) for t in tensors], attrs, specs, regions)
         if record.active.get() and outputs:
             from .gradients import record_construct
-            record_construct(self, outputs[0].value.node, tensors, outputs)
+            node: Any = outputs[0].value.node
+            record_construct(self, node, tensors, outputs)
         return outputs
 
     def custom(self, results: Sequence[Tensor], inputs: Sequence[Tensor], backward: Any) -> tuple[Tensor, ...]:

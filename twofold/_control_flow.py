@@ -269,7 +269,7 @@ def _stage(cond: Any, body: Any, values: Any, invariants: Any, limit: Any) -> An
     after, _ = loop.while_loop(test, round_, [*counter, *variables], "tf.while_loop", trips)
     after = after[len(counter):]
     if isinstance(values, Mapping):
-        return type(values)(zip(keys, after, strict=True))
+        return type(values)(zip(keys, after, strict=True))  # type: ignore[call-arg]
     return type(values)(*after) if hasattr(values, "_fields") else type(values)(after)
 
 

@@ -194,13 +194,13 @@ def _first(bad: np.ndarray) -> tuple[tuple[int, ...], str]:
 
 def bad_index(indices: np.ndarray, size: int) -> str:
     """Names the first index that is not in [0, size)."""
-    where, place = _first((indices < 0) | (indices >= size))
+    where, place = _first(np.asarray((indices < 0) | (indices >= size)))
     return f"indices{place} = {indices[where]} is not in [0, {size})"
 
 
 def bad_coordinates(indices: np.ndarray, *dims: int) -> str:
     """Names the first row of coordinates outside of a box of `dims`."""
-    where, place = _first(((indices < 0) | (indices >= np.array(dims, np.int64))).any(-1))
+    where, place = _first(np.asarray(((indices < 0) | (indices >= np.array(dims, np.int64))).any(-1)))
     return f"indices{place} = {indices[where].tolist()} does not index into shape {list(dims)}"
 
 

@@ -124,7 +124,7 @@ def _body(op: Op, dtypes: tuple[Any, ...], attrs: tuple[Any, ...]) -> scalar.Sca
 
 def has_checks(node: g.Node) -> bool:
     """Whether an elementwise op may refuse some values, as a division of integers does."""
-    body = _body(node.op, tuple(v.dtype for v in node.inputs), tuple(node.attrs.items()))  # type: ignore[arg-type]
+    body = _body(node.op, tuple(v.dtype for v in node.inputs), tuple(node.attrs.items()))
     return bool(body.checks)
 
 
