@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from twofold.ir.dtypes import DType
 
-from . import llvm_module
+from . import target as targets
 
 __all__ = ["BLOCK", "DIRECT", "PACKED", "HERE", "TURNED", "HEADER", "MAX_BATCH_RANK", "VECTORS", "FLAT_VECTORS",
            "PARTS", "Tiling", "tiling", "panel_width", "tiles_at_once", "symbol"]
@@ -50,16 +50,15 @@ class Tiling(NamedTuple):
         return -(-self.tall // self.lanes) * self.lanes
 
 
-@functools.cache
 def tiling(dtype: DType) -> Tiling:
-    """The tile shapes of this processor for products of `dtype`."""
-    import llvmlite.binding as llvm
+    """The tile shapes of the current target for products of `dtype`."""
+    return _tiling(dtype, targets.current())
 
-    features = llvm.get_host_cpu_features()
-    lanes = llvm_module.vector_bits() // 8 // dtype.compute.size
-    many_registers = features.get("avx512f") or not features.get("sse2", False)  # else x86 with 16 of them
-    masks = bool(features.get("avx2"))
-    return Tiling(lanes, (14, 8, 4) if many_registers else (6, 4, 2), masks)
+
+@functools.cache
+def _tiling(dtype: DType, target: targets.Target) -> Tiling:
+    lanes = target.vector_bits // 8 // dtype.compute.size
+    return Tiling(lanes, (14, 8, 4) if target.many_registers else (6, 4, 2), target.masks)
 
 
 def panel_width(shape: Tiling, flat: bool) -> int:

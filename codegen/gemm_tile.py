@@ -16,6 +16,7 @@ from llvmlite import ir
 from twofold.ir.dtypes import DType
 
 from . import llvm_ops
+from . import target as targets
 from .gemm_shapes import Tiling
 
 __all__ = ["Code", "micro", "size_of", "POINTER", "I64", "I32", "VOID"]
@@ -107,7 +108,9 @@ class Code(ir.IRBuilder):
         return self.shuffle_vector(x, y, ir.Constant(ir.VectorType(I32, len(lanes)), lanes))
 
     def fma(self, x: Any, y: Any, z: Any) -> Any:
-        """x y + z on vectors, rounded once."""
+        """x y + z on vectors, rounded once; where the target has no instruction for it, the product is rounded too."""
+        if not targets.current().fused:
+            return self.fadd(self.fmul(x, y), z)
         kind = x.type
         name = f"llvm.fma.v{kind.count}{_suffix(kind.element)}"
         return self.call(self._declared(name, ir.FunctionType(kind, [kind] * 3)), [x, y, z])

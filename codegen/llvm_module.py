@@ -1,7 +1,8 @@
-"""LLVM modules to machine code for the processor at hand: one target, one pipeline, for every backend of the CPU.
+"""LLVM modules to machine code: one pipeline for every backend of the CPU, and the target machines.
 
 In: the text of a module, or llvmlite's `ir.Module`. Out: the module optimised, an object file, or assembly text.
-Object code needs no library but the C runtime. The target machine is made once a process; each module lives in an LLVM
+Object code needs no library but the C runtime. Which processor it is for says `target.py`: the host, unless a block
+asks for another. Target machines are made once a process; each module lives in an LLVM
 context of its own, so that nothing of it stays behind.
 
 What the modules hold is the affair of `llvm_cpu.py` and `numba_cpu.py`; loading object code that of the runtime.
@@ -13,17 +14,19 @@ import functools
 import platform
 from typing import TYPE_CHECKING
 
+from . import target as targets
+
 if TYPE_CHECKING:
     from llvmlite import binding, ir
 
-__all__ = ["verified", "optimise", "object_code", "assembly", "vector_bits"]
+__all__ = ["verified", "optimise", "object_code", "assembly", "vector_bits", "machine_for"]
 
 
 def verified(module: ir.Module | str) -> binding.ModuleRef:
     """The module as it is written.
 
     Args:
-        module: a module of llvmlite, or LLVM's text; where it names no target, it is one of the host.
+        module: a module of llvmlite, or LLVM's text; where it names no target, it gets the current one.
     Raises:
         RuntimeError: the module is not valid LLVM.
     """
@@ -72,36 +75,48 @@ def assembly(module: binding.ModuleRef) -> str:
     return _target().machine.emit_assembly(module)
 
 
-@functools.cache
 def vector_bits() -> int:
-    """The width of this processor's widest vectors that code is generated for."""
+    """The width of the widest vectors that code is generated for."""
+    return targets.current().vector_bits
+
+
+@functools.cache
+def machine_for(triple: str, cpu: str, features: str) -> binding.TargetMachine:
+    """What makes position-independent code for another program than this process.
+
+    Raises:
+        RuntimeError: LLVM has no code generator for it.
+    """
     import llvmlite.binding as llvm
 
-    features = llvm.get_host_cpu_features()
-    return 512 if features.get("avx512f") else 256 if features.get("avx2") else 128
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    return llvm.Target.from_triple(triple).create_target_machine(cpu=cpu, features=features, opt=3, reloc="pic",
+                                                                 codemodel="default")
 
 
 class _Target:
-    """The host's target machine and the pipeline's settings, which hold no state between modules."""
+    """A target machine and the pipeline's settings, which hold no state between modules."""
 
-    def __init__(self) -> None:
+    def __init__(self, target: targets.Target) -> None:
         import llvmlite.binding as llvm
 
-        llvm.initialize_native_target()
-        llvm.initialize_native_asmprinter()
-        x86 = platform.machine() in ("x86_64", "AMD64")
-        features = llvm.get_host_cpu_features().flatten()
-        if x86 and vector_bits() == 512:
-            features += ",-prefer-256-bit"  # a default for processors whose clock falls in 512-bit code
-        self.machine = llvm.Target.from_default_triple().create_target_machine(
-            cpu=llvm.get_host_cpu_name(), features=features, opt=3, jit=True,
-            reloc="static" if x86 else "default", codemodel="jitdefault")
+        if target.is_host:
+            llvm.initialize_native_target()
+            llvm.initialize_native_asmprinter()
+            x86 = platform.machine() in ("x86_64", "AMD64")
+            cpu, features = targets.host_machine()
+            self.machine = llvm.Target.from_default_triple().create_target_machine(
+                cpu=cpu, features=features, opt=3, jit=True, reloc="static" if x86 else "default",
+                codemodel="jitdefault")
+        else:
+            self.machine = machine_for(target.triple, target.cpu, target.features)
         self.tuning = llvm.create_pipeline_tuning_options(speed_level=3)
         self.tuning.loop_unrolling = False
 
 
 def _with_target(text: str, target: _Target) -> str:
-    """The text of a module with the host's triple and data layout in place of those that llvmlite leaves open.
+    """The text of a module with the triple and data layout of the target in place of those that llvmlite leaves open.
 
     They must be there when it is parsed: accesses get the alignment of their types then.
     """
@@ -109,6 +124,10 @@ def _with_target(text: str, target: _Target) -> str:
     return text.replace('target datalayout = ""', f'target datalayout = "{target.machine.target_data}"', 1)
 
 
-@functools.cache
 def _target() -> _Target:
-    return _Target()
+    return _made(targets.current())
+
+
+@functools.cache
+def _made(target: targets.Target) -> _Target:
+    return _Target(target)

@@ -9,14 +9,14 @@ No instruction carries fast-math flags, and none may be contracted.
 
 from __future__ import annotations
 
-import functools
-import platform
 from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
 
 from twofold.ir.dtypes import DType
+
+from . import target as targets
 
 __all__ = ["llvm_type", "emit", "widen", "narrow", "converts_half"]
 
@@ -125,9 +125,67 @@ def _shift(method_signed: str, method_unsigned: str) -> Callable[..., Any]:
 
 def _mulhi(b: ir.IRBuilder, args: tuple[Any, ...], dtype: DType, out: DType) -> Any:
     bits = 8 * dtype.size
+    if bits == 64 and not targets.current().wide:
+        return _mulhi_by_halves(b, *args)
     wide = ir.IntType(2 * bits)
     product = b.mul(b.zext(args[0], wide), b.zext(args[1], wide))
     return b.trunc(b.lshr(product, wide(bits)), args[0].type)
+
+
+def _mulhi_by_halves(b: ir.IRBuilder, x: Any, y: Any) -> Any:
+    """The high word of the product of two unsigned 64-bit integers, from products of 32-bit halves."""
+    half, mask = _I64(32), _I64(0xFFFFFFFF)
+    (xl, xh), (yl, yh) = ((b.and_(v, mask), b.lshr(v, half)) for v in (x, y))
+    low = b.lshr(b.mul(xl, yl), half)
+    first = b.add(b.mul(xh, yl), low)
+    second = b.add(b.mul(xl, yh), b.and_(first, mask))
+    return b.add(b.mul(xh, yh), b.add(b.lshr(first, half), b.lshr(second, half)))
+
+
+def _fma(b: ir.IRBuilder, args: tuple[Any, ...], dtype: DType, out: DType) -> Any:
+    x, y, z = args
+    if targets.current().fused:
+        return _intrinsic(b, "llvm.fma", x.type, args, (x.type,))
+    return _fma_by_double(b, x, y, z) if x.type == _FLOAT else _fma_by_parts(b, x, y, z)
+
+
+def _fma_by_double(b: ir.IRBuilder, x: Any, y: Any, z: Any) -> Any:
+    """x y + z of float32, rounded once: the product is exact as a float64, and the sum is rounded to odd first."""
+    product = b.fmul(b.fpext(x, _DOUBLE), b.fpext(y, _DOUBLE))
+    total, lost = _two_sum(b, product, b.fpext(z, _DOUBLE))
+    bits, less = b.bitcast(total, _I64), b.bitcast(lost, _I64)
+    beyond = b.lshr(b.xor(bits, less), _I64(63))  # the sum was rounded away from 0
+    odd = b.bitcast(b.or_(b.sub(bits, beyond), _I64(1)), _DOUBLE)
+    return b.fptrunc(b.select(b.fcmp_ordered("!=", lost, _DOUBLE(0)), odd, total), _FLOAT)
+
+
+def _fma_by_parts(b: ir.IRBuilder, x: Any, y: Any, z: Any) -> Any:
+    """x y + z of float64, from exact parts: exact where the result is, else rounded nearly as if once.
+
+    Dekker, "A floating-point technique for extending the available precision", Numerische Mathematik 18, 1971.
+    """
+    product = b.fmul(x, y)
+    (xh, xl), (yh, yl) = _halves(b, x), _halves(b, y)
+    rest = b.fsub(b.fmul(xh, yh), product)
+    rest = b.fadd(b.fadd(rest, b.fmul(xh, yl)), b.fmul(xl, yh))
+    rest = b.fadd(rest, b.fmul(xl, yl))
+    total, lost = _two_sum(b, product, z)
+    exact = b.fadd(total, b.fadd(lost, rest))
+    return b.select(b.fcmp_unordered("uno", exact, exact), total, exact)  # NaN: the parts of large numbers overflow
+
+
+def _halves(b: ir.IRBuilder, x: Any) -> tuple[Any, Any]:
+    """Two numbers of 26 bits whose sum is `x`."""
+    scaled = b.fmul(x, _DOUBLE(134217729.0))
+    high = b.fsub(scaled, b.fsub(scaled, x))
+    return high, b.fsub(x, high)
+
+
+def _two_sum(b: ir.IRBuilder, x: Any, y: Any) -> tuple[Any, Any]:
+    """The sum, and what rounding it lost."""
+    total = b.fadd(x, y)
+    part = b.fsub(total, x)
+    return total, b.fadd(b.fsub(x, b.fsub(total, part)), b.fsub(y, part))
 
 
 def _cast(b: ir.IRBuilder, args: tuple[Any, ...], dtype: DType, out: DType) -> Any:
@@ -157,7 +215,7 @@ _EMIT: dict[str, Callable[..., Any]] = {
     "and": _plain("and_"), "or": _plain("or_"), "xor": _plain("xor"), "not": _not,
     "shl": _shift("shl", "shl"), "shr": _shift("ashr", "lshr"),
     "select": _plain("select"), "cast": _cast, "bitcast": _bitcast,
-    "fma": _float_intrinsic("llvm.fma"), "sqrt": _float_intrinsic("llvm.sqrt"),
+    "fma": _fma, "sqrt": _float_intrinsic("llvm.sqrt"),
     "floor": _float_intrinsic("llvm.floor"), "ceil": _float_intrinsic("llvm.ceil"),
     "trunc": _float_intrinsic("llvm.trunc"), "rint": _float_intrinsic("llvm.rint"),
     "copysign": _float_intrinsic("llvm.copysign"),
@@ -197,12 +255,9 @@ def _settled(b: ir.IRBuilder, x: Any) -> Any:
     return b.select(b.fcmp_ordered(">", x, bound), bound, x)  # NaN stays
 
 
-@functools.cache
 def converts_half() -> bool:
-    """Whether this processor converts float16 itself; where it does not, LLVM would call a library."""
-    import llvmlite.binding as llvm
-
-    return platform.machine() not in ("x86_64", "AMD64") or bool(llvm.get_host_cpu_features().get("f16c"))
+    """Whether the target converts float16 itself; where it does not, LLVM would call a library."""
+    return targets.current().half
 
 
 _MAGNITUDE = 0x7FFFFFFF

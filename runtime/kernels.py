@@ -176,7 +176,8 @@ def engine() -> _Engine:
 def _backend() -> str:
     """The text of the modules that give kernel source its meaning."""
     here = Path(numba_source.__file__).parent
-    return cache.digest(*((here / name).read_bytes() for name in ("llvm_ops.py", "llvm_module.py", "numba_cpu.py")))
+    names = ("llvm_ops.py", "llvm_module.py", "numba_cpu.py", "target.py")
+    return cache.digest(*((here / name).read_bytes() for name in names))
 
 
 def _numba_version() -> str:

@@ -1,0 +1,158 @@
+"""What machine code is generated for: the processor at hand, or another one that a block asks for (`use`).
+
+A `Target` says what generated code depends on beyond LLVM: how wide vectors are, whether the processor has fused
+multiply-add, converts float16, loads under a mask. For the host these are read off its features; for any other
+processor LLVM is asked, by compiling a few instructions and looking at what became of them.
+
+The target machines and the pipeline are `llvm_module.py`'s.
+"""
+
+from __future__ import annotations
+
+import functools
+import platform
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from llvmlite import binding
+
+__all__ = ["Target", "host", "of", "current", "use", "host_machine"]
+
+
+@dataclass(frozen=True)
+class Target:
+    """A kind of processor, and how code for it is made.
+
+    Attributes:
+        triple, cpu, features: as LLVM names them; the triple is empty for code that runs in this process.
+        vector_bits: of the widest vectors that code is generated for.
+        fused: whether a x b + c is rounded once by an instruction; else the product is rounded too, but where the
+            meaning of an instruction needs what rounding lost (`llvm_ops`).
+        half: whether float16 is converted by instructions.
+        wide: whether products of 64-bit integers with 128 bits are.
+        masks: whether loads under a mask are quick.
+        many_registers: whether there are more than 16 vectors in registers.
+        threads: how many threads code is planned for; None for as many as this process uses.
+    """
+
+    triple: str
+    cpu: str
+    features: str
+    vector_bits: int
+    fused: bool
+    half: bool
+    wide: bool
+    masks: bool
+    many_registers: bool
+    threads: int | None = None
+
+    @property
+    def is_host(self) -> bool:
+        """Whether code is to run in this process."""
+        return not self.triple
+
+
+_chosen: ContextVar[Target | None] = ContextVar("target", default=None)
+
+
+def current() -> Target:
+    """The target of this context: the host, unless a block says otherwise."""
+    return _chosen.get() or host()
+
+
+@contextmanager
+def use(target: Target) -> Iterator[Target]:
+    """Code generated inside of the block is for `target`."""
+    token = _chosen.set(target)
+    try:
+        yield target
+    finally:
+        _chosen.reset(token)
+
+
+@functools.cache
+def host() -> Target:
+    """The processor at hand."""
+    import llvmlite.binding as llvm
+
+    features = llvm.get_host_cpu_features()
+    x86 = platform.machine() in ("x86_64", "AMD64")
+    bits = 512 if features.get("avx512f") else 256 if features.get("avx2") else 128
+    return Target("", "", "", bits, True, not x86 or bool(features.get("f16c")), True,
+                  bool(features.get("avx2")), bool(features.get("avx512f")) or not features.get("sse2", False))
+
+
+def host_machine() -> tuple[str, str]:
+    """The name and the features of the processor at hand, as target machines take them."""
+    import llvmlite.binding as llvm
+
+    features = llvm.get_host_cpu_features().flatten()
+    if platform.machine() in ("x86_64", "AMD64") and host().vector_bits == 512:
+        features += ",-prefer-256-bit"  # a default for processors whose clock falls in 512-bit code
+    return llvm.get_host_cpu_name(), features
+
+
+_PROBE = """
+target triple = "{triple}"
+define <16 x float> @wide(<16 x float> %x, <16 x float> %y) {{
+  %z = fmul <16 x float> %x, %y
+  ret <16 x float> %z
+}}
+define <8 x i32> @integers(<8 x i32> %x, <8 x i32> %y) {{
+  %z = mul <8 x i32> %x, %y
+  ret <8 x i32> %z
+}}
+define float @fused(float %x, float %y, float %z) {{
+  %r = call float @llvm.fma.f32(float %x, float %y, float %z)
+  ret float %r
+}}
+define float @half(half %x) {{
+  %r = fpext half %x to float
+  ret float %r
+}}
+declare float @llvm.fma.f32(float, float, float)
+"""
+
+
+@functools.cache
+def of(triple: str, cpu: str = "", features: str = "", threads: int | None = None) -> Target:
+    """Another processor.
+
+    Args:
+        triple, cpu, features: as LLVM names them.
+        threads: how many threads code is planned for.
+    Raises:
+        RuntimeError: LLVM has no code generator for it.
+    """
+    from . import llvm_module
+
+    machine = llvm_module.machine_for(triple, cpu, features)
+    text = _assembly(machine, _PROBE.format(triple=triple))
+    body = {name: text.partition(f"{name}:")[2] for name in ("wide", "integers", "fused", "half")}
+    if re.match(r"x86_64|amd64", triple):
+        bits = 512 if "zmm" in _first(body["wide"]) else 256 if "ymm" in _first(body["integers"]) and \
+            "ymm" in _first(body["wide"]) else 128
+        masks = "ymm" in _first(body["integers"])
+        return Target(triple, cpu, features, bits, "vfmadd" in _first(body["fused"]), "vcvtph2ps" in _first(
+            body["half"]), True, masks, bits == 512, threads)
+    wasm = triple.startswith("wasm")
+    fused = not re.search(r"\bfmaf\b", _first(body["fused"]))
+    half = not re.search(r"extendhfsf", _first(body["half"]))
+    return Target(triple, cpu, features, 128, fused, half, not wasm, False, not wasm, threads)
+
+
+def _first(text: str) -> str:
+    """The lines of assembly up to the end of a function."""
+    return re.split(r"\bret[q]?\b|end_function", text, maxsplit=1)[0]
+
+
+def _assembly(machine: binding.TargetMachine, text: str) -> str:
+    import llvmlite.binding as llvm
+
+    parsed = llvm.parse_assembly(text, llvm.create_context())
+    return machine.emit_assembly(parsed)
