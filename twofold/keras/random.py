@@ -1,0 +1,221 @@
+"""`tf.keras.random`: draws that take a seed, and `SeedGenerator`, which holds one as state.
+
+The numbers are those of `tf.random`'s stateless draws. A draw without a seed continues the stream that
+`tf.random.set_seed` governs.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import twofold as tf
+from twofold.tracking import Trackable
+
+__all__ = ["SeedGenerator", "beta", "binomial", "categorical", "dropout", "gamma", "normal", "randint", "shuffle",
+           "truncated_normal", "uniform"]
+
+_LARGEST_SEED = 10**9
+
+
+def make_default_seed() -> int:
+    """A seed from the stream that `tf.random.set_seed` governs."""
+    with tf.init_scope():
+        return int(tf.random.uniform((), 1, _LARGEST_SEED, dtype=tf.int32))
+
+
+class SeedGenerator(Trackable):
+    """A seed that is another at each use, kept in a variable: layers hold one, and checkpoints save it.
+
+    Args:
+        seed: an integer; by default one that `tf.random.set_seed` decides.
+        name: the name of the generator.
+    Raises:
+        ValueError: the seed is not an integer.
+
+    >>> import twofold as tf
+    >>> seeds = tf.keras.random.SeedGenerator(7)
+    >>> seeds.next().numpy().tolist(), seeds.next().numpy().tolist()
+    ([7, 0], [7, 1])
+    """
+
+    def __init__(self, seed: int | None = None, name: str | None = None):
+        if seed is not None and (not isinstance(seed, int) or isinstance(seed, bool)):
+            raise ValueError(f"seed must be an integer or None; got {seed!r}.")
+        self.name = "seed_generator" if name is None else name
+        self._initial_seed = seed
+        start = make_default_seed() if seed is None else seed % 2**32
+        with tf.init_scope():
+            self.state = tf.Variable([start, 0], dtype=tf.uint32, trainable=False, name="seed_generator_state")
+
+    def next(self, ordered: bool = True) -> Any:
+        """The seed for one draw, a uint32 tensor of two; the state moves on.
+
+        Args:
+            ordered: accepted, without effect: every use moves the state on by one.
+        """
+        seed = tf.convert_to_tensor(self.state)
+        self.state.assign(seed + tf.constant([0, 1], tf.uint32))
+        return seed
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments that make an equal generator."""
+        return {"seed": self._initial_seed, "name": self.name}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> SeedGenerator:
+        """A generator made from what `get_config` gave."""
+        return cls(**config)
+
+
+def draw_seed(seed: Any) -> Any:
+    """The two numbers from which a stateless draw starts.
+
+    Args:
+        seed: an integer, a `SeedGenerator`, or None for the global stream.
+    Raises:
+        ValueError: it is something else.
+    """
+    if seed is None:
+        return tf.random.uniform((2,), minval=None, dtype=tf.int32)
+    if hasattr(seed, "next"):
+        return tf.bitcast(seed.next(), tf.int32)
+    if isinstance(seed, int) and not isinstance(seed, bool):
+        return tf.constant([seed % 2**31, seed // 2**31 % 2**31], tf.int32)
+    raise ValueError(f"seed must be an integer, a SeedGenerator or None; got {seed!r}.")
+
+
+def _dtype(dtype: Any) -> Any:
+    return tf.as_dtype(tf.keras.config.floatx() if dtype is None else dtype)
+
+
+def normal(shape: Any, mean: float = 0.0, stddev: float = 1.0, dtype: Any = None, seed: Any = None) -> Any:
+    """Normal numbers.
+
+    Args:
+        shape: of the result.
+        mean, stddev: of the distribution.
+        dtype: floating; `tf.keras.config.floatx()` by default.
+        seed: an integer, for the same numbers at every call, a `SeedGenerator`, or None.
+
+    >>> import twofold as tf
+    >>> a, b = tf.keras.random.normal([3], seed=1), tf.keras.random.normal([3], seed=1)
+    >>> bool(tf.reduce_all(a == b))
+    True
+    """
+    return tf.random.stateless_normal(shape, draw_seed(seed), mean, stddev, _dtype(dtype))
+
+
+def truncated_normal(shape: Any, mean: float = 0.0, stddev: float = 1.0, dtype: Any = None, seed: Any = None) -> Any:
+    """Normal numbers within two standard deviations of the mean; arguments as for `normal`.
+
+    >>> import twofold as tf
+    >>> float(tf.reduce_max(tf.abs(tf.keras.random.truncated_normal([1000], seed=1)))) <= 2
+    True
+    """
+    return tf.random.stateless_truncated_normal(shape, draw_seed(seed), mean, stddev, _dtype(dtype))
+
+
+def uniform(shape: Any, minval: float = 0.0, maxval: float = 1.0, dtype: Any = None, seed: Any = None) -> Any:
+    """Numbers uniform in [minval, maxval); the other arguments as for `normal`.
+
+    >>> import twofold as tf
+    >>> tf.keras.random.uniform([2, 3], seed=1).shape
+    TensorShape([2, 3])
+    """
+    return tf.random.stateless_uniform(shape, draw_seed(seed), minval, maxval, _dtype(dtype))
+
+
+def randint(shape: Any, minval: int, maxval: int, dtype: Any = "int32", seed: Any = None) -> Any:
+    """Integers uniform in [minval, maxval), of an integer `dtype`; the other arguments as for `normal`.
+
+    >>> import twofold as tf
+    >>> tf.keras.random.randint([4], 5, 6, seed=1).numpy().tolist()
+    [5, 5, 5, 5]
+    """
+    return tf.random.stateless_uniform(shape, draw_seed(seed), minval, maxval, tf.as_dtype(dtype))
+
+
+def categorical(logits: Any, num_samples: int, dtype: Any = "int32", seed: Any = None) -> Any:
+    """Draws from the distributions whose unnormalised log-probabilities are the rows of `logits`.
+
+    Args:
+        logits: floating [batch, classes].
+        num_samples: how many draws of each row.
+        dtype: an integer dtype for the result, [batch, num_samples].
+        seed: as for `normal`.
+
+    >>> import twofold as tf
+    >>> tf.keras.random.categorical([[0.0, 100.0]], 3, seed=1).numpy().tolist()
+    [[1, 1, 1]]
+    """
+    return tf.random.stateless_categorical(logits, num_samples, draw_seed(seed), tf.as_dtype(dtype))
+
+
+def gamma(shape: Any, alpha: Any, dtype: Any = None, seed: Any = None) -> Any:
+    """Gamma numbers of shape `alpha` and scale 1; the other arguments as for `normal`.
+
+    >>> import twofold as tf
+    >>> bool(tf.reduce_all(tf.keras.random.gamma([5], 2.0, seed=1) > 0))
+    True
+    """
+    return tf.random.stateless_gamma(shape, draw_seed(seed), alpha, dtype=_dtype(dtype))
+
+
+def beta(shape: Any, alpha: Any, beta: Any, dtype: Any = None, seed: Any = None) -> Any:
+    """Beta numbers with parameters `alpha` and `beta`; the other arguments as for `normal`.
+
+    >>> import twofold as tf
+    >>> x = tf.keras.random.beta([5], 2.0, 3.0, seed=1)
+    >>> bool(tf.reduce_all((x > 0) & (x < 1)))
+    True
+    """
+    first = draw_seed(seed)
+    one = tf.random.stateless_gamma(shape, first, alpha, dtype=_dtype(dtype))
+    other = tf.random.stateless_gamma(shape, first + tf.constant([0, 12], first.dtype), beta, dtype=_dtype(dtype))
+    return one / (one + other)
+
+
+def binomial(shape: Any, counts: Any, probabilities: Any, dtype: Any = None, seed: Any = None) -> Any:
+    """How many of `counts` tries succeed, each with its probability; the other arguments as for `normal`.
+
+    >>> import twofold as tf
+    >>> tf.keras.random.binomial([2], 4.0, 1.0, seed=1).numpy().tolist()
+    [4.0, 4.0]
+    """
+    drawn = tf.random.stateless_binomial(shape, draw_seed(seed), counts, probabilities, tf.float32)
+    return tf.cast(drawn, _dtype(dtype))
+
+
+def shuffle(x: Any, axis: int = 0, seed: Any = None) -> Any:
+    """`x` with its slices along `axis` in random order.
+
+    >>> import twofold as tf
+    >>> sorted(tf.keras.random.shuffle([3, 1, 2], seed=1).numpy().tolist())
+    [1, 2, 3]
+    """
+    x = tf.convert_to_tensor(x)
+    order = tf.random.stateless_shuffle(tf.range(tf.shape(x)[axis]), draw_seed(seed))
+    return tf.gather(x, order, axis=axis)
+
+
+def dropout(inputs: Any, rate: Any, noise_shape: Any = None, seed: Any = None) -> Any:
+    """Sets elements to 0 with probability `rate` and divides the others by `1 - rate`.
+
+    Args:
+        inputs: floating tensor.
+        rate: a number in [0, 1).
+        noise_shape: the shape of the random choices, which broadcast; None in it stands for the size of `inputs`.
+        seed: as for `normal`.
+
+    >>> import twofold as tf
+    >>> tf.keras.random.dropout([1.0, 1.0], 0.0, seed=1).numpy().tolist()
+    [1.0, 1.0]
+    """
+    inputs = tf.convert_to_tensor(inputs)
+    sizes = tf.shape(inputs)
+    shape = sizes if noise_shape is None else [
+        sizes[axis] if size is None else size for axis, size in enumerate(noise_shape)]
+    # 16-bit floats have too few values between 0 and 1 for the rate to be met
+    kept = tf.random.stateless_uniform(shape, draw_seed(seed)) >= rate
+    scaled = inputs * tf.cast(1.0 / (1.0 - rate), inputs.dtype)
+    return tf.where(kept, scaled, tf.zeros((), inputs.dtype))
