@@ -1,0 +1,85 @@
+"""Optimizers (`tf.keras.optimizers`): what moves variables by their gradients.
+
+`base.py` has what all share, `sgd.py`, `adam.py` and `adaptive.py` the update formulas, `loss_scale.py` the scaling of
+losses for float16, `schedules.py` learning rates that change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from . import schedules
+from .adam import Adam, Adamax, AdamW, Lamb, Nadam
+from .adaptive import Adadelta, Adagrad, Ftrl, RMSprop
+from .base import Optimizer
+from .loss_scale import LossScaleOptimizer
+from .sgd import SGD, Lion
+
+__all__ = ["Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "Ftrl", "Lamb", "Lion", "LossScaleOptimizer", "Nadam",
+           "Optimizer", "RMSprop", "SGD", "deserialize", "get", "legacy", "schedules", "serialize"]
+
+_CLASSES = {cls.__name__.lower(): cls for cls in (Adadelta, Adagrad, Adam, AdamW, Adamax, Ftrl, Lamb, Lion,
+                                                  LossScaleOptimizer, Nadam, RMSprop, SGD)}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "legacy":
+        import importlib
+        return importlib.import_module(f"{__name__}.legacy")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def serialize(optimizer: Optimizer) -> dict[str, Any]:
+    """An optimizer's settings as values that JSON can hold.
+
+    >>> import twofold as tf
+    >>> tf.keras.optimizers.serialize(tf.keras.optimizers.SGD(0.5))["config"]["learning_rate"]
+    0.5
+    """
+    from ..serialization import serialize_keras_object
+    return serialize_keras_object(optimizer)
+
+
+def deserialize(config: Mapping[str, Any], custom_objects: Mapping[str, Any] | None = None) -> Any:
+    """The optimizer of a config that `serialize` gave, without state.
+
+    Args:
+        config: the config; the class's name may be in any case.
+        custom_objects: names in it that are the user's own, with what they stand for.
+    Raises:
+        ValueError: a name is not known.
+
+    >>> import twofold as tf
+    >>> tf.keras.optimizers.deserialize({"class_name": "adam", "config": {"beta_1": 0.8}}).beta_1
+    0.8
+    """
+    from ..serialization import deserialize_keras_object
+    if str(config.get("class_name")).lower() in _CLASSES:
+        config = {**config, "class_name": str(config["class_name"]).lower()}
+    return deserialize_keras_object(config, custom_objects=custom_objects, module_objects=_CLASSES)
+
+
+def get(identifier: Any) -> Any:
+    """The optimizer that `identifier` stands for.
+
+    Args:
+        identifier: an optimizer, its name in any case, or its config; None for none.
+    Raises:
+        ValueError: it stands for no optimizer.
+
+    >>> import twofold as tf
+    >>> tf.keras.optimizers.get("sgd").get_config()["learning_rate"]
+    0.009999999776482582
+    """
+    if identifier is None:
+        return None
+    found = identifier
+    if isinstance(identifier, str):
+        found = deserialize({"class_name": identifier, "config": {}})
+    elif isinstance(identifier, Mapping):
+        found = deserialize(identifier)
+    if isinstance(found, Optimizer):
+        return found
+    raise ValueError(f"Could not interpret optimizer identifier: {identifier!r}. Expected an optimizer, its config, or "
+                     f"one of the names {', '.join(sorted(_CLASSES))}.")

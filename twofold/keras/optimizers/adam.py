@@ -1,0 +1,263 @@
+"""Adam and its kin: steps along a mean of gradients, scaled by a mean of their squares."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import twofold as tf
+
+from .base import Optimizer
+
+__all__ = ["Adam", "AdamW", "Adamax", "Lamb", "Nadam"]
+
+
+class _Moments(Optimizer):
+    """What the kin share: two decay rates, and a mean of gradients (and of their squares) for each variable."""
+
+    _slots: tuple[str, ...] = ("momentum", "velocity")
+
+    def __init__(self, learning_rate: Any = 0.001, beta_1: float = 0.9, beta_2: float = 0.999, epsilon: float = 1e-7,
+                 weight_decay: float | None = None, clipnorm: float | None = None, clipvalue: float | None = None,
+                 global_clipnorm: float | None = None, use_ema: bool = False, ema_momentum: float = 0.99,
+                 ema_overwrite_frequency: int | None = None, loss_scale_factor: float | None = None,
+                 gradient_accumulation_steps: int | None = None, name: str | None = None, **kwargs: Any):
+        super().__init__(learning_rate, weight_decay, clipnorm, clipvalue, global_clipnorm, use_ema, ema_momentum,
+                         ema_overwrite_frequency, loss_scale_factor, gradient_accumulation_steps, name, **kwargs)
+        self.beta_1, self.beta_2, self.epsilon = beta_1, beta_2, epsilon
+
+    def build(self, variables: Sequence[tf.Variable]) -> None:
+        if self.built:
+            return
+        super().build(variables)
+        self._momentums, self._velocities = self.add_optimizer_variables(variables, self._slots)
+
+    def _power(self, beta: float, dtype: tf.DType) -> Any:
+        """`beta` to the number of this update."""
+        return self._once(f"power {beta}", dtype, lambda: tf.pow(tf.cast(beta, dtype), self._step(dtype)))
+
+    def _means(self, gradient: Any, variable: tf.Variable) -> tuple[tf.Variable, tf.Variable]:
+        """The means for a variable, with `gradient` taken in."""
+        n = self._get_variable_index(variable)
+        m, v = self._momentums[n], self._velocities[n]
+        m.assign_add((gradient - m) * (1 - self.beta_1))
+        v.assign_add((tf.square(gradient) - v) * (1 - self.beta_2))
+        return m, v
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "beta_1": self.beta_1, "beta_2": self.beta_2, "epsilon": self.epsilon}
+
+
+class Adam(_Moments):
+    """Adam (Kingma and Ba, 2014): steps along the mean of gradients, over the root of the mean of their squares.
+
+    In update t: `m += (g - m) * (1 - beta_1)`, `v += (g**2 - v) * (1 - beta_2)`, and the variable moves by
+    `-learning_rate * sqrt(1 - beta_2**t) / (1 - beta_1**t) * m / (sqrt(v) + epsilon)`.
+
+    Args:
+        learning_rate: a number, a schedule, or a function of no arguments.
+        beta_1, beta_2: which parts of the means of gradients and of their squares stay in each step.
+        epsilon: keeps the division finite.
+        amsgrad: whether to divide by the largest v so far (Reddi et al., 2018).
+        weight_decay, clipnorm, clipvalue, global_clipnorm, use_ema, ema_momentum, ema_overwrite_frequency,
+        loss_scale_factor, gradient_accumulation_steps, name: as for `tf.keras.optimizers.Optimizer`.
+    Raises:
+        ValueError: what `Optimizer` raises.
+
+    >>> import twofold as tf
+    >>> v = tf.Variable(10.0)
+    >>> count = tf.keras.optimizers.Adam(learning_rate=0.1).minimize(lambda: v * v / 2.0, [v])
+    >>> float(v.numpy().round(3))
+    9.9
+    """
+
+    def __init__(self, learning_rate: Any = 0.001, beta_1: float = 0.9, beta_2: float = 0.999, epsilon: float = 1e-7,
+                 amsgrad: bool = False, weight_decay: float | None = None, clipnorm: float | None = None,
+                 clipvalue: float | None = None, global_clipnorm: float | None = None, use_ema: bool = False,
+                 ema_momentum: float = 0.99, ema_overwrite_frequency: int | None = None,
+                 loss_scale_factor: float | None = None, gradient_accumulation_steps: int | None = None,
+                 name: str | None = None, **kwargs: Any):
+        super().__init__(learning_rate, beta_1, beta_2, epsilon, weight_decay, clipnorm, clipvalue, global_clipnorm,
+                         use_ema, ema_momentum, ema_overwrite_frequency, loss_scale_factor,
+                         gradient_accumulation_steps, name, **kwargs)
+        self.amsgrad = amsgrad
+
+    def build(self, variables: Sequence[tf.Variable]) -> None:
+        if self.built:
+            return
+        super().build(variables)
+        if self.amsgrad:
+            self._velocity_hats = self.add_optimizer_variables(variables, "velocity_hat")
+
+    def update_step(self, gradient: Any, variable: tf.Variable, learning_rate: Any) -> None:
+        dtype = variable.dtype
+        m, v = self._means(tf.cast(gradient, dtype), variable)
+        if self.amsgrad:
+            largest = self._velocity_hats[self._get_variable_index(variable)]
+            largest.assign(tf.maximum(largest, v))
+            v = largest
+        alpha = self._once("alpha", dtype, lambda: self._alpha(learning_rate, dtype))
+        variable.assign_sub(m * alpha / (tf.sqrt(v) + self.epsilon))
+
+    def _alpha(self, learning_rate: Any, dtype: tf.DType) -> Any:
+        """The learning rate, made up for means that began at 0."""
+        unbiased = tf.sqrt(1 - self._power(self.beta_2, dtype)) / (1 - self._power(self.beta_1, dtype))
+        return self._rate(learning_rate, dtype) * unbiased
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "amsgrad": self.amsgrad}
+
+
+class AdamW(Adam):
+    """Adam with weight decay that is no part of the gradient (Loshchilov and Hutter, 2019).
+
+    Args:
+        learning_rate: a number, a schedule, or a function of no arguments.
+        weight_decay: what part of a variable, times the learning rate, is taken off it before each update.
+        beta_1, beta_2, epsilon, amsgrad: as for `Adam`.
+        clipnorm, clipvalue, global_clipnorm, use_ema, ema_momentum, ema_overwrite_frequency, loss_scale_factor,
+        gradient_accumulation_steps, name: as for `tf.keras.optimizers.Optimizer`.
+    Raises:
+        ValueError: `weight_decay` is None, or what `Optimizer` raises.
+
+    >>> import twofold as tf
+    >>> v = tf.Variable(10.0)
+    >>> optimizer = tf.keras.optimizers.AdamW(learning_rate=0.1, weight_decay=0.5)
+    >>> count = optimizer.apply_gradients([(tf.constant(0.0), v)])
+    >>> v.numpy()
+    np.float32(9.5)
+    """
+
+    def __init__(self, learning_rate: Any = 0.001, weight_decay: float | None = 0.004, beta_1: float = 0.9,
+                 beta_2: float = 0.999, epsilon: float = 1e-7, amsgrad: bool = False, clipnorm: float | None = None,
+                 clipvalue: float | None = None, global_clipnorm: float | None = None, use_ema: bool = False,
+                 ema_momentum: float = 0.99, ema_overwrite_frequency: int | None = None,
+                 loss_scale_factor: float | None = None, gradient_accumulation_steps: int | None = None,
+                 name: str | None = None, **kwargs: Any):
+        if weight_decay is None:
+            raise ValueError("Argument `weight_decay` must be a float; got None. `Adam` is the one without it.")
+        super().__init__(learning_rate, beta_1, beta_2, epsilon, amsgrad, weight_decay, clipnorm, clipvalue,
+                         global_clipnorm, use_ema, ema_momentum, ema_overwrite_frequency, loss_scale_factor,
+                         gradient_accumulation_steps, name, **kwargs)
+
+
+class Adamax(_Moments):
+    """Adam with the largest gradient so far in place of the mean of squares (Kingma and Ba, 2014, section 7).
+
+    In update t: `m += (g - m) * (1 - beta_1)`, `u = max(beta_2 * u, |g|)`, and the variable moves by
+    `-learning_rate * m / ((1 - beta_1**t) * (u + epsilon))`.
+
+    Args:
+        learning_rate: a number, a schedule, or a function of no arguments.
+        beta_1, beta_2: which parts of the mean and of the largest gradient stay in each step.
+        epsilon: keeps the division finite.
+        weight_decay, clipnorm, clipvalue, global_clipnorm, use_ema, ema_momentum, ema_overwrite_frequency,
+        loss_scale_factor, gradient_accumulation_steps, name: as for `tf.keras.optimizers.Optimizer`.
+    Raises:
+        ValueError: what `Optimizer` raises.
+
+    >>> import twofold as tf
+    >>> v = tf.Variable(1.0)
+    >>> count = tf.keras.optimizers.Adamax(0.5).apply_gradients([(tf.constant(3.0), v)])
+    >>> float(v.numpy().round(3))
+    0.5
+    """
+
+    _slots = ("momentum", "norm")
+
+    def update_step(self, gradient: Any, variable: tf.Variable, learning_rate: Any) -> None:
+        dtype = variable.dtype
+        gradient = tf.cast(gradient, dtype)
+        n = self._get_variable_index(variable)
+        m, u = self._momentums[n], self._velocities[n]
+        m.assign_add((gradient - m) * (1 - self.beta_1))
+        u.assign(tf.maximum(u * self.beta_2, tf.abs(gradient)))
+        unbiased = self._once("unbiased", dtype, lambda: 1 - self._power(self.beta_1, dtype))
+        variable.assign_sub(self._rate(learning_rate, dtype) * m / (unbiased * (u + self.epsilon)))
+
+
+class Nadam(_Moments):
+    """Adam with Nesterov's momentum (Dozat, 2015): the step looks ahead along the mean of gradients.
+
+    Args:
+        learning_rate: a number, a schedule, or a function of no arguments.
+        beta_1, beta_2: which parts of the means of gradients and of their squares stay in each step.
+        epsilon: keeps the division finite.
+        weight_decay, clipnorm, clipvalue, global_clipnorm, use_ema, ema_momentum, ema_overwrite_frequency,
+        loss_scale_factor, gradient_accumulation_steps, name: as for `tf.keras.optimizers.Optimizer`.
+    Raises:
+        ValueError: what `Optimizer` raises.
+
+    >>> import twofold as tf
+    >>> v = tf.Variable(10.0)
+    >>> count = tf.keras.optimizers.Nadam(learning_rate=0.1).minimize(lambda: v * v / 2.0, [v])
+    >>> float(v.numpy().round(2))
+    9.93
+    """
+
+    _DECAY = 0.96
+
+    def build(self, variables: Sequence[tf.Variable]) -> None:
+        if self.built:
+            return
+        variables = list(variables)
+        super().build(variables)
+        dtype = variables[0].dtype if variables else None
+        self._u_product = self.add_variable((), 1.0, dtype, name="u_product")
+
+    def _momentum(self, step: Any) -> Any:
+        """The momentum in an update, which grows to beta_1."""
+        return self.beta_1 * (1.0 - 0.5 * tf.pow(tf.cast(self._DECAY, step.dtype), step))
+
+    def _backend_update_step(self, grads: Sequence[Any], variables: Sequence[tf.Variable], learning_rate: Any) -> None:
+        dtype = self._u_product.dtype
+        grown = 1.0 - 0.5 * tf.pow(tf.cast(self._DECAY, dtype), self._step(dtype))
+        self._u_product.assign(self._u_product * self.beta_1 * grown)
+        super()._backend_update_step(grads, variables, learning_rate)
+
+    def _ahead(self, dtype: tf.DType) -> tuple[Any, Any]:
+        """What the mean and the gradient of this update count for in the step."""
+        now, then = self._momentum(self._step(dtype)), self._momentum(tf.cast(self.iterations + 2, dtype))
+        product = tf.cast(self._u_product, dtype)
+        return then / (1 - product * then), (1 - now) / (1 - product)
+
+    def update_step(self, gradient: Any, variable: tf.Variable, learning_rate: Any) -> None:
+        dtype = variable.dtype
+        gradient = tf.cast(gradient, dtype)
+        m, v = self._means(gradient, variable)
+        of_mean, of_gradient = self._once("ahead", dtype, lambda: self._ahead(dtype))
+        unbiased = self._once("unbiased", dtype, lambda: 1 - self._power(self.beta_2, dtype))
+        looked = (of_mean * m + of_gradient * gradient) * self._rate(learning_rate, dtype)
+        variable.assign_sub(looked / (tf.sqrt(v / unbiased) + self.epsilon))
+
+
+class Lamb(_Moments):
+    """Adam with a step as long, layer by layer, as the learning rate times the weights (You et al., 2019).
+
+    Args:
+        learning_rate: a number, a schedule, or a function of no arguments.
+        beta_1, beta_2: which parts of the means of gradients and of their squares stay in each step.
+        epsilon: keeps the division finite.
+        weight_decay, clipnorm, clipvalue, global_clipnorm, use_ema, ema_momentum, ema_overwrite_frequency,
+        loss_scale_factor, gradient_accumulation_steps, name: as for `tf.keras.optimizers.Optimizer`.
+    Raises:
+        ValueError: what `Optimizer` raises.
+
+    >>> import twofold as tf
+    >>> v = tf.Variable([3.0, 4.0])
+    >>> count = tf.keras.optimizers.Lamb(0.1).apply_gradients([(tf.constant([1.0, 0.0]), v)])
+    >>> v.numpy().round(3).tolist()
+    [2.5, 4.0]
+    """
+
+    def update_step(self, gradient: Any, variable: tf.Variable, learning_rate: Any) -> None:
+        dtype = variable.dtype
+        m, v = self._means(tf.cast(gradient, dtype), variable)
+        mean = m / self._once("unbiased 1", dtype, lambda: 1.0 - self._power(self.beta_1, dtype))
+        square = v / self._once("unbiased 2", dtype, lambda: 1.0 - self._power(self.beta_2, dtype))
+        step = mean / (tf.sqrt(square) + self.epsilon)
+        length = tf.sqrt(tf.reduce_sum(tf.square(variable)))
+        step_length = tf.sqrt(tf.reduce_sum(tf.square(step)))
+        one = tf.ones((), dtype)
+        ratio = tf.where((length > 0) & (step_length > 0), length / tf.where(step_length > 0, step_length, one), one)
+        variable.assign_sub(ratio * self._rate(learning_rate, dtype) * step)

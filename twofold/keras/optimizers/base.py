@@ -1,0 +1,646 @@
+"""What all optimizers share: variables, clipping, weight decay, averages, accumulation, configs.
+
+An optimizer adds three methods to this: `build` makes its variables, `update_step` moves one variable, and `get_config`
+names its settings. The update is written with plain ops and assignments, so that inside a `tf.function` those of all
+variables are compiled together; `eager_update.py` compiles it where there is no such function.
+
+**State.** The children of an optimizer in the object graph, and so the names in checkpoints, are `_iterations`,
+`_learning_rate` (where it is a number) and `_variables/N`, with N counting from 0 in the order of `variables`: iteration,
+learning rate, averages and accumulated gradients where there are such, then the slots, variable by variable. The lists
+of slots (`_momentums/0`, ...) are further names of the same variables.
+"""
+
+from __future__ import annotations
+
+import numbers
+import re
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+import twofold as tf
+from twofold.tracking import Trackable
+
+from .. import config as keras_config
+from ..naming import auto_name
+from . import gradients as gr
+from .eager_update import EagerUpdate
+from .schedules import LearningRateSchedule
+
+__all__ = ["Optimizer", "when"]
+
+
+class Optimizer(Trackable):
+    """The base of all optimizers.
+
+    A new one overrides `build` (which makes variables with `add_optimizer_variables`), `update_step` and `get_config`.
+
+    Args:
+        learning_rate: a number, a `tf.keras.optimizers.schedules.LearningRateSchedule`, or a function of no arguments.
+        weight_decay: what part of a variable, times the learning rate, is taken off it before each update.
+        clipnorm: each gradient is scaled down to this norm where it is longer.
+        clipvalue: each element of a gradient is moved into [-clipvalue, clipvalue].
+        global_clipnorm: all gradients are scaled down by one factor where their common norm is longer than this.
+        use_ema: whether to keep moving averages of the variables.
+        ema_momentum: the part of an average that stays in each step, in [0, 1].
+        ema_overwrite_frequency: after how many steps the variables become their averages; by default only when
+            `finalize_variable_values` is called, as `fit` does at its end.
+        loss_scale_factor: what `scale_loss` multiplies a loss by, and gradients are divided by.
+        gradient_accumulation_steps: over how many calls gradients are averaged before variables move.
+        name: by default the class's in snake case.
+        **kwargs: `lr` for `learning_rate`, as in older programs; `decay`, which has no effect, with a warning.
+    Raises:
+        ValueError: more than one kind of clipping, a setting out of its range, or an unknown argument.
+
+    >>> import twofold as tf
+    >>> class SignDescent(tf.keras.optimizers.Optimizer):
+    ...     def update_step(self, gradient, variable, learning_rate):
+    ...         variable.assign_sub(learning_rate * tf.sign(gradient))
+    >>> v = tf.Variable([1.0, 2.0])
+    >>> count = SignDescent(0.5).apply_gradients([(tf.constant([3.0, -4.0]), v)])
+    >>> v.numpy().tolist()
+    [0.5, 2.5]
+    """
+
+    def __init__(self, learning_rate: Any = 0.001, weight_decay: float | None = None, clipnorm: float | None = None,
+                 clipvalue: float | None = None, global_clipnorm: float | None = None, use_ema: bool = False,
+                 ema_momentum: float = 0.99, ema_overwrite_frequency: int | None = None,
+                 loss_scale_factor: float | None = None, gradient_accumulation_steps: int | None = None,
+                 name: str | None = None, **kwargs: Any):
+        learning_rate = _older_arguments(type(self).__name__, learning_rate, kwargs)
+        if sum(value is not None for value in (clipnorm, clipvalue, global_clipnorm)) > 1:
+            raise ValueError("Only one of `clipnorm`, `clipvalue` and `global_clipnorm` can be set; got clipnorm="
+                             f"{clipnorm}, clipvalue={clipvalue}, global_clipnorm={global_clipnorm}.")
+        if gradient_accumulation_steps and gradient_accumulation_steps < 2:
+            raise ValueError("`gradient_accumulation_steps` must be an integer >= 2; got "
+                             f"{gradient_accumulation_steps}.")
+        if use_ema:
+            _check_averages(ema_momentum, ema_overwrite_frequency)
+        self.name = name or auto_name(type(self))
+        self.weight_decay = weight_decay
+        self.clipnorm, self.clipvalue, self.global_clipnorm = clipnorm, clipvalue, global_clipnorm
+        self.use_ema, self.ema_momentum = use_ema, ema_momentum
+        self.ema_overwrite_frequency = ema_overwrite_frequency
+        self.loss_scale_factor = loss_scale_factor
+        self.gradient_accumulation_steps = gradient_accumulation_steps
+        self.built = False
+        self._variables: list[tf.Variable] = []
+        self._trainable_variables: list[tf.Variable] = []
+        self._index: dict[int, int] = {}
+        self._undecayed: tuple[set[int], re.Pattern[str] | None] = (set(), None)
+        self._shared: dict[Any, Any] | None = None
+        self._eager_update = EagerUpdate(self)
+        self._iterations = self.add_variable((), dtype=tf.int64, name="iteration")
+        self._learning_rate: Any = self._as_rate(learning_rate)
+
+    # -- variables --------------------------------------------------------------------------------
+    def build(self, variables: Sequence[tf.Variable]) -> None:
+        """Make the optimizer's variables for `variables`; `apply` does it when it is first called.
+
+        Args:
+            variables: the variables that the optimizer will move, all of them.
+        """
+        if self.built:
+            return
+        variables = list(variables)
+        self._index = {id(variable): n for n, variable in enumerate(variables)}
+        if self.use_ema:
+            self._model_variables_moving_average = self.add_optimizer_variables(variables, "average")
+        if self.gradient_accumulation_steps:
+            self._accumulated_gradients = self.add_optimizer_variables(variables, "gradient_accumulator")
+        self._trainable_variables = variables
+        self.built = True
+
+    @property
+    def variables(self) -> list[tf.Variable]:
+        """The optimizer's variables: iteration, learning rate, and those that `build` made."""
+        return list(self._variables)
+
+    def add_variable(self, shape: Sequence[int], initializer: Any = "zeros", dtype: Any = None,
+                     aggregation: Any = None, layout: Any = None, name: str | None = None) -> tf.Variable:
+        """Make a variable of the optimizer, which is not trainable.
+
+        Args:
+            shape: its shape.
+            initializer: an initialiser, its name, or a number.
+            dtype: its dtype; `tf.keras.config.floatx()` by default.
+            aggregation, layout: accepted, without effect.
+            name: its name, which comes after the optimizer's.
+        Returns:
+            The variable.
+
+        >>> import twofold as tf
+        >>> tf.keras.optimizers.SGD(name="sgd").add_variable((2,), name="speed").name
+        'sgd/speed:0'
+        """
+        dtype = tf.as_dtype(dtype or keras_config.floatx())
+        shape = [int(n) for n in shape]
+        with tf.init_scope():
+            value = _first_value(shape, initializer, dtype)
+            made = tf.Variable(value, trainable=False, name=f"{self.name}/{name or 'variable'}")
+        self._variables = [*self._variables, made]
+        return made
+
+    def add_variable_from_reference(self, reference_variable: tf.Variable, name: str | None = None,
+                                    initializer: Any = "zeros") -> tf.Variable:
+        """Make a variable of the shape and dtype of `reference_variable`, named after it.
+
+        Args:
+            reference_variable: a variable of the model.
+            name: what follows its name.
+            initializer: an initialiser, its name, or a number.
+        Returns:
+            The variable.
+
+        >>> import twofold as tf
+        >>> weights = tf.Variable([1.0, 2.0], name="dense/kernel")
+        >>> tf.keras.optimizers.SGD(name="sgd").add_variable_from_reference(weights, "speed").name
+        'sgd/dense_kernel_speed:0'
+        """
+        of = re.sub(r"[/:]", "_", _path(reference_variable))
+        return self.add_variable(reference_variable.shape, initializer, reference_variable.dtype,
+                                 name=f"{of}_{name or 'var'}")
+
+    def add_optimizer_variables(self, trainable_variables: Sequence[tf.Variable], name: str | Sequence[str],
+                                initializer: Any = "zeros") -> Any:
+        """Make one variable, or several, for each of `trainable_variables`.
+
+        Args:
+            trainable_variables: the variables of the model.
+            name: the name of the slot, or a list of names.
+            initializer: an initialiser, its name, or a number; or a list of as many as names.
+        Returns:
+            A list of variables, or a tuple of such lists, one for each name.
+        Raises:
+            ValueError: there are more names than initialisers, or fewer.
+
+        >>> import twofold as tf
+        >>> weights = [tf.Variable([1.0, 2.0]), tf.Variable(0.0)]
+        >>> first, second = tf.keras.optimizers.SGD().add_optimizer_variables(weights, ["first", "second"])
+        >>> [v.shape.as_list() for v in first]
+        [[2], []]
+        """
+        names = [name] if isinstance(name, str) else list(name)
+        initializers = list(initializer) if isinstance(initializer, (list, tuple)) else [initializer] * len(names)
+        if len(names) != len(initializers):
+            raise ValueError(f"There must be as many names as initialisers; got name={name} and initializer="
+                             f"{initializer}.")
+        slots: list[list[tf.Variable]] = [[] for _ in names]
+        for variable in trainable_variables:
+            for slot, slot_name, first in zip(slots, names, initializers, strict=True):
+                slot.append(self.add_variable_from_reference(variable, slot_name, first))
+        return slots[0] if isinstance(name, str) else tuple(slots)
+
+    def _get_variable_index(self, variable: tf.Variable) -> int:
+        """The place of a variable of the model among those that the optimizer was built with."""
+        return self._index[id(variable)]
+
+    def _tracked_children(self) -> dict[str, Any]:
+        own = super()._tracked_children()
+        own.pop("_trainable_variables", None)  # the model's, not the optimizer's
+        return own
+
+    # -- settings ---------------------------------------------------------------------------------
+    @property
+    def iterations(self) -> Any:
+        """How many updates there were: an int64 variable, or with accumulated gradients a tensor."""
+        if self.gradient_accumulation_steps:
+            return self._iterations // self.gradient_accumulation_steps
+        return self._iterations
+
+    @property
+    def learning_rate(self) -> Any:
+        """The learning rate: a variable to which a number can be assigned, or what a schedule or function gives now."""
+        rate = self._learning_rate
+        if isinstance(rate, LearningRateSchedule):
+            return rate(self._iterations)
+        return rate if isinstance(rate, tf.Variable) else rate()
+
+    @learning_rate.setter
+    def learning_rate(self, value: Any) -> None:
+        is_variable = isinstance(self._learning_rate, tf.Variable)
+        if callable(value) and not isinstance(value, tf.Variable):
+            if is_variable:
+                self._variables = [v for v in self._variables if v is not self._learning_rate]
+            self._learning_rate = value
+        elif not is_variable:
+            raise TypeError("This optimizer's learning rate is a schedule or a function, so that no number can be "
+                            "assigned to it: make the optimizer with a number, or assign another schedule.")
+        else:
+            self._learning_rate.assign(tf.cast(value, self._learning_rate.dtype))
+
+    lr = learning_rate
+
+    def _as_rate(self, value: Any) -> Any:
+        if isinstance(value, bool) or not isinstance(value, (numbers.Real, np.floating, np.integer)):
+            if callable(value) and not isinstance(value, (type, tf.Variable)):
+                return value
+            raise ValueError("`learning_rate` must be a number, a LearningRateSchedule, or a function of no arguments "
+                             f"that gives the learning rate; got {value!r}.")
+        return self.add_variable((), float(value), name="learning_rate")
+
+    def exclude_from_weight_decay(self, var_list: Iterable[tf.Variable] | None = None,
+                                  var_names: Iterable[str] | None = None) -> None:
+        """Leave variables out of weight decay; call it before the optimizer is built.
+
+        Args:
+            var_list: variables to leave out.
+            var_names: patterns; a variable in whose name one is found is left out.
+        Raises:
+            ValueError: the optimizer is built already.
+
+        >>> import twofold as tf
+        >>> tf.keras.optimizers.AdamW().exclude_from_weight_decay(var_names=["bias"])
+        """
+        if self.built:
+            raise ValueError("`exclude_from_weight_decay()` must be called before the optimizer is built.")
+        pattern = re.compile("|".join(sorted(set(var_names)))) if var_names else None
+        self._undecayed = ({id(variable) for variable in var_list or ()}, pattern)
+
+    def _use_weight_decay(self, variable: tf.Variable) -> bool:
+        excluded, pattern = self._undecayed
+        return id(variable) not in excluded and (pattern is None or not pattern.search(_path(variable)))
+
+    # -- updates ----------------------------------------------------------------------------------
+    def update_step(self, gradient: Any, variable: tf.Variable, learning_rate: Any) -> None:
+        """Move one variable; each optimizer has its own.
+
+        Args:
+            gradient: of the variable's shape.
+            variable: the variable.
+            learning_rate: a scalar.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no update_step.")
+
+    def assign(self, variable: tf.Variable, value: Any) -> None:
+        """Give a variable a value, converted to its dtype."""
+        variable.assign(tf.cast(value, variable.dtype))
+
+    def assign_add(self, variable: tf.Variable, value: Any) -> None:
+        """Add a value, converted to the variable's dtype."""
+        variable.assign_add(tf.cast(value, variable.dtype))
+
+    def assign_sub(self, variable: tf.Variable, value: Any) -> None:
+        """Subtract a value, converted to the variable's dtype."""
+        variable.assign_sub(tf.cast(value, variable.dtype))
+
+    def apply_gradients(self, grads_and_vars: Iterable[tuple[Any, tf.Variable]], name: str | None = None) -> Any:
+        """Move variables by their gradients.
+
+        Args:
+            grads_and_vars: pairs of a gradient (None where there is none) and a variable.
+            name: has no effect.
+        Returns:
+            The number of calls so far, an int64 variable.
+        Raises:
+            ValueError: no variable has a gradient, or one is not among those the optimizer was built with.
+
+        >>> import twofold as tf
+        >>> v = tf.Variable(1.0)
+        >>> tf.keras.optimizers.SGD(0.5).apply_gradients([(tf.constant(1.0), v)]).numpy(), v.numpy()
+        (np.int64(1), np.float32(0.5))
+        """
+        pairs = list(grads_and_vars)
+        if not pairs:
+            raise ValueError("No gradients provided for any variable: `grads_and_vars` is empty.")
+        self.apply([gradient for gradient, _ in pairs], [variable for _, variable in pairs])
+        return self._iterations
+
+    def apply(self, grads: Sequence[Any], trainable_variables: Sequence[tf.Variable] | None = None) -> None:
+        """Move variables by their gradients.
+
+        Args:
+            grads: a gradient for each variable, None where there is none.
+            trainable_variables: the variables; by default those the optimizer was built with.
+        Raises:
+            ValueError: no variable has a gradient, one is not among those the optimizer was built with, or there are
+                not as many gradients as variables.
+
+        >>> import twofold as tf
+        >>> v = tf.Variable([1.0, 2.0])
+        >>> tf.keras.optimizers.SGD(0.5).apply([tf.constant([1.0, 1.0])], [v])
+        >>> v.numpy().tolist()
+        [0.5, 1.5]
+        """
+        grads = list(grads)
+        if not grads:
+            return
+        variables = self._variables_of(grads, trainable_variables)
+        grads, variables = gr.without_missing(grads, variables)
+        if not self._eager_update(grads, variables):
+            self._apply(grads, variables, self.learning_rate)
+        self._apply_constraints(variables)
+        self._iterations.assign_add(1)
+
+    def _apply_constraints(self, variables: Sequence[tf.Variable]) -> None:
+        for variable in variables:
+            if variable.constraint is not None:
+                variable.assign(variable.constraint(variable))
+
+    def _variables_of(self, grads: Sequence[Any], variables: Sequence[tf.Variable] | None) -> list[tf.Variable]:
+        """The variables that `grads` are for; the optimizer is built where it was not."""
+        if variables is None:
+            if not self.built:
+                raise ValueError("Gradients without variables need an optimizer that is built: call "
+                                 "`optimizer.build(trainable_variables)` first.")
+            variables = self._trainable_variables
+        else:
+            variables = list(variables)
+            if not self.built:
+                self.build(variables)
+        if len(grads) != len(variables):
+            raise ValueError(f"There must be a gradient, or None, for each variable; got {len(grads)} gradients for "
+                             f"{len(variables)} variables.")
+        for variable in variables:
+            if id(variable) not in self._index:
+                raise ValueError(f"Unknown variable: {variable!r}. This optimizer can only be called for the variables "
+                                 "it was originally built with. For a new set of variables make a new optimizer.")
+        return variables
+
+    def _apply(self, grads: Sequence[Any], variables: Sequence[tf.Variable], learning_rate: Any) -> None:
+        """What becomes of gradients, but for constraints and the count of iterations."""
+        if self.loss_scale_factor is not None:
+            grads = [gradient / self.loss_scale_factor for gradient in grads]
+        if self.gradient_accumulation_steps:
+            self._accumulate(grads, variables, learning_rate)
+        else:
+            self._update(grads, variables, learning_rate)
+        if self.use_ema:
+            self._average()
+
+    def _update(self, grads: Sequence[Any], variables: Sequence[tf.Variable], learning_rate: Any) -> None:
+        grads = self._clip_gradients(grads)
+        self._shared = {}
+        try:
+            self._apply_weight_decay(variables, learning_rate)
+            self._backend_update_step(grads, variables, learning_rate)
+        finally:
+            self._shared = None  # a trace's tensors must not outlive it
+
+    def _backend_update_step(self, grads: Sequence[Any], variables: Sequence[tf.Variable], learning_rate: Any) -> None:
+        for gradient, variable in zip(grads, variables, strict=True):
+            self.update_step(gradient, variable, learning_rate)
+
+    def _once(self, what: str, dtype: tf.DType, value: Callable[[], Any]) -> Any:
+        """A value that is the same for all variables of a dtype in one update, computed once."""
+        if self._shared is None:
+            return value()
+        key = (what, dtype)
+        if key not in self._shared:
+            self._shared[key] = value()
+        return self._shared[key]
+
+    def _rate(self, learning_rate: Any, dtype: tf.DType) -> Any:
+        """The learning rate as a tensor of `dtype`."""
+        return self._once("learning_rate", dtype, lambda: tf.cast(learning_rate, dtype))
+
+    def _step(self, dtype: tf.DType) -> Any:
+        """The number of this update, counting from 1, as a scalar of `dtype`."""
+        return self._once("step", dtype, lambda: tf.cast(self.iterations + 1, dtype))
+
+    def _apply_weight_decay(self, variables: Sequence[tf.Variable], learning_rate: Any) -> None:
+        if self.weight_decay is None:
+            return
+        for variable in variables:
+            if self._use_weight_decay(variable):
+                variable.assign_sub(variable * self.weight_decay * self._rate(learning_rate, variable.dtype))
+
+    def _clip_gradients(self, grads: Sequence[Any]) -> Sequence[Any]:
+        if self.clipnorm and self.clipnorm > 0:
+            return [gr.clip_by_norm(gradient, self.clipnorm) for gradient in grads]
+        if self.global_clipnorm and self.global_clipnorm > 0:
+            return gr.clip_by_global_norm(grads, self.global_clipnorm)
+        if self.clipvalue and self.clipvalue > 0:
+            return [tf.clip_by_value(gradient, -self.clipvalue, self.clipvalue) for gradient in grads]
+        return grads
+
+    def _accumulate(self, grads: Sequence[Any], variables: Sequence[tf.Variable], learning_rate: Any) -> None:
+        """Every `gradient_accumulation_steps`th call moves variables by the mean; the others add to the sum."""
+        steps = self.gradient_accumulation_steps
+        sums = [self._accumulated_gradients[self._get_variable_index(variable)] for variable in variables]
+
+        def update() -> None:
+            means = [(gradient + total) / steps for gradient, total in zip(grads, sums, strict=True)]
+            self._update(means, variables, learning_rate)
+            for total in self._accumulated_gradients:
+                total.assign(tf.zeros(total.shape, total.dtype))
+
+        def add() -> None:
+            for gradient, total in zip(grads, sums, strict=True):
+                total.assign_add(gradient)
+
+        when(tf.equal((self._iterations + 1) % steps, 0), update, add)
+
+    # -- averages ---------------------------------------------------------------------------------
+    def _average(self) -> None:
+        """Take the variables into their moving averages, and give them back every so often."""
+        count = self.iterations
+        for variable, average in zip(self._trainable_variables, self._model_variables_moving_average, strict=True):
+            kept = tf.cast(tf.not_equal(count, 0), variable.dtype) * self.ema_momentum
+            average.assign(kept * average + (1 - kept) * variable)
+        if self.ema_overwrite_frequency:
+            due = tf.equal((count + 1) % self.ema_overwrite_frequency, 0)
+            when(due, lambda: self.finalize_variable_values(self._trainable_variables), lambda: None)
+
+    def finalize_variable_values(self, var_list: Sequence[tf.Variable]) -> None:
+        """Give variables their moving averages, where there are such; `fit` calls it at its end.
+
+        Args:
+            var_list: the variables of the model, as many as the optimizer was built with.
+        Raises:
+            ValueError: there are more or fewer.
+
+        >>> import twofold as tf
+        >>> optimizer, v = tf.keras.optimizers.SGD(1.0, use_ema=True, ema_momentum=0.5), tf.Variable(0.0)
+        >>> for _ in range(2): count = optimizer.apply_gradients([(tf.constant(-1.0), v)])
+        >>> optimizer.finalize_variable_values([v])
+        >>> v.numpy()
+        np.float32(1.5)
+        """
+        if not self.use_ema:
+            return
+        averages = self._model_variables_moving_average
+        if len(var_list) != len(averages):
+            raise ValueError(f"There are {len(averages)} moving averages, and {len(var_list)} variables to take them: "
+                             "was the optimizer used for this model?")
+        for variable, average in zip(var_list, averages, strict=True):
+            variable.assign(average)
+
+    # -- losses -----------------------------------------------------------------------------------
+    def scale_loss(self, loss: Any) -> Any:
+        """The loss to take gradients of: `loss` times `loss_scale_factor`, where there is one.
+
+        >>> import twofold as tf
+        >>> tf.keras.optimizers.SGD(loss_scale_factor=8.0).scale_loss(tf.constant(2.0)).numpy()
+        np.float32(16.0)
+        """
+        return loss if self.loss_scale_factor is None else loss * self.loss_scale_factor
+
+    def compute_gradients(self, loss: Any, var_list: Any, tape: Any = None) -> list[tuple[Any, tf.Variable]]:
+        """The gradients of a loss, with their variables.
+
+        Args:
+            loss: a function of no arguments; or a tensor, with the tape that recorded it.
+            var_list: variables, or a function of no arguments that gives them.
+            tape: the tape, where `loss` is a tensor.
+        Returns:
+            Pairs of a gradient (None where there is none) and a variable.
+        Raises:
+            ValueError: `loss` is a tensor without a tape.
+
+        >>> import twofold as tf
+        >>> v = tf.Variable(3.0)
+        >>> tf.keras.optimizers.SGD().compute_gradients(lambda: v * v, [v])[0][0].numpy()
+        np.float32(6.0)
+        """
+        if not callable(loss) and tape is None:
+            raise ValueError("`tape` is required when `loss` is a tensor.")
+        if callable(loss):
+            with (tape if tape is not None else tf.GradientTape()) as tape:
+                loss = self.scale_loss(loss())
+        variables = list(var_list() if callable(var_list) else var_list)
+        return list(zip(tape.gradient(loss, variables), variables, strict=True))
+
+    def minimize(self, loss: Any, var_list: Any, tape: Any = None, name: str | None = None) -> Any:
+        """Move variables so that a loss becomes smaller: `compute_gradients`, then `apply_gradients`.
+
+        Args:
+            loss: a function of no arguments; or a tensor, with the tape that recorded it.
+            var_list: variables, or a function of no arguments that gives them.
+            tape: the tape, where `loss` is a tensor.
+            name: has no effect.
+        Returns:
+            The number of updates so far, an int64 variable.
+        Raises:
+            ValueError: `loss` is a tensor without a tape, or no variable has a gradient.
+
+        >>> import twofold as tf
+        >>> v = tf.Variable(3.0)
+        >>> count = tf.keras.optimizers.SGD(0.1).minimize(lambda: v * v, [v])
+        >>> v.numpy()
+        np.float32(2.4)
+        """
+        return self.apply_gradients(self.compute_gradients(loss, var_list, tape))
+
+    # -- configs and weights ----------------------------------------------------------------------
+    def get_config(self) -> dict[str, Any]:
+        """The settings, as values that JSON can hold; `from_config` makes an optimizer like this one, without state."""
+        return {"name": self.name, "learning_rate": self._rate_config(), "weight_decay": self.weight_decay,
+                "clipnorm": self.clipnorm, "global_clipnorm": self.global_clipnorm, "clipvalue": self.clipvalue,
+                "use_ema": self.use_ema, "ema_momentum": self.ema_momentum,
+                "ema_overwrite_frequency": self.ema_overwrite_frequency,
+                "loss_scale_factor": self.loss_scale_factor,
+                "gradient_accumulation_steps": self.gradient_accumulation_steps}
+
+    def _rate_config(self) -> Any:
+        from ..serialization import serialize_keras_object
+        rate = self._learning_rate
+        return float(rate.numpy()) if isinstance(rate, tf.Variable) else serialize_keras_object(rate)
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any], custom_objects: Mapping[str, Any] | None = None) -> Optimizer:
+        """An optimizer from what `get_config` gave.
+
+        Args:
+            config: the settings.
+            custom_objects: names in it that are the user's own, with what they stand for.
+        """
+        from ..serialization import deserialize_keras_object
+        config = dict(config)
+        if isinstance(config.get("learning_rate"), Mapping):
+            config["learning_rate"] = deserialize_keras_object(config["learning_rate"], custom_objects=custom_objects)
+        return cls(**config)
+
+    def get_weights(self) -> list[np.ndarray]:
+        """The values of `variables`."""
+        return [variable.numpy() for variable in self._variables]
+
+    def set_weights(self, weights: Sequence[Any]) -> None:
+        """Give `variables` values.
+
+        Args:
+            weights: an array for each of `variables`, in their order.
+        Raises:
+            ValueError: the optimizer is not built, or numbers or shapes do not fit.
+
+        >>> import twofold as tf
+        >>> optimizer = tf.keras.optimizers.SGD(0.1)
+        >>> optimizer.build([])
+        >>> optimizer.set_weights([7, 0.5])
+        >>> optimizer.iterations.numpy()
+        np.int64(7)
+        """
+        if not self.built:
+            raise ValueError("`set_weights()` needs an optimizer that is built: call "
+                             "`optimizer.build(trainable_variables)` first.")
+        if len(weights) != len(self.variables):
+            raise ValueError(f"The optimizer has {len(self.variables)} variables; got {len(weights)} weights.")
+        for variable, weight in zip(self.variables, weights, strict=True):
+            if variable.shape.as_list() != list(np.shape(weight)):
+                raise ValueError(f"Optimizer variable {variable.name} has shape {variable.shape}; got a weight of "
+                                 f"shape {np.shape(weight)}.")
+        for variable, weight in zip(self.variables, weights, strict=True):
+            variable.assign(tf.cast(weight, variable.dtype))
+
+    def save_own_variables(self, store: Any) -> None:
+        """Write the variables to `store`, under their numbers in `variables`."""
+        for n, variable in enumerate(self.variables):
+            store[str(n)] = variable.numpy()
+
+    def load_own_variables(self, store: Any) -> None:
+        """Read the variables from what `save_own_variables` wrote; warns where the numbers of variables differ."""
+        if len(store.keys()) != len(self.variables):
+            warnings.warn(f"The optimizer {self.name!r} has {len(self.variables)} variables and the stored one "
+                          f"{len(store.keys())}: they are not loaded. Was the optimizer built?", stacklevel=2)
+            return
+        for n, variable in enumerate(self.variables):
+            variable.assign(tf.cast(store[str(n)][()], variable.dtype))
+
+
+def _path(variable: tf.Variable) -> str:
+    """A variable's name in full."""
+    return getattr(variable, "path", None) or variable.name
+
+
+def _first_value(shape: Sequence[int], initializer: Any, dtype: tf.DType) -> Any:
+    if initializer is None or (isinstance(initializer, str) and initializer == "zeros"):
+        return tf.zeros(shape, dtype)
+    if isinstance(initializer, (int, float)):
+        return tf.fill(shape, tf.cast(initializer, dtype))
+    if not callable(initializer) or isinstance(initializer, type):
+        from .. import initializers
+        initializer = initializers.get(initializer)
+    return tf.cast(initializer(shape, dtype=dtype), dtype)
+
+
+def when(condition: Any, then: Callable[[], None], otherwise: Callable[[], None]) -> None:
+    """Do one thing or the other, which assign and give nothing, in either mode."""
+    def told(do: Callable[[], None]) -> Callable[[], Any]:
+        def branch() -> Any:
+            do()
+            return tf.constant(0)  # branches of compiled functions give values
+        return branch
+
+    tf.cond(condition, told(then), told(otherwise))
+
+
+def _older_arguments(name: str, learning_rate: Any, kwargs: dict[str, Any]) -> Any:
+    """The learning rate, from where older programs have it; unknown arguments are an error."""
+    if "lr" in kwargs:
+        warnings.warn(f"{name}: the argument `lr` is called `learning_rate`.", stacklevel=4)
+        learning_rate = kwargs.pop("lr")
+    if kwargs.pop("decay", None):
+        warnings.warn(f"{name}: the argument `decay` has no effect; use a learning rate of "
+                      "tf.keras.optimizers.schedules.InverseTimeDecay(learning_rate, 1, decay).", stacklevel=4)
+    if kwargs:
+        raise ValueError(f"Argument(s) not recognized: {kwargs}")
+    return learning_rate
+
+
+def _check_averages(momentum: Any, frequency: Any) -> None:
+    if not 0 <= momentum <= 1:
+        raise ValueError(f"`ema_momentum` must be in the range [0, 1]; got {momentum}.")
+    if frequency and (not isinstance(frequency, int) or frequency < 1):
+        raise ValueError(f"`ema_overwrite_frequency` must be an integer >= 1 or None; got {frequency}.")

@@ -1,0 +1,47 @@
+"""What is done to gradients before variables move by them: missing ones are left out, long ones are clipped."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import twofold as tf
+
+__all__ = ["clip_by_global_norm", "clip_by_norm", "without_missing"]
+
+
+def without_missing(grads: Sequence[Any], variables: Sequence[tf.Variable]) -> tuple[list[Any], list[tf.Variable]]:
+    """Gradients as tensors with their variables, without the pairs whose gradient is None; warns of those.
+
+    Raises:
+        ValueError: all of them are None, or a gradient has not its variable's shape.
+    """
+    missing = [variable.name for gradient, variable in zip(grads, variables, strict=True) if gradient is None]
+    if len(missing) == len(grads):
+        raise ValueError(f"No gradients provided for any variable: {', '.join(missing)}.")
+    if missing:
+        warnings.warn(f"Gradients do not exist for variables {missing} when minimizing the loss. If you are using "
+                      "`model.compile()`, did you forget to provide a `loss` argument?", stacklevel=4)
+    kept = [(tf.convert_to_tensor(gradient), variable)
+            for gradient, variable in zip(grads, variables, strict=True) if gradient is not None]
+    for gradient, variable in kept:
+        if not gradient.shape.is_compatible_with(variable.shape):
+            raise ValueError(f"The gradient for variable {variable.name} has shape {gradient.shape}; expected the "
+                             f"variable's shape {variable.shape}.")
+    return [gradient for gradient, _ in kept], [variable for _, variable in kept]
+
+
+def clip_by_norm(gradient: Any, norm: float) -> Any:
+    """The gradient, scaled down to Euclidean length `norm` where it is longer."""
+    return gradient * norm / tf.maximum(tf.sqrt(tf.reduce_sum(tf.square(gradient))), norm)
+
+
+def clip_by_global_norm(grads: Sequence[Any], norm: float) -> list[Any]:
+    """Gradients, all scaled down by one factor where their common length is more than `norm`.
+
+    Where the length is infinite or NaN, all become NaN, so that it is seen.
+    """
+    length = tf.sqrt(tf.add_n([tf.reduce_sum(tf.square(gradient)) for gradient in grads]))
+    scale = norm * tf.minimum(1.0 / length, 1.0 / norm) + (length - length)
+    return [gradient * tf.cast(scale, gradient.dtype) for gradient in grads]
