@@ -331,8 +331,8 @@ class Optimizer(Trackable):
         grads, variables = gr.without_missing(grads, variables)
         if not self._eager_update(grads, variables):
             self._apply(grads, variables, self.learning_rate)
+            self._iterations.assign_add(1)
         self._apply_constraints(variables)
-        self._iterations.assign_add(1)
 
     def _apply_constraints(self, variables: Sequence[tf.Variable]) -> None:
         for variable in variables:
