@@ -15,7 +15,7 @@ from twofold.ir.dims import Dim
 from twofold.ir.spec import TensorShape
 from twofold.runtime import native
 
-__all__ = ["public", "tensor", "ints", "axis_arg", "shape_arg"]
+__all__ = ["public", "tensor", "ints", "axis_arg", "shape_arg", "staged"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -73,3 +73,9 @@ def axis_arg(axis: Any) -> tuple[int, ...] | None:
 def shape_arg(shape: Any) -> tuple[Any, ...]:
     """A `shape` argument as ops take it."""
     return ints(shape, "shape")
+
+
+def staged(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """What to call in a trace in place of a user's function: its form with staged control flow."""
+    from twofold.tracer import autograph
+    return autograph.callee(fn)

@@ -1,0 +1,66 @@
+"""`tf.keras`: layers, models and their training, with Keras's names, arguments and defaults.
+
+Everything loads on first use, so that the import costs a few milliseconds and a program pays for what it uses.
+
+>>> import twofold as tf
+>>> model = tf.keras.Sequential([tf.keras.layers.Dense(2, input_shape=(3,))])
+>>> model.count_params()
+8
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+#: what there is: a name, and the module below this one that has it ("" for a module of that name)
+_WHERE = {
+    "DTypePolicy": "dtype_policies",
+    "Initializer": "initializers",
+    "Input": "functional",
+    "InputSpec": "input_spec",
+    "KerasTensor": "keras_tensor",
+    "Layer": "layer",
+    "Loss": "losses",
+    "Metric": "metrics",
+    "Model": "model",
+    "Optimizer": "optimizers",
+    "Regularizer": "regularizers",
+    "Sequential": "sequential",
+    "activations": "",
+    "backend": "",
+    "callbacks": "",
+    "config": "",
+    "constraints": "",
+    "datasets": "",
+    "dtype_policies": "",
+    "initializers": "",
+    "layers": "",
+    "losses": "",
+    "metrics": "",
+    "mixed_precision": "",
+    "models": "",
+    "optimizers": "",
+    "random": "",
+    "regularizers": "",
+    "saving": "",
+    "utils": "",
+}
+
+__all__ = sorted(_WHERE)
+
+
+def __getattr__(name: str) -> Any:
+    where = _WHERE.get(name)
+    if where is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if where:
+        value = getattr(importlib.import_module(f"{__name__}.{where}"), name)
+    else:
+        value = importlib.import_module(f"{__name__}.{name}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
