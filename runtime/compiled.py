@@ -32,7 +32,7 @@ from .calls import SMALL, NodeFailure, address_of
 from .description import Arrays, Description, describe, pack, unpack
 from .image import Image
 
-__all__ = ["Native", "environment"]
+__all__ = ["Native", "compile_program", "environment"]
 
 _ALIGNED = 64
 _ENTRY = [ctypes.c_int64, *[ctypes.c_void_p] * 4]
@@ -148,14 +148,18 @@ def _made(graph: g.Graph, donate: dict[int, int], origin: g.Graph, label: str) -
     """The description and code of a graph's program, which are stored for `origin`."""
     lines = {id(node.loc): n for n, node in enumerate(origin.walk())}  # passes keep the objects
     # The names of functions are the same in every program: each is linked by itself.
-    made = program.compile_graph(graph, "entry", donate)
-    if _fails_late(made):
-        made = program.compile_graph(graph, "entry")
+    made = compile_program(graph, "entry", donate)
     code = llvm_module.object_code(llvm_module.optimise(made.module))
     about = describe(made, graph, lambda node: None if node.loc is None else lines.get(id(node.loc)))
     if cache.enabled() and environment() == _environment():  # else sources changed: which of both compiled this?
         cache.write("programs", _key(origin, donate, label), pack(about, code))
     return about, code
+
+
+def compile_program(graph: g.Graph, name: str, donate: dict[int, int]) -> program.Program:
+    """`program.compile_graph`, with memory given away only where a run that fails leaves it as it was."""
+    made = program.compile_graph(graph, name, donate)
+    return program.compile_graph(graph, name) if _fails_late(made) else made
 
 
 def _fails_late(p: program.Program) -> bool:

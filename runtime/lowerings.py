@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from twofold.codegen import gemm_shapes as gemm
-from twofold.codegen import library
+from twofold.codegen import library, target
 from twofold.codegen.fusion import Source
 from twofold.codegen.kernels import im2col
 from twofold.codegen.kernels import products as integer_products
@@ -333,7 +333,7 @@ def _planned(x: products.Matrices, dtype: Any) -> products.Plan:
     if not any(isinstance(v, Dim) for v in flat):
         if 0 in (x.m, x.n) or any(d[0] == 0 for d in x.batch):
             return products.Plan("tall", False, 0, (0,) * gemm.HEADER, 0, 0, 0)
-        return products.plan(x, dtype, threads.get_num_threads())
+        return products.plan(x, dtype, _threads())
     # Units for typical sizes; the first stride of a row, and whether columns are neighbours, are known or assumed not.
     def typical(v: Any) -> int:
         return _TYPICAL if isinstance(v, Dim) else v
@@ -341,7 +341,7 @@ def _planned(x: products.Matrices, dtype: Any) -> products.Plan:
     beside = x.b[1] if _number(x.b[1]) else 2
     wide = max(typical(x.n), 2)  # a single column would be planned as a row, for another kernel
     guess = products.Matrices(max(typical(x.m), 2), wide, typical(x.k), (typical(x.k), 1), (wide, beside), wide)
-    made = products.plan(guess, dtype, threads.get_num_threads())
+    made = products.plan(guess, dtype, _threads())
     shape = gemm.tiling(dtype)
     rows, columns, mode = shape.tall * 4, gemm.panel_width(shape, False) * 4, made.integers[0]
     if _number(x.n):
@@ -353,6 +353,12 @@ def _planned(x: products.Matrices, dtype: Any) -> products.Plan:
                 *(w for d in x.batch for w in d))
     total = count * dm.ceil_div(x.m, rows) * dm.ceil_div(x.n, columns)
     return products.Plan("tall", False, total, integers, 0, 0, total)  # type: ignore[arg-type]
+
+
+def _threads() -> int:
+    """How many threads a product is planned for."""
+    wanted = target.current().threads
+    return threads.get_num_threads() if wanted is None else wanted
 
 
 def _tall(x: products.Matrices, dtype: Any) -> products.Plan:
