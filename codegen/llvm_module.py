@@ -17,9 +17,11 @@ from typing import TYPE_CHECKING
 from . import target as targets
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
     from llvmlite import binding, ir
 
-__all__ = ["verified", "optimise", "object_code", "assembly", "vector_bits", "machine_for"]
+__all__ = ["verified", "optimise", "object_code", "assembly", "vector_bits", "machine_for", "linked"]
 
 
 def verified(module: ir.Module | str) -> binding.ModuleRef:
@@ -44,15 +46,20 @@ def optimise(module: ir.Module | str) -> binding.ModuleRef:
 
     Args and errors: as for `verified`.
     """
+    parsed = verified(module)
+    _run(parsed, _target())
+    return parsed
+
+
+def _run(parsed: binding.ModuleRef, target: _Target, passes: binding.ModulePassManager | None = None) -> None:
+    """Runs passes over a module in place, by default those of the pipeline."""
     import llvmlite.binding as llvm
 
-    parsed, target = verified(module), _target()
     # A run leaves callbacks behind in the builder that must not be called again, and uses the manager up.
     builder = llvm.create_pass_builder(target.machine, target.tuning)
-    passes = builder.getModulePassManager()
+    passes = passes or builder.getModulePassManager()
     passes.run(parsed, builder)
     _free(passes)
-    return parsed
 
 
 def _free(passes: binding.ModulePassManager) -> None:
@@ -68,6 +75,47 @@ def _free(passes: binding.ModulePassManager) -> None:
 def object_code(module: binding.ModuleRef) -> bytes:
     """The object file of an optimised module."""
     return _target().machine.emit_object(module)
+
+
+def linked(modules: Sequence[ir.Module | str], ready: Sequence[ir.Module | str],
+           kept: Collection[str]) -> binding.ModuleRef:
+    """One module of several, optimised, in which only the symbols `kept` can be seen from outside.
+
+    Args:
+        modules: to be optimised together.
+        ready: modules that are written as LLVM's optimisations would leave them.
+        kept: the symbols.
+    Raises:
+        RuntimeError: a module is not valid LLVM.
+    """
+    import llvmlite.binding as llvm
+
+    target, context = _target(), llvm.create_context()
+
+    def parsed(module: ir.Module | str) -> binding.ModuleRef:
+        made = llvm.parse_assembly(_with_target(str(module), target), context)
+        made.verify()
+        return made
+
+    whole, *others = [parsed(m) for m in modules]
+    for other in others:
+        whole.link_in(other)
+    _hide(whole, kept)
+    _run(whole, target)
+    for other in ready:
+        whole.link_in(parsed(other))
+    _hide(whole, kept)
+    passes = llvm.create_new_module_pass_manager()
+    passes.add_global_dead_code_eliminate_pass()
+    _run(whole, target, passes)
+    return whole
+
+
+def _hide(module: binding.ModuleRef, kept: Collection[str]) -> None:
+    """Makes all that a module defines its own, but for the symbols `kept`."""
+    for value in (*module.functions, *module.global_variables):
+        if not value.is_declaration and value.name not in kept:
+            value.linkage = "internal"
 
 
 def assembly(module: binding.ModuleRef) -> str:

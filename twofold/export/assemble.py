@@ -1,0 +1,311 @@
+"""From traces to the parts of a library: the interface, and one optimised module of LLVM with all its code.
+
+Values that functions read are laid out once for all of them: variables that some function assigns are the state, which
+the caller keeps; other variables and captured tensors are weights, in the code or in a file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from llvmlite import ir
+
+from twofold.codegen import gemm, llvm_module, native_entry, program
+from twofold.codegen import target as targets
+from twofold.codegen.native_entry import Entry, Member, Place, Texts
+from twofold.eager.tensor import Tensor
+from twofold.ir import dims as dm
+from twofold.ir import dtypes as dt
+from twofold.ir import graph as g
+from twofold.ir import nest, passes
+from twofold.ir.errors import line_text
+from twofold.ir.replay import bind_sizes
+from twofold.runtime.compiled import compile_program
+from twofold.tracer.traced import Traced
+
+from . import lowering, weights
+from .interface import ABI, Interface, Signature, identifier, unique
+from .targets import Platform
+
+if TYPE_CHECKING:
+    from llvmlite import binding
+
+__all__ = ["Assembled", "assemble", "Part"]
+
+_SMALL = 256  # bytes up to which a captured tensor is part of the code
+
+
+@dataclass(eq=False)
+class Part:
+    """A graph that becomes a function.
+
+    Attributes:
+        name: in C. title: how the user calls it.
+        graph: inputs: the tensors of a call, then `captures`; outputs: those of the result, then `updates`.
+        inputs, outputs: the names of the tensors of a call and of the result.
+        captures, updates: tensors and variables.
+    """
+
+    name: str
+    title: str
+    graph: g.Graph
+    inputs: list[str]
+    outputs: list[str]
+    captures: list[Any]
+    updates: list[Any]
+
+
+@dataclass(eq=False)
+class Assembled:
+    """A library before machine code.
+
+    Attributes:
+        interface: what C sees.
+        module: the code.
+        weights: the file with weights, or None.
+    """
+
+    interface: Interface
+    module: binding.ModuleRef
+    weights: bytes | None
+
+
+def assemble(parts: Sequence[Part], prefix: str, platform: Platform, embedded: bool, threads: int) -> Assembled:
+    """The library of some graphs.
+
+    Args:
+        parts: the functions.
+        prefix: what symbols begin with.
+        platform: where it is to run.
+        embedded: whether weights are part of the code.
+        threads: how many threads a call uses at most.
+    Raises:
+        ValueError: a function needs Python.
+    """
+    return _Assembler(parts, prefix, platform, embedded, threads).run()
+
+
+def part_of(name: str, traced: Traced) -> Part:
+    """The part that a trace is."""
+    count = len(traced.specs)
+    graph = traced.graph.copy()
+    names = [v.name or f"input_{n}" for n, v in enumerate(graph.inputs[:count])]
+    inputs = unique(identifier(n, "input") for n in names)
+    outputs = unique(identifier(n, "output") for n in _result_names(traced.result))
+    title = f"{traced.name}({', '.join(names)})"
+    return Part(name, title, graph, inputs, outputs, list(traced.captures), _updates(traced))
+
+
+def _updates(traced: Traced) -> list[Any]:
+    from twofold.tracer.traced import _held
+    return [_held(u) for u in traced.updates]
+
+
+def _result_names(result: Any) -> list[str]:
+    """A name for each tensor of a result: keys where there are some, else numbers."""
+    if not nest.is_nested(result):
+        return [] if result is None else ["output"]
+    names: list[str] = []
+
+    def walk(value: Any, name: str) -> None:
+        if nest.is_nested(value):
+            keys = nest.keys_of(value) if isinstance(value, Mapping) else getattr(value, "_fields", None)
+            children = nest.children(value)
+            for key, child in zip(keys or range(len(children)), children, strict=True):
+                walk(child, f"{name}_{key}" if name else str(key))
+        elif value is not None:
+            names.append(name)
+    walk(result, "")
+    return names
+
+
+@dataclass(eq=False)
+class _Values:
+    """The values that functions read, each once: in the code, in a file, or in the state."""
+
+    embedded: bool
+    held: dict[str, np.ndarray] = field(default_factory=dict)  # by symbol
+    file: weights.Writer = field(default_factory=weights.Writer)
+    state: list[Any] = field(default_factory=list)
+
+    def place(self, capture: Any, name: str) -> Place:
+        """Where the value of a variable or tensor lies."""
+        for n, variable in enumerate(self.state):
+            if variable is capture:
+                return Place("state", n)
+        return self.value(_array(capture), name)
+
+    def value(self, array: np.ndarray, name: str) -> Place:
+        """Where a value that never changes lies."""
+        if not self.embedded:
+            return Place("weights", self.file.add(name, array))
+        return Place("constant", 0, self.constant(array))
+
+    def constant(self, array: np.ndarray) -> str:
+        """The symbol of a value in the code."""
+        symbol = f"value_{hashlib.sha256(array.tobytes()).hexdigest()[:24]}"
+        self.held.setdefault(symbol, array)
+        return symbol
+
+
+def _array(capture: Any) -> np.ndarray:
+    value = capture._a if isinstance(capture, Tensor) else capture._read_tensor()._a
+    return np.ascontiguousarray(value)
+
+
+class _Assembler:
+    def __init__(self, parts: Sequence[Part], prefix: str, platform: Platform, embedded: bool, threads: int) -> None:
+        self.parts, self.prefix, self.platform, self.threads = parts, prefix, platform, threads
+        self.values, self.texts = _Values(embedded), Texts()
+        self.libraries: dict[tuple[Any, ...], str] = {}
+        self.modules: list[Any] = []
+        self.signatures: list[Signature] = []
+        for part in parts:
+            for variable in part.updates:
+                if not any(variable is v for v in self.values.state):
+                    self.values.state.append(variable)
+
+    def run(self) -> Assembled:
+        names = unique(identifier(v.name, "variable") for v in self.values.state)
+        self.state = [_variable(v, name) for v, name in zip(self.values.state, names, strict=True)]
+        module = ir.Module(self.prefix)
+        for part in self.parts:
+            self.function(module, part)
+        state_bytes = self.initial_state(module)
+        file = None if self.values.embedded else self.values.file.finish()
+        interface = Interface(self.prefix, self.signatures, self.state, state_bytes, len(file or b""),
+                              f"{self.platform.target.triple} ({self.platform.target.cpu})")
+        native_entry.write_number(module, f"{self.prefix}_abi", ABI)
+        native_entry.write_number(module, f"{self.prefix}_interface", interface.fingerprint)
+        if file is not None:
+            weights.write_check(module, f"{self.prefix}_weights_check", file, self.texts)
+        native_entry.write_texts(module, f"{self.prefix}_strerror", self.texts)
+        with targets.use(self.platform.target):
+            linked = llvm_module.linked([*self.modules, module], [*self.kernels(), weights.module(self.values.held)],
+                                        set(interface.exported))
+        return Assembled(interface, linked, file)
+
+    # -- one function -----------------------------------------------------------------------------
+    def function(self, module: ir.Module, part: Part) -> None:
+        """Compiles a graph, and writes what C calls."""
+        graph, count = part.graph, len(part.inputs)
+        captures = self.folded(graph, part)
+        dims = [(tuple(v.dims), v.dtype) for v in graph.outputs]
+        sizes: dict[str, Any] = {}
+        for value, capture in zip(graph.inputs[count:], captures, strict=True):
+            bind_sizes(value.dims, _array(capture).shape, sizes)
+        places = [Place("input", n) for n in range(count)]
+        places += [self.values.place(c, c.name if hasattr(c, "name") else v.name)
+                   for c, v in zip(captures, graph.inputs[count:], strict=True)]
+        results = [Place("output", n) for n in range(len(part.outputs))]
+        results += [self.values.place(u, "") for u in part.updates]
+        inputs = [Member(n, tuple(v.dims), v.dtype) for n, v in zip(part.inputs, graph.inputs, strict=False)]
+        outputs = [Member(n, *d) for n, d in zip(part.outputs, dims, strict=False)]
+        lowering.lower(graph, part.name)
+        symbol = f"{self.prefix}_{part.name}_program"
+        with targets.use(self.platform.target), lowering.asserts():
+            lowering.require_native(graph, part.name, sizes)
+            made = compile_program(graph, symbol, _donations(places, results, graph))
+        self.modules.append(made.module.replace('@"plan"(', f'@"{symbol}_plan"('))
+        entry = Entry(
+            f"{self.prefix}_{part.name}", inputs, outputs, places, results, sizes,
+            len(self.state) if any(p.kind == "state" for p in (*places, *results)) else None,
+            [(guard, _guard_text(guard)) for guard in graph.guards if guard.symbols() <= _bound(inputs, sizes)],
+            any(p.kind == "weights" for p in places), made, symbol,
+            [self.values.constant(c) for c in made.constants],
+            [self.libraries.setdefault(lib.key, gemm.symbol(lib.key[2], dt.as_dtype(lib.key[1])))
+             for lib in made.libraries], _checks(made))
+        if self.threads > 1:
+            entry.fork = ("fork_join", "fork_context", self.threads)
+        native_entry.write_entry(module, entry, self.texts)
+        self.signatures.append(Signature(
+            entry.name, part.title, inputs, outputs, native_entry.workspace_of(entry), entry.state is not None,
+            entry.weights, sorted({p.at for p in results if p.kind == "state"})))
+
+    def folded(self, graph: g.Graph, part: Part) -> list[Any]:
+        """Puts small tensors that were captured into the graph, which passes then improve; the other captures."""
+        count = len(part.inputs)
+        kept, front = [], []
+        known: dict[g.Value, g.Value] = {}
+        for value, capture in zip(graph.inputs[count:], part.captures, strict=True):
+            if isinstance(capture, Tensor) and capture._a.nbytes <= _SMALL:
+                spec = (value,)
+                node = g.Node(g.CONSTANT, (), {"value": np.ascontiguousarray(capture._a)}, spec)
+                front.append(node)
+                known[value] = node.outputs[0]
+            else:
+                kept.append((value, capture))
+        graph.inputs = [*graph.inputs[:count], *[v for v, _ in kept]]
+        for n, value in enumerate(graph.inputs):
+            value.index = n
+        for node in graph.nodes:
+            node.inputs = [known.get(v, v) for v in node.inputs]
+        graph.outputs = [known.get(v, v) for v in graph.outputs]
+        graph.nodes[:0] = front
+        passes.run(graph)
+        return [c for _, c in kept]
+
+    # -- what functions share ---------------------------------------------------------------------
+    def initial_state(self, module: ir.Module) -> int:
+        if not self.state:
+            return 0
+        variables = [(member, self.values.value(_array(v), v.name))
+                     for member, v in zip(self.state, self.values.state, strict=True)]
+        return native_entry.write_state(module, f"{self.prefix}_state_init", variables, not self.values.embedded,
+                                        self.texts)
+
+    def kernels(self) -> list[Any]:
+        """The modules of library kernels, and of sharing work."""
+        found, made = [], set()
+        for _, dtype, name in self.libraries:
+            part = next(p for p, names in gemm.PARTS.items() if name in names)
+            if (dtype, part) not in made:
+                made.add((dtype, part))
+                module = ir.Module()
+                gemm.build(module, dt.as_dtype(dtype), gemm.tiling(dt.as_dtype(dtype)), part)
+                found.append(module)
+        return found
+
+
+def _variable(variable: Any, name: str) -> Member:
+    shape = variable._shape
+    if shape.num_elements() is None:
+        raise ValueError(f"the variable {variable.name} has no fixed shape ({shape}), so that memory for its values "
+                         "cannot be planned; give tf.Variable a shape.")
+    return Member(name, tuple(shape.as_list()), variable.dtype)
+
+
+def _donations(places: Sequence[Place], results: Sequence[Place], graph: g.Graph) -> dict[int, int]:
+    """Output number -> number of the input whose memory it may take: new values of variables, over the old ones."""
+    found = {}
+    for n, place in enumerate(results):
+        given = next((i for i, p in enumerate(places) if p == place), None) if place.kind == "state" else None
+        if given is not None and graph.inputs[given].dims == graph.outputs[n].dims:
+            found[n] = given
+    return found
+
+
+def _bound(inputs: Sequence[Member], sizes: Mapping[str, Any]) -> frozenset[str]:
+    return dm.symbols_of([d for m in inputs for d in m.dims]) | sizes.keys()
+
+
+def _guard_text(guard: dm.Guard) -> str:
+    origin = guard.origin
+    where = "" if origin is None or origin.loc is None else f"\n  {line_text(*origin.loc)}"
+    return f"the function was made for sizes with {guard}{where}"
+
+
+def _checks(made: program.Program) -> list[tuple[int, str]]:
+    """What the results of a program mean that are not 0."""
+    found = []
+    for number, step in enumerate(made.steps):
+        for status in range(1, len(step.codes) + 1):
+            node, code = step.failed(status)
+            where = "" if node is None or node.loc is None else f"\n  {line_text(*node.loc)}"
+            name = "" if node is None else f"{node.op.name}: "
+            found.append(((number + 1) << 16 | status, f"{name}{code}{where}"))
+    return found

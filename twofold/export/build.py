@@ -1,0 +1,168 @@
+"""`native`: from functions to files that C programs use. Nothing is written before all of it has been made."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from twofold._api import public
+from twofold.version import __version__
+
+from .interface import Interface, identifier
+from .targets import Platform, platform_of
+
+__all__ = ["native", "NativeLibrary"]
+
+_OBJECTS, _STATIC, _SHARED = (".o", ".obj"), (".a", ".lib"), (".so", ".dylib", ".dll", ".wasm")
+
+
+@dataclass(frozen=True)
+class NativeLibrary:
+    """What `tf.export.native` wrote.
+
+    Attributes:
+        path: the library.
+        header: the C header.
+        weights: the file with weights, or None where they are part of the library.
+        loader: for WebAssembly, the module of JavaScript that loads it; else None.
+        functions: the symbols of the functions.
+        target: the platform.
+    """
+
+    path: Path
+    header: Path
+    weights: Path | None
+    loader: Path | None
+    functions: tuple[str, ...]
+    target: str
+
+
+@public
+def native(function: Any, path: str | os.PathLike[str], target: str = "host", cpu: str | None = None,
+           weights: str = "embedded", gradients: bool = False, threads: int = 1) -> NativeLibrary:
+    """Compile functions to a library with a C header, which needs neither Python nor twofold.
+
+    What the ending of `path` says is written: an object file (`.o`) or static library (`.a`), for which no toolchain is
+    needed, or a shared library (`.so`, `.dylib`, `.dll`, `.wasm`), which the system's linker or the package `ziglang`
+    links. Beside it lies the header, `digits.h` for `libdigits.so`; all names in it begin with `digits_`.
+
+    Each signature is a function of C. Sizes that the signature leaves open are arguments of every call. Variables that
+    a function assigns are a struct which the caller keeps, so that a training step can run from C; other variables
+    have the values that they have now. The results are those of the compiled function, to the bit on processors with
+    fused multiply-add.
+
+    Args:
+        function: a `tf.function`, a concrete function, a dict of names and these, an object with such methods, or the
+            folder of a saved model.
+        path: the library to write.
+        target: "host", "x86_64-linux", "aarch64-linux", "x86_64-windows", "x86_64-macos", "aarch64-macos", "wasm32", or
+            a triple of LLVM.
+        cpu: the oldest processor that it is to run on, as LLVM names it, such as "x86-64-v3". By default the host's
+            own, or the oldest of the target.
+        weights: "embedded" in the library, or in a "file" beside it (`digits.safetensors`) whose contents callers pass.
+        gradients: whether each function that has float inputs or trainable variables gets a second one, `NAME_grad`,
+            which takes cotangents of the results and gives those of inputs and trainable variables besides.
+        threads: how many threads a call may share its work with, by OpenMP; 1 needs none.
+
+    Returns:
+        A `NativeLibrary` with the paths of what was written.
+
+    Raises:
+        UnimplementedError: a function needs Python; the error names the op and its line.
+        TypeError, ValueError: there is nothing to export, or an argument is none of the above.
+        RuntimeError: there is no linker for a shared library, or it failed.
+
+    >>> import pathlib, tempfile
+    >>> import twofold as tf
+    >>> @tf.function(input_signature=[tf.TensorSpec([None], tf.float32)])
+    ... def double(x):
+    ...     return 2.0 * x
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     library = tf.export.native(double, pathlib.Path(folder) / "doubling.o")
+    ...     print(library.functions, library.header.name, library.path.exists())
+    ('doubling_double',) doubling.h True
+    """
+    from .collect import collect
+
+    to = Path(path)
+    form = _form(to)
+    if weights not in ("embedded", "file"):
+        raise ValueError(f'weights must be "embedded" or "file"; got {weights!r}.')
+    if isinstance(threads, bool) or not isinstance(threads, int) or not 1 <= threads <= 256:
+        raise ValueError(f"threads must be an integer from 1 to 256; got {threads!r}.")
+    platform = platform_of(target, cpu, threads)
+    _fits(to, form, platform, threads)
+    from .assemble import assemble, part_of
+
+    parts = [part_of(name, traced) for name, traced in collect(function).items()]
+    if gradients:
+        from .gradients import gradient_of
+        parts += [made for name, traced in collect(function).items() if (made := gradient_of(name, traced)) is not None]
+    prefix = identifier(re.sub(r"^lib(?=.)", "", to.stem), "library").lower()
+    made = assemble(parts, prefix, platform, weights == "embedded", threads)
+    return _written(to, form, platform, made, threads)
+
+
+def _form(path: Path) -> str:
+    for form, endings in (("object", _OBJECTS), ("static", _STATIC), ("shared", _SHARED)):
+        if path.suffix in endings:
+            return form
+    raise ValueError(f"the path must end in {', '.join((*_OBJECTS, *_STATIC, *_SHARED))}; got {os.fspath(path)!r}.")
+
+
+def _fits(path: Path, form: str, platform: Platform, threads: int) -> None:
+    if form == "shared" and path.suffix != platform.shared:
+        raise ValueError(f"shared libraries for {platform.name} end in {platform.shared}; got {os.fspath(path)!r}.")
+    if threads > 1 and not platform.openmp:
+        raise ValueError(f"libraries for {platform.name} run on one thread; got threads={threads}.")
+    if not path.parent.is_dir():
+        raise ValueError(f"there is no folder {os.fspath(path.parent)!r} to write to.")
+
+
+def _written(to: Path, form: str, platform: Platform, made: Any, threads: int) -> NativeLibrary:
+    from twofold.codegen import llvm_module
+    from twofold.codegen import target as targets
+
+    from .archive import archive
+    from .header import header
+    from .link import shared_library
+
+    library: Interface = made.interface
+    with targets.use(platform.target):
+        code = llvm_module.object_code(made.module)
+    if form == "static":
+        symbols = [f"_{s}" if platform.system == "macos" else s for s in library.exported]
+        code = archive([(f"{library.prefix}.o", code, symbols)], platform.system == "macos")
+    elif form == "shared":
+        code = shared_library(code, platform, to.name, library.exported, threads > 1)
+    files: dict[Path, bytes] = {to: code, to.with_name(f"{library.prefix}.h"): header(library, __version__).encode()}
+    weights = to.with_name(f"{library.prefix}.safetensors") if made.weights is not None else None
+    if weights is not None:
+        files[weights] = made.weights
+    loader = None
+    if platform.system == "wasm" and form == "shared":
+        from .wasm import loader_files
+        loader = to.with_name(f"{library.prefix}.mjs")
+        files |= {to.with_name(name): text.encode() for name, text in loader_files(library, to.name).items()}
+    _write_all(files)
+    return NativeLibrary(to, to.with_name(f"{library.prefix}.h"), weights, loader,
+                         tuple([s.name for s in library.signatures]), platform.name)
+
+
+def _write_all(files: Mapping[Path, bytes]) -> None:
+    """Writes files, each as a whole or not at all."""
+    made: list[tuple[Path, Path]] = []
+    try:
+        for path, contents in files.items():
+            beside = path.with_name(f".{path.name}.{os.getpid()}")
+            beside.write_bytes(contents)
+            made.append((beside, path))
+        for beside, path in made:
+            os.replace(beside, path)
+    finally:
+        for beside, _ in made:
+            beside.unlink(missing_ok=True)

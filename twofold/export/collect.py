@@ -1,0 +1,97 @@
+"""What a library is made from: the traces of what a user hands in, each with a name.
+
+In: a `tf.function`, a concrete function, a mapping of names to these, an object with such methods, or the folder of a
+saved model. Out: traces by name.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from twofold.tracer.concrete import ConcreteFunction
+from twofold.tracer.function import Function
+from twofold.tracer.traced import Traced
+
+from .interface import identifier, unique
+
+__all__ = ["collect"]
+
+
+def collect(given: Any) -> dict[str, Traced]:
+    """The traces of what `tf.export.native` was given, by the names that they get in C.
+
+    Raises:
+        TypeError: it is none of the things that can be exported.
+        ValueError: there is no trace, as the function was neither called nor given a signature.
+    """
+    found = list(_traces(given, ""))
+    if not found:
+        raise ValueError("there is nothing to export: no tf.function was found that has a trace. Give the function an "
+                         "input_signature, or export what get_concrete_function(...) gives.")
+    names = unique(identifier(name, "function") for name, _ in found)
+    return dict(zip(names, [traced for _, traced in found], strict=True))
+
+
+def _traces(given: Any, name: str) -> Iterator[tuple[str, Traced]]:
+    if isinstance(given, ConcreteFunction):
+        yield name or given._traced.name, _checked(given._traced, name)
+    elif isinstance(given, Function):
+        for traced in _of_function(given):
+            yield name or given._name, _checked(traced, name)
+    elif isinstance(given, (str, os.PathLike)):
+        yield from _traces(_loaded(Path(given)), name)
+    elif isinstance(given, Mapping):
+        for key, value in given.items():
+            if not isinstance(key, str):
+                raise TypeError(f"names of functions must be text; got {key!r}.")
+            yield from _traces(value, f"{name}_{key}" if name else key)
+    else:
+        yield from _of_object(given)
+
+
+def _loaded(path: Path) -> Any:
+    if not path.is_dir():
+        raise ValueError(f"{os.fspath(path)!r} is no folder with a saved model.")
+    from twofold import saved_model
+
+    return saved_model.load(path)
+
+
+def _of_object(given: Any) -> Iterator[tuple[str, Traced]]:
+    """The traces of an object's signatures, else of its functions."""
+    signatures = getattr(given, "signatures", None)
+    if isinstance(signatures, Mapping) and signatures:
+        yield from _traces(signatures, "")
+        return
+    names = [n for n in (*vars(type(given)), *getattr(given, "__dict__", {})) if not n.startswith("__")]
+    functions = {n: f for n in dict.fromkeys([*names, "__call__"])
+                 if isinstance(f := getattr(given, n, None), (Function, ConcreteFunction))}
+    if not functions:
+        raise TypeError("tf.export.native takes a tf.function, a concrete function, a dict of these, an object that "
+                        f"has such methods, or the folder of a saved model; got {type(given).__name__}.")
+    for name, function in functions.items():
+        yield from _traces(function, "call" if name == "__call__" else name)
+
+
+def _of_function(function: Function) -> list[Traced]:
+    """The traces of a function that no other one stands for; where a signature was declared, the one for it."""
+    if function.input_signature is not None and function._restored is None:
+        return [function.get_concrete_function()._traced]
+    found = []
+    for family in function._families.values():
+        for n, traced in enumerate(family.traces):
+            others = [t for m, t in enumerate(family.traces) if m != n and (m > n or t not in found)]
+            shapes = [s.dims for s in traced.specs]
+            if not any(other.accepts(shapes) is not None for other in others):
+                found.append(traced)
+    return found
+
+
+def _checked(traced: Any, name: str) -> Traced:
+    if not isinstance(traced, Traced):
+        raise ValueError(f"{name or traced.name}: a function with arguments of unknown rank cannot be exported; give "
+                         "the ranks in the signature.")
+    return traced

@@ -1,0 +1,119 @@
+"""Where weights lie: constants of the code, or a file in the format of `safetensors` that a program reads or maps.
+
+The library holds the length of the file and a sum over its words, and checks both on request.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+import numpy as np
+from llvmlite import ir
+
+from twofold.codegen.native_entry import Texts
+from twofold.ir import dtypes as dt
+
+__all__ = ["Writer", "module", "write_check", "checksum"]
+
+_NAMES = {"float64": "F64", "float32": "F32", "float16": "F16", "bfloat16": "BF16", "int64": "I64", "int32": "I32",
+          "int16": "I16", "int8": "I8", "uint64": "U64", "uint32": "U32", "uint16": "U16", "uint8": "U8",
+          "bool": "BOOL", "complex64": "C64"}
+_ALIGNED = 64
+_I8, _I32, _I64, _PTR = ir.IntType(8), ir.IntType(32), ir.IntType(64), ir.PointerType()
+_PRIME, _START = 0x9E3779B97F4A7C15, 0x2545F4914F6CDD1D
+
+
+class Writer:
+    """The file of weights, put together. Each value begins at a multiple of 64 bytes of the file, behind bytes that
+    belong to a tensor `pad_N` where there is a gap, as the format has none."""
+
+    def __init__(self) -> None:
+        self._values: list[tuple[str, np.ndarray]] = []
+        self._places: dict[bytes, int] = {}
+        self._size = 0
+        self._room = 1 << 16  # of the head
+
+    def add(self, name: str, array: np.ndarray) -> int:
+        """The byte of the file at which `array` lies; equal arrays lie there once."""
+        key = f"{array.dtype} {array.shape} ".encode() + array.tobytes()
+        found = self._places.get(key)
+        if found is None:
+            if array.dtype == np.complex128:
+                raise ValueError(f"{name}: complex128 cannot be kept in a file of weights; use weights=\"embedded\".")
+            if gap := -self._size % _ALIGNED:
+                self._values.append((f"pad_{len(self._values)}", np.zeros(gap, np.uint8)))
+                self._size += gap
+            taken = {n for n, _ in self._values}
+            unique = name if name not in taken else f"{name}#{len(self._values)}"
+            found = self._places[key] = self._room + self._size
+            self._values.append((unique, array))
+            self._size += array.nbytes
+        return found
+
+    def finish(self) -> bytes:
+        """The file."""
+        head, at = {}, 0
+        for name, array in self._values:
+            dtype = dt.from_numpy(array.dtype).name
+            head[name] = {"dtype": _NAMES[dtype], "shape": list(array.shape), "data_offsets": [at, at + array.nbytes]}
+            at += array.nbytes
+        text = json.dumps(head).encode()
+        if len(text) > self._room - 8:
+            raise ValueError(f"too many weights for a file: their names take {len(text)} bytes.")
+        text = text.ljust(self._room - 8)
+        tail = -(self._room + at) % 8
+        if tail:
+            self._values.append((f"pad_{len(self._values)}", np.zeros(tail, np.uint8)))
+            self._size += tail
+            return self.finish()
+        return len(text).to_bytes(8, "little") + text + b"".join([a.tobytes() for _, a in self._values])
+
+
+def checksum(file: bytes) -> int:
+    """A sum over the words of a file, as the library computes it."""
+    total = _START
+    for word in np.frombuffer(file, "<u8").tolist():
+        total = (total ^ word) * _PRIME & 0xFFFFFFFFFFFFFFFF
+        total ^= total >> 29
+    return total
+
+
+def write_check(module: ir.Module, name: str, file: bytes, texts: Texts) -> None:
+    """Writes `int32 NAME(const void* weights, int64 size)`: 0 if that is `file`."""
+    fn = ir.Function(module, ir.FunctionType(_I32, [_PTR, _I64]), name)
+    fn.attributes.add("nounwind")
+    b = ir.IRBuilder(fn.append_basic_block("entry"))
+    pointer, size = fn.args
+    wrong = _I32(texts.status("weights", f"{name}: these are not the {len(file)} bytes of weights that the library "
+                              "was made with"))
+    fits = b.and_(b.icmp_signed("==", size, _I64(len(file))), b.icmp_unsigned("!=", pointer, ir.Constant(_PTR, None)))
+    before, loop, done, bad = b.block, *(fn.append_basic_block(n) for n in ("loop", "done", "bad"))
+    b.cbranch(fits, loop, bad)
+    ir.IRBuilder(bad).ret(wrong)
+    b.position_at_end(loop)
+    index, total = b.phi(_I64), b.phi(_I64)
+    word = b.load(b.gep(pointer, [index], source_etype=_I64), typ=_I64, align=1)
+    mixed = b.mul(b.xor(total, word), _I64(_PRIME))
+    mixed = b.xor(mixed, b.lshr(mixed, _I64(29)))
+    following = b.add(index, _I64(1))
+    for phi, first, value in ((index, _I64(0), following), (total, _I64(_START), mixed)):
+        phi.add_incoming(first, before)
+        phi.add_incoming(value, loop)
+    b.cbranch(b.icmp_unsigned("<", following, _I64(len(file) // 8)), loop, done)
+    b.position_at_end(done)
+    same = b.icmp_unsigned("==", mixed, _I64(checksum(file)))
+    b.ret(b.select(same, _I32(0), wrong))
+
+
+def module(values: Mapping[str, np.ndarray]) -> str:
+    """A module of LLVM with constants, as text: a builder would take long over many bytes."""
+    escaped = np.array([f"\\{n:02X}" for n in range(256)], "S3")
+    lines = ['target triple = "unknown-unknown-unknown"', 'target datalayout = ""']
+    for symbol, array in values.items():
+        data = np.frombuffer(array.tobytes() or b"\0", np.uint8)
+        text = escaped[data].tobytes().decode()
+        lines.append(f'@"{symbol}" = constant [{len(data)} x i8] c"{text}", align {_ALIGNED}')
+    return "\n".join(lines) + "\n"
+
+
