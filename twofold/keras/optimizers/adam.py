@@ -67,8 +67,8 @@ class Adam(_Moments):
     >>> import twofold as tf
     >>> v = tf.Variable(10.0)
     >>> count = tf.keras.optimizers.Adam(learning_rate=0.1).minimize(lambda: v * v / 2.0, [v])
-    >>> float(v.numpy().round(3))
-    9.9
+    >>> print(f"{v.numpy():.3f}")
+    9.900
     """
 
     def __init__(self, learning_rate: Any = 0.001, beta_1: float = 0.9, beta_2: float = 0.999, epsilon: float = 1e-7,
@@ -159,8 +159,8 @@ class Adamax(_Moments):
     >>> import twofold as tf
     >>> v = tf.Variable(1.0)
     >>> count = tf.keras.optimizers.Adamax(0.5).apply_gradients([(tf.constant(3.0), v)])
-    >>> float(v.numpy().round(3))
-    0.5
+    >>> print(f"{v.numpy():.3f}")
+    0.500
     """
 
     _slots = ("momentum", "norm")
@@ -191,8 +191,8 @@ class Nadam(_Moments):
     >>> import twofold as tf
     >>> v = tf.Variable(10.0)
     >>> count = tf.keras.optimizers.Nadam(learning_rate=0.1).minimize(lambda: v * v / 2.0, [v])
-    >>> float(v.numpy().round(2))
-    9.93
+    >>> print(f"{v.numpy():.2f}")
+    9.89
     """
 
     _DECAY = 0.96

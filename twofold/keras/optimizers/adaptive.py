@@ -30,8 +30,8 @@ class Adagrad(Optimizer):
     >>> v = tf.Variable(1.0)
     >>> optimizer = tf.keras.optimizers.Adagrad(0.5, initial_accumulator_value=0.0)
     >>> count = optimizer.apply_gradients([(tf.constant(3.0), v)])
-    >>> float(v.numpy().round(3))
-    0.5
+    >>> print(f"{v.numpy():.3f}")
+    0.500
     """
 
     def __init__(self, learning_rate: Any = 0.001, initial_accumulator_value: float = 0.1, epsilon: float = 1e-7,
@@ -83,8 +83,8 @@ class RMSprop(Optimizer):
     >>> v = tf.Variable(1.0)
     >>> optimizer = tf.keras.optimizers.RMSprop(0.1, rho=0.75)
     >>> count = optimizer.apply_gradients([(tf.constant(3.0), v)])
-    >>> float(v.numpy().round(3))
-    0.8
+    >>> print(f"{v.numpy():.3f}")
+    0.800
     """
 
     def __init__(self, learning_rate: Any = 0.001, rho: float = 0.9, momentum: float = 0.0, epsilon: float = 1e-7,
@@ -144,8 +144,8 @@ class Adadelta(Optimizer):
     >>> v = tf.Variable(1.0)
     >>> optimizer = tf.keras.optimizers.Adadelta(1.0, rho=0.0, epsilon=0.01)
     >>> count = optimizer.apply_gradients([(tf.constant(3.0), v)])
-    >>> float(v.numpy().round(3))
-    0.9
+    >>> print(f"{v.numpy():.3f}")
+    0.900
     """
 
     def __init__(self, learning_rate: Any = 0.001, rho: float = 0.95, epsilon: float = 1e-7,

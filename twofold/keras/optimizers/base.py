@@ -5,9 +5,9 @@ names its settings. The update is written with plain ops and assignments, so tha
 variables are compiled together; `eager_update.py` compiles it where there is no such function.
 
 **State.** The children of an optimizer in the object graph, and so the names in checkpoints, are `_iterations`,
-`_learning_rate` (where it is a number) and `_variables/N`, with N counting from 0 in the order of `variables`: iteration,
-learning rate, averages and accumulated gradients where there are such, then the slots, variable by variable. The lists
-of slots (`_momentums/0`, ...) are further names of the same variables.
+`_learning_rate` (where it is a number) and `_variables/N`, with N counting from 0 in the order of `variables`:
+iteration, learning rate, averages and accumulated gradients where there are such, then the slots, variable by variable.
+The lists of slots (`_momentums/0`, ...) are further names of the same variables.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ class Optimizer(Trackable):
         >>> tf.keras.optimizers.SGD(name="sgd").add_variable_from_reference(weights, "speed").name
         'sgd/dense_kernel_speed:0'
         """
-        of = re.sub(r"[/:]", "_", _path(reference_variable))
+        of = re.sub(r"[/:]", "_", _path(reference_variable).removesuffix(":0"))
         return self.add_variable(reference_variable.shape, initializer, reference_variable.dtype,
                                  name=f"{of}_{name or 'var'}")
 

@@ -1,7 +1,7 @@
 """The optimizers under the names of `tf.keras.optimizers.legacy`.
 
-They are the optimizers of today: `lr` stands for `learning_rate`, and `decay` is what it was, a learning rate that falls
-as `learning_rate / (1 + decay * step)`.
+They are the optimizers of today: `lr` stands for `learning_rate`, and `decay` is what it was, a learning rate that
+falls as `learning_rate / (1 + decay * step)`.
 """
 
 from __future__ import annotations

@@ -19,8 +19,8 @@ _INNER_ONLY = ("weight_decay", "clipnorm", "global_clipnorm", "clipvalue", "use_
 class LossScaleOptimizer(Optimizer):
     """An optimizer around another, which scales the loss by a factor that it looks for.
 
-    Where a gradient is infinite or NaN, nothing moves and the scale is halved; after `dynamic_growth_steps` updates in a
-    row it is doubled.
+    Where a gradient is infinite or NaN, nothing moves and the scale is halved; after `dynamic_growth_steps` updates in
+    a row it is doubled.
 
     Args:
         inner_optimizer: the optimizer that moves the variables.
@@ -76,6 +76,8 @@ class LossScaleOptimizer(Optimizer):
     @learning_rate.setter
     def learning_rate(self, value: Any) -> None:
         self.inner_optimizer.learning_rate = value
+
+    lr = learning_rate
 
     @property
     def iterations(self) -> Any:

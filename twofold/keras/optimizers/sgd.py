@@ -31,8 +31,8 @@ class SGD(Optimizer):
     >>> v = tf.Variable(1.0)
     >>> optimizer = tf.keras.optimizers.SGD(learning_rate=0.1, momentum=0.9)
     >>> for _ in range(2): count = optimizer.apply_gradients([(tf.constant(1.0), v)])
-    >>> float(v.numpy().round(3))
-    0.71
+    >>> print(f"{v.numpy():.3f}")
+    0.710
     """
 
     def __init__(self, learning_rate: Any = 0.01, momentum: float = 0.0, nesterov: bool = False,
