@@ -2,17 +2,19 @@
 
 In: the text of a module, or llvmlite's `ir.Module`. Out: the module optimised, an object file, or assembly text.
 Object code needs no library but the C runtime. Which processor it is for says `target.py`: the host, unless a block
-asks for another. Target machines are made once a process; each module lives in an LLVM
-context of its own, so that nothing of it stays behind.
+asks for another. Target machines are made once a thread; each module lives in an LLVM context of its own, so that
+nothing of it stays behind, and threads may optimise and emit modules for the host at once.
 
 What the modules hold is the affair of `llvm_cpu.py` and `numba_cpu.py`; loading object code that of the runtime.
 """
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import platform
-from typing import TYPE_CHECKING
+import threading
+from typing import TYPE_CHECKING, Any
 
 from . import target as targets
 
@@ -58,7 +60,7 @@ def _run(parsed: binding.ModuleRef, target: _Target, passes: binding.ModulePassM
     # A run leaves callbacks behind in the builder that must not be called again, and uses the manager up.
     builder = llvm.create_pass_builder(target.machine, target.tuning)
     passes = passes or builder.getModulePassManager()
-    passes.run(parsed, builder)
+    target.function("LLVMPY_RunNewModulePassManager")(passes, parsed, builder)
     _free(passes)
 
 
@@ -74,7 +76,17 @@ def _free(passes: binding.ModulePassManager) -> None:
 
 def object_code(module: binding.ModuleRef) -> bytes:
     """The object file of an optimised module."""
-    return _target().machine.emit_object(module)
+    from llvmlite.binding import ffi
+
+    target = _target()
+    with ffi.OutputString() as error:
+        buffer = target.function("LLVMPY_TargetMachineEmitToMemory")(target.machine, module, 1, error)
+        if not buffer:
+            raise RuntimeError(str(error))
+    try:
+        return ctypes.string_at(ffi.lib.LLVMPY_GetBufferStart(buffer), ffi.lib.LLVMPY_GetBufferSize(buffer))
+    finally:
+        ffi.lib.LLVMPY_DisposeMemoryBuffer(buffer)
 
 
 def linked(modules: Sequence[ir.Module | str], ready: Sequence[ir.Module | str],
@@ -159,8 +171,26 @@ class _Target:
                 codemodel="jitdefault")
         else:
             self.machine = machine_for(target.triple, target.cpu, target.features)
+        self.is_host = target.is_host
         self.tuning = llvm.create_pipeline_tuning_options(speed_level=3)
         self.tuning.loop_unrolling = False
+
+    def function(self, name: str) -> Any:
+        """A function of llvmlite's library, without llvmlite's lock where threads share nothing: each has a machine
+        for the host, and modules have contexts of their own. Under the lock all would wait for the largest module."""
+        from llvmlite.binding import ffi
+
+        return _unlocked(name) if self.is_host else getattr(ffi.lib, name)
+
+
+@functools.cache
+def _unlocked(name: str) -> Any:
+    from llvmlite.binding import ffi
+
+    locked = getattr(ffi.lib, name)
+    function = ctypes.CDLL(ffi.lib._name)[name]
+    function.argtypes, function.restype = locked.argtypes, locked.restype
+    return function
 
 
 def _with_target(text: str, target: _Target) -> str:
@@ -172,10 +202,13 @@ def _with_target(text: str, target: _Target) -> str:
     return text.replace('target datalayout = ""', f'target datalayout = "{target.machine.target_data}"', 1)
 
 
+_own = threading.local()
+
+
 def _target() -> _Target:
-    return _made(targets.current())
-
-
-@functools.cache
-def _made(target: targets.Target) -> _Target:
-    return _Target(target)
+    """The machine of this thread for the current target."""
+    wanted = targets.current()
+    made: dict[targets.Target, _Target] = _own.__dict__.setdefault("made", {})
+    if wanted not in made:
+        made[wanted] = _Target(wanted)
+    return made[wanted]

@@ -87,6 +87,7 @@ def host() -> Target:
                   bool(features.get("avx2")), bool(features.get("avx512f")) or not features.get("sse2", False))
 
 
+@functools.cache
 def host_machine() -> tuple[str, str]:
     """The name and the features of the processor at hand, as target machines take them."""
     import llvmlite.binding as llvm

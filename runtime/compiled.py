@@ -14,8 +14,12 @@ import importlib.util
 import math
 import platform
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import copy_context
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -149,7 +153,8 @@ def _made(graph: g.Graph, donate: dict[int, int], origin: g.Graph, label: str) -
     lines = {id(node.loc): n for n, node in enumerate(origin.walk())}  # passes keep the objects
     # The names of functions are the same in every program: each is linked by itself.
     made = compile_program(graph, "entry", donate)
-    code = llvm_module.object_code(llvm_module.optimise(made.module))
+    with _beside([lib.key for lib in made.libraries]):
+        code = llvm_module.object_code(llvm_module.optimise(made.module))
     about = describe(made, graph, lambda node: None if node.loc is None else lines.get(id(node.loc)))
     if cache.enabled() and environment() == _environment():  # else sources changed: which of both compiled this?
         cache.write("programs", _key(origin, donate, label), pack(about, code))
@@ -160,6 +165,29 @@ def compile_program(graph: g.Graph, name: str, donate: dict[int, int]) -> progra
     """`program.compile_graph`, with memory given away only where a run that fails leaves it as it was."""
     made = program.compile_graph(graph, name, donate)
     return program.compile_graph(graph, name) if _fails_late(made) else made
+
+
+@contextmanager
+def _beside(libraries: Sequence[tuple[Any, ...]]) -> Iterator[None]:
+    """Has what a program needs besides its own code made ready by another thread while the block runs.
+
+    What fails there fails again, and is reported, where it is asked for.
+    """
+    def ready() -> None:
+        with suppress(Exception):
+            for key in libraries:
+                library.address(key)
+            threads.table()
+    helper = threading.Thread(target=copy_context().run, args=(ready,), name="twofold-libraries")
+    try:
+        helper.start()
+    except RuntimeError:  # no more threads, or the interpreter is about to end
+        yield
+        return
+    try:
+        yield
+    finally:
+        helper.join()
 
 
 def _fails_late(p: program.Program) -> bool:
