@@ -154,7 +154,7 @@ class _Values:
 
 def _array(capture: Any) -> np.ndarray:
     value = capture._a if isinstance(capture, Tensor) else capture._read_tensor()._a
-    return np.ascontiguousarray(value)
+    return np.asarray(value, order="C")
 
 
 class _Assembler:
@@ -234,7 +234,7 @@ class _Assembler:
         for value, capture in zip(graph.inputs[count:], part.captures, strict=True):
             if isinstance(capture, Tensor) and capture._a.nbytes <= _SMALL:
                 spec = (value,)
-                node = g.Node(g.CONSTANT, (), {"value": np.ascontiguousarray(capture._a)}, spec)
+                node = g.Node(g.CONSTANT, (), {"value": np.asarray(capture._a, order="C")}, spec)
                 front.append(node)
                 known[value] = node.outputs[0]
             else:
