@@ -15,9 +15,10 @@ Which nodes share a kernel is `fusion.py`'s affair, the kernels' loops are `fuse
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from llvmlite import ir
@@ -31,7 +32,7 @@ from .arena import Block
 from .fusion import Group, Single, Source
 from .layout import contiguous
 
-__all__ = ["Program", "compile_graph", "is_native", "UNBOUNDED"]
+__all__ = ["Program", "compile_graph", "Outline", "outline", "is_native", "UNBOUNDED"]
 
 _INLINE = 6  # kernels up to which they are written into the entry
 _PARALLEL_FROM = 1 << 16  # simple operations from which threads share the work (`runtime/calls.py`)
@@ -138,7 +139,7 @@ def is_native(node: g.Node) -> bool:
     if any(v.dtype.name == "string" for v in (*node.inputs, *node.outputs)):
         return False
     if isinstance(node.op, g.Construct):
-        if node.op in (g.PUSH, g.POP):
+        if node.op in (g.PUSH, g.POP, g.ASSERT):
             return library.handles(node)
         return node.op in (g.COND, g.WHILE) and _is_steady(node) and all(
             is_native(inner) for region in node.regions for inner in region.nodes)
@@ -157,7 +158,7 @@ def _is_steady(node: g.Node) -> bool:
                for n, (v, w, out) in enumerate(zip(node.inputs[:count], body.outputs, node.outputs, strict=True)))
 
 
-def compile_graph(graph: g.Graph, name: str, donate: dict[int, int] | None = None) -> Program:
+def compile_graph(graph: g.Graph, name: str, donate: dict[int, int] | None = None, timed: bool = False) -> Program:
     """The program of `graph`.
 
     Args:
@@ -165,8 +166,27 @@ def compile_graph(graph: g.Graph, name: str, donate: dict[int, int] | None = Non
         name: of the entry; names of programs linked together must differ.
         donate: output number -> number of an input of the same shape and dtype whose memory it may take, if that
             input is needed no more when the output is written.
+        timed: whether the entry counts how long each step takes. `threads` then holds two words more: the address of
+            C's `clock_gettime`, and that of an int64 of nanoseconds for each step, to which a run adds.
     """
-    return _Compiler(graph, name, donate or {}).run()
+    return _Compiler(graph, name, donate or {}, timed).run()
+
+
+class Outline(NamedTuple):
+    """What a program would be: its kernels, whose memory each value has, and what lies in the arena, where."""
+
+    steps: list[Step]
+    memory_of: Callable[[Any], Any]
+    arena: DimLike
+    blocks: list[arena.Block]
+    offsets: dict[Any, DimLike]
+
+
+def outline(graph: g.Graph) -> Outline:
+    """What `compile_graph` would make of `graph`, found without writing any code."""
+    compiler = _Compiler(graph, "entry", {})
+    blocks = compiler.plan()
+    return Outline(compiler.steps, compiler.memory_of, compiler.arena, blocks, compiler.offsets)
 
 
 @dataclass(eq=False, slots=True)
@@ -198,8 +218,8 @@ class _Copy:
 class _Compiler:
     """What all graphs of a program share: steps in order, which memory is whose."""
 
-    def __init__(self, graph: g.Graph, name: str, donate: dict[int, int]) -> None:
-        self.graph, self.name = graph, name
+    def __init__(self, graph: g.Graph, name: str, donate: dict[int, int], timed: bool = False) -> None:
+        self.graph, self.name, self.timed = graph, name, timed
         self.steps: list[Step] = []
         self.touched: list[tuple[int, g.Value]] = []  # memory that is used between steps
         self.loops: list[tuple[int, int]] = []  # the steps of each loop
@@ -207,7 +227,8 @@ class _Compiler:
         self.same: dict[Any, Any] = {}
         self.body = _Body(self, graph, donate)
 
-    def run(self) -> Program:
+    def plan(self) -> list[arena.Block]:
+        """Finds the steps, and places for what lies between them."""
         self.tree = self.body.compile()
         self.outputs, self.donated = self.body.outputs, self.body.donated
         results = dm.symbols_of([d for v in self.graph.outputs for d in v.dims])  # of an empty result no step may tell
@@ -216,6 +237,10 @@ class _Compiler:
         blocks = self.temporaries()
         layout = arena.plan(blocks)
         self.offsets, self.arena = layout.offsets, layout.size
+        return blocks
+
+    def run(self) -> Program:
+        blocks = self.plan()
         self.work: DimLike = UNBOUNDED if self.loops else 0
         for step in () if self.loops else self.steps:
             self.work = self.work + step.total * step.weight
@@ -617,7 +642,10 @@ class _Entry(sizes.Arithmetic):
     def checked(self, number: int) -> None:
         """Runs a step; ends the entry where it reports something."""
         b, step = self.b, self.c.steps[number]
+        start = self.now() if self.c.timed else None
         result = self.step(step, self.functions[number])
+        if start is not None:
+            self.count(number, b.sub(self.now(), start))
         if step.codes or isinstance(self.functions[number], int):
             bad = b.icmp_unsigned("!=", result, _I64(0))
             told = b.or_(result, _I64((number + 1) << 16))
@@ -641,6 +669,25 @@ class _Entry(sizes.Arithmetic):
             return b.call(target, [_I64(0), total, args]) if not isinstance(function, int) else \
                 b.call(target, [_I64(0), total, args])
         return self.shared(target, total, args, self.size(work))
+
+    def now(self) -> Any:
+        """Nanoseconds by the system's clock that only goes ahead."""
+        b = self.b
+        with b.goto_block(self.first):
+            b.position_at_start(self.first)
+            moment = b.alloca(_I64, 2)
+        clock = _Typed(b.inttoptr(self.word(3 + len(self.c.libraries)), _PTR),
+                       ir.FunctionType(ir.IntType(32), [ir.IntType(32), _PTR]))
+        b.call(clock, [ir.IntType(32)(time.CLOCK_MONOTONIC), moment])
+        part = b.load(b.gep(moment, [_I64(1)], source_etype=_I64), typ=_I64)
+        return b.add(b.mul(b.load(moment, typ=_I64), _I64(1_000_000_000)), part)
+
+    def count(self, number: int, spent: Any) -> None:
+        """Adds to the time of a step."""
+        b = self.b
+        counts = b.inttoptr(self.word(4 + len(self.c.libraries)), _PTR)
+        place = b.gep(counts, [_I64(number)], source_etype=_I64)
+        b.store(b.add(b.load(place, typ=_I64), spent), place)
 
     def link(self, number: int) -> Any:
         """The address of a library kernel, from the table behind the threads' words."""

@@ -217,6 +217,15 @@ class Graph:
         from .graph_views import to_dot
         return to_dot(self)
 
+    def to_html(self, path: Any = None, inputs: Sequence[np.ndarray] | None = None) -> str:
+        """The graph as a page to look around in; see `graph_views.to_html`."""
+        from .graph_views import to_html
+        return to_html(self, path, inputs)
+
+    def _repr_html_(self) -> str:
+        from .graph_views import in_notebook
+        return in_notebook(self)
+
     def as_graph_def(self) -> GraphDef:
         """The nodes by name, as TensorFlow lists them; see `graph_def.graph_def`."""
         from .graph_def import graph_def

@@ -28,15 +28,16 @@ from . import graph as g
 from .graph_literals import array_text, attr_text, is_name, quoted
 from .graph_parse import GraphTextError, parse
 
-__all__ = ["text", "parse", "node_text", "GraphTextError"]
+__all__ = ["text", "parse", "node_text", "lines_of", "GraphTextError"]
 
 
-def text(graph: g.Graph, locations: bool = True) -> str:
+def text(graph: g.Graph, locations: bool = True, defaults: bool = False) -> str:
     """The text of a graph.
 
     Args:
         graph: what to show.
         locations: whether lines end with the user's line.
+        defaults: whether attributes at their default are shown, too.
 
     >>> from twofold.ir.graph_text import parse, text
     >>> g = parse("graph f(%0: f32[n]) { %1 = negative(%0) : f32[n] \\n return %1 }")
@@ -47,7 +48,7 @@ def text(graph: g.Graph, locations: bool = True) -> str:
     }
     """
     lines: list[str] = []
-    _write(graph, "", locations, lines)
+    _write(graph, "", locations, defaults, lines)
     return "\n".join(lines)
 
 
@@ -59,33 +60,47 @@ def node_text(node: g.Node) -> str:
     return f"{node.op.name}({operands}){_attrs(node)}{' : ' if results else ''}{results}{place}"
 
 
-def _write(graph: g.Graph, indent: str, locations: bool, lines: list[str]) -> None:
+def lines_of(graph: g.Graph) -> tuple[dict[g.Value, str], dict[g.Node, str]]:
+    """The number that the text of a graph gives to each value, and the line of each node, without regions and places.
+
+    >>> from twofold.ir.graph_text import lines_of, parse
+    >>> numbers, lines = lines_of(parse("graph f(%0: f32[2]) { %1 = exp(%0) : f32[2] return %1 }"))
+    >>> list(numbers.values()), list(lines.values())
+    (['%0', '%1'], ['%1 = exp(%0) : f32[2]'])
+    """
+    names: dict[g.Value, str] = {}
+    for value in graph.inputs:
+        _defined(value, names)
+    return names, {node: _node_text(node, names) for node in graph.nodes}
+
+
+def _write(graph: g.Graph, indent: str, locations: bool, defaults: bool, lines: list[str]) -> None:
     names: dict[g.Value, str] = {}
     heads = [_defined(v, names, f": {_spec_text(v)}") for v in graph.inputs]
     lines.append(f"{indent}graph {_word(graph.name)}({', '.join(heads)}) {{")
     inner = indent + "  "
     lines += [f"{inner}assume {guard}" for guard in graph.guards]
     for node in graph.nodes:
-        line = inner + _node_text(node, names)
+        line = inner + _node_text(node, names, defaults)
         opening = " {" if node.regions else ""
         place = _place(node.loc) if locations and node.loc is not None else ""
         lines.append(line + opening + place)
         for region in node.regions:
-            _write(region, inner + "  ", locations, lines)
+            _write(region, inner + "  ", locations, defaults, lines)
         if node.regions:
             lines.append(inner + "}")
     results = ", ".join([names.get(v, "%?") for v in graph.outputs])
     lines += [f"{inner}return {results}".rstrip(), indent + "}"]
 
 
-def _node_text(node: g.Node, names: dict[g.Value, str]) -> str:
+def _node_text(node: g.Node, names: dict[g.Value, str], defaults: bool = False) -> str:
     operands = ", ".join([names.get(v, "%?") for v in node.inputs])
     made = ", ".join([_defined(v, names) for v in node.outputs])
     left = f"{made} = " if made else ""
     right = " : " + ", ".join([_spec_text(v) for v in node.outputs]) if made else ""
     if node.op is g.CONSTANT:
         return f"{left}constant {array_text(node.attrs['value'], node.outputs[0].dtype)}{right}"
-    return f"{left}{node.op.name}({operands}){_attrs(node)}{right}"
+    return f"{left}{node.op.name}({operands}){_attrs(node, defaults)}{right}"
 
 
 def _defined(value: g.Value, names: dict[g.Value, str], after: str = "") -> str:
@@ -101,12 +116,12 @@ def _spec_text(value: g.Value) -> str:
     return f"{value.dtype.short}[{','.join([str(d) for d in value.dims])}]"
 
 
-def _attrs(node: g.Node) -> str:
-    """The attributes in braces, without those at their default."""
+def _attrs(node: g.Node, full: bool = False) -> str:
+    """The attributes in braces; if not `full`, without those at their default."""
     attrs = node.attrs
     if not attrs:
         return ""
-    defaults = {} if isinstance(node.op, g.Construct) else node.op.defaults
+    defaults = {} if full or isinstance(node.op, g.Construct) else node.op.defaults
     shown = [f"{_word(k)}: {attr_text(v)}" for k, v in attrs.items() if k not in defaults or _differs(v, defaults[k])]
     return f" {{{', '.join(shown)}}}" if shown else ""
 

@@ -1,20 +1,29 @@
-"""Graphs for other programs: a `networkx.DiGraph` for graph algorithms, and DOT for pictures.
+"""Graphs for other programs: a `networkx.DiGraph` for graph algorithms, DOT for pictures, a page for browsers.
 
-Both show one graph with its regions as attributes of their nodes (networkx) or boxes (DOT). networkx is imported on
-first need.
+The first two show one graph with its regions as attributes of their nodes (networkx) or boxes (DOT). networkx is
+imported on first need. The page also shows what the compiler makes of the graph, which a floor above knows: that floor
+hands in what draws it (`draw_pages_with`).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from . import dims as dm
 from . import graph as g
 from .graph_literals import array_text, attr_text
+from .replay import bind_sizes
 
 if TYPE_CHECKING:
     import networkx
 
-__all__ = ["to_networkx", "to_dot"]
+__all__ = ["to_networkx", "to_dot", "to_html", "in_notebook", "draw_pages_with"]
+
+_drawers: list[tuple[Callable[..., str], Callable[[str], str]]] = []
 
 
 def to_networkx(graph: g.Graph) -> networkx.DiGraph:
@@ -80,6 +89,58 @@ def to_dot(graph: g.Graph) -> str:
     lines = [f"digraph {_dot(graph.name)} {{", '  rankdir=TB; node [shape=box, fontname="monospace"];']
     _draw(graph, "", "  ", lines)
     return "\n".join([*lines, "}"])
+
+
+def draw_pages_with(page: Callable[..., str], frame: Callable[[str], str]) -> None:
+    """Hands in what makes pages: `page(graph, inputs)`, and `frame(page)` to show one within another."""
+    _drawers[:] = [(page, frame)]
+
+
+def to_html(graph: g.Graph, path: Any = None, inputs: Sequence[np.ndarray] | None = None) -> str:
+    """The graph as one HTML file that opens without a network: fused kernels, their memory and source lines, search.
+
+    Args:
+        graph: what to show, as it was traced; the page also shows what it is compiled to.
+        path: where to write the page, if anywhere.
+        inputs: an array for each input of the graph, to measure the time of each kernel; the graph is run for it some
+            times. Without them there are no times.
+    Returns:
+        The text of the page.
+    Raises:
+        ValueError: there are not as many inputs as the graph has, or one has another shape or dtype.
+
+    >>> import twofold as tf
+    >>> f = tf.function(lambda x: tf.reduce_sum(tf.exp(x) * 2.0)).get_concrete_function(tf.TensorSpec([3], tf.float32))
+    >>> f.graph.to_html()[:15]
+    '<!doctype html>'
+    """
+    if not _drawers:
+        raise RuntimeError("pages are drawn by twofold.tracer, which has not been imported")
+    if inputs is not None:
+        _check(graph, inputs)
+    text = _drawers[0][0](graph, inputs)
+    if path is not None:
+        Path(path).write_text(text, encoding="utf-8")
+    return text
+
+
+def in_notebook(graph: g.Graph) -> str:
+    """The page of `to_html` as a part of a notebook."""
+    return _drawers[0][1](to_html(graph))
+
+
+def _check(graph: g.Graph, inputs: Sequence[np.ndarray]) -> None:
+    if len(inputs) != len(graph.inputs):
+        raise ValueError(f"graph {graph.name} has {len(graph.inputs)} inputs, {len(inputs)} arrays were given")
+    sizes: dict[str, Any] = {}
+    for n, (value, array) in enumerate(zip(graph.inputs, inputs, strict=True)):
+        fits = len(array.shape) == len(value.dims) and array.dtype == value.dtype.np
+        if fits:
+            bind_sizes(value.dims, array.shape, sizes)
+            fits = tuple(dm.evaluate(value.dims, sizes)) == array.shape
+        if not fits:
+            raise ValueError(f"input {n} of graph {graph.name} is {value.spec.short()}; given was an array of dtype "
+                             f"{array.dtype} and shape {array.shape}")
 
 
 def _draw(graph: g.Graph, prefix: str, indent: str, lines: list[str]) -> None:

@@ -22,7 +22,7 @@ from twofold.ir import dtypes as dt
 from twofold.ir import graph as g
 from twofold.ir.dims import DimLike
 
-__all__ = ["Description", "Check", "Arrays", "Buffer", "describe", "pack", "unpack"]
+__all__ = ["Description", "Check", "Arrays", "Buffer", "describe", "named", "pack", "unpack"]
 
 _FORMAT = 1
 
@@ -96,7 +96,7 @@ def describe(p: Program, graph: g.Graph, line_of: Callable[[g.Node], int | None]
         [lib.key for lib in p.libraries],
         {n: (_checks(s, line_of), _arrays(s, p)) for n, s in enumerate(p.steps)
          if s.codes or isinstance(s.kernel, library.Library)},
-        [Buffer(_named(b.owner), b.size, b.first, b.last, p.offsets[b.owner]) for b in p.blocks])
+        [Buffer(named(b.owner), b.size, b.first, b.last, p.offsets[b.owner]) for b in p.blocks])
 
 
 def _checks(step: Step, line_of: Callable[[g.Node], int | None]) -> list[Check]:
@@ -114,7 +114,8 @@ def _arrays(step: Step, p: Program) -> Arrays | None:
     return Arrays(step.detail.kind, arrays, list(step.detail.sizes))
 
 
-def _named(owner: Any) -> str:
+def named(owner: Any) -> str:
+    """What lies in a block of the arena, in words."""
     if isinstance(owner, fused.Partial):
         return "partial results"
     if isinstance(owner, library.Work):

@@ -25,7 +25,7 @@ from twofold.ir.replay import bind_sizes
 from . import lowerings
 from .compiled import Native
 
-__all__ = ["Executable", "Improve", "Native", "pieces"]
+__all__ = ["Executable", "Improve", "Native", "Timeable", "pieces"]
 
 lowerings.install()
 
@@ -168,12 +168,51 @@ class Executable:
         return found
 
 
-def pieces(graph: g.Graph) -> list[g.Graph | g.Node]:
-    """What `graph` is run as: graphs that are native as a whole, and nodes that Python runs, in order."""
+class Timeable(Executable):
+    """A graph whose native parts are made by somebody else, who looks into them.
+
+    Attributes:
+        natives: what was made, in the order of the native parts of `pieces`.
+    """
+
+    def __init__(self, graph: g.Graph, host: Host, make: Callable[[g.Graph], Any]) -> None:
+        """Args:
+            make: from a graph of native nodes only to what runs it: a `Native`.
+        """
+        self.host, self.donate, self.graph, self.whole = host, {}, graph, None
+        self.parts = _split(graph)
+        self.last = self._last_uses()
+        self._assumed = self._assumptions()
+        self.natives: list[Any] = []
+        if _is_native(graph, self.parts):
+            self.whole = make(graph)
+            self.natives.append(self.whole)
+            return
+        for part in self.parts:
+            if isinstance(part, _Segment):
+                part.native = make(_subgraph(graph, part))
+                self.natives.append(part.native)
+
+
+def pieces(graph: g.Graph, origins: dict[g.Node, g.Node] | None = None) -> list[g.Graph | g.Node]:
+    """What `graph` is run as: graphs that are native as a whole, and nodes that Python runs, in order.
+
+    Args:
+        origins: takes the node of `graph` for each node that is new, and whose regions are the old ones.
+    """
     parts = _split(graph)
     if _is_native(graph, parts):
         return [graph]
-    return [part.node if isinstance(part, _Python) else _subgraph(graph, part) for part in parts]
+    found: list[g.Graph | g.Node] = []
+    for part in parts:
+        if isinstance(part, _Python):
+            found.append(part.node)
+            continue
+        piece = _subgraph(graph, part)
+        found.append(piece)
+        if origins is not None:
+            origins.update(zip(piece.nodes, part.nodes, strict=True))
+    return found
 
 
 def _is_native(graph: g.Graph, parts: list[Any]) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 from twofold.eager import convert
 from twofold.eager.tensor import Tensor
-from twofold.ir import nest
+from twofold.ir import graph_views, nest
 from twofold.ir.errors import InvalidArgumentError
 from twofold.ir.spec import TensorSpec
 from twofold.runtime import native, program_call
@@ -174,6 +174,33 @@ class ConcreteFunction:
         """
         return memory_plan(self._traced.runner.program, sizes)
 
+    def to_html(self, *args: Any, path: Any = None, **kwargs: Any) -> str:
+        """The graph as one HTML file to look around in: what was fused, memory, source lines; search, zoom, a panel.
+
+        Args:
+            args, kwargs: as in a call. Where there are any, it is run with them for a moment to measure the time of
+                each kernel; variables do not change, but what Python does inside happens. For a function without
+                arguments `path` or nothing may be given: then nothing is measured.
+            path: where to write the page, if anywhere.
+        Returns:
+            The text of the page, which opens without a network.
+        Raises:
+            TypeError: the arguments are not those that this function was traced for.
+
+        >>> import twofold as tf
+        >>> f = tf.function(lambda x: tf.nn.softmax(x * 2.0)).get_concrete_function(tf.TensorSpec([2, 3], tf.float32))
+        >>> page = f.to_html(tf.ones([2, 3]))
+        >>> "Kernels by time" in page
+        True
+        """
+        if not args and not kwargs:
+            return self.graph.to_html(path)
+        leaves = [*self._leaves(args, kwargs), *self.captured_inputs]
+        return self.graph.to_html(path, [(t if isinstance(t, Tensor) else t._read_tensor())._a for t in leaves])
+
+    def _repr_html_(self) -> str:
+        return self.graph._repr_html_()
+
     @property
     def inputs(self) -> list[TensorSpec]:
         """Specs of the tensors that the graph takes: those of the call, then what is captured."""
@@ -272,6 +299,19 @@ def type_text(template: Any) -> str:
         kind = "List" if isinstance(template, list) else "Tuple"
         return f"{kind}[{', '.join(map(type_text, template))}]"
     return f"Literal[{literal(template)}]"
+
+
+def _page(graph: Any, inputs: Any) -> str:
+    from .page import whole  # a look at compilers, which calls do not need
+    return whole.page_of(graph, inputs)
+
+
+def _frame(page: str) -> str:
+    from .page import html
+    return html.in_notebook(page)
+
+
+graph_views.draw_pages_with(_page, _frame)
 
 
 class AnyRank(ConcreteFunction):

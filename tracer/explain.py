@@ -18,7 +18,7 @@ from twofold.ir import passes
 from twofold.ir.dims import Dim
 from twofold.runtime.program import pieces
 
-__all__ = ["Explanation", "KernelNote", "PassNote", "explain_graph"]
+__all__ = ["Explanation", "KernelNote", "PassNote", "explain_graph", "reasons_between", "made_by"]
 
 _NAMES = 12  # ops of a kernel that a line shows
 
@@ -160,20 +160,21 @@ def _text(graph: g.Graph) -> str:
 
 
 def _notes(graph: g.Graph, lowered: program.Program) -> list[KernelNote]:
-    why = _reasons(graph)
+    why = reasons_between(graph)
     notes = []
     for step in lowered.steps:
         values = {a for a in step.memory() if isinstance(a, g.Value)}
         joins = str(getattr(step.kernel, "name", "")).endswith(" tree")  # of what a kernel before it has reduced
         ops = tuple((i.name, _line(i.node)) for i in step.items if not joins or i.reduction is not None)
         ops = ops or ((step.node.op.name if step.node else "copy", _line(step.node)),)
-        because = tuple(sorted({why[v] for v in values if v in why and _made_by(v, step)}))
+        because = tuple(sorted({why[v] for v in values if v in why and made_by(v, step)}))
         name = getattr(step.kernel, "name", None) or "/".join(map(str, step.kernel.key))
         notes.append(KernelNote(name, ops, f"{step.total}", because, str(step.kernel)))
     return notes
 
 
-def _made_by(value: g.Value, step: program.Step) -> bool:
+def made_by(value: g.Value, step: program.Step) -> bool:
+    """Whether `step` computes `value`."""
     return any(value in item.outs for item in step.items) or (step.node is not None and value in step.node.outputs)
 
 
@@ -181,7 +182,7 @@ def _line(node: g.Node | None) -> str:
     return "" if node is None or node.loc is None else str(node.loc)
 
 
-def _reasons(graph: g.Graph) -> dict[g.Value, str]:
+def reasons_between(graph: g.Graph) -> dict[g.Value, str]:
     """For values that one kernel leaves to another: why the second did not join the first."""
     units: Sequence[Any] = fusion.fuse(graph, lambda node: False).units
     home = {v: u for u in units for v in (

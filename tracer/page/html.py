@@ -1,0 +1,101 @@
+"""A graph as one HTML file that opens without a network: zoom, pan, search, and a panel about what is clicked.
+
+Everything is inline, and the file's own policy lets it load nothing and run nothing but its own script. Texts of the
+graph are data to the script, which shows them as text only; no name can become markup.
+"""
+
+from __future__ import annotations
+
+import base64
+import functools
+import hashlib
+import html
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from .scene import Item, Scene
+
+__all__ = ["View", "page", "in_notebook"]
+
+_HEIGHT = 640  # pixels that a page takes in a notebook
+
+
+@dataclass
+class View:
+    """One drawing of a page.
+
+    Attributes:
+        label: the button that shows it.
+        title, note: what the panel says of it while nothing is selected.
+        facts: numbers about the whole, as (name, text) pairs.
+        memory: lines about the memory between kernels.
+    """
+
+    label: str
+    scene: Scene
+    title: str
+    note: str
+    facts: list[tuple[str, str]] = field(default_factory=list)
+    memory: list[str] = field(default_factory=list)
+
+
+def page(title: str, about: str, views: Sequence[View]) -> str:
+    """The text of the file.
+
+    Args:
+        title: of the page.
+        about: a line under it.
+        views: the first is shown.
+    """
+    style, script = _part("page.css"), _part("page.js")
+    policy = (f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; base-uri 'none'; "
+              "form-action 'none'")
+    data = json.dumps({"views": [_view(v) for v in views]}, ensure_ascii=True, separators=(",", ":"))
+    return Template(_part("page.html")).substitute(
+        title=html.escape(title), about=html.escape(about), policy=policy, style=style, script=script,
+        data=data.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
+
+
+def in_notebook(text: str) -> str:
+    """A page inside of another, apart from its styles and scripts."""
+    return (f'<iframe sandbox="allow-scripts" srcdoc="{html.escape(text, quote=True)}" title="graph" '
+            f'style="width:100%;height:{_HEIGHT}px;border:1px solid #8886;border-radius:6px"></iframe>')
+
+
+@functools.cache
+def _part(name: str) -> str:
+    return Path(__file__).with_name(name).read_text(encoding="utf-8")
+
+
+def _digest(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _view(view: View) -> dict[str, Any]:
+    scene = view.scene
+    number = {item.box: n for n, item in enumerate(scene.items)}
+    segments = [[number[s.source], number.get(s.within), [round(v, 1) for point in s.points for v in point]]
+                for s in scene.segments]
+    return {"label": view.label, "title": view.title, "note": view.note, "facts": view.facts, "memory": view.memory,
+            "w": round(scene.width), "h": round(scene.height), "items": [_item(i) for i in scene.items],
+            "edges": scene.edges, "segments": segments}
+
+
+def _item(item: Item) -> dict[str, Any]:
+    box = item.box
+    found: dict[str, Any] = {
+        "k": item.kind, "c": item.color, "t": item.title, "s": item.sub, "p": item.parent, "x": round(box.x, 1),
+        "y": round(box.y, 1), "w": round(box.width, 1), "h": round(box.height, 1)}
+    if box.header:
+        found["hd"] = box.header
+    if item.seconds is not None:
+        found["us"] = round(item.seconds * 1e6, 3)
+    for key, value in (("f", item.facts), ("o", item.operands), ("code", item.code), ("at", item.where),
+                       ("m", item.members)):
+        if value:
+            found[key] = value
+    return found

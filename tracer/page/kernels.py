@@ -1,0 +1,176 @@
+"""What the compiler makes of a graph, kernel by kernel, with the nodes that each holds.
+
+The kernels are those of the programs that run (`runtime/program.py: pieces`, `codegen/program.py: outline`): nothing
+is compiled to find them. A step that holds no node of its own (a copy for the kernel after it, the sums of what a
+reduction's shares gave) counts as part of its neighbour.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from twofold.codegen import program
+from twofold.ir import dims as dm
+from twofold.ir import graph as g
+from twofold.ir.dims import Dim, DimLike
+from twofold.runtime.program import pieces
+
+from ..explain import made_by, reasons_between
+
+__all__ = ["Kernel", "kernels_of", "amount"]
+
+_NAMED = 3  # ops that a title names
+
+
+@dataclass(eq=False)
+class Kernel:
+    """One kernel.
+
+    Attributes:
+        number: its place in the order in which a function's kernels run.
+        nodes: what was fused into it, in order.
+        runs: over how many elements, rows or units of work.
+        reads, writes: bytes of the values that it takes from memory, and leaves there.
+        because: for each value that it leaves for another kernel, why the two were not fused.
+        code: its loops, as text.
+        steps: the steps that it is: graph, number of the program in it, number of the step.
+        seconds: what a run took, where that was measured.
+    """
+
+    number: int
+    nodes: list[g.Node]
+    runs: DimLike
+    reads: DimLike = 0
+    writes: DimLike = 0
+    because: list[str] = field(default_factory=list)
+    code: str = ""
+    steps: list[tuple[g.Graph, int, int]] = field(default_factory=list)
+    seconds: float | None = None
+
+    @property
+    def title(self) -> str:
+        """The ops that it is made of, in short."""
+        names = list(dict.fromkeys(node.op.name for node in self.nodes))
+        more = f" +{len(names) - _NAMED}" if len(names) > _NAMED else ""
+        return ", ".join(names[:_NAMED]) + more
+
+    @property
+    def lines(self) -> list[g.Location]:
+        """The user's lines that it computes, in order."""
+        return list(dict.fromkeys(node.loc for node in self.nodes if node.loc is not None))
+
+
+def kernels_of(graph: g.Graph) -> tuple[list[Kernel], list[program.Outline]]:
+    """The kernels of `graph`, which is run as it stands: passes have been through it; and its programs, in order."""
+    found: list[Kernel] = []
+    plans: list[program.Outline] = []
+    _collect(graph, found, plans)
+    for number, kernel in enumerate(found):
+        kernel.number = number
+    return found, plans
+
+
+def _collect(graph: g.Graph, found: list[Kernel], plans: list[program.Outline]) -> None:
+    origins: dict[g.Node, g.Node] = {}
+    programs = 0
+    for piece in pieces(graph, origins):
+        if isinstance(piece, g.Graph):
+            found += _of_piece(piece, origins, (graph, programs), plans)
+            programs += 1
+            continue
+        for region in piece.regions:
+            _collect(region, found, plans)
+
+
+def _of_piece(piece: g.Graph, origins: dict[g.Node, g.Node], which: tuple[g.Graph, int],
+              plans: list[program.Outline]) -> list[Kernel]:
+    found: list[Kernel] = []
+    taken: dict[g.Node, Kernel] = {}
+    waiting: list[tuple[int, program.Step]] = []
+    why = reasons_between(piece)
+    made = program.outline(piece)
+    memory_of = made.memory_of
+    plans.append(made)
+    for at, step in enumerate(made.steps):
+        nodes = [origins.get(node, node) for node in _nodes(step)]
+        own = [node for node in dict.fromkeys(nodes) if node not in taken]
+        if not own:
+            if nodes:
+                _extend(taken[nodes[-1]], which, at, step, why, memory_of)
+            else:
+                waiting.append((at, step))
+            continue
+        kernel = Kernel(0, own, step.total)
+        taken.update(dict.fromkeys(own, kernel))
+        found.append(kernel)
+        for earlier, helper in [*waiting, (at, step)]:
+            _extend(kernel, which, earlier, helper, why, memory_of)
+        waiting = []
+    for at, step in waiting if found else ():
+        _extend(found[-1], which, at, step, why, memory_of)
+    return found
+
+
+def _nodes(step: program.Step) -> list[g.Node]:
+    found = [item.node for item in step.items if item.node is not None]
+    return found if step.node is None else [*found, step.node]
+
+
+def _extend(kernel: Kernel, which: tuple[g.Graph, int], at: int, step: program.Step, why: dict[g.Value, str],
+            memory_of: Callable[[Any], Any]) -> None:
+    """Counts `step` as a part of `kernel`."""
+    kernel.steps.append((*which, at))
+    reads, writes = _traffic(step, memory_of)
+    kernel.reads, kernel.writes = kernel.reads + reads, kernel.writes + writes
+    made = [why[v] for v in _values(step) if v in why and made_by(v, step)]
+    kernel.because += [text for text in dict.fromkeys(made) if text not in kernel.because]
+    kernel.code = "\n\n".join(text for text in (kernel.code, _code(step.kernel)) if text)
+
+
+def _traffic(step: program.Step, memory_of: Callable[[Any], Any]) -> tuple[DimLike, DimLike]:
+    """Bytes of the values that a step reads and of those that it writes."""
+    made = {out for item in step.items for out in item.outs}
+    if step.node is not None:
+        made |= set(step.node.outputs)
+    placed = {item.into.base: item for item in step.items if item.into is not None}  # parts of a larger value
+    values = _values(step)
+    memory = {memory_of(value) for value in values}
+    inplace = [v for v in made if v not in values and memory_of(v) is not v and memory_of(v) in memory]
+    reads: DimLike = 0
+    writes = _bytes(inplace)
+    for value in values:
+        if value in placed:
+            writes = writes + _bytes(placed[value].outs)
+        elif value in made:
+            writes = writes + _bytes([value])
+        else:
+            reads = reads + _bytes([value])
+    return reads, writes
+
+
+def _values(step: program.Step) -> list[g.Value]:
+    return list(dict.fromkeys(a for a in step.memory() if isinstance(a, g.Value)))
+
+
+def _bytes(values: Iterable[g.Value]) -> DimLike:
+    total: DimLike = 0
+    for value in values:
+        total = total + dm.numel(value.dims) * value.dtype.size
+    return total
+
+
+def _code(kernel: Any) -> str:
+    return str(kernel) if hasattr(kernel, "name") else f"library kernel {'/'.join(map(str, kernel.key))}"
+
+
+def amount(size: DimLike) -> str:
+    """Bytes for people: 4.2 kB, or an expression of unknown sizes."""
+    if isinstance(size, Dim):
+        return f"{size} B"
+    value, units = float(size), ["B", "kB", "MB", "GB", "TB"]
+    while value >= 1000 and len(units) > 1:
+        value /= 1000
+        units.pop(0)
+    return f"{value:.0f} {units[0]}" if units[0] == "B" else f"{value:.1f} {units[0]}"

@@ -1,0 +1,114 @@
+"""How long each kernel of a graph takes: the same programs, whose entries read the clock around every step.
+
+A timed program is compiled for the purpose and kept nowhere; programs that run otherwise carry no clock. Nothing that
+the function would change is changed: graphs are pure, and variables get no new values. What Python runs, and draws
+from random streams, do happen.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import statistics
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from twofold.codegen import llvm_module, program
+from twofold.eager import executing
+from twofold.ir import graph as g
+from twofold.ir.dims import DimLike
+from twofold.runtime.compiled import Native
+from twofold.runtime.description import describe
+from twofold.runtime.program import Timeable
+
+from .kernels import Kernel
+
+__all__ = ["measure"]
+
+_ENOUGH = 0.25  # seconds of runs
+_RUNS = 3, 200  # the least and the most
+
+
+def measure(graph: g.Graph, kernels: Sequence[Kernel], arrays: Sequence[np.ndarray]) -> dict[g.Node, float]:
+    """Sets the `seconds` of kernels: the median of some runs.
+
+    Args:
+        graph: as it runs.
+        kernels: of the graph.
+        arrays: one for each of its inputs.
+    Returns:
+        The seconds of the nodes that Python runs, likewise.
+    Raises:
+        InvalidArgumentError: a check of the function fails for these arrays.
+    """
+    host = _Host()
+    whole = host.region(graph)
+    executing.execute(whole, arrays)  # a first run also links what is shared
+    steps: dict[tuple[g.Graph, int, int], list[int]] = {}
+    nodes: dict[g.Node, list[float]] = {}
+    begin = time.perf_counter()
+    for run in range(_RUNS[1]):
+        if run >= _RUNS[0] and time.perf_counter() - begin > _ENOUGH:
+            break
+        host.clear()
+        executing.execute(whole, arrays)
+        for key, spent in host.counts():
+            steps.setdefault(key, []).append(spent)
+        for node, seconds in host.spent.items():
+            nodes.setdefault(node, []).append(seconds)
+    for kernel in kernels:
+        found = [statistics.median(steps[key]) for key in kernel.steps if key in steps]
+        kernel.seconds = sum(found) * 1e-9 if found else None
+    return {node: statistics.median(found) for node, found in nodes.items()}
+
+
+class _Host(executing.Host):
+    """Runs nodes that need Python, regions with clocks, and notes what nodes take."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.spent: dict[g.Node, float] = {}
+        self.timed: dict[g.Graph, Timeable] = {}
+
+    def __call__(self, node: g.Node, arrays: list[np.ndarray], sizes: dict[str, DimLike]) -> Sequence[np.ndarray]:
+        start = time.perf_counter()
+        results = super().__call__(node, arrays, sizes)
+        self.spent[node] = self.spent.get(node, 0.0) + time.perf_counter() - start
+        return results
+
+    def region(self, graph: g.Graph) -> Any:
+        found = self.timed.get(graph)
+        if found is None:
+            found = self.timed[graph] = Timeable(graph, self, _Timed)
+        return found
+
+    def clear(self) -> None:
+        """Sets all times to 0."""
+        self.spent.clear()
+        for region in self.timed.values():
+            for native in region.natives:
+                ctypes.memset(native.counts, 0, ctypes.sizeof(native.counts))
+
+    def counts(self) -> list[tuple[tuple[g.Graph, int, int], int]]:
+        """Nanoseconds by graph, number of the program in it, and step."""
+        return [((graph, n, at), spent) for graph, region in self.timed.items()
+                for n, native in enumerate(region.natives) for at, spent in enumerate(native.counts)]
+
+
+class _Timed(Native):
+    """A program that counts nanoseconds of its steps in `counts`."""
+
+    __slots__ = ("counts", "_clock", "_longer")
+
+    def __init__(self, graph: g.Graph) -> None:
+        made = program.compile_graph(graph, "entry", timed=True)
+        code = llvm_module.object_code(llvm_module.optimise(made.module))
+        lines = {id(node): n for n, node in enumerate(graph.walk())}
+        super().__init__(graph, stored=(describe(made, graph, lambda node: lines.get(id(node))), code))
+        self.counts = (ctypes.c_int64 * max(len(made.steps), 1))()
+        self._clock = ctypes.CDLL(None).clock_gettime
+        clock = ctypes.cast(self._clock, ctypes.c_void_p).value or 0
+        self._longer = (ctypes.c_int64 * (len(self._table) + 2))(*self._table, clock, ctypes.addressof(self.counts))
+        self.words = ctypes.addressof(self._longer)
