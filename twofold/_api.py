@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import operator
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -15,7 +16,7 @@ from twofold.ir.dims import Dim
 from twofold.ir.spec import TensorShape
 from twofold.runtime import native
 
-__all__ = ["public", "tensor", "ints", "axis_arg", "shape_arg", "staged"]
+__all__ = ["public", "public_class", "tensor", "ints", "axis_arg", "shape_arg", "staged"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -23,6 +24,19 @@ F = TypeVar("F", bound=Callable[..., Any])
 def public(fn: F) -> F:
     """Make `fn` a public function: an error it raises shows the user's frames only."""
     return native.guard(fn)  # type: ignore[return-value]
+
+
+C = TypeVar("C", bound=type)
+
+
+def public_class(cls: C) -> C:
+    """Make the methods of `cls` without an underscore, and its `__init__`, public functions."""
+    for name, value in list(vars(cls).items()):
+        if isinstance(value, classmethod):
+            setattr(cls, name, classmethod(native.as_method(public(value.__func__))))
+        elif inspect.isfunction(value) and (name == "__init__" or not name.startswith("_")):
+            setattr(cls, name, native.as_method(public(value)))
+    return cls
 
 
 def tensor(value: Any, dtype: Any = None, hint: Any = None) -> Tensor:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-import inspect
 import math
 import threading
 from typing import Any
@@ -11,13 +10,14 @@ from typing import Any
 import numpy as np
 
 from twofold import _random_draws as draws
-from twofold._api import ints, public, shape_arg, tensor
+from twofold._api import ints, public, public_class, shape_arg, tensor
 from twofold.eager.variable import Variable
 from twofold.ir import dtypes as dt
 from twofold.ir import ops
 from twofold.ir.errors import InvalidArgumentError
-from twofold.runtime import native
 from twofold.runtime import random as streams
+
+from .tracking import Trackable
 
 __all__ = ["Algorithm", "Generator", "create_rng_state", "get_global_generator", "set_global_generator"]
 
@@ -75,18 +75,8 @@ def create_rng_state(seed: Any, alg: Any = "philox") -> np.ndarray:
     return _seeded(seed)
 
 
-def _guarded(cls: type) -> type:
-    """Makes the methods of `cls` public functions: their errors show the user's frames only."""
-    for name, value in list(vars(cls).items()):
-        if isinstance(value, classmethod):
-            setattr(cls, name, classmethod(native.as_method(public(value.__func__))))
-        elif inspect.isfunction(value) and (name == "__init__" or not name.startswith("_")):
-            setattr(cls, name, native.as_method(public(value)))
-    return cls
-
-
-@_guarded
-class Generator:
+@public_class
+class Generator(Trackable):
     """A stream of random numbers with its own state.
 
     Each draw takes the next part of the stream, so that the sequence of draws decides the numbers, and nothing else.

@@ -8,6 +8,7 @@ says, is for checkpoints and saved models.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import os
 import secrets
@@ -130,7 +131,7 @@ def _decoded(path: Path, name: str, parts: dict[str, np.ndarray], about: dict[st
     if dtype.kind == "s":
         ends = np.cumsum(parts[name + _LENGTHS], dtype=np.int64).tolist()
         data, out = array.tobytes(), np.empty(len(ends), object)
-        out[:] = [data[begin:end] for begin, end in zip([0, *ends[:-1]], ends, strict=True)]
+        out[:] = [data[begin:end] for begin, end in itertools.pairwise([0, *ends])]
         return out.reshape(shape)
     return array.view(dtype.np).reshape(shape)
 

@@ -25,13 +25,24 @@ class Trackable:
     def __setattr__(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)
         waiting = self.__dict__.get("_waiting_for_children")
-        if waiting and name in waiting and is_tracked(value):
+        if waiting and name in waiting and (is_tracked(value) or isinstance(value, (list, dict))):
             waiting.pop(name)(value)
 
     def _tracked_children(self) -> dict[str, Any]:
         """The children of this object by name, in the order in which they were set."""
         return {name: value for name, value in vars(self).items()
                 if name not in _OWN and not name.startswith("__") and is_tracked(value)}
+
+    def _saved_values(self) -> dict[str, Any]:
+        """What this object itself has to be saved, beside its children: arrays, or bytes, by name."""
+        return {}
+
+    def _restore_values(self, values: dict[str, Any]) -> None:
+        """Take back what `_saved_values` gave: arrays by name; bytes come as arrays of one element.
+
+        Raises:
+            ValueError: they do not fit.
+        """
 
 
 _OWN = frozenset({"_waiting_for_children"})

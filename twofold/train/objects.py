@@ -1,0 +1,219 @@
+"""The objects of a checkpoint: what is written of a graph of objects, and how values find their way back.
+
+A checkpoint holds nodes, the root first: the names of a node's children, and the keys of the tensors that hold its
+own values. Restoring walks the objects in memory and the nodes side by side, by names. A child that is not there yet
+is waited for: a trackable object tells when an attribute is set, and a list or dict whose items are still to come is
+replaced by one that tells when an item is.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+import weakref
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import twofold as tf
+from twofold import tracking
+
+__all__ = ["SHOWN", "VARIABLE", "Node", "Restoration", "describe", "listed", "paths_of"]
+
+_log = logging.getLogger("twofold")
+SHOWN = 10  # objects that a text names
+
+VARIABLE = "VARIABLE_VALUE"  # the name of a variable's value, as TensorFlow calls it
+
+
+@dataclass(slots=True)
+class Node:
+    """An object in a checkpoint.
+
+    Attributes:
+        children: numbers of nodes by name.
+        values: keys of tensors by the name of the value.
+    """
+
+    children: dict[str, int]
+    values: dict[str, str]
+
+
+def describe(root: Any) -> tuple[list[Node], dict[str, np.ndarray]]:
+    """The nodes of a graph of objects, and the values of all by key."""
+    found = list(tracking.walk(root))
+    numbers = {id(value): n for n, (_, value) in enumerate(found)}
+    nodes, tensors = [], {}
+    for path, value in found:
+        node = Node({name: numbers[id(child)] for name, child in tracking.children(value).items()}, {})
+        for name, content in _values(value).items():
+            key = "/".join((*[part.replace("/", ".S") for part in path], ".ATTRIBUTES", name))
+            node.values[name] = key
+            tensors[key] = content
+        nodes.append(node)
+    return nodes, tensors
+
+
+def _values(value: Any) -> dict[str, np.ndarray]:
+    if isinstance(value, tf.Variable):
+        return {VARIABLE: np.asarray(value.numpy())}
+    if isinstance(value, tracking.Trackable):
+        return {name: _array(content) for name, content in value._saved_values().items()}
+    return {}
+
+
+def _array(content: Any) -> np.ndarray:
+    if isinstance(content, (bytes, str)):
+        out = np.empty((), object)
+        out[()] = content.encode() if isinstance(content, str) else content
+        return out
+    return np.asarray(content)
+
+
+def _child(value: Any, name: str) -> Any:
+    """The child of an object by its name; empty lists and dicts count, as something may come into them."""
+    found = tracking.children(value).get(name)
+    if found is None and isinstance(value, tracking.Trackable):
+        found = vars(value).get(name)
+    elif found is None and isinstance(value, list):
+        found = value[int(name)] if name.isdecimal() and int(name) < len(value) else None
+    elif found is None and isinstance(value, dict):
+        found = value.get(name)
+    return found if tracking.is_tracked(found) or isinstance(found, (list, dict)) else None
+
+
+class Restoration:
+    """A checkpoint's values on their way to objects.
+
+    Args:
+        nodes: the objects of the checkpoint.
+        tensor: gives a tensor by its key.
+        source: what the checkpoint is called in errors.
+
+    Attributes:
+        bound: the object for each node that has one.
+    """
+
+    def __init__(self, nodes: list[Node], tensor: Callable[[str], np.ndarray], source: str) -> None:
+        self.nodes, self.source = nodes, source
+        self._tensor = tensor
+        self.bound: dict[int, Any] = {}
+        # Alive for as long as something waits: what nobody has taken then is told of, unless that is expected.
+        self.untaken = {n for n, node in enumerate(nodes) if node.values}
+        self.finalizer = weakref.finalize(self, _tell_unused, nodes, self.untaken, source)
+        self.finalizer.atexit = False
+
+    def bind(self, value: Any, number: int, owner: Any = None, name: str = "") -> None:
+        """Give an object, and all it has already, what a node holds.
+
+        Raises:
+            ValueError: a variable has another shape.
+        """
+        pending = [(value, number, owner, name)]
+        while pending:
+            value, number, owner, name = pending.pop()
+            if number in self.bound:
+                continue
+            node = self.nodes[number]
+            self._fill(value, node)
+            self.untaken.discard(number)
+            value = self.bound[number] = self._waiting(value, number, owner, name)
+            for child, at in reversed(node.children.items()):
+                found = _child(value, child)
+                if found is not None:
+                    pending.append((found, at, value, child))
+                elif isinstance(value, tracking.Trackable):  # a list or dict that waits has its own way
+                    waiting = value.__dict__.setdefault("_waiting_for_children", {})
+                    waiting[child] = functools.partial(self._came, value, child, at)
+
+    def _came(self, owner: Any, name: str, number: int, value: Any) -> None:
+        self.bind(value, number, owner, name)
+
+    def _fill(self, value: Any, node: Node) -> None:
+        if not node.values:
+            return
+        if isinstance(value, tf.Variable):
+            if VARIABLE in node.values:
+                self._assign(value, node.values[VARIABLE])
+        elif isinstance(value, tracking.Trackable):
+            value._restore_values({name: self._tensor(key) for name, key in node.values.items()})
+
+    def _assign(self, variable: tf.Variable, key: str) -> None:
+        array = self._tensor(key)
+        if not variable.shape.is_compatible_with(array.shape):
+            raise ValueError(f"Received incompatible tensor with shape {array.shape} when attempting to restore "
+                             f"variable with shape {variable.shape} and name {variable.name} ({key} of {self.source}).")
+        with tf.init_scope():
+            tensor = tf.constant(array)
+            variable.assign(tensor if tensor.dtype == variable.dtype else tf.cast(tensor, variable.dtype))
+
+    def _waiting(self, value: Any, number: int, owner: Any, name: str) -> Any:
+        """The list or dict itself, or one in its place that tells of items which the checkpoint has a value for."""
+        missing = self.nodes[number].children.keys() - tracking.children(value).keys()
+        if not missing or type(value) not in (list, dict):
+            return value
+        made = (_WaitingList if type(value) is list else _WaitingDict)(value)
+        made.told = lambda: self._items(made, number)
+        if isinstance(owner, tracking.Trackable):
+            object.__setattr__(owner, name, made)
+        elif isinstance(owner, (list, dict)):
+            key: Any = int(name) if isinstance(owner, list) else name
+            owner[key] = made
+        return made
+
+    def _items(self, value: Any, number: int) -> None:
+        for name, at in self.nodes[number].children.items():
+            found = _child(value, name)
+            if found is not None and at not in self.bound:
+                self.bind(found, at, value, name)
+
+
+def _tell_unused(nodes: list[Node], untaken: set[int], source: str) -> None:
+    if untaken:
+        _log.warning("Values of a checkpoint found no object: %s of %s. Call `.expect_partial()` on what `restore` "
+                     "gives if that is as it should be.", listed(paths_of(nodes, untaken)), source)
+
+
+def paths_of(nodes: list[Node], numbers: Iterable[int]) -> list[str]:
+    """The names that lead from the root to some nodes."""
+    paths = {0: "(root)"}
+    queue = [0]
+    for at in queue:
+        for name, child in nodes[at].children.items():
+            if child not in paths:
+                paths[child] = f"{paths[at]}.{name}"
+                queue.append(child)
+    return [paths.get(n, f"node {n}") for n in sorted(numbers)]
+
+
+def listed(names: list[str]) -> str:
+    """The first few of many names."""
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return ", ".join(names[:SHOWN]) + more
+
+
+def _telling(name: str) -> Any:
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        found = getattr(super(type(self), self), name)(*args, **kwargs)
+        self.told()
+        return found
+    return method
+
+
+class _WaitingList(list):
+    """A list that tells when something is put into it."""
+
+    told: Callable[[], None]
+
+    append, extend, insert, __setitem__, __iadd__ = map(
+        _telling, ("append", "extend", "insert", "__setitem__", "__iadd__"))
+
+
+class _WaitingDict(dict):
+    """A dict that tells when something is put into it."""
+
+    told: Callable[[], None]
+
+    __setitem__, update, setdefault, __ior__ = map(_telling, ("__setitem__", "update", "setdefault", "__ior__"))

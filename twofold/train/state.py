@@ -1,0 +1,132 @@
+"""The file `checkpoint` of a folder: which checkpoints there are, the latest among them.
+
+It has TensorFlow's text form, `key: "value"` line by line, and the names in it are relative to its folder, so that a
+folder can be moved. What the checkpoints are made of is for `files`.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from twofold import _tensor_file
+from twofold._api import public
+
+__all__ = ["CheckpointState", "get_checkpoint_state", "latest_checkpoint", "update"]
+
+_LINE = re.compile(r'\s*(\w+)\s*:\s*(?:"((?:[^"\\]|\\.)*)"|([-+0-9.eE]+))\s*')
+
+
+@dataclass
+class CheckpointState:
+    """What the file says.
+
+    Attributes:
+        model_checkpoint_path: the latest checkpoint.
+        all_model_checkpoint_paths: all of them, the oldest first.
+        all_model_checkpoint_timestamps: when each was written, in seconds since 1970.
+        last_preserved_timestamp: when the last one was written that is kept for good.
+    """
+
+    model_checkpoint_path: str = ""
+    all_model_checkpoint_paths: list[str] = field(default_factory=list)
+    all_model_checkpoint_timestamps: list[float] = field(default_factory=list)
+    last_preserved_timestamp: float = 0.0
+
+
+def update(folder: str, latest: str, every: Sequence[str], times: Sequence[float] = (), preserved: float = 0.0,
+           filename: str = "checkpoint") -> None:
+    """Write the file in one step."""
+    lines = [f"model_checkpoint_path: {_quoted(_relative(folder, latest))}"]
+    lines += [f"all_model_checkpoint_paths: {_quoted(_relative(folder, path))}" for path in every]
+    lines += [f"all_model_checkpoint_timestamps: {time!r}" for time in times]
+    if preserved:
+        lines.append(f"last_preserved_timestamp: {preserved!r}")
+    _tensor_file.replace(Path(folder) / filename, ("\n".join(lines) + "\n").encode())
+
+
+def _relative(folder: str, path: str) -> str:
+    here, there = os.path.abspath(folder), os.path.abspath(path)
+    return os.path.relpath(there, here) if os.path.dirname(there) == here else path
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'
+
+
+def _unquoted(text: str) -> str:
+    try:
+        return str(ast.literal_eval(f'"{text}"'))
+    except (SyntaxError, ValueError):
+        return text
+
+
+@public
+def get_checkpoint_state(checkpoint_dir: Any, latest_filename: str | None = None) -> CheckpointState | None:
+    """What the file `checkpoint` of a folder says; None where there is none, or it cannot be read.
+
+    Args:
+        checkpoint_dir: the folder.
+        latest_filename: another name of the file.
+
+    >>> import tempfile
+    >>> import twofold as tf
+    >>> tf.train.get_checkpoint_state(tempfile.mkdtemp()) is None
+    True
+    """
+    folder = os.fspath(checkpoint_dir)
+    try:
+        text = (Path(folder) / (latest_filename or "checkpoint")).read_text("utf-8")
+    except (OSError, UnicodeDecodeError):
+        return None
+    found = CheckpointState()
+    for line in text.splitlines():
+        match = _LINE.fullmatch(line)
+        if match is None:
+            continue
+        key, quoted, number = match.groups()
+        if quoted is not None and key in ("model_checkpoint_path", "all_model_checkpoint_paths"):
+            path = _unquoted(quoted)
+            path = path if os.path.isabs(path) else os.path.join(folder, path)
+            if key == "model_checkpoint_path":
+                found.model_checkpoint_path = path
+            else:
+                found.all_model_checkpoint_paths.append(path)
+        elif number is not None and key == "all_model_checkpoint_timestamps":
+            found.all_model_checkpoint_timestamps.append(float(number))
+        elif number is not None and key == "last_preserved_timestamp":
+            found.last_preserved_timestamp = float(number)
+    if not found.model_checkpoint_path:
+        return None
+    if found.model_checkpoint_path not in found.all_model_checkpoint_paths:
+        found.all_model_checkpoint_paths.append(found.model_checkpoint_path)
+    return found
+
+
+@public
+def latest_checkpoint(checkpoint_dir: Any, latest_filename: str | None = None) -> str | None:
+    """The path of the latest checkpoint of a folder, to give to `restore`; None where there is none.
+
+    Args:
+        checkpoint_dir: the folder.
+        latest_filename: another name of the file `checkpoint`.
+
+    >>> import os, tempfile
+    >>> import twofold as tf
+    >>> folder = tempfile.mkdtemp()
+    >>> _ = tf.train.Checkpoint(v=tf.Variable(1)).save(folder + "/ckpt")
+    >>> os.path.basename(tf.train.latest_checkpoint(folder))
+    'ckpt-1'
+    """
+    from . import files
+
+    found = get_checkpoint_state(checkpoint_dir, latest_filename)
+    if found is None or not files.exists(found.model_checkpoint_path):
+        return None
+    return found.model_checkpoint_path

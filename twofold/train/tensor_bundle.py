@@ -1,0 +1,250 @@
+"""Reading TensorFlow's own checkpoints: `PREFIX.index` and `PREFIX.data-00000-of-00001`.
+
+The index is a sorted table as LevelDB writes it (blocks of entries with shared key prefixes, a footer with a magic
+number; https://github.com/google/leveldb/blob/main/doc/table_format.md), whose values are the protocol buffers of
+tensorflow/core/protobuf/tensor_bundle.proto; the objects come from trackable_object_graph.proto. Both are read here
+from their wire format, with every size and checksum tested before it is used. Nothing is ever written in this form.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from twofold._crc32c import crc32c, masked
+from twofold.ir import dtypes as dt
+from twofold.ir.errors import DataLossError, NotFoundError, UnimplementedError
+
+from .objects import Node
+
+__all__ = ["Bundle"]
+
+_MAGIC = 0xDB4775248B80FB57
+_FOOTER = 48
+_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """Where a tensor lies."""
+
+    dtype: dt.DType
+    shape: tuple[int, ...]
+    shard: int
+    offset: int
+    size: int
+    crc: int
+    sliced: bool
+
+
+class Bundle:
+    """A checkpoint that TensorFlow wrote.
+
+    Args:
+        prefix: the path without `.index`.
+    Raises:
+        NotFoundError: a file is missing.
+        DataLossError: a file is damaged.
+        UnimplementedError: the table is compressed, or of the other byte order.
+    """
+
+    def __init__(self, prefix: str) -> None:
+        self.prefix = prefix
+        self._entries: dict[str, _Entry] = {}
+        self._shards = 1
+        path = Path(prefix + ".index")
+        try:
+            for key, value in _table(path):
+                if key:
+                    self._entries[key.decode()] = _entry(value)
+                else:
+                    self._header(value)
+        except (ValueError, IndexError, KeyError, TypeError, struct.error, OverflowError) as e:
+            raise DataLossError(f"{path} is damaged: {e}") from None
+
+    def _header(self, data: bytes) -> None:
+        fields = dict(_fields(data))
+        self._shards = int(fields.get(1, 1))
+        if fields.get(2, 0) != 0:
+            raise UnimplementedError(f"{self.prefix}: written on a machine of the other byte order")
+
+    def keys(self) -> list[str]:
+        """The names of the tensors, the description of the objects left out."""
+        return [key for key in self._entries if key != _GRAPH]
+
+    def about(self, key: str) -> tuple[dt.DType, tuple[int, ...]]:
+        """Dtype and shape of a tensor."""
+        return self._entries[key].dtype, self._entries[key].shape
+
+    def tensor(self, key: str) -> np.ndarray:
+        """A tensor's value.
+
+        Raises:
+            DataLossError: the file is shorter than the index says, or the data's checksum does not match.
+        """
+        entry = self._entries[key]
+        if entry.sliced:
+            raise UnimplementedError(f"{self.prefix}: {key} is stored in slices, as partitioned variables are")
+        path = Path(f"{self.prefix}.data-{entry.shard:05d}-of-{self._shards:05d}")
+        if not path.is_file():
+            raise NotFoundError(f"{path}: no such file")
+        with path.open("rb") as file:
+            file.seek(entry.offset)
+            data = file.read(entry.size) if entry.size <= path.stat().st_size else b""
+        if len(data) != entry.size:
+            raise DataLossError(f"{path} is damaged: it ends before {key!r} does")
+        count = math.prod(entry.shape)
+        if entry.dtype.kind == "s":
+            return _strings(path, key, data, entry, count)
+        if masked(crc32c(data)) != entry.crc:
+            raise DataLossError(f"{path} is damaged: the checksum of {key!r} does not match its data")
+        if len(data) != count * entry.dtype.np.itemsize:
+            raise DataLossError(f"{path} is damaged: {key!r} has {len(data)} bytes for shape {list(entry.shape)}")
+        return np.frombuffer(data, entry.dtype.np).reshape(entry.shape)
+
+    def nodes(self) -> list[Node] | None:
+        """The objects, the root first; None in a checkpoint of names alone.
+
+        Raises:
+            DataLossError: their description is damaged.
+        """
+        if _GRAPH not in self._entries:
+            return None
+        try:
+            found = [_node(data) for number, data in _fields(self.tensor(_GRAPH)[()]) if number == 1]
+        except (ValueError, IndexError, TypeError, struct.error, UnicodeDecodeError) as e:
+            raise DataLossError(f"{self.prefix}.index is damaged: objects: {e}") from None
+        for node in found:
+            if not all(0 <= child < len(found) for child in node.children.values()):
+                raise DataLossError(f"{self.prefix}.index is damaged: a child that is not there")
+        return found
+
+
+# -- the table -----------------------------------------------------------------------------------------
+def _table(path: Path) -> Iterator[tuple[bytes, bytes]]:
+    if not path.is_file():
+        raise NotFoundError(f"{path}: no such file")
+    data = path.read_bytes()
+    if len(data) < _FOOTER or struct.unpack_from("<Q", data, len(data) - 8)[0] != _MAGIC:
+        raise DataLossError(f"{path} is no index of a TensorFlow checkpoint, or is cut off")
+    at = len(data) - _FOOTER
+    _, at = _varint(data, at)
+    _, at = _varint(data, at)
+    offset, at = _varint(data, at)
+    size, at = _varint(data, at)
+    for _, handle in _block(path, data, offset, size):
+        begin, end = _varint(handle, 0)
+        length, _ = _varint(handle, end)
+        yield from _block(path, data, begin, length)
+
+
+def _block(path: Path, data: bytes, offset: int, size: int) -> Iterator[tuple[bytes, bytes]]:
+    """The keys and values of a block: each key begins with some bytes of the one before."""
+    if offset + size + 5 > len(data):
+        raise ValueError("a block ends after the file")
+    if struct.unpack_from("<I", data, offset + size + 1)[0] != masked(crc32c(data[offset:offset + size + 1])):
+        raise ValueError("the checksum of a block does not match")
+    if data[offset + size] != 0:
+        raise UnimplementedError(f"{path}: its blocks are compressed")
+    block = data[offset:offset + size]
+    restarts = struct.unpack_from("<I", block, size - 4)[0]
+    end, at, key = size - 4 - 4 * restarts, 0, b""
+    if end < 0:
+        raise ValueError("a block has more restarts than room")
+    while at < end:
+        shared, at = _varint(block, at)
+        own, at = _varint(block, at)
+        length, at = _varint(block, at)
+        if shared > len(key) or at + own + length > end:
+            raise ValueError("an entry ends after its block")
+        key = key[:shared] + block[at:at + own]
+        yield key, block[at + own:at + own + length]
+        at += own + length
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        if shift > 63:
+            raise ValueError("a number has more than 64 bits")
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, at
+        shift += 7
+
+
+# -- protocol buffers ----------------------------------------------------------------------------------
+def _fields(data: bytes) -> Iterator[tuple[int, Any]]:
+    """The fields of a message: numbers as they are, texts and messages as bytes."""
+    at = 0
+    while at < len(data):
+        tag, at = _varint(data, at)
+        kind = tag & 7
+        value: Any
+        if kind == 0:
+            value, at = _varint(data, at)
+        elif kind == 2:
+            size, at = _varint(data, at)
+            if at + size > len(data):
+                raise ValueError("a field ends after its message")
+            value, at = data[at:at + size], at + size
+        elif kind in (1, 5):
+            width = 8 if kind == 1 else 4
+            value, at = struct.unpack_from("<Q" if kind == 1 else "<I", data, at)[0], at + width
+        else:
+            raise ValueError(f"a field of wire type {kind}")
+        yield tag >> 3, value
+
+
+def _entry(data: bytes) -> _Entry:
+    fields: dict[int, Any] = {1: 0, 2: b"", 3: 0, 4: 0, 5: 0, 6: 0}
+    sliced = False
+    for number, value in _fields(data):
+        fields[number] = value
+        sliced = sliced or number == 7
+    shape = tuple(dict(_fields(dim)).get(1, 0) for number, dim in _fields(fields[2]) if number == 2)
+    return _Entry(dt.as_dtype(fields[1]), shape, fields[3], fields[4], fields[5], fields[6], sliced)
+
+
+def _strings(path: Path, key: str, data: bytes, entry: _Entry, count: int) -> np.ndarray:
+    """Lengths as varints, the checksum of the lengths, then the bytes of all strings."""
+    if count > len(data):
+        raise DataLossError(f"{path} is damaged: {key!r} has no room for {count} strings")
+    lengths, at = [], 0
+    try:
+        for _ in range(count):
+            length, at = _varint(data, at)
+            lengths.append(length)
+    except (IndexError, ValueError):
+        raise DataLossError(f"{path} is damaged: the lengths of {key!r}") from None
+    words = b"".join(struct.pack("<I" if n < 1 << 32 else "<Q", n) for n in lengths)
+    crc = crc32c(words)
+    stored = data[at:at + 4]
+    if stored != struct.pack("<I", masked(crc)) or at + 4 + sum(lengths) != len(data) \
+            or masked(crc32c(data[at:], crc)) != entry.crc:
+        raise DataLossError(f"{path} is damaged: the checksum of {key!r} does not match its data")
+    at += 4
+    out = np.empty(count, object)
+    for n, length in enumerate(lengths):
+        out[n] = data[at:at + length]
+        at += length
+    return out.reshape(entry.shape)
+
+
+def _node(data: bytes) -> Node:
+    node = Node({}, {})
+    for number, value in _fields(data):
+        fields = dict(_fields(value)) if isinstance(value, bytes) else {}
+        if number == 1:
+            node.children[fields[2].decode()] = int(fields.get(1, 0))
+        elif number == 2:
+            node.values[fields[1].decode()] = fields[3].decode()
+    return node
