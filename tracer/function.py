@@ -35,6 +35,7 @@ from .traced import Traced, named, trace, trace_function
 
 if TYPE_CHECKING:
     from .explain import Explanation
+    from .restored import Restored
 
 __all__ = ["Function", "trace"]
 
@@ -109,6 +110,7 @@ class Function:
         self._created = False
         self._last: Any = None
         self._warned = False
+        self._restored: Restored | None = None
 
     # -- what it is -------------------------------------------------------------------------------
     @property
@@ -156,7 +158,7 @@ class Function:
     # -- calling ----------------------------------------------------------------------------------
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         here = current()
-        if options.runs_eagerly() and here is None:
+        if options.runs_eagerly() and here is None and self._restored is None:
             return self._python_function(*args, **kwargs)
         call = self._parameters.call(args, kwargs) if self._declared is None else self._declared.call(args, kwargs)
         if here is None:
@@ -165,6 +167,8 @@ class Function:
                 if not kwargs and traced.variant is not None:
                     self._quicken(traced, args, call)
                 return traced(call.leaves)
+        if self._restored is not None:
+            call = self._restored.served(call, here)
         found = self._find(call, here)
         if found is None:
             return self._python_function(*call.args, **call.kwargs)
@@ -327,6 +331,8 @@ class Function:
 
     # -- traces as objects ------------------------------------------------------------------------
     def _get_concrete_function(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if self._restored is not None:
+            return ConcreteFunction(self, self._restored.trace_for(args, kwargs))
         if self._declared is not None and not args and not kwargs:
             args = self._declared.given
         call = self._parameters.call(args, kwargs) if self._declared is None else self._declared.call(args, kwargs)
@@ -356,6 +362,8 @@ class Function:
         call = self._parameters.call(args, kwargs) if self._declared is None else self._declared.call(args, kwargs)
         if not all(isinstance(x, Tensor) for x in call.leaves):
             return self._get_concrete_function(args, kwargs)._traced, call.leaves
+        if self._restored is not None:
+            call = self._restored.served(call, None)
         found = self._find(call, None)
         return self._families[call.key].cause if found is None else found[0], call.leaves
 

@@ -52,9 +52,9 @@ class Traced:
         arguments: `(name, kind, value)` of each, likewise.
     """
 
-    def __init__(self, name: str, tracing: Trace, specs: Sequence[Any], result: Any, updates: list[Any],
-                 relaxed: bool) -> None:
-        self.name, self.graph, self.specs, self.relaxed = name, tracing.graph, list(specs), relaxed
+    def __init__(self, name: str, graph: g.Graph, captures: Sequence[Any], specs: Sequence[Any], result: Any,
+                 updates: list[Any], relaxed: bool) -> None:
+        self.name, self.graph, self.specs, self.relaxed = name, graph, list(specs), relaxed
         self.result, self.updates = result, updates
         self.number = next(_numbers)
         self.form: Any = ((), {})
@@ -62,7 +62,7 @@ class Traced:
         self.reason = ""
         self._program = Differentiable(self.graph)
         self._runner: Runner | None = None
-        self._captures = list(tracing.captured)
+        self._captures = list(captures)
         self._empty = [leaf is None for leaf in nest.flatten(result)]
         bound = self.graph.symbols()
         self._guards = [q for q in self.graph.guards if q.symbols() <= bound]
@@ -249,7 +249,7 @@ def trace_function(fn: Callable[..., Any], name: str, specs: Sequence[Any], buil
     result = nest.pack(found, [None if t is None else TensorSpec(t.dims, t.dtype) for t in leaves])
     written = [s for s in tracing.variables.values() if s.assigned]
     tracing.graph.outputs = outputs + [s.tensor.value for s in written]
-    traced = Traced(name, tracing, specs, result, [s.variable for s in written], bool(soft))
+    traced = Traced(name, tracing.graph, tracing.captured, specs, result, [s.variable for s in written], bool(soft))
     return traced, tracing.made
 
 

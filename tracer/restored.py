@@ -1,0 +1,213 @@
+"""Traced functions without their Python: graphs that were kept elsewhere, as `tf.function`s that are complete.
+
+A restored function has the traces that it was kept with and makes no others. A call goes to the trace that it fits as
+it is, else to the first that it fits when Python values become tensors; when none fits, the error lists them. Reading
+and writing files is for others (`twofold/saved_model/`).
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from twofold.eager import convert
+from twofold.eager.tensor import Tensor
+from twofold.ir import graph as g
+from twofold.ir import nest
+from twofold.ir.spec import TensorSpec
+
+from . import options
+from .function import Function
+from .signature import Call, literal
+from .traced import Traced
+
+__all__ = ["Restored", "restore_function", "restore_trace"]
+
+Form = tuple[tuple[Any, ...], dict[str, Any]]
+
+
+class _NoFit(Exception):
+    """A value is not what a trace was made for."""
+
+
+def restore_trace(name: str, graph: g.Graph, captures: Sequence[Any], form: Form,
+                  arguments: Sequence[tuple[str, str, Any]], result: Any, updates: Sequence[Any],
+                  relaxed: bool = False) -> Traced:
+    """A trace from its parts; see `Traced` for what they are.
+
+    Args:
+        graph: verified; its inputs are the tensors of a call, then one for each of `captures`.
+        captures: tensors and variables.
+        form: `(args, kwargs)` with specs for tensors.
+        arguments: `(name, kind, value)` of each argument, likewise.
+        result: the structure of the result, with specs for tensors and None for None.
+        updates: the variables that take the outputs after those of the result.
+    """
+    count = len(graph.inputs) - len(captures)
+    specs = [TensorSpec(v.dims, v.dtype, v.name or None) for v in graph.inputs[:count]]
+    traced = Traced(name, graph, captures, specs, result, list(updates), relaxed)
+    traced.form, traced.arguments = form, list(arguments)
+    traced.reason = "it was restored"
+    return traced
+
+
+def restore_function(name: str, doc: str | None, signature: inspect.Signature | None, input_signature: Any,
+                     traces: Sequence[Traced]) -> Function:
+    """A `tf.function` that has these traces and can make no others.
+
+    Args:
+        name, doc: of the Python function that is no more.
+        signature: its parameters; None where they were never known.
+        input_signature: what was declared, or None.
+        traces: what it can run.
+    """
+    def gone(*args: Any, **kwargs: Any) -> Any:
+        raise ValueError(f"{name}: the Python function is not part of what was restored.")
+    gone.__name__ = gone.__qualname__ = name
+    gone.__doc__ = doc
+    if signature is not None:
+        gone.__signature__ = signature  # type: ignore[attr-defined]
+    function = Function(gone, options.Options(input_signature, autograph=False, fallback=False))
+    function._restored = Restored(function, traces)
+    return function
+
+
+class Restored:
+    """What a restored function can run, and which calls it takes."""
+
+    def __init__(self, function: Function, traces: Sequence[Traced]) -> None:
+        self._function = function
+        self.traces = list(traces)
+        for traced in traces:
+            call = Call(*traced.form)
+            function._family(call).traces.append(traced)
+        function._created = True
+
+    def served(self, call: Call, here: Any) -> Call:
+        """The call, with its arguments converted where that is needed, so that a trace takes it.
+
+        Raises:
+            ValueError: none does.
+        """
+        if self._takes(call, here):
+            return call
+        for traced in self.traces:
+            try:
+                fitted = _fitted(traced, call)
+            except _NoFit:
+                continue
+            if self._takes(fitted, here):
+                return fitted
+        raise ValueError(self._told(call))
+
+    def trace_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced:
+        """The trace for these arguments, which may have specs for tensors; nothing stands for what was declared.
+
+        Raises:
+            ValueError: there is none.
+        """
+        if not args and not kwargs and self.traces and (
+                self._function.input_signature is not None or len(self.traces) == 1):
+            return self.traces[0]
+        call = self._function._parameters.call(args, kwargs)
+        for candidate in (call, *self._conversions(call)):
+            family = self._function._families.get(candidate.key)
+            if family is not None and any(x.dims is None for x in candidate.leaves):
+                return family.traces[-1]
+            found = None if family is None else family.find(candidate.shapes, None)
+            if found is not None:
+                return found[0]
+        raise ValueError(self._told(call))
+
+    def _conversions(self, call: Call) -> Iterator[Call]:
+        for traced in self.traces:
+            try:
+                yield _fitted(traced, call)
+            except _NoFit:
+                continue
+
+    def _takes(self, call: Call, here: Any) -> bool:
+        family = self._function._families.get(call.key)
+        return family is not None and family.find(call.shapes, here) is not None
+
+    def _told(self, call: Call) -> str:
+        """The error for a call that no trace takes."""
+        if not self.traces:
+            return (f"Found zero restored functions for caller function {self._function._name!r}: it had been neither "
+                    "called nor given an input_signature when it was saved.")
+        options_ = [f"Option {n}:\n{_listed(*t.form)}" for n, t in enumerate(self.traces, 1)]
+        return ("Could not find matching concrete function to call loaded from the SavedModel. Got:\n"
+                f"{_listed(call.args, call.kwargs)}\n\n{self._function._name} can be called as in one of the following "
+                f"{len(options_)} option(s):\n\n" + "\n\n".join(options_))
+
+
+def _listed(args: Sequence[Any], kwargs: dict[str, Any]) -> str:
+    lines = [f"  Positional arguments ({len(args)} total):", *[f"    * {_shown(a)}" for a in args]]
+    named = ", ".join([f"{k!r}: {_shown(v)}" for k, v in kwargs.items()])
+    return "\n".join([*lines, f"  Keyword arguments: {{{named}}}"])
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, Tensor):
+        return repr(TensorSpec.from_tensor(value))
+    if nest.is_nested(value):
+        return repr(nest.map_structure(lambda x: TensorSpec.from_tensor(x) if isinstance(x, Tensor) else x, value))
+    return literal(value)
+
+
+def _fitted(traced: Traced, call: Call) -> Call:
+    """The call with tensors where the trace has them.
+
+    Raises:
+        _NoFit: the arguments are not those of the trace.
+    """
+    args, kwargs = traced.form
+    if len(args) != len(call.args) or kwargs.keys() != call.kwargs.keys():
+        raise _NoFit
+    return Call(tuple([_fit(t, v) for t, v in zip(args, call.args, strict=True)]),
+                {k: _fit(t, call.kwargs[k]) for k, t in kwargs.items()})
+
+
+def _fit(template: Any, value: Any) -> Any:
+    if isinstance(template, TensorSpec):
+        return _tensor(template, value)
+    if not nest.is_nested(template):
+        if nest.is_nested(value) or Call((template,), {}).key != Call((value,), {}).key:
+            raise _NoFit
+        return template
+    if not _alike(template, value):
+        raise _NoFit
+    pairs = zip(nest.children(template), nest.children(value), strict=True)
+    return nest.rebuilt(template, [_fit(t, v) for t, v in pairs])
+
+
+def _tensor(wanted: TensorSpec, value: Any) -> Any:
+    if not isinstance(value, TensorSpec):
+        try:
+            value = convert.as_tensor(value, hint=wanted.dtype)
+        except (TypeError, ValueError):
+            raise _NoFit from None
+    if value.dtype is not wanted.dtype or not wanted.shape.is_compatible_with(value.shape):
+        raise _NoFit
+    return value
+
+
+def _alike(template: Any, value: Any) -> bool:
+    """Whether two containers hold the same: mappings of the same keys, tuples of the same fields, or one type."""
+    if not nest.is_nested(value):
+        return False
+    if hasattr(template, "keys"):
+        return hasattr(value, "keys") and set(template) == set(value)
+    fields = getattr(template, "_fields", None)
+    if fields is not None:  # what was a record of the user's is a namedtuple now
+        return type(template).__name__ == type(value).__name__ and list(fields) == _names(value)
+    return type(template) is type(value) and len(template) == len(value)
+
+
+def _names(value: Any) -> list[str]:
+    """The names of the parts of a namedtuple or record."""
+    found = getattr(value, "_fields", None)
+    return nest._fields(value) if found is None and nest._is_record(value) else list(found or ())
+
+

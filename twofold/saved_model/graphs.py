@@ -1,0 +1,128 @@
+"""Graphs in saved models: what of a traced graph can leave the process, as text, and reading it back.
+
+Text is that of `ir/graph_text.py`, with every attribute written out. Of the user's source a graph keeps the names of
+files without folders, line numbers, and the lines themselves, so that errors still show them. What has no text is
+refused with the user's line: calls of Python that are made while the function runs.
+"""
+
+from __future__ import annotations
+
+import linecache
+import os
+from typing import Any
+
+from twofold.ir import errors, graph_text
+from twofold.ir import graph as g
+from twofold.ir.errors import InternalError, InvalidArgumentError, UnimplementedError, line_text
+from twofold.ir.verify import verify
+
+from . import op_sets
+
+__all__ = ["Sources", "graph_to_text", "text_to_graph", "show_lines"]
+
+_LINE = 400  # characters of a line of source that are kept
+
+
+class Sources:
+    """The lines of the user's source that saved graphs name.
+
+    Attributes:
+        lines: source by number, by file; files are named without folders, by different names where they differ.
+    """
+
+    def __init__(self) -> None:
+        self.lines: dict[str, dict[str, str]] = {}
+        self._names: dict[str, str] = {}
+
+    def kept(self, loc: g.Location) -> g.Location:
+        """The place as a saved graph names it."""
+        name = self._names.get(loc.file)
+        if name is None:
+            stem, suffix = os.path.splitext(os.path.basename(loc.file) or "source")
+            taken, number = set(self._names.values()), 2
+            name = stem + suffix
+            while name in taken:
+                name, number = f"{stem}~{number}{suffix}", number + 1
+            self._names[loc.file] = name
+        found = linecache.getline(loc.file, loc.line).strip()[:_LINE]
+        if found:
+            self.lines.setdefault(name, {})[str(loc.line)] = found
+        return g.Location(name, loc.line, loc.function)
+
+
+def graph_to_text(graph: g.Graph, sources: Sources) -> str:
+    """The text of a graph, which reads back as the same graph.
+
+    Raises:
+        UnimplementedError: it calls Python, at the line that the message names.
+    """
+    plain = graph.copy()
+    for node in plain.walk():
+        _refuse(node)
+        if node.loc is not None:
+            node.loc = sources.kept(node.loc)
+        if "error" in node.attrs:
+            node.attrs = {**node.attrs, "error": _error(node)}
+    text = graph_text.text(plain, defaults=True) + "\n"
+    again = verify(graph_text.parse(text))
+    if graph_text.text(again, defaults=True) + "\n" != text:
+        raise InternalError(None, None, f"the graph of {graph.name} does not read back as it was written.")
+    return text
+
+
+def _refuse(node: g.Node) -> None:
+    if node.op is not g.HOST:
+        return
+    where = "" if node.loc is None else f"\n  {line_text(*node.loc)}"
+    raise UnimplementedError(
+        None, node.attrs["name"], f"{node.attrs['name']}: a function that calls Python while it runs (tf.py_function, "
+        f"tf.numpy_function, tf.print) cannot be saved: the model must run without its Python.{where}")
+
+
+def _error(node: g.Node) -> Any:
+    """An attribute that says which error to raise: a class of `tf.errors`, or for a gradient the text."""
+    error = node.attrs["error"]
+    if isinstance(error, BaseException):
+        return f"{type(error).__name__}: {error}"
+    if isinstance(error, type) and getattr(errors, error.__name__, None) is not error:
+        return next(c for c in (*error.__mro__, InvalidArgumentError) if getattr(errors, c.__name__, None) is c)
+    return error
+
+
+def text_to_graph(text: str, version: int, folder: str) -> g.Graph:
+    """The graph of a text, verified.
+
+    Args:
+        version: of the op set that it is written in.
+        folder: what the files of source are put under, so that they are no files of this machine.
+    Raises:
+        ValueError: the text spells no graph, or one that is not well-formed.
+    """
+    graph = graph_text.parse(op_sets.to_current(text, version))
+    for node in graph.walk():
+        if node.loc is not None:
+            node.loc = g.Location(f"{folder}/{os.path.basename(node.loc.file)}", node.loc.line, node.loc.function)
+        error = node.attrs.get("error")
+        if node.op is g.CUSTOM and type(error) is str:
+            node.attrs = {**node.attrs, "error": UnimplementedError(None, "custom_gradient", error)}
+    return verify(graph)
+
+
+def show_lines(lines: dict[str, dict[int, str]], folder: str) -> None:
+    """From now on errors show these lines of source of files under `folder`."""
+    for name, known in lines.items():
+        path = f"{folder}/{os.path.basename(name)}"
+        linecache.cache[path] = (0, None, _Lines(known), path)
+
+
+class _Lines(list[str]):
+    """The lines of a file of which some are known, as `linecache` keeps them."""
+
+    def __init__(self, known: dict[int, str]) -> None:
+        self._known = known
+
+    def __len__(self) -> int:
+        return max(self._known, default=0)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._known.get(index + 1, "") + "\n"

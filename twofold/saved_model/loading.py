@@ -1,0 +1,238 @@
+"""Objects from a saved model: what `tf.saved_model.load` gives."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from twofold.eager.tensor import Tensor, wrap
+from twofold.eager.variable import Variable
+from twofold.module import Module
+from twofold.tracer.concrete import ConcreteFunction
+from twofold.tracer.restored import restore_function, restore_trace
+
+from .asset import Asset
+from .options import LoadOptions
+from .reader import SavedConstant, SavedFunction, SavedMethod, SavedModel, SavedObject, SavedVariable, read
+from .signatures import SignatureFunction, Signatures
+from .structure import record_type
+
+__all__ = ["load", "LoadedModule"]
+
+
+class LoadedModule(Module):
+    """An object of a saved model: what the original led to, under the same names; it needs no class of the user's.
+
+    Functions can be called, differentiated and trained; `signatures` of the root holds the signatures by name.
+    """
+
+    signatures: Signatures
+    _TF_MODULE_IGNORED_PROPERTIES = Module._TF_MODULE_IGNORED_PROPERTIES | {"signatures"}
+
+    def __init__(self, name: str) -> None:
+        self._name = self._scope_name = name
+        self._hidden: dict[str, Any] = {}  # children under names that the class has for itself
+
+    def _hold(self, name: str, value: Any) -> None:
+        if hasattr(type(self), name) or name in ("_name", "_scope_name", "_hidden", "signatures"):
+            self._hidden[name] = value
+        else:
+            self.__dict__[name] = value
+
+    def _tracked_children(self) -> dict[str, Any]:
+        found = super()._tracked_children()
+        found.pop("_hidden", None)
+        found.pop("signatures", None)
+        return {**found, **self._hidden}
+
+    def _functions_to_save(self) -> dict[str, Any]:
+        from .collect import functions_of
+        found = functions_of(self)
+        found.pop("_hidden", None)
+        found.pop("signatures", None)
+        return found
+
+    def __repr__(self) -> str:
+        return f"<twofold.saved_model object {self._name!r}>"
+
+
+class CallableModule(LoadedModule):
+    """A loaded object that can be called, as the original could."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """What the `tf.function` that the original had as `__call__` gives for these arguments."""
+        return self._hidden["__call__"](*args, **kwargs)
+
+
+def load(export_dir: str | os.PathLike[str], tags: Any = None, options: LoadOptions | None = None) -> Any:
+    """Load what `tf.saved_model.save` saved; the classes that it was made of are not needed.
+
+    Args:
+        export_dir: the directory.
+        tags: accepted, without effect.
+        options: `tf.saved_model.LoadOptions`.
+    Returns:
+        An object with the same attributes: variables, `tf.function`s that take what they were traced for, containers,
+        and other such objects. It has `variables` and `trainable_variables`, and `signatures`, a mapping of functions
+        that take their arguments by name and give a dict. Nothing is run while it is loaded.
+    Raises:
+        NotFoundError: there is no saved model. DataLossError: it is damaged, or not well-formed.
+        FailedPreconditionError: a newer version wrote it.
+
+    >>> import tempfile
+    >>> import twofold as tf
+    >>> class Line(tf.Module):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.w = tf.Variable(3.0)
+    ...     @tf.function(input_signature=[tf.TensorSpec([None], tf.float32)])
+    ...     def __call__(self, x):
+    ...         return self.w * x
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     tf.saved_model.save(Line(), folder)
+    ...     line = tf.saved_model.load(folder)
+    >>> with tf.GradientTape() as tape:
+    ...     y = line(tf.constant([1.0, 2.0]))
+    >>> y.numpy().tolist(), tape.gradient(y, line.w).numpy().item()
+    ([3.0, 6.0], 3.0)
+    >>> line.signatures["serving_default"](x=tf.constant([1.0]))
+    {'output_0': <tf.Tensor: shape=(1,), dtype=float32, numpy=array([3.], dtype=float32)>}
+    """
+    del tags, options
+    return _Builder(read(export_dir)).root()
+
+
+class _Builder:
+    def __init__(self, model: SavedModel) -> None:
+        self.model = model
+        self.variables = {n: _variable(v) for n, v in model.variables.items()}
+        self.assets = {n: Asset(path) for n, path in model.assets.items()}
+        self.constants: dict[int, Tensor] = {}
+        self.traces = [self._trace(f) for f in model.functions]
+        self.functions = [self._method(m) for m in model.methods]
+        self.made: dict[int, Any] = {}
+
+    def root(self) -> Any:
+        for number, found in enumerate(self.model.objects):
+            made = self._made(number, found)
+            if made is not None:
+                self.made[number] = made
+        for number in range(len(self.model.objects)):
+            self._tuple(number)
+        for number, found in enumerate(self.model.objects):
+            self._fill(self.made[number], found)
+        root = self.made[0]
+        root.signatures = Signatures({
+            name: SignatureFunction(name, self.traces[s.function.number], list(s.inputs))
+            for name, s in self.model.signatures.items()})
+        return root
+
+    # -- objects ----------------------------------------------------------------------------------
+    def _made(self, number: int, found: SavedObject) -> Any:
+        """An object without its children; None for a tuple, which cannot do without."""
+        kind, about = found.kind, found.about
+        if kind == "variable":
+            return self.variables[number]
+        if kind == "asset":
+            return self.assets[number]
+        if kind == "function":
+            return self.functions[about["function"]]
+        if kind == "concrete":
+            return ConcreteFunction(_Alone(), self.traces[about["concrete"]])
+        if kind == "list":
+            return []
+        if kind == "dict":
+            return {}
+        if kind == "generator":
+            return self._generator(found)
+        if kind == "object":
+            cls = CallableModule if "__call__" in found.children else LoadedModule
+            return cls(about.get("name", "loaded"))
+        return None
+
+    def _generator(self, found: SavedObject) -> Any:
+        from twofold.random import Generator
+        made = Generator.from_seed(0)
+        made._state_var = self.made_of(found.children["_state_var"])
+        return made
+
+    def made_of(self, number: int) -> Any:
+        return self.variables[number]
+
+    def _tuple(self, number: int) -> Any:
+        """The object of a number, with tuples made of theirs."""
+        made = self.made.get(number)
+        if made is not None:
+            return made
+        found = self.model.objects[number]
+        items = {name: self._tuple(child) for name, child in found.children.items()}
+        made = self.made[number] = _tuple_of(found, items)
+        return made
+
+    def _fill(self, made: Any, found: SavedObject) -> None:
+        children = {name: self.made[child] for name, child in found.children.items()}
+        if isinstance(made, LoadedModule):
+            for name, child in children.items():
+                made._hold(name, child)
+        elif found.kind == "list":
+            made.extend(_row(found, children))
+        elif found.kind == "dict":
+            made.update(children)
+
+    # -- functions --------------------------------------------------------------------------------
+    def _trace(self, found: SavedFunction) -> Any:
+        args, kwargs = found.form
+        form = (tuple([self._own(a) for a in args]), {k: self._own(v) for k, v in kwargs.items()})
+        arguments = [(name, kind, self._own(t)) for name, kind, t in found.arguments]
+        captures = [self._capture(c) for c in found.captures]
+        updates = [self.variables[v.number] for v in found.updates]
+        return restore_trace(found.name, found.graph, captures, form, arguments, found.result, updates, found.relaxed)
+
+    def _own(self, template: Any) -> Any:
+        """An argument with the variables of this model in it."""
+        from twofold.ir import nest
+        return nest.map_structure(
+            lambda leaf: self.variables[leaf.number] if isinstance(leaf, SavedVariable) else leaf, template)
+
+    def _capture(self, found: SavedVariable | SavedConstant) -> Any:
+        if isinstance(found, SavedVariable):
+            return self.variables[found.number]
+        if found.asset is not None:
+            return self.assets[found.asset].asset_path
+        made = self.constants.get(id(found))
+        if made is None:
+            made = self.constants[id(found)] = wrap(found.value)
+        return made
+
+    def _method(self, found: SavedMethod) -> Any:
+        traces = [self.traces[f.number] for f in found.concrete]
+        return restore_function(found.name, None, found.signature, found.input_signature, traces)
+
+
+class _Alone:
+    """Stands behind a concrete function that no `tf.function` is known of."""
+
+    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        raise ValueError("this function was not made for tensors of these shapes.")
+
+
+def _variable(found: SavedVariable) -> Variable:
+    made = Variable(wrap(np.array(found.value, order="C")), trainable=found.trainable, shape=found.shape,
+                    validate_shape=found.shape is not None)
+    made._name = found.name
+    return made
+
+
+def _row(found: SavedObject, children: dict[str, Any]) -> list[Any]:
+    """The items of a list, with None where there was nothing to save."""
+    length = found.about["length"]
+    return [children.get(str(n)) for n in range(length)]
+
+
+def _tuple_of(found: SavedObject, items: dict[str, Any]) -> Any:
+    if found.kind == "tuple":
+        return tuple(_row(found, items))
+    fields = tuple(found.about["fields"])
+    return record_type(found.about["name"], fields)(*[items.get(f) for f in fields])

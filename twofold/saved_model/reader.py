@@ -1,0 +1,539 @@
+"""What is in a saved model, checked and as plain data: for loading, and for tools that need no objects.
+
+`read(DIR)` gives a `SavedModel`: signatures and functions with their graphs, names, structures, and the arrays of
+variables and constants. Nothing is called, imported or compiled. Everything is checked before it is returned: versions,
+sizes and checksums of all files, every number and name that refers to something, and each graph by the verifier.
+
+    model = reader.read("exported")
+    f = model.signatures["serving_default"]     # a SavedSignature
+    f.inputs                                    # {"x": TensorSpec, or a structure of them}, in order
+    f.outputs                                   # {"output_0": TensorSpec, ...}
+    f.function                                  # a SavedFunction: one graph
+    f.function.graph                            # inputs: those of the call, flat, then one for each of `captures`
+    f.function.captures                         # SavedVariable | SavedConstant, in order
+    f.function.updates                          # the SavedVariables that take the graph's last outputs
+
+How objects come of it is `loading.py`'s, what the files look like docs/saved_model.md's.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from twofold.ir import dtypes as dt
+from twofold.ir import graph as g
+from twofold.ir import nest
+from twofold.ir.dtypes import DType
+from twofold.ir.errors import DataLossError, OpError
+from twofold.ir.spec import TensorSpec
+
+from . import op_sets, weights
+from .directory import Manifest, Stored, read_manifest
+from .graphs import show_lines, text_to_graph
+from .signatures import by_name, has_tensors
+from .structure import decode
+
+__all__ = ["read", "SavedModel", "SavedObject", "SavedVariable", "SavedConstant", "SavedFunction", "SavedSignature",
+           "SavedMethod", "OPAQUE"]
+
+_TRIES = 3  # when another process saves to the same place meanwhile
+_CONTAINERS = frozenset({"list", "tuple", "record", "dict"})
+_KINDS = frozenset({"object", "generator", "variable", "asset", "function", "concrete"}) | _CONTAINERS
+_PARAMETERS = {p.name: p for p in (
+    inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.VAR_POSITIONAL,
+    inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD)}
+
+
+class _Opaque:
+    """The default of a parameter that could not be saved."""
+
+    def __repr__(self) -> str:
+        return "<a value that was not saved>"
+
+
+OPAQUE = _Opaque()
+
+
+@dataclass(eq=False)
+class SavedVariable:
+    """A variable: its name without ":0", dtype, declared shape (None for sizes that may change), and value.
+
+    Attributes:
+        paths: where it is in the object graph, as "layers.0.w"; the shortest first.
+    """
+
+    number: int
+    name: str
+    dtype: DType
+    shape: list[int | None] | None
+    trainable: bool
+    value: np.ndarray
+    paths: list[str] = field(default_factory=list)
+
+
+@dataclass(eq=False)
+class SavedConstant:
+    """A tensor that functions read: an array, or the path of an asset (a scalar string, `asset` its object)."""
+
+    dtype: DType
+    value: np.ndarray
+    asset: int | None = None
+
+
+@dataclass(eq=False)
+class SavedFunction:
+    """A function for one signature: a graph, and how arguments and results are put together.
+
+    Attributes:
+        name: of the Python function.
+        graph: verified; inputs are the tensors of the arguments in order (nested ones flattened), then `captures`;
+            outputs are the tensors of the result, flattened, then new values for `updates`.
+        arguments: `(name, kind, template)`: structures with TensorSpecs for tensors, and Python values that are fixed.
+        form: `(args, kwargs)` of the same.
+        result: the structure of the result, with TensorSpecs, and None for None.
+        captures: what the graph's further inputs are.
+        updates: the variables that the graph's last outputs are assigned to.
+        relaxed: whether sizes that it leaves open were given in the first call.
+    """
+
+    number: int
+    name: str
+    graph: g.Graph
+    arguments: list[tuple[str, str, Any]]
+    form: tuple[tuple[Any, ...], dict[str, Any]]
+    result: Any
+    captures: list[SavedVariable | SavedConstant]
+    updates: list[SavedVariable]
+    relaxed: bool
+
+    @property
+    def specs(self) -> list[TensorSpec]:
+        """Specs of the tensors of a call, flat: the graph's first inputs."""
+        return [TensorSpec(v.dims, v.dtype, v.name or None)
+                for v in self.graph.inputs[:len(self.graph.inputs) - len(self.captures)]]
+
+
+@dataclass(eq=False)
+class SavedMethod:
+    """A `tf.function`: its parameters and the functions that it was traced to.
+
+    Attributes:
+        signature: the parameters; None where they are not known.
+        input_signature: what was declared, or None.
+    """
+
+    name: str
+    signature: inspect.Signature | None
+    input_signature: Any
+    concrete: list[SavedFunction]
+
+
+@dataclass(eq=False)
+class SavedSignature:
+    """A function under a name, with arguments and results by name.
+
+    Attributes:
+        inputs: by name, in order, a TensorSpec or a structure of them; flattened they are the graph's first inputs.
+    """
+
+    name: str
+    function: SavedFunction
+    inputs: dict[str, Any]
+
+    @property
+    def outputs(self) -> dict[str, Any]:
+        """By name a TensorSpec or a structure of them."""
+        return by_name(self.function.result)
+
+    @property
+    def output_numbers(self) -> dict[str, Any]:
+        """By name the number of the graph's output, or a structure of numbers."""
+        count = sum(1 for leaf in nest.flatten(self.function.result) if leaf is not None)
+        numbers = iter(range(count))
+        leaves = [None if leaf is None else next(numbers) for leaf in nest.flatten(self.function.result)]
+        return by_name(nest.pack(self.function.result, leaves))
+
+
+@dataclass(eq=False)
+class SavedObject:
+    """A node of the object graph.
+
+    Attributes:
+        kind: "object", "generator", "list", "tuple", "record", "dict", "variable", "asset", "function" or "concrete".
+        children: numbers of nodes by name.
+        about: the rest of what the file says of it.
+    """
+
+    kind: str
+    children: dict[str, int]
+    about: dict[str, Any]
+
+
+@dataclass(eq=False)
+class SavedModel:
+    """All of a saved model.
+
+    Attributes:
+        path: of the directory.
+        manifest: versions, files, sizes, checksums.
+        objects: the object graph, the root first.
+        variables: by the number of their node.
+        assets: the full path of each file, by the number of its node.
+        methods: the `tf.function`s.
+        functions: all concrete functions.
+        signatures: by name.
+    """
+
+    path: str
+    manifest: Manifest
+    objects: list[SavedObject]
+    variables: dict[int, SavedVariable]
+    assets: dict[int, str]
+    methods: list[SavedMethod]
+    functions: list[SavedFunction]
+    signatures: dict[str, SavedSignature]
+
+    def named_methods(self) -> dict[str, SavedMethod]:
+        """The `tf.function`s by where they are in the object graph, as "encoder.__call__"; the root's own first."""
+        paths = _paths(self.objects)
+        return {paths[n][0]: self.methods[o.about["function"]] for n, o in enumerate(self.objects)
+                if o.kind == "function" and paths[n]}
+
+
+def read(path: str | os.PathLike[str]) -> SavedModel:
+    """The saved model in a directory.
+
+    Args:
+        path: of the directory.
+    Raises:
+        NotFoundError: there is none. FailedPreconditionError: it is of a newer version. DataLossError: it is damaged,
+            or not what the format says.
+    """
+    path = os.fspath(path)
+    manifest = read_manifest(path, op_sets.CURRENT)
+    for _ in range(_TRIES):
+        try:
+            return _Reader(path, manifest).model()
+        except DataLossError:
+            again = read_manifest(path, op_sets.CURRENT)
+            if again == manifest:
+                raise
+            manifest = again  # another save has replaced it meanwhile
+    return _Reader(path, manifest).model()
+
+
+class _Malformed(ValueError):
+    """What a file says does not make sense."""
+
+
+class _Reader:
+    def __init__(self, path: str, manifest: Manifest) -> None:
+        self.path, self.manifest = path, manifest
+        self.files = Stored(path, manifest)
+        self.place = f"<saved model {os.path.abspath(path)}>"
+
+    def model(self) -> SavedModel:
+        self.files.check_sizes()
+        body = self.files.read("objects.json")
+        arrays = self.files.parsed("weights.safetensors", weights.read)
+        try:
+            self.body = _json(body)
+            self.arrays: dict[str, np.ndarray] = arrays
+            texts = {name: self.files.read(name).decode() for name in self._graph_files()}
+            for name in self.manifest.files:
+                if name.startswith("assets/"):
+                    self.files.check(name)
+            return self._model(texts)
+        except OpError:
+            raise
+        except (ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError, RecursionError,
+                AssertionError) as e:
+            raise DataLossError(None, None, f"{self.path} is no well-formed saved model: {_told(e)}.") from None
+
+    def _graph_files(self) -> list[str]:
+        names = [_of(entry, "graph", str) for entry in _list(self.body, "concrete")]
+        if len(set(names)) != len(names):
+            raise _Malformed("two functions have one graph")
+        return names
+
+    def _model(self, texts: dict[str, str]) -> SavedModel:
+        self.objects = [_object(entry) for entry in _list(self.body, "nodes")]
+        if not self.objects or self.objects[0].kind != "object":
+            raise _Malformed("the root is no object")
+        for found in self.objects:
+            for number in found.children.values():
+                if not 0 <= number < len(self.objects):
+                    raise _Malformed(f"there is no object {number}")
+        paths = _paths(self.objects)
+        self.variables = {n: self._variable(n, o, paths[n]) for n, o in enumerate(self.objects) if o.kind == "variable"}
+        self.assets = {n: self._asset(o) for n, o in enumerate(self.objects) if o.kind == "asset"}
+        self.constants: dict[str, SavedConstant] = {}
+        show_lines(_sources(self.body), self.place)
+        self.functions = [self._function(n, entry, texts[entry["graph"]])
+                          for n, entry in enumerate(_list(self.body, "concrete"))]
+        methods = [self._method(entry) for entry in _list(self.body, "functions")]
+        for found in self.objects:
+            if found.kind == "function":
+                _item(methods, _of(found.about, "function", int))
+            elif found.kind == "concrete":
+                _item(self.functions, _of(found.about, "concrete", int))
+        signatures = {name: self._signature(name, entry)
+                      for name, entry in _of(self.body, "signatures", dict).items()}
+        return SavedModel(self.path, self.manifest, self.objects, self.variables, self.assets, methods,
+                          self.functions, signatures)
+
+    # -- objects ----------------------------------------------------------------------------------
+    def _variable(self, number: int, found: SavedObject, paths: list[str]) -> SavedVariable:
+        about = found.about
+        dtype = _dtype(about)
+        shape = about.get("shape")
+        if shape is not None and not all(s is None or type(s) is int and s >= 0 for s in _typed(shape, list)):
+            raise _Malformed(f"variable {number} has no shape")
+        value = weights.restored(_of(about, "array", str), self.arrays, dtype)
+        if shape is not None and (len(shape) != value.ndim or any(
+                s not in (None, n) for s, n in zip(shape, value.shape, strict=True))):
+            raise _Malformed(f"variable {number} of shape {shape} has a value of shape {list(value.shape)}")
+        return SavedVariable(number, _of(about, "name", str), dtype, shape, _of(about, "trainable", bool), value, paths)
+
+    def _asset(self, found: SavedObject) -> str:
+        name = _of(found.about, "file", str)
+        if not name.startswith("assets/") or name not in self.manifest.files:
+            raise _Malformed(f"there is no asset {name[:60]!r}")
+        return self.files.full_path(name)
+
+    # -- functions --------------------------------------------------------------------------------
+    def _function(self, number: int, entry: dict[str, Any], text: str) -> SavedFunction:
+        name = _of(entry, "name", str)
+        try:
+            graph = text_to_graph(text, self.manifest.op_set, self.place)
+        except (ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError, RecursionError,
+                AssertionError) as e:
+            raise _Malformed(f"the graph of {name[:60]!r} is wrong: {_told(e)}") from None
+        args = tuple([decode(a, self._referred) for a in _list(entry, "args")])
+        kwargs = {_typed(k, str): decode(v, self._referred) for k, v in _pairs(entry, "kwargs")}
+        arguments = [(_typed(n, str), _kind(k), decode(v, self._referred)) for n, k, v in _list(entry, "arguments")]
+        captures = [self._capture(c) for c in _list(entry, "captures")]
+        updates = [self._updated(n) for n in _list(entry, "updates")]
+        found = SavedFunction(number, name, graph, arguments, (args, kwargs), decode(entry["result"]), captures,
+                              updates, _of(entry, "relaxed", bool))
+        _check_inputs(found)
+        _check_outputs(found)
+        return found
+
+    def _referred(self, number: int) -> Any:
+        """What stands for an object among the arguments of a function."""
+        return _item_of(self.variables, number)
+
+    def _updated(self, number: Any) -> SavedVariable:
+        return _item_of(self.variables, _typed(number, int))
+
+    def _capture(self, entry: Any) -> SavedVariable | SavedConstant:
+        kind = next(iter(_typed(entry, dict)), None)
+        if kind == "variable":
+            return self._updated(entry["variable"])
+        if kind == "asset":
+            path = _item_of(self.assets, _typed(entry["asset"], int))
+            array = np.empty((), object)
+            array[()] = os.fsencode(path)
+            return SavedConstant(dt.string, array, entry["asset"])
+        name = _of(entry, "array", str)
+        found = self.constants.get(name)
+        if found is None:
+            dtype = _dtype(entry)
+            found = self.constants[name] = SavedConstant(dtype, weights.restored(name, self.arrays, dtype))
+        elif found.dtype is not _dtype(entry):
+            raise _Malformed(f"array {name[:60]!r} has two dtypes")
+        return found
+
+    def _method(self, entry: dict[str, Any]) -> SavedMethod:
+        numbers = [_typed(n, int) for n in _list(entry, "concrete")]
+        concrete = [_item(self.functions, n) for n in numbers]
+        declared = entry.get("input_signature")
+        signature = None if entry.get("parameters") is None else inspect.Signature(
+            [self._parameter(p) for p in _list(entry, "parameters")])
+        return SavedMethod(_of(entry, "name", str), signature, None if declared is None else decode(declared), concrete)
+
+    def _parameter(self, entry: Any) -> inspect.Parameter:
+        name, kind, *default = _typed(entry, list)
+        given = inspect.Parameter.empty
+        if default:
+            given = OPAQUE if default[0] == {"opaque": True} else decode(default[0], self._referred)
+        return inspect.Parameter(_typed(name, str), _PARAMETERS[_kind(kind)], default=given)
+
+    def _signature(self, name: str, entry: Any) -> SavedSignature:
+        function = _item(self.functions, _of(entry, "concrete", int))
+        names = [_typed(n, str) for n in _list(entry, "inputs")]
+        open_ = [template for _, _, template in function.arguments if has_tensors(template)]
+        if len(set(names)) != len(names) or len(names) != len(open_):
+            raise _Malformed(f"signature {name[:60]!r} does not name each input once")
+        outputs = by_name(function.result)
+        if any(type(key) is not str for key in outputs) or None in nest.flatten(function.result):
+            raise _Malformed(f"signature {name[:60]!r} does not name each output")
+        return SavedSignature(name, function, dict(zip(names, open_, strict=True)))
+
+
+# -- checks -------------------------------------------------------------------------------------------
+def _check_inputs(found: SavedFunction) -> None:
+    """The tensors of the arguments, twice over, and the captures are the graph's inputs."""
+    inputs = found.graph.inputs
+    count = len(inputs) - len(found.captures)
+    by_argument = _specs([template for _, _, template in found.arguments])
+    by_form = _specs([*found.form[0], *found.form[1].values()])
+    if count < 0 or len(by_argument) != count or len(by_form) != count:
+        raise _Malformed(f"the arguments of {found.name[:60]!r} are not the inputs of its graph")
+    for one, two, value in zip(by_argument, by_form, inputs, strict=False):
+        if not (one.dtype is two.dtype is value.dtype and _fits(one, value) and _fits(two, value)):
+            raise _Malformed(f"an argument of {found.name[:60]!r} is {one.short()}; the graph has {value!r}")
+    for held, value in zip(found.captures, inputs[count:], strict=True):
+        shape = held.shape if isinstance(held, SavedVariable) else list(held.value.shape)
+        if held.dtype is not value.dtype or not _holds(shape, value.dims, held.value.shape):
+            raise _Malformed(f"what {found.name[:60]!r} captures is not the input {value!r} of its graph")
+
+
+def _specs(templates: list[Any]) -> list[TensorSpec]:
+    return [leaf for t in templates for leaf in nest.flatten(t) if isinstance(leaf, TensorSpec)]
+
+
+def _fits(spec: TensorSpec, value: g.Value) -> bool:
+    """Whether a spec says the same as an input, apart from the names of sizes."""
+    return spec.shape.as_list() == value.spec.shape.as_list() if spec.rank is not None else False
+
+
+def _holds(shape: list[int | None] | None, dims: tuple[Any, ...], now: tuple[int, ...]) -> bool:
+    """Whether all values of a variable of this shape are what an input of these dims takes."""
+    if len(dims) != len(now):
+        return False
+    known = shape if shape is not None else [None] * len(now)
+    return all(s == d if type(d) is int else True for s, d in zip(known, dims, strict=True))
+
+
+def _check_outputs(found: SavedFunction) -> None:
+    """The result's tensors and the updates are the graph's outputs."""
+    leaves = [leaf for leaf in nest.flatten(found.result) if leaf is not None]
+    outputs = found.graph.outputs
+    if len(leaves) + len(found.updates) != len(outputs):
+        raise _Malformed(f"the results of {found.name[:60]!r} are not the outputs of its graph")
+    for leaf, value in zip(leaves, outputs, strict=False):
+        if not isinstance(leaf, TensorSpec) or leaf.dtype is not value.dtype or leaf.rank not in (
+                None, len(value.dims)):
+            raise _Malformed(f"a result of {found.name[:60]!r} is not the output {value!r} of its graph")
+    for variable, value in zip(found.updates, outputs[len(leaves):], strict=True):
+        if variable.dtype is not value.dtype:
+            raise _Malformed(f"{found.name[:60]!r} assigns another dtype to variable {variable.number}")
+
+
+def _paths(objects: list[SavedObject]) -> list[list[str]]:
+    """Where each object is: the path of names that was found first for each parent, without going in circles."""
+    found: list[list[str]] = [[] for _ in objects]
+    seen, queue = {0}, [(0, "")]
+    for number, prefix in queue:
+        for name, child in objects[number].children.items():
+            path = f"{prefix}.{name}" if prefix else name
+            found[child].append(path[:1000])
+            if child not in seen:
+                seen.add(child)
+                queue.append((child, path[:1000]))
+    return found
+
+
+# -- JSON ---------------------------------------------------------------------------------------------
+def _json(data: bytes) -> dict[str, Any]:
+    return _typed(json.loads(data.decode("utf-8"), object_pairs_hook=_once, parse_constant=_no_constant), dict)
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise _Malformed("a name is there twice in objects.json")
+    return found
+
+
+def _no_constant(text: str) -> Any:
+    raise _Malformed(f"{text} is no JSON")
+
+
+def _typed(value: Any, kind: type) -> Any:
+    if type(value) is not kind:
+        text = repr(value)
+        raise _Malformed(f"{text if len(text) <= 60 else text[:57] + '...'} is found where {kind.__name__} is expected")
+    return value
+
+
+def _of(entry: Any, name: str, kind: type) -> Any:
+    if name not in _typed(entry, dict):
+        raise _Malformed(f"{name!r} is missing")
+    return _typed(entry[name], kind)
+
+
+def _list(entry: Any, name: str) -> list[Any]:
+    return _of(entry, name, list)
+
+
+def _pairs(entry: Any, name: str) -> list[Any]:
+    found = _list(entry, name)
+    if any(type(pair) is not list or len(pair) != 2 for pair in found):
+        raise _Malformed(f"{name!r} is no list of pairs")
+    return found
+
+
+def _item(items: list[Any], number: int) -> Any:
+    if not 0 <= number < len(items):
+        raise _Malformed(f"there is no function {number}")
+    return items[number]
+
+
+def _item_of(items: Mapping[int, Any], number: int) -> Any:
+    if number not in items:
+        raise _Malformed(f"object {number} is not of the kind that is expected")
+    return items[number]
+
+
+def _kind(kind: Any) -> str:
+    if kind not in _PARAMETERS:
+        raise _Malformed(f"{str(kind)[:40]!r} is no kind of parameter")
+    return kind
+
+
+def _dtype(entry: Any) -> DType:
+    name = _of(entry, "dtype", str)
+    found = next((d for d in (*dt.ALL, dt.string) if d.name == name), None)
+    if found is None:
+        raise _Malformed(f"{name[:40]!r} is no dtype")
+    return found
+
+
+def _object(entry: Any) -> SavedObject:
+    kind = _of(entry, "kind", str)
+    if kind not in _KINDS:
+        raise _Malformed(f"{kind[:40]!r} is no kind of object")
+    children = _typed(entry.get("children", {}), dict)
+    about = {k: v for k, v in entry.items() if k not in ("kind", "children")}
+    if any(type(n) is not int for n in children.values()):
+        raise _Malformed("a child is no number")
+    return SavedObject(kind, children, about)
+
+
+def _sources(body: dict[str, Any]) -> dict[str, dict[int, str]]:
+    found: dict[str, dict[int, str]] = {}
+    for name, lines in _of(body, "sources", dict).items():
+        known = {int(number): _typed(line, str) for number, line in _typed(lines, dict).items()}
+        if any(not 0 < number < 1 << 31 for number in known):
+            raise _Malformed("a line has no number")
+        found[name] = known
+    return found
+
+
+def _told(error: BaseException) -> str:
+    if isinstance(error, RecursionError):
+        return "it is nested too deep"
+    text = str(error).rstrip(".")
+    return text if isinstance(error, ValueError) else f"{type(error).__name__}: {text}"
+
+

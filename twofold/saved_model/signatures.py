@@ -1,0 +1,208 @@
+"""Signatures: functions of a model under names for whoever serves it, with arguments and results by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from twofold.ir import nest
+from twofold.ir.spec import TensorSpec
+from twofold.tracer.concrete import ConcreteFunction
+from twofold.tracer.function import Function
+
+__all__ = ["DEFAULT", "Signature", "SignatureFunction", "Signatures", "chosen", "by_name"]
+
+DEFAULT = "serving_default"
+_DEFAULT_ATTRIBUTE = "_default_save_signature"
+
+
+class Signature:
+    """A function that is saved under a name.
+
+    Attributes:
+        name: of the signature.
+        traced: its trace.
+        inputs: what its arguments that hold tensors are called, in order.
+    Raises:
+        ValueError: the result has a key that is no string, or something that is no tensor.
+    """
+
+    def __init__(self, name: str, traced: Any) -> None:
+        self.name, self.traced = name, traced
+        self.inputs = _input_names(traced)
+        for key, value in by_name(traced.result).items():
+            if not isinstance(key, str):
+                raise ValueError(f"Got a dictionary with a non-string key {key!r} in the output of the function "
+                                 f"{traced.name} used to generate the SavedModel signature {name!r}.")
+            if any(leaf is None for leaf in nest.flatten(value)):
+                raise ValueError(f"Got a non-Tensor value None for key {key!r} in the output of the function "
+                                 f"{traced.name} used to generate the SavedModel signature {name!r}. Outputs for "
+                                 "functions used as signatures must be tensors, or structures of tensors.")
+
+
+def _input_names(traced: Any) -> list[str]:
+    """A name for each argument that holds tensors: its spec's, or the parameter's."""
+    found: list[str] = []
+    for name, _, template in traced.arguments:
+        if not has_tensors(template):
+            continue
+        wanted = template.name if isinstance(template, TensorSpec) and template.name else name
+        number = 1
+        while wanted in found:
+            wanted, number = f"{name}_{number}", number + 1
+        found.append(wanted)
+    return found
+
+
+def has_tensors(template: Any) -> bool:
+    """Whether there is a tensor in an argument."""
+    return any(isinstance(leaf, TensorSpec) for leaf in nest.flatten(template))
+
+
+def by_name(result: Any) -> dict[Any, Any]:
+    """A result as a dict: itself, the fields of a namedtuple, or `output_0` and so on."""
+    if isinstance(result, Mapping):
+        return dict(result)
+    if hasattr(result, "_asdict"):
+        return dict(result._asdict())
+    if nest.is_nested(result) and not isinstance(result, (list, tuple)):
+        return dict(zip(nest._fields(result), nest.children(result), strict=True))
+    parts = result if isinstance(result, (list, tuple)) else [result]
+    return {f"output_{n}": part for n, part in enumerate(parts)}
+
+
+def chosen(given: Any, root: Any, functions: Mapping[str, Any]) -> dict[str, Signature]:
+    """The signatures to save.
+
+    Args:
+        given: a function, a dict of them, or None for what the object itself says.
+        root: what is saved.
+        functions: its own functions by name.
+    Raises:
+        ValueError: a function has no one signature, or its results are no dict of tensors.
+    """
+    if given is None:
+        kept = getattr(root, "signatures", None)
+        if isinstance(kept, Signatures):
+            given = kept
+        else:
+            found = _declared(functions)
+            given = {} if found is None else found
+    named = dict(given) if isinstance(given, Mapping) else {DEFAULT: given}
+    return {name: Signature(_checked_name(name), _trace(fn)) for name, fn in named.items()}
+
+
+def _checked_name(name: Any) -> str:
+    if not isinstance(name, str) or not name:
+        raise ValueError(f"the names of signatures are strings; got {name!r}.")
+    return name
+
+
+def _declared(functions: Mapping[str, Any]) -> Any:
+    """The function that is the default signature: the one that is marked, or the only one with declared arguments."""
+    if isinstance(functions.get(_DEFAULT_ATTRIBUTE), (Function, ConcreteFunction)):
+        return functions[_DEFAULT_ATTRIBUTE]
+    found = [fn for fn in functions.values() if isinstance(fn, ConcreteFunction) or (
+        isinstance(fn, Function) and fn.input_signature is not None)]
+    fitting = [fn for fn in found if _fits(fn)]
+    return fitting[0] if len(fitting) == 1 else None
+
+
+def _fits(fn: Any) -> bool:
+    try:
+        Signature(DEFAULT, _trace(fn))
+    except ValueError:
+        return False
+    return True
+
+
+def _trace(fn: Any) -> Any:
+    if isinstance(fn, SignatureFunction):
+        return fn.plain
+    if isinstance(fn, Function) and fn.input_signature is not None:
+        fn = fn.get_concrete_function()
+    if not isinstance(fn, ConcreteFunction):
+        raise ValueError(f"Expected a TensorFlow function for which to generate a signature, but got {fn!r}. Only "
+                         "`tf.functions` with an input signature or concrete functions can be used as a signature.")
+    return fn._traced
+
+
+class SignatureFunction(ConcreteFunction):
+    """A loaded signature: takes arguments by name, gives a dict of results by name.
+
+    One that has a single argument takes it by position, too.
+    """
+
+    def __init__(self, name: str, traced: Any, inputs: Sequence[str]) -> None:
+        super().__init__(None, _ByName(name, traced, inputs))  # type: ignore[arg-type]
+        self.plain = traced
+
+    def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+        names = [name for name, _, _ in self._traced.arguments]
+        if len(args) > (1 if len(names) == 1 else 0):
+            raise TypeError(f"{self._signature()} takes {min(len(names), 1) if len(names) == 1 else 0} positional "
+                            f"arguments, got {len(args)}. Arguments of a signature are given by name.")
+        return super()._bound(args, kwargs)
+
+    def _otherwise(self, leaves: Sequence[Any]) -> Any:
+        shapes = ", ".join([str(leaf.shape) for leaf in leaves])
+        raise ValueError(f"{self._signature()} was not made for tensors of shapes {shapes}.")
+
+
+class _ByName:
+    """A trace whose arguments and results are by name."""
+
+    variant = None
+
+    def __init__(self, name: str, traced: Any, inputs: Sequence[str]) -> None:
+        self._traced = traced
+        self.name, self.number, self.graph = f"signature_wrapper_{name}", traced.number, traced.graph
+        self.updates, self.relaxed, self.outer = traced.updates, traced.relaxed, traced.outer
+        open_ = [template for _, _, template in traced.arguments if has_tensors(template)]
+        self.arguments = [(n, "KEYWORD_ONLY", _called(n, t)) for n, t in zip(inputs, open_, strict=True)]
+        self.form = ((), {n: t for n, _, t in self.arguments})
+        self.result = {k: _called(k, v) for k, v in by_name(traced.result).items()}
+
+    @property
+    def captures(self) -> list[Any]:
+        return self._traced.captures
+
+    @property
+    def variables(self) -> list[Any]:
+        return self._traced.variables
+
+    @property
+    def runner(self) -> Any:
+        return self._traced.runner
+
+    def accepts(self, shapes: Sequence[Any], assume: bool = False) -> Any:
+        return self._traced.accepts(shapes, assume)
+
+    def __call__(self, leaves: Sequence[Any]) -> Any:
+        return by_name(self._traced(leaves))
+
+    def stage(self, outer: Any, leaves: Sequence[Any], env: dict[str, Any]) -> Any:
+        return by_name(self._traced.stage(outer, leaves, env))
+
+
+def _called(name: str, template: Any) -> Any:
+    return TensorSpec(template.dims, template.dtype, name) if isinstance(template, TensorSpec) else template
+
+
+class Signatures(Mapping[str, SignatureFunction]):
+    """The signatures of a loaded model by name; it does not change."""
+
+    def __init__(self, functions: Mapping[str, SignatureFunction]) -> None:
+        self._functions = dict(functions)
+
+    def __getitem__(self, name: str) -> SignatureFunction:
+        return self._functions[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._functions)
+
+    def __len__(self) -> int:
+        return len(self._functions)
+
+    def __repr__(self) -> str:
+        return f"Signatures({self._functions!r})"

@@ -1,0 +1,226 @@
+"""The contents of a saved model: objects, functions, graphs and arrays as the files that the format document describes.
+
+`saved_model/save.py` says what is saved and where; what objects there are `collect.py` finds; the directory is
+`directory.py`'s.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from twofold.eager.tensor import Tensor
+from twofold.ir.errors import NotFoundError, UnimplementedError
+from twofold.module import Module
+from twofold.runtime.log import log
+from twofold.tracer.function import Function
+
+from . import weights
+from .collect import Found
+from .directory import Writer
+from .graphs import Sources, graph_to_text
+from .signatures import Signature
+from .structure import NotPlainError, encode
+
+__all__ = ["Contents"]
+
+
+class Contents:
+    """What goes into the files. It is put together whole before anything is written.
+
+    Args:
+        objects: of the object graph, the root first.
+        signatures: functions by name.
+    Raises:
+        UnimplementedError: a function cannot run without Python. AssertionError: a function reads a variable that the
+            root does not lead to.
+    """
+
+    def __init__(self, objects: list[Found], signatures: dict[str, Signature]) -> None:
+        self._objects = objects
+        self._numbers = {id(o.value): n for n, o in enumerate(objects)}
+        self._assets = {id(o.value.asset_path): n for n, o in enumerate(objects) if o.kind == "asset"}
+        self._constants: dict[int, str] = {}
+        self._traces: dict[int, int] = {}
+        self._held: list[Any] = []  # keeps identities while they are keys
+        self._sources = Sources()
+        self.arrays: dict[str, np.ndarray] = {}
+        self.graphs: dict[str, str] = {}
+        self.assets: dict[str, str] = {}
+        self._concrete: list[dict[str, Any]] = []
+        self._functions: list[dict[str, Any]] = []
+        nodes = [{"kind": o.kind, **_KINDS[o.kind](self, o), **({"children": o.children} if o.children else {})}
+                 for o in objects]
+        self.body = {"nodes": nodes, "functions": self._functions, "concrete": self._concrete,
+                     "signatures": {name: self._signature(s) for name, s in signatures.items()},
+                     "sources": self._sources.lines}
+
+    def write(self, to: Writer) -> None:
+        """Write all files."""
+        to.put("objects.json", json.dumps(self.body, indent=1, ensure_ascii=False).encode() + b"\n")
+        for name, text in self.graphs.items():
+            to.put(name, text.encode())
+        to.write("weights.safetensors", lambda file: weights.write(file, self.arrays))
+        for name, source in self.assets.items():
+            to.copy(name, source)
+
+    def node_of(self, value: Any) -> int | None:
+        """The number of an object in the graph, or None."""
+        return self._numbers.get(id(value))
+
+    # -- objects ----------------------------------------------------------------------------------
+    def _object(self, found: Found) -> dict[str, Any]:
+        value = found.value
+        return {"name": value._name} if isinstance(value, Module) and hasattr(value, "_name") else {}
+
+    def _container(self, found: Found) -> dict[str, Any]:
+        fields = getattr(found.value, "_fields", None)
+        if found.kind == "dict":
+            return {}
+        if fields is not None:
+            return {"name": type(found.value).__name__, "fields": list(fields)}
+        return {"length": len(found.value)}
+
+    def _variable(self, found: Found) -> dict[str, Any]:
+        variable = found.value
+        name = "/".join([re.sub("[%/#]", lambda c: f"%{ord(c[0]):02x}", part) for part in found.path])
+        name = f"variables/{name}"
+        self.arrays.update(weights.spelt(name, variable._value._a, variable.dtype))
+        return {"name": variable._name, "dtype": variable.dtype.name, "trainable": variable.trainable,
+                "shape": None if variable.shape.rank is None else variable.shape.as_list(), "array": name}
+
+    def _asset(self, found: Found) -> dict[str, Any]:
+        path = found.value.asset_path.numpy().decode()
+        if not os.path.isfile(path):
+            raise NotFoundError(None, None, f"the asset at root.{'.'.join(found.path)} is no file: {path}")
+        stem, suffix = os.path.splitext(os.path.basename(path))
+        name, number = f"assets/{stem}{suffix}", 1
+        while name in self.assets:
+            name, number = f"assets/{stem}_{number}{suffix}", number + 1
+        self.assets[name] = path
+        return {"file": name}
+
+    def _function(self, found: Found) -> dict[str, Any]:
+        fn: Function = found.value
+        numbers = [n for t in _traces_of(fn) if (n := self._trace(t, _spelt(found))) is not None]
+        entry = {"name": fn._name, "parameters": _parameters(fn, self._encoded), "concrete": numbers}
+        if fn.input_signature is not None:
+            entry["input_signature"] = encode(tuple(fn.input_signature))
+        self._functions.append(entry)
+        return {"function": len(self._functions) - 1}
+
+    def _bare(self, found: Found) -> dict[str, Any]:
+        number = self._trace(found.value._traced, _spelt(found))
+        if number is None:
+            raise UnimplementedError(None, None, f"{_spelt(found)} cannot be saved: it was made for an argument that "
+                                     "is neither a tensor nor a plain Python value.")
+        return {"concrete": number}
+
+    # -- functions --------------------------------------------------------------------------------
+    def _signature(self, signature: Signature) -> dict[str, Any]:
+        number = self._trace(signature.traced, f"signature {signature.name!r}")
+        if number is None:
+            raise UnimplementedError(None, None, f"the function of signature {signature.name!r} cannot be saved: it "
+                                     "was made for an argument that is neither a tensor nor a plain Python value.")
+        return {"concrete": number, "inputs": signature.inputs}
+
+    def _trace(self, traced: Any, path: str) -> int | None:
+        """The number of a trace among those that are saved; None where it is for arguments that files cannot hold."""
+        if id(traced) in self._traces:
+            return self._traces[id(traced)]
+        try:
+            entry: dict[str, Any] = {
+                "name": traced.name, "args": [self._encoded(a) for a in traced.form[0]],
+                "kwargs": [[k, self._encoded(v)] for k, v in traced.form[1].items()],
+                "arguments": [[name, kind, self._encoded(v)] for name, kind, v in traced.arguments]}
+        except NotPlainError as e:
+            log("save", f"{path}: left out a trace of {traced.name} for an argument that cannot be saved: {e}")
+            return None
+        entry["result"] = encode(traced.result)
+        entry["captures"] = [self._capture(c, traced, path) for c in traced.captures]
+        entry["updates"] = [self._tracked(held, traced, path) for held in _alive(traced.updates)]
+        entry["relaxed"] = traced.relaxed
+        entry["graph"] = f"graphs/{len(self._concrete):03d}_{re.sub(r'[^A-Za-z0-9_]', '_', traced.name)[:60]}.txt"
+        self.graphs[entry["graph"]] = graph_to_text(traced.graph, self._sources)
+        self._traces[id(traced)] = len(self._concrete)
+        self._held.append(traced)
+        self._concrete.append(entry)
+        return len(self._concrete) - 1
+
+    def _encoded(self, value: Any) -> Any:
+        return encode(value, self.node_of)
+
+    def _capture(self, capture: Any, traced: Any, path: str) -> dict[str, Any]:
+        if not isinstance(capture, Tensor):
+            return {"variable": self._tracked(capture, traced, path)}
+        if id(capture) in self._assets:
+            return {"asset": self._assets[id(capture)]}
+        name = self._constants.get(id(capture))
+        if name is None:
+            name = self._constants[id(capture)] = f"constants/{len(self._constants)}"
+            self._held.append(capture)
+            self.arrays.update(weights.spelt(name, capture._a, capture.dtype))
+        return {"array": name, "dtype": capture.dtype.name}
+
+    def _tracked(self, variable: Any, traced: Any, path: str) -> int:
+        number = self.node_of(variable)
+        if number is None:
+            raise AssertionError(
+                "Tried to export a function which references an 'untracked' resource: tf.Variables that functions use "
+                "must be attributes of a tracked object, or of the object that is saved.\n"
+                f"  Function : {traced.name}, at {path}\n  Variable : {variable!r}")
+        return number
+
+
+def _alive(updates: list[Any]) -> list[Any]:
+    from twofold.tracer.traced import _held
+    return [_held(u) for u in updates]
+
+
+def _spelt(found: Found) -> str:
+    return ".".join(("root", *found.path))
+
+
+def _traces_of(fn: Function) -> list[Any]:
+    """The traces of a function that can be called from outside; made where the arguments are declared.
+
+    Raises:
+        UnimplementedError: calls of it run eagerly.
+    """
+    if fn.input_signature is not None and not fn._families:
+        fn.get_concrete_function()
+    for family in fn._families.values():
+        if family.eager:
+            raise UnimplementedError(None, fn._name, f"tf.function {fn._name!r} cannot be saved: it runs eagerly, "
+                                     f"because it cannot be traced: {family.cause}")
+    traces = [t for family in fn._families.values() for t in family.traces if t.outer is None]
+    return sorted(traces, key=lambda t: t.number)
+
+
+def _parameters(fn: Function, encoded: Callable[[Any], Any]) -> list[Any] | None:
+    """Name, kind and, where there is one, the default of each parameter."""
+    if fn.function_spec is None:
+        return None
+    found: list[Any] = []
+    for p in fn.function_spec.parameters.values():
+        entry = [p.name, p.kind.name]
+        if p.default is not inspect.Parameter.empty:
+            try:
+                entry.append(encoded(p.default))
+            except NotPlainError:
+                entry.append({"opaque": True})
+        found.append(entry)
+    return found
+
+
+_KINDS: dict[str, Callable[[Contents, Found], dict[str, Any]]] = {
+    "object": Contents._object, "generator": Contents._object, "list": Contents._container,
+    "tuple": Contents._container, "record": Contents._container, "dict": Contents._container,
+    "variable": Contents._variable, "asset": Contents._asset, "function": Contents._function,
+    "concrete": Contents._bare}
