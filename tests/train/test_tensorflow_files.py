@@ -56,7 +56,8 @@ def copied(folder):
 
 def everything(prefix):
     reader = tf.train.load_checkpoint(prefix)
-    return {key: np.asarray(reader.get_tensor(key)).tolist() for key in reader.get_variable_to_shape_map()}, reader.nodes
+    values = {key: np.asarray(reader.get_tensor(key)).tolist() for key in reader.get_variable_to_shape_map()}
+    return values, reader.nodes
 
 
 @pytest.mark.parametrize("name", ["objects.index", "objects.data-00000-of-00001"])
