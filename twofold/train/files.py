@@ -97,7 +97,7 @@ class CheckpointReader:
             NotFoundError: there is none of that key.
         """
         if not self.has_tensor(key):
-            raise tf.errors.NotFoundError(None, None, f"{self.prefix}: there is no tensor {key!r} in this checkpoint")
+            raise tf.errors.NotFoundError(f"{self.prefix}: there is no tensor {key!r} in this checkpoint")
         return self._tensors[key] if self._bundle is None else self._bundle.tensor(key)
 
     def _about(self, key: str) -> tuple[Any, tuple[int, ...]]:
@@ -127,9 +127,9 @@ def _objects(prefix: str, about: dict[str, str], tensors: dict[str, np.ndarray])
     """
     path = prefix + SUFFIX
     if about.get("format") != _FORMAT:
-        raise tf.errors.DataLossError(None, None, f"{path} is no checkpoint")
+        raise tf.errors.DataLossError(f"{path} is no checkpoint")
     if about.get("version") != str(_VERSION):
-        raise tf.errors.UnimplementedError(None, None, f"{path} has version {about.get('version')} of the format; this "
+        raise tf.errors.UnimplementedError(f"{path} has version {about.get('version')} of the format; this "
                                            f"version of twofold reads version {_VERSION}")
     try:
         nodes = [Node(dict(o["children"]), dict(o["values"])) for o in json.loads(about["objects"])]
@@ -139,7 +139,7 @@ def _objects(prefix: str, about: dict[str, str], tensors: dict[str, np.ndarray])
     except (ValueError, TypeError, KeyError, RecursionError):
         sound = False
     if not sound:
-        raise tf.errors.DataLossError(None, None, f"{path} is damaged: its objects are not what they should be")
+        raise tf.errors.DataLossError(f"{path} is damaged: its objects are not what they should be")
     return nodes
 
 
@@ -153,7 +153,7 @@ def open_checkpoint(path: str | os.PathLike[str]) -> CheckpointReader:
     if Path(name).is_dir():
         found = state.latest_checkpoint(name)
         if found is None:
-            raise tf.errors.NotFoundError(None, None, f"{name}: there is no checkpoint in this folder")
+            raise tf.errors.NotFoundError(f"{name}: there is no checkpoint in this folder")
         name = found
     name = name.removesuffix(SUFFIX).removesuffix(".index")
     if not exists(name):

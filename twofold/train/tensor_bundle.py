@@ -65,13 +65,13 @@ class Bundle:
                 else:
                     self._header(value)
         except (ValueError, IndexError, KeyError, TypeError, struct.error, OverflowError) as e:
-            raise tf.errors.DataLossError(None, None, f"{path} is damaged: {e}") from None
+            raise tf.errors.DataLossError(f"{path} is damaged: {e}") from None
 
     def _header(self, data: bytes) -> None:
         fields = dict(_fields(data))
         self._shards = int(fields.get(1, 1))
         if fields.get(2, 0) != 0:
-            raise tf.errors.UnimplementedError(None, None, f"{self.prefix}: written on a machine of the other byte order")
+            raise tf.errors.UnimplementedError(f"{self.prefix}: written on a machine of the other byte order")
 
     def keys(self) -> list[str]:
         """The names of the tensors, the description of the objects left out."""
@@ -89,22 +89,22 @@ class Bundle:
         """
         entry = self._entries[key]
         if entry.sliced:
-            raise tf.errors.UnimplementedError(None, None, f"{self.prefix}: {key} is stored in slices, as partitioned variables are")
+            raise tf.errors.UnimplementedError(f"{self.prefix}: {key} is stored in slices, as of a partitioned variable")
         path = Path(f"{self.prefix}.data-{entry.shard:05d}-of-{self._shards:05d}")
         if not path.is_file():
-            raise tf.errors.NotFoundError(None, None, f"{path}: no such file")
+            raise tf.errors.NotFoundError(f"{path}: no such file")
         with path.open("rb") as file:
             file.seek(entry.offset)
             data = file.read(entry.size) if entry.size <= path.stat().st_size else b""
         if len(data) != entry.size:
-            raise tf.errors.DataLossError(None, None, f"{path} is damaged: it ends before {key!r} does")
+            raise tf.errors.DataLossError(f"{path} is damaged: it ends before {key!r} does")
         count = math.prod(entry.shape)
         if entry.dtype == tf.string:
             return _strings(path, key, data, entry, count)
         if masked(crc32c(data)) != entry.crc:
-            raise tf.errors.DataLossError(None, None, f"{path} is damaged: the checksum of {key!r} does not match its data")
+            raise tf.errors.DataLossError(f"{path} is damaged: the checksum of {key!r} does not match its data")
         if len(data) != count * entry.dtype.size:
-            raise tf.errors.DataLossError(None, None, f"{path} is damaged: {key!r} has {len(data)} bytes for shape {list(entry.shape)}")
+            raise tf.errors.DataLossError(f"{path} is damaged: {key!r} has {len(data)} bytes for shape {list(entry.shape)}")
         return np.frombuffer(data, entry.dtype.as_numpy_dtype).reshape(entry.shape)
 
     def nodes(self) -> list[Node] | None:
@@ -118,20 +118,20 @@ class Bundle:
         try:
             found = [_node(data) for number, data in _fields(self.tensor(_GRAPH)[()]) if number == 1]
         except (ValueError, IndexError, TypeError, struct.error, UnicodeDecodeError) as e:
-            raise tf.errors.DataLossError(None, None, f"{self.prefix}.index is damaged: objects: {e}") from None
+            raise tf.errors.DataLossError(f"{self.prefix}.index is damaged: objects: {e}") from None
         for node in found:
             if not all(0 <= child < len(found) for child in node.children.values()):
-                raise tf.errors.DataLossError(None, None, f"{self.prefix}.index is damaged: a child that is not there")
+                raise tf.errors.DataLossError(f"{self.prefix}.index is damaged: a child that is not there")
         return found
 
 
 # -- the table -----------------------------------------------------------------------------------------
 def _table(path: Path) -> Iterator[tuple[bytes, bytes]]:
     if not path.is_file():
-        raise tf.errors.NotFoundError(None, None, f"{path}: no such file")
+        raise tf.errors.NotFoundError(f"{path}: no such file")
     data = path.read_bytes()
     if len(data) < _FOOTER or struct.unpack_from("<Q", data, len(data) - 8)[0] != _MAGIC:
-        raise tf.errors.DataLossError(None, None, f"{path} is no index of a TensorFlow checkpoint, or is cut off")
+        raise tf.errors.DataLossError(f"{path} is no index of a TensorFlow checkpoint, or is cut off")
     at = len(data) - _FOOTER
     _, at = _varint(data, at)
     _, at = _varint(data, at)
@@ -150,7 +150,7 @@ def _block(path: Path, data: bytes, offset: int, size: int) -> Iterator[tuple[by
     if struct.unpack_from("<I", data, offset + size + 1)[0] != masked(crc32c(data[offset:offset + size + 1])):
         raise ValueError("the checksum of a block does not match")
     if data[offset + size] != 0:
-        raise tf.errors.UnimplementedError(None, None, f"{path}: its blocks are compressed")
+        raise tf.errors.UnimplementedError(f"{path}: its blocks are compressed")
     block = data[offset:offset + size]
     restarts = struct.unpack_from("<I", block, size - 4)[0]
     end, at, key = size - 4 - 4 * restarts, 0, b""
@@ -216,20 +216,20 @@ def _entry(data: bytes) -> _Entry:
 def _strings(path: Path, key: str, data: bytes, entry: _Entry, count: int) -> np.ndarray:
     """Lengths as varints, the checksum of the lengths, then the bytes of all strings."""
     if count > len(data):
-        raise tf.errors.DataLossError(None, None, f"{path} is damaged: {key!r} has no room for {count} strings")
+        raise tf.errors.DataLossError(f"{path} is damaged: {key!r} has no room for {count} strings")
     lengths, at = [], 0
     try:
         for _ in range(count):
             length, at = _varint(data, at)
             lengths.append(length)
     except (IndexError, ValueError):
-        raise tf.errors.DataLossError(None, None, f"{path} is damaged: the lengths of {key!r}") from None
+        raise tf.errors.DataLossError(f"{path} is damaged: the lengths of {key!r}") from None
     words = b"".join(struct.pack("<I" if n < 1 << 32 else "<Q", n) for n in lengths)
     crc = crc32c(words)
     stored = data[at:at + 4]
     if stored != struct.pack("<I", masked(crc)) or at + 4 + sum(lengths) != len(data) \
             or masked(crc32c(data[at:], crc)) != entry.crc:
-        raise tf.errors.DataLossError(None, None, f"{path} is damaged: the checksum of {key!r} does not match its data")
+        raise tf.errors.DataLossError(f"{path} is damaged: the checksum of {key!r} does not match its data")
     at += 4
     out = np.empty(count, object)
     for n, length in enumerate(lengths):
