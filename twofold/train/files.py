@@ -158,7 +158,7 @@ def open_checkpoint(path: str | os.PathLike[str]) -> CheckpointReader:
     name = name.removesuffix(SUFFIX).removesuffix(".index")
     if not exists(name):
         raise tf.errors.NotFoundError(
-            None, None, f"Error when restoring from checkpoint at {name}: there is neither {name}{SUFFIX} nor "
+            f"Error when restoring from checkpoint at {name}: there is neither {name}{SUFFIX} nor "
             f"{name}.index. Please double-check that the path is correct. You may be missing the checkpoint suffix "
             "(e.g. the '-1' in 'path/to/ckpt-1').")
     return CheckpointReader(name)

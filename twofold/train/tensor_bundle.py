@@ -89,7 +89,7 @@ class Bundle:
         """
         entry = self._entries[key]
         if entry.sliced:
-            raise tf.errors.UnimplementedError(f"{self.prefix}: {key} is stored in slices, as of a partitioned variable")
+            raise tf.errors.UnimplementedError(f"{self.prefix}: {key} is stored in slices, as partitioned ones are")
         path = Path(f"{self.prefix}.data-{entry.shard:05d}-of-{self._shards:05d}")
         if not path.is_file():
             raise tf.errors.NotFoundError(f"{path}: no such file")
@@ -104,7 +104,7 @@ class Bundle:
         if masked(crc32c(data)) != entry.crc:
             raise tf.errors.DataLossError(f"{path} is damaged: the checksum of {key!r} does not match its data")
         if len(data) != count * entry.dtype.size:
-            raise tf.errors.DataLossError(f"{path} is damaged: {key!r} has {len(data)} bytes for shape {list(entry.shape)}")
+            raise tf.errors.DataLossError(f"{path} is damaged: {key!r} has {len(data)} bytes for {entry.shape}")
         return np.frombuffer(data, entry.dtype.as_numpy_dtype).reshape(entry.shape)
 
     def nodes(self) -> list[Node] | None:
