@@ -19,9 +19,9 @@ from twofold.ir import graph as g
 from twofold.ir.dims import Dim, DimLike
 from twofold.ir.dtypes import DType
 
-from . import loop
+from . import loop, target
 from .fusion import Item, Source
-from .kernels import indexing, scan, segment, softmax, stacks
+from .kernels import checks, indexing, scan, segment, softmax, stacks
 from .layout import Layout, contiguous
 from .library import Detail, Run, Within, Work, register_placed
 
@@ -359,6 +359,16 @@ def _pop(p: Placer) -> None:
     unit = dtype if dtype.size > 8 else _PLAIN[dtype.size]
     arguments = [p.out, p.at(stack), p.at(at), dm.numel(stack.layout.shape)]
     p.run([p.out], Run(stacks.pop(unit), arguments, dm.numel(p.out.dims), 1))
+
+
+# -- assertions ---------------------------------------------------------------------------------------
+def _assertion(fuser: Any, node: g.Node) -> None:
+    """A check of a program for another process: there is no Python to print the data of the error."""
+    source = fuser.in_memory(fuser.sources[node.inputs[0]])
+    fuser.unit(node, [source], [], [Run(checks.holds(node.attrs["message"]), [Within(source.base, 0)], 1, 1)])
+
+
+register_placed("assert", lambda node: not target.current().is_host, _assertion)
 
 
 # -- scans and segments -------------------------------------------------------------------------------

@@ -131,6 +131,18 @@ def _searched(p: Placer) -> None:
     p.run([p.out], Run(kernel, arguments, dm.numel(p.out.dims), 8 * weight_of(kernel)))
 
 
+@lowering("random_skip")
+def _skip(p: Placer) -> None:
+    state, count = (p.dense(s) for s in p.operands)
+    p.run([p.out], Run(random.skip(count.base.dtype), [p.out, p.at(state), p.at(count)], 1, 1))
+
+
+@lowering("random_seed_state")
+def _seeded(p: Placer) -> None:
+    seed = p.dense(p.operands[0])
+    p.run([p.out], Run(random.seeded(seed.base.dtype, p.attrs["purpose"]), [p.out, p.at(seed)], 1, 1))
+
+
 # -- sizes --------------------------------------------------------------------------------------------
 def _number(size: Any, dtype: Any) -> g.Value:
     """A size as a value that kernels hold themselves."""

@@ -7,6 +7,7 @@ So results do not depend on how a range is split over threads. The distributions
 from __future__ import annotations
 
 import math
+import zlib
 from collections.abc import Callable
 
 from twofold.ir import dtypes as dt
@@ -16,7 +17,7 @@ from twofold.ir.scalar import Value
 
 from ..loop import Cell, Kernel, LoopBuilder
 
-__all__ = ["fill", "integers", "bounds", "BAD_BOUNDS", "gamma", "poisson", "binomial"]
+__all__ = ["fill", "integers", "bounds", "skip", "seeded", "BAD_BOUNDS", "gamma", "poisson", "binomial"]
 
 BAD_BOUNDS = "low must be less than high."
 _ATTEMPTS = 128  # a draw is rejected less than one time in two
@@ -95,6 +96,50 @@ def bounds(dtype: DType) -> Kernel:
         b.store(out, i * 2, wide)
         b.store(out, i * 2 + 1, b.cast(end, dt.uint64) - wide)
     return b.finish()
+
+
+def skip(dtype: DType) -> Kernel:
+    """A stream moved on; the range is one.
+
+    args: addresses of the result, of the stream, and of the number of blocks, of `dtype`.
+    """
+    b = LoopBuilder(f"random skip {dtype.short}")
+    out = b.pointer("out", dt.int64)
+    stream = _Stream(b)
+    blocks = b.pointer("blocks", dtype)
+    with b.for_(b.start, b.stop) as i:
+        count = b.cast(b.load(blocks, i), dt.int64)
+        low = stream.low + b.bitcast(count, dt.uint64)
+        carry = b.cast(b.lt(low, stream.low), dt.uint64) - b.cast(b.lt(count, 0), dt.uint64)
+        for n, word in enumerate((low, stream.high + carry, stream.key)):
+            b.store(out, n, b.bitcast(word, dt.int64))
+    return b.finish()
+
+
+def seeded(dtype: DType, purpose: str) -> Kernel:
+    """The stream of a seed (`ir/ops/random.py: random_seed_state`); the range is one.
+
+    args: addresses of the result, and of the seed, two of `dtype`.
+    """
+    b = LoopBuilder(f"random seed {dtype.short} {purpose}")
+    out, seed = b.pointer("out", dt.int64), b.pointer("seed", dtype)
+    with b.for_(b.start, b.stop):
+        given = [b.bitcast(b.cast(b.load(seed, n), dt.int64), dt.uint64) for n in range(2)]
+        z: Value = b.const(0, dt.uint64)
+        for word in (*given, b.const(zlib.crc32(purpose.encode()), dt.uint64)):
+            z = _mixed(b, z, word)
+        b.store(out, 0, b.const(0, dt.int64))
+        for n in (1, 2):
+            b.store(out, n, b.bitcast(_mixed(b, z, b.const(n, dt.uint64)), dt.int64))
+    return b.finish()
+
+
+def _mixed(b: LoopBuilder, z: Value, seed: Value) -> Value:
+    """A step of `ir.ops.random.mix`."""
+    z = z + seed + 0x9E3779B97F4A7C15
+    z = b.xor(z, b.shr(z, 30)) * 0xBF58476D1CE4E5B9
+    z = b.xor(z, b.shr(z, 27)) * 0x94D049BB133111EB
+    return b.xor(z, b.shr(z, 31))
 
 
 def _searched(name: str, dtype: DType, params: tuple[DType, ...],
