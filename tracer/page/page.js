@@ -353,7 +353,9 @@ function look() {
   const wanted = search.value.trim().toLowerCase().split(/\s+/).filter(Boolean);
   found = new Set();
   if (wanted.length) view.texts.forEach((t, n) => { if (wanted.every((w) => t.includes(w))) found.add(n); });
-  const hits = [...found];
+  const named = (n) => wanted.every((w) => view.items[n].t.toLowerCase().includes(w)) ? 0 : 1;
+  const hits = [...found].sort((a, b) => named(a) - named(b) || a - b);
+  found = new Set(hits);
   results.hidden = !wanted.length;
   results.replaceChildren(el("li", {}, el("p", { role: "status" },
     hits.length === 1 ? "1 found" : `${hits.length} found`)), ...hits.slice(0, 60).map((n) => {

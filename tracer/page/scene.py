@@ -163,7 +163,7 @@ class _Scene:
         item.facts += [("not fused further", text) for text in kernel.because]
         item.where = [place(loc) for loc in kernel.lines]
         item.code = _cut(kernel.code)
-        letters = len(item.title) * _TITLE + (70 if kernel.seconds is not None else 24)
+        letters = len(item.title) * _TITLE + (88 if kernel.seconds is not None else 30)
         item.box = layout.Box(letters, 0.0, _HEADER)
         return self.add(item, kernel, around, parent)
 

@@ -7,8 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from twofold.codegen.program import Outline
+from twofold.ir import dims as dm
 from twofold.ir import graph as g
 from twofold.ir import passes
+from twofold.ir.dims import DimLike
+from twofold.ir.replay import bind_sizes
 from twofold.runtime.description import named
 
 from . import html, svg
@@ -29,6 +32,8 @@ def page_of(graph: g.Graph, inputs: Sequence[np.ndarray] | None = None, fast_mat
     """
     compiled, kernels, plans = _compiled(graph, fast_math)
     spent = {} if inputs is None else measure(compiled, kernels, inputs)
+    if inputs is not None:
+        _know_sizes(compiled, kernels, inputs)
     views = [html.View("Compiled", scene_of(compiled, kernels, spent), graph.name, _note(kernels, inputs is not None),
                        _facts(compiled, kernels, plans, spent), _memory(plans)),
              html.View("Traced", scene_of(graph), graph.name, "as it was traced, before any pass",
@@ -46,6 +51,16 @@ def _compiled(graph: g.Graph, fast_math: bool) -> tuple[g.Graph, list[Kernel], l
     compiled = graph.copy()
     passes.run(compiled, fast_math=fast_math)
     return compiled, *kernels_of(compiled)
+
+
+def _know_sizes(graph: g.Graph, kernels: list[Kernel], inputs: Sequence[np.ndarray]) -> None:
+    """Puts numbers for what the shapes of the inputs decide."""
+    sizes: dict[str, DimLike] = {}
+    for value, array in zip(graph.inputs, inputs, strict=True):
+        bind_sizes(value.dims, array.shape, sizes)
+    for kernel in kernels:
+        found = dm.substitute((kernel.runs, kernel.reads, kernel.writes), sizes)
+        kernel.runs, kernel.reads, kernel.writes = found
 
 
 def _note(kernels: list[Kernel], measured: bool) -> str:
