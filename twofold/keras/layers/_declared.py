@@ -1,0 +1,170 @@
+"""What the layers here share: configs from declared arguments, and the reading of sizes, paddings and layouts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import twofold as tf
+
+from .. import activations, config, constraints, initializers, regularizers
+from ..input_spec import InputSpec
+from ..layer import Layer
+
+__all__ = ["DeclaredLayer", "FirstOrLast", "Shape", "InputSpec", "Layer", "data_format_of", "numbers", "padding_of",
+           "positive", "window_sizes"]
+
+Shape = tuple[Any, ...]
+_KINDS = {"activation": activations, "initializer": initializers, "regularizer": regularizers,
+          "constraint": constraints}
+
+
+class DeclaredLayer(Layer):
+    """A layer that its declared arguments describe.
+
+    An argument whose name ends in `activation`, `initializer`, `regularizer` or `constraint` may be a name or a config;
+    it is kept as the object, and written as a config.
+    """
+
+    _arguments: tuple[str, ...] = ()
+
+    kernel_initializer: Any
+    kernel_regularizer: Any
+    kernel_constraint: Any
+    bias_initializer: Any
+    bias_regularizer: Any
+    bias_constraint: Any
+    activation: Any
+
+    def _take(self, **arguments: Any) -> None:
+        """Set attributes, with names and configs made into what they stand for."""
+        for name, value in arguments.items():
+            kind = _KINDS.get(name.rpartition("_")[2])
+            setattr(self, name, value if kind is None else kind.get(value))
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments that make an equal layer, as plain values."""
+        found = super().get_config()
+        for name in self._arguments:
+            kind, value = _KINDS.get(name.rpartition("_")[2]), self._argument(name)
+            found[name] = value if kind is None or value is None else kind.serialize(value)
+        return found
+
+    def _argument(self, name: str) -> Any:
+        """The value of an argument, for `get_config`."""
+        return getattr(self, name)
+
+    def _weight(self, name: str, shape: Any, kind: str | None = None, **options: Any) -> Any:
+        """A weight with the initializer, regularizer and constraint that the arguments give for `kind`."""
+        kind = name if kind is None else kind
+        return self.add_weight(name=name, shape=shape, initializer=getattr(self, f"{kind}_initializer"),
+                               regularizer=getattr(self, f"{kind}_regularizer", None),
+                               constraint=getattr(self, f"{kind}_constraint", None), **options)
+
+
+class FirstOrLast(DeclaredLayer):
+    """A layer over images, or signals, whose channels come second or last."""
+
+    data_format: str
+    rank: int
+
+    @property
+    def _first(self) -> bool:
+        return self.data_format == "channels_first"
+
+    def _layout(self) -> str:
+        """The layout as ops name it: "NHWC" and its like."""
+        spatial = "DHW"[3 - self.rank:] if self.rank != 1 else "W"
+        return f"NC{spatial}" if self._first else f"N{spatial}C"
+
+    def _channels(self, shape: Shape) -> Any:
+        return shape[1 if self._first else -1]
+
+    def _spatial(self, shape: Shape) -> Shape:
+        return tuple(shape[2:] if self._first else shape[1:-1])
+
+    def _joined(self, batch: Any, spatial: Any, channels: Any) -> Shape:
+        """A shape of its parts."""
+        return (batch, channels, *spatial) if self._first else (batch, *spatial, channels)
+
+    def _with_bias(self, outputs: Any, bias: Any) -> Any:
+        if self._first:
+            bias = tf.reshape(bias, (-1,) + (1,) * self.rank)
+        return outputs + bias
+
+
+def numbers(value: Any, count: int, name: str, least: int = 1) -> tuple[int, ...]:
+    """One integer for each of `count` axes.
+
+    Args:
+        value: an integer for all, or `count` of them.
+        name: the argument's name, for the error.
+        least: the smallest that is allowed.
+    Raises:
+        ValueError: it is something else.
+    """
+    found = (value,) * count if isinstance(value, int) else value
+    try:
+        found = tuple(int(v) for v in found)
+    except TypeError:
+        found = ()
+    if len(found) != count or min(found) < least:
+        raise ValueError(f"The `{name}` argument must be an integer or a tuple of {count} "
+                         f"integers that are at least {least}. Received {name}={value!r}")
+    return found
+
+
+def positive(value: Any, name: str) -> int:
+    """An integer above 0.
+
+    Raises:
+        ValueError: it is not one.
+    """
+    if isinstance(value, bool) or not hasattr(value, "__index__") or int(value) <= 0:
+        raise ValueError(f"Invalid value for argument `{name}`. Expected a positive integer. Received {name}={value!r}")
+    return int(value)
+
+
+def padding_of(value: Any, *more: str) -> str:
+    """"valid" or "same" (or one of `more`), in lower case.
+
+    Raises:
+        ValueError: it is another.
+    """
+    found = value.lower() if isinstance(value, str) else value
+    if found not in ("valid", "same", *more):
+        raise ValueError(f"The `padding` argument must be one of {('valid', 'same', *more)}. Received: {value!r}")
+    return found
+
+
+def data_format_of(value: Any) -> str:
+    """"channels_last" or "channels_first"; None for the default of `tf.keras.config`.
+
+    Raises:
+        ValueError: it is another.
+    """
+    found = config.image_data_format() if value is None else str(value).lower()
+    if found not in ("channels_last", "channels_first"):
+        raise ValueError("The `data_format` argument must be 'channels_last' or 'channels_first'. "
+                         f"Received: {value!r}")
+    return found
+
+
+def window_sizes(sizes: Shape, window: tuple[int, ...], strides: tuple[int, ...], padding: str,
+                 dilations: tuple[int, ...]) -> Shape:
+    """How many places a window has along each axis; None where a size is unknown.
+
+    Raises:
+        ValueError: there is no place for it.
+    """
+    found: list[Any] = []
+    for size, width, stride, dilation in zip(sizes, window, strides, dilations, strict=True):
+        if size is None:
+            found.append(None)
+            continue
+        reach = (width - 1) * dilation + 1
+        places = -(-size // stride) if padding in ("same", "causal") else (size - reach) // stride + 1
+        if places <= 0:
+            raise ValueError(f"Computed output size would be negative or zero: a window of {window} with dilations "
+                             f"{dilations} does not fit into {tuple(sizes)} with padding={padding!r}.")
+        found.append(places)
+    return tuple(found)
