@@ -14,7 +14,7 @@ def holds(message: str) -> Kernel:
     args: the address of the bool; the range is of length 1.
     """
     b = LoopBuilder(f"assert {message}")
-    condition = b.pointer("condition", dt.bool)
+    condition = b.pointer("condition", dt.bool_)
     with b.for_(b.start, b.stop) as i:
         b.check(b.load(condition, i), message)
     return b.finish()

@@ -89,15 +89,17 @@ def assemble(parts: Sequence[Part], prefix: str, platform: Platform, embedded: b
     return _Assembler(parts, prefix, platform, embedded, threads).run()
 
 
-def part_of(name: str, traced: Traced) -> Part:
-    """The part that a trace is."""
+def part_of(name: str, traced: Traced, streams: lowering.Streams) -> Part:
+    """The part that a trace is; random draws are from `streams`."""
     count = len(traced.specs)
     graph = traced.graph.copy()
+    passes.run(graph, passes=(passes.inline_calls,))
+    drawn = streams.lower(graph)
     names = [v.name or f"input_{n}" for n, v in enumerate(graph.inputs[:count])]
     inputs = unique(identifier(n, "input") for n in names)
     outputs = unique(identifier(n, "output") for n in _result_names(traced.result))
     title = f"{traced.name}({', '.join(names)})"
-    return Part(name, title, graph, inputs, outputs, list(traced.captures), _updates(traced))
+    return Part(name, title, graph, inputs, outputs, [*traced.captures, *drawn], [*_updates(traced), *drawn])
 
 
 def _updates(traced: Traced) -> list[Any]:
@@ -205,9 +207,9 @@ class _Assembler:
         results += [self.values.place(u, "") for u in part.updates]
         inputs = [Member(n, tuple(v.dims), v.dtype) for n, v in zip(part.inputs, graph.inputs, strict=False)]
         outputs = [Member(n, *d) for n, d in zip(part.outputs, dims, strict=False)]
-        lowering.lower(graph, part.name)
+        lowering.check_counting(graph)
         symbol = f"{self.prefix}_{part.name}_program"
-        with targets.use(self.platform.target), lowering.asserts():
+        with targets.use(self.platform.target):
             lowering.require_native(graph, part.name, sizes)
             made = compile_program(graph, symbol, _donations(places, results, graph))
         self.modules.append(made.module.replace('@"plan"(', f'@"{symbol}_plan"('))

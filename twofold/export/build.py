@@ -97,11 +97,14 @@ def native(function: Any, path: str | os.PathLike[str], target: str = "host", cp
     platform = platform_of(target, cpu, threads)
     _fits(to, form, platform, threads)
     from .assemble import assemble, part_of
+    from .gradients import gradient_of
+    from .lowering import Streams
 
-    parts = [part_of(name, traced) for name, traced in collect(function).items()]
+    traces, streams = collect(function), Streams()
+    parts = [part_of(name, traced, streams) for name, traced in traces.items()]
     if gradients:
-        from .gradients import gradient_of
-        parts += [made for name, traced in collect(function).items() if (made := gradient_of(name, traced)) is not None]
+        found = [gradient_of(name, traced, streams) for name, traced in traces.items()]
+        parts += [part for part in found if part is not None]
     prefix = identifier(re.sub(r"^lib(?=.)", "", to.stem), "library").lower()
     made = assemble(parts, prefix, platform, weights == "embedded", threads)
     return _written(to, form, platform, made, threads)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from twofold.eager.variable import Variable
 from twofold.ir import graph as g
-from twofold.ir import passes
 from twofold.ir.autodiff import vjp
 from twofold.ir.build import Builder, splice
 from twofold.ir.op import use_interpreter
@@ -16,14 +15,15 @@ from twofold.tracer.traced import Traced
 
 from .assemble import Part, part_of
 from .interface import identifier, unique
+from .lowering import Streams
 
 __all__ = ["gradient_of"]
 
 
-def gradient_of(name: str, traced: Traced) -> Part | None:
+def gradient_of(name: str, traced: Traced, streams: Streams) -> Part | None:
     """The part `NAME_grad`; None where nothing has a gradient."""
-    part = part_of(name, traced)
-    graph, count, results = passes.run(part.graph, passes=(passes.inline_calls,)), len(part.inputs), len(part.outputs)
+    part = part_of(name, traced, streams)
+    graph, count, results = part.graph, len(part.inputs), len(part.outputs)
     wanted = [v.dtype.is_differentiable for v in graph.inputs[:count]]
     wanted += [isinstance(c, Variable) and c.trainable and v.dtype.is_differentiable
                for c, v in zip(part.captures, graph.inputs[count:], strict=True)]

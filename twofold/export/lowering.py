@@ -1,32 +1,112 @@
-"""What graphs need before they are compiled for other programs than this process: assertions as checks of native code,
-and errors, with the user's line, for what only Python can do.
+"""What graphs need before they are compiled for programs without Python.
+
+A range that only counts the rounds of a loop becomes an assertion about its ends. The streams of random draws that
+`tf.random.set_seed` governs become variables: they begin where they are when the library is made, and each draw moves
+them on. What only Python can do is refused, with the user's line.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Any
 
 from twofold.codegen import program
+from twofold.eager.variable import Variable
 from twofold.ir import dims as dm
 from twofold.ir import graph as g
-from twofold.ir.errors import UnimplementedError, line_text
+from twofold.ir import ops, symbols
+from twofold.ir.build import Builder
+from twofold.ir.errors import InvalidArgumentError, UnimplementedError, line_text
+from twofold.ir.op import use_interpreter
+from twofold.ir.ops.random import mix
 from twofold.runtime import lowerings
+from twofold.runtime import random as runtime_random
 
-__all__ = ["lower", "asserts", "require_native"]
+__all__ = ["Streams", "check_counting", "require_native"]
 
 lowerings.install()
 
-
-def lower(graph: g.Graph, name: str) -> None:
-    """Brings `graph` into the form that is compiled, in place."""
+_ENDS = "a range must lead from start towards limit, by a delta that is not 0"
 
 
-@contextmanager
-def asserts() -> Iterator[None]:
-    """Inside of the block, programs check assertions."""
-    yield
+class Streams:
+    """The streams that a library draws from, as variables."""
+
+    def __init__(self) -> None:
+        self._variables: dict[tuple[int | None, str], Variable] = {}
+
+    def lower(self, graph: g.Graph) -> list[Variable]:
+        """Lets `graph` take its draws from further inputs and give the streams, moved on, as further results.
+
+        Returns:
+            The variables that stand for these inputs and, in the same order, results. Draws inside of loops and
+            branches stay what they are.
+        """
+        streams: dict[tuple[int | None, str], g.Value] = {}
+        for node in list(graph.nodes):
+            if isinstance(node.op, g.Construct) or node.op is not ops.random_state:
+                continue
+            key = self._key(node.attrs["seed"], node.attrs["purpose"])
+            if key not in streams:
+                spec = node.outputs[0]
+                streams[key] = graph.add_input(spec.dims, spec.dtype, self._variables[key].name)
+            before, at = streams[key], graph.nodes.index(node)
+            made, skipped = _written(lambda now=before, n=node: ops.random_skip(now, n.inputs[0]), node)
+            graph.nodes[at:at + 1] = made
+            _replace(graph, node.outputs[0], before)
+            streams[key] = skipped
+        graph.outputs += list(streams.values())
+        return [self._variables[key] for key in streams]
+
+    def _key(self, seed: int | None, purpose: str) -> tuple[int | None, str]:
+        key = (seed, "" if seed is None else purpose)
+        if key not in self._variables:
+            name = "random" if seed is None else f"random_{purpose}_{seed}"
+            now = runtime_random.take(0, seed, purpose, mix)
+            self._variables[key] = Variable(now, name=name, trainable=False, dtype="int64")
+        return key
+
+
+def _written(build: Any, like: g.Node) -> tuple[list[g.Node], g.Value]:
+    """The nodes that `build` writes, and what it gives; their line is that of `like`."""
+    scratch = g.Graph()
+    builder = Builder(scratch)
+    builder.loc = like.loc
+    with use_interpreter(builder):
+        found = build()
+    return scratch.nodes, found
+
+
+def _replace(graph: g.Graph, old: g.Value, new: g.Value) -> None:
+    for node in graph.nodes:
+        node.inputs = [new if v is old else v for v in node.inputs]
+    graph.outputs = [new if v is old else v for v in graph.outputs]
+
+
+def check_counting(graph: g.Graph) -> None:
+    """Replaces ranges that nothing reads by assertions about their ends, in place."""
+    for node in list(graph.nodes):
+        for region in node.regions:
+            check_counting(region)
+        if isinstance(node.op, g.Construct) or node.op is not ops.range or node.attrs["size"] is not None:
+            continue
+        at, names = graph.nodes.index(node), symbols.brought(node)
+        read = any(v in node.outputs for n in graph.nodes for v in n.inputs) or node.outputs[0] in graph.outputs
+        spoken = any(names & guard.symbols() for guard in graph.guards)
+        rest = graph.nodes[:at] + graph.nodes[at + 1:]
+        graph.nodes, before = rest, graph.nodes
+        if read or spoken or names & symbols.used(graph):
+            graph.nodes = before
+            continue
+        made, holds = _written(lambda n=node: _leads(*n.inputs), node)
+        attrs = {"message": _ENDS, "summarize": None, "error": InvalidArgumentError}
+        graph.nodes[at:at] = [*made, g.Node(g.ASSERT, (holds,), attrs, (), (), node.loc)]
+
+
+def _leads(start: Any, limit: Any, delta: Any) -> Any:
+    up = ops.logical_and(ops.greater(delta, 0), ops.less_equal(start, limit))
+    down = ops.logical_and(ops.less(delta, 0), ops.greater_equal(start, limit))
+    return ops.logical_or(up, down)
 
 
 def require_native(graph: g.Graph, name: str, sizes: Mapping[str, Any]) -> None:
@@ -38,6 +118,9 @@ def require_native(graph: g.Graph, name: str, sizes: Mapping[str, Any]) -> None:
     Raises:
         UnimplementedError: it cannot; the error names the op and the user's line.
     """
+    for value in (*graph.inputs, *graph.outputs):
+        if value.dtype.name == "string":
+            raise UnimplementedError(None, None, f"{name} cannot be exported: it takes or gives text.")
     for node in graph.nodes:
         if not program.is_native(node):
             raise UnimplementedError(None, node.op.name, _refused(node, name))
@@ -49,17 +132,19 @@ def require_native(graph: g.Graph, name: str, sizes: Mapping[str, Any]) -> None:
 
 def _refused(node: g.Node, name: str) -> str:
     inner = next((n for r in node.regions for n in r.walk() if not n.regions and not program.is_native(n)), None)
-    node = inner or node
+    around, node = node, inner or node
     where = "" if node.loc is None else f"\n  {line_text(*node.loc)}"
-    text = any(v.dtype.name == "string" for v in (*node.inputs, *node.outputs))
-    if node.op is g.BIND or "dynamic" in getattr(node.op, "traits", ()):
+    if node is around and node.regions:
+        why = "sizes of what it carries change while it runs, and memory is planned before a call"
+    elif node.op is g.BIND or "dynamic" in getattr(node.op, "traits", ()):
         why = "the size of its result depends on values, and memory is planned before a call"
     elif node.op is g.HOST:
-        why = f"it calls Python ({node.attrs.get('name', 'a function')})"
-    elif text:
+        why = f"it calls Python ({node.attrs.get('name') or 'a function'})"
+    elif any(v.dtype.name == "string" for v in (*node.inputs, *node.outputs)):
         why = "it works on text"
     elif g.effect_of(node) == "random":
-        why = "it draws from a random stream of Python's; use tf.random.stateless_* with a seed that is an argument"
+        why = "it draws from a stream that all calls share, inside of a loop or branch; draw before it, or use " \
+              "tf.random.stateless_* or a tf.random.Generator"
     else:
         why = "it runs in Python"
     return f"{name} cannot be exported: {node.op.name}: {why}.{where}"
