@@ -26,6 +26,7 @@ _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _VALUE = re.compile(r"%\d+", re.ASCII)
 _STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"')
 _PLACE = re.compile(r'#[ \t]*("(?:[^"\\\n]|\\.)*"|[^\n"]*?):(\d+) in ("(?:[^"\\\n]|\\.)*"|[^\n"]*)')
+_REGION = re.compile(r"graph[ \t]+[A-Za-z_\"]")  # and no attribute of that name, which a colon follows
 _DTYPE = re.compile(r"[a-z]+\d*\[", re.ASCII)
 
 
@@ -199,7 +200,7 @@ class _Reader:
         self.expect("(")
         operands = self.values(known, ")") if not self.peek(")") else []
         self.expect(")")
-        attrs = self.attrs() if self.peek("{") else {}
+        attrs = self.attrs() if self.peek("{") and not self.at_regions(op) else {}
         specs = self.specs() if made else []
         if len(specs) != len(made):
             self.fail(f"{len(made)} results have {len(specs)} types", start)
@@ -241,6 +242,17 @@ class _Reader:
         found = [self.spec()]
         while self.take(","):
             found.append(self.spec())
+        return found
+
+    def at_regions(self, op: Any) -> bool:
+        """Whether the brace that comes next opens regions: a node without results has no type before it."""
+        if not isinstance(op, g.Construct) or not op.regions:
+            return False
+        start = self.at
+        self.expect("{")
+        self.skip()
+        found = _REGION.match(self.text, self.at) is not None
+        self.at = start
         return found
 
     def regions(self, op: Any) -> tuple[list[g.Graph], g.Location | None]:

@@ -44,7 +44,8 @@ def print(*inputs: Any, **kwargs: Any) -> None:
     >>> tf.print("x:", tf.range(10), {"a": tf.constant([[1.5, 2.0]])}, output_stream=sys.stdout)
     x: [0 1 2 ... 7 8 9] {'a': [[1.5 2]]}
     """
-    write = _stream(kwargs.pop("output_stream", None))
+    stream = kwargs.pop("output_stream", None)
+    write = _stream(stream)
     summarize, sep, end = kwargs.pop("summarize", 3), kwargs.pop("sep", " "), kwargs.pop("end", "\n")
     kwargs.pop("name", None)
     if kwargs:
@@ -53,18 +54,42 @@ def print(*inputs: Any, **kwargs: Any) -> None:
     shown = 3 if summarize is None else int(summarize)
     tail = "\n" if end is None else end
 
-    def show(*tensors: Any) -> tuple[()]:
-        write(summary.filled(pieces, tensors, shown) + tail)
-        return ()
+    show = Printed(pieces, _standard(stream), shown, tail, write)
     host.call(show, "print", [tensor(t) for t in found], [])
+
+
+class Printed:
+    """What a `tf.print` does each time that it is reached: data alone, where it writes to a standard stream.
+
+    Attributes:
+        pieces: the text around the tensors.
+        stream: "stdout", "stderr", or "" for any other.
+        summarize: how many entries of an axis are shown at each end.
+        end: what ends the text.
+    """
+
+    def __init__(self, pieces: Sequence[str], stream: str, summarize: int, end: str,
+                 write: Callable[[str], Any] | None = None) -> None:
+        self.pieces, self.stream, self.summarize, self.end = list(pieces), stream, summarize, end
+        self._write = _stream(stream) if write is None else write
+
+    def __call__(self, *tensors: Any) -> tuple[()]:
+        self._write(summary.filled(self.pieces, tensors, self.summarize) + self.end)
+        return ()
+
+
+def _standard(given: Any) -> str:
+    """The name of a standard stream; empty for any other."""
+    if given is None or given is sys.stderr or given == "stderr":
+        return "stderr"
+    return "stdout" if given is sys.stdout or given == "stdout" else ""
 
 
 def _stream(given: Any) -> Callable[[str], Any]:
     """A function that writes to a stream; the standard streams are those of the moment of writing."""
-    if given is None or given is sys.stderr or given == "stderr":
-        return lambda text: _write(sys.stderr, text)
-    if given is sys.stdout or given == "stdout":
-        return lambda text: _write(sys.stdout, text)
+    name = _standard(given)
+    if name:
+        return lambda text: _write(getattr(sys, name), text)
     if isinstance(given, str) and given.startswith("file://"):
         return lambda text: _append(given[len("file://"):], text)
     if callable(given):

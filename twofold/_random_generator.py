@@ -95,6 +95,8 @@ class Generator(Trackable):
     True
     """
 
+    _saved_kind = "generator"  # what saved models call it
+
     def __init__(self, copy_from: Generator | None = None, state: Any = None, alg: Any = None):
         if copy_from is not None:
             state = copy_from.state

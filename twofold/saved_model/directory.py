@@ -187,7 +187,8 @@ class Stored:
         Raises:
             DataLossError: they differ.
         """
-        self.parsed(name, lambda file, size: (None, hashlib.file_digest(file, "sha256").hexdigest()))
+        self.parsed(name, lambda file, size: (None, hashlib.file_digest(
+            file, "sha256").hexdigest()))  # type: ignore[arg-type]
 
     def parsed(self, name: str, parse: Callable[[BinaryIO, int], tuple[Any, str]]) -> Any:
         """What `parse` makes of a file.

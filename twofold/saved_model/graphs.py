@@ -2,7 +2,8 @@
 
 Text is that of `ir/graph_text.py`, with every attribute written out. Of the user's source a graph keeps the names of
 files without folders, line numbers, and the lines themselves, so that errors still show them. What has no text is
-refused with the user's line: calls of Python that are made while the function runs.
+refused with the user's line: calls of Python that are made while the function runs. A `tf.print` to a standard
+stream is data, and stays.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import linecache
 import os
 from typing import Any
 
+from twofold._host import Printed
 from twofold.ir import errors, graph_text
 from twofold.ir import graph as g
 from twofold.ir.errors import InternalError, InvalidArgumentError, UnimplementedError, line_text
@@ -58,25 +60,47 @@ def graph_to_text(graph: g.Graph, sources: Sources) -> str:
     """
     plain = graph.copy()
     for node in plain.walk():
-        _refuse(node)
+        if node.op is g.HOST:
+            node.attrs = _host(node)
         if node.loc is not None:
             node.loc = sources.kept(node.loc)
         if "error" in node.attrs:
             node.attrs = {**node.attrs, "error": _error(node)}
     text = graph_text.text(plain, defaults=True) + "\n"
-    again = verify(graph_text.parse(text))
+    again = graph_text.parse(text)
     if graph_text.text(again, defaults=True) + "\n" != text:
         raise InternalError(None, None, f"the graph of {graph.name} does not read back as it was written.")
+    verify(graph)
     return text
 
 
-def _refuse(node: g.Node) -> None:
-    if node.op is not g.HOST:
-        return
+def _host(node: g.Node) -> dict[str, Any]:
+    """The attributes of a call of Python as data, where it is a `tf.print` to a standard stream."""
+    fn, name = node.attrs["fn"], node.attrs["name"]
+    if isinstance(fn, Printed) and fn.stream:
+        return {"name": "print", "stream": fn.stream, "summarize": fn.summarize, "end": fn.end,
+                "pieces": tuple(fn.pieces)}
     where = "" if node.loc is None else f"\n  {line_text(*node.loc)}"
     raise UnimplementedError(
-        None, node.attrs["name"], f"{node.attrs['name']}: a function that calls Python while it runs (tf.py_function, "
-        f"tf.numpy_function, tf.print) cannot be saved: the model must run without its Python.{where}")
+        None, name, f"{name}: a function that calls Python while it runs (tf.py_function, tf.numpy_function, tf.print "
+        f"to what is no standard stream) cannot be saved: the model must run without its Python.{where}")
+
+
+def _revived(node: g.Node) -> dict[str, Any]:
+    """The attributes of a print, with what does it.
+
+    Raises:
+        ValueError: they are not those of a print.
+    """
+    attrs = node.attrs
+    if set(attrs) != {"name", "stream", "summarize", "end", "pieces"} or attrs["name"] != "print" or node.outputs:
+        raise ValueError("a saved function calls no Python but tf.print")
+    pieces, stream, summarize, end = (attrs[k] for k in ("pieces", "stream", "summarize", "end"))
+    texts = (*pieces, end) if type(pieces) is tuple else ()
+    if (len(texts) != len(node.inputs) + 2 or any(type(t) is not str for t in texts)
+            or stream not in ("stdout", "stderr") or type(summarize) is not int):
+        raise ValueError("a tf.print is described by something else")
+    return {"fn": Printed(pieces, stream, summarize, end), "name": "print", "smooth": False}
 
 
 def _error(node: g.Node) -> Any:
@@ -102,6 +126,8 @@ def text_to_graph(text: str, version: int, folder: str) -> g.Graph:
     for node in graph.walk():
         if node.loc is not None:
             node.loc = g.Location(f"{folder}/{os.path.basename(node.loc.file)}", node.loc.line, node.loc.function)
+        if node.op is g.HOST:
+            node.attrs = _revived(node)
         error = node.attrs.get("error")
         if node.op is g.CUSTOM and type(error) is str:
             node.attrs = {**node.attrs, "error": UnimplementedError(None, "custom_gradient", error)}

@@ -5,21 +5,25 @@ from __future__ import annotations
 import os
 from typing import Any
 
-import numpy as np
-
 from twofold.eager.tensor import Tensor, wrap
 from twofold.eager.variable import Variable
+from twofold.ir import nest
 from twofold.module import Module
+from twofold.random import Generator
 from twofold.tracer.concrete import ConcreteFunction
 from twofold.tracer.restored import restore_function, restore_trace
 
 from .asset import Asset
+from .objects import SavedObject, tuple_order
 from .options import LoadOptions
-from .reader import SavedConstant, SavedFunction, SavedMethod, SavedModel, SavedObject, SavedVariable, read
+from .reader import SavedConstant, SavedFunction, SavedMethod, SavedModel, SavedVariable, read
 from .signatures import SignatureFunction, Signatures
 from .structure import record_type
 
 __all__ = ["load", "LoadedModule"]
+
+
+_RESERVED = frozenset({"_name", "_scope_name", "_hidden", "signatures", "_waiting_for_children"})
 
 
 class LoadedModule(Module):
@@ -36,7 +40,7 @@ class LoadedModule(Module):
         self._hidden: dict[str, Any] = {}  # children under names that the class has for itself
 
     def _hold(self, name: str, value: Any) -> None:
-        if hasattr(type(self), name) or name in ("_name", "_scope_name", "_hidden", "signatures"):
+        if hasattr(type(self), name) or name in _RESERVED:
             self._hidden[name] = value
         else:
             self.__dict__[name] = value
@@ -119,8 +123,9 @@ class _Builder:
             made = self._made(number, found)
             if made is not None:
                 self.made[number] = made
-        for number in range(len(self.model.objects)):
-            self._tuple(number)
+        for number in tuple_order(self.model.objects):
+            found = self.model.objects[number]
+            self.made[number] = _tuple_of(found, {name: self.made[child] for name, child in found.children.items()})
         for number, found in enumerate(self.model.objects):
             self._fill(self.made[number], found)
         root = self.made[0]
@@ -153,22 +158,8 @@ class _Builder:
         return None
 
     def _generator(self, found: SavedObject) -> Any:
-        from twofold.random import Generator
         made = Generator.from_seed(0)
-        made._state_var = self.made_of(found.children["_state_var"])
-        return made
-
-    def made_of(self, number: int) -> Any:
-        return self.variables[number]
-
-    def _tuple(self, number: int) -> Any:
-        """The object of a number, with tuples made of theirs."""
-        made = self.made.get(number)
-        if made is not None:
-            return made
-        found = self.model.objects[number]
-        items = {name: self._tuple(child) for name, child in found.children.items()}
-        made = self.made[number] = _tuple_of(found, items)
+        made._state_var = self.variables[found.children["_state_var"]]
         return made
 
     def _fill(self, made: Any, found: SavedObject) -> None:
@@ -192,7 +183,6 @@ class _Builder:
 
     def _own(self, template: Any) -> Any:
         """An argument with the variables of this model in it."""
-        from twofold.ir import nest
         return nest.map_structure(
             lambda leaf: self.variables[leaf.number] if isinstance(leaf, SavedVariable) else leaf, template)
 
@@ -219,7 +209,7 @@ class _Alone:
 
 
 def _variable(found: SavedVariable) -> Variable:
-    made = Variable(wrap(np.array(found.value, order="C")), trainable=found.trainable, shape=found.shape,
+    made = Variable(wrap(found.value), trainable=found.trainable, shape=found.shape,
                     validate_shape=found.shape is not None)
     made._name = found.name
     return made

@@ -19,7 +19,6 @@ How objects come of it is `loading.py`'s, what the files look like docs/saved_mo
 from __future__ import annotations
 
 import inspect
-import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -37,6 +36,7 @@ from twofold.ir.spec import TensorSpec
 from . import op_sets, weights
 from .directory import Manifest, Stored, read_manifest
 from .graphs import show_lines, text_to_graph
+from .objects import Malformed, SavedObject, list_of, of, parsed_json, paths_of, read_objects, typed
 from .signatures import by_name, has_tensors
 from .structure import decode
 
@@ -44,8 +44,6 @@ __all__ = ["read", "SavedModel", "SavedObject", "SavedVariable", "SavedConstant"
            "SavedMethod", "OPAQUE"]
 
 _TRIES = 3  # when another process saves to the same place meanwhile
-_CONTAINERS = frozenset({"list", "tuple", "record", "dict"})
-_KINDS = frozenset({"object", "generator", "variable", "asset", "function", "concrete"}) | _CONTAINERS
 _PARAMETERS = {p.name: p for p in (
     inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.VAR_POSITIONAL,
     inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD)}
@@ -162,21 +160,6 @@ class SavedSignature:
 
 
 @dataclass(eq=False)
-class SavedObject:
-    """A node of the object graph.
-
-    Attributes:
-        kind: "object", "generator", "list", "tuple", "record", "dict", "variable", "asset", "function" or "concrete".
-        children: numbers of nodes by name.
-        about: the rest of what the file says of it.
-    """
-
-    kind: str
-    children: dict[str, int]
-    about: dict[str, Any]
-
-
-@dataclass(eq=False)
 class SavedModel:
     """All of a saved model.
 
@@ -202,7 +185,7 @@ class SavedModel:
 
     def named_methods(self) -> dict[str, SavedMethod]:
         """The `tf.function`s by where they are in the object graph, as "encoder.__call__"; the root's own first."""
-        paths = _paths(self.objects)
+        paths = paths_of(self.objects)
         return {paths[n][0]: self.methods[o.about["function"]] for n, o in enumerate(self.objects)
                 if o.kind == "function" and paths[n]}
 
@@ -229,10 +212,6 @@ def read(path: str | os.PathLike[str]) -> SavedModel:
     return _Reader(path, manifest).model()
 
 
-class _Malformed(ValueError):
-    """What a file says does not make sense."""
-
-
 class _Reader:
     def __init__(self, path: str, manifest: Manifest) -> None:
         self.path, self.manifest = path, manifest
@@ -244,7 +223,7 @@ class _Reader:
         body = self.files.read("objects.json")
         arrays = self.files.parsed("weights.safetensors", weights.read)
         try:
-            self.body = _json(body)
+            self.body = parsed_json(body)
             self.arrays: dict[str, np.ndarray] = arrays
             texts = {name: self.files.read(name).decode() for name in self._graph_files()}
             for name in self.manifest.files:
@@ -258,34 +237,28 @@ class _Reader:
             raise DataLossError(None, None, f"{self.path} is no well-formed saved model: {_told(e)}.") from None
 
     def _graph_files(self) -> list[str]:
-        names = [_of(entry, "graph", str) for entry in _list(self.body, "concrete")]
+        names = [of(entry, "graph", str) for entry in list_of(self.body, "concrete")]
         if len(set(names)) != len(names):
-            raise _Malformed("two functions have one graph")
+            raise Malformed("two functions have one graph")
         return names
 
     def _model(self, texts: dict[str, str]) -> SavedModel:
-        self.objects = [_object(entry) for entry in _list(self.body, "nodes")]
-        if not self.objects or self.objects[0].kind != "object":
-            raise _Malformed("the root is no object")
-        for found in self.objects:
-            for number in found.children.values():
-                if not 0 <= number < len(self.objects):
-                    raise _Malformed(f"there is no object {number}")
-        paths = _paths(self.objects)
+        self.objects = read_objects(list_of(self.body, "nodes"))
+        paths = paths_of(self.objects)
         self.variables = {n: self._variable(n, o, paths[n]) for n, o in enumerate(self.objects) if o.kind == "variable"}
         self.assets = {n: self._asset(o) for n, o in enumerate(self.objects) if o.kind == "asset"}
         self.constants: dict[str, SavedConstant] = {}
         show_lines(_sources(self.body), self.place)
         self.functions = [self._function(n, entry, texts[entry["graph"]])
-                          for n, entry in enumerate(_list(self.body, "concrete"))]
-        methods = [self._method(entry) for entry in _list(self.body, "functions")]
+                          for n, entry in enumerate(list_of(self.body, "concrete"))]
+        methods = [self._method(entry) for entry in list_of(self.body, "functions")]
         for found in self.objects:
             if found.kind == "function":
-                _item(methods, _of(found.about, "function", int))
+                _item(methods, of(found.about, "function", int))
             elif found.kind == "concrete":
-                _item(self.functions, _of(found.about, "concrete", int))
+                _item(self.functions, of(found.about, "concrete", int))
         signatures = {name: self._signature(name, entry)
-                      for name, entry in _of(self.body, "signatures", dict).items()}
+                      for name, entry in of(self.body, "signatures", dict).items()}
         return SavedModel(self.path, self.manifest, self.objects, self.variables, self.assets, methods,
                           self.functions, signatures)
 
@@ -294,88 +267,88 @@ class _Reader:
         about = found.about
         dtype = _dtype(about)
         shape = about.get("shape")
-        if shape is not None and not all(s is None or type(s) is int and s >= 0 for s in _typed(shape, list)):
-            raise _Malformed(f"variable {number} has no shape")
-        value = weights.restored(_of(about, "array", str), self.arrays, dtype)
+        if shape is not None and not all(s is None or type(s) is int and s >= 0 for s in typed(shape, list)):
+            raise Malformed(f"variable {number} has no shape")
+        value = weights.restored(of(about, "array", str), self.arrays, dtype)
         if shape is not None and (len(shape) != value.ndim or any(
                 s not in (None, n) for s, n in zip(shape, value.shape, strict=True))):
-            raise _Malformed(f"variable {number} of shape {shape} has a value of shape {list(value.shape)}")
-        return SavedVariable(number, _of(about, "name", str), dtype, shape, _of(about, "trainable", bool), value, paths)
+            raise Malformed(f"variable {number} of shape {shape} has a value of shape {list(value.shape)}")
+        return SavedVariable(number, of(about, "name", str), dtype, shape, of(about, "trainable", bool), value, paths)
 
     def _asset(self, found: SavedObject) -> str:
-        name = _of(found.about, "file", str)
+        name = of(found.about, "file", str)
         if not name.startswith("assets/") or name not in self.manifest.files:
-            raise _Malformed(f"there is no asset {name[:60]!r}")
+            raise Malformed(f"there is no asset {name[:60]!r}")
         return self.files.full_path(name)
 
     # -- functions --------------------------------------------------------------------------------
     def _function(self, number: int, entry: dict[str, Any], text: str) -> SavedFunction:
-        name = _of(entry, "name", str)
+        name = of(entry, "name", str)
         try:
             graph = text_to_graph(text, self.manifest.op_set, self.place)
         except (ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError, RecursionError,
                 AssertionError) as e:
-            raise _Malformed(f"the graph of {name[:60]!r} is wrong: {_told(e)}") from None
-        args = tuple([decode(a, self._referred) for a in _list(entry, "args")])
-        kwargs = {_typed(k, str): decode(v, self._referred) for k, v in _pairs(entry, "kwargs")}
-        arguments = [(_typed(n, str), _kind(k), decode(v, self._referred)) for n, k, v in _list(entry, "arguments")]
-        captures = [self._capture(c) for c in _list(entry, "captures")]
-        updates = [self._updated(n) for n in _list(entry, "updates")]
+            raise Malformed(f"the graph of {name[:60]!r} is wrong: {_told(e)}") from None
+        args = tuple([decode(a, self._referred) for a in list_of(entry, "args")])
+        kwargs = {typed(k, str): decode(v, self._referred) for k, v in _pairs(entry, "kwargs")}
+        arguments = [(typed(n, str), _kind(k), decode(v, self._referred)) for n, k, v in list_of(entry, "arguments")]
+        captures = [self._capture(c) for c in list_of(entry, "captures")]
+        updates = [self._updated(n) for n in list_of(entry, "updates")]
         found = SavedFunction(number, name, graph, arguments, (args, kwargs), decode(entry["result"]), captures,
-                              updates, _of(entry, "relaxed", bool))
+                              updates, of(entry, "relaxed", bool))
         _check_inputs(found)
         _check_outputs(found)
         return found
 
     def _referred(self, number: int) -> Any:
         """What stands for an object among the arguments of a function."""
-        return _item_of(self.variables, number)
+        return _item_at(self.variables, number)
 
     def _updated(self, number: Any) -> SavedVariable:
-        return _item_of(self.variables, _typed(number, int))
+        return _item_at(self.variables, typed(number, int))
 
     def _capture(self, entry: Any) -> SavedVariable | SavedConstant:
-        kind = next(iter(_typed(entry, dict)), None)
+        kind = next(iter(typed(entry, dict)), None)
         if kind == "variable":
             return self._updated(entry["variable"])
         if kind == "asset":
-            path = _item_of(self.assets, _typed(entry["asset"], int))
+            path = _item_at(self.assets, typed(entry["asset"], int))
             array = np.empty((), object)
             array[()] = os.fsencode(path)
             return SavedConstant(dt.string, array, entry["asset"])
-        name = _of(entry, "array", str)
+        name = of(entry, "array", str)
         found = self.constants.get(name)
         if found is None:
             dtype = _dtype(entry)
             found = self.constants[name] = SavedConstant(dtype, weights.restored(name, self.arrays, dtype))
         elif found.dtype is not _dtype(entry):
-            raise _Malformed(f"array {name[:60]!r} has two dtypes")
+            raise Malformed(f"array {name[:60]!r} has two dtypes")
         return found
 
     def _method(self, entry: dict[str, Any]) -> SavedMethod:
-        numbers = [_typed(n, int) for n in _list(entry, "concrete")]
+        numbers = [typed(n, int) for n in list_of(entry, "concrete")]
         concrete = [_item(self.functions, n) for n in numbers]
         declared = entry.get("input_signature")
         signature = None if entry.get("parameters") is None else inspect.Signature(
-            [self._parameter(p) for p in _list(entry, "parameters")])
-        return SavedMethod(_of(entry, "name", str), signature, None if declared is None else decode(declared), concrete)
+            [self._parameter(p) for p in list_of(entry, "parameters")])
+        return SavedMethod(of(entry, "name", str), signature, None if declared is None else decode(declared), concrete)
 
     def _parameter(self, entry: Any) -> inspect.Parameter:
-        name, kind, *default = _typed(entry, list)
-        given = inspect.Parameter.empty
+        name, kind, *default = typed(entry, list)
+        given: Any = inspect.Parameter.empty
         if default:
             given = OPAQUE if default[0] == {"opaque": True} else decode(default[0], self._referred)
-        return inspect.Parameter(_typed(name, str), _PARAMETERS[_kind(kind)], default=given)
+        return inspect.Parameter(typed(name, str), _PARAMETERS[_kind(kind)], default=given)
 
     def _signature(self, name: str, entry: Any) -> SavedSignature:
-        function = _item(self.functions, _of(entry, "concrete", int))
-        names = [_typed(n, str) for n in _list(entry, "inputs")]
+        function = _item(self.functions, of(entry, "concrete", int))
+        names = [typed(n, str) for n in list_of(entry, "inputs")]
         open_ = [template for _, _, template in function.arguments if has_tensors(template)]
         if len(set(names)) != len(names) or len(names) != len(open_):
-            raise _Malformed(f"signature {name[:60]!r} does not name each input once")
+            raise Malformed(f"signature {name[:60]!r} does not name each input once")
         outputs = by_name(function.result)
         if any(type(key) is not str for key in outputs) or None in nest.flatten(function.result):
-            raise _Malformed(f"signature {name[:60]!r} does not name each output")
+            raise Malformed(f"signature {name[:60]!r} does not name each output")
         return SavedSignature(name, function, dict(zip(names, open_, strict=True)))
 
 
@@ -387,14 +360,14 @@ def _check_inputs(found: SavedFunction) -> None:
     by_argument = _specs([template for _, _, template in found.arguments])
     by_form = _specs([*found.form[0], *found.form[1].values()])
     if count < 0 or len(by_argument) != count or len(by_form) != count:
-        raise _Malformed(f"the arguments of {found.name[:60]!r} are not the inputs of its graph")
+        raise Malformed(f"the arguments of {found.name[:60]!r} are not the inputs of its graph")
     for one, two, value in zip(by_argument, by_form, inputs, strict=False):
         if not (one.dtype is two.dtype is value.dtype and _fits(one, value) and _fits(two, value)):
-            raise _Malformed(f"an argument of {found.name[:60]!r} is {one.short()}; the graph has {value!r}")
+            raise Malformed(f"an argument of {found.name[:60]!r} is {one.short()}; the graph has {value!r}")
     for held, value in zip(found.captures, inputs[count:], strict=True):
         shape = held.shape if isinstance(held, SavedVariable) else list(held.value.shape)
         if held.dtype is not value.dtype or not _holds(shape, value.dims, held.value.shape):
-            raise _Malformed(f"what {found.name[:60]!r} captures is not the input {value!r} of its graph")
+            raise Malformed(f"what {found.name[:60]!r} captures is not the input {value!r} of its graph")
 
 
 def _specs(templates: list[Any]) -> list[TensorSpec]:
@@ -419,113 +392,55 @@ def _check_outputs(found: SavedFunction) -> None:
     leaves = [leaf for leaf in nest.flatten(found.result) if leaf is not None]
     outputs = found.graph.outputs
     if len(leaves) + len(found.updates) != len(outputs):
-        raise _Malformed(f"the results of {found.name[:60]!r} are not the outputs of its graph")
+        raise Malformed(f"the results of {found.name[:60]!r} are not the outputs of its graph")
     for leaf, value in zip(leaves, outputs, strict=False):
         if not isinstance(leaf, TensorSpec) or leaf.dtype is not value.dtype or leaf.rank not in (
                 None, len(value.dims)):
-            raise _Malformed(f"a result of {found.name[:60]!r} is not the output {value!r} of its graph")
+            raise Malformed(f"a result of {found.name[:60]!r} is not the output {value!r} of its graph")
     for variable, value in zip(found.updates, outputs[len(leaves):], strict=True):
         if variable.dtype is not value.dtype:
-            raise _Malformed(f"{found.name[:60]!r} assigns another dtype to variable {variable.number}")
-
-
-def _paths(objects: list[SavedObject]) -> list[list[str]]:
-    """Where each object is: the path of names that was found first for each parent, without going in circles."""
-    found: list[list[str]] = [[] for _ in objects]
-    seen, queue = {0}, [(0, "")]
-    for number, prefix in queue:
-        for name, child in objects[number].children.items():
-            path = f"{prefix}.{name}" if prefix else name
-            found[child].append(path[:1000])
-            if child not in seen:
-                seen.add(child)
-                queue.append((child, path[:1000]))
-    return found
-
-
-# -- JSON ---------------------------------------------------------------------------------------------
-def _json(data: bytes) -> dict[str, Any]:
-    return _typed(json.loads(data.decode("utf-8"), object_pairs_hook=_once, parse_constant=_no_constant), dict)
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise _Malformed("a name is there twice in objects.json")
-    return found
-
-
-def _no_constant(text: str) -> Any:
-    raise _Malformed(f"{text} is no JSON")
-
-
-def _typed(value: Any, kind: type) -> Any:
-    if type(value) is not kind:
-        text = repr(value)
-        raise _Malformed(f"{text if len(text) <= 60 else text[:57] + '...'} is found where {kind.__name__} is expected")
-    return value
-
-
-def _of(entry: Any, name: str, kind: type) -> Any:
-    if name not in _typed(entry, dict):
-        raise _Malformed(f"{name!r} is missing")
-    return _typed(entry[name], kind)
-
-
-def _list(entry: Any, name: str) -> list[Any]:
-    return _of(entry, name, list)
+            raise Malformed(f"{found.name[:60]!r} assigns another dtype to variable {variable.number}")
 
 
 def _pairs(entry: Any, name: str) -> list[Any]:
-    found = _list(entry, name)
+    found = list_of(entry, name)
     if any(type(pair) is not list or len(pair) != 2 for pair in found):
-        raise _Malformed(f"{name!r} is no list of pairs")
+        raise Malformed(f"{name!r} is no list of pairs")
     return found
 
 
 def _item(items: list[Any], number: int) -> Any:
     if not 0 <= number < len(items):
-        raise _Malformed(f"there is no function {number}")
+        raise Malformed(f"there is no function {number}")
     return items[number]
 
 
-def _item_of(items: Mapping[int, Any], number: int) -> Any:
+def _item_at(items: Mapping[int, Any], number: int) -> Any:
     if number not in items:
-        raise _Malformed(f"object {number} is not of the kind that is expected")
+        raise Malformed(f"object {number} is not of the kind that is expected")
     return items[number]
 
 
 def _kind(kind: Any) -> str:
     if kind not in _PARAMETERS:
-        raise _Malformed(f"{str(kind)[:40]!r} is no kind of parameter")
+        raise Malformed(f"{str(kind)[:40]!r} is no kind of parameter")
     return kind
 
 
 def _dtype(entry: Any) -> DType:
-    name = _of(entry, "dtype", str)
+    name = of(entry, "dtype", str)
     found = next((d for d in (*dt.ALL, dt.string) if d.name == name), None)
     if found is None:
-        raise _Malformed(f"{name[:40]!r} is no dtype")
+        raise Malformed(f"{name[:40]!r} is no dtype")
     return found
-
-
-def _object(entry: Any) -> SavedObject:
-    kind = _of(entry, "kind", str)
-    if kind not in _KINDS:
-        raise _Malformed(f"{kind[:40]!r} is no kind of object")
-    children = _typed(entry.get("children", {}), dict)
-    about = {k: v for k, v in entry.items() if k not in ("kind", "children")}
-    if any(type(n) is not int for n in children.values()):
-        raise _Malformed("a child is no number")
-    return SavedObject(kind, children, about)
 
 
 def _sources(body: dict[str, Any]) -> dict[str, dict[int, str]]:
     found: dict[str, dict[int, str]] = {}
-    for name, lines in _of(body, "sources", dict).items():
-        known = {int(number): _typed(line, str) for number, line in _typed(lines, dict).items()}
+    for name, lines in of(body, "sources", dict).items():
+        known = {int(number): typed(line, str) for number, line in typed(lines, dict).items()}
         if any(not 0 < number < 1 << 31 for number in known):
-            raise _Malformed("a line has no number")
+            raise Malformed("a line has no number")
         found[name] = known
     return found
 

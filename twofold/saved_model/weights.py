@@ -121,7 +121,7 @@ def write(file: BinaryIO, arrays: Mapping[str, np.ndarray]) -> tuple[int, str]:
 def _bytes_of(array: np.ndarray) -> memoryview | bytes:
     """The bytes of an array in row-major order, little-endian."""
     plain = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
-    return memoryview(plain.reshape(-1).view(np.uint8)) if plain.size else b""
+    return plain.reshape(-1).view(np.uint8).data if plain.size else b""
 
 
 def read(file: BinaryIO, size: int) -> tuple[dict[str, np.ndarray], str]:
@@ -163,7 +163,7 @@ def _exactly(file: BinaryIO, count: int, digest: Any) -> bytes:
 
 
 def _fill(file: BinaryIO, array: np.ndarray, digest: Any) -> None:
-    view = memoryview(array.view(np.uint8))
+    view = array.view(np.uint8).data
     done = 0
     while done < len(view):
         count = file.readinto(view[done:])  # type: ignore[attr-defined]
