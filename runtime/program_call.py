@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["variant", "for_arguments", "direct", "function_entry", "bind_variables", "turn_off", "LEAF", "Variant"]
 
+_off: set[str] = set()  # why calls go to Python
 LEAF = object()  # stands for an argument that is a tensor
 
 Variant = Bound
@@ -39,11 +40,12 @@ def bind_variables(cls: type) -> None:
     _variables = slot_offset(cls, "_value")
 
 
-def turn_off(off: bool) -> None:
-    """Whether all calls go to Python from now on."""
+def turn_off(reason: str, off: bool) -> None:
+    """Whether there is this reason for all calls to go to Python from now on."""
+    (_off.add if off else _off.discard)(reason)
     found = core()
     if found is not None:
-        found.set("functions_off", int(off))
+        found.set("functions_off", int(bool(_off)))
 
 
 def function_entry(cls: type, slot: str, fn: Callable[..., Any], name: str) -> Any:

@@ -36,4 +36,4 @@ def set_run_eagerly(run: bool) -> None:
     """Make every function run op by op, or trace."""
     global _run_eagerly
     _run_eagerly = run
-    program_call.turn_off(run)
+    program_call.turn_off("functions run eagerly", run)

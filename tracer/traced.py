@@ -20,6 +20,7 @@ from twofold.ir.dims import Dim
 from twofold.ir.replay import bind_sizes, replay
 from twofold.ir.spec import TensorSpec, spec
 
+from . import watching
 from .differentiable import Differentiable
 from .host import drop_unranked
 from .running import Runner
@@ -130,6 +131,8 @@ class Traced:
     # -- running ----------------------------------------------------------------------------------
     def __call__(self, leaves: Sequence[Any]) -> Any:
         """The result for tensors that it accepts."""
+        for told in watching.watchers:
+            told(self)
         if not record.active.get():
             return self.runner.call(*leaves)
         given = [c if isinstance(c, Tensor) else c._read_tensor() for c in self.captures]
