@@ -1,0 +1,189 @@
+"""Metrics (`tf.keras.metrics`): what is measured over all batches of an epoch.
+
+`metric.py` has the base and `reduction.py` sums and means; `accuracy.py`, `regression.py` and `loss_means.py` are means
+of functions; `confusion.py` and `auc.py` count right and wrong answers, `f_score.py` and `iou.py` compute from counts of
+classes.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+from ..losses import (
+    KLD,
+    MAE,
+    MAPE,
+    MSE,
+    MSLE,
+    binary_crossentropy,
+    binary_focal_crossentropy,
+    categorical_crossentropy,
+    categorical_focal_crossentropy,
+    categorical_hinge,
+    hinge,
+    huber,
+    kl_divergence,
+    kld,
+    kullback_leibler_divergence,
+    log_cosh,
+    logcosh,
+    mae,
+    mape,
+    mean_absolute_error,
+    mean_absolute_percentage_error,
+    mean_squared_error,
+    mean_squared_logarithmic_error,
+    mse,
+    msle,
+    poisson,
+    sparse_categorical_crossentropy,
+    squared_hinge,
+)
+from ..naming import to_snake_case
+from .accuracy import (
+    Accuracy,
+    BinaryAccuracy,
+    CategoricalAccuracy,
+    SparseCategoricalAccuracy,
+    SparseTopKCategoricalAccuracy,
+    TopKCategoricalAccuracy,
+    binary_accuracy,
+    categorical_accuracy,
+    sparse_categorical_accuracy,
+    sparse_top_k_categorical_accuracy,
+    top_k_categorical_accuracy,
+)
+from .auc import AUC
+from .confusion import (
+    FalseNegatives,
+    FalsePositives,
+    Precision,
+    PrecisionAtRecall,
+    Recall,
+    RecallAtPrecision,
+    SensitivityAtSpecificity,
+    SpecificityAtSensitivity,
+    TrueNegatives,
+    TruePositives,
+)
+from .f_score import F1Score, FBetaScore
+from .iou import BinaryIoU, IoU, MeanIoU, OneHotIoU, OneHotMeanIoU
+from .loss_means import (
+    BinaryCrossentropy,
+    CategoricalCrossentropy,
+    CategoricalHinge,
+    Hinge,
+    KLDivergence,
+    Poisson,
+    SparseCategoricalCrossentropy,
+    SquaredHinge,
+)
+from .metric import Metric
+from .reduction import Mean, MeanMetricWrapper, Sum
+from .regression import (
+    ConcordanceCorrelation,
+    CosineSimilarity,
+    LogCoshError,
+    MeanAbsoluteError,
+    MeanAbsolutePercentageError,
+    MeanSquaredError,
+    MeanSquaredLogarithmicError,
+    PearsonCorrelation,
+    R2Score,
+    RootMeanSquaredError,
+    concordance_correlation,
+    pearson_correlation,
+)
+
+__all__ = ["AUC", "Accuracy", "BinaryAccuracy", "BinaryCrossentropy", "BinaryIoU", "CategoricalAccuracy",
+           "CategoricalCrossentropy", "CategoricalHinge", "ConcordanceCorrelation", "CosineSimilarity", "F1Score",
+           "FBetaScore", "FalseNegatives", "FalsePositives", "Hinge", "IoU", "KLD", "KLDivergence", "LogCoshError",
+           "MAE", "MAPE", "MSE", "MSLE", "Mean", "MeanAbsoluteError", "MeanAbsolutePercentageError", "MeanIoU",
+           "MeanMetricWrapper", "MeanSquaredError", "MeanSquaredLogarithmicError", "Metric", "OneHotIoU",
+           "OneHotMeanIoU", "PearsonCorrelation", "Poisson", "Precision", "PrecisionAtRecall", "R2Score", "Recall",
+           "RecallAtPrecision", "RootMeanSquaredError", "SensitivityAtSpecificity", "SparseCategoricalAccuracy",
+           "SparseCategoricalCrossentropy", "SparseTopKCategoricalAccuracy", "SpecificityAtSensitivity",
+           "SquaredHinge", "Sum", "TopKCategoricalAccuracy", "TrueNegatives", "TruePositives", "binary_accuracy",
+           "binary_crossentropy", "binary_focal_crossentropy", "categorical_accuracy", "categorical_crossentropy",
+           "categorical_focal_crossentropy", "categorical_hinge", "concordance_correlation", "deserialize", "get",
+           "hinge", "huber", "kl_divergence", "kld", "kullback_leibler_divergence", "log_cosh", "logcosh", "mae",
+           "mape", "mean_absolute_error", "mean_absolute_percentage_error", "mean_squared_error",
+           "mean_squared_logarithmic_error", "mse", "msle", "pearson_correlation", "poisson", "serialize",
+           "sparse_categorical_accuracy", "sparse_categorical_crossentropy", "sparse_top_k_categorical_accuracy",
+           "squared_hinge", "top_k_categorical_accuracy"]
+
+_OLDER = {"bce": BinaryCrossentropy, "BCE": BinaryCrossentropy, "mse": MeanSquaredError, "MSE": MeanSquaredError,
+          "mae": MeanAbsoluteError, "MAE": MeanAbsoluteError, "mape": MeanAbsolutePercentageError,
+          "MAPE": MeanAbsolutePercentageError, "msle": MeanSquaredLogarithmicError,
+          "MSLE": MeanSquaredLogarithmicError}
+
+
+def _table() -> dict[str, Any]:
+    """What names stand for: functions, and first of all classes, by their names in either form."""
+    functions = {name: globals()[name] for name in __all__ if not inspect.isclass(globals()[name])}
+    classes = {name: globals()[name] for name in __all__ if inspect.isclass(globals()[name])}
+    table = {**functions, **_OLDER, **classes, **{to_snake_case(name): found for name, found in classes.items()}}
+    return {name: found for name, found in table.items() if name not in ("get", "serialize", "deserialize")}
+
+
+def serialize(metric: Any) -> Any:
+    """A metric's settings, or a function, as values that JSON can hold.
+
+    Raises:
+        ValueError: it has no such form.
+
+    >>> import twofold as tf
+    >>> tf.keras.metrics.serialize(tf.keras.metrics.AUC())["config"]["curve"]
+    'ROC'
+    """
+    from ..serialization import serialize_keras_object
+    return serialize_keras_object(metric)
+
+
+def deserialize(config: Any, custom_objects: Mapping[str, Any] | None = None) -> Any:
+    """The metric of a config that `serialize` gave, or of a name, without state.
+
+    Args:
+        config: the config or the name.
+        custom_objects: names that are the user's own, with what they stand for.
+    Raises:
+        ValueError: a name is not known.
+
+    >>> import twofold as tf
+    >>> tf.keras.metrics.deserialize(tf.keras.metrics.serialize(tf.keras.metrics.AUC(curve="PR"))).curve
+    'PR'
+    """
+    from ..serialization import deserialize_keras_object
+    return deserialize_keras_object(config, custom_objects=custom_objects, module_objects=_table())
+
+
+def get(identifier: Any) -> Any:
+    """The metric that `identifier` stands for.
+
+    Args:
+        identifier: a metric or function, the name of one, a class, or a config; None for none.
+    Returns:
+        A `Metric`, or a callable of `y_true` and `y_pred`; None for None.
+    Raises:
+        ValueError: it stands for no metric.
+
+    >>> import twofold as tf
+    >>> tf.keras.metrics.get("mean_squared_error")
+    <MeanSquaredError name=mean_squared_error>
+    """
+    if identifier is None:
+        return None
+    found = identifier
+    if isinstance(identifier, str):
+        from ..serialization import get_registered_object
+        found = get_registered_object(identifier, None, _table())
+    elif isinstance(identifier, Mapping):
+        found = deserialize(identifier)
+    if inspect.isclass(found):
+        found = found()
+    if not callable(found):
+        raise ValueError(f"Could not interpret metric identifier: {identifier!r}. Expected a tf.keras.metrics.Metric, "
+                         "a function of y_true and y_pred, or a name such as 'accuracy' or 'auc'.")
+    return found
