@@ -16,10 +16,12 @@ LIBRARIES = {
     "eager": {"numpy", "ml_dtypes"},
     "tracer": {"numpy", "ml_dtypes", "networkx", "malt"},
 }
-LIBRARIES["twofold"] = set().union(*LIBRARIES.values()) | {"safetensors"}
+# What extras install: a clear error where it is missing.
+OPTIONAL = {"h5py", "scipy", "tensorboard", "tqdm"}
+LIBRARIES["twofold"] = set().union(*LIBRARIES.values()) | {"safetensors"} | OPTIONAL
 
 # Slow to import: `import twofold` must not pay for them.
-LAZY = {"numba", "networkx", "scipy", "malt"}
+LAZY = {"numba", "networkx", "malt"} | OPTIONAL
 
 # Written as users of the public API: they reach no engine room.
 USERS = ("twofold.keras", "twofold.data", "twofold.train")
