@@ -19,7 +19,7 @@ from pathlib import Path
 
 from .log import log
 
-__all__ = ["enabled", "folder", "digest", "read", "write", "trim", "LIMIT"]
+__all__ = ["enabled", "folder", "digest", "read", "write", "trim", "usage", "clear", "LIMIT"]
 
 LIMIT = 512 << 20  # bytes kept on disk
 _MAGIC = b"twofold1"
@@ -103,6 +103,38 @@ def trim(limit: int) -> None:
         with contextlib.suppress(OSError):
             path.unlink()
         total -= size
+
+
+def usage() -> dict[str, tuple[int, int]]:
+    """How many entries of each kind there are, and their bytes with the texts beside them."""
+    found: dict[str, tuple[int, int]] = {}
+    for kind, path in _files():
+        with contextlib.suppress(OSError):
+            count, size = found.get(kind, (0, 0))
+            found[kind] = count + (path.suffix == ".bin"), size + path.stat().st_size
+    return found
+
+
+def clear() -> dict[str, tuple[int, int]]:
+    """Deletes all entries, and nothing else that may be in the folder; what was deleted, as `usage` counts it."""
+    found: dict[str, tuple[int, int]] = {}
+    for kind, path in _files():
+        with contextlib.suppress(OSError):
+            size, (count, total) = path.stat().st_size, found.get(kind, (0, 0))
+            path.unlink()
+            found[kind] = count + (path.suffix == ".bin"), total + size
+    return found
+
+
+def _files() -> list[tuple[str, Path]]:
+    """The files of entries, with the kind of each: those whose names only `write` gives."""
+    hexadecimal = set("0123456789abcdef")
+    found = []
+    for path in sorted(folder().glob("*/??/*")):
+        name = path.parent.name + path.name.partition(".")[0]
+        if len(name) == 64 and hexadecimal.issuperset(name) and path.is_file() and not path.is_symlink():
+            found.append((path.parent.parent.name, path))
+    return found
 
 
 def _path(kind: str, key: str) -> str:

@@ -20,7 +20,7 @@ from .reader import SavedConstant, SavedFunction, SavedMethod, SavedModel, Saved
 from .signatures import SignatureFunction, Signatures
 from .structure import record_type
 
-__all__ = ["load", "LoadedModule"]
+__all__ = ["concrete_functions", "load", "LoadedModule"]
 
 
 _RESERVED = frozenset({"_name", "_scope_name", "_hidden", "signatures", "_waiting_for_children"})
@@ -106,6 +106,11 @@ def load(export_dir: str | os.PathLike[str], tags: Any = None, options: LoadOpti
     """
     del tags, options
     return _Builder(read(export_dir)).root()
+
+
+def concrete_functions(model: SavedModel) -> list[ConcreteFunction]:
+    """All functions of a model that was read, in the order of `model.functions`, with variables of their own."""
+    return [ConcreteFunction(_Alone(), trace) for trace in _Builder(model).traces]
 
 
 class _Builder:

@@ -1,0 +1,114 @@
+"""`twofold inspect DIR`: what is in a saved model. Nothing is run."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from .common import amount, say, say_json, sizes_of, table
+from .models import Entry, check_sizes, dims_of, entries, read, signature
+
+if TYPE_CHECKING:
+    from twofold.ir.dims import DimLike
+    from twofold.saved_model.reader import SavedModel
+
+__all__ = ["add", "run"]
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declares the arguments."""
+    parser.add_argument("dir", metavar="DIR", help="the folder of a saved model (tf.saved_model.save)")
+    parser.add_argument("--size", metavar="NAME=N", action="append", default=[],
+                        help="what a size is that signatures leave open, for the memory plan; may be repeated")
+
+
+def run(args: argparse.Namespace) -> None:
+    """Prints what is there."""
+    sizes = sizes_of(args.size)
+    model = read(args.dir)
+    check_sizes(entries(model), sizes)
+    found = _about(model, sizes)
+    if args.json:
+        say_json(found)
+    else:
+        _print(found)
+
+
+def _about(model: SavedModel, sizes: dict[str, int]) -> dict[str, Any]:
+    files = {name: size for name, (size, _) in model.manifest.files.items()}
+    return {
+        "path": os.path.abspath(model.path), "twofold": model.manifest.twofold, "op_set": model.manifest.op_set,
+        "bytes": sum(files.values()), "files": files,
+        "functions": [_entry(e, sizes) for e in entries(model)],
+        "variables": [{"name": (v.paths or [v.name])[0], "dtype": v.dtype.name, "shape": list(v.value.shape),
+                       "bytes": v.value.nbytes, "trainable": v.trainable} for v in model.variables.values()],
+        "assets": [os.path.basename(path) for path in model.assets.values()],
+    }
+
+
+def _entry(entry: Entry, sizes: dict[str, int]) -> dict[str, Any]:
+    graph = entry.function.graph
+    ops = Counter(node.op.name for node in graph.walk())
+    return {
+        "name": entry.name, "kind": entry.kind, "text": signature(entry),
+        "inputs": [_tensor(name, spec, dims) for (name, spec), dims in zip(entry.inputs, dims_of(entry), strict=True)],
+        "outputs": [_tensor(name, spec, v.dims)
+                    for (name, spec), v in zip(entry.outputs, graph.outputs, strict=False)],
+        "assigns": [(v.paths or [v.name])[0] for v in entry.function.updates],
+        "nodes": sum(ops.values()), "ops": dict(ops.most_common()), "memory": _memory(entry, sizes),
+    }
+
+
+def _tensor(name: str, spec: Any, dims: Any) -> dict[str, Any]:
+    return {"name": name, "dtype": spec.dtype.name, "shape": [d if isinstance(d, int) else str(d) for d in dims]}
+
+
+def _memory(entry: Entry, sizes: dict[str, int]) -> dict[str, Any]:
+    """The plan of what a call needs besides its arguments, in bytes, or expressions of sizes that are unknown."""
+    from twofold.ir import dims as dm
+    from twofold.ir import passes
+    from twofold.tracer.page.kernels import kernels_of
+
+    graph = entry.function.graph.copy()
+    passes.run(graph)
+    kernels, plans = kernels_of(graph)
+    scratch: DimLike = 0
+    for plan in plans:
+        scratch = scratch + plan.arena
+    made: DimLike = 0
+    for value in graph.outputs:
+        made = made + dm.numel(value.dims) * value.dtype.size
+    known = {name: dm.substitute((size,), sizes)[0] for name, size in (("scratch", scratch), ("outputs", made))}
+    return {"kernels": len(kernels), "python_calls": len(plans) - 1 if plans else len(graph.nodes),
+            **{name: size if isinstance(size, int) else str(size) for name, size in known.items()}}
+
+
+def _print(found: dict[str, Any]) -> None:
+    variables = found["variables"]
+    held = sum(v["bytes"] for v in variables)
+    say(found["path"], f"  {amount(found['bytes'])} in {len(found['files'])} files, written by twofold "
+        f"{found['twofold']}, op set {found['op_set']}", "")
+    for kind, title in (("signature", "signatures"), ("function", "functions")):
+        chosen = [f for f in found["functions"] if f["kind"] == kind]
+        say(title, *([] if chosen else ["  none"]))
+        for f in chosen:
+            ops = ", ".join(f"{name} {count}" for name, count in f["ops"].items())
+            say(f"  {f['text']}", f"    {f['nodes']} nodes: {ops}", f"    {_plan_text(f['memory'])}")
+            if f["assigns"]:
+                say(f"    assigns {', '.join(f['assigns'])}")
+        say("")
+    say(f"variables: {len(variables)}, {amount(held)}",
+        *table([(v["name"], v["dtype"], str(v["shape"]), amount(v["bytes"]), "" if v["trainable"] else "not trainable")
+                for v in variables], right=(3,)))
+    if found["assets"]:
+        say("", "assets", *[f"  {name}" for name in found["assets"]])
+
+
+def _plan_text(plan: dict[str, Any]) -> str:
+    def told(size: Any) -> str:
+        return amount(size) if isinstance(size, int) else f"{size} bytes"
+    text = (f"{plan['kernels']} kernels, {told(plan['scratch'])} of memory between them, "
+            f"{told(plan['outputs'])} of results")
+    return text if not plan["python_calls"] else f"{text}; Python runs in between"

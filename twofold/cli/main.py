@@ -1,0 +1,89 @@
+"""Arguments in, a command run, an exit status out: 0 it worked, 1 it did not, 2 the arguments make no sense.
+
+No error of the project's or of the system's shows a traceback, unless `--traceback` asks for one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+
+from twofold.ir.errors import OpError
+from twofold.version import __version__
+
+from .common import FAILED, MISUSED, OK, Failure, Misuse, warn
+
+__all__ = ["main"]
+
+# Command -> the module that has `add(parser)`, which declares its arguments, and `run(arguments)`; and what it is for.
+_COMMANDS = {
+    "inspect": ("inspecting", "tell what is in a saved model: signatures, variables, ops, memory"),
+    "graph": ("drawing", "draw a function of a saved model: a page for browsers, a picture, DOT"),
+    "run": ("running", "run a function of a saved model on arrays in files"),
+    "compile": ("compiling", "compile a saved model to a library for C"),
+    "bench": ("timing", "measure how long a function takes, by batch size"),
+    "cache": ("caching", "tell about, or empty, the folder of compiled code"),
+}
+_EXPECTED = (Failure, OpError, OSError, ValueError, TypeError, RuntimeError, NotImplementedError, MemoryError,
+             ImportError)
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Run one command.
+
+    Args:
+        args: its words; by default those of the process.
+    Returns:
+        What the process is to exit with.
+
+    >>> main(["cache", "--help"])
+    Traceback (most recent call last):
+    SystemExit: 0
+    """
+    chosen = _parser().parse_args(args)
+    try:
+        chosen.run(chosen)
+        sys.stdout.flush()
+        return OK
+    except BrokenPipeError:  # whoever reads what is printed has heard enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return OK
+    except KeyboardInterrupt:
+        warn("interrupted")
+        return 128 + 2
+    except Misuse as error:
+        warn(f"error: {error}")
+        return MISUSED
+    except _EXPECTED as error:
+        if chosen.traceback:
+            raise
+        warn(f"error: {_told(error)}")
+        return FAILED
+
+
+def _told(error: BaseException) -> str:
+    if isinstance(error, OpError):
+        return error.message
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
+    return str(error) or type(error).__name__
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="twofold", description="Saved models from the command line: look at them, run them, compile and measure.",
+        epilog="Exit status: 0 it worked, 1 it did not, 2 the arguments make no sense.")
+    parser.add_argument("--version", action="version", version=f"twofold {__version__}")
+    parser.set_defaults(traceback=False)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for name, (module, about) in _COMMANDS.items():
+        command = commands.add_parser(name, help=about, description=f"{about[0].upper()}{about[1:]}.")
+        found = importlib.import_module(f".{module}", __package__)
+        found.add(command)
+        command.add_argument("--json", action="store_true", help="print one JSON document")
+        command.add_argument("--traceback", action="store_true", help="show where in the program an error came from")
+        command.set_defaults(run=found.run)
+    return parser
