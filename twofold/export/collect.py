@@ -37,7 +37,8 @@ def collect(given: Any) -> dict[str, Traced]:
 
 def _traces(given: Any, name: str) -> Iterator[tuple[str, Traced]]:
     if isinstance(given, ConcreteFunction):
-        yield name or given._traced.name, _checked(given._traced, name)
+        plain = getattr(given, "plain", given._traced)  # the trace behind a saved model's signature
+        yield name or plain.name, _checked(plain, name)
     elif isinstance(given, Function):
         for traced in _of_function(given):
             yield name or given._name, _checked(traced, name)
