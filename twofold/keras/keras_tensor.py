@@ -1,16 +1,20 @@
 """`KerasTensor`: what stands for a tensor while a functional model is put together.
 
 It has a shape and a dtype, and remembers the call that made it. Calling a layer on one, or using it in an operator or
-a function of `tf`, gives others; `functional.py` makes a model of them.
+a function of `tf`, gives others; `graph.py` makes a model of them.
 """
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import twofold as tf
 
-__all__ = ["KerasTensor", "any_symbolic"]
+__all__ = ["History", "KerasTensor", "Node", "any_symbolic", "replaced"]
+
+_numbers = itertools.count()
 
 
 class History(NamedTuple):
@@ -32,19 +36,22 @@ class KerasTensor:
     >>> import twofold as tf
     >>> x = tf.keras.Input((3,))
     >>> x.shape, x.dtype
-    (TensorShape([None, 3]), tf.float32)
+    ((None, 3), tf.float32)
+    >>> (2 * x + 1).shape
+    (None, 3)
     """
 
     __array_priority__ = 1000
 
     def __init__(self, shape: Any, dtype: Any = "float32", name: str | None = None):
-        self._shape = tf.TensorShape(shape)
+        from .shapes import InputShape
+        self._shape = InputShape(shape)
         self._dtype = tf.as_dtype(dtype)
-        self.name = name or "keras_tensor"
+        self.name = name or f"keras_tensor_{next(_numbers)}"
         self._keras_history: History | None = None
 
     @property
-    def shape(self) -> tf.TensorShape:
+    def shape(self) -> Any:
         """The shape, None for sizes that are unknown."""
         return self._shape
 
@@ -58,12 +65,79 @@ class KerasTensor:
         """The number of dimensions."""
         return len(self._shape)
 
-    def get_shape(self) -> tf.TensorShape:
+    def get_shape(self) -> Any:
         """The shape; the same as `.shape`."""
         return self._shape
 
+    @property
+    def _node(self) -> Node:
+        """The call that made it."""
+        history = self._keras_history
+        assert history is not None
+        return history.operation.inbound_nodes[history.node_index]
+
     def __repr__(self) -> str:
-        return f"<KerasTensor shape={tuple(self.shape)}, dtype={self.dtype.name}, name={self.name}>"
+        return f"<KerasTensor shape={tuple(self.shape)}, dtype={self.dtype.name}, sparse=False, name={self.name}>"
+
+    def _no_value(self, *args: Any, **kwargs: Any) -> Any:
+        raise TypeError(f"{self!r} has no value: it stands for a tensor of a functional model. Use layers, operators "
+                        "and functions of tf on it, or a Lambda layer.")
+
+    __array__ = __bool__ = __int__ = __float__ = __index__ = __len__ = __iter__ = _no_value
+    __hash__ = object.__hash__
+
+    def __getitem__(self, key: Any) -> Any:
+        return _apply("getitem", self, key)
+
+
+def _apply(name: str, *args: Any) -> Any:
+    from .op_layer import TFOpLambda
+    return TFOpLambda(name)(*args)
+
+
+def _operator(name: str, swapped: bool) -> Callable[..., Any]:
+    def method(self: KerasTensor, *other: Any) -> Any:
+        return _apply(name, *other, self) if swapped else _apply(name, self, *other)
+    return method
+
+
+for _python, _name in {"add": "add", "sub": "subtract", "mul": "multiply", "truediv": "truediv", "pow": "pow",
+                       "matmul": "matmul", "floordiv": "math.floordiv", "mod": "math.floormod",
+                       "and": "logical_and", "or": "logical_or"}.items():
+    setattr(KerasTensor, f"__{_python}__", _operator(_name, False))
+    setattr(KerasTensor, f"__r{_python}__", _operator(_name, True))
+for _python, _name in {"neg": "negative", "abs": "abs", "invert": "logical_not", "lt": "less", "le": "less_equal",
+                       "gt": "greater", "ge": "greater_equal", "eq": "equal", "ne": "not_equal"}.items():
+    if _python not in ("eq", "ne"):  # KerasTensors are keys of dicts
+        setattr(KerasTensor, f"__{_python}__", _operator(_name, False))
+
+
+class Node:
+    """One call of a layer on KerasTensors.
+
+    Attributes:
+        operation: the layer.
+        args, kwargs: of the call.
+        input_structure: what `call` got first.
+        output_structure: what came out.
+        inputs, outputs: the KerasTensors among the arguments, and those that came out.
+    """
+
+    def __init__(self, operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any], outputs: Any,
+                 first: Any = None):
+        self.operation, self.args, self.kwargs = operation, args, kwargs
+        self.input_structure, self.output_structure = first, outputs
+        self.inputs = [x for x in tf.nest.flatten((args, kwargs)) if type(x) is KerasTensor]
+        self.outputs = tf.nest.flatten(outputs)
+        nodes = operation.__dict__.setdefault("_inbound_nodes", [])
+        for n, tensor in enumerate(self.outputs):
+            tensor._keras_history = History(operation, len(nodes), n)
+        nodes.append(self)
+
+    @property
+    def parents(self) -> list[Node]:
+        """The calls that made the inputs."""
+        return [x._node for x in self.inputs]
 
 
 def any_symbolic(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
@@ -77,3 +151,12 @@ def any_symbolic(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
 
 def _within(value: Any) -> bool:
     return any(type(v) is KerasTensor for v in tf.nest.flatten(value))
+
+
+def replaced(value: Any, what: Callable[[Any], Any]) -> Any:
+    """`value` with `what(x)` in the place of each KerasTensor x in it."""
+    if type(value) is KerasTensor:
+        return what(value)
+    if tf.nest.is_nested(value) and _within(value):
+        return tf.nest.map_structure(lambda v: what(v) if type(v) is KerasTensor else v, value)
+    return value

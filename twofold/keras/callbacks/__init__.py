@@ -1,0 +1,12 @@
+"""`tf.keras.callbacks`: what happens at the ends of batches and epochs."""
+
+from __future__ import annotations
+
+from .base import Callback, CallbackList, History, LambdaCallback, ProgbarLogger
+from .files import BackupAndRestore, CSVLogger, ModelCheckpoint
+from .monitors import EarlyStopping, LearningRateScheduler, ReduceLROnPlateau, TerminateOnNaN
+from .tensorboard import TensorBoard
+
+__all__ = ["BackupAndRestore", "CSVLogger", "Callback", "CallbackList", "EarlyStopping", "History", "LambdaCallback",
+           "LearningRateScheduler", "ModelCheckpoint", "ProgbarLogger", "ReduceLROnPlateau", "TensorBoard",
+           "TerminateOnNaN"]

@@ -1,0 +1,363 @@
+"""Batches from what `fit`, `evaluate` and `predict` are given.
+
+Arrays are cut into batches here; datasets, generators and `Sequence`s bring theirs. A source knows how many batches
+an epoch has, or that it cannot know, and gives `(x,)`, `(x, y)` or `(x, y, sample_weight)` of tensors.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+import twofold as tf
+
+__all__ = ["Source", "pack_x_y_sample_weight", "source_of", "train_validation_split", "unpack_x_y_sample_weight"]
+
+
+def unpack_x_y_sample_weight(data: Any) -> tuple[Any, Any, Any]:
+    """Inputs, labels and sample weights of a batch, None for what is not there.
+
+    Raises:
+        ValueError: the batch is a tuple of another length.
+
+    >>> import twofold as tf
+    >>> tf.keras.utils.unpack_x_y_sample_weight(([1], [2]))
+    ([1], [2], None)
+    """
+    if isinstance(data, list):
+        data = tuple(data)
+    if not isinstance(data, tuple):
+        return data, None, None
+    if not 1 <= len(data) <= 3:
+        raise ValueError("Data is expected to be in format `x`, `(x,)`, `(x, y)`, or `(x, y, sample_weight)`, found: "
+                         f"{data}")
+    return (*data, *[None] * (3 - len(data)))  # type: ignore[return-value]
+
+
+def pack_x_y_sample_weight(x: Any, y: Any = None, sample_weight: Any = None) -> Any:
+    """A batch of inputs, and labels and sample weights where there are some.
+
+    >>> import twofold as tf
+    >>> tf.keras.utils.pack_x_y_sample_weight(1, 2)
+    (1, 2)
+    """
+    if y is None:
+        return x if not isinstance(x, (tuple, list)) else (x,)
+    return (x, y) if sample_weight is None else (x, y, sample_weight)
+
+
+class Source:
+    """Batches of an epoch.
+
+    Attributes:
+        num_batches: how many there are in an epoch, None if that is not known.
+        batch_size: the size of batches, None if it is not known.
+    """
+
+    num_batches: int | None = None
+    batch_size: int | None = None
+
+    def epoch(self) -> Iterator[Any]:
+        """The batches of the next epoch."""
+        raise NotImplementedError
+
+    def on_epoch_begin(self) -> None:
+        """Told before an epoch."""
+
+    def on_epoch_end(self) -> None:
+        """Told after an epoch."""
+
+
+class ArraySource(Source):
+    """Arrays and tensors, cut into batches along their first axis.
+
+    Args:
+        data: a structure of arrays.
+        batch_size: of all batches but the last.
+        shuffle: whether each epoch has an order of its own; "batch" shuffles whole batches.
+    Raises:
+        ValueError: arrays differ in their first size.
+    """
+
+    def __init__(self, data: Any, batch_size: int | None, shuffle: Any):
+        self._data = tf.nest.map_structure(_array, data)
+        sizes = sorted({a.shape[0] for a in tf.nest.flatten(self._data) if a is not None})
+        if len(sizes) != 1:
+            shapes = tf.nest.map_structure(lambda a: None if a is None else a.shape, self._data)
+            raise ValueError("Data cardinality is ambiguous. Make sure all arrays contain the same number of samples. "
+                             f"Shapes: {shapes}")
+        self.size = sizes[0]
+        self.batch_size = batch_size or 32
+        self.num_batches = math.ceil(self.size / self.batch_size)
+        self._shuffle = shuffle
+
+    def epoch(self) -> Iterator[Any]:
+        """The batches of the next epoch."""
+        order: Any = None
+        if self._shuffle == "batch":
+            starts = np.random.permutation(self.num_batches) * self.batch_size
+        else:
+            starts = np.arange(self.num_batches) * self.batch_size
+            order = np.random.permutation(self.size) if self._shuffle else None
+        for start in starts.tolist():
+            part = slice(start, start + self.batch_size) if order is None else order[start:start + self.batch_size]
+            yield tf.nest.map_structure(lambda a, part=part: None if a is None else tf.constant(a[part]), self._data)
+
+
+class IterableSource(Source):
+    """Datasets, generators and iterators.
+
+    Args:
+        iterable: gives batches.
+        steps: how many make an epoch; by default all there are.
+    """
+
+    def __init__(self, iterable: Any, steps: int | None):
+        self._iterable = iterable
+        self._iterator: Any = None
+        self._steps = steps
+        self._again = not isinstance(iterable, Iterator)
+        self.num_batches = steps if steps is not None else _cardinality(iterable)
+
+    def epoch(self) -> Iterator[Any]:
+        """The batches of the next epoch: with a number of steps, where the last epoch stopped."""
+        if self._steps is None:
+            yield from map(_tensors, iter(self._iterable))
+            return
+        for _ in range(self._steps):
+            if self._iterator is None:
+                self._iterator = iter(self._iterable)
+            try:
+                batch = next(self._iterator)
+            except StopIteration:
+                self._iterator = None
+                if not self._again:
+                    return
+                self._iterator = iter(self._iterable)
+                try:
+                    batch = next(self._iterator)
+                except StopIteration:
+                    return
+            yield _tensors(batch)
+
+
+class SequenceSource(Source):
+    """A `Sequence`: batches by index, which threads may prepare.
+
+    Args:
+        sequence: has `__len__` and `__getitem__`.
+        shuffle: whether the batches of each epoch are in an order of their own.
+        steps: how many batches make an epoch; by default all.
+    """
+
+    def __init__(self, sequence: Any, shuffle: bool, steps: int | None):
+        self._sequence, self._shuffle = sequence, shuffle
+        self._all = len(sequence) if getattr(sequence, "num_batches", 0) is not None else None
+        self.num_batches = steps if steps is not None else self._all
+        self._threads = max(1, int(getattr(sequence, "workers", 1) or 1))
+        self._queue = max(1, int(getattr(sequence, "max_queue_size", 10) or 10))
+
+    def on_epoch_begin(self) -> None:
+        """Tell the sequence."""
+        if hasattr(self._sequence, "on_epoch_begin"):
+            self._sequence.on_epoch_begin()
+
+    def on_epoch_end(self) -> None:
+        """Tell the sequence."""
+        if hasattr(self._sequence, "on_epoch_end"):
+            self._sequence.on_epoch_end()
+
+    def _indices(self) -> Iterator[int]:
+        count = self._all if self._all is not None else self.num_batches
+        order = np.random.permutation(count) if self._shuffle else np.arange(count)  # type: ignore[arg-type]
+        for n in range(self.num_batches or 0):
+            yield int(order[n % len(order)])
+
+    def epoch(self) -> Iterator[Any]:
+        """The batches of the next epoch."""
+        if self._threads == 1:
+            yield from (_tensors(self._sequence[n]) for n in self._indices())
+            return
+        from collections import deque
+        from concurrent.futures import ThreadPoolExecutor
+        with ThreadPoolExecutor(self._threads) as pool:
+            waiting: deque[Any] = deque()
+            indices = self._indices()
+            try:
+                for n in indices:
+                    waiting.append(pool.submit(self._sequence.__getitem__, n))
+                    if len(waiting) >= self._queue:
+                        yield _tensors(waiting.popleft().result())
+                while waiting:
+                    yield _tensors(waiting.popleft().result())
+            finally:
+                for future in waiting:
+                    future.cancel()
+
+
+class WeightedSource(Source):
+    """A source whose labels decide weights of samples.
+
+    Args:
+        source: the batches.
+        class_weight: a weight for each class.
+    """
+
+    def __init__(self, source: Source, class_weight: Mapping[int, float]):
+        self._source = source
+        self.num_batches, self.batch_size = source.num_batches, source.batch_size
+        self.on_epoch_begin, self.on_epoch_end = source.on_epoch_begin, source.on_epoch_end  # type: ignore[assignment]
+        table = np.ones(max(map(int, class_weight)) + 1, np.float32)
+        for label, weight in class_weight.items():
+            table[int(label)] = weight
+        self._table = table
+
+    def epoch(self) -> Iterator[Any]:
+        """The batches of the next epoch, with weights."""
+        for batch in self._source.epoch():
+            x, y, weight = unpack_x_y_sample_weight(batch)
+            labels = np.asarray(y)
+            labels = labels.argmax(-1) if labels.ndim > 1 and labels.shape[-1] > 1 else labels.reshape(len(labels))
+            labels = labels.astype(np.int64)
+            own = np.where(labels < len(self._table), self._table[np.minimum(labels, len(self._table) - 1)], 1.0)
+            own = tf.constant(own.astype(np.float32))
+            yield x, y, own if weight is None else tf.cast(weight, tf.float32) * own
+
+
+def source_of(x: Any, y: Any = None, sample_weight: Any = None, batch_size: int | None = None, shuffle: Any = False,
+              class_weight: Any = None, steps: int | None = None) -> Source:
+    """The batches of what a training method was given.
+
+    Args:
+        x: arrays or tensors in a structure; or a dataset, a generator, an iterable of batches, a `Sequence`.
+        y, sample_weight: arrays, with arrays as `x`.
+        batch_size: with arrays; 32 by default.
+        shuffle: whether epochs have an order of their own, with arrays and `Sequence`s.
+        class_weight: a weight for each class of `y`.
+        steps: how many batches make an epoch.
+    Raises:
+        ValueError: the arguments do not go together.
+    """
+    if x is None:
+        raise ValueError("There is no data: give arrays, a dataset, a generator or a Sequence as `x`.")
+    kind = _kind_of(x)
+    if kind != "arrays" and (y is not None or sample_weight is not None):
+        what = "y" if y is not None else "sample_weight"
+        raise ValueError(f"When passing `x` as a dataset, generator or Sequence, `{what}` cannot be passed separately: "
+                         "its batches hold it.")
+    if kind == "arrays":
+        if isinstance(sample_weight, Mapping) and not isinstance(y, Mapping):
+            raise ValueError("`sample_weight` is a dict, and `y` is not.")
+        data = (x,) if y is None and sample_weight is None else (x, y) if sample_weight is None else (
+            x, y, sample_weight)
+        source: Source = ArraySource(data, batch_size, shuffle)
+        if steps is not None:
+            source = _limited(source, steps)
+    elif kind == "sequence":
+        source = SequenceSource(x, bool(shuffle) and not hasattr(x, "num_batches"), steps)
+    else:
+        source = IterableSource(x, steps)
+    if class_weight is not None:
+        source = WeightedSource(source, class_weight)
+    return source
+
+
+def _limited(source: Source, steps: int) -> Source:
+    """Arrays with a number of steps: epochs go on where the last one stopped."""
+    class Endless:
+        def __iter__(self) -> Iterator[Any]:
+            while True:
+                yield from source.epoch()
+    found = IterableSource(Endless(), steps)
+    found.batch_size = source.batch_size
+    return found
+
+
+def _kind_of(x: Any) -> str:
+    """"arrays", "sequence" or "iterable"."""
+    if isinstance(x, (np.ndarray, tf.Tensor, tf.Variable, list, tuple, dict, Mapping)) or _is_frame(x):
+        return "arrays"
+    if hasattr(x, "__getitem__") and hasattr(x, "__len__") and not hasattr(x, "element_spec"):
+        return "arrays" if hasattr(x, "__array__") else "sequence"
+    if hasattr(x, "__getitem__") and hasattr(x, "num_batches"):
+        return "sequence"
+    if isinstance(x, Iterable):
+        return "iterable"
+    if hasattr(x, "__array__"):
+        return "arrays"
+    raise ValueError(f"Unrecognized data type: x={x!r} (of type {type(x)}). Give arrays, a dataset, a generator or a "
+                     "Sequence.")
+
+
+def _is_frame(x: Any) -> bool:
+    return type(x).__module__.split(".")[0] == "pandas"
+
+
+def _array(value: Any) -> Any:
+    """A leaf as an array; floats beyond float32 become `floatx`."""
+    if value is None:
+        return None
+    if isinstance(value, (tf.Tensor, tf.Variable)):
+        return np.asarray(value)
+    if isinstance(value, (bool, int, float, str)):
+        raise ValueError(f"`x` and `y` hold arrays; got {value!r}. Lists of numbers are given as NumPy arrays.")
+    array = value.to_numpy() if _is_frame(value) else np.asarray(value)
+    if array.dtype == np.float64:
+        from .config import floatx
+        array = array.astype(tf.as_dtype(floatx()).as_numpy_dtype)
+    if array.ndim == 0:
+        raise ValueError("An array without axes has no samples.")
+    return array
+
+
+def _tensors(batch: Any) -> Any:
+    """A batch of tensors."""
+    if isinstance(batch, list):
+        batch = tuple(batch)
+    return tf.nest.map_structure(_tensor, batch)
+
+
+def _tensor(value: Any) -> Any:
+    if value is None or isinstance(value, tf.Tensor):
+        return value
+    array = np.asarray(value)
+    if array.dtype == np.float64:
+        from .config import floatx
+        array = array.astype(tf.as_dtype(floatx()).as_numpy_dtype)
+    return tf.constant(array)
+
+
+def _cardinality(iterable: Any) -> int | None:
+    """How many batches an iterable has, where it says so."""
+    found = getattr(iterable, "cardinality", None)
+    if found is not None:
+        number = int(found())
+        return number if number >= 0 else None
+    if isinstance(iterable, Sequence) or hasattr(iterable, "__len__"):
+        return len(iterable)
+    return None
+
+
+def train_validation_split(arrays: Any, validation_split: float) -> tuple[Any, Any]:
+    """The first part of arrays for training, the last for validation.
+
+    Args:
+        arrays: a structure of arrays.
+        validation_split: the fraction of the last part.
+    Raises:
+        ValueError: one part would be empty, or what is given are not arrays.
+    """
+    flat = [a for a in tf.nest.flatten(arrays) if a is not None]
+    if any(_kind_of(a) != "arrays" for a in flat):
+        raise ValueError("Argument `validation_split` is only supported for tensors or NumPy arrays.")
+    size = len(flat[0]) if not isinstance(flat[0], tf.Tensor) else int(flat[0].shape[0])
+    split = math.floor(size * (1.0 - validation_split))
+    if not 0 < split < size:
+        raise ValueError(f"Training data contains {size} samples, which is not sufficient to split it into a "
+                         f"validation and training set as specified by `validation_split={validation_split}`.")
+    def part(select: slice) -> Any:
+        return tf.nest.map_structure(lambda a: None if a is None else _array(a)[select], arrays)
+    return part(slice(None, split)), part(slice(split, None))

@@ -1,0 +1,82 @@
+"""`TFOpLambda`: a function of `tf` as a layer, which is what operators on KerasTensors become.
+
+Configs name the function; the names are those of `tf`'s public functions, a closed list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import twofold as tf
+
+from .layer import Layer
+from .naming import uniquify
+
+__all__ = ["TFOpLambda"]
+
+_MODULES = ("math", "nn", "linalg", "bitwise", "signal", "random")
+
+
+def _getitem(value: Any, key: Any) -> Any:
+    return value[key]
+
+
+def function_of(name: str) -> Callable[..., Any]:
+    """The function of `tf` of a name such as "math.add".
+
+    Raises:
+        ValueError: there is none.
+    """
+    if name == "getitem":
+        return _getitem
+    module: Any = tf
+    stem, _, leaf = name.rpartition(".")
+    if stem:
+        module = getattr(tf, stem) if stem in _MODULES else None
+    if module is None or leaf not in module.__all__ or isinstance(getattr(module, leaf), type):
+        raise ValueError(f"Unknown function of tf: {name!r}.")
+    return getattr(module, leaf)
+
+
+def name_of(function: Callable[..., Any]) -> str | None:
+    """The name under which `function_of` finds a function; None for those that are not `tf`'s."""
+    own = getattr(function, "__name__", "")
+    for stem in ("", *_MODULES):
+        module = getattr(tf, stem) if stem else tf
+        if own in module.__all__ and getattr(module, own) is function:
+            return f"{stem}.{own}" if stem else own
+    return None
+
+
+class TFOpLambda(Layer):
+    """A function of `tf` as a layer.
+
+    Args:
+        function: its name, such as "add" or "nn.relu".
+        name: the layer's name.
+    Raises:
+        ValueError: there is no such function.
+
+    >>> import twofold as tf
+    >>> x = tf.keras.Input([2])
+    >>> y = tf.keras.Model(x, 1 - x * x)
+    >>> y(tf.constant([[1.0, 2.0]])).numpy().tolist()
+    [[0.0, -3.0]]
+    """
+
+    autocast = False
+
+    def __init__(self, function: str, name: str | None = None, **kwargs: Any):
+        self._function = function_of(function)
+        self._function_name = function
+        super().__init__(name=uniquify(f"tf.{function}") if name is None else name, **kwargs)
+        self.built = True
+
+    def call(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function."""
+        return self._function(*args, **kwargs)
+
+    def get_config(self) -> dict[str, Any]:
+        """The function's name, and the layer's."""
+        return {"function": self._function_name, "name": self.name}

@@ -1,0 +1,521 @@
+"""`compile`, `fit`, `evaluate`, `predict`: the training of models.
+
+A training step is one function of a batch, compiled as a whole: forward, loss, gradients, the optimizer's update and
+the metrics. This module owns the steps and the loops; batches come from `data_adapter.py`, losses and metrics over
+several outputs are `compiled.py`'s, what happens at the ends of batches and epochs is `callbacks.py`'s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+import twofold as tf
+from twofold._api import staged
+
+from . import data_adapter
+from .compiled import CompiledLoss, CompiledMetrics
+from .layer_state import LayerState
+from .serialization import serialize_keras_object
+from .steps import compiled_step, several_steps
+
+__all__ = ["Trainer"]
+
+_STATE = ("_compiled", "_loss_tracker", "_compile_loss", "_compile_metrics", "optimizer", "_functions")
+
+
+class Trainer(LayerState):
+    """The training of a model; see `tf.keras.Model`."""
+
+    optimizer: Any = None
+    stop_training: bool = False
+    run_eagerly: bool = False
+    jit_compile: Any = "auto"
+    steps_per_execution: int = 1
+    loss: Any = None
+    history: Any = None
+    _compiled: Any = None
+    _loss_tracker: Any = None
+    _compile_loss: Any = None
+    _compile_metrics: Any = None
+
+    _TF_MODULE_IGNORED_PROPERTIES = frozenset({*LayerState._TF_MODULE_IGNORED_PROPERTIES, *_STATE})
+
+    # -- compile ----------------------------------------------------------------------------------
+    def compile(self, optimizer: Any = "rmsprop", loss: Any = None, metrics: Any = None, loss_weights: Any = None,
+                weighted_metrics: Any = None, run_eagerly: bool = False, steps_per_execution: int = 1,
+                jit_compile: Any = "auto", auto_scale_loss: bool = True) -> None:
+        """Say how the model is trained.
+
+        Args:
+            optimizer: an optimizer or its name.
+            loss: a loss, a function of labels and outputs, or a name; for several outputs a list or a dict by name.
+            metrics: metrics, functions or names; for several outputs a list of lists or a dict by name.
+            loss_weights: factors of the losses of several outputs.
+            weighted_metrics: metrics that regard sample weights.
+            run_eagerly: whether steps run op by op, so that a debugger can stop in them.
+            steps_per_execution: how many batches one call of the compiled function takes.
+            jit_compile: accepted, without effect: steps are always compiled to native code.
+            auto_scale_loss: whether an optimizer for float16 scales the loss.
+        Raises:
+            ValueError: a name is not known.
+
+        >>> import twofold as tf
+        >>> model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+        >>> model.compile("sgd", "mse")
+        >>> history = model.fit(tf.ones([8, 2]), tf.zeros([8, 1]), epochs=2, verbose=0)
+        >>> sorted(history.history)
+        ['loss']
+        """
+        from . import optimizers
+        from . import metrics as metrics_module
+        if not isinstance(steps_per_execution, int) or steps_per_execution < 1:
+            raise ValueError(f"`steps_per_execution` must be a positive integer; got {steps_per_execution!r}.")
+        found = optimizers.get(optimizer)
+        if auto_scale_loss and self.dtype_policy.name == "mixed_float16" and not hasattr(found, "inner_optimizer"):
+            found = optimizers.LossScaleOptimizer(found, name="loss_scale_optimizer")
+        own = self.__dict__
+        own["optimizer"], own["loss"] = found, loss
+        own["run_eagerly"], own["jit_compile"] = bool(run_eagerly), jit_compile
+        own["steps_per_execution"] = steps_per_execution
+        names = [x._keras_history.operation.name for x in self._graph.outputs] if own.get("_graph") else None
+        own["_compile_loss"] = None if loss is None else CompiledLoss(loss, loss_weights, names)
+        has_metrics = metrics is not None or weighted_metrics is not None
+        own["_compile_metrics"] = CompiledMetrics(metrics, weighted_metrics, names) if has_metrics else None
+        own["_loss_tracker"] = metrics_module.Mean(name="loss")
+        own["_compiled"] = {"optimizer": found, "loss": loss, "loss_weights": loss_weights, "metrics": metrics,
+                            "weighted_metrics": weighted_metrics, "run_eagerly": bool(run_eagerly),
+                            "steps_per_execution": steps_per_execution, "jit_compile": jit_compile}
+        self.stop_training = False
+        self._forget_functions()
+
+    @property
+    def compiled(self) -> bool:
+        """Whether `compile` was called."""
+        return self._compiled is not None
+
+    def _forget_functions(self) -> None:
+        self.__dict__["_functions"] = {}
+
+    def _compile_config(self) -> dict[str, Any] | None:
+        if self._compiled is None:
+            return None
+        kept = {k: v for k, v in self._compiled.items() if v is not None}
+        try:
+            return {k: serialize_keras_object(v) for k, v in kept.items()}
+        except ValueError:
+            return None  # functions that have no name for a file
+
+    def _require_compiled(self, method: str, loss: bool = False) -> None:
+        if self._compiled is None:
+            raise ValueError(f"You must call `compile()` before using `{method}()`.")
+        if loss and self._compile_loss is None and type(self).train_step is Trainer.train_step and type(
+                self).compute_loss is Trainer.compute_loss and not self._has_own_losses():
+            raise ValueError("No loss to compute. Provide a `loss` argument in `compile()`.")
+
+    def _has_own_losses(self) -> bool:
+        return not self.built or True  # `add_loss` shows itself when the model is called
+
+    # -- metrics ----------------------------------------------------------------------------------
+    @property
+    def metrics(self) -> list[Any]:
+        """The mean loss, the metrics of `compile`, and those of layers."""
+        found: list[Any] = [] if self._loss_tracker is None else [self._loss_tracker]
+        if self._compile_loss is not None:
+            found += [m for m in self._compile_loss.metrics if m is not None]
+        if self._compile_metrics is not None:
+            found += self._compile_metrics.metrics
+        have = {id(m) for m in found}
+        return found + [m for m in super().metrics if id(m) not in have]
+
+    @property
+    def metrics_names(self) -> list[str]:
+        """The names of the metrics."""
+        return [m.name for m in self.metrics]
+
+    def reset_metrics(self) -> None:
+        """Let all metrics begin anew."""
+        for metric in self.metrics:
+            metric.reset_state()
+
+    def get_metrics_result(self) -> dict[str, Any]:
+        """The values of the metrics by name."""
+        found: dict[str, Any] = {}
+        for metric in self.metrics:
+            value = metric.result()
+            if isinstance(value, Mapping):
+                found.update(value)
+            else:
+                found[metric.name] = value
+        return found
+
+    def compute_metrics(self, x: Any, y: Any, y_pred: Any, sample_weight: Any = None) -> dict[str, Any]:
+        """Let the metrics of `compile` see a batch, and give the values of all by name.
+
+        Args:
+            x, y, y_pred, sample_weight: inputs, labels, outputs, weights of the batch.
+        """
+        if self._compile_metrics is not None and y is not None:
+            self._compile_metrics.update_state(y, y_pred, sample_weight)
+        return self.get_metrics_result()
+
+    @property
+    def compiled_metrics(self) -> Any:
+        """The metrics of `compile`, with `update_state(y, y_pred, sample_weight)`."""
+        if self._compile_metrics is None:
+            self.__dict__["_compile_metrics"] = CompiledMetrics(None)
+        return self._compile_metrics
+
+    @property
+    def compiled_loss(self) -> Callable[..., Any]:
+        """The loss of `compile`: `(y, y_pred, sample_weight, regularization_losses)`; it also notes its mean."""
+        def loss_of(y: Any, y_pred: Any, sample_weight: Any = None, regularization_losses: Any = None) -> Any:
+            loss = self._compile_loss(y, y_pred, sample_weight, regularization_losses)
+            self._loss_tracker.update_state(loss, sample_weight=_batch_of(y_pred))
+            return loss
+        return loss_of
+
+    # -- steps ------------------------------------------------------------------------------------
+    def compute_loss(self, x: Any = None, y: Any = None, y_pred: Any = None, sample_weight: Any = None,
+                     training: bool = True) -> Any:
+        """The loss of a batch: that of `compile`, and those that layers added.
+
+        Args:
+            x, y, y_pred, sample_weight: inputs, labels, outputs, weights of the batch.
+            training: accepted, without effect.
+        Returns:
+            A scalar.
+        Raises:
+            ValueError: there is no loss at all.
+        """
+        total = None
+        if self._compile_loss is not None and y is not None:
+            total = self._compile_loss(y, y_pred, sample_weight)
+        for extra in self.losses:
+            total = extra if total is None else total + tf.cast(extra, total.dtype)
+        if total is None:
+            if self._compile_loss is None:
+                raise ValueError("No loss to compute. Provide a `loss` argument in `compile()`, or add losses with "
+                                 "`add_loss`.")
+            raise ValueError("There are no labels: `fit` and `evaluate` need `y` for the loss of `compile()`.")
+        return tf.convert_to_tensor(total)
+
+    def train_step(self, data: Any) -> dict[str, Any]:
+        """One step of training; subclasses may override it.
+
+        Args:
+            data: `(x,)`, `(x, y)` or `(x, y, sample_weight)`.
+        Returns:
+            Values to report, by name.
+        """
+        x, y, sample_weight = data_adapter.unpack_x_y_sample_weight(data)
+        with tf.GradientTape() as tape:
+            y_pred = self(x, training=True)
+            loss = self.compute_loss(x=x, y=y, y_pred=y_pred, sample_weight=sample_weight)
+            self._loss_tracker.update_state(loss, sample_weight=_batch_of(x))
+            loss = self.optimizer.scale_loss(loss)
+        variables = self.trainable_weights
+        if not variables:
+            raise ValueError("The model has no trainable weights.")
+        self.optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables, strict=True))
+        return self.compute_metrics(x, y, y_pred, sample_weight)
+
+    def test_step(self, data: Any) -> dict[str, Any]:
+        """One step of evaluation; subclasses may override it.
+
+        Args:
+            data: `(x,)`, `(x, y)` or `(x, y, sample_weight)`.
+        Returns:
+            Values to report, by name.
+        """
+        x, y, sample_weight = data_adapter.unpack_x_y_sample_weight(data)
+        y_pred = self(x, training=False)
+        loss = self.compute_loss(x=x, y=y, y_pred=y_pred, sample_weight=sample_weight, training=False)
+        self._loss_tracker.update_state(loss, sample_weight=_batch_of(x))
+        return self.compute_metrics(x, y, y_pred, sample_weight)
+
+    def predict_step(self, data: Any) -> Any:
+        """The outputs for a batch; subclasses may override it.
+
+        Args:
+            data: `(x,)`, or more, of which the rest is left.
+        """
+        x, _, _ = data_adapter.unpack_x_y_sample_weight(data)
+        return self(x, training=False)
+
+    def _function(self, kind: str) -> Callable[[Any], Any]:
+        """The function of a batch for "train", "test" or "predict"."""
+        functions = self.__dict__.setdefault("_functions", {})
+        method = getattr(self, f"{kind}_step")
+        key = kind, self.run_eagerly, getattr(method, "__func__", method), self._trainable_key()
+        found = functions.get(key)
+        if found is None:
+            found = functions[key] = method if self.run_eagerly else compiled_step(lambda data: staged(method)(data))
+        return found
+
+    def _trainable_key(self) -> tuple[bool, ...]:
+        """Which layers are trained: a step that was compiled for others does not serve."""
+        return tuple([layer.__dict__["_trainable"] for layer in self._flatten_layers()])
+
+    def make_train_function(self, force: bool = False) -> Callable[[Any], Any]:
+        """The compiled function that trains on one batch."""
+        if force:
+            self._forget_functions()
+        return self._function("train")
+
+    def make_test_function(self, force: bool = False) -> Callable[[Any], Any]:
+        """The compiled function that evaluates one batch."""
+        if force:
+            self._forget_functions()
+        return self._function("test")
+
+    def make_predict_function(self, force: bool = False) -> Callable[[Any], Any]:
+        """The compiled function that gives the outputs for one batch."""
+        if force:
+            self._forget_functions()
+        return self._function("predict")
+
+    # -- loops ------------------------------------------------------------------------------------
+    def fit(self, x: Any = None, y: Any = None, batch_size: int | None = None, epochs: int = 1, verbose: Any = "auto",
+            callbacks: Any = None, validation_split: float = 0.0, validation_data: Any = None, shuffle: Any = True,
+            class_weight: Any = None, sample_weight: Any = None, initial_epoch: int = 0,
+            steps_per_epoch: int | None = None, validation_steps: int | None = None,
+            validation_batch_size: int | None = None, validation_freq: Any = 1, max_queue_size: int = 10,
+            workers: int = 1, use_multiprocessing: bool = False) -> Any:
+        """Train for a number of epochs.
+
+        Args:
+            x: arrays or tensors, in a list or dict for several inputs; or a dataset, a generator or a `Sequence` of
+                batches `(x, y)` or `(x, y, sample_weight)`.
+            y: labels, with arrays.
+            batch_size: with arrays; 32 by default.
+            epochs: the number of the epoch after which training ends.
+            verbose: 0 for silence, 1 for a progress bar, 2 for a line per epoch.
+            callbacks: a list of callbacks.
+            validation_split: the fraction of arrays, their last part, that is kept for validation.
+            validation_data: arrays `(x, y)` or `(x, y, sample_weight)`, or a source of batches.
+            shuffle: whether arrays are taken in a new order each epoch.
+            class_weight: a weight for each class, by number.
+            sample_weight: a weight for each sample, with arrays.
+            initial_epoch: the number of epochs that are done already.
+            steps_per_epoch: how many batches make an epoch; by default all there are.
+            validation_steps, validation_batch_size: the same for validation.
+            validation_freq: after how many epochs there is a validation, or a list of epochs.
+            max_queue_size, workers, use_multiprocessing: accepted, without effect.
+        Returns:
+            A `History`, whose `history` holds the values of each epoch by name.
+        Raises:
+            ValueError: the model is not compiled, or the data do not go together.
+        """
+        from . import callbacks as callbacks_module
+        del max_queue_size, workers, use_multiprocessing
+        self._require_compiled("fit", loss=True)
+        if validation_split and validation_data is None:
+            (x, y, sample_weight), validation_data = data_adapter.train_validation_split(
+                (x, y, sample_weight), validation_split)
+        source = data_adapter.source_of(x, y, sample_weight, batch_size, shuffle, class_weight, steps_per_epoch)
+        validation = self._validation(validation_data, validation_batch_size or batch_size, validation_steps)
+        group = callbacks_module.CallbackList(callbacks, model=self, add_history=True, add_progbar=_verbosity(
+            verbose) != 0, verbose=_verbosity(verbose), epochs=epochs, steps=source.num_batches)
+        self.stop_training = False
+        group.on_train_begin()
+        logs: dict[str, Any] = {}
+        for epoch in range(group.first_epoch(initial_epoch), epochs):
+            self.reset_metrics()
+            source.on_epoch_begin()
+            group.on_epoch_begin(epoch)
+            logs = self._epoch(source, group)
+            source.on_epoch_end()
+            if validation is not None and _is_due(epoch, validation_freq):
+                found = self._evaluated(validation, group)
+                logs = {**logs, **{f"val_{k}": v for k, v in found.items()}}
+            group.on_epoch_end(epoch, logs)
+            if self.stop_training:
+                break
+        self.optimizer.finalize_variable_values(self.trainable_weights)
+        group.on_train_end(logs)
+        return self.history
+
+    def _validation(self, data: Any, batch_size: int | None, steps: int | None) -> Any:
+        if data is None:
+            return None
+        if isinstance(data, (tuple, list)) and 1 < len(data) <= 3:
+            return data_adapter.source_of(*data, batch_size=batch_size, steps=steps)
+        return data_adapter.source_of(data, batch_size=batch_size, steps=steps)
+
+    def _epoch(self, source: Any, group: Any) -> dict[str, Any]:
+        """Train on the batches of an epoch; the values at its end."""
+        function = self._function("train")
+        logs: Any = {}
+        step = 0
+        for batches in several_steps(source.epoch(), self.steps_per_execution):
+            group.on_train_batch_begin(step)
+            for batch in batches:
+                logs = function(batch)
+            step += len(batches)
+            if group.watches_batches:
+                group.on_train_batch_end(step - 1, _python(logs))
+            if self.stop_training:
+                break
+        if not step:
+            raise ValueError("The data set is empty: there was no batch to train on.")
+        return self._final(logs)
+
+    def _final(self, logs: Any) -> dict[str, Any]:
+        """The values at the end of an epoch, in the order of the metrics."""
+        found = _python(logs)
+        return {**{k: found[k] for k in self.metrics_names if k in found}, **found}
+
+    def evaluate(self, x: Any = None, y: Any = None, batch_size: int | None = None, verbose: Any = "auto",
+                 sample_weight: Any = None, steps: int | None = None, callbacks: Any = None,
+                 return_dict: bool = False, **kwargs: Any) -> Any:
+        """The loss and the metrics on data.
+
+        Args:
+            x, y, batch_size, sample_weight: as for `fit`.
+            verbose: 0 for silence, 1 for a progress bar, 2 for a line.
+            steps: how many batches are taken; by default all there are.
+            callbacks: a list of callbacks.
+            return_dict: whether the values come by name.
+            kwargs: `max_queue_size`, `workers`, `use_multiprocessing`: without effect.
+        Returns:
+            The loss; a list that begins with it where there are metrics; or a dict.
+        Raises:
+            ValueError: the model is not compiled, or the data do not go together.
+        """
+        from . import callbacks as callbacks_module
+        _known_options(kwargs)
+        self._require_compiled("evaluate")
+        source = data_adapter.source_of(x, y, sample_weight, batch_size, False, None, steps)
+        group = callbacks_module.CallbackList(callbacks, model=self, add_history=False, add_progbar=_verbosity(
+            verbose) != 0, verbose=_verbosity(verbose), epochs=1, steps=source.num_batches)
+        logs = self._evaluated(source, group)
+        if return_dict:
+            return logs
+        return next(iter(logs.values())) if len(logs) == 1 else list(logs.values())
+
+    def _evaluated(self, source: Any, group: Any) -> dict[str, Any]:
+        function = self._function("test")
+        group.on_test_begin()
+        self.reset_metrics()
+        logs: Any = {}
+        step = 0
+        for batches in several_steps(source.epoch(), self.steps_per_execution):
+            group.on_test_batch_begin(step)
+            for batch in batches:
+                logs = function(batch)
+            step += len(batches)
+            if group.watches_batches:
+                group.on_test_batch_end(step - 1, _python(logs))
+        if not step:
+            raise ValueError("The data set is empty: there was no batch to evaluate.")
+        logs = self._final(logs)
+        group.on_test_end(logs)
+        return logs
+
+    def predict(self, x: Any, batch_size: int | None = None, verbose: Any = "auto", steps: int | None = None,
+                callbacks: Any = None, **kwargs: Any) -> Any:
+        """The outputs for data.
+
+        Args:
+            x: as for `fit`, without labels.
+            batch_size: with arrays; 32 by default.
+            verbose: 0 for silence, 1 for a progress bar, 2 for a line.
+            steps: how many batches are taken; by default all there are.
+            callbacks: a list of callbacks.
+            kwargs: `max_queue_size`, `workers`, `use_multiprocessing`: without effect.
+        Returns:
+            NumPy arrays in the structure of the outputs.
+        Raises:
+            ValueError: there are no data.
+        """
+        from . import callbacks as callbacks_module
+        _known_options(kwargs)
+        source = data_adapter.source_of(x, None, None, batch_size, False, None, steps)
+        group = callbacks_module.CallbackList(callbacks, model=self, add_history=False, add_progbar=_verbosity(
+            verbose) != 0, verbose=_verbosity(verbose), epochs=1, steps=source.num_batches)
+        function = self._function("predict")
+        group.on_predict_begin()
+        found: list[Any] = []
+        for step, batch in enumerate(source.epoch()):
+            group.on_predict_batch_begin(step)
+            outputs = function(batch)
+            found.append(tf.nest.map_structure(np.asarray, outputs))
+            group.on_predict_batch_end(step, {"outputs": outputs})
+        group.on_predict_end()
+        if not found:
+            raise ValueError("The data set is empty: there was no batch to predict.")
+        return tf.nest.map_structure(lambda *parts: np.concatenate(parts), *found)
+
+    # -- single batches ---------------------------------------------------------------------------
+    def train_on_batch(self, x: Any, y: Any = None, sample_weight: Any = None, class_weight: Any = None,
+                       return_dict: bool = False, reset_metrics: bool = False) -> Any:
+        """Train on one batch.
+
+        Args:
+            x, y, sample_weight, class_weight: as for `fit`; the arrays are the batch.
+            return_dict: whether the values come by name.
+            reset_metrics: whether the metrics begin anew before.
+        Returns:
+            The loss and the metrics, as for `evaluate`.
+        """
+        self._require_compiled("train_on_batch", loss=True)
+        return self._on_batch("train", x, y, sample_weight, class_weight, return_dict, reset_metrics)
+
+    def test_on_batch(self, x: Any, y: Any = None, sample_weight: Any = None, return_dict: bool = False,
+                      reset_metrics: bool = False) -> Any:
+        """The loss and the metrics with one more batch; arguments and result as for `train_on_batch`."""
+        self._require_compiled("test_on_batch")
+        return self._on_batch("test", x, y, sample_weight, None, return_dict, reset_metrics)
+
+    def _on_batch(self, kind: str, x: Any, y: Any, sample_weight: Any, class_weight: Any, return_dict: bool,
+                  reset: bool) -> Any:
+        source = data_adapter.source_of(x, y, sample_weight, 1 << 62, False, class_weight)
+        if reset:
+            self.reset_metrics()
+        logs = self._final(self._function(kind)(next(source.epoch())))
+        if return_dict:
+            return logs
+        return next(iter(logs.values())) if len(logs) == 1 else list(logs.values())
+
+    def predict_on_batch(self, x: Any) -> Any:
+        """The outputs for one batch, as NumPy arrays in the structure of the outputs."""
+        source = data_adapter.source_of(x, batch_size=1 << 62)
+        return tf.nest.map_structure(np.asarray, self._function("predict")(next(source.epoch())))
+
+
+def _batch_of(x: Any) -> Any:
+    """The number of samples of a batch."""
+    flat = [v for v in tf.nest.flatten(x) if v is not None]
+    return tf.shape(flat[0])[0] if flat and len(flat[0].shape) else None
+
+
+def _python(logs: Any) -> dict[str, Any]:
+    """Values to report as Python numbers."""
+    if logs is None:
+        return {}
+    return {k: _number(v) for k, v in logs.items()}
+
+
+def _number(value: Any) -> Any:
+    if isinstance(value, (tf.Tensor, tf.Variable, np.ndarray, np.generic)):
+        array = np.asarray(value)
+        return array.item() if array.size == 1 else array
+    return value
+
+
+def _verbosity(verbose: Any) -> int:
+    return 1 if verbose == "auto" else int(verbose)
+
+
+def _is_due(epoch: int, frequency: Any) -> bool:
+    """Whether there is a validation after an epoch."""
+    return (epoch + 1) % frequency == 0 if isinstance(frequency, int) else (epoch + 1) in frequency
+
+
+def _known_options(kwargs: dict[str, Any]) -> None:
+    unknown = set(kwargs) - {"max_queue_size", "workers", "use_multiprocessing"}
+    if unknown:
+        raise TypeError(f"Arguments not recognized: {sorted(unknown)}")
