@@ -1,8 +1,8 @@
 """Metrics (`tf.keras.metrics`): what is measured over all batches of an epoch.
 
 `metric.py` has the base and `reduction.py` sums and means; `accuracy.py`, `regression.py` and `loss_means.py` are means
-of functions; `confusion.py` and `auc.py` count right and wrong answers, `f_score.py` and `iou.py` compute from counts of
-classes.
+of functions; `confusion.py` and `auc.py` count right and wrong answers, `f_score.py` and `iou.py` compute from counts
+of classes.
 """
 
 from __future__ import annotations
