@@ -51,9 +51,10 @@ def run(args: argparse.Namespace) -> None:
     rows: list[dict[str, Any]] = []
     if symbol is None:
         rows.append({"batch": None, **_measured(call, random_arrays(entry, sizes), args.seconds, None)})
-    for batch in batches if symbol is not None else ():
-        arrays = random_arrays(entry, {**sizes, symbol: batch})
-        rows.append({"batch": batch, **_measured(call, arrays, args.seconds, batch)})
+    else:
+        for batch in batches:
+            arrays = random_arrays(entry, {**sizes, symbol: batch})
+            rows.append({"batch": batch, **_measured(call, arrays, args.seconds, batch)})
     found = {"function": entry.name, "size": symbol, "seconds": args.seconds, "results": rows}
     if args.json:
         say_json(found)
