@@ -37,8 +37,9 @@ def collect(given: Any) -> dict[str, Traced]:
 
 def _traces(given: Any, name: str) -> Iterator[tuple[str, Traced]]:
     if isinstance(given, ConcreteFunction):
-        plain = getattr(given, "plain", given._traced)  # the trace behind a saved model's signature
-        yield name or plain.name, _checked(plain, name)
+        plain = getattr(given, "plain", given._traced)  # what is behind a saved model's signature: its traces
+        for traced in plain if isinstance(plain, list) else [plain]:
+            yield name or traced.name, _checked(traced, name)
     elif isinstance(given, Function):
         for traced in _of_function(given):
             yield name or given._name, _checked(traced, name)
