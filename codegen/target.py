@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from llvmlite import binding
 
-__all__ = ["Target", "host", "of", "current", "use", "host_machine"]
+__all__ = ["Target", "host", "of", "current", "use", "host_machine", "assembles_x86"]
 
 
 @dataclass(frozen=True)
@@ -96,6 +96,16 @@ def host_machine() -> tuple[str, str]:
     if platform.machine() in ("x86_64", "AMD64") and host().vector_bits == 512:
         features += ",-prefer-256-bit"  # a default for processors whose clock falls in 512-bit code
     return llvm.get_host_cpu_name(), features
+
+
+def assembles_x86() -> bool:
+    """Whether modules may hold assembly text for x86-64: LLVM reads only that of the processor at hand."""
+    import llvmlite.binding as llvm
+
+    if platform.machine() not in ("x86_64", "AMD64"):
+        return False
+    llvm.initialize_native_asmparser()
+    return True
 
 
 _PROBE = """

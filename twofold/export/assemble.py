@@ -27,7 +27,7 @@ from twofold.ir.replay import bind_sizes
 from twofold.runtime.compiled import compile_program
 from twofold.tracer.traced import Traced
 
-from . import lowering, weights
+from . import link, lowering, weights
 from .interface import ABI, Interface, Signature, identifier, unique
 from .targets import Platform
 
@@ -187,7 +187,7 @@ class _Assembler:
             weights.write_check(module, f"{self.prefix}_weights_check", file, self.texts)
         native_entry.write_texts(module, f"{self.prefix}_strerror", self.texts)
         with targets.use(self.platform.target):
-            linked = llvm_module.linked([*self.modules, module], [*self.kernels(), weights.module(self.values.held)],
+            linked = llvm_module.linked([*self.modules, module], [*self.kernels(), self.data()],
                                         set(interface.exported))
         return Assembled(interface, linked, file)
 
@@ -259,6 +259,13 @@ class _Assembler:
                      for member, v in zip(self.state, self.values.state, strict=True)]
         return native_entry.write_state(module, f"{self.prefix}_state_init", variables, not self.values.embedded,
                                         self.texts)
+
+    def data(self) -> str:
+        """The module with constants, and with what the system expects of large frames."""
+        text = weights.module(self.values.held)
+        if self.platform.system == "windows" and targets.assembles_x86():
+            text += "".join([f'module asm "{line}"\n' for line in link.PROBE.split("\n") if line])
+        return text
 
     def kernels(self) -> list[Any]:
         """The modules of library kernels, and of sharing work."""

@@ -107,7 +107,7 @@ def native(function: Any, path: str | os.PathLike[str], target: str = "host", cp
         parts += [part for part in found if part is not None]
     prefix = identifier(re.sub(r"^lib(?=.)", "", to.stem), "library").lower()
     made = assemble(parts, prefix, platform, weights == "embedded", threads)
-    return _written(to, form, platform, made, threads)
+    return _written(to, form, platform, made)
 
 
 def _form(path: Path) -> str:
@@ -126,7 +126,7 @@ def _fits(path: Path, form: str, platform: Platform, threads: int) -> None:
         raise ValueError(f"there is no folder {os.fspath(path.parent)!r} to write to.")
 
 
-def _written(to: Path, form: str, platform: Platform, made: Any, threads: int) -> NativeLibrary:
+def _written(to: Path, form: str, platform: Platform, made: Any) -> NativeLibrary:
     from twofold.codegen import llvm_module
     from twofold.codegen import target as targets
 
@@ -141,7 +141,7 @@ def _written(to: Path, form: str, platform: Platform, made: Any, threads: int) -
         symbols = [f"_{s}" if platform.system == "macos" else s for s in library.exported]
         code = archive([(f"{library.prefix}.o", code, symbols)], platform.system == "macos")
     elif form == "shared":
-        code = shared_library(code, platform, to.name, library.exported, threads > 1)
+        code = shared_library(code, platform, to.name, library.exported)
     files: dict[Path, bytes] = {to: code, to.with_name(f"{library.prefix}.h"): header(library, __version__).encode()}
     weights = to.with_name(f"{library.prefix}.safetensors") if made.weights is not None else None
     if weights is not None:
