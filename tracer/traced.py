@@ -131,8 +131,9 @@ class Traced:
     # -- running ----------------------------------------------------------------------------------
     def __call__(self, leaves: Sequence[Any]) -> Any:
         """The result for tensors that it accepts."""
-        for told in watching.watchers:
-            told(self)
+        return self._run(leaves) if not watching.watchers else watching.told(self, leaves, self._run)
+
+    def _run(self, leaves: Sequence[Any]) -> Any:
         if not record.active.get():
             return self.runner.call(*leaves)
         given = [c if isinstance(c, Tensor) else c._read_tensor() for c in self.captures]

@@ -19,7 +19,7 @@ from .kernels import Kernel, amount, kernels_of
 from .scene import duration, scene_of
 from .timing import measure
 
-__all__ = ["page_of", "picture_of"]
+__all__ = ["compiled_kernels", "page_of", "picture_of"]
 
 
 def page_of(graph: g.Graph, inputs: Sequence[np.ndarray] | None = None, fast_math: bool = False) -> str:
@@ -30,7 +30,7 @@ def page_of(graph: g.Graph, inputs: Sequence[np.ndarray] | None = None, fast_mat
         inputs: one array for each of its inputs, to measure what kernels take; None measures nothing.
         fast_math: whether it is compiled so.
     """
-    compiled, kernels, plans = _compiled(graph, fast_math)
+    compiled, kernels, plans = compiled_kernels(graph, fast_math)
     spent = {} if inputs is None else measure(compiled, kernels, inputs)
     if inputs is not None:
         _know_sizes(compiled, kernels, inputs)
@@ -43,11 +43,12 @@ def page_of(graph: g.Graph, inputs: Sequence[np.ndarray] | None = None, fast_mat
 
 def picture_of(graph: g.Graph, fast_math: bool = False) -> str:
     """A traced graph as it is compiled, as an SVG picture."""
-    compiled, kernels, _ = _compiled(graph, fast_math)
+    compiled, kernels, _ = compiled_kernels(graph, fast_math)
     return svg.picture(scene_of(compiled, kernels))
 
 
-def _compiled(graph: g.Graph, fast_math: bool) -> tuple[g.Graph, list[Kernel], list[Outline]]:
+def compiled_kernels(graph: g.Graph, fast_math: bool = False) -> tuple[g.Graph, list[Kernel], list[Outline]]:
+    """A traced graph after the passes, its kernels and its programs."""
     compiled = graph.copy()
     passes.run(compiled, fast_math=fast_math)
     return compiled, *kernels_of(compiled)

@@ -20,6 +20,7 @@ __all__ = ["graph", "trace_export", "trace_off", "trace_on"]
 _PLUGIN = "graph_run_metadata_graph"  # what TensorBoard calls graphs with a tag
 _lock = threading.Lock()
 _current: _Trace | None = None
+_profiled = False
 
 
 class _Trace:
@@ -28,7 +29,7 @@ class _Trace:
     def __init__(self) -> None:
         self.seen: dict[int, Any] = {}
 
-    def __call__(self, traced: Any) -> None:
+    def __call__(self, traced: Any, inputs: Any) -> None:
         self.seen.setdefault(id(traced), traced)
 
 
@@ -64,18 +65,24 @@ def trace_on(graph: bool = True, profiler: bool = False, profiler_outdir: str | 
         profiler_outdir: the folder for the profile.
     Raises:
         RuntimeError: called while a function is traced.
+        ValueError: a profile has no folder.
 
     >>> import twofold as tf
     >>> tf.summary.trace_on()
     >>> tf.summary.trace_off()
     """
-    global _current
+    global _current, _profiled
+    if profiler and profiler_outdir is None:
+        raise ValueError("tf.summary.trace_on: a profile needs a folder, profiler_outdir")
     if tf.inside_function():
         raise RuntimeError("tf.summary.trace_on cannot be called inside a tf.function")
     with _lock:
         if _current is None and graph:
             _current = _Trace()
             watching.start(_current)
+    if profiler:
+        tf.profiler.experimental.start(profiler_outdir)
+        _profiled = True
 
 
 @public
@@ -85,11 +92,14 @@ def trace_off() -> None:
     >>> import twofold as tf
     >>> tf.summary.trace_off()
     """
-    _stop()
+    _stop(save=False)
 
 
-def _stop() -> _Trace | None:
-    global _current
+def _stop(save: bool) -> _Trace | None:
+    global _current, _profiled
+    if _profiled:
+        _profiled = False
+        tf.profiler.experimental.stop(save)
     with _lock:
         found, _current = _current, None
         if found is not None:
@@ -114,7 +124,7 @@ def trace_export(name: str, step: Any = None, profiler_outdir: str | None = None
     >>> with tf.summary.create_noop_writer().as_default():
     ...     tf.summary.trace_export("square", step=0)
     """
-    found = _stop()
+    found = _stop(save=True)
     if found is None:
         raise ValueError("Must enable trace before export through tf.summary.trace_on.")
 

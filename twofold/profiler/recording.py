@@ -1,0 +1,160 @@
+"""One profile: what ran from when to when, and the trace it is written as.
+
+Ops are timed at the single door of eager execution, which native shortcuts leave to Python while a profile is under
+way; compiled functions where they are called. The file is in the Trace Event Format that Chrome, Perfetto and
+TensorBoard read ("complete" events, times in microseconds).
+"""
+
+from __future__ import annotations
+
+import gzip
+import itertools
+import json
+import os
+import platform
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from twofold import _tensor_file
+from twofold.eager.tensor import Tensor
+from twofold.ir import graph as g
+from twofold.ir.op import interpreter, set_default_interpreter
+from twofold.runtime import native
+from twofold.tracer import watching
+from twofold.tracer.page import timing, whole
+from twofold.tracer.trace import location
+
+__all__ = ["Recording"]
+
+_KEPT = 1 << 20  # arguments of a call are kept up to as many bytes in all, to measure its kernels for
+_numbers = itertools.count()
+
+
+class Recording:
+    """A profile under way.
+
+    Args:
+        logdir: where its trace is written.
+    """
+
+    def __init__(self, logdir: str) -> None:
+        self._logdir = logdir
+        self._origin = time.perf_counter_ns()
+        self._events: list[tuple[str, str, int, int, int, dict[str, Any]]] = []
+        self._calls: list[tuple[int, int, int, Any]] = []  # begin, end, thread and what was called
+        self._inputs: dict[Any, list[np.ndarray]] = {}  # of a call of each traced function
+        self._names: dict[int, str] = {}
+
+    def now(self) -> int:
+        """Nanoseconds since the profile began."""
+        return time.perf_counter_ns() - self._origin
+
+    def add(self, name: str, kind: str, begun: int, more: dict[str, Any]) -> None:
+        """Note what began at `begun` and ends now."""
+        thread = threading.get_ident()
+        self._names.setdefault(thread, threading.current_thread().name)
+        self._events.append((name, kind, begun, self.now(), thread, more))
+
+    def start(self) -> None:
+        """Be told from now on."""
+        self._eager = interpreter()
+        set_default_interpreter(_Timed(self._eager, self))  # type: ignore[arg-type]
+        native.change_tracers(1)
+        watching.start(self._called)
+
+    def stop(self) -> None:
+        """Be told no more."""
+        watching.stop(self._called)
+        native.change_tracers(-1)
+        set_default_interpreter(self._eager)
+
+    def _called(self, traced: Any, inputs: Sequence[Any]) -> Callable[[], None]:
+        line = location()
+        given = [*inputs, *traced.captures]
+        if traced not in self._inputs:
+            tensors = [x if isinstance(x, Tensor) else x._current() for x in given]
+            if sum(t._a.nbytes for t in tensors) <= _KEPT or not self._inputs:
+                self._inputs[traced] = [t._a for t in tensors]
+        more = {"line": str(line), "arguments": ", ".join(_short(x) for x in given)}
+        begun = self.now()
+
+        def ended() -> None:
+            self.add(traced.graph.name, "function", begun, more)
+            self._calls.append((begun, self.now(), threading.get_ident(), traced))
+        return ended
+
+    # -- writing ----------------------------------------------------------------------------------
+    def write(self) -> Path:
+        """Write the trace; the path of its file."""
+        events = [_complete(name, kind, begin, end, thread, more)
+                  for name, kind, begin, end, thread, more in self._events]
+        shares = {traced: _kernels(traced, arrays) for traced, arrays in self._inputs.items()}
+        for begin, end, thread, traced in self._calls:
+            events += _inside(begin, end, thread, shares.get(traced, []))
+        names = [{"ph": "M", "name": "thread_name", "pid": os.getpid(), "tid": thread, "args": {"name": name}}
+                 for thread, name in self._names.items()]
+        names.append({"ph": "M", "name": "process_name", "pid": os.getpid(), "args": {"name": "twofold"}})
+        stamp = time.strftime("%Y_%m_%d_%H_%M_%S")
+        folder = Path(self._logdir) / "plugins" / "profile" / f"{stamp}_{next(_numbers)}"
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"{platform.node() or 'host'}.trace.json.gz"
+        content = json.dumps({"displayTimeUnit": "ns", "traceEvents": [*names, *events]}).encode()
+        _tensor_file.replace(path, gzip.compress(content, mtime=0))
+        return path
+
+
+class _Timed:
+    """Eager execution, which notes every op."""
+
+    def __init__(self, eager: Any, recording: Recording) -> None:
+        self._eager, self._recording = eager, recording
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._eager, name)
+
+    def apply(self, op: Any, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
+        """Run an op."""
+        recording = self._recording
+        begun = recording.now()
+        try:
+            return self._eager.apply(op, inputs, attrs)
+        finally:
+            recording.add(op.name, "op", begun, {"line": str(location()), "operands": ", ".join(map(_short, inputs))})
+
+
+def _short(x: Any) -> str:
+    spec = getattr(x, "dims", None)
+    return f"{x.dtype.name}{list(spec)}" if spec is not None else type(x).__name__
+
+
+def _complete(name: str, kind: str, begin: int, end: int, thread: int, more: dict[str, Any]) -> dict[str, Any]:
+    return {"ph": "X", "name": name, "cat": kind, "ts": begin / 1000, "dur": max(end - begin, 1) / 1000,
+            "pid": os.getpid(), "tid": thread, "args": more}
+
+
+def _kernels(traced: Any, arrays: list[np.ndarray]) -> list[tuple[str, float, dict[str, Any]]]:
+    """Name, seconds and description of each kernel of a function, in order; none where it cannot be run again."""
+    compiled, kernels, _ = whole.compiled_kernels(traced.graph)
+    if any(g.effect_of(node) is not None for node in compiled.walk()):
+        return []
+    timing.measure(compiled, kernels, arrays)
+    return [(k.title, k.seconds, {"lines": ", ".join(map(str, k.lines)), "seconds": k.seconds})
+            for k in kernels if k.seconds]
+
+
+def _inside(begin: int, end: int, thread: int, kernels: Sequence[tuple[str, float, dict[str, Any]]]
+            ) -> list[dict[str, Any]]:
+    """The kernels of a call, one after another; they fill it at most."""
+    total = sum(seconds for _, seconds, _ in kernels) * 1e9
+    scale = min(1.0, (end - begin) / total) if total else 1.0
+    events, at = [], float(begin)
+    for name, seconds, more in kernels:
+        length = seconds * 1e9 * scale
+        events.append(_complete(name, "kernel", at, at + length, thread, more))  # type: ignore[arg-type]
+        at += length
+    return events
