@@ -21,7 +21,7 @@ from typing import Any
 
 from . import machine
 
-__all__ = ["parallel_for", "serial", "get_num_threads", "set_num_threads", "MAX_THREADS"]
+__all__ = ["parallel_for", "serial", "get_num_threads", "set_num_threads", "fork_join_module", "MAX_THREADS"]
 
 MAX_THREADS = 256
 _GRAIN = 64  # elements: threads share no cache line of an output when ranges are long
@@ -171,7 +171,7 @@ def _load() -> Any:
     if library is None:
         return None
     try:
-        address = machine.load("threads", _build, ("threads.py", "emit.py"))["fork_join"]
+        address = machine.load("threads", fork_join_module, ("threads.py", "emit.py"))["fork_join"]
     except (OSError, RuntimeError, ImportError):
         return None
     names = ("GOMP_parallel", "omp_get_thread_num", "omp_get_num_threads")
@@ -221,10 +221,10 @@ def _after_fork() -> None:
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
 
-_STATUSES = 5  # index of the first status in the shared data, after the words listed in `_build`
+_STATUSES = 5  # index of the first status in the shared data, after the words listed in `fork_join_module`
 
 
-def _build() -> Any:
+def fork_join_module() -> Any:
     """`fork_join(kernel, total, args, threads, context)`, and the body that every thread runs.
 
     Shared data, eight bytes each: kernel, total, args, omp_get_thread_num, omp_get_num_threads, then one status a

@@ -24,6 +24,7 @@ from twofold.ir import graph as g
 from twofold.ir import nest, passes
 from twofold.ir.errors import line_text
 from twofold.ir.replay import bind_sizes
+from twofold.runtime import threads as work_sharing
 from twofold.runtime.compiled import compile_program
 from twofold.tracer.traced import Traced
 
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Assembled", "assemble", "Part"]
 
+_OPENMP = ("GOMP_parallel", "omp_get_thread_num", "omp_get_num_threads")  # `fork_join` calls them in this order
 _SMALL = 256  # bytes up to which a captured tensor is part of the code
 
 
@@ -134,17 +136,17 @@ class _Values:
     file: weights.Writer = field(default_factory=weights.Writer)
     state: list[Any] = field(default_factory=list)
 
-    def place(self, capture: Any, name: str) -> Place:
+    def place(self, capture: Any) -> Place:
         """Where the value of a variable or tensor lies."""
         for n, variable in enumerate(self.state):
             if variable is capture:
                 return Place("state", n)
-        return self.value(_array(capture), name)
+        return self.value(_array(capture))
 
-    def value(self, array: np.ndarray, name: str) -> Place:
+    def value(self, array: np.ndarray) -> Place:
         """Where a value that never changes lies."""
         if not self.embedded:
-            return Place("weights", self.file.add(name, array))
+            return Place("weights", self.file.place(array))
         return Place("constant", 0, self.constant(array))
 
     def constant(self, array: np.ndarray) -> str:
@@ -174,11 +176,11 @@ class _Assembler:
     def run(self) -> Assembled:
         names = unique(identifier(v.name, "variable") for v in self.values.state)
         self.state = [_variable(v, name) for v, name in zip(self.values.state, names, strict=True)]
+        file = None if self.values.embedded else self.weights_file()
         module = ir.Module(self.prefix)
         for part in self.parts:
             self.function(module, part)
         state_bytes = self.initial_state(module)
-        file = None if self.values.embedded else self.values.file.finish()
         interface = Interface(self.prefix, self.signatures, self.state, state_bytes, len(file or b""),
                               f"{self.platform.target.triple} ({self.platform.target.cpu})")
         native_entry.write_number(module, f"{self.prefix}_abi", ABI)
@@ -187,9 +189,19 @@ class _Assembler:
             weights.write_check(module, f"{self.prefix}_weights_check", file, self.texts)
         native_entry.write_texts(module, f"{self.prefix}_strerror", self.texts)
         with targets.use(self.platform.target):
-            linked = llvm_module.linked([*self.modules, module], [*self.kernels(), self.data()],
+            linked = llvm_module.linked([*self.modules, module, *self.sharing()], [*self.kernels(), self.data()],
                                         set(interface.exported))
         return Assembled(interface, linked, file)
+
+    def weights_file(self) -> bytes:
+        """The file of weights, with all that functions read."""
+        for part in self.parts:
+            for value, capture in zip(part.graph.inputs[len(part.inputs):], part.captures, strict=True):
+                if not _is_small(capture):
+                    self.values.file.add(identifier(getattr(capture, "name", value.name), "tensor"), _array(capture))
+        for variable, member in zip(self.values.state, self.state, strict=True):
+            self.values.file.add(member.name, _array(variable))
+        return self.values.file.close()
 
     # -- one function -----------------------------------------------------------------------------
     def function(self, module: ir.Module, part: Part) -> None:
@@ -201,10 +213,9 @@ class _Assembler:
         for value, capture in zip(graph.inputs[count:], captures, strict=True):
             bind_sizes(value.dims, _array(capture).shape, sizes)
         places = [Place("input", n) for n in range(count)]
-        places += [self.values.place(c, c.name if hasattr(c, "name") else v.name)
-                   for c, v in zip(captures, graph.inputs[count:], strict=True)]
+        places += [self.values.place(c) for c in captures]
         results = [Place("output", n) for n in range(len(part.outputs))]
-        results += [self.values.place(u, "") for u in part.updates]
+        results += [self.values.place(u) for u in part.updates]
         inputs = [Member(n, tuple(v.dims), v.dtype) for n, v in zip(part.inputs, graph.inputs, strict=False)]
         outputs = [Member(n, *d) for n, d in zip(part.outputs, dims, strict=False)]
         lowering.check_counting(graph)
@@ -234,7 +245,7 @@ class _Assembler:
         kept, front = [], []
         known: dict[g.Value, g.Value] = {}
         for value, capture in zip(graph.inputs[count:], part.captures, strict=True):
-            if isinstance(capture, Tensor) and capture._a.nbytes <= _SMALL:
+            if _is_small(capture):
                 spec = (value,)
                 node = g.Node(g.CONSTANT, (), {"value": np.asarray(capture._a, order="C")}, spec)
                 front.append(node)
@@ -255,7 +266,7 @@ class _Assembler:
     def initial_state(self, module: ir.Module) -> int:
         if not self.state:
             return 0
-        variables = [(member, self.values.value(_array(v), v.name))
+        variables = [(member, self.values.value(_array(v)))
                      for member, v in zip(self.state, self.values.state, strict=True)]
         return native_entry.write_state(module, f"{self.prefix}_state_init", variables, not self.values.embedded,
                                         self.texts)
@@ -278,6 +289,23 @@ class _Assembler:
                 gemm.build(module, dt.as_dtype(dtype), gemm.tiling(dt.as_dtype(dtype)), part)
                 found.append(module)
         return found
+
+    def sharing(self) -> list[Any]:
+        """The modules of what shares work between threads."""
+        if self.threads == 1:
+            return []
+        module, word = ir.Module(), ir.IntType(64)
+        kind = ir.ArrayType(word, len(_OPENMP))
+        context = ir.GlobalVariable(module, kind, "fork_context")
+        context.global_constant = True
+        functions = [ir.Function(module, ir.FunctionType(ir.VoidType(), []), n) for n in _OPENMP]
+        context.initializer = ir.Constant(kind, [f.ptrtoint(word) for f in functions])
+        return [work_sharing.fork_join_module(), module]
+
+
+def _is_small(capture: Any) -> bool:
+    """Whether a captured value is part of the code."""
+    return isinstance(capture, Tensor) and capture._a.nbytes <= _SMALL
 
 
 def _variable(variable: Any, name: str) -> Member:

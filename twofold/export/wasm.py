@@ -146,8 +146,10 @@ function run(exports, memory, weights, fn, inputs, state) {
     if (value instanceof globalThis[array]) value = { data: value, shape: [value.length / each] };
     const { data, shape } = value;
     if (!(data instanceof globalThis[array])) throw new TypeError(`${fn.symbol}: the data of ${name} must be ${array}`);
-    if (shape.length !== rank) throw new TypeError(`${fn.symbol}: ${name} must have ${rank} dimensions, has ${shape.length}`);
-    if (data.length !== count(shape) * each) throw new TypeError(`${fn.symbol}: ${name} has ${data.length} elements, its shape [${shape}] wants ${count(shape) * each}`);
+    if (shape.length !== rank) throw new TypeError(`${fn.symbol}: ${name} must have ${rank} dimensions`);
+    if (data.length !== count(shape) * each) {
+      throw new TypeError(`${fn.symbol}: ${name} has ${data.length} elements; its shape is [${shape}]`);
+    }
     const place = memory.take(data.byteLength || 1);
     new globalThis[array](memory.memory.buffer, place, data.length).set(data);
     const words = memory.words();
@@ -185,7 +187,8 @@ export async function load(source, weightsBytes) {
   if (!(module instanceof WebAssembly.Module)) module = await WebAssembly.compile(module);
   const { exports } = await WebAssembly.instantiate(module, {});
   const prefix = library.prefix;
-  if (Number(exports[`${prefix}_abi`]()) !== library.abi || String(exports[`${prefix}_interface`]()) !== library.interface) {
+  const told = [exports[`${prefix}_abi`](), exports[`${prefix}_interface`]()].map(String);
+  if (told[0] !== String(library.abi) || told[1] !== library.interface) {
     throw new Error(`${prefix}: the library and its loader do not fit together`);
   }
   const memory = new Memory(exports);

@@ -25,49 +25,55 @@ _PRIME, _START = 0x9E3779B97F4A7C15, 0x2545F4914F6CDD1D
 
 
 class Writer:
-    """The file of weights, put together. Each value begins at a multiple of 64 bytes of the file, behind bytes that
-    belong to a tensor `pad_N` where there is a gap, as the format has none."""
+    """The file of weights, put together: all values are added, then the file is closed, then they are placed.
+
+    Each value begins at a multiple of 64 bytes of the file, behind bytes that belong to a tensor `pad_N` where there is
+    a gap, as the format has none.
+    """
 
     def __init__(self) -> None:
         self._values: list[tuple[str, np.ndarray]] = []
         self._places: dict[bytes, int] = {}
         self._size = 0
-        self._room = 1 << 16  # of the head
+        self._head = b""
 
-    def add(self, name: str, array: np.ndarray) -> int:
-        """The byte of the file at which `array` lies; equal arrays lie there once."""
-        key = f"{array.dtype} {array.shape} ".encode() + array.tobytes()
-        found = self._places.get(key)
-        if found is None:
-            if array.dtype == np.complex128:
-                raise ValueError(f"{name}: complex128 cannot be kept in a file of weights; use weights=\"embedded\".")
-            if gap := -self._size % _ALIGNED:
-                self._values.append((f"pad_{len(self._values)}", np.zeros(gap, np.uint8)))
-                self._size += gap
-            taken = {n for n, _ in self._values}
-            unique = name if name not in taken else f"{name}#{len(self._values)}"
-            found = self._places[key] = self._room + self._size
-            self._values.append((unique, array))
-            self._size += array.nbytes
-        return found
+    def add(self, name: str, array: np.ndarray) -> None:
+        """Takes up a value; equal ones are kept once."""
+        if _key(array) in self._places:
+            return
+        if array.dtype == np.complex128:
+            raise ValueError(f"{name}: complex128 cannot be kept in a file of weights; use weights=\"embedded\".")
+        self._pad(-self._size % _ALIGNED)
+        taken = {n for n, _ in self._values}
+        self._places[_key(array)] = self._size
+        self._values.append((name if name not in taken else f"{name}#{len(self._values)}", array))
+        self._size += array.nbytes
 
-    def finish(self) -> bytes:
+    def place(self, array: np.ndarray) -> int:
+        """The byte of the closed file at which a value lies."""
+        return len(self._head) + self._places[_key(array)]
+
+    def _pad(self, gap: int) -> None:
+        if gap:
+            self._values.append((f"pad_{len(self._values)}", np.zeros(gap, np.uint8)))
+            self._size += gap
+
+    def close(self) -> bytes:
         """The file."""
+        self._pad(-self._size % 8)
         head, at = {}, 0
         for name, array in self._values:
             dtype = dt.from_numpy(array.dtype).name
             head[name] = {"dtype": _NAMES[dtype], "shape": list(array.shape), "data_offsets": [at, at + array.nbytes]}
             at += array.nbytes
         text = json.dumps(head).encode()
-        if len(text) > self._room - 8:
-            raise ValueError(f"too many weights for a file: their names take {len(text)} bytes.")
-        text = text.ljust(self._room - 8)
-        tail = -(self._room + at) % 8
-        if tail:
-            self._values.append((f"pad_{len(self._values)}", np.zeros(tail, np.uint8)))
-            self._size += tail
-            return self.finish()
-        return len(text).to_bytes(8, "little") + text + b"".join([a.tobytes() for _, a in self._values])
+        text += b" " * (-(len(text) + 8) % _ALIGNED)
+        self._head = len(text).to_bytes(8, "little") + text
+        return self._head + b"".join([a.tobytes() for _, a in self._values])
+
+
+def _key(array: np.ndarray) -> bytes:
+    return f"{array.dtype} {array.shape} ".encode() + array.tobytes()
 
 
 def checksum(file: bytes) -> int:
