@@ -144,16 +144,33 @@ CALLS: dict[str, Callable[[], list[tuple[tuple[Any, ...], dict[str, Any]]]]] = {
 }
 
 
-def run(model: Any) -> dict[str, list[bytes]]:
-    """The bytes of all results, by function."""
-    found: dict[str, list[bytes]] = {}
+def leaves(model: Any) -> dict[str, list[Any]]:
+    """The tensors of all results, by function."""
+    found: dict[str, list[Any]] = {}
     for name, calls in CALLS.items():
         found[name] = []
         for args, kwargs in calls():
             tensors = tf.nest.map_structure(lambda x: x if isinstance(x, str) else tf.constant(x), args)
-            result = getattr(model, name)(*tensors, **kwargs)
-            found[name] += [bits(leaf) for leaf in tf.nest.flatten(result)]
+            found[name] += tf.nest.flatten(getattr(model, name)(*tensors, **kwargs))
     return found
+
+
+def run(model: Any) -> dict[str, list[bytes]]:
+    """The bytes of all results, by function."""
+    return {name: [bits(leaf) for leaf in found] for name, found in leaves(model).items()}
+
+
+def results(model: Any) -> dict[str, list[np.ndarray]]:
+    """All results as arrays of NumPy's own types, by function; what is None is left out."""
+    return {name: [plain(leaf) for leaf in found if leaf is not None] for name, found in leaves(model).items()}
+
+
+def plain(leaf: Any) -> np.ndarray:
+    """A tensor as an array that every file format takes."""
+    array = np.asarray(leaf)
+    if leaf.dtype == tf.bfloat16:
+        return array.astype(np.float32)
+    return np.array([repr(item) for item in array.reshape(-1)]) if leaf.dtype == tf.string else array
 
 
 def bits(leaf: Any) -> bytes:

@@ -100,3 +100,27 @@ def test_a_saved_loaded_model_is_the_same_bytes(loaded, tmp_path):
     one, two = [{p.relative_to(folder): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
                 for folder in (tmp_path / "model", tmp_path / "again")]
     assert one == two and len(one) == 7
+
+
+def test_functions_of_any_rank(tmp_path):
+    model = tf.Module()
+
+    @tf.function(input_signature=[tf.TensorSpec(None, name="t")])
+    def doubled(x):
+        return x * 2.0
+
+    @tf.function(input_signature=[tf.TensorSpec(None)])
+    def first_row(x):
+        return x[0, :]
+    model.doubled, model.first_row = doubled, first_row
+    tf.saved_model.save(model, tmp_path, signatures=doubled)
+    loaded = tf.saved_model.load(tmp_path)
+    for rank in range(6):
+        x = tf.ones([2] * rank)
+        assert loaded.doubled(x).shape == x.shape
+        assert loaded.signatures["serving_default"](t=x)["output_0"].numpy().sum() == 2 * 2 ** rank
+    assert loaded.first_row([[1.0, 2.0]]).numpy().tolist() == [1.0, 2.0]
+    with pytest.raises(ValueError, match="Could not find matching concrete function"):
+        loaded.first_row(tf.ones([2]))
+    with pytest.raises(ValueError, match="not made for tensors of shapes"):
+        loaded.signatures["serving_default"](t=tf.ones([1] * 6))

@@ -135,7 +135,7 @@ class _Builder:
             self._fill(self.made[number], found)
         root = self.made[0]
         root.signatures = Signatures({
-            name: SignatureFunction(name, self.traces[s.function.number], list(s.inputs))
+            name: SignatureFunction(name, [self.traces[f.number] for f in s.functions], s.names)
             for name, s in self.model.signatures.items()})
         return root
 

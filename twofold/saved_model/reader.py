@@ -138,12 +138,24 @@ class SavedSignature:
     """A function under a name, with arguments and results by name.
 
     Attributes:
-        inputs: by name, in order, a TensorSpec or a structure of them; flattened they are the graph's first inputs.
+        functions: one; several where tensors of any rank are taken.
+        names: of the arguments that hold tensors, in order.
     """
 
     name: str
-    function: SavedFunction
-    inputs: dict[str, Any]
+    functions: list[SavedFunction]
+    names: list[str]
+
+    @property
+    def function(self) -> SavedFunction:
+        """The function, the first one where there are several."""
+        return self.functions[0]
+
+    @property
+    def inputs(self) -> dict[str, Any]:
+        """By name, in order, a TensorSpec or a structure of them; flattened they are the graph's first inputs."""
+        open_ = [template for _, _, template in self.function.arguments if has_tensors(template)]
+        return dict(zip(self.names, open_, strict=True))
 
     @property
     def outputs(self) -> dict[str, Any]:
@@ -341,15 +353,18 @@ class _Reader:
         return inspect.Parameter(typed(name, str), _PARAMETERS[_kind(kind)], default=given)
 
     def _signature(self, name: str, entry: Any) -> SavedSignature:
-        function = _item(self.functions, of(entry, "concrete", int))
+        functions = [_item(self.functions, typed(n, int)) for n in list_of(entry, "concrete")]
         names = [typed(n, str) for n in list_of(entry, "inputs")]
-        open_ = [template for _, _, template in function.arguments if has_tensors(template)]
-        if len(set(names)) != len(names) or len(names) != len(open_):
-            raise Malformed(f"signature {name[:60]!r} does not name each input once")
-        outputs = by_name(function.result)
-        if any(type(key) is not str for key in outputs) or None in nest.flatten(function.result):
-            raise Malformed(f"signature {name[:60]!r} does not name each output")
-        return SavedSignature(name, function, dict(zip(names, open_, strict=True)))
+        if not functions:
+            raise Malformed(f"signature {name[:60]!r} has no function")
+        for function in functions:
+            open_ = [template for _, _, template in function.arguments if has_tensors(template)]
+            if len(set(names)) != len(names) or len(names) != len(open_):
+                raise Malformed(f"signature {name[:60]!r} does not name each input once")
+            outputs = by_name(function.result)
+            if any(type(key) is not str for key in outputs) or None in nest.flatten(function.result):
+                raise Malformed(f"signature {name[:60]!r} does not name each output")
+        return SavedSignature(name, functions, names)
 
 
 # -- checks -------------------------------------------------------------------------------------------

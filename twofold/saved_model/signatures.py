@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from twofold.ir import nest
+from twofold.ir.errors import OpError
 from twofold.ir.spec import TensorSpec
-from twofold.tracer.concrete import ConcreteFunction
+from twofold.tracer.concrete import AnyRank, ConcreteFunction
 from twofold.tracer.function import Function
+from twofold.tracer.trace import current
 
-__all__ = ["DEFAULT", "Signature", "SignatureFunction", "Signatures", "chosen", "by_name"]
+__all__ = ["DEFAULT", "Signature", "SignatureFunction", "Signatures", "chosen", "by_name", "declared_traces"]
 
 DEFAULT = "serving_default"
+_RANKS = 5  # ranks that are traced where none is known
 _DEFAULT_ATTRIBUTE = "_default_save_signature"
 
 
@@ -21,14 +25,15 @@ class Signature:
 
     Attributes:
         name: of the signature.
-        traced: its trace.
+        traces: its trace; several, for a function that takes tensors of any rank.
         inputs: what its arguments that hold tensors are called, in order.
     Raises:
         ValueError: the result has a key that is no string, or something that is no tensor.
     """
 
-    def __init__(self, name: str, traced: Any) -> None:
-        self.name, self.traced = name, traced
+    def __init__(self, name: str, traces: Sequence[Any]) -> None:
+        self.name, self.traces = name, list(traces)
+        traced = self.traces[0]
         self.inputs = _input_names(traced)
         for key, value in by_name(traced.result).items():
             if not isinstance(key, str):
@@ -89,7 +94,7 @@ def chosen(given: Any, root: Any, functions: Mapping[str, Any]) -> dict[str, Sig
             found = _declared(functions)
             given = {} if found is None else found
     named = dict(given) if isinstance(given, Mapping) else {DEFAULT: given}
-    return {name: Signature(_checked_name(name), _trace(fn)) for name, fn in named.items()}
+    return {name: Signature(_checked_name(name), _traces(fn)) for name, fn in named.items()}
 
 
 def _checked_name(name: Any) -> str:
@@ -110,21 +115,53 @@ def _declared(functions: Mapping[str, Any]) -> Any:
 
 def _fits(fn: Any) -> bool:
     try:
-        Signature(DEFAULT, _trace(fn))
+        Signature(DEFAULT, _traces(fn))
     except ValueError:
         return False
     return True
 
 
-def _trace(fn: Any) -> Any:
+def _traces(fn: Any) -> list[Any]:
     if isinstance(fn, SignatureFunction):
         return fn.plain
     if isinstance(fn, Function) and fn.input_signature is not None:
-        fn = fn.get_concrete_function()
+        found = declared_traces(fn)
+        return found if _any_rank(fn) else found[:1]
     if not isinstance(fn, ConcreteFunction):
         raise ValueError(f"Expected a TensorFlow function for which to generate a signature, but got {fn!r}. Only "
                          "`tf.functions` with an input signature or concrete functions can be used as a signature.")
-    return fn._traced
+    return declared_traces(fn._function) if isinstance(fn, AnyRank) else [fn._traced]
+
+
+def _any_rank(fn: Function) -> bool:
+    return any(s.dims is None for s in nest.flatten(list(fn.input_signature)))
+
+
+def declared_traces(fn: Function) -> list[Any]:
+    """The traces of a function for what its `input_signature` declares, made where they are missing.
+
+    There is one, except where ranks are unknown: then one for each rank up to _RANKS that the function takes.
+
+    Raises:
+        ValueError, TypeError: the function cannot be traced.
+    """
+    if fn._restored is not None:
+        return fn._restored.traces
+    if not _any_rank(fn):
+        return [fn.get_concrete_function()._traced]
+    found, failed = [], None
+    for rank in range(_RANKS + 1):
+        args = nest.map_structure(lambda s, rank=rank: s if s.dims is not None else TensorSpec(
+            [None] * rank, s.dtype, s.name), list(fn.input_signature))
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", RuntimeWarning)  # that there are many traces: they are wanted
+                found.append(fn.get_concrete_function(*args)._traced)
+        except (TypeError, ValueError, OpError) as error:  # which this rank gives: others may do
+            failed = error
+    if not found and failed is not None:
+        raise failed
+    return found
 
 
 class SignatureFunction(ConcreteFunction):
@@ -133,18 +170,25 @@ class SignatureFunction(ConcreteFunction):
     One that has a single argument takes it by position, too.
     """
 
-    def __init__(self, name: str, traced: Any, inputs: Sequence[str]) -> None:
-        super().__init__(None, _ByName(name, traced, inputs))  # type: ignore[arg-type]
-        self.plain = traced
+    def __init__(self, name: str, traces: Sequence[Any], inputs: Sequence[str]) -> None:
+        views = [_ByName(name, traced, inputs, len(traces) > 1) for traced in traces]
+        super().__init__(None, views[0])  # type: ignore[arg-type]
+        self.plain, self._others = list(traces), views[1:]
 
     def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         names = [name for name, _, _ in self._traced.arguments]
-        if len(args) > (1 if len(names) == 1 else 0):
-            raise TypeError(f"{self._signature()} takes {min(len(names), 1) if len(names) == 1 else 0} positional "
-                            f"arguments, got {len(args)}. Arguments of a signature are given by name.")
+        allowed = 1 if len(names) == 1 else 0
+        if len(args) > allowed:
+            raise TypeError(f"{self._signature()} takes {allowed} positional arguments, got {len(args)}. Arguments of "
+                            "a signature are given by name.")
         return super()._bound(args, kwargs)
 
     def _otherwise(self, leaves: Sequence[Any]) -> Any:
+        here = current()
+        for view in self._others:
+            env = view.accepts([leaf.dims for leaf in leaves])
+            if env is not None:
+                return view(leaves) if here is None else view.stage(here, leaves, env)
         shapes = ", ".join([str(leaf.shape) for leaf in leaves])
         raise ValueError(f"{self._signature()} was not made for tensors of shapes {shapes}.")
 
@@ -154,11 +198,13 @@ class _ByName:
 
     variant = None
 
-    def __init__(self, name: str, traced: Any, inputs: Sequence[str]) -> None:
+    def __init__(self, name: str, traced: Any, inputs: Sequence[str], any_rank: bool) -> None:
         self._traced = traced
         self.name, self.number, self.graph = f"signature_wrapper_{name}", traced.number, traced.graph
         self.updates, self.relaxed, self.outer = traced.updates, traced.relaxed, traced.outer
         open_ = [template for _, _, template in traced.arguments if has_tensors(template)]
+        if any_rank:
+            open_ = [nest.map_structure(_unranked, t) for t in open_]
         self.arguments = [(n, "KEYWORD_ONLY", _called(n, t)) for n, t in zip(inputs, open_, strict=True)]
         self.form = ((), {n: t for n, _, t in self.arguments})
         self.result = {k: _called(k, v) for k, v in by_name(traced.result).items()}
@@ -183,6 +229,10 @@ class _ByName:
 
     def stage(self, outer: Any, leaves: Sequence[Any], env: dict[str, Any]) -> Any:
         return by_name(self._traced.stage(outer, leaves, env))
+
+
+def _unranked(leaf: Any) -> Any:
+    return TensorSpec(None, leaf.dtype, leaf.name) if isinstance(leaf, TensorSpec) else leaf
 
 
 def _called(name: str, template: Any) -> Any:

@@ -19,13 +19,14 @@ from twofold.eager.tensor import Tensor
 from twofold.ir.errors import NotFoundError, UnimplementedError
 from twofold.module import Module
 from twofold.runtime.log import log
+from twofold.tracer.concrete import AnyRank
 from twofold.tracer.function import Function
 
 from . import weights
 from .collect import Found
 from .directory import Writer
 from .graphs import Sources, graph_to_text
-from .signatures import Signature
+from .signatures import Signature, declared_traces
 from .structure import NotPlainError, encode
 
 __all__ = ["Contents"]
@@ -116,6 +117,9 @@ class Contents:
         return {"function": len(self._functions) - 1}
 
     def _bare(self, found: Found) -> dict[str, Any]:
+        if isinstance(found.value, AnyRank):
+            raise UnimplementedError(None, None, f"{_spelt(found)} cannot be saved: it takes tensors of any rank. Save "
+                                     "the tf.function that it is of.")
         number = self._trace(found.value._traced, _spelt(found))
         if number is None:
             raise UnimplementedError(None, None, f"{_spelt(found)} cannot be saved: it was made for an argument that "
@@ -124,11 +128,11 @@ class Contents:
 
     # -- functions --------------------------------------------------------------------------------
     def _signature(self, signature: Signature) -> dict[str, Any]:
-        number = self._trace(signature.traced, f"signature {signature.name!r}")
-        if number is None:
+        numbers = [self._trace(t, f"signature {signature.name!r}") for t in signature.traces]
+        if None in numbers:
             raise UnimplementedError(None, None, f"the function of signature {signature.name!r} cannot be saved: it "
                                      "was made for an argument that is neither a tensor nor a plain Python value.")
-        return {"concrete": number, "inputs": signature.inputs}
+        return {"concrete": numbers, "inputs": signature.inputs}
 
     def _trace(self, traced: Any, path: str) -> int | None:
         """The number of a trace among those that are saved; None where it is for arguments that files cannot hold."""
@@ -193,8 +197,8 @@ def _traces_of(fn: Function) -> list[Any]:
     Raises:
         UnimplementedError: calls of it run eagerly.
     """
-    if fn.input_signature is not None and not fn._families:
-        fn.get_concrete_function()
+    if fn.input_signature is not None:
+        declared_traces(fn)
     for family in fn._families.values():
         if family.eager:
             raise UnimplementedError(None, fn._name, f"tf.function {fn._name!r} cannot be saved: it runs eagerly, "
