@@ -101,6 +101,11 @@ class Traced:
         """The variables that it reads or assigns."""
         return [c for c in self.captures if not isinstance(c, Tensor)]
 
+    @property
+    def assigned(self) -> list[Any]:
+        """The variables that a run assigns, for each of `updates`."""
+        return [_held(v) for v in self.updates]
+
     def usable(self, here: Any) -> bool:
         """Whether what it captures of a surrounding function can be read in the trace `here`."""
         if self.outer is None:

@@ -101,12 +101,7 @@ def part_of(name: str, traced: Traced, streams: lowering.Streams) -> Part:
     inputs = unique(identifier(n, "input") for n in names)
     outputs = unique(identifier(n, "output") for n in _result_names(traced.result))
     title = f"{traced.name}({', '.join(names)})"
-    return Part(name, title, graph, inputs, outputs, [*traced.captures, *drawn], [*_updates(traced), *drawn])
-
-
-def _updates(traced: Traced) -> list[Any]:
-    from twofold.tracer.traced import _held
-    return [_held(u) for u in traced.updates]
+    return Part(name, title, graph, inputs, outputs, [*traced.captures, *drawn], [*traced.assigned, *drawn])
 
 
 def _result_names(result: Any) -> list[str]:
