@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-__all__ = ["set_seed", "take", "fresh_key", "DEFAULT_SEED"]
+__all__ = ["set_seed", "take", "named_key", "fresh_key", "DEFAULT_SEED"]
 
 DEFAULT_SEED = 87654321
 _WORD = (1 << 64) - 1
@@ -55,11 +55,16 @@ def take(blocks: int, seed: int | None, purpose: str, mix: Callable[..., int]) -
                 _shared_key = fresh_key() if _seed is None else mix(_seed & _WORD)
             key = _shared_key
         else:
-            base = DEFAULT_SEED if _seed is None else _seed
-            key = mix(base & _WORD, name[1] & _WORD, zlib.crc32(purpose.encode()))
+            key = named_key(name[1], purpose, mix)
         low = _taken.get(name, 0)
         _taken[name] = low + blocks
     return np.array([low & _WORD, low >> 64, key], np.uint64).view(np.int64)
+
+
+def named_key(seed: int, purpose: str, mix: Callable[..., int]) -> int:
+    """The key of the stream of an op seed: by the global seed, the op seed and the purpose; see `take`."""
+    base = DEFAULT_SEED if _seed is None else _seed
+    return mix(base & _WORD, seed & _WORD, zlib.crc32(purpose.encode()))
 
 
 def _after_fork() -> None:

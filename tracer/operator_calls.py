@@ -93,7 +93,7 @@ def _range(*args: Any) -> Any:
 
 def _enumerate(items: Any, start: Any = 0) -> Any:
     found = sequences.sequence(items) if sequences.is_staged_iterable(items) else None
-    return enumerate(items, start) if found is None else sequences.Enumerated(found, start)
+    return enumerate(items, start) if found is None else found.enumerated(start)
 
 
 def _zip(*items: Any) -> Any:

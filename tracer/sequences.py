@@ -1,4 +1,7 @@
-"""What a staged `for` walks over: ranges, tensors along their first axis, and `enumerate` and `zip` of them."""
+"""What a staged `for` walks over: ranges, tensors along their first axis, and `enumerate` and `zip` of them.
+
+Datasets and iterators give sequences of their own (`STAGED`).
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,8 @@ from .symbolic import SymbolicTensor, content
 from .trace import current
 
 __all__ = ["Sequence", "RangeOf", "Enumerated", "Zipped", "sequence", "is_staged_iterable"]
+
+STAGED = "__staged_sequence__"  # the method of classes above this room that a staged `for` walks over; gives a Sequence
 
 
 class Sequence(ABC):
@@ -45,6 +50,10 @@ class Sequence(ABC):
     def after(self, place: Any) -> Any:
         """The place after `place`."""
         return place + 1
+
+    def enumerated(self, first: Any) -> Sequence:
+        """`enumerate(items, first)`."""
+        return Enumerated(self, first)
 
 
 class RangeOf(Sequence):
@@ -147,8 +156,9 @@ class Zipped(Sequence):
 
 def is_staged_iterable(value: Any) -> bool:
     """Whether a loop over `value` is staged: a traced tensor, or something made of one."""
-    return isinstance(value, (SymbolicTensor, Sequence)) or (isinstance(value, (Tensor, Variable))
-                                                             and current() is not None)
+    if isinstance(value, (SymbolicTensor, Sequence)):
+        return True
+    return current() is not None and (isinstance(value, (Tensor, Variable)) or hasattr(type(value), STAGED))
 
 
 def sequence(value: Any) -> Any:
@@ -158,7 +168,7 @@ def sequence(value: Any) -> Any:
     if isinstance(value, Variable):
         value = value._read_tensor()
     if not isinstance(value, Tensor):
-        return None
+        return getattr(value, STAGED)() if hasattr(type(value), STAGED) else None
     if isinstance(value, SymbolicTensor):
         node = value.value.node
         if node is not None and getattr(node.op, "name", "") == "range" and value.dtype.is_integer:

@@ -30,6 +30,10 @@ __all__ = ["Call", "Parameters", "Reference", "objects_of", "replaced", "templat
 
 _PLAIN = frozenset({int, bool, str, bytes, complex, type(None), range, type(Ellipsis), type, types.ModuleType})
 _MISSING = inspect.Parameter.empty
+
+# Methods of classes above this room whose objects reach a trace as one tensor: `TOKEN` gives what a trace depends on
+# (it has equality and a hash) and the tensor, `FROM_TOKEN` an object like this one for another such tensor.
+TOKEN, FROM_TOKEN = "__trace_token__", "__with_trace_token__"
 _BY_VALUE = (DType, np.dtype, TensorShape, enum.Enum, type)
 
 
@@ -119,6 +123,10 @@ def _walk(value: Any, key: list[Any], leaves: list[Any]) -> None:
         key.append((value.dtype, value.rank))
     elif nest.is_nested(value):
         _walk_container(value, key, leaves)
+    elif hasattr(kind, TOKEN):
+        form, token = getattr(value, TOKEN)()
+        key.append((kind, form))
+        _walk(token, key, leaves)
     else:
         key.append(_object(value, kind, key, leaves))
 
@@ -176,6 +184,8 @@ def replaced(value: Any, leaves: Iterator[Any]) -> Any:
         return next(leaves)
     if type(value) is Reference:
         return value()
+    if hasattr(type(value), TOKEN):
+        return getattr(value, FROM_TOKEN)(next(leaves))
     if not nest.is_nested(value) or isinstance(value, TensorShape):
         return value
     children = nest.children(value)

@@ -236,7 +236,7 @@ from .version import __version__
 newaxis = None
 
 #: sub-packages that are imported when they are first asked for, so that `import twofold` stays quick
-_ON_FIRST_USE = frozenset({"compat", "data", "export", "keras", "profiler", "saved_model", "summary", "train"})
+_ON_FIRST_USE = frozenset({"compat", "data", "export", "io", "keras", "profiler", "saved_model", "summary", "train"})
 
 
 def __getattr__(name: str) -> object:

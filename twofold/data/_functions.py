@@ -1,0 +1,189 @@
+"""Functions of elements: traced once when they are given, compiled, and called with items.
+
+Datasets among arguments and results pass through the graph as handles. Where the rank of an argument is not known, the
+function is traced for each rank that comes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import twofold as tf
+from twofold import _iteration as engine
+
+from ._node import Capturing, bound, tensors_in
+from ._sources import Placeholder
+from ._structure import DatasetSpec, Form, Item, is_dataset, normal, spec_of
+
+__all__ = ["ElementFunction", "dataset_of", "predicate", "scalar_of"]
+
+_RANKS = range(5)  # tried, to learn the form of results, where the rank of an argument is unknown
+
+
+class ElementFunction(Capturing):
+    """A function of users, from items to an item.
+
+    Args:
+        fn: called with an element: the parts of a tuple are arguments of their own.
+        forms: of the arguments; one for an element alone.
+        what: the step, for errors.
+        spread: whether the parts of a single tuple are arguments of their own.
+    Attributes:
+        form: of the results.
+    """
+
+    def __init__(self, fn: Callable[..., Any], forms: Sequence[Form], what: str, spread: bool = True) -> None:
+        if not callable(fn):
+            raise TypeError(f"{what} takes a function; got {type(fn).__name__} {fn!r}.")
+        self.forms, self.what = list(forms), what
+        self._spread = spread and len(forms) == 1 and forms[0].unpacks
+        self._fn = engine.user_function(fn)
+        self._specs = [spec for form in forms for spec in form.flat]
+        self._made: list[Any] = []
+        self.captured = []
+        self._handles = [i for i, spec in enumerate(self._specs) if isinstance(spec, DatasetSpec)]
+        self._traced = tf.function(self._named(fn), autograph=False, fallback=False)
+        self.form = self._inferred()
+        self._datasets = [i for i, spec in enumerate(self.form.flat) if isinstance(spec, DatasetSpec)]
+
+    def _named(self, fn: Callable[..., Any]) -> Callable[..., Any]:
+        """A function of the leaves as tensors that gives the leaves of the result as tensors."""
+        def flat(*leaves: Any) -> tuple[Any, ...]:
+            result = self._result(self._call(leaves))
+            self._made.append(result)
+            return tuple([_as_handle(x) if is_dataset(x) else x for x in tf.nest.flatten(result)])
+        flat.__name__ = getattr(fn, "__name__", type(fn).__name__)
+        return flat
+
+    def _call(self, leaves: Sequence[Any]) -> Any:
+        given = [_dataset(leaf, spec) if isinstance(spec, DatasetSpec) else leaf
+                 for leaf, spec in zip(leaves, self._specs, strict=True)]
+        args, at = [], 0
+        for form in self.forms:
+            args.append(form.pack(given[at:at + len(form.flat)]))
+            at += len(form.flat)
+        return self._fn(*args[0]) if self._spread else self._fn(*args)
+
+    def _result(self, result: Any) -> Any:
+        if result is None or isinstance(result, tf.Module):
+            raise TypeError(f"Unsupported return value from function passed to Dataset.{self.what}(): {result!r}.")
+        try:
+            return normal(tuple(result) if type(result) is list else result)
+        except (TypeError, ValueError) as e:
+            raise TypeError(f"Unsupported return value from function passed to Dataset.{self.what}(): {result!r}. "
+                            f"{e}") from e
+
+    # -- what it gives ----------------------------------------------------------------------------
+    def _inferred(self) -> Form:
+        tensors = [tf.TensorSpec([], tf.string) if isinstance(s, DatasetSpec) else s for s in self._specs]
+        if all(s.shape.rank is not None for s in tensors):
+            self._run = self._traced.get_concrete_function(*tensors)
+            self.captured = engine.symbolic_captures(self._run)
+            return Form(self._general(spec_of(self._made.pop())))
+        self._run = self._traced
+        return self._by_ranks(tensors)
+
+    @staticmethod
+    def _general(spec: Any) -> Any:
+        return tf.nest.map_structure(
+            lambda s: s if isinstance(s, DatasetSpec) else tf.TensorSpec(s.shape, s.dtype), spec)
+
+    def _by_ranks(self, tensors: list[Any]) -> Form:
+        """The form that the results for arguments of several ranks have in common."""
+        found: list[Any] = []
+        failure: Exception | None = None
+        for rank in _RANKS:
+            specs = [s if s.shape.rank is not None else tf.TensorSpec([None] * rank, s.dtype) for s in tensors]
+            try:
+                self._traced.get_concrete_function(*specs)
+            except (ValueError, TypeError, IndexError, tf.errors.OpError) as e:  # not for tensors of this rank
+                failure = failure or e
+                continue
+            found.append(self._general(spec_of(self._made.pop())))
+        if not found:
+            assert failure is not None
+            raise failure
+        return Form(tf.nest.map_structure(_common, *found))
+
+    # -- calling ----------------------------------------------------------------------------------
+    def __call__(self, item: Item) -> Item:
+        """The result for the leaves of the arguments."""
+        if self._handles:
+            item = tuple([engine.array_of(engine.handle(x)) if is_dataset(x) else x for x in item])
+        if self.captured:
+            arrays = engine.arrays_of(engine.run_with_captures(self._run, engine.tensors_of(item), self.captured))
+        else:
+            arrays = engine.arrays_of(self._run(*engine.tensors_of(item)))
+        if self._made:
+            self._made.clear()
+        if not self._datasets:
+            return arrays
+        return tuple([engine.held(x) if i in self._datasets else x for i, x in enumerate(arrays)])
+
+
+def _common(first: Any, *others: Any) -> Any:
+    if isinstance(first, DatasetSpec):
+        return first
+    shape = first.shape
+    for other in others:
+        shape = shape.most_specific_compatible_shape(other.shape)
+    return tf.TensorSpec(shape, first.dtype)
+
+
+def _dataset(token: Any, spec: DatasetSpec) -> Any:
+    return tf.data.Dataset(Placeholder(token, spec.element_spec))
+
+
+def _as_handle(dataset: Any) -> Any:
+    """A dataset that a traced function gives, as a handle that is made when the function runs."""
+    node = dataset._node
+    if isinstance(node, Placeholder):
+        return node.token
+    operands = tensors_in(node)
+
+    def make(*tensors: Any) -> list[Any]:
+        return [engine.handle(tf.data.Dataset(bound(node, iter(tensors))))]
+    return engine.host_call(make, "dataset", operands, [tf.TensorSpec([], tf.string)])[0]
+
+
+def predicate(fn: Callable[..., Any], form: Form, what: str, argument: str = "predicate") -> ElementFunction:
+    """A function of elements that gives a bool scalar.
+
+    Raises:
+        ValueError: it gives something else.
+    """
+    made = ElementFunction(fn, [form], what)
+    spec = made.form.spec
+    if not (isinstance(spec, tf.TensorSpec) and spec.dtype is tf.bool and spec.shape.rank in (0, None)):
+        raise ValueError(f"Invalid `{argument}`. `{argument}` must return a `tf.bool` scalar tensor, but its return "
+                         f"type is {spec!r}.")
+    return made
+
+
+def scalar_of(fn: Callable[..., Any], form: Form, what: str, argument: str, dtypes: Sequence[Any]) -> ElementFunction:
+    """A function of elements that gives an integer scalar.
+
+    Raises:
+        ValueError: it gives something else.
+    """
+    made = ElementFunction(fn, [form], what)
+    spec = made.form.spec
+    if not (isinstance(spec, tf.TensorSpec) and spec.dtype in dtypes and spec.shape.rank in (0, None)):
+        raise ValueError(f"Invalid `{argument}`. `{argument}` must return a scalar tensor of dtype "
+                         f"{' or '.join(d.name for d in dtypes)}, but its return type is {spec!r}.")
+    return made
+
+
+def dataset_of(fn: Callable[..., Any], forms: Sequence[Form], what: str, argument: str) -> ElementFunction:
+    """A function of elements that gives a dataset.
+
+    Raises:
+        TypeError: it gives something else.
+    """
+    made = ElementFunction(fn, forms, what)
+    if not isinstance(made.form.spec, DatasetSpec):
+        raise TypeError(f"`{argument}` must return a `Dataset` object. Got {made.form.spec!r}.")
+    return made
+
+

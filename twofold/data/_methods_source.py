@@ -1,0 +1,191 @@
+"""The sources of `tf.data.Dataset`: tensors, ranges, generators, files, random numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import twofold as tf
+from twofold import _iteration as engine
+
+from ._files import matching_files
+from ._sources import Counter, Generated, RandomNumbers, Range, Slices, Tensors
+from ._structure import DatasetSpec, Form, normal
+
+__all__ = ["SourceMethods"]
+
+
+def _dataset(node: Any) -> Any:
+    return tf.data.Dataset(node)
+
+
+@engine.guarded
+class SourceMethods:
+    """Static methods that make datasets."""
+
+    @staticmethod
+    def from_tensors(tensors: Any, name: str | None = None) -> Any:
+        """A dataset of one element.
+
+        Args:
+            tensors: a tensor or a structure of them; lists become tensors.
+            name: accepted, without effect.
+
+        >>> import twofold as tf
+        >>> tf.data.Dataset.from_tensors([1, 2, 3]).element_spec
+        TensorSpec(shape=(3,), dtype=tf.int32, name=None)
+        """
+        return _dataset(Tensors(tensors))
+
+    @staticmethod
+    def from_tensor_slices(tensors: Any, name: str | None = None) -> Any:
+        """A dataset of the slices of tensors along their first axis.
+
+        Args:
+            tensors: a tensor of rank 1 or more, or a structure of tensors whose first axes have one size. Arrays are
+                copied once, here.
+            name: accepted, without effect.
+        Raises:
+            ValueError: a tensor is a scalar, or sizes differ.
+
+        >>> import twofold as tf
+        >>> dataset = tf.data.Dataset.from_tensor_slices({"a": [1, 2], "b": [[3.0], [4.0]]})
+        >>> [x["a"].numpy().item() for x in dataset]
+        [1, 2]
+        """
+        return _dataset(Slices(tensors))
+
+    @staticmethod
+    def range(*args: Any, **kwargs: Any) -> Any:
+        """A dataset of the numbers of a range.
+
+        Args:
+            args: `stop`; `start, stop`; or `start, stop, step`.
+            kwargs: `output_type`, the dtype, int64 by default; `name`.
+        Raises:
+            InvalidArgumentError: the step is 0.
+
+        >>> import twofold as tf
+        >>> [x.item() for x in tf.data.Dataset.range(5, 0, -2).as_numpy_iterator()]
+        [5, 3, 1]
+        """
+        dtype = kwargs.pop("output_type", None)
+        kwargs.pop("name", None)
+        if kwargs or not 1 <= len(args) <= 3:
+            raise ValueError(f"Dataset.range takes one to three numbers and output_type; got {args} and "
+                             f"{sorted(kwargs)}.")
+        return _dataset(Range(args, dtype))
+
+    @staticmethod
+    def from_generator(generator: Callable[..., Any], output_types: Any = None, output_shapes: Any = None,
+                       args: Any = None, output_signature: Any = None, name: str | None = None) -> Any:
+        """A dataset of what a Python generator yields. Each iteration calls the function anew.
+
+        Args:
+            generator: a function that gives an iterable.
+            output_types: the older way to say what is yielded: a structure of dtypes.
+            output_shapes: a structure of shapes to go with it; unknown where it is missing.
+            args: tensors that the function is called with, as NumPy values.
+            output_signature: a structure of `tf.TensorSpec`.
+            name: accepted, without effect.
+        Raises:
+            TypeError: the generator is not callable, or nothing says what it yields. InvalidArgumentError: (when
+                iterated over) it yields something else.
+
+        >>> import twofold as tf
+        >>> def count(stop):
+        ...     for i in range(stop):
+        ...         yield i, [1.0] * i
+        >>> signature = (tf.TensorSpec([], tf.int32), tf.TensorSpec([None], tf.float32))
+        >>> dataset = tf.data.Dataset.from_generator(count, args=[3], output_signature=signature)
+        >>> [x.numpy().tolist() for _, x in dataset]
+        [[], [1.0], [1.0, 1.0]]
+        """
+        if not callable(generator):
+            raise TypeError("`generator` must be a Python callable.")
+        if output_signature is not None:
+            if output_types is not None or output_shapes is not None:
+                raise TypeError("The `output_types` and `output_shapes` arguments can not be used together with the "
+                                "`output_signature` argument.")
+            form = Form(output_signature)
+            for spec in form.flat:
+                if not isinstance(spec, (tf.TensorSpec, DatasetSpec)):
+                    raise TypeError(f"`output_signature` must contain objects that are subclass of `tf.TypeSpec` but "
+                                    f"found {type(spec)} which is not.")
+        else:
+            form = Form(_signature(output_types, output_shapes))
+        given = tuple([normal(a) for a in args]) if args is not None else ()
+        return _dataset(Generated(generator, form, given))
+
+    @staticmethod
+    def list_files(file_pattern: Any, shuffle: bool | None = None, seed: int | None = None,
+                   name: str | None = None) -> Any:
+        """A dataset of the names of the files that fit glob patterns.
+
+        Args:
+            file_pattern: a pattern such as `"data/*.txt"`, or a list of patterns.
+            shuffle: whether each iteration has an order of its own; True by default. Otherwise names are sorted.
+            seed: see `shuffle`.
+            name: accepted, without effect.
+        Raises:
+            InvalidArgumentError: no file fits.
+
+        >>> import os, tempfile
+        >>> import twofold as tf
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     for name in ("b.txt", "a.txt"):
+        ...         open(os.path.join(folder, name), "w").close()
+        ...     files = tf.data.Dataset.list_files(folder + "/*.txt", shuffle=False)
+        ...     [os.path.basename(f).decode() for f in files.as_numpy_iterator()]
+        ['a.txt', 'b.txt']
+        """
+        names = matching_files(file_pattern)
+        found = _dataset(Slices(tf.constant(names, tf.string)))
+        return found.shuffle(len(names), seed=seed) if shuffle is None or shuffle else found
+
+    @staticmethod
+    def random(seed: int | None = None, rerandomize_each_iteration: bool | None = None,
+               name: str | None = None) -> Any:
+        """An endless dataset of random integers, 0 to 2**32 - 1, as int64.
+
+        Args:
+            seed: with it, the numbers are the same in each run.
+            rerandomize_each_iteration: whether each iteration has numbers of its own; not, by default.
+            name: accepted, without effect.
+
+        >>> import twofold as tf
+        >>> a, b = (list(tf.data.Dataset.random(seed=4).take(3).as_numpy_iterator()) for _ in range(2))
+        >>> a == b
+        True
+        """
+        return _dataset(RandomNumbers(seed, bool(rerandomize_each_iteration)))
+
+    @staticmethod
+    def counter(start: Any = 0, step: Any = 1, dtype: Any = None, name: str | None = None) -> Any:
+        """An endless dataset: `start`, `start + step`, and so on.
+
+        Args:
+            start, step: integers.
+            dtype: int64 by default.
+            name: accepted, without effect.
+
+        >>> import twofold as tf
+        >>> [x.item() for x in tf.data.Dataset.counter(start=2, step=3).take(3).as_numpy_iterator()]
+        [2, 5, 8]
+        """
+        return _dataset(Counter(start, step, tf.int64 if dtype is None else dtype))
+
+
+def _signature(types: Any, shapes: Any) -> Any:
+    """The specs that `output_types` and `output_shapes` stand for."""
+    if types is None:
+        raise TypeError("To specify the output signature you need to provide either the `output_signature` argument "
+                        "or the `output_types` argument.")
+    if isinstance(types, list):
+        types = tuple(types)
+    if isinstance(types, tuple):
+        parts = [None] * len(types) if shapes is None else list(shapes)
+        return tuple([_signature(t, s) for t, s in zip(types, parts, strict=True)])
+    if isinstance(types, dict):
+        return {key: _signature(t, None if shapes is None else shapes[key]) for key, t in types.items()}
+    return tf.TensorSpec(shapes, types)

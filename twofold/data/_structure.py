@@ -1,0 +1,191 @@
+"""What an element is: a structure of tensors and datasets, and its form.
+
+Tuples, named tuples, dicts, dataclasses and attrs classes are structure; lists become tensors. Pipelines pass elements
+as flat tuples of NumPy arrays (and datasets, where elements hold datasets); `Form` packs and unpacks them at the edges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+import twofold as tf
+from twofold import _iteration as engine
+
+__all__ = ["DatasetSpec", "Form", "Item", "compatible", "general", "merged", "normal", "numpy_leaf", "spec_of"]
+
+Item = tuple[Any, ...]  # the leaves of an element: arrays and datasets
+
+
+class DatasetSpec:
+    """The spec of a dataset that is itself part of an element.
+
+    Args:
+        element_spec: of that dataset's elements.
+        dataset_shape: (), as in TensorFlow.
+
+    >>> import twofold as tf
+    >>> tf.data.Dataset.range(4).window(2).element_spec
+    DatasetSpec(TensorSpec(shape=(), dtype=tf.int64, name=None), TensorShape([]))
+    """
+
+    def __init__(self, element_spec: Any, dataset_shape: Any = ()) -> None:
+        self.element_spec = element_spec
+        self.dataset_shape = tf.TensorShape(dataset_shape)
+
+    @classmethod
+    def from_value(cls, value: Any) -> DatasetSpec:
+        """The spec of a dataset."""
+        return cls(value.element_spec)
+
+    @property
+    def value_type(self) -> type:
+        """The class of the values: `tf.data.Dataset`."""
+        return tf.data.Dataset
+
+    def is_compatible_with(self, other: Any) -> bool:
+        """Whether a dataset of this spec could be the other dataset, or one of the other spec."""
+        given = other if isinstance(other, DatasetSpec) else DatasetSpec(getattr(other, "element_spec", None))
+        try:
+            tf.nest.assert_same_structure(self.element_spec, given.element_spec)
+        except (TypeError, ValueError):
+            return False
+        pairs = zip(tf.nest.flatten(self.element_spec), tf.nest.flatten(given.element_spec), strict=True)
+        return all(a.is_compatible_with(b) for a, b in pairs)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, DatasetSpec) and self.element_spec == other.element_spec
+
+    def __hash__(self) -> int:
+        return hash(tuple(tf.nest.flatten(self.element_spec)))
+
+    def __repr__(self) -> str:
+        return f"DatasetSpec({self.element_spec!r}, {self.dataset_shape!r})"
+
+
+def is_dataset(value: Any) -> bool:
+    """Whether `value` is a dataset."""
+    return isinstance(value, tf.data.Dataset)
+
+
+def normal(value: Any) -> Any:
+    """`value` with tensors and datasets for leaves: lists, numbers, arrays and variables become tensors.
+
+    Raises:
+        TypeError, ValueError: a leaf cannot be a tensor.
+    """
+    if is_dataset(value) or type(value) is tf.Tensor:
+        return value
+    if _is_structure(value):
+        return _rebuilt(value, normal)
+    if value is None:
+        raise TypeError("None cannot be part of an element of a dataset: leave it out, or use a number in its place.")
+    return tf.convert_to_tensor(value)
+
+
+def _is_structure(value: Any) -> bool:
+    return not isinstance(value, list) and tf.nest.is_nested(value)
+
+
+def _rebuilt(value: Any, change: Callable[[Any], Any]) -> Any:
+    """A container like `value`, each child changed; lists within are children of the caller's making."""
+    if isinstance(value, Mapping):
+        made = {key: change(child) for key, child in value.items()}
+        return made if type(value) is dict else type(value)(made)  # type: ignore[call-arg]
+    if isinstance(value, tuple):
+        children = [change(child) for child in value]
+        return type(value)(*children) if hasattr(value, "_fields") else tuple(children)
+    names = [f.name for f in getattr(value, "__attrs_attrs__", ())] or list(value.__dataclass_fields__)
+    return tf.nest.pack_sequence_as(value, tf.nest.flatten([change(getattr(value, n)) for n in names]))
+
+
+def spec_of(value: Any) -> Any:
+    """The structure of specs of a normal structure."""
+    if is_dataset(value):
+        return DatasetSpec(value.element_spec)
+    if _is_structure(value):
+        return _rebuilt(value, spec_of)
+    return tf.TensorSpec(value.shape, value.dtype)
+
+
+class Form:
+    """The form of elements: specs in a structure, and ways between structures and flat items.
+
+    Attributes:
+        spec: the structure of specs.
+        flat: the specs, flat.
+        plain: whether all leaves are tensors.
+    """
+
+    def __init__(self, spec: Any) -> None:
+        self.spec = spec
+        self.flat: list[Any] = tf.nest.flatten(spec)
+        self.plain = not any(isinstance(s, DatasetSpec) for s in self.flat)
+        self.pack: Callable[[Sequence[Any]], Any] = self._packer()
+
+    def _packer(self) -> Callable[[Sequence[Any]], Any]:
+        if not tf.nest.is_nested(self.spec):
+            return lambda leaves: leaves[0]
+        if type(self.spec) is tuple and not any(tf.nest.is_nested(s) for s in self.spec):
+            return tuple
+        return lambda leaves: tf.nest.pack_sequence_as(self.spec, leaves)
+
+    @property
+    def unpacks(self) -> bool:
+        """Whether functions take the parts of an element as arguments of their own."""
+        return type(self.spec) is tuple
+
+    def element(self, item: Item) -> Any:
+        """The element that users see."""
+        if self.plain:
+            return self.pack(engine.tensors_of(item))
+        return self.pack([x if is_dataset(x) else engine.tensor_of(x) for x in item])
+
+    def item(self, element: Any) -> Item:
+        """The leaves of a normal structure of eager tensors."""
+        return tuple([x if is_dataset(x) else engine.array_of(x) for x in tf.nest.flatten(element)])
+
+    def fits(self, item: Item) -> bool:
+        """Whether an item has the dtypes and shapes of this form."""
+        return len(item) == len(self.flat) and all(
+            is_dataset(x) if isinstance(s, DatasetSpec) else
+            not is_dataset(x) and engine.dtype_of(x) is s.dtype and s.shape.is_compatible_with(x.shape)
+            for x, s in zip(item, self.flat, strict=True))
+
+    def map_specs(self, change: Callable[[Any], Any]) -> Form:
+        """The form with each spec changed."""
+        return Form(tf.nest.pack_sequence_as(self.spec, [change(s) for s in self.flat]))
+
+
+def general(spec: Any, size: int | None) -> Any:
+    """The spec of a batch of what `spec` describes."""
+    if isinstance(spec, DatasetSpec):
+        raise TypeError(f"Batching of dataset elements is not supported: {spec!r}. Use flat_map to turn the inner "
+                        "datasets into elements first.")
+    shape = spec.shape
+    return tf.TensorSpec(None if shape.rank is None else [size, *shape], spec.dtype)
+
+
+def compatible(first: Form, second: Form) -> bool:
+    """Whether the elements of two datasets have one structure and the same dtypes."""
+    try:
+        tf.nest.assert_same_structure(first.spec, second.spec)
+    except (TypeError, ValueError):
+        return False
+    return all(type(a) is type(b) and (isinstance(a, DatasetSpec) or a.dtype is b.dtype)
+               for a, b in zip(first.flat, second.flat, strict=True))
+
+
+def merged(first: Form, second: Form) -> Form:
+    """The narrowest form that covers two compatible ones."""
+    specs = [a if isinstance(a, DatasetSpec) else
+             tf.TensorSpec(a.shape.most_specific_compatible_shape(b.shape), a.dtype)
+             for a, b in zip(first.flat, second.flat, strict=True)]
+    return Form(tf.nest.pack_sequence_as(first.spec, specs))
+
+
+def numpy_leaf(array: np.ndarray) -> Any:
+    """A leaf as `as_numpy_iterator` gives it: a NumPy scalar, `bytes`, or an array of the caller's own."""
+    return array[()] if array.ndim == 0 else array.copy()

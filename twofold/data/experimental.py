@@ -1,0 +1,332 @@
+"""`tf.data.experimental`: CSV files, and the older names of steps that are methods of `Dataset` now."""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import twofold as tf
+from twofold import _iteration as engine
+
+from ._combining import AssertCardinality
+from ._csv import CsvRecords, inferred, rows_of
+from ._files import matching_files
+from ._node import INFINITE as INFINITE_CARDINALITY
+from ._node import UNKNOWN as UNKNOWN_CARDINALITY
+from ._parallel import AUTOTUNE
+from ._records import compression_of
+from .dataset import Dataset
+from .iterator import Optional
+from .options import OptimizationOptions, ThreadingOptions
+
+__all__ = ["AUTOTUNE", "Counter", "CsvDataset", "INFINITE_CARDINALITY", "OptimizationOptions", "Optional",
+           "RandomDataset", "ThreadingOptions", "UNKNOWN_CARDINALITY", "assert_cardinality",
+           "bucket_by_sequence_length", "cardinality", "choose_from_datasets", "enumerate_dataset",
+           "get_next_as_optional", "get_single_element", "get_structure", "group_by_window", "ignore_errors",
+           "make_csv_dataset", "map_and_batch", "parallel_interleave", "rejection_resample", "sample_from_datasets",
+           "scan", "shuffle_and_repeat", "take_while", "unbatch", "unique"]
+
+
+@engine.guarded
+class CsvDataset(Dataset):
+    """The records of CSV files, as tuples of scalars.
+
+    Args:
+        filenames: a name, a list of names, a string tensor, or a dataset of names.
+        record_defaults: for each column that is read a dtype, where no field may be empty, or a value for empty
+            fields, whose dtype it is: float32, float64, int32, int64 or string.
+        compression_type: "", "ZLIB" or "GZIP".
+        buffer_size: how many bytes are read at once.
+        header: whether the first line of each file holds names.
+        field_delim: what separates fields.
+        use_quote_delim: whether quotation marks enclose fields.
+        na_value: a text that stands for an empty field.
+        select_cols, exclude_cols: the numbers of the columns that are read, or that are not, rising.
+    Raises:
+        ValueError: columns and defaults do not go together. InvalidArgumentError: (when iterated over) a record has
+            another number of fields, or a field cannot be read.
+
+    >>> import os, tempfile
+    >>> import twofold as tf
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "data.csv")
+    ...     with open(path, "w") as file:
+    ...         _ = file.write("name,count\\nx,3\\ny,\\n")
+    ...     list(tf.data.experimental.CsvDataset(path, [tf.string, 0], header=True).as_numpy_iterator())
+    [(b'x', np.int32(3)), (b'y', np.int32(0))]
+    """
+
+    def __init__(self, filenames: Any, record_defaults: Sequence[Any], compression_type: Any = None,
+                 buffer_size: Any = None, header: bool = False, field_delim: str = ",", use_quote_delim: bool = True,
+                 na_value: str = "", select_cols: Sequence[int] | None = None,
+                 exclude_cols: Sequence[int] | None = None) -> None:
+        if select_cols is not None and exclude_cols is not None:
+            raise ValueError("Only one of select_cols and exclude_cols may be given.")
+        names = filenames._node if isinstance(filenames, Dataset) else filenames
+        if exclude_cols is not None:
+            left_out = set(exclude_cols)
+            select_cols = [c for c in range(len(record_defaults) + len(left_out)) if c not in left_out]
+        super().__init__(CsvRecords(names, record_defaults, compression_type, buffer_size, header, field_delim,
+                                    use_quote_delim, na_value, select_cols))
+
+
+@engine.public
+def make_csv_dataset(file_pattern: Any, batch_size: int, column_names: Sequence[str] | None = None,
+                     column_defaults: Sequence[Any] | None = None, label_name: str | None = None,
+                     select_columns: Sequence[Any] | None = None, field_delim: str = ",", use_quote_delim: bool = True,
+                     na_value: str = "", header: bool = True, num_epochs: int | None = None, shuffle: bool = True,
+                     shuffle_buffer_size: int = 10000, shuffle_seed: int | None = None,
+                     prefetch_buffer_size: int | None = None, num_parallel_reads: int | None = None,
+                     sloppy: bool = False, num_rows_for_inference: int | None = 100,
+                     compression_type: str | None = None, ignore_errors: bool = False,
+                     encoding: str = "utf-8") -> Any:
+    """Batches of the columns of CSV files, as dicts.
+
+    Args:
+        file_pattern: file names or glob patterns.
+        batch_size: how many records a batch has; without `num_epochs` all have as many.
+        column_names: names in order; those of the header by default.
+        column_defaults: for the columns that are read, dtypes or defaults; found from the first records by default.
+        label_name: the column that is given apart: elements are then pairs of a dict and labels.
+        select_columns: names or numbers of the columns that are read; all by default.
+        field_delim, use_quote_delim, na_value: see `CsvDataset`.
+        header: whether the first line of each file holds names.
+        num_epochs: how often the records come; for ever by default.
+        shuffle, shuffle_buffer_size, shuffle_seed: see `Dataset.shuffle`.
+        prefetch_buffer_size: how many batches are made ahead; found out by default.
+        num_parallel_reads: how many files are open at once and take turns; 1 by default.
+        sloppy: accepted, without effect.
+        num_rows_for_inference: how many records decide dtypes; None for all.
+        compression_type: "", "ZLIB" or "GZIP".
+        ignore_errors: whether records that cannot be read are left out.
+        encoding: of names in headers.
+    Returns:
+        A dataset of dicts (ordered as the columns are) of tensors of shape [batch], or of pairs of such and labels.
+    Raises:
+        ValueError: there are no names, or a name is not among them.
+
+    >>> import os, tempfile
+    >>> import twofold as tf
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "data.csv")
+    ...     with open(path, "w") as file:
+    ...         _ = file.write("a,b,label\\n1,2.5,0\\n3,4.5,1\\n")
+    ...     data = tf.data.experimental.make_csv_dataset(path, 2, label_name="label", num_epochs=1, shuffle=False)
+    ...     for features, labels in data:
+    ...         print(features["a"].numpy(), features["b"].numpy(), labels.numpy())
+    [1 3] [2.5 4.5] [0 1]
+    """
+    del sloppy
+    files = [name.decode() for name in matching_files(file_pattern)]
+    kind = compression_of(compression_type)
+    names = list(column_names) if column_names is not None else _names(files[0], kind, field_delim, use_quote_delim,
+                                                                       header, encoding)
+    if len(set(names)) != len(names):
+        raise ValueError("Cannot have duplicate column names.")
+    chosen = list(range(len(names))) if select_columns is None else sorted(_column(names, c) for c in select_columns)
+    wanted = [names[c] for c in chosen]
+    if label_name is not None and label_name not in wanted:
+        raise ValueError("`label_name` provided must be one of the columns.")
+    defaults = column_defaults if column_defaults is not None else _defaults(
+        files, kind, field_delim, use_quote_delim, na_value, header, chosen, num_rows_for_inference)
+    defaults = [d if isinstance(d, (tf.DType, list)) else [d] for d in defaults]
+
+    def records(name: Any) -> Any:
+        return CsvDataset(name, defaults, compression_type, None, header, field_delim, use_quote_delim, na_value,
+                          chosen)
+    readers = 1 if num_parallel_reads is None else num_parallel_reads
+    data = Dataset.from_tensor_slices(files)
+    if shuffle and len(files) > 1:
+        data = data.shuffle(len(files), shuffle_seed)
+    data = data.interleave(records, cycle_length=readers) if readers > 1 else data.flat_map(records)
+    if ignore_errors:
+        data = data.ignore_errors()
+
+    def featured(*columns: Any) -> Any:
+        features = collections.OrderedDict(zip(wanted, columns, strict=True))
+        if label_name is None:
+            return features
+        label = features.pop(label_name)
+        return features, label
+    if shuffle:
+        data = data.shuffle(shuffle_buffer_size, shuffle_seed)
+    if num_epochs != 1:
+        data = data.repeat(num_epochs)
+    data = data.batch(batch_size, drop_remainder=num_epochs is None).map(featured)
+    return data.prefetch(AUTOTUNE if prefetch_buffer_size is None else prefetch_buffer_size)
+
+
+def _names(path: str, kind: str, delimiter: str, quotes: bool, header: bool, encoding: str) -> list[str]:
+    if not header:
+        raise ValueError("Cannot infer column names without a header line.")
+    del encoding
+    with contextlib.closing(rows_of(path, kind, delimiter, quotes)) as rows:
+        first = next(rows, None)
+    if first is None:
+        raise ValueError(f"Received StopIteration when reading the header line of {path}. Empty file?")
+    return first
+
+
+def _column(names: list[str], column: Any) -> int:
+    if isinstance(column, int):
+        if not 0 <= column < len(names):
+            raise ValueError(f"Column number {column} is out of range: there are {len(names)} columns.")
+        return column
+    if column not in names:
+        raise ValueError(f"Value '{column}' in select_columns is not a valid column name: {names}.")
+    return names.index(column)
+
+
+def _defaults(files: list[str], kind: str, delimiter: str, quotes: bool, missing: str, header: bool,
+              chosen: list[int], most: int | None) -> list[Any]:
+    """For each column a default, 0 or "", of the dtype that the first records have."""
+    texts: list[list[str]] = [[] for _ in chosen]
+    for path in files:
+        left = None if most is None else most - len(texts[0])
+        with contextlib.closing(rows_of(path, kind, delimiter, quotes)) as rows:
+            for row in itertools.islice(rows, int(header), None if left is None else left + int(header)):
+                if chosen[-1] >= len(row):
+                    raise ValueError("Problem inferring types: CSV row has different number of fields than expected: "
+                                     f"{row}.")
+                for column, found in zip(chosen, texts, strict=True):
+                    found.append("" if row[column] == missing else row[column])
+    dtypes = [inferred(t) for t in texts]
+    return [[""] if d is tf.string else tf.zeros([1], d).numpy() for d in dtypes]
+
+
+# -- older names ----------------------------------------------------------------------------------
+class Counter(Dataset):
+    """`Dataset.counter`.
+
+    Args:
+        start, step: integers.
+        dtype: int64 by default.
+    """
+
+    def __init__(self, start: Any = 0, step: Any = 1, dtype: Any = None) -> None:
+        super().__init__(Dataset.counter(start, step, dtype)._node)
+
+
+class RandomDataset(Dataset):
+    """`Dataset.random`.
+
+    Args:
+        seed: with it, the numbers are the same in each run.
+    """
+
+    def __init__(self, seed: int | None = None) -> None:
+        super().__init__(Dataset.random(seed)._node)
+
+
+@engine.public
+def assert_cardinality(expected_cardinality: Any) -> Callable[[Any], Any]:
+    """For `Dataset.apply`: the elements, and an error where there are more or fewer.
+
+    Args:
+        expected_cardinality: how many there are to be; `tf.data.INFINITE_CARDINALITY` for no end.
+    Raises:
+        FailedPreconditionError: (when iterated over) there are more or fewer.
+
+    >>> import twofold as tf
+    >>> data = tf.data.Dataset.range(42).filter(lambda x: True).apply(tf.data.experimental.assert_cardinality(42))
+    >>> len(data)
+    42
+    """
+    return lambda dataset: dataset._then(AssertCardinality(dataset._node, expected_cardinality))
+
+
+@engine.public
+def cardinality(dataset: Any) -> Any:
+    """`dataset.cardinality()`."""
+    return dataset.cardinality()
+
+
+@engine.public
+def get_single_element(dataset: Any) -> Any:
+    """`dataset.get_single_element()`."""
+    return dataset.get_single_element()
+
+
+@engine.public
+def get_structure(dataset_or_iterator: Any) -> Any:
+    """The `element_spec` of a dataset or an iterator."""
+    return dataset_or_iterator.element_spec
+
+
+@engine.public
+def get_next_as_optional(iterator: Any) -> Any:
+    """`iterator.get_next_as_optional()`."""
+    return iterator.get_next_as_optional()
+
+
+def _applied(name: str) -> Callable[..., Any]:
+    """A function whose result, applied to a dataset, calls the method of this name."""
+    def function(*args: Any, **kwargs: Any) -> Callable[[Any], Any]:
+        return lambda dataset: getattr(dataset, name)(*args, **kwargs)
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"For `Dataset.apply`: `Dataset.{name}` with the same arguments."
+    return function
+
+
+bucket_by_sequence_length = _applied("bucket_by_sequence_length")
+group_by_window = _applied("group_by_window")
+ignore_errors = _applied("ignore_errors")
+rejection_resample = _applied("rejection_resample")
+scan = _applied("scan")
+take_while = _applied("take_while")
+unbatch = _applied("unbatch")
+unique = _applied("unique")
+choose_from_datasets = Dataset.choose_from_datasets
+sample_from_datasets = Dataset.sample_from_datasets
+
+
+@engine.public
+def enumerate_dataset(start: Any = 0) -> Callable[[Any], Any]:
+    """For `Dataset.apply`: `Dataset.enumerate`.
+
+    Args:
+        start: the first number.
+    """
+    return lambda dataset: dataset.enumerate(start)
+
+
+@engine.public
+def shuffle_and_repeat(buffer_size: Any, count: Any = None, seed: int | None = None) -> Callable[[Any], Any]:
+    """For `Dataset.apply`: `shuffle`, then `repeat`.
+
+    Args:
+        buffer_size, seed: see `Dataset.shuffle`.
+        count: see `Dataset.repeat`.
+    """
+    return lambda dataset: dataset.shuffle(buffer_size, seed).repeat(count)
+
+
+@engine.public
+def map_and_batch(map_func: Callable[..., Any], batch_size: Any, num_parallel_batches: Any = None,
+                  drop_remainder: bool = False, num_parallel_calls: Any = None) -> Callable[[Any], Any]:
+    """For `Dataset.apply`: `map`, then `batch`.
+
+    Args:
+        map_func, num_parallel_calls: see `Dataset.map`.
+        batch_size, drop_remainder: see `Dataset.batch`.
+        num_parallel_batches: accepted, without effect.
+    """
+    del num_parallel_batches
+    return lambda dataset: dataset.map(map_func, num_parallel_calls).batch(batch_size, drop_remainder)
+
+
+@engine.public
+def parallel_interleave(map_func: Callable[..., Any], cycle_length: Any, block_length: Any = 1, sloppy: bool = False,
+                        buffer_output_elements: Any = None,
+                        prefetch_input_elements: Any = None) -> Callable[[Any], Any]:
+    """For `Dataset.apply`: `interleave` with a thread for each open dataset.
+
+    Args:
+        map_func, cycle_length, block_length: see `Dataset.interleave`.
+        sloppy, buffer_output_elements, prefetch_input_elements: accepted, without effect.
+    """
+    del sloppy, buffer_output_elements, prefetch_input_elements
+    return lambda dataset: dataset.interleave(map_func, cycle_length, block_length, num_parallel_calls=cycle_length)

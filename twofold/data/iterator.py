@@ -1,0 +1,330 @@
+"""Iterators over datasets: in Python, and inside of traced functions."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import twofold as tf
+from twofold import _iteration as engine
+from twofold.tracking import Trackable
+
+from ._node import Node, bound, tensors_in
+from ._sources import Placeholder
+from ._state import decoded, encoded
+from ._structure import DatasetSpec, Form, is_dataset, numpy_leaf
+from .options import Options, run_of
+
+__all__ = ["Iterator", "IteratorSpec", "NumpyIterator", "Optional", "packed", "staged_iterator", "tensor_specs"]
+
+_END = "End of sequence"
+
+
+class IteratorSpec:
+    """The spec of an iterator: that of its elements.
+
+    Args:
+        element_spec: the structure of specs.
+
+    >>> import twofold as tf
+    >>> tf.data.IteratorSpec(tf.TensorSpec([], tf.int64))
+    IteratorSpec(TensorSpec(shape=(), dtype=tf.int64, name=None))
+    """
+
+    def __init__(self, element_spec: Any) -> None:
+        self.element_spec = element_spec
+
+    @classmethod
+    def from_value(cls, value: Any) -> IteratorSpec:
+        """The spec of an iterator."""
+        return cls(value.element_spec)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, IteratorSpec) and self.element_spec == other.element_spec
+
+    def __hash__(self) -> int:
+        return hash(tuple(tf.nest.flatten(self.element_spec)))
+
+    def __repr__(self) -> str:
+        return f"IteratorSpec({self.element_spec!r})"
+
+
+@engine.guarded
+class Optional:
+    """An element, or the knowledge that there is none; see `Iterator.get_next_as_optional`.
+
+    >>> import twofold as tf
+    >>> tf.data.experimental.Optional.from_value(42).get_value()
+    <tf.Tensor: shape=(), dtype=int32, numpy=42>
+    """
+
+    def __init__(self, element_spec: Any, leaves: Sequence[Any] | None, there: Any) -> None:
+        self._form, self._leaves, self._there = Form(element_spec), leaves, there
+
+    @staticmethod
+    def from_value(value: Any) -> Optional:
+        """An optional that has a value.
+
+        Args:
+            value: a tensor or a structure of tensors.
+        """
+        from ._structure import normal, spec_of
+        element = normal(value)
+        return Optional(spec_of(element), tf.nest.flatten(element), tf.constant(True))
+
+    @staticmethod
+    def empty(element_spec: Any) -> Optional:
+        """An optional without a value.
+
+        Args:
+            element_spec: what its value would be.
+        """
+        return Optional(element_spec, None, tf.constant(False))
+
+    @property
+    def element_spec(self) -> Any:
+        """What the value is."""
+        return self._form.spec
+
+    def has_value(self, name: str | None = None) -> Any:
+        """Whether there is a value: a bool scalar.
+
+        Args:
+            name: accepted, without effect.
+        """
+        return self._there
+
+    def get_value(self, name: str | None = None) -> Any:
+        """The value.
+
+        Args:
+            name: accepted, without effect.
+        Raises:
+            InvalidArgumentError: there is none.
+        """
+        if self._leaves is None:
+            raise tf.errors.InvalidArgumentError(None, None, "The given optional does not have a value.")
+        return self._form.pack(self._leaves)
+
+
+@engine.guarded
+class Iterator(Trackable):
+    """The elements of a dataset, one at a time; made by `iter(dataset)`.
+
+    In a `tf.function` it may be an argument, or come from outside: `next` takes an element each time that the function
+    runs, and `for` takes all that are left. It is part of a `tf.train.Checkpoint`: restored, it goes on with the
+    element at which it was saved, shuffled data included.
+
+    >>> import twofold as tf
+    >>> iterator = iter(tf.data.Dataset.range(2))
+    >>> next(iterator)
+    <tf.Tensor: shape=(), dtype=int64, numpy=0>
+    >>> iterator.get_next().numpy().item()
+    1
+    """
+
+    def __init__(self, dataset: Any = None, element_spec: Any = None, *, token: Any = None) -> None:
+        """Args:
+            dataset: what to iterate over.
+            element_spec: of the elements, for an iterator of a trace.
+            token: the handle of an iterator of a trace.
+        """
+        self._token = token
+        if token is not None:
+            self._form = Form(element_spec)
+            return
+        self._form = dataset._node.form
+        self._options = dataset.options()
+        self._node: Node = dataset._node
+        if engine.staging():
+            self._token = staged_iterator(self._node, self._options)
+            return
+        self._lock = threading.RLock()
+        self._waiting: Any = None  # an element that a loop has asked for and not taken
+        self._stream: Any = self._node.start(run_of(self._options))
+
+    # -- elements ---------------------------------------------------------------------------------
+    def _pull(self) -> Any:
+        """The next item, or None; at the end the streams go."""
+        with self._lock:
+            item, self._waiting = self._waiting, None
+            if item is None and self._stream is not None:
+                item = self._stream.next()
+                if item is None:
+                    self._stream = None
+            return item
+
+    def __iter__(self) -> Iterator:
+        return self
+
+    def __next__(self) -> Any:
+        if self._token is not None or engine.staging():
+            return self._staged_next()
+        item = self._pull()
+        if item is None:
+            raise StopIteration
+        return self._form.element(item)
+
+    def get_next(self, name: str | None = None) -> Any:
+        """The next element.
+
+        Args:
+            name: accepted, without effect.
+        Raises:
+            OutOfRangeError: there are no more.
+        """
+        if self._token is not None or engine.staging():
+            return self._staged_next()
+        item = self._pull()
+        if item is None:
+            raise tf.errors.OutOfRangeError(None, None, _END)
+        return self._form.element(item)
+
+    def get_next_as_optional(self) -> Optional:
+        """The next element, or none, as an `Optional`."""
+        if self._token is not None or engine.staging():
+            elements = self.__staged_sequence__()
+            there = elements.more(None)
+            return Optional(self.element_spec, _Late(elements), there)
+        item = self._pull()
+        if item is None:
+            return Optional.empty(self.element_spec)
+        return Optional(self.element_spec, tf.nest.flatten(self._form.element(item)), tf.constant(True))
+
+    @property
+    def element_spec(self) -> Any:
+        """The structure of specs of the elements."""
+        return self._form.spec
+
+    def __repr__(self) -> str:
+        return f"<tf.data.Iterator element_spec={self.element_spec!r}>"
+
+    # -- inside of traced functions ---------------------------------------------------------------
+    def _handle(self) -> Any:
+        return engine.handle(self) if self._token is None else self._token
+
+    def _staged_next(self) -> Any:
+        return self._packed(engine.host_call(_get_next, "IteratorGetNext", [self._handle()], tensor_specs(self._form)))
+
+    def _packed(self, leaves: Sequence[Any]) -> Any:
+        return packed(self._form, leaves)
+
+    def __staged_sequence__(self) -> Any:
+        return engine.StagedElements(self._handle, tensor_specs(self._form), self._packed, self._numbered)
+
+    def _numbered(self, first: Any) -> Any:
+        raise TypeError("enumerate(iterator) cannot be staged in a tf.function: use dataset.enumerate().")
+
+    def __trace_token__(self) -> tuple[Any, Any]:
+        return repr(self.element_spec), self._handle()
+
+    def __with_trace_token__(self, token: Any) -> Iterator:
+        return Iterator(element_spec=self.element_spec, token=token)
+
+    def advance(self) -> bool:
+        """For loops in traced functions: whether there is another element, which waits until it is taken."""
+        with self._lock:
+            if self._waiting is None:
+                self._waiting = self._pull()
+            return self._waiting is not None
+
+    def current(self) -> list[np.ndarray]:
+        """For loops in traced functions: the arrays of the element that waits, which is taken."""
+        item = self._pull()
+        if item is None:
+            raise tf.errors.OutOfRangeError(None, None, _END)
+        return as_arrays(item)
+
+    # -- checkpoints ------------------------------------------------------------------------------
+    def _serialize_to_tensors(self) -> dict[str, Any]:
+        """The position, as a string tensor by name."""
+        with self._lock:
+            state = {"waiting": self._waiting, "stream": None if self._stream is None else self._stream.save()}
+            return {"iterator": tf.constant(encoded(state))}
+
+    def _restore_from_tensors(self, restored: dict[str, Any]) -> None:
+        """Go to a position that `_serialize_to_tensors` gave, in this process or another."""
+        state = decoded(engine.array_of(restored["iterator"])[()])
+        with self._lock:
+            self._waiting, self._stream = state["waiting"], None
+            if state["stream"] is not None:
+                self._stream = self._node.start(run_of(self._options))
+                self._stream.load(state["stream"])
+
+
+class _Late(Sequence):
+    """The leaves of an optional in a trace: taken when they are asked for."""
+
+    def __init__(self, elements: Any) -> None:
+        self._elements = elements
+        self._found: list[Any] | None = None
+
+    def _all(self) -> list[Any]:
+        if self._found is None:
+            self._found = tf.nest.flatten(self._elements.item(None))
+        return self._found
+
+    def __getitem__(self, at: Any) -> Any:
+        return self._all()[at]
+
+    def __len__(self) -> int:
+        return len(self._all())
+
+
+def _get_next(token: Any) -> list[Any]:
+    item = engine.held(token)._pull()
+    if item is None:
+        raise tf.errors.OutOfRangeError(None, None, _END)
+    return engine.tensors_of(as_arrays(item))
+
+
+def as_arrays(item: Any) -> list[np.ndarray]:
+    """An item for a graph: datasets are handles."""
+    return [engine.array_of(engine.handle(x)) if is_dataset(x) else x for x in item]
+
+
+def tensor_specs(form: Form) -> list[tf.TensorSpec]:
+    """The specs of the tensors that stand for an element in a graph."""
+    return [tf.TensorSpec([], tf.string) if isinstance(s, DatasetSpec) else s for s in form.flat]
+
+
+def packed(form: Form, leaves: Sequence[Any]) -> Any:
+    """An element of a trace."""
+    return form.pack([tf.data.Dataset(Placeholder(leaf, s.element_spec)) if isinstance(s, DatasetSpec) else leaf
+                      for leaf, s in zip(leaves, form.flat, strict=True)])
+
+
+def staged_iterator(node: Node, options: Options) -> Any:
+    """A handle of an iterator that is made each time that the traced function comes by here."""
+    operands = tensors_in(node)
+
+    def make(*tensors: Any) -> list[Any]:
+        dataset = tf.data.Dataset(bound(node, iter(tensors)) if operands else node)
+        return [engine.handle(Iterator(dataset.with_options(options)))]
+    return engine.host_call(make, "MakeIterator", operands, [tf.TensorSpec([], tf.string)])[0]
+
+
+@engine.guarded
+class NumpyIterator:
+    """The elements of a dataset with NumPy values; made by `Dataset.as_numpy_iterator`.
+
+    >>> import twofold as tf
+    >>> next(tf.data.Dataset.from_tensors([1, 2]).as_numpy_iterator())
+    array([1, 2], dtype=int32)
+    """
+
+    def __init__(self, dataset: Any) -> None:
+        self._iterator = iter(dataset)
+        self._pack = self._iterator._form.pack
+
+    def __iter__(self) -> NumpyIterator:
+        return self
+
+    def __next__(self) -> Any:
+        item = self._iterator._pull()
+        if item is None:
+            raise StopIteration
+        return self._pack([numpy_leaf(a) for a in item])

@@ -1,0 +1,141 @@
+"""`tf.io`: files of records, and bytes as numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from . import _iteration as engine
+from ._api import public
+
+__all__ = ["TFRecordOptions", "TFRecordWriter", "decode_raw"]
+
+
+class TFRecordOptions:
+    """How a TFRecord file is written.
+
+    Args:
+        compression_type: "", "ZLIB" or "GZIP".
+        compression_level: 0 (quick) to 9 (small); -1 for the usual one.
+        flush_mode, input_buffer_size, output_buffer_size, window_bits, compression_method, mem_level,
+            compression_strategy: accepted, without effect.
+
+    >>> import twofold as tf
+    >>> tf.io.TFRecordOptions("GZIP").compression_type
+    'GZIP'
+    """
+
+    def __init__(self, compression_type: Any = None, flush_mode: Any = None, input_buffer_size: Any = None,
+                 output_buffer_size: Any = None, window_bits: Any = None, compression_level: int | None = None,
+                 compression_method: Any = None, mem_level: Any = None, compression_strategy: Any = None) -> None:
+        from twofold.data._records import compression_of
+        self.compression_type = compression_of(compression_type)
+        self.compression_level = -1 if compression_level is None else int(compression_level)
+
+
+@engine.guarded
+class TFRecordWriter:
+    """Writes a TFRecord file; a context manager.
+
+    Args:
+        path: of the file, which is written anew.
+        options: a `TFRecordOptions`, or the compression type.
+    Raises:
+        NotFoundError: the folder does not exist. ValueError: there is no such compression.
+
+    >>> import os, tempfile
+    >>> import twofold as tf
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "data.tfrecord")
+    ...     with tf.io.TFRecordWriter(path) as writer:
+    ...         writer.write(b"a record")
+    ...     os.path.getsize(path) - len(b"a record")
+    16
+    """
+
+    def __init__(self, path: Any, options: Any = None) -> None:
+        from twofold.data._records import open_to_write, path_of
+        settings = options if isinstance(options, TFRecordOptions) else TFRecordOptions(options)
+        self._file = open_to_write(path_of(path), settings.compression_type, settings.compression_level)
+        self._closed = False
+
+    def write(self, record: Any) -> None:
+        """Append a record.
+
+        Args:
+            record: bytes, or a string tensor that is a scalar.
+        Raises:
+            FailedPreconditionError: the writer is closed. TypeError: it is neither.
+        """
+        from twofold import errors
+        from twofold.data._records import framed
+        if self._closed:
+            raise errors.FailedPreconditionError(None, None, "Writer not initialized or previously closed")
+        if not isinstance(record, (bytes, bytearray, memoryview)):
+            value = engine.array_of(record)
+            if value.dtype != object or value.ndim:
+                raise TypeError(f"a record is bytes; got {type(record).__name__}.")
+            record = value[()]
+        self._file.write(framed(bytes(record)))
+
+    def flush(self) -> None:
+        """Bring what was written to the file."""
+        if not self._closed:
+            self._file.flush()
+
+    def close(self) -> None:
+        """Close the file."""
+        if not self._closed:
+            self._closed = True
+            self._file.close()
+
+    def __enter__(self) -> TFRecordWriter:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.close()
+
+
+@public
+def decode_raw(input_bytes: Any, out_type: Any, little_endian: bool = True, name: str | None = None) -> Any:
+    """The bytes of strings as numbers.
+
+    Args:
+        input_bytes: a string tensor; all its strings have one length.
+        out_type: the dtype of the numbers.
+        little_endian: the order of the bytes of a number.
+        name: accepted, without effect.
+    Returns:
+        A tensor of `out_type` with one more axis, over the numbers of a string.
+    Raises:
+        InvalidArgumentError: lengths differ, or are no multiple of the size of a number.
+
+    >>> import twofold as tf
+    >>> tf.io.decode_raw(tf.constant(b"\\x01\\x00\\x02\\x00"), tf.uint16)
+    <tf.Tensor: shape=(2,), dtype=uint16, numpy=array([1, 2], dtype=uint16)>
+    """
+    del name
+    from twofold.ir import dtypes as dt
+    from twofold.ir.errors import InvalidArgumentError
+    from twofold.ir.spec import TensorSpec
+    dtype = dt.as_dtype(out_type)
+    order = dtype.np.newbyteorder("<" if little_endian else ">")
+
+    def decode(tensor: Any) -> list[Any]:
+        strings = engine.array_of(tensor)
+        flat = strings.ravel().tolist()
+        sizes = {len(s) for s in flat} or {0}
+        if len(sizes) > 1:
+            raise InvalidArgumentError(None, "decode_raw", f"all strings must have one length; got {sorted(sizes)}.")
+        size = sizes.pop()
+        if size % dtype.size:
+            raise InvalidArgumentError(None, "decode_raw", f"Input to DecodeRaw has length {size} that is not a "
+                                                           f"multiple of {dtype.size}, the size of {dtype.name}")
+        found = np.frombuffer(b"".join(flat), order).astype(dtype.np)
+        return [engine.tensor_of(found.reshape(*strings.shape, size // dtype.size))]
+    from ._api import tensor
+    given = tensor(input_bytes)
+    rank = given.shape.rank
+    return engine.host_call(decode, "decode_raw", [given],
+                            [TensorSpec(None if rank is None else [*given.shape, None], dtype)])[0]
