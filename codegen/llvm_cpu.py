@@ -10,14 +10,15 @@ args array. Where an output is an input, the kernel must have been built so, wit
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from llvmlite import ir
 
 from twofold.ir.scalar import Instr, Value
 
-from . import llvm_module, llvm_ops
+from . import llvm_lanes, llvm_module, llvm_ops
 from .loop import (
     Break,
     Call,
@@ -48,8 +49,8 @@ _INTERLEAVE, _CHAIN, _LONG = 4, 12, 256
 _SHORT = 8  # vectors that a loop of known length may be written as
 
 
-def emit_kernel(module: ir.Module, kernel: Kernel, name: str, *, inline: bool = False,
-                short: bool = False) -> ir.Function:
+def emit_kernel(module: ir.Module, kernel: Kernel, name: str, *, inline: bool = False, short: bool = False,
+                alone: bool = False, numbers: Mapping[int, int] | None = None) -> ir.Function:
     """Writes `kernel` into `module`.
 
     Args:
@@ -58,6 +59,8 @@ def emit_kernel(module: ir.Module, kernel: Kernel, name: str, *, inline: bool = 
         name: the function's symbol, new in the module.
         inline: for a kernel that only this module calls: the symbol is internal, and calls disappear.
         short: whether its ranges are short, so that vectors side by side would cost more to compile than they save.
+        alone: whether it only ever runs over [0, 1).
+        numbers: integer arguments that are always the same, by their place in args.
     Returns:
         `int64 name(int64 start, int64 stop, int64* args)`: 0, or 1 + the number of the first failed check, or the
         first status of a call that was not 0.
@@ -68,18 +71,20 @@ def emit_kernel(module: ir.Module, kernel: Kernel, name: str, *, inline: bool = 
     if inline:
         fn.linkage = "internal"
         fn.attributes.add("alwaysinline")
-    _Emitter(fn, kernel, short).emit()
+    _Emitter(fn, kernel, short, alone, numbers or {}).emit()
     return fn
 
 
 class _Emitter:
     """The state of one function being written."""
 
-    def __init__(self, fn: ir.Function, kernel: Kernel, short: bool) -> None:
-        self.fn, self.kernel, self.short = fn, kernel, short
+    def __init__(self, fn: ir.Function, kernel: Kernel, short: bool, alone: bool, numbers: Mapping[int, int]) -> None:
+        self.fn, self.kernel, self.short, self.numbers = fn, kernel, short, numbers
         self.entry = fn.append_basic_block("entry")
         self.b = ir.IRBuilder(self.entry)
         start, stop, self.args = fn.args
+        if alone:
+            start, stop = _I64(0), _I64(1)
         self.values: dict[int, Any] = {kernel.start.id: start, kernel.stop.id: stop}
         self.bases: dict[str, Any] = {}  # scratch memory
         self.slots: dict[int, Any] = {}  # memory of arguments
@@ -107,6 +112,8 @@ class _Emitter:
         self.b.ret(self.result())
 
     def argument(self, slot: int) -> Any:
+        if slot in self.numbers:
+            return _I64(self.numbers[slot])
         return self.b.load(self.b.gep(self.args, [_I64(slot)], source_etype=_I64), typ=_I64)
 
     def flag(self, first: Any) -> Any:
@@ -140,7 +147,9 @@ class _Emitter:
             case Instr(op="const", out=out, const=const):
                 self.values[out.id] = _constant(out, const)
             case Instr(op=op, out=out, args=args):
-                self.values[out.id] = llvm_ops.emit(b, op, tuple(at), args[-1].dtype, out.dtype)
+                known = _folded(op, at, args)
+                self.values[out.id] = known if known is not None else \
+                    llvm_ops.emit(b, op, tuple(at), args[-1].dtype, out.dtype)
             case Load(out=out, ptr=ptr):
                 self.values[out.id] = self.load(ptr, at[0])
             case Store(ptr=ptr):
@@ -156,6 +165,9 @@ class _Emitter:
             case For():
                 self.loop(statement, at)
             case If(body=body):
+                if isinstance(at[0], ir.Constant):
+                    self.block(body if at[0].constant else [])
+                    return
                 with b.if_then(at[0]):
                     self.block(body)
             case Break():
@@ -173,6 +185,9 @@ class _Emitter:
 
     def loop(self, loop: For, at: list[Any]) -> None:
         b, low, high = self.b, at[0], at[1]
+        known = isinstance(loop.step, int) and isinstance(low, ir.Constant) and isinstance(high, ir.Constant)
+        if known and self.unrolled(loop, low.constant, high.constant):
+            return
         step = at[2] if len(at) == 3 else _I64(loop.step)
         order = ">" if isinstance(loop.step, int) and loop.step < 0 else "<"
         before, body, done = b.block, self.fn.append_basic_block("loop"), self.fn.append_basic_block("done")
@@ -194,6 +209,19 @@ class _Emitter:
             latch.set_metadata("llvm.loop", self.interleaved(together))
         b.position_at_end(done)
 
+    def unrolled(self, loop: For, low: int, high: int) -> bool:
+        """Writes a loop of known length that needs no loop; whether it was one."""
+        assert isinstance(loop.step, int)
+        count = len(range(low, high, loop.step))
+        if count > 1:
+            return llvm_lanes.written(self, loop, low, count)
+        if any(isinstance(s, Break) for s in _statements(loop.body)):
+            return False
+        if count:
+            self.values[loop.index.id] = _I64(low)
+            self.block(loop.body)
+        return True
+
     def interleaved(self, together: int) -> Any:
         """Metadata that makes the vectoriser write `together` vectors side by side."""
         module = self.fn.module
@@ -202,6 +230,8 @@ class _Emitter:
 
     # -- memory ---------------------------------------------------------------------------------------------------
     def address(self, ptr: Pointer, index: Any) -> Any:
+        if isinstance(index, ir.Constant) and index.constant == 0:
+            return self.base(ptr)
         return self.b.gep(self.base(ptr), [index], source_etype=llvm_ops.llvm_type(ptr.dtype, memory=True))
 
     def base(self, ptr: Pointer) -> Any:
@@ -252,6 +282,41 @@ def _rounds_at_once(loop: For, rounds: int) -> int:
 def _constant(out: Value, value: Any) -> Any:
     kind = llvm_ops.llvm_type(out.dtype)
     return kind(float(value) if out.dtype.is_floating else int(value))
+
+
+_SAME = {("add", 0, 0): 1, ("add", 1, 0): 0, ("sub", 1, 0): 0, ("mul", 0, 1): 1, ("mul", 1, 1): 0,
+         ("mul", 0, 0): 0, ("mul", 1, 0): 1, ("idiv", 1, 1): 0}  # (op, operand, its number) -> the operand it equals
+_EXACT: dict[str, Callable[..., Any]] = {
+    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "eq": operator.eq, "ne": operator.ne,
+    "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge,
+    "and": operator.and_, "or": operator.or_, "shr": lambda x, n: x >> (n & 63), "idiv": lambda x, y: _quotient(x, y)}
+
+
+def _quotient(x: int, y: int) -> int:
+    """x / y toward zero; 0 where y is 0."""
+    size = abs(x) // abs(y) if y else 0
+    return size if (x < 0) == (y < 0) else -size
+
+
+def _folded(op: str, at: list[Any], args: Sequence[Value]) -> Any:
+    """What an instruction on sizes and places gives, where that is known now; else None.
+
+    It saves LLVM, and the text that it reads, what would vanish at once.
+    """
+    numbers = [x.constant if isinstance(x, ir.Constant) else None for x in at]
+    if op == "select" and numbers[0] is not None:
+        return at[1] if numbers[0] else at[2]
+    if not args or any(a.dtype.name != "int64" for a in args):
+        return None
+    for n, number in enumerate(numbers):
+        if number in (0, 1) and (op, n, number) in _SAME:
+            return at[_SAME[op, n, number]]
+    if op not in _EXACT or None in numbers:
+        return None
+    result = _EXACT[op](*numbers)
+    if isinstance(result, bool):
+        return _I1(int(result))
+    return _I64(result) if -(1 << 63) <= result < 1 << 63 else None
 
 
 def _statements(block: list[Statement]) -> Iterator[Statement]:

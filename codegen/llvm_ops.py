@@ -18,7 +18,7 @@ from twofold.ir.dtypes import DType
 
 from . import target as targets
 
-__all__ = ["llvm_type", "emit", "widen", "narrow", "converts_half"]
+__all__ = ["llvm_type", "Lanes", "emit", "widen", "narrow", "converts_half"]
 
 _I1, _I16, _I32, _I64 = (ir.IntType(n) for n in (1, 16, 32, 64))
 _HALF, _FLOAT, _DOUBLE = ir.HalfType(), ir.FloatType(), ir.DoubleType()
@@ -35,13 +35,31 @@ def llvm_type(dtype: DType, memory: bool = False) -> ir.Type:
     raise TypeError(f"{dtype.name} is not a scalar type of kernels")
 
 
+class Lanes(ir.VectorType):
+    """A vector, with its part of an intrinsic's name, and a short text for a number that is in all lanes."""
+
+    @property
+    def intrinsic_name(self) -> str:
+        return f"v{self.count}{self.element.intrinsic_name}"
+
+    def format_constant(self, value: Any) -> str:
+        if all(v is value[0] for v in value):
+            return f"splat ({value[0]})"
+        return super().format_constant(value)
+
+
+def _as_wide(kind: ir.Type, x: Any) -> ir.Type:
+    """`kind`, or a vector of it where `x` is one."""
+    return Lanes(kind, x.type.count) if isinstance(x.type, ir.VectorType) else kind
+
+
 def emit(b: ir.IRBuilder, op: str, args: tuple[Any, ...], dtype: DType, out: DType) -> Any:
     """The value of instruction `op`.
 
     Args:
         b: where to write.
         op: a name of `ir.scalar.INSTRUCTIONS`, constants and complex numbers apart.
-        args: LLVM values of the operands.
+        args: LLVM values of the operands: numbers, or all of them vectors, but where a comment below says otherwise.
         dtype: their type; of a select, the type of the values chosen from.
         out: the type of the result.
     """
@@ -115,10 +133,19 @@ def _not(b: ir.IRBuilder, args: tuple[Any, ...], dtype: DType, out: DType) -> An
     return b.xor(args[0], args[0].type(-1))
 
 
+def _is_within(x: Any, limit: int) -> bool:
+    """Whether all numbers of a constant are at least 0 and below `limit`."""
+    if not isinstance(x, ir.Constant):
+        return False
+    numbers = [v.constant for v in x.constant] if isinstance(x.type, ir.VectorType) else [x.constant]
+    return all(0 <= n < limit for n in numbers)
+
+
 def _shift(method_signed: str, method_unsigned: str) -> Callable[..., Any]:
     def shift(b: ir.IRBuilder, args: tuple[Any, ...], dtype: DType, out: DType) -> Any:
         x, count = args
-        count = b.and_(count, count.type(8 * dtype.size - 1))
+        if not _is_within(count, 8 * dtype.size):
+            count = b.and_(count, count.type(8 * dtype.size - 1))
         return getattr(b, method_signed if dtype.kind == "i" else method_unsigned)(x, count)
     return shift
 
@@ -189,7 +216,7 @@ def _two_sum(b: ir.IRBuilder, x: Any, y: Any) -> tuple[Any, Any]:
 
 
 def _cast(b: ir.IRBuilder, args: tuple[Any, ...], dtype: DType, out: DType) -> Any:
-    x, to = args[0], llvm_type(out)
+    x, to = args[0], _as_wide(llvm_type(out), args[0])
     if x.type == to:
         return x
     if dtype.is_floating and out.is_floating:
@@ -199,13 +226,13 @@ def _cast(b: ir.IRBuilder, args: tuple[Any, ...], dtype: DType, out: DType) -> A
     if dtype.is_floating:
         name = "llvm.fptoui.sat" if out.is_unsigned else "llvm.fptosi.sat"
         return _intrinsic(b, name, to, args, (to, x.type))
-    if to.width < x.type.width:
+    if out.size < dtype.size or out.is_bool:
         return b.trunc(x, to)
     return b.sext(x, to) if dtype.kind == "i" else b.zext(x, to)
 
 
 def _bitcast(b: ir.IRBuilder, args: tuple[Any, ...], dtype: DType, out: DType) -> Any:
-    to = llvm_type(out)
+    to = _as_wide(llvm_type(out), args[0])
     return args[0] if args[0].type == to else b.bitcast(args[0], to)
 
 

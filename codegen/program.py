@@ -304,13 +304,18 @@ class _Compiler:
                 continue
             parts = step.kernel.parts if isinstance(step.kernel, Batch) else [step]
             made = []
+            short = all(not isinstance(part.total, Dim) and part.total <= _SHORT for part in parts)
             for at, part in enumerate(parts):
-                short = not isinstance(part.total, Dim) and part.total <= _SHORT
-                text = f"{short} {part.kernel}"
+                alone = not isinstance(part.total, Dim) and part.total == 1
+                numbers = {slot: a for slot, a in enumerate(part.arguments) if type(a) is int}
+                text = f"{short} {alone} {numbers} {part.kernel}"
                 if text not in known:
-                    known[text] = llvm_cpu.emit_kernel(module, part.kernel, f"{self.name}_k{number}_{at}", short=short)
+                    known[text] = llvm_cpu.emit_kernel(module, part.kernel, f"{self.name}_k{number}_{at}", short=short,
+                                                       alone=alone, numbers=numbers)
                     known[text].linkage = "internal"
-                    if inline:
+                    if len(parts) > 1 or _is_shared(part):
+                        known[text].attributes.add("noinline")  # else each part, and one thread, had a copy
+                    elif inline:
                         known[text].attributes.add("inlinehint")
                 made.append(known[text])
             functions.append(_dispatcher(module, f"{self.name}_k{number}", parts, made) if len(parts) > 1 else made[0])
@@ -540,6 +545,13 @@ def _bytes(of: Any) -> DimLike:
     return size * of.dtype.size
 
 
+def _is_shared(step: Step) -> bool:
+    """Whether threads may share the work of a step."""
+    work = step.total * step.weight
+    alone = not isinstance(step.total, Dim) and step.total <= 1
+    return not alone and (isinstance(work, Dim) or work >= _PARALLEL_FROM)
+
+
 def _dispatcher(module: ir.Module, name: str, parts: Sequence[Step], functions: Sequence[ir.Function]) -> ir.Function:
     """The kernel of a `Batch`: each part runs over its share of the range."""
     fn = ir.Function(module, llvm_cpu.KERNEL, name)
@@ -663,12 +675,9 @@ class _Entry(sizes.Arithmetic):
             b.store(self.argument(a), b.gep(args, [_I64(n)], source_etype=_I64))
         total = self.size(step.total)
         target = self.link(function) if isinstance(function, int) else function
-        work = step.total * step.weight
-        alone = not isinstance(step.total, Dim) and step.total <= 1
-        if alone or (not isinstance(work, Dim) and work < _PARALLEL_FROM):
-            return b.call(target, [_I64(0), total, args]) if not isinstance(function, int) else \
-                b.call(target, [_I64(0), total, args])
-        return self.shared(target, total, args, self.size(work))
+        if not _is_shared(step):
+            return b.call(target, [_I64(0), total, args])
+        return self.shared(target, total, args, self.size(step.total * step.weight))
 
     def now(self) -> Any:
         """Nanoseconds by the system's clock that only goes ahead."""

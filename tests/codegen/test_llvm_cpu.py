@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import functools
 import itertools
 import math
@@ -16,7 +15,8 @@ from typing import Any
 import llvmlite.binding as llvm
 import numpy as np
 import pytest
-from kernel_sample import ALL, VALUE_TYPES, assert_same, edges, random
+from kernel_backends import load, run, same, through_llvm, through_numba, values, zeros
+from kernel_sample import ALL, VALUE_TYPES, assert_same, random
 from llvmlite import ir
 
 from twofold.codegen import llvm_cpu, llvm_module, llvm_ops, reduce, schedule
@@ -27,70 +27,9 @@ from twofold.ir import dtypes as dt
 from twofold.ir import math_random, ops
 from twofold.ir.dtypes import DType
 from twofold.ir.scalar import Reduction
-from twofold.runtime import kernels, launch
+from twofold.runtime import launch
 
-Run = Callable[[int, int, Any], int]
 F32, F64 = dt.float32, dt.float64
-
-
-@functools.cache
-def engine() -> Any:
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    machine = llvm.Target.from_default_triple().create_target_machine()
-    return llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine, use_lmm=True)
-
-
-def load(module: ir.Module, name: str) -> Run:
-    """The function `name` of a module, with the kernel ABI."""
-    image = llvm_module.object_code(llvm_module.optimise(module))
-    engine().add_object_file(llvm.ObjectFileRef.from_data(image))
-    engine().finalize_object()
-    word = ctypes.c_int64
-    return ctypes.CFUNCTYPE(word, word, word, ctypes.c_void_p)(engine().get_function_address(name))
-
-
-_numbers = itertools.count()
-
-
-def through_llvm(kernel: Kernel) -> Run:
-    module, name = ir.Module(), f"test_llvm_cpu_{next(_numbers)}"
-    llvm_cpu.emit_kernel(module, kernel, name)
-    return load(module, name)
-
-
-def through_numba(kernel: Kernel) -> kernels.Compiled:
-    return kernels.get(("test_llvm_cpu", str(kernel)), lambda: kernel)
-
-
-def run(compiled: Run, start: int, stop: int, args: tuple[Any, ...]) -> tuple[int, list[np.ndarray]]:
-    """Runs on copies of the arrays (an array given twice stays one); returns the status and the copies."""
-    copies = {id(a): a.copy(order="K") for a in args if isinstance(a, np.ndarray)}
-    words = np.array([launch.address_of(copies[id(a)]) if isinstance(a, np.ndarray) else a for a in args], np.int64)
-    status = compiled(start, stop, launch.address_of(words))
-    return status, list(copies.values())
-
-
-def same(kernel: Kernel, start: int, stop: int, *args: Any) -> tuple[int, list[np.ndarray]]:
-    """The status and memory that the kernel leaves behind, the same by both backends."""
-    status, memory = run(through_llvm(kernel), start, stop, args)
-    expected_status, expected = run(through_numba(kernel).call, start, stop, args)
-    assert status == expected_status
-    for n, (got, want) in enumerate(zip(memory, expected, strict=True)):
-        assert_same(got, want, (kernel.name, n))
-    return status, memory
-
-
-def zeros(dtype: DType, *shape: int) -> np.ndarray:
-    return np.zeros(shape, dtype.np)
-
-
-def values(dtype: DType, size: int, seed: int) -> np.ndarray:
-    """Random elements, and all the edges where there is room."""
-    x = random(dtype, size, seed)
-    special = edges(dtype)[:size]
-    x[:len(special)] = np.roll(special, seed)
-    return x
 
 
 def optimised(kernel: Kernel) -> llvm.ModuleRef:
