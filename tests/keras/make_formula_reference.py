@@ -58,7 +58,7 @@ def optimizer(name: str, settings: dict[str, Any]) -> dict[str, Any]:
     made = getattr(keras.optimizers, name)(**settings)
     steps = []
     for step in range(cases.STEPS):
-        made.apply_gradients(zip(map(tf.constant, cases.gradients(step)), variables))
+        made.apply_gradients(zip(map(tf.constant, cases.gradients(step)), variables, strict=True))
         if step in (0, 1, cases.STEPS - 1):
             steps.append([plain(v) for v in variables])
     made.finalize_variable_values(variables)

@@ -131,7 +131,7 @@ class CosineSimilarity(LossFunctionWrapper):
     np.float32(-1.0)
     """
 
-    _SETTINGS = ()
+    _SETTINGS = ("axis",)
 
     def __init__(self, axis: int = -1, reduction: str | None = _MEAN, name: str | None = "cosine_similarity",
                  dtype: Any = None):
@@ -152,7 +152,7 @@ class Huber(LossFunctionWrapper):
     np.float32(1.5)
     """
 
-    _SETTINGS = ()
+    _SETTINGS = ("delta",)
 
     def __init__(self, delta: float = 1.0, reduction: str | None = _MEAN, name: str | None = "huber_loss",
                  dtype: Any = None):
@@ -393,7 +393,7 @@ class SparseCategoricalCrossentropy(LossFunctionWrapper):
     np.float32(0.6931)
     """
 
-    _SETTINGS = ("from_logits", "ignore_class")
+    _SETTINGS = ("from_logits", "ignore_class", "axis")
     _converts_labels = False  # a float would not hold the number of every class
 
     def __init__(self, from_logits: bool = False, ignore_class: int | None = None, axis: Any = -1,

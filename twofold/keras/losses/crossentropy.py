@@ -205,12 +205,12 @@ def sparse_categorical_crossentropy(y_true: Any, y_pred: Any, from_logits: bool 
     [0.6931 0.    ]
     """
     y_pred, y_true = floats(y_pred), tf.convert_to_tensor(y_true)
-    if axis not in (-1, y_pred.shape.rank - 1):
+    if axis not in (-1, y_pred.ndim - 1):
         y_pred = _axis_last(y_pred, axis)
-        y_true = _axis_last(y_true, axis) if y_true.shape.rank == y_pred.shape.rank else y_true
-    if y_true.shape.rank == y_pred.shape.rank and y_true.shape[-1] == 1:
+        y_true = _axis_last(y_true, axis) if y_true.ndim == y_pred.ndim else y_true
+    if y_true.ndim == y_pred.ndim and y_true.shape[-1] == 1:
         y_true = tf.squeeze(y_true, -1)
-    if not y_pred.shape.rank or not y_true.shape.is_compatible_with(y_pred.shape[:-1]):
+    if not y_pred.ndim or not y_true.shape.is_compatible_with(y_pred.shape[:-1]):
         raise ValueError("sparse_categorical_crossentropy: y_true must have the shape of y_pred without the axis of "
                          f"the classes; got y_true.shape={y_true.shape} and y_pred.shape={y_pred.shape}.")
     y_true = y_true if y_true.dtype.is_integer else tf.cast(y_true, tf.int64)

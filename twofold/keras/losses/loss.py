@@ -171,6 +171,8 @@ class LossFunctionWrapper(Loss):
 
 def _each(value: Any, convert: Callable[[Any], Any]) -> Any:
     """A tensor of `value`; of each leaf, where it is a structure of tensors or arrays."""
+    if isinstance(value, tf.Tensor):
+        return convert(value)
     if isinstance(value, Mapping) or (isinstance(value, (list, tuple)) and any(hasattr(v, "shape") for v in value)):
         return tf.nest.map_structure(convert, value)
     return convert(value)
@@ -191,8 +193,8 @@ def same_rank(first: Any, second: Any, expand_rank_1: bool = True) -> tuple[Any,
         first, second: tensors.
         expand_rank_1: whether a vector beside a column becomes a column, rather than the column a vector.
     """
-    ranks = first.shape.rank, second.shape.rank
-    if None in ranks or ranks[0] == ranks[1]:
+    ranks = first.ndim, second.ndim
+    if ranks[0] == ranks[1]:
         return first, second
     if ranks[0] == ranks[1] + 1 and first.shape[-1] == 1:
         if ranks[1] == 1 and expand_rank_1:
@@ -233,12 +235,13 @@ def reduce_weighted(values: Any, sample_weight: Any, mask: Any, reduction: str |
     if weight is not None:
         values, weight = same_rank(values, as_tensor(weight, values.dtype))
         values = values * weight
-    if reduction in (None, "none") or values.shape.rank == 0 or values.shape == (0,):
+    size = values.shape.num_elements()
+    if reduction in (None, "none") or values.ndim == 0 or (values.ndim == 1 and size == 0):
         return values
     if reduction == "sum":
         return tf.reduce_sum(values)
     if reduction == "mean_with_sample_weight" and weight is not None:
         return tf.math.divide_no_nan(tf.reduce_sum(values), tf.reduce_sum(weight))
-    if values.shape.num_elements():
+    if size:
         return tf.reduce_mean(values)
     return tf.math.divide_no_nan(tf.reduce_sum(values), tf.cast(tf.size(values), values.dtype))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -22,7 +23,7 @@ def _per_sample(values: Any, sample_weight: Any, reduce: Callable[..., Any], dty
         sample_weight = masked_weight(sample_weight, mask, values.dtype, "sum")
     if sample_weight is not None:
         values, weight = same_rank(values, as_tensor(sample_weight, values.dtype))
-        rank = weight.shape.rank
+        rank = weight.ndim
         values = _over_axes(values, reduce, rank)
         weight = tf.broadcast_to(weight, tf.shape(values))
         values = values * weight
@@ -32,7 +33,14 @@ def _per_sample(values: Any, sample_weight: Any, reduce: Callable[..., Any], dty
 
 def _over_axes(values: Any, reduce: Callable[..., Any], first: int) -> Any:
     """`values` reduced over all axes from `first` on."""
-    return reduce(values, axis=list(range(first, values.shape.rank))) if values.shape.rank > first else values
+    return reduce(values, axis=list(range(first, values.ndim))) if values.ndim > first else values
+
+
+@functools.lru_cache(maxsize=64)
+def _number(value: int, dtype: str) -> Any:
+    """A batch size as a tensor: the same few in each epoch."""
+    with tf.init_scope():
+        return tf.constant(value, dtype)
 
 
 class Sum(Metric):
@@ -97,15 +105,15 @@ class Mean(Metric):
             sample_weight: a weight for each sample, or for each value.
         """
         values, weight = _per_sample(values, sample_weight, tf.reduce_mean, self._dtype)
+        count: Any = 1
         if weight is not None:
             count = tf.reduce_sum(weight)
-        elif values.shape.rank:
+        elif values.ndim:
             size = values.shape[0]
-            count = tf.cast(tf.shape(values)[0] if size is None else size, self._dtype)
-        else:
-            count = tf.ones((), self._dtype)
-        self.total.assign_add(tf.reduce_sum(values))
-        self.count.assign_add(count)
+            count = tf.cast(tf.shape(values)[0], self._dtype) if size is None else size
+            values = tf.reduce_sum(values)
+        self.total.assign_add(values if weight is None else tf.reduce_sum(values))
+        self.count.assign_add(_number(count, self._dtype) if isinstance(count, int) else count)
 
     def result(self) -> Any:
         """The mean; 0 where there are no values."""

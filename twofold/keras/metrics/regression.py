@@ -168,6 +168,7 @@ class CosineSimilarity(FunctionMetric):
     """
 
     _direction, _FUNCTION = "up", cosine_similarity
+    _SETTINGS = ("axis",)
 
     def __init__(self, name: str | None = "cosine_similarity", dtype: Any = None, axis: int = -1):
         super().__init__(name, dtype, axis=axis)

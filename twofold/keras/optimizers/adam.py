@@ -96,7 +96,7 @@ class Adam(_Moments):
             largest = self._velocity_hats[self._get_variable_index(variable)]
             largest.assign(tf.maximum(largest, v))
             v = largest
-        alpha = self._once("alpha", dtype, lambda: self._alpha(learning_rate, dtype))
+        alpha = self._for_all("alpha", dtype, lambda wide: self._alpha(learning_rate, wide))
         variable.assign_sub(m * alpha / (tf.sqrt(v) + self.epsilon))
 
     def _alpha(self, learning_rate: Any, dtype: tf.DType) -> Any:
@@ -172,7 +172,7 @@ class Adamax(_Moments):
         m, u = self._momentums[n], self._velocities[n]
         m.assign_add((gradient - m) * (1 - self.beta_1))
         u.assign(tf.maximum(u * self.beta_2, tf.abs(gradient)))
-        unbiased = self._once("unbiased", dtype, lambda: 1 - self._power(self.beta_1, dtype))
+        unbiased = self._for_all("unbiased", dtype, lambda wide: 1 - self._power(self.beta_1, wide))
         variable.assign_sub(self._rate(learning_rate, dtype) * m / (unbiased * (u + self.epsilon)))
 
 
@@ -203,6 +203,8 @@ class Nadam(_Moments):
         variables = list(variables)
         super().build(variables)
         dtype = variables[0].dtype if variables else None
+        if dtype is not None and dtype.size < 4:
+            dtype = tf.float32
         self._u_product = self.add_variable((), 1.0, dtype, name="u_product")
 
     def _momentum(self, step: Any) -> Any:
@@ -217,6 +219,9 @@ class Nadam(_Moments):
 
     def _ahead(self, dtype: tf.DType) -> tuple[Any, Any]:
         """What the mean and the gradient of this update count for in the step."""
+        return self._once("ahead", dtype, lambda: self._looked_ahead(dtype))
+
+    def _looked_ahead(self, dtype: tf.DType) -> tuple[Any, Any]:
         now, then = self._momentum(self._step(dtype)), self._momentum(tf.cast(self.iterations + 2, dtype))
         product = tf.cast(self._u_product, dtype)
         return then / (1 - product * then), (1 - now) / (1 - product)
@@ -225,8 +230,9 @@ class Nadam(_Moments):
         dtype = variable.dtype
         gradient = tf.cast(gradient, dtype)
         m, v = self._means(gradient, variable)
-        of_mean, of_gradient = self._once("ahead", dtype, lambda: self._ahead(dtype))
-        unbiased = self._once("unbiased", dtype, lambda: 1 - self._power(self.beta_2, dtype))
+        of_mean = self._for_all("of mean", dtype, lambda wide: self._ahead(wide)[0])
+        of_gradient = self._for_all("of gradient", dtype, lambda wide: self._ahead(wide)[1])
+        unbiased = self._for_all("unbiased", dtype, lambda wide: 1 - self._power(self.beta_2, wide))
         looked = (of_mean * m + of_gradient * gradient) * self._rate(learning_rate, dtype)
         variable.assign_sub(looked / (tf.sqrt(v / unbiased) + self.epsilon))
 
@@ -253,8 +259,8 @@ class Lamb(_Moments):
     def update_step(self, gradient: Any, variable: tf.Variable, learning_rate: Any) -> None:
         dtype = variable.dtype
         m, v = self._means(tf.cast(gradient, dtype), variable)
-        mean = m / self._once("unbiased 1", dtype, lambda: 1.0 - self._power(self.beta_1, dtype))
-        square = v / self._once("unbiased 2", dtype, lambda: 1.0 - self._power(self.beta_2, dtype))
+        mean = m / self._for_all("unbiased 1", dtype, lambda wide: 1.0 - self._power(self.beta_1, wide))
+        square = v / self._for_all("unbiased 2", dtype, lambda wide: 1.0 - self._power(self.beta_2, wide))
         step = mean / (tf.sqrt(square) + self.epsilon)
         length = tf.sqrt(tf.reduce_sum(tf.square(variable)))
         step_length = tf.sqrt(tf.reduce_sum(tf.square(step)))

@@ -400,6 +400,14 @@ class Optimizer(Trackable):
         """The number of this update, counting from 1, as a scalar of `dtype`."""
         return self._once("step", dtype, lambda: tf.cast(self.iterations + 1, dtype))
 
+    def _for_all(self, what: str, dtype: tf.DType, value: Callable[[tf.DType], Any]) -> Any:
+        """A scalar of `dtype` for all variables of that dtype; `value` computes it in at least 32 bits.
+
+        In 16 bits 0.999 is 1, and a mean of squares would never be made up for its beginning at 0.
+        """
+        wide = tf.float32 if dtype.size < 4 else dtype
+        return self._once(what, dtype, lambda: tf.cast(value(wide), dtype))
+
     def _apply_weight_decay(self, variables: Sequence[tf.Variable], learning_rate: Any) -> None:
         if self.weight_decay is None:
             return
