@@ -1,6 +1,20 @@
-"""`tf.keras.saving`: objects as plain values and back, and models as files."""
+"""`tf.keras.saving`: objects as plain values and back, and models as files.
+
+What is in the files is `saving_h5.py`'s (weights, and whole models in HDF5); this module owns the `.keras` archive and
+the choice of a format by a file's ending. No file holds code, and none is run from one.
+"""
 
 from __future__ import annotations
+
+import io
+import json
+import os
+import zipfile
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+import twofold as tf
 
 from .serialization import (
     CustomObjectScope,
@@ -14,11 +28,204 @@ from .serialization import (
 )
 
 __all__ = ["CustomObjectScope", "custom_object_scope", "deserialize_keras_object", "get_custom_objects",
-           "get_registered_name", "get_registered_object", "register_keras_serializable", "serialize_keras_object"]
+           "get_registered_name", "get_registered_object", "load_model", "load_weights", "register_keras_serializable",
+           "save_model", "save_weights", "serialize_keras_object"]
+
+_KERAS_FORMAT = "3.0.0"  # the version of Keras whose archives these are
+_HDF5 = (".h5", ".hdf5")
 
 
-def save_model(model, filepath, overwrite=True, **kwargs):
-    raise NotImplementedError
+def save_model(model: Any, filepath: Any, overwrite: bool = True, include_optimizer: bool = True,
+               save_format: str | None = None, **kwargs: Any) -> None:
+    """Write a model to a file: its layers, its weights, and the state of its optimizer.
+
+    Args:
+        model: a model; a subclass needs `get_config`, unless its constructor's arguments are plain values.
+        filepath: ends in `.keras` for the archive of Keras 3, or in `.h5` for the older form. Both need the extra
+            `h5`.
+        overwrite: whether a file that is there is replaced.
+        include_optimizer: whether the optimizer is written.
+        save_format: "tf" writes a saved model, see `tf.saved_model.save`; else the ending decides.
+        kwargs: `zipped`, accepted if not false.
+    Raises:
+        ValueError: the ending is another. FileExistsError: there is a file, and it is not to be replaced.
+        ImportError: h5py is not there.
+    """
+    path = os.fspath(filepath)
+    if set(kwargs) - {"zipped", "options", "save_traces", "signatures"}:
+        raise ValueError(f"The following argument(s) are not supported: {sorted(kwargs)}")
+    _check_free(path, overwrite)
+    if save_format == "tf":
+        tf.saved_model.save(model, path)
+    elif path.endswith(_HDF5):
+        from .saving_h5 import write_model
+        with _replaced(path) as file:
+            write_model(file, model, include_optimizer)
+    elif path.endswith(".keras"):
+        with _replaced(path) as file:
+            _write_archive(file, model, include_optimizer)
+    else:
+        raise ValueError(f"Invalid filepath extension for saving. Please add either a `.keras` extension for the native "
+                         f"Keras format (recommended) or a `.h5` extension. Use `model.export(filepath)` if you want to "
+                         f"export a SavedModel. Received: filepath={path}.")
 
 
-load_model = save_weights = load_weights = export_model = save_model
+def load_model(filepath: Any, custom_objects: Mapping[str, Any] | None = None, compile: bool = True,
+               safe_mode: bool = True) -> Any:
+    """The model of a file that `save_model`, or Keras itself, wrote.
+
+    Args:
+        filepath: a `.keras` or `.h5` file.
+        custom_objects: classes and functions of the user's own by name.
+        compile: whether the model is compiled as it was.
+        safe_mode: whether code in the file is refused; code is never run here in any case, and `safe_mode=False` lets
+            a `Lambda` be made whose function is among the custom objects.
+    Raises:
+        ValueError: the file is no such file, or names a class that is not known. FileNotFoundError: there is none.
+    """
+    path = os.fspath(filepath)
+    if not os.path.exists(path):
+        raise FileNotFoundError(f"File not found: filepath={path}. Please ensure the file is an accessible `.keras` zip "
+                                "file or `.h5` file.")
+    if os.path.isdir(path):
+        raise ValueError(f"{path} is a folder: saved models are read by tf.saved_model.load.")
+    if zipfile.is_zipfile(path):
+        return _read_archive(path, custom_objects, compile, safe_mode)
+    if path.endswith(_HDF5):
+        from .saving_h5 import read_model
+        return read_model(path, custom_objects, compile, safe_mode)
+    raise ValueError(f"{path} is neither a `.keras` archive nor an `.h5` file.")
+
+
+def save_weights(model: Any, filepath: Any, overwrite: bool = True) -> None:
+    """Write the weights of a model to a file that ends in `.weights.h5`.
+
+    Raises:
+        ValueError: the ending is another, or the model has no weights yet. FileExistsError: there is a file.
+    """
+    from .saving_h5 import write_weights
+    path = os.fspath(filepath)
+    if not path.endswith(".weights.h5"):
+        raise ValueError(f"The filename must end in `.weights.h5`. Received: filepath={path}")
+    _check_free(path, overwrite)
+    with _replaced(path) as file:
+        write_weights(file, model)
+
+
+def load_weights(model: Any, filepath: Any, skip_mismatch: bool = False, **kwargs: Any) -> None:
+    """Read the weights of a model from a `.weights.h5`, `.h5` or `.keras` file.
+
+    Args:
+        model: a model that is built.
+        filepath: the file.
+        skip_mismatch: whether layers whose weights do not fit are left as they are, with a warning.
+        kwargs: `by_name`, accepted if false; `objects_to_skip`, accepted if None.
+    Raises:
+        ValueError: the weights do not fit the model's; nothing is changed then.
+    """
+    from .saving_h5 import read_weights
+    if any(kwargs.values()) or set(kwargs) - {"by_name", "objects_to_skip"}:
+        raise ValueError(f"Invalid keyword arguments: {kwargs}")
+    path = os.fspath(filepath)
+    if not os.path.exists(path):
+        raise FileNotFoundError(f"File not found: filepath={path}.")
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            read_weights(io.BytesIO(_member(archive, "model.weights.h5")), model, skip_mismatch)
+        return
+    read_weights(path, model, skip_mismatch)
+
+
+def export_model(model: Any, filepath: Any, format: str, verbose: bool, **kwargs: Any) -> None:
+    """Write a saved model with the endpoint `serve`."""
+    import sys
+    if format != "tf_saved_model" or set(kwargs) - {"input_signature"}:
+        raise ValueError(f"`export` writes format 'tf_saved_model'. Received: format={format!r}, {sorted(kwargs)}")
+    specs = kwargs.get("input_signature") or input_specs(model)
+    archive = tf.Module()
+    archive.model = model
+    archive.serve = tf.function(lambda inputs: model(inputs, training=False), input_signature=[specs])
+    tf.saved_model.save(archive, os.fspath(filepath), signatures=None)
+    if verbose:
+        sys.stdout.write(f"Saved artifact at '{os.fspath(filepath)}'. Endpoint: serve\n")
+
+
+def input_specs(model: Any) -> Any:
+    """TensorSpecs for the inputs of a model.
+
+    Raises:
+        ValueError: it was not built, so that they are not known.
+    """
+    graph = model.__dict__.get("_graph")
+    if graph is not None:
+        return tf.nest.map_structure(lambda x: tf.TensorSpec(x.shape, x.dtype, name=x.name), graph.input_structure)
+    shapes = model._build_shapes
+    if not shapes:
+        raise ValueError("The model has not been called or built yet, so that the shapes of its inputs are not known.")
+    def spec(shape: Any) -> Any:
+        if isinstance(shape, dict):
+            return {k: spec(v) for k, v in shape.items()}
+        if isinstance(shape, list):
+            return [spec(v) for v in shape]
+        return tf.TensorSpec((None, *shape[1:]), model.compute_dtype)
+    return spec(next(iter(shapes.values())))
+
+
+# -- the archive ----------------------------------------------------------------------------------
+def _write_archive(file: Any, model: Any, include_optimizer: bool) -> None:
+    from .saving_h5 import write_weights
+    config = serialize_keras_object(model)
+    if not include_optimizer:
+        config.pop("compile_config", None)
+    about = {"keras_version": _KERAS_FORMAT, "date_saved": datetime.now().strftime("%Y-%m-%d@%H:%M:%S")}
+    weights = io.BytesIO()
+    write_weights(weights, model, include_optimizer)
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("metadata.json", json.dumps(about))
+        archive.writestr("config.json", json.dumps(config))
+        archive.writestr("model.weights.h5", weights.getvalue())
+
+
+def _read_archive(path: str, custom_objects: Any, compile: bool, safe_mode: bool) -> Any:
+    from .saving_h5 import read_weights
+    with zipfile.ZipFile(path) as archive:
+        config = json.loads(_member(archive, "config.json"))
+        compiled = config.pop("compile_config", None)
+        model = deserialize_keras_object(config, custom_objects, safe_mode=safe_mode)
+        if compile and compiled:
+            with custom_object_scope(custom_objects or {}):
+                model.compile_from_config(compiled)
+        read_weights(io.BytesIO(_member(archive, "model.weights.h5")), model, False)
+    return model
+
+
+def _member(archive: zipfile.ZipFile, name: str) -> bytes:
+    try:
+        return archive.read(name)
+    except KeyError:
+        raise ValueError(f"The archive {archive.filename} has no {name}: it is not one of Keras.") from None
+
+
+def _check_free(path: str, overwrite: bool) -> None:
+    if os.path.exists(path) and not overwrite:
+        raise FileExistsError(f"{path} exists already, and `overwrite=False`.")
+
+
+class _replaced:
+    """A file that takes the place of the one at `path` when it is complete."""
+
+    def __init__(self, path: str):
+        self._path, self._new = path, f"{path}.{os.getpid()}.new"
+
+    def __enter__(self) -> Any:
+        self._file = open(self._new, "w+b")  # noqa: SIM115
+        return self._file
+
+    def __exit__(self, kind: Any, value: Any, traceback: Any) -> None:
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._file.close()
+        if kind is None:
+            os.replace(self._new, self._path)
+        else:
+            os.remove(self._new)

@@ -140,16 +140,14 @@ def serialize_keras_object(obj: Any) -> Any:
         ValueError: it has no such form.
 
     >>> import twofold as tf
-    >>> tf.keras.saving.serialize_keras_object((1, 2.5))
-    {'class_name': '__tuple__', 'items': [1, 2.5]}
+    >>> tf.keras.saving.serialize_keras_object({"shape": (1, 2), "dtype": tf.float32})
+    {'shape': [1, 2], 'dtype': 'float32'}
     """
     if obj is None or isinstance(obj, (bool, int, float, str)):
         return obj
     if isinstance(obj, tf.TensorShape):
         return None if obj.rank is None else obj.as_list()
-    if isinstance(obj, tuple):
-        return {"class_name": "__tuple__", "items": [serialize_keras_object(v) for v in obj]}
-    if isinstance(obj, list):
+    if isinstance(obj, (list, tuple)):  # tuples are lists in files, as Keras 3 writes them
         return [serialize_keras_object(v) for v in obj]
     if isinstance(obj, Mapping):
         return {str(k): serialize_keras_object(v) for k, v in obj.items()}
@@ -257,15 +255,17 @@ def _home_of(obj: Any) -> tuple[str, str] | None:
     own = getattr(obj, "__module__", None) or ""
     if not own.startswith("twofold.keras"):
         return None
+    if obj.__name__ == "Functional":
+        return "keras.src.models.functional", "Functional"
     parts = own.split(".")[2:]
     stem = {"functional": "models", "sequential": "models", "model": "models"}.get(parts[0], parts[0]) if parts else ""
-    guesses = [f"keras.{stem}", "keras.optimizers.schedules", *_MODULES]
+    guesses = ["keras" if stem == "models" else f"keras.{stem}", "keras.optimizers.schedules", *_MODULES]
     for name in guesses:
         if name in _MODULES:
             for public in (getattr(obj, "_keras_name", None), obj.__name__):
                 if public and _public(_module(name), public) is obj:
                     return name, public
-    return ("keras.models", "Functional") if obj.__name__ == "Functional" else None
+    return None
 
 
 # -- reading --------------------------------------------------------------------------------------
@@ -329,13 +329,30 @@ def _made(config: Mapping[str, Any], table: Mapping[str, Any]) -> Any:
     cls = _class(config, table)
     if not hasattr(cls, "from_config"):
         raise ValueError(f"{cls!r} has no from_config() method, so that no object can be made from {config!r}.")
-    inner = config["config"]
+    inner = _without_neutral(cls, config["config"])
     made = cls.from_config(inner if getattr(cls, "_reads_raw_config", False) else _arguments(inner))
     if config.get("build_config") and hasattr(made, "build_from_config") and not getattr(made, "built", False):
         made.build_from_config(config["build_config"])
     if config.get("compile_config") and hasattr(made, "compile_from_config"):
         made.compile_from_config(config["compile_config"])
     return made
+
+
+#: options of Keras that are not here, by name: what they are where they do nothing
+_NEUTRAL: dict[str, Any] = {
+    "quantization_config": None, "lora_rank": None, "lora_alpha": None, "synchronized": False, "renorm": False,
+    "renorm_clipping": None, "renorm_momentum": 0.99, "optional": False, "ragged": False, "sparse": False,
+    "input_axes": None, "output_axes": None, "use_gate": False, "flash_attention": None, "batch_input_shape": None,
+    "jit_compile": None, "is_legacy_optimizer": False, "zero_output_for_mask": False}
+
+
+def _without_neutral(cls: Any, config: Any) -> Any:
+    """A config of Keras without the options that a class here does not have, where they say nothing."""
+    if not isinstance(config, Mapping) or not getattr(cls, "__module__", "").startswith("twofold.keras"):
+        return config
+    taken = inspect.signature(cls.__init__).parameters
+    return {key: value for key, value in config.items()
+            if key in taken or key not in _NEUTRAL or value != _NEUTRAL[key]}
 
 
 def _arguments(config: Any) -> Any:

@@ -1,0 +1,319 @@
+"""Weights and models in HDF5, in the forms that Keras 3 (`.weights.h5`) and Keras 2 (`.h5`) write.
+
+In `.weights.h5` a group stands for each object: `vars/0`, `vars/1`... are its own variables, and the objects in its
+attributes are groups within; the layers of functional and sequential models are in `layers`, named by class and
+number. Reading checks all shapes before it changes anything.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+import twofold as tf
+from twofold.tracking import Trackable
+
+from .layer_state import LayerState
+from .naming import to_snake_case
+
+__all__ = ["read_model", "read_weights", "write_model", "write_weights"]
+
+
+def _h5py() -> Any:
+    try:
+        import h5py
+    except ImportError:
+        raise ImportError("Files of weights need h5py: pip install twofold[h5]") from None
+    return h5py
+
+
+# -- .weights.h5 ----------------------------------------------------------------------------------
+def _objects(root: Any, optimizer: bool) -> Iterator[tuple[str, Any]]:
+    """Each object with variables or objects within once, with the path of its group."""
+    seen: set[int] = set()
+    stack: list[tuple[str, Any]] = [("", root)]
+    while stack:
+        path, value = stack.pop()
+        if isinstance(value, (list, tuple, Mapping)):
+            found = list(_numbered(value, path))
+        else:
+            if id(value) in seen:
+                continue
+            seen.add(id(value))
+            yield path, value
+            found = [(f"{path}/{name}" if path else name, child) for name, child in _children(value, optimizer)]
+        stack += found[::-1]
+
+
+def _numbered(container: Any, path: str) -> Iterator[tuple[str, Any]]:
+    """The objects of a list or dict: named by their class, with numbers for further ones of a class."""
+    items = list(container.values()) if isinstance(container, Mapping) else list(container)
+    counts: dict[str, int] = {}
+    for item in items:
+        if _is_saved(item):
+            name = to_snake_case(type(item).__name__)
+            count = counts.get(name, 0)
+            counts[name] = count + 1
+            yield f"{path}/{name}_{count}" if count else f"{path}/{name}", item
+
+
+def _children(value: Any, optimizer: bool) -> Iterator[tuple[str, Any]]:
+    """The objects in the attributes, in the order of names, private ones last."""
+    graph = value.__dict__.get("_graph")
+    if graph is not None or hasattr(value, "_file_layers"):
+        yield "layers", value.layers
+    own = value.__dict__
+    names = list(own["_tracked"]) if isinstance(value, LayerState) else []
+    found = {name: own[name] for name in names if name in own}
+    if optimizer and own.get("optimizer") is not None:
+        found["optimizer"] = own["optimizer"]
+    for name in sorted(found, key=lambda name: f"~{name}" if name.startswith("_") else name):
+        child = found[name]
+        if _is_saved(child) or (isinstance(child, (list, tuple, Mapping)) and any(map(_is_saved, (
+                child.values() if isinstance(child, Mapping) else child)))):
+            yield name, child
+
+
+def _is_saved(value: Any) -> bool:
+    if isinstance(value, LayerState) or hasattr(value, "apply_gradients"):
+        return True
+    return isinstance(value, Trackable) and hasattr(value, "save_own_variables")
+
+
+class _Store(dict):
+    """What `save_own_variables` writes into."""
+
+
+def write_weights(file: Any, model: Any, optimizer: bool = True) -> None:
+    """Write the weights of a model, and the state of its optimizer, to an open file.
+
+    Raises:
+        ValueError: the model has no weights yet.
+    """
+    if not model.built:
+        raise ValueError(f"Unable to save weights: model '{model.name}' has not been built yet. Build it by calling it "
+                         "on data, or by `build`.")
+    with _h5py().File(file, "w") as f:
+        for path, value in _objects(model, optimizer):
+            store = _Store()
+            if hasattr(value, "save_own_variables"):
+                value.save_own_variables(store)
+            group = f.require_group(f"{path}/vars" if path else "vars")
+            if getattr(value, "name", None):
+                group.attrs["name"] = value.name
+            for key, array in store.items():
+                group.create_dataset(str(key), data=_stored(np.asarray(array)))
+
+
+def _stored(array: np.ndarray) -> np.ndarray:
+    """An array of a dtype that HDF5 knows."""
+    return array.astype(np.float32) if array.dtype.name == "bfloat16" else array
+
+
+def read_weights(file: Any, model: Any, skip_mismatch: bool) -> None:
+    """Read the weights of a model from a file.
+
+    Raises:
+        ValueError: the weights do not fit; nothing is changed then.
+    """
+    with _h5py().File(file, "r") as f:
+        if "layer_names" in f.attrs or "model_weights" in f:
+            _read_older_weights(f["model_weights"] if "model_weights" in f else f, model, skip_mismatch)
+            return
+        if not model.built:
+            raise ValueError(f"Unable to load weights: model '{model.name}' has not been built yet. Build it by calling "
+                             "it on data, or by `build`.")
+        _build_optimizer(f, model)
+        wanted: list[tuple[Any, dict[str, np.ndarray]]] = []
+        for path, value in _objects(model, True):
+            store = _store_of(f, path)
+            fault = _fault(value, store)
+            if fault and (hasattr(value, "apply_gradients") or skip_mismatch):
+                warnings.warn(f"Skipped '{path}': {fault}", stacklevel=4)
+            elif fault:
+                raise ValueError(f"A total of 1 objects could not be loaded: {fault} (at '{path or '/'}' of the file)")
+            else:
+                wanted.append((value, store))
+    for value, store in wanted:
+        if hasattr(value, "load_own_variables") and (store or _own_variables(value)):
+            value.load_own_variables(store)
+
+
+def _build_optimizer(f: Any, model: Any) -> None:
+    optimizer = model.__dict__.get("optimizer")
+    if optimizer is not None and "optimizer" in f and not getattr(optimizer, "built", True):
+        optimizer.build(model.trainable_variables)
+
+
+def _store_of(f: Any, path: str) -> dict[str, np.ndarray]:
+    group = f.get(f"{path}/vars" if path else "vars")
+    return {} if group is None else {key: _array(group[key]) for key in group}
+
+
+def _array(dataset: Any) -> np.ndarray:
+    """A data set as an array; 16-bit floats of Keras are marked."""
+    array = np.asarray(dataset)
+    if dataset.attrs.get("dtype") == "bfloat16" and array.dtype.itemsize == 2:
+        return array.view(tf.bfloat16.as_numpy_dtype)
+    return array
+
+
+def _own_variables(value: Any) -> list[Any]:
+    if isinstance(value, LayerState):
+        own = value._own_variables()
+        return [v for v in own if v.trainable] + [v for v in own if not v.trainable]
+    return list(getattr(value, "variables", ()))
+
+
+def _fault(value: Any, store: Mapping[str, np.ndarray]) -> str:
+    """What keeps the arrays of a group from being the variables of an object; empty when nothing does."""
+    standard = getattr(type(value), "load_own_variables", None) is LayerState.load_own_variables
+    if not (standard or hasattr(value, "apply_gradients")):
+        return ""
+    variables = _own_variables(value)
+    if len(variables) != len(store):
+        return (f"Layer '{value.name}' expected {len(variables)} variables, but received {len(store)} variables during "
+                f"loading. Expected: {[v.name for v in variables]}")
+    for n, variable in enumerate(variables):
+        array = store.get(str(n))
+        if array is None or (standard and array.shape != variable.dims):
+            have = "none" if array is None else str(array.shape)
+            return f"the shape of variable {variable.name!r} is {variable.dims}; the file has {have}"
+    return ""
+
+
+# -- .h5 ------------------------------------------------------------------------------------------
+def write_model(file: Any, model: Any, include_optimizer: bool) -> None:
+    """Write a whole model in the older form to an open file.
+
+    Raises:
+        ValueError: the model has no weights yet.
+    """
+    from .serialization import serialize_keras_object
+    if not model.built:
+        raise ValueError(f"Unable to save model '{model.name}': it has not been built yet.")
+    described = serialize_keras_object(model)
+    config = {"class_name": described["class_name"], "config": described["config"],
+              "module": described["module"], "registered_name": described["registered_name"]}
+    with _h5py().File(file, "w") as f:
+        f.attrs["keras_version"], f.attrs["backend"] = "3.0.0", "tensorflow"
+        f.attrs["model_config"] = json.dumps(config)
+        _write_older_weights(f.create_group("model_weights"), model)
+        compiled = model.get_compile_config()
+        if include_optimizer and compiled:
+            optimizer = serialize_keras_object(model.optimizer)
+            training = {"optimizer_config": {k: optimizer[k] for k in ("class_name", "config")},
+                        **{k: compiled.get(k) for k in ("loss", "metrics", "weighted_metrics", "loss_weights")}}
+            f.attrs["training_config"] = json.dumps(training)
+            group = f.create_group("optimizer_weights")
+            variables = list(model.optimizer.variables)
+            names = [f"{n}_{v.name.replace('/', '_')}" for n, v in enumerate(variables)]
+            group.attrs["weight_names"] = [name.encode() for name in names]
+            for name, variable in zip(names, variables, strict=True):
+                group.create_dataset(name, data=_stored(np.asarray(variable.numpy())))
+
+
+def _older_layers(model: Any) -> list[Any]:
+    return model._file_layers() if hasattr(model, "_file_layers") else model.layers
+
+
+def _older_weights(layer: Any) -> list[Any]:
+    return [*layer.trainable_weights, *layer.non_trainable_weights] if layer.trainable else list(layer.weights)
+
+
+def _write_older_weights(group: Any, model: Any) -> None:
+    layers = [layer for layer in _older_layers(model) if type(layer).__name__ != "InputLayer"]
+    group.attrs["layer_names"] = [layer.name.encode() for layer in layers]
+    group.attrs["backend"], group.attrs["keras_version"] = b"tensorflow", b"3.0.0"
+    for layer in layers:
+        _write_variables(group.create_group(layer.name), _older_weights(layer))
+    _write_variables(group.create_group("top_level_model_weights"), model._own_variables())
+
+
+def _write_variables(group: Any, variables: list[Any]) -> None:
+    names: list[str] = []
+    for variable in variables:
+        name = variable.name
+        names.append(name if name not in names else f"{name.partition(':')[0]}_{len(names)}:0")
+    group.attrs["weight_names"] = [name.encode() for name in names]
+    for name, variable in zip(names, variables, strict=True):
+        group.create_dataset(name, data=_stored(np.asarray(variable.numpy())))
+
+
+def _text(value: Any) -> str:
+    return value.decode() if isinstance(value, bytes) else str(value)
+
+
+def _read_older_weights(group: Any, model: Any, skip_mismatch: bool) -> None:
+    """Weights of the older form: layers that have some, in order."""
+    named = [(_text(n), group[_text(n)]) for n in group.attrs["layer_names"]]
+    stored = [(name, [np.asarray(g[_text(w)]) for w in g.attrs["weight_names"]]) for name, g in named]
+    stored = [(name, arrays) for name, arrays in stored if arrays]
+    if "top_level_model_weights" in group:
+        top = group["top_level_model_weights"]
+        stored.append(("the model itself", [np.asarray(top[_text(w)]) for w in top.attrs["weight_names"]]))
+        stored = [(name, arrays) for name, arrays in stored if arrays]
+    have = [(layer.name, _older_weights(layer)) for layer in model.layers]
+    have = [(name, weights) for name, weights in [*have, (model.name, model._own_variables())] if weights]
+    if len(have) != len(stored):
+        raise ValueError(f"Layer count mismatch when loading weights from file. Model expected {len(have)} layers, found "
+                         f"{len(stored)} saved layers.")
+    pairs: list[tuple[Any, np.ndarray]] = []
+    for (name, weights), (stored_name, arrays) in zip(have, stored, strict=True):
+        fits = len(weights) == len(arrays) and all(
+            w.dims == a.shape for w, a in zip(weights, arrays, strict=True))
+        if fits:
+            pairs += list(zip(weights, arrays, strict=True))
+        elif skip_mismatch:
+            warnings.warn(f"Skipped layer '{name}': the shapes of its weights differ.", stacklevel=5)
+        else:
+            raise ValueError(f"Shape mismatch in layer '{name}' for the weights of '{stored_name}': expected "
+                             f"{[w.dims for w in weights]}, the file has {[a.shape for a in arrays]}.")
+    for variable, array in pairs:
+        variable.assign(array)
+
+
+def read_model(path: str, custom_objects: Any, compile: bool, safe_mode: bool) -> Any:
+    """The model of a file of the older form.
+
+    Raises:
+        ValueError: the file holds no model.
+    """
+    from .serialization import custom_object_scope, deserialize_keras_object
+    with _h5py().File(path, "r") as f:
+        if "model_config" not in f.attrs:
+            raise ValueError(f"No model config found in the file at {path}: it may hold weights only.")
+        config = json.loads(_text(f.attrs["model_config"]))
+        model = deserialize_keras_object(config, custom_objects, safe_mode=safe_mode)
+        _read_older_weights(f["model_weights"], model, False)
+        if compile and "training_config" in f.attrs:
+            with custom_object_scope(custom_objects or {}):
+                _compile(model, json.loads(_text(f.attrs["training_config"])), f)
+    return model
+
+
+def _compile(model: Any, config: dict[str, Any], f: Any) -> None:
+    from . import optimizers
+    from .serialization import deserialize_keras_object
+    others = {k: deserialize_keras_object(config.get(k)) for k in ("loss", "metrics", "weighted_metrics",
+                                                                   "loss_weights")}
+    model.compile(optimizers.deserialize(config["optimizer_config"]), **others)
+    optimizer = model.optimizer
+    optimizer.build(model.trainable_variables)
+    if "optimizer_weights" in f:
+        group = f["optimizer_weights"]
+        arrays = [np.asarray(group[_text(name)]) for name in group.attrs["weight_names"]]
+        _restore(list(optimizer.variables), arrays, lambda text: warnings.warn(text, stacklevel=6))
+
+
+def _restore(variables: list[Any], arrays: list[np.ndarray], tell: Callable[[str], None]) -> None:
+    if len(variables) != len(arrays) or any(
+            v.dims != a.shape for v, a in zip(variables, arrays, strict=True)):
+        tell("The optimizer's state in the file does not fit the optimizer: it begins anew.")
+        return
+    for variable, array in zip(variables, arrays, strict=True):
+        variable.assign(array)
