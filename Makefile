@@ -1,7 +1,7 @@
 # Everything here needs a Python from 3.11 to 3.13 and a C compiler, and no more: each target makes .venv, installs
 # what it needs into it once, and runs.
 #
-#   make demo    train a classifier of handwritten digits         make lint    ruff and mypy
+#   make demo    digits: trained, saved, read from C              make lint    ruff and mypy
 #   make test    the whole test suite (JOBS=2 processes)           make docs    rewrite the generated pages
 #   make bench   measure beside the peers that are installed       make clean   remove what was built
 #   make fuzz    random programs in both modes, for TIME=600 seconds, from SEED=...

@@ -62,14 +62,23 @@ def read(path: str) -> SavedModel:
 
 def entries(model: SavedModel) -> list[Entry]:
     """All that can be called: signatures, then the traces of functions; those with several have numbers, as "f#1"."""
-    found = [Entry(name, "signature", s.function, _inputs(s.inputs.items()), _outputs(s.function.result))
-             for name, s in model.signatures.items()]
+    found = []
+    for name, saved in model.signatures.items():
+        found += _traces(name, "signature", saved.functions, saved.names)
     for path, method in model.named_methods().items():
-        for n, function in enumerate(method.concrete):
-            name = path if len(method.concrete) == 1 else f"{path}#{n}"
-            given = [(k, template) for k, _, template in function.arguments]
-            found.append(Entry(name, "function", function, _inputs(given), _outputs(function.result)))
+        found += _traces(path, "function", method.concrete)
     return found
+
+
+def _traces(name: str, kind: str, functions: Sequence[SavedFunction], names: Sequence[str] | None = None
+            ) -> Iterator[Entry]:
+    """An entry for each trace; `names` are those of the arguments that hold tensors, where they have their own."""
+    for n, function in enumerate(functions):
+        given = [(k, template) for k, _, template in function.arguments if _inputs([(k, template)])]
+        if names is not None:
+            given = [(own, template) for own, (_, template) in zip(names, given, strict=True)]
+        yield Entry(name if len(functions) == 1 else f"{name}#{n}", kind, function, _inputs(given),
+                    _outputs(function.result))
 
 
 def _inputs(given: Iterable[tuple[str, Any]]) -> list[tuple[str, TensorSpec]]:

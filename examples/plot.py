@@ -1,0 +1,116 @@
+"""Curves without a plotting library: in the terminal by block characters, and as a PNG picture.
+
+A curve is a list of numbers above zero, drawn on a logarithmic scale against their place in the list. For
+examples/digits.py.
+"""
+
+import math
+import struct
+import zlib
+from pathlib import Path
+
+import numpy as np
+
+__all__ = ["in_terminal", "png"]
+
+# Letters of 5 by 7 dots, each row as a number of five bits.
+_FONT = {
+    "0": (14, 17, 19, 21, 25, 17, 14), "1": (4, 12, 4, 4, 4, 4, 14), "2": (14, 17, 1, 2, 4, 8, 31),
+    "3": (31, 2, 4, 2, 1, 17, 14), "4": (2, 6, 10, 18, 31, 2, 2), "5": (31, 16, 30, 1, 1, 17, 14),
+    "6": (6, 8, 16, 30, 17, 17, 14), "7": (31, 1, 2, 4, 8, 8, 8), "8": (14, 17, 17, 14, 17, 17, 14),
+    "9": (14, 17, 17, 15, 1, 2, 12), ".": (0, 0, 0, 0, 0, 12, 12), "-": (0, 0, 0, 31, 0, 0, 0),
+    "a": (0, 0, 14, 1, 15, 17, 15), "c": (0, 0, 14, 16, 16, 17, 14), "e": (0, 0, 14, 17, 31, 16, 14),
+    "f": (6, 9, 8, 28, 8, 8, 8), "g": (0, 15, 17, 17, 15, 1, 14), "h": (16, 16, 22, 25, 17, 17, 17),
+    "i": (4, 0, 12, 4, 4, 4, 14), "l": (12, 4, 4, 4, 4, 4, 14), "m": (0, 0, 26, 21, 21, 17, 17),
+    "n": (0, 0, 22, 25, 17, 17, 17), "o": (0, 0, 14, 17, 17, 17, 14), "p": (0, 0, 30, 17, 30, 16, 16),
+    "r": (0, 0, 22, 25, 16, 16, 16), "s": (0, 0, 14, 16, 14, 1, 30), "t": (8, 8, 28, 8, 8, 9, 6),
+    "v": (0, 0, 17, 17, 17, 10, 4), " ": (0, 0, 0, 0, 0, 0, 0),
+}
+_EIGHTHS = " ▁▂▃▄▅▆▇█"
+
+
+def in_terminal(curve, width=64, height=10):
+    """The lines of a chart: a column for each stretch of the curve, eight steps to a line."""
+    logs = np.log(np.asarray(curve, float))
+    columns = np.array([part.mean() for part in np.array_split(logs, min(width, len(logs)))])
+    low, high = columns.min(), columns.max()
+    eighths = np.rint((columns - low) / max(high - low, 1e-12) * (height * 8 - 1)).astype(int) + 1
+    wide = max(width // len(columns), 1)
+    lines = []
+    for row in range(height - 1, -1, -1):
+        label = f"{math.exp(low + (high - low) * (row + 0.5) / height):8.3g}"
+        bars = "".join(_EIGHTHS[min(max(n - 8 * row, 0), 8)] * wide for n in eighths)
+        lines.append(f"{label} |{bars.rstrip()}")
+    return lines
+
+
+def png(path, fine, coarse, title, below, size=(900, 480)):
+    """Write a picture of two curves over the same stretch, a fine one in the background and a coarse one on top.
+
+    Args:
+        path: the file.
+        fine, coarse: their numbers, each in the middle of its part of the stretch.
+        title, below: what stands over the chart, and under its axis; of the letters that this module knows.
+        size: width and height in pixels.
+    """
+    width, height = size
+    picture = np.full((height, width, 3), 255.0)
+    box = (92, 44, width - 24, height - 56)  # left, top, right, bottom
+    low, high = math.log10(min(min(fine), min(coarse))), math.log10(max(max(fine), max(coarse)))
+
+    def places(curve):
+        xs = box[0] + (np.arange(len(curve)) + 0.5) / len(curve) * (box[2] - box[0])
+        ys = box[3] - (np.log10(curve) - low) / max(high - low, 1e-12) * (box[3] - box[1])
+        return list(zip(xs, ys, strict=True))
+
+    for power in range(math.floor(low), math.ceil(high) + 1):
+        for digit in (1, 2, 5):
+            level = math.log10(digit) + power
+            if low <= level <= high:
+                y = box[3] - (level - low) / max(high - low, 1e-12) * (box[3] - box[1])
+                _line(picture, [(box[0], y), (box[2], y)], (215, 220, 229) if digit == 1 else (240, 242, 246), 1.0)
+                label = f"{10.0 ** power:g}" if digit == 1 else ""
+                _text(picture, box[0] - 8 - 12 * len(label), int(y) - 7, label, (86, 96, 116))
+    for n in range(0, len(coarse) + 1, max(len(coarse) // 6, 1)):
+        label = str(n)
+        _text(picture, int(box[0] + (box[2] - box[0]) * n / len(coarse)) - 6 * len(label), box[3] + 10, label,
+              (86, 96, 116))
+    _line(picture, places(fine), (170, 196, 236), 1.0)
+    _line(picture, places(coarse), (29, 95, 209), 3.0)
+    _line(picture, [(box[0], box[1]), (box[0], box[3]), (box[2], box[3])], (86, 96, 116), 1.5)
+    _text(picture, box[0], 14, title, (27, 34, 48))
+    _text(picture, (box[0] + box[2]) // 2 - 6 * len(below), box[3] + 32, below, (27, 34, 48))
+    _write(path, np.rint(picture).astype(np.uint8))
+
+
+def _line(picture, points, color, thick):
+    """Draws a line through points; a pixel is covered as much as its middle is near."""
+    for (x0, y0), (x1, y1) in zip(points, points[1:], strict=False):
+        left, right = int(min(x0, x1) - thick - 1), int(max(x0, x1) + thick + 2)
+        top, bottom = int(min(y0, y1) - thick - 1), int(max(y0, y1) + thick + 2)
+        ys, xs = np.mgrid[max(top, 0):min(bottom, len(picture)), max(left, 0):min(right, picture.shape[1])]
+        dx, dy = x1 - x0, y1 - y0
+        along = np.clip(((xs - x0) * dx + (ys - y0) * dy) / max(dx * dx + dy * dy, 1e-12), 0.0, 1.0)
+        far = np.hypot(xs - x0 - along * dx, ys - y0 - along * dy)
+        cover = np.clip(thick / 2 + 0.5 - far, 0.0, 1.0)[..., None]
+        part = picture[ys[0, 0]:ys[-1, 0] + 1, xs[0, 0]:xs[0, -1] + 1]
+        np.copyto(part, np.minimum(part, part * (1 - cover) + np.array(color, float) * cover))
+
+
+def _text(picture, x, y, text, color):
+    """Writes text from (x, y) on, each dot of a letter as two by two pixels."""
+    for letter in text.lower():
+        dots = np.array([[row >> (4 - n) & 1 for n in range(5)] for row in _FONT[letter]], bool)
+        picture[y:y + 14, x:x + 10][dots.repeat(2, 0).repeat(2, 1)] = color
+        x += 12
+
+
+def _write(path, pixels):
+    """A PNG file (W3C recommendation, 2003): a header, the rows each behind a byte for "as they are", an end."""
+    height, width, _ = pixels.shape
+    rows = np.concatenate([np.zeros((height, 1), np.uint8), pixels.reshape(height, -1)], axis=1)
+    chunks = [(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)),
+              (b"IDAT", zlib.compress(rows.tobytes(), 9)), (b"IEND", b"")]
+    parts = [struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))
+             for name, body in chunks]
+    Path(path).write_bytes(b"\x89PNG\r\n\x1a\n" + b"".join(parts))
