@@ -39,7 +39,7 @@ _FAMILIES = {
                 "GlobalAvgPool1D GlobalAvgPool2D GlobalAvgPool3D GlobalMaxPool1D GlobalMaxPool2D GlobalMaxPool3D "
                 "GlobalMaxPooling1D GlobalMaxPooling2D GlobalMaxPooling3D MaxPool1D MaxPool2D MaxPool3D MaxPooling1D "
                 "MaxPooling2D MaxPooling3D",
-    ".preprocessing": "CategoryEncoding Discretization Normalization Rescaling",
+    ".preprocessing": "CategoryEncoding CenterCrop Discretization Normalization Rescaling Resizing",
     ".recurrent": "RNN StackedRNNCells",
     ".regularization": "ActivityRegularization AlphaDropout Dropout GaussianDropout GaussianNoise SpatialDropout1D "
                        "SpatialDropout2D SpatialDropout3D",

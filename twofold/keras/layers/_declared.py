@@ -10,8 +10,8 @@ from .. import activations, config, constraints, initializers, regularizers
 from ..input_spec import InputSpec
 from ..layer import Layer
 
-__all__ = ["DeclaredLayer", "FirstOrLast", "Shape", "InputSpec", "Layer", "data_format_of", "numbers", "padding_of",
-           "positive", "window_sizes"]
+__all__ = ["DeclaredLayer", "FirstOrLast", "InputSpec", "Layer", "Shape", "build_within", "data_format_of", "numbers",
+           "padding_of", "positive", "window_sizes"]
 
 Shape = tuple[Any, ...]
 _KINDS = {"activation": activations, "initializer": initializers, "regularizer": regularizers,
@@ -168,3 +168,11 @@ def window_sizes(sizes: Shape, window: tuple[int, ...], strides: tuple[int, ...]
                              f"{dilations} does not fit into {tuple(sizes)} with padding={padding!r}.")
         found.append(places)
     return tuple(found)
+
+
+def build_within(layer: Any, parent: Any, *shapes: Any) -> None:
+    """Build a layer that a layer holds, with the parent's name before the names of its weights."""
+    if isinstance(layer, Layer) and not layer.built:
+        with parent._scoped(), layer._scoped():
+            layer.build(*shapes)
+            layer.built = True

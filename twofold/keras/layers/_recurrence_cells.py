@@ -1,0 +1,228 @@
+"""The loops of the usual recurrent cells, with gradients written by hand.
+
+Each takes the inputs already multiplied with the kernel (one product for all steps), so that a step has one product, of
+the state with the recurrent kernel. The gradient runs one loop back over the steps, which gives the gradients of the
+pre-activations; that of the recurrent kernel is then one product over all steps. Derived by the chain rule from the
+cells' equations; the sums are over fewer and larger products than those of a gradient step by step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import twofold as tf
+
+__all__ = ["gru_scan", "lstm_scan", "simple_scan"]
+
+
+def _count(x: Any) -> Any:
+    return x.shape[0] if x.shape[0] is not None else tf.shape(x)[0]
+
+
+def _array(like: Any, count: Any, width: int | None = None) -> tf.TensorArray:
+    """An array for `count` matrices like one, or of another width."""
+    shape = like.shape if width is None else tf.TensorShape([like.shape[0], width])
+    return tf.TensorArray(like.dtype, size=count, element_shape=shape)
+
+
+def _read(x: Any) -> tf.TensorArray:
+    return tf.TensorArray(x.dtype, size=_count(x), element_shape=x.shape[1:]).unstack(x)
+
+
+def _choose(mask: Any, t: Any, new: Sequence[Any], old: Sequence[Any]) -> list[Any]:
+    """New values where the mask of a step lets them through."""
+    if mask is None:
+        return list(new)
+    through = mask.read(t)[:, tf.newaxis]
+    return [tf.where(through, n, o) for n, o in zip(new, old, strict=True)]
+
+
+def _split_ct(mask: Any, t: Any, cts: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    """Cotangents of a step's states, parted into those of the new states and those that masks hand to the old."""
+    zeros = [tf.zeros_like(ct) for ct in cts]
+    if mask is None:
+        return list(cts), zeros
+    through = mask.read(t)[:, tf.newaxis]
+    return ([tf.where(through, ct, z) for ct, z in zip(cts, zeros, strict=True)],
+            [tf.where(through, z, ct) for ct, z in zip(cts, zeros, strict=True)])
+
+
+def _before(first: Any, history: Any) -> Any:
+    """The states before each step, from those after it."""
+    return tf.concat([first[tf.newaxis], history[:-1]], 0)
+
+
+def _over_steps(a: Any, b: Any) -> Any:
+    """The product of a's transpose and b, summed over steps and batch."""
+    return tf.matmul(tf.reshape(a, (-1, a.shape[-1])), tf.reshape(b, (-1, b.shape[-1])), transpose_a=True)
+
+
+def lstm_scan(z: Any, recurrent: Any, h: Any, c: Any, mask: Any = None) -> tuple[Any, Any, Any]:
+    """The loop of an LSTM with sigmoid gates and tanh.
+
+    Args:
+        z: the inputs times the kernel, and the bias: [steps, batch, 4 units], in the order i, f, c, o.
+        recurrent: the recurrent kernel [units, 4 units].
+        h, c: the states [batch, units].
+        mask: bool [steps, batch], or None.
+    Returns:
+        All h [steps, batch, units], and the last h and c.
+    """
+    masks = None if mask is None else _read(mask)
+
+    @tf.custom_gradient
+    def scan(z: Any, recurrent: Any, h0: Any, c0: Any) -> Any:
+        count, units = _count(z), h0.shape[-1]
+        inputs = _read(z)
+
+        def body(t: Any, h: Any, c: Any, hs: Any, cs: Any, gates: Any) -> Any:
+            i, f, g, o = tf.split(inputs.read(t) + tf.matmul(h, recurrent), 4, axis=1)
+            i, f, g, o = tf.sigmoid(i), tf.sigmoid(f), tf.tanh(g), tf.sigmoid(o)
+            after = f * c + i * g
+            h, c = _choose(masks, t, (o * tf.tanh(after), after), (h, c))
+            return t + 1, h, c, hs.write(t, h), cs.write(t, after), gates.write(t, tf.concat([i, f, g, o], 1))
+
+        start = (tf.constant(0), h0, c0, _array(h0, count), _array(h0, count), _array(h0, count, 4 * units))
+        _, h, c, hs, cs, gates = tf.while_loop(lambda t, *_: t < count, body, start)
+        history, cells, gates = hs.stack(), cs.stack(), gates.stack()
+
+        def grad(d_history: Any, d_h: Any, d_c: Any) -> Any:
+            # a masked step's cell is not the one that the next step saw: what it saw is counted again
+            seen = _before(c0, cells) if mask is None else _seen_cells(c0, cells, mask)
+            gate, cell, old, ct = _read(gates), _read(cells), _read(seen), _read(d_history)
+
+            def back(t: Any, d_h: Any, d_c: Any, d_z: Any) -> Any:
+                (d_h, d_c), (old_h, old_c) = _split_ct(masks, t, (d_h + ct.read(t), d_c))
+                i, f, g, o = tf.split(gate.read(t), 4, axis=1)
+                y = tf.tanh(cell.read(t))
+                d_c = d_c + d_h * o * (1 - y * y)
+                d = tf.concat([d_c * g * i * (1 - i), d_c * old.read(t) * f * (1 - f), d_c * i * (1 - g * g),
+                               d_h * y * o * (1 - o)], 1)
+                before = tf.matmul(d, recurrent, transpose_b=True)
+                if masks is None:
+                    return t - 1, before, d_c * f, d_z.write(t, d)
+                return t - 1, before + old_h, d_c * f + old_c, d_z.write(t, d)
+
+            start = (tf.constant(0) + count - 1, d_h, d_c, _array(h0, count, 4 * units))
+            _, d_h, d_c, d_z = tf.while_loop(lambda t, *_: t >= 0, back, start)
+            d_z = d_z.stack()
+            return d_z, _over_steps(_before(h0, history), d_z), d_h, d_c
+
+        return (history, h, c), grad
+
+    return scan(z, recurrent, h, c)
+
+
+def _seen_cells(first: Any, cells: Any, mask: Any) -> Any:
+    """The cells before each step where masked steps keep them."""
+    news, through, count = _read(cells), _read(mask), _count(cells)
+
+    def body(t: Any, c: Any, seen: Any) -> Any:
+        return t + 1, tf.where(through.read(t)[:, tf.newaxis], news.read(t), c), seen.write(t, c)
+
+    start = (tf.constant(0), first, _array(first, count))
+    return tf.while_loop(lambda t, *_: t < count, body, start)[2].stack()
+
+
+def gru_scan(z: Any, recurrent: Any, bias: Any, h: Any, mask: Any = None) -> tuple[Any, Any]:
+    """The loop of a GRU that resets after the product, with sigmoid gates and tanh.
+
+    Args:
+        z: the inputs times the kernel, and their bias: [steps, batch, 3 units], in the order z, r, h.
+        recurrent: the recurrent kernel [units, 3 units].
+        bias: that of the recurrent product, [3 units]; zeros for none.
+        h: the state [batch, units].
+        mask: bool [steps, batch], or None.
+    Returns:
+        All h [steps, batch, units], and the last.
+    """
+    masks = None if mask is None else _read(mask)
+
+    @tf.custom_gradient
+    def scan(z: Any, recurrent: Any, bias: Any, h0: Any) -> Any:
+        count, units = _count(z), h0.shape[-1]
+        inputs = _read(z)
+
+        def body(t: Any, h: Any, hs: Any, saved: Any) -> Any:
+            x_u, x_r, x_n = tf.split(inputs.read(t), 3, axis=1)
+            h_u, h_r, h_n = tf.split(tf.matmul(h, recurrent) + bias, 3, axis=1)
+            u, r = tf.sigmoid(x_u + h_u), tf.sigmoid(x_r + h_r)
+            n = tf.tanh(x_n + r * h_n)
+            [h] = _choose(masks, t, (u * h + (1 - u) * n,), (h,))
+            return t + 1, h, hs.write(t, h), saved.write(t, tf.concat([u, r, n, h_n], 1))
+
+        start = (tf.constant(0), h0, _array(h0, count), _array(h0, count, 4 * units))
+        _, h, hs, saved = tf.while_loop(lambda t, *_: t < count, body, start)
+        history, saved = hs.stack(), saved.stack()
+
+        def grad(d_history: Any, d_h: Any) -> Any:
+            olds = _before(h0, history)
+            gates, old, ct = _read(saved), _read(olds), _read(d_history)
+
+            def back(t: Any, d_h: Any, d_z: Any, d_p: Any) -> Any:
+                [d_h], [kept] = _split_ct(masks, t, (d_h + ct.read(t),))
+                u, r, n, h_n = tf.split(gates.read(t), 4, axis=1)
+                d_n = d_h * (1 - u) * (1 - n * n)
+                d_u = d_h * (old.read(t) - n) * u * (1 - u)
+                d_r = d_n * h_n * r * (1 - r)
+                product = tf.concat([d_u, d_r, d_n * r], 1)
+                before = d_h * u + tf.matmul(product, recurrent, transpose_b=True)
+                before = before if masks is None else before + kept
+                return t - 1, before, d_z.write(t, tf.concat([d_u, d_r, d_n], 1)), d_p.write(t, product)
+
+            start = (tf.constant(0) + count - 1, d_h, _array(h0, count, 3 * units), _array(h0, count, 3 * units))
+            _, d_h, d_z, d_p = tf.while_loop(lambda t, *_: t >= 0, back, start)
+            d_z, d_p = d_z.stack(), d_p.stack()
+            return d_z, _over_steps(olds, d_p), tf.reduce_sum(d_p, axis=(0, 1)), d_h
+
+        return (history, h), grad
+
+    return scan(z, recurrent, bias, h)
+
+
+def simple_scan(z: Any, recurrent: Any, h: Any, mask: Any = None) -> tuple[Any, Any]:
+    """The loop of a simple cell with tanh.
+
+    Args:
+        z: the inputs times the kernel, and the bias: [steps, batch, units].
+        recurrent: the recurrent kernel [units, units].
+        h: the state [batch, units].
+        mask: bool [steps, batch], or None.
+    Returns:
+        All h [steps, batch, units], and the last.
+    """
+    masks = None if mask is None else _read(mask)
+
+    @tf.custom_gradient
+    def scan(z: Any, recurrent: Any, h0: Any) -> Any:
+        count = _count(z)
+        inputs = _read(z)
+
+        def body(t: Any, h: Any, hs: Any, news: Any) -> Any:
+            new = tf.tanh(inputs.read(t) + tf.matmul(h, recurrent))
+            [h] = _choose(masks, t, (new,), (h,))
+            return t + 1, h, hs.write(t, h), news.write(t, new)
+
+        start = (tf.constant(0), h0, _array(h0, count), _array(h0, count))
+        _, h, hs, news = tf.while_loop(lambda t, *_: t < count, body, start)
+        history, news = hs.stack(), news.stack()
+
+        def grad(d_history: Any, d_h: Any) -> Any:
+            new, ct = _read(news), _read(d_history)
+
+            def back(t: Any, d_h: Any, d_z: Any) -> Any:
+                [d_h], [kept] = _split_ct(masks, t, (d_h + ct.read(t),))
+                y = new.read(t)
+                d = d_h * (1 - y * y)
+                before = tf.matmul(d, recurrent, transpose_b=True)
+                return t - 1, before if masks is None else before + kept, d_z.write(t, d)
+
+            start = (tf.constant(0) + count - 1, d_h, _array(h0, count))
+            _, d_h, d_z = tf.while_loop(lambda t, *_: t >= 0, back, start)
+            d_z = d_z.stack()
+            return d_z, _over_steps(_before(h0, history), d_z), d_h
+
+        return (history, h), grad
+
+    return scan(z, recurrent, h)
