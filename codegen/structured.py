@@ -340,7 +340,7 @@ def _assign(p: Placer) -> None:
 
 
 # -- stacks of loops ----------------------------------------------------------------------------------
-@lowering("push", handles=lambda node: not isinstance(node.outputs[0].dims[0], Dim))
+@lowering("push", handles=lambda node: node.inputs[0].dims == node.outputs[0].dims)
 def _push(p: Placer) -> None:
     """A stack of full length; one that has to grow is Python's."""
     _, value, at = p.operands

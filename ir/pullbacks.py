@@ -37,6 +37,7 @@ from .spec import TensorSpec, spec
 __all__ = ["PULLBACKS", "FLOWS", "Flow", "Pullback"]
 
 _FILLED = 1 << 24  # bytes of a stack up to which it has its full length from the start
+_TYPICAL = 64  # what an unknown size is taken for in that
 
 Cts = Sequence[Any]
 
@@ -379,10 +380,14 @@ class _Loop(Pullback):
 
     def _stack(self, builder: Builder, value: Value, size: Any) -> tuple[Value, Value, tuple[Any, Any]]:
         """A stack for `value`: empty, as the body gets it, and the specs of it after a push and after the loop."""
-        full = size is not None and type(self.trips) is int and type(size) is int
-        length = size * self.trips if full and size * self.trips * value.dtype.size <= _FILLED else None
+        length = None
+        if size is not None and self.trips is not None:
+            whole = size * self.trips
+            if not isinstance(whole, Dim) or whole.symbols().isdisjoint(self.lin.local):
+                usual = whole.evaluate(dict.fromkeys(whole.symbols(), _TYPICAL)) if isinstance(whole, Dim) else whole
+                length = whole if usual * value.dtype.size <= _FILLED else None
         with use_interpreter(builder):
-            start = _zeros(value.dtype, (length or 0,))
+            start = _zeros(value.dtype, (0 if length is None else length,))
         if length is not None:
             same = spec((length,), value.dtype)
             return start, Value((length,), value.dtype), (same, same)

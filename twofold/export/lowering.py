@@ -16,6 +16,7 @@ from twofold.ir import dims as dm
 from twofold.ir import graph as g
 from twofold.ir import ops, symbols
 from twofold.ir.build import Builder
+from twofold.ir.dims import Dim
 from twofold.ir.errors import InvalidArgumentError, UnimplementedError, line_text
 from twofold.ir.op import use_interpreter
 from twofold.ir.ops.random import mix
@@ -145,6 +146,8 @@ def _refused(node: g.Node, name: str) -> str:
     elif g.effect_of(node) == "random":
         why = "it draws from a stream that all calls share, inside of a loop or branch; draw before it, or use " \
               "tf.random.stateless_* or a tf.random.Generator"
+    elif any(isinstance(d, Dim) for v in (*node.inputs, *node.outputs) for d in v.dims):
+        why = "it is not compiled for sizes that the signature leaves open; give all of them"
     else:
         why = "it runs in Python"
     return f"{name} cannot be exported: {node.op.name}: {why}.{where}"
