@@ -1,0 +1,287 @@
+"""Tables and pictures of models: `model.summary()` and `plot_model`."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from .keras_tensor import KerasTensor
+
+__all__ = ["model_to_dot", "plot_model", "print_summary"]
+
+_MARGIN = 2
+
+
+def print_summary(model: Any, line_length: int | None = None, print_fn: Callable[..., Any] | None = None,
+                  expand_nested: bool = False, show_trainable: bool = False, layer_range: Any = None) -> None:
+    """Print the table of a model's layers; see `Model.summary`."""
+    text = summary_text(model, line_length, expand_nested, show_trainable, layer_range)
+    if print_fn is None:
+        sys.stdout.write(text + "\n")
+        return
+    for line in text.split("\n"):
+        print_fn(line)
+
+
+def summary_text(model: Any, line_length: int | None, expand_nested: bool, show_trainable: bool,
+                 layer_range: Any) -> str:
+    """The table, and the numbers of parameters below it."""
+    connected = model.__dict__.get("_graph") is not None and _branches(model)
+    heads = ["Layer (type)", "Output Shape", "Param #", *(["Trai…"] if show_trainable else []),
+             *(["Connected to"] if connected else [])]
+    shares = [0.45, 0.32, 0.2] if not connected else [0.3, 0.25, 0.16]
+    shares += [0.08] if show_trainable else []
+    shares += [0.26] if connected else []
+    width = line_length or (79 if connected else 76)
+    widths = [max(7, int(width * share / sum(shares)) - 3) for share in shares]
+    rows = [_row(layer, level, show_trainable, connected, model)
+            for layer, level in _shown(model.layers, expand_nested, layer_range)]
+    right = 2
+    lines = [f'Model: "{model.name}"', _rule("┏━┳┓", widths), *_cells(heads, widths, "┃", right),
+             _rule("┡━╇┩", widths)]
+    for n, row in enumerate(rows):
+        if n:
+            lines.append(_rule("├─┼┤", widths))
+        lines += _cells(row, widths, "│", right)
+    lines.append(_rule("└─┴┘", widths))
+    return "\n".join([*lines, *_totals(model)])
+
+
+def _branches(model: Any) -> bool:
+    """Whether a model is more than one layer after another."""
+    if hasattr(model, "_file_layers"):
+        return False
+    return True
+
+
+def _shown(layers: list[Any], expand: bool, layer_range: Any, level: int = 0) -> Iterator[tuple[Any, int]]:
+    if layer_range:
+        names = [layer.name for layer in layers]
+        missing = [name for name in layer_range if name not in names]
+        if missing or len(layer_range) != 2:
+            raise ValueError(f"layer_range should be the names of two layers of the model. Received: {layer_range}")
+        layers = layers[names.index(layer_range[0]):names.index(layer_range[1]) + 1]
+    for layer in layers:
+        yield layer, level
+        if expand and hasattr(layer, "layers"):
+            yield from _shown(layer.layers, True, None, level + 1)
+
+
+def _row(layer: Any, level: int, show_trainable: bool, connected: bool, model: Any) -> list[str]:
+    head = f"{'└ ' * level}{layer.name} ({type(layer).__name__})"
+    count = "0 (unbuilt)" if not layer.built else f"{_params(layer.weights):,}"
+    row = [head, _output_shape(layer), count]
+    if show_trainable:
+        row.append("Y" if layer.trainable_weights else "N" if layer.weights else "-")
+    if connected:
+        row.append(_connections(layer, model) if not level else "")
+    return row
+
+
+def _output_shape(layer: Any) -> str:
+    nodes = layer.inbound_nodes
+    if not nodes:
+        return "?"
+    shapes = [[tuple(x.shape) for x in node.outputs] for node in nodes]
+    first = shapes[0]
+    if any(other != first for other in shapes):
+        return "multiple"
+    return str(first[0]) if len(first) == 1 else f"[{', '.join(map(str, first))}]"
+
+
+def _connections(layer: Any, model: Any) -> str:
+    kept = {id(node) for node in model.__dict__["_graph"].nodes}
+    found = []
+    for node in layer.inbound_nodes:
+        if id(node) in kept:
+            for x in node.inputs:
+                history = x._keras_history
+                found.append(f"{history.operation.name}[{history.node_index}][{history.tensor_index}]")
+    return ", ".join(found) or "-"
+
+
+def _rule(marks: str, widths: list[int]) -> str:
+    left, line, cross, right = marks
+    return left + cross.join([line * (w + _MARGIN) for w in widths]) + right
+
+
+def _cells(row: list[str], widths: list[int], bar: str, right: int) -> list[str]:
+    parts = [_wrapped(text, width) for text, width in zip(row, widths, strict=True)]
+    lines = []
+    for n in range(max(map(len, parts))):
+        texts = [part[n] if n < len(part) else "" for part in parts]
+        cells = [t.rjust(w) if i == right else t.ljust(w) for i, (t, w) in enumerate(zip(texts, widths, strict=True))]
+        lines.append(bar + bar.join([f" {c} " for c in cells]) + bar)
+    return lines
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    """A text in lines of a width, broken at blanks where there are any."""
+    lines, line = [], ""
+    for word in text.split(" "):
+        if line and len(line) + 1 + len(word) > width:
+            lines.append(line)
+            line = word
+        else:
+            line = f"{line} {word}" if line else word
+        while len(line) > width:
+            lines.append(line[:width - 1] + "…" if len(line) > width * 2 else line[:width])
+            line = "" if len(line) > width * 2 else line[width:]
+    return [*lines, line] if line or not lines else lines
+
+
+def _params(variables: Any) -> int:
+    return sum(int(np.prod(v.dims)) for v in {id(v): v for v in variables}.values())
+
+
+def _bytes(variables: Any) -> int:
+    return sum(int(np.prod(v.dims)) * v.dtype.size for v in {id(v): v for v in variables}.values())
+
+
+def _size(count: int) -> str:
+    size = float(count)
+    for unit in ("B", "KB", "MB", "GB"):
+        if size < 1024:
+            return f"{size:.2f} {unit}"
+        size /= 1024
+    return f"{size:.2f} TB"
+
+
+def _totals(model: Any) -> list[str]:
+    optimizer = model.__dict__.get("optimizer")
+    extra = list(optimizer.variables) if optimizer is not None and getattr(optimizer, "built", True) else []
+    kinds = [("Total", [*model.weights, *extra]), ("Trainable", model.trainable_weights),
+             ("Non-trainable", model.non_trainable_weights)]
+    if extra:
+        kinds.append(("Optimizer", extra))
+    return [f" {name} params: {_params(found):,} ({_size(_bytes(found))})" for name, found in kinds]
+
+
+# -- pictures -------------------------------------------------------------------------------------
+def model_to_dot(model: Any, show_shapes: bool = False, show_dtype: bool = False, show_layer_names: bool = True,
+                 rankdir: str = "TB", expand_nested: bool = False, dpi: int = 200,
+                 show_layer_activations: bool = False, show_trainable: bool = False) -> str:
+    """The graph of a model's layers in the language of Graphviz.
+
+    Args:
+        model: a model that is built.
+        show_shapes, show_dtype, show_layer_names, show_layer_activations, show_trainable: what boxes say.
+        rankdir: "TB" for top to bottom, "LR" for left to right.
+        expand_nested: whether models within are drawn as their layers.
+        dpi: dots per inch of pictures.
+    Raises:
+        ValueError: the model is not built.
+
+    >>> import twofold as tf
+    >>> model = tf.keras.Sequential([tf.keras.Input([2]), tf.keras.layers.Dense(3, name="last")])
+    >>> "last" in tf.keras.utils.model_to_dot(model)
+    True
+    """
+    if not model.built:
+        raise ValueError("This model has not yet been built. Build the model first by calling `build()` or by calling "
+                         "the model on a batch of data.")
+    options = (show_shapes, show_dtype, show_layer_names, show_layer_activations, show_trainable)
+    lines = ["digraph model {", f"  graph [rankdir={rankdir}, dpi={dpi}];",
+             '  node [shape=box, style="rounded,filled", fillcolor="#f4f6fa", color="#52627a", '
+             'fontname="Helvetica", fontsize=12];', '  edge [color="#52627a"];']
+    lines += _dot_lines(model, options, expand_nested, "")
+    return "\n".join([*lines, "}"])
+
+
+def _dot_lines(model: Any, options: tuple[bool, ...], expand: bool, prefix: str) -> list[str]:
+    lines = []
+    layers = model._file_layers() if hasattr(model, "_file_layers") else model.layers
+    for layer in layers:
+        if expand and hasattr(layer, "layers") and layer.__dict__.get("_graph") is not None:
+            lines += [f'  subgraph "cluster_{prefix}{layer.name}" {{', f'  label="{layer.name}";',
+                      *_dot_lines(layer, options, True, f"{prefix}{layer.name}/"), "  }"]
+        else:
+            lines.append(f'  "{prefix}{layer.name}" [label="{_label(layer, options)}"];')
+    return lines + [f'  "{a}" -> "{b}";' for a, b in _edges(model, layers, expand, prefix)]
+
+
+def _label(layer: Any, options: tuple[bool, ...]) -> str:
+    show_shapes, show_dtype, show_names, show_activations, show_trainable = options
+    said = [f"{layer.name} ({type(layer).__name__})" if show_names else type(layer).__name__]
+    activation = getattr(layer, "activation", None)
+    if show_activations and activation is not None:
+        said.append(f"activation: {getattr(activation, '__name__', type(activation).__name__)}")
+    if show_shapes:
+        said.append(f"output: {_output_shape(layer)}")
+    if show_dtype:
+        said.append(f"dtype: {layer.dtype}")
+    if show_trainable:
+        said.append("trainable" if layer.trainable_weights else "not trainable")
+    return "\\n".join(said)
+
+
+def _edges(model: Any, layers: list[Any], expand: bool, prefix: str) -> list[tuple[str, str]]:
+    graph = model.__dict__.get("_graph")
+    if graph is None:
+        return []
+    found = []
+    for node in graph.nodes:
+        for x in node.inputs:
+            found.append((_end(x._node.operation, expand, prefix, True), _end(node.operation, expand, prefix, False)))
+    return list(dict.fromkeys(found))
+
+
+def _end(layer: Any, expand: bool, prefix: str, last: bool) -> str:
+    """The box at which an edge begins or ends: of an expanded model its last or first layer."""
+    graph = layer.__dict__.get("_graph")
+    if expand and graph is not None:
+        inner: KerasTensor = (graph.outputs if last else graph.inputs)[0]
+        return _end(inner._node.operation, True, f"{prefix}{layer.name}/", last)
+    return f"{prefix}{layer.name}"
+
+
+def plot_model(model: Any, to_file: Any = "model.svg", show_shapes: bool = False, show_dtype: bool = False,
+               show_layer_names: bool = True, rankdir: str = "TB", expand_nested: bool = False, dpi: int = 200,
+               show_layer_activations: bool = False, show_trainable: bool = False, **kwargs: Any) -> str:
+    """Draw the graph of a model's layers into a file.
+
+    Args:
+        model: a model that is built.
+        to_file: `.dot` for a text in the language of Graphviz, `.svg` for a picture, which needs nothing; other
+            endings need the program `dot`.
+        show_shapes, show_dtype, show_layer_names, rankdir, expand_nested, dpi, show_layer_activations,
+            show_trainable: as for `model_to_dot`.
+        kwargs: `layer_range`, accepted if None.
+    Returns:
+        The name of the file.
+    Raises:
+        ValueError: the model is not built. ImportError: the ending needs `dot`, which is not there.
+
+    >>> import twofold as tf, tempfile, os
+    >>> model = tf.keras.Sequential([tf.keras.Input([2]), tf.keras.layers.Dense(3)])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     name = tf.keras.utils.plot_model(model, os.path.join(folder, "model.svg"), show_shapes=True)
+    ...     "<svg" in open(name).read()
+    True
+    """
+    if kwargs.pop("layer_range", None) is not None or kwargs:
+        raise ValueError(f"plot_model takes no arguments {sorted(kwargs) or ['layer_range']}.")
+    path = os.fspath(to_file)
+    options = (show_shapes, show_dtype, show_layer_names, show_layer_activations, show_trainable)
+    text = model_to_dot(model, *options[:3], rankdir, expand_nested, dpi, *options[3:])
+    ending = os.path.splitext(path)[1].lstrip(".")
+    if ending == "svg":
+        from .picture import svg_of
+        text = svg_of(model, [(layer, _label(layer, options)) for layer in (
+            model._file_layers() if hasattr(model, "_file_layers") else model.layers)], rankdir)
+    if ending in ("dot", "gv", "svg"):
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text + "\n")
+        return path
+    try:
+        subprocess.run(["dot", f"-T{ending or 'png'}", "-o", path], input=text.encode(), check=True,
+                       capture_output=True)
+    except FileNotFoundError:
+        raise ImportError(f"Pictures in the format {ending!r} need the program `dot` of Graphviz: install it, or choose "
+                          "a file that ends in .svg or .dot.") from None
+    return path

@@ -1,0 +1,203 @@
+"""`tf.keras.utils`: labels, batches, seeds, files, pictures."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+import twofold as tf
+
+from .data_adapter import pack_x_y_sample_weight, unpack_x_y_sample_weight
+from .files import get_file
+from .progress import Progbar
+from .serialization import (
+    CustomObjectScope,
+    custom_object_scope,
+    deserialize_keras_object,
+    get_custom_objects,
+    get_registered_name,
+    get_registered_object,
+    register_keras_serializable,
+    serialize_keras_object,
+)
+from .summary import model_to_dot, plot_model
+
+__all__ = ["CustomObjectScope", "Progbar", "PyDataset", "Sequence", "custom_object_scope", "deserialize_keras_object",
+           "get_custom_objects", "get_file", "get_registered_name", "get_registered_object", "model_to_dot",
+           "normalize", "pack_x_y_sample_weight", "plot_model", "register_keras_serializable",
+           "serialize_keras_object", "set_random_seed", "split_dataset", "to_categorical",
+           "unpack_x_y_sample_weight"]
+
+
+def to_categorical(x: Any, num_classes: int | None = None, dtype: Any = None) -> np.ndarray:
+    """Labels as rows with a single one.
+
+    Args:
+        x: integers from 0, of any shape; a last axis of size 1 is left out.
+        num_classes: the size of the new last axis; one more than the largest label by default.
+        dtype: of the result; float64 as in Keras if None.
+    Returns:
+        An array of one more axis.
+    Raises:
+        ValueError: a label is negative, or not below `num_classes`.
+
+    >>> import twofold as tf
+    >>> tf.keras.utils.to_categorical([0, 2], 3).tolist()
+    [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
+    """
+    labels = np.asarray(x).astype(np.int64)
+    if labels.ndim > 1 and labels.shape[-1] == 1:
+        labels = labels[..., 0]
+    count = int(labels.max()) + 1 if num_classes is None and labels.size else int(num_classes or 0)
+    if labels.size and (labels.min() < 0 or labels.max() >= count):
+        raise ValueError(f"Labels must be in 0 .. {count - 1}; got values from {labels.min()} to {labels.max()}.")
+    found = np.zeros((labels.size, count), np.float64 if dtype is None else tf.as_dtype(dtype).as_numpy_dtype)
+    found[np.arange(labels.size), labels.ravel()] = 1
+    return found.reshape(*labels.shape, count)
+
+
+def normalize(x: Any, axis: int = -1, order: int = 2) -> np.ndarray:
+    """An array divided by its norms along an axis; vectors of zeros stay.
+
+    Args:
+        x: the array.
+        axis: along which the norm is taken.
+        order: of the norm.
+
+    >>> import twofold as tf
+    >>> tf.keras.utils.normalize([[3.0, 4.0]]).tolist()
+    [[0.6, 0.8]]
+    """
+    array = np.asarray(x, dtype=None if np.asarray(x).dtype.kind == "f" else np.float64)
+    norms = np.atleast_1d(np.linalg.norm(array, order, axis))
+    norms[norms == 0] = 1
+    return array / np.expand_dims(norms, axis)
+
+
+def set_random_seed(seed: int) -> None:
+    """Seed Python's, NumPy's and `tf`'s random numbers.
+
+    Args:
+        seed: an integer.
+
+    >>> import twofold as tf
+    >>> tf.keras.utils.set_random_seed(7)
+    >>> first = float(tf.random.normal([]))
+    >>> tf.keras.utils.set_random_seed(7)
+    >>> float(tf.random.normal([])) == first
+    True
+    """
+    if not isinstance(seed, int):
+        raise ValueError(f"Expected `seed` argument to be an integer. Received: seed={seed} (of type {type(seed)})")
+    random.seed(seed)
+    np.random.seed(seed % 2**32)
+    tf.random.set_seed(seed)
+
+
+class PyDataset:
+    """The base of batches by index: override `__getitem__` and `num_batches` (or `__len__`).
+
+    Args:
+        workers: how many threads prepare batches.
+        use_multiprocessing: accepted, without effect: native code lets threads run beside one another.
+        max_queue_size: how many batches are prepared ahead.
+
+    >>> import twofold as tf, numpy as np
+    >>> class Squares(tf.keras.utils.PyDataset):
+    ...     def __len__(self):
+    ...         return 3
+    ...     def __getitem__(self, n):
+    ...         x = np.full([2, 1], n, "float32")
+    ...         return x, x * x
+    >>> model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+    >>> model.compile("sgd", "mse")
+    >>> len(model.fit(Squares(workers=2), epochs=2, verbose=0).epoch)
+    2
+    """
+
+    def __init__(self, workers: int = 1, use_multiprocessing: bool = False, max_queue_size: int = 10):
+        self.workers, self.use_multiprocessing, self.max_queue_size = workers, use_multiprocessing, max_queue_size
+
+    def __getitem__(self, index: int) -> Any:
+        """The batch of a number: `(x,)`, `(x, y)` or `(x, y, sample_weight)`."""
+        raise NotImplementedError
+
+    @property
+    def num_batches(self) -> int | None:
+        """How many batches there are; None for no end."""
+        raise NotImplementedError
+
+    def __len__(self) -> int:
+        found = self.num_batches
+        if found is None:
+            raise TypeError(f"{type(self).__name__} has no end.")
+        return found
+
+    def on_epoch_begin(self) -> None:
+        """Called before each epoch."""
+
+    def on_epoch_end(self) -> None:
+        """Called after each epoch."""
+
+    def __iter__(self) -> Iterator[Any]:
+        for n in range(len(self)):
+            yield self[n]
+
+
+class Sequence(PyDataset):
+    """The older name of `PyDataset`.
+
+    >>> import twofold as tf
+    >>> issubclass(tf.keras.utils.Sequence, tf.keras.utils.PyDataset)
+    True
+    """
+
+
+def split_dataset(dataset: Any, left_size: Any = None, right_size: Any = None, shuffle: bool = False,
+                  seed: int | None = None) -> tuple[Any, Any]:
+    """Split arrays or a dataset into two datasets.
+
+    Args:
+        dataset: a `tf.data.Dataset` without batches, or a structure of arrays.
+        left_size, right_size: how many elements, or which fraction; one may be left out.
+        shuffle: whether elements are shuffled before.
+        seed: of the shuffle.
+    Returns:
+        Two `tf.data.Dataset`s.
+    Raises:
+        ValueError: there is no size, or they are more than there is.
+
+    >>> import twofold as tf, numpy as np
+    >>> left, right = tf.keras.utils.split_dataset(np.arange(10), left_size=0.8)
+    >>> len(list(left)), len(list(right))
+    (8, 2)
+    """
+    from .data_adapter import _kind_of
+    if left_size is None and right_size is None:
+        raise ValueError("At least one of the `left_size` or `right_size` must be specified.")
+    if _kind_of(dataset) == "arrays":
+        items = tf.nest.map_structure(np.asarray, dataset)
+        size = len(tf.nest.flatten(items)[0])
+    else:
+        listed = list(dataset.as_numpy_iterator())
+        size = len(listed)
+        items = tf.nest.map_structure(lambda *parts: np.stack(parts), *listed)
+    left = _count(left_size, size)
+    right = _count(right_size, size)
+    left = size - right if left is None else left  # type: ignore[operator]
+    right = size - left if right is None else right
+    if left + right > size or left < 0 or right < 0:
+        raise ValueError(f"left_size={left_size} and right_size={right_size} are more than the {size} elements.")
+    order = np.random.RandomState(seed).permutation(size) if shuffle else np.arange(size)
+    def part(indices: np.ndarray) -> Any:
+        return tf.data.Dataset.from_tensor_slices(tf.nest.map_structure(lambda a: a[indices], items))
+    return part(order[:left]), part(order[size - right:] if right_size is not None else order[left:left + right])
+
+
+def _count(given: Any, size: int) -> int | None:
+    if given is None:
+        return None
+    return round(given * size) if isinstance(given, float) else int(given)
