@@ -12,6 +12,7 @@ import inspect
 import linecache
 from typing import Any, NamedTuple
 
+from . import autograph_malt
 from .autograph_lines import note_lines, place
 from .autograph_stages import new_name, transformed
 from .autograph_syntax import prepared
@@ -45,7 +46,8 @@ def tree_of(fn: Any) -> Converted:
     code = fn.__code__
     if code.co_flags & (inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
         raise Unconvertible(f"{fn.__name__} is a generator or a coroutine")
-    node = _parsed(code)
+    autograph_malt.prepare()
+    node = _parsed(code, fn.__globals__)
     note_lines(node, fn.__name__)
     name = new_name(fn, "ag__" + ("lam" if isinstance(node, ast.Lambda) else node.name))
     _drop_defaults(node)
@@ -69,15 +71,24 @@ def _drop_defaults(node: Any) -> None:
 
 
 # -- source ---------------------------------------------------------------------------------------
-def _parsed(code: Any) -> Any:
-    """The syntax tree of a function with the lines of its file."""
+def _parsed(code: Any, module: dict[str, Any]) -> Any:
+    """The syntax tree of a function with the lines of its file.
+
+    Args:
+        module: the function's globals, which know where the source of a file in an archive is.
+    """
     if code.co_name == "<lambda>":
-        return _lambda(code)
+        return _lambda(code, module)
+    # Not inspect.getsourcelines: it looks through all modules of the process for the one that a file belongs to.
+    first = code.co_firstlineno
+    linecache.checkcache(code.co_filename)
+    lines = linecache.getlines(code.co_filename, module)[first - 1:]
     try:
-        lines, first = inspect.getsourcelines(code)
-    except (OSError, TypeError, SyntaxError) as e:
+        text = "".join(inspect.getblock(lines))
+    except SyntaxError as e:
         raise Unconvertible(f"the source of {code.co_name} cannot be had") from e
-    text = "".join(lines)
+    if not text:
+        raise Unconvertible(f"the source of {code.co_name} cannot be had")
     indented = text[:1] in " \t"
     try:
         tree = ast.parse("if 1:\n" + text if indented else text)
@@ -90,10 +101,10 @@ def _parsed(code: Any) -> Any:
     return node
 
 
-def _lambda(code: Any) -> ast.Lambda:
+def _lambda(code: Any, module: dict[str, Any]) -> ast.Lambda:
     """A lambda is found by the positions of its instructions."""
     linecache.checkcache(code.co_filename)
-    text = "".join(linecache.getlines(code.co_filename))
+    text = "".join(linecache.getlines(code.co_filename, module))
     if not text:
         raise Unconvertible("the source of a lambda cannot be had")
     try:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import functools
 import gc
+import importlib
+import os
 import subprocess
 import sys
 import time
 import weakref
+import zipfile
 
 import numpy as np
 import pytest
@@ -33,6 +36,39 @@ def test_eager_use_and_unconverted_functions_do_not_import_it_either():
             "tf.function(lambda x: x + 1, autograph=False)(tf.constant(1))\n"
             "assert not [m for m in sys.modules if m.split('.')[0] == 'malt'], 1")
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
+_BRANCH = """
+import twofold as tf
+def absolute(x):
+    if x < 0:
+        x = -x
+    return x
+"""
+
+
+def test_conversion_takes_what_it_needs_of_malt_and_leaves_it_whole(tmp_path):
+    code = _BRANCH + """
+import sys
+print(tf.function(absolute)(tf.constant(-2.0)).numpy(), "malt.impl" in sys.modules)
+import malt
+print(malt.pyct.anno is sys.modules["malt.pyct.anno"], hasattr(malt, "nothing of this name"))
+print(malt.to_graph(absolute)(-3), malt.impl.api is sys.modules["malt.impl.api"])
+"""
+    (tmp_path / "program.py").write_text(code)
+    environment = {**os.environ, "TWOFOLD_CACHE": "0"}
+    done = subprocess.run([sys.executable, tmp_path / "program.py"], env=environment, check=True, timeout=120,
+                          capture_output=True, text=True)
+    assert done.stdout.splitlines() == ["2.0 False", "True False", "3 True"]
+
+
+def test_sources_in_archives(tmp_path, monkeypatch):
+    with zipfile.ZipFile(tmp_path / "packed.zip", "w") as archive:
+        archive.writestr("packed_branches.py", _BRANCH)
+    monkeypatch.syspath_prepend(str(tmp_path / "packed.zip"))
+    packed = importlib.import_module("packed_branches")
+    assert tf.function(packed.absolute)(tf.constant(-2.0)).numpy() == 2.0
+    assert "if_stmt" in autograph.to_code(packed.absolute)
 
 
 def test_one_code_object_is_converted_once():

@@ -1,0 +1,45 @@
+"""malt's converters without its front end.
+
+`import malt` runs a package that imports all of malt, `unittest` and more, of which conversion needs half. `prepare`
+puts the package into place such that its own code runs when a program first asks for one of its names, and its modules
+can be imported before.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import types
+from typing import Any
+
+__all__ = ["prepare"]
+
+
+class _Package(types.ModuleType):
+    """malt before its code ran."""
+
+    def __getattr__(self, name: str) -> Any:
+        inside = f"{self.__name__}.{name}"
+        if name.startswith("__") or inside in sys.modules or importlib.util.find_spec(inside) is not None:
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")  # the import system sets it
+        self.__class__ = types.ModuleType  # type: ignore[assignment]
+        spec = self.__spec__
+        assert spec is not None and spec.loader is not None
+        spec.loader.exec_module(self)
+        return getattr(self, name)
+
+
+def prepare() -> None:
+    """Lets malt's modules be imported without all of malt; where it was imported already, that serves as well.
+
+    Raises:
+        ImportError: it is not installed.
+    """
+    if "malt" in sys.modules:
+        return
+    spec = importlib.util.find_spec("malt")
+    if spec is None:
+        raise ImportError("diastatic-malt is needed to convert control flow")
+    package = importlib.util.module_from_spec(spec)
+    package.__class__ = _Package
+    sys.modules["malt"] = package
