@@ -21,6 +21,7 @@ __all__ = ["render", "parse"]
 Shown: TypeAlias = tuple[int, str]  # coefficient, text of the rest of the product
 View: TypeAlias = tuple[int, Mono, str, DimLike]  # coefficient, cofactor, text of the atom, what is left to show
 _DEEPEST = 100  # parentheses within parentheses
+_TERMS = 1000  # of a product when it is multiplied out, so that short text makes no huge expression
 _NOTHING: set[Mono] = set()
 _CONSTANT: set[Mono] = {()}
 
@@ -233,6 +234,8 @@ class _Parser:
             other = self.factor(depth)
             if op != "*" and other == 0:
                 raise ValueError(f"Dimension {self.text!r} divides by zero.")
+            if len(terms_of(found)) * len(terms_of(other)) > _TERMS:
+                raise self.error(f"an expression of at most {_TERMS} products")
             found = found * other if op == "*" else floordiv(found, other) if op == "//" else found % other
         return found
 

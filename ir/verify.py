@@ -219,6 +219,11 @@ class _Checker:
         callee = node.regions[0]
         inner = _Checker(callee, frozenset(sizes), dm.assumed(callee.guards))
         self.fits(node.inputs, callee.inputs, "operands", frozenset(callee.symbols() | set(sizes)))
+        for i, (given, value) in enumerate(zip(node.inputs, callee.inputs, strict=True)):
+            wanted = dm.substitute(value.dims, sizes)
+            if not all(self.equal(a, b) for a, b in zip(given.dims, wanted, strict=True)):
+                self.fail(f"operand {i} is {given.spec.short()}; with the sizes of the call the callee takes "
+                          f"{value.spec.substitute(sizes).short()}")
         inner.run()
         self.fits(callee.outputs, node.outputs, "results of the callee", frozenset(inner.bound))
 

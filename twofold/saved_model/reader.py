@@ -343,7 +343,11 @@ class _Reader:
         declared = entry.get("input_signature")
         signature = None if entry.get("parameters") is None else inspect.Signature(
             [self._parameter(p) for p in list_of(entry, "parameters")])
-        return SavedMethod(of(entry, "name", str), signature, None if declared is None else decode(declared), concrete)
+        given = None if declared is None else decode(declared)
+        if given is not None and (type(given) is not tuple or not all(
+                isinstance(leaf, TensorSpec) for leaf in nest.flatten(given))):
+            raise Malformed("declared arguments are no specs")
+        return SavedMethod(of(entry, "name", str), signature, given, concrete)
 
     def _parameter(self, entry: Any) -> inspect.Parameter:
         name, kind, *default = typed(entry, list)
