@@ -39,9 +39,8 @@ def main(args: Sequence[str] | None = None) -> int:
     Returns:
         What the process is to exit with.
 
-    >>> main(["cache", "--help"])
-    Traceback (most recent call last):
-    SystemExit: 0
+    >>> main(["inspect", "no/such/folder"])  # and a message on standard error
+    1
     """
     chosen = _parser().parse_args(args)
     try:
