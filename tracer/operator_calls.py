@@ -98,7 +98,8 @@ def _enumerate(items: Any, start: Any = 0) -> Any:
 
 def _zip(*items: Any) -> Any:
     if items and all(sequences.is_staged_iterable(i) for i in items):
-        return sequences.Zipped([sequences.sequence(i) for i in items])
+        first, *others = [sequences.sequence(i) for i in items]
+        return first.zipped(others)
     return zip(*items)  # noqa: B905 - as the user wrote it
 
 

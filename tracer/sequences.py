@@ -55,6 +55,10 @@ class Sequence(ABC):
         """`enumerate(items, first)`."""
         return Enumerated(self, first)
 
+    def zipped(self, others: list[Any]) -> Sequence:
+        """`zip(items, *others)`."""
+        return Zipped([self, *others])
+
 
 class RangeOf(Sequence):
     """`range(start, limit, delta)` of integers that may be tensors; places are the numbers themselves."""

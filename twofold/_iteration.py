@@ -129,11 +129,12 @@ class StagedElements(sequences.Sequence):
         specs: of an element's tensors.
         pack: from the tensors to an element.
         numbered: from a first number to these elements, numbered, as a sequence.
+        joined: from sequences of this kind, this one first, to the sequence of tuples of their elements.
     """
 
     def __init__(self, token: Callable[[], Any], specs: Sequence[TensorSpec], pack: Callable[[Sequence[Any]], Any],
-                 numbered: Callable[[Any], Any]) -> None:
-        self._make, self.specs, self.pack, self.numbered = token, specs, pack, numbered
+                 numbered: Callable[[Any], Any], joined: Callable[[list[Any]], Any]) -> None:
+        self._make, self.specs, self.pack, self.numbered, self.joined = token, specs, pack, numbered, joined
         self._token: Any = None
 
     @property
@@ -167,6 +168,10 @@ class StagedElements(sequences.Sequence):
     def enumerated(self, first: Any) -> Any:
         """The elements with their numbers."""
         return self.numbered(first)
+
+    def zipped(self, others: list[Any]) -> Any:
+        """The tuples of these elements and others."""
+        return self.joined([self, *others])
 
 
 def _advance(token: Tensor) -> list[Tensor]:

@@ -194,9 +194,9 @@ class Dataset(SourceMethods, OrderMethods, MapMethods, BatchMethods, CombineMeth
     # -- inside of traced functions ---------------------------------------------------------------
     def __staged_sequence__(self) -> Any:
         form = self._node.form
-        return engine.StagedElements(lambda: staged_iterator(self._node, self._given), tensor_specs(form),
-                                     lambda leaves: packed(form, leaves),
-                                     lambda first: self.enumerate(first).__staged_sequence__())
+        return _Elements(self, lambda: staged_iterator(self._node, self._given), tensor_specs(form),
+                         lambda leaves: packed(form, leaves),
+                         lambda first: self.enumerate(first).__staged_sequence__(), _joined)
 
     def __trace_token__(self) -> tuple[Any, Any]:
         node = self._node
@@ -205,6 +205,21 @@ class Dataset(SourceMethods, OrderMethods, MapMethods, BatchMethods, CombineMeth
 
     def __with_trace_token__(self, token: Any) -> Dataset:
         return Dataset(Placeholder(token, self.element_spec), self._given)
+
+
+class _Elements(engine.StagedElements):
+    """The elements of a dataset, for a staged loop."""
+
+    def __init__(self, dataset: Dataset, *args: Any) -> None:
+        super().__init__(*args)
+        self.dataset = dataset
+
+
+def _joined(parts: list[Any]) -> Any:
+    if not all(isinstance(p, _Elements) for p in parts):
+        raise TypeError("zip() of datasets and other things cannot be staged in a tf.function: make datasets of all, "
+                        "with tf.data.Dataset.from_tensor_slices or tf.data.Dataset.range.")
+    return Dataset.zip(tuple([p.dataset for p in parts])).__staged_sequence__()
 
 
 def _single(dataset: Any) -> Any:

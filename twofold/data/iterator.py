@@ -213,10 +213,14 @@ class Iterator(Trackable):
         return packed(self._form, leaves)
 
     def __staged_sequence__(self) -> Any:
-        return engine.StagedElements(self._handle, tensor_specs(self._form), self._packed, self._numbered)
+        return engine.StagedElements(self._handle, tensor_specs(self._form), self._packed, self._numbered,
+                                     self._joined)
 
     def _numbered(self, first: Any) -> Any:
         raise TypeError("enumerate(iterator) cannot be staged in a tf.function: use dataset.enumerate().")
+
+    def _joined(self, parts: list[Any]) -> Any:
+        raise TypeError("zip(iterator, ...) cannot be staged in a tf.function: use tf.data.Dataset.zip.")
 
     def __trace_token__(self) -> tuple[Any, Any]:
         return repr(self.element_spec), self._handle()
