@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,7 +13,7 @@ from twofold import _iteration as engine
 from ._node import INFINITE, UNKNOWN, Node, check, number
 from ._parallel import prefetched
 from ._sources import Slices
-from ._stream import Draws, Positions, Rows, Run, Stream
+from ._stream import Draws, Orders, Positions, Rows, Run, Stream
 from ._structure import DatasetSpec, Form, compatible, merged
 
 __all__ = ["AssertCardinality", "Choose", "Concatenate", "IgnoreErrors", "Prefetch", "Sample", "Unique", "Zip"]
@@ -183,8 +182,9 @@ class Sample(Node):
     name = "Sample"
 
     def __init__(self, count: int, weights: Any, seed: Any, renewed: bool) -> None:
-        self.count, self.weights, self.renewed, self.numbers = count, weights, renewed, itertools.count()
-        self.key = engine.random_key(None if seed is None else number(seed, "seed"), "tf.data.sample")
+        self.count, self.weights = count, weights
+        self.orders = Orders(engine.random_key(None if seed is None else number(seed, "seed"), "tf.data.sample"),
+                             renewed)
         self.form = Form(tf.TensorSpec([], tf.int64))
 
     def cardinality(self) -> int:
@@ -192,7 +192,7 @@ class Sample(Node):
 
     def start(self, run: Run) -> Stream:
         varying = self.weights.start(run) if isinstance(self.weights, Node) else None
-        return _Sampled(self, varying, self.key + ((next(self.numbers) if self.renewed else 0) << 64))
+        return _Sampled(self, varying, self.orders.next()[0])
 
 
 class _Sampled(Stream):

@@ -14,7 +14,7 @@ from typing import Any
 import twofold as tf
 from twofold import _iteration as engine
 
-from ._stream import RowItems, Rows, Run, Stream
+from ._stream import Orders, RowItems, Rows, Run, Stream
 from ._structure import Form
 
 __all__ = ["INFINITE", "UNKNOWN", "Capturing", "Node", "Selection", "bound", "check", "number", "tensors_in"]
@@ -77,6 +77,11 @@ class Node(ABC):
             if isinstance(value, (list, tuple)):
                 found += [v for v in value if isinstance(v, Node)]
         return found
+
+    def random_steps(self) -> list[Orders]:
+        """The sequences of orders of this node and those below it, in a fixed order."""
+        own = [v for v in vars(self).values() if isinstance(v, Orders)]
+        return own + [o for node in self.inputs() for o in node.random_steps()]
 
 
 class Selection(Node):

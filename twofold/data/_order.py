@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 from typing import Any
 
 from twofold import _iteration as engine
 
 from ._node import INFINITE, UNKNOWN, Node, Selection, check, number
-from ._stream import Draws, Stream
+from ._stream import Draws, Orders, Stream
 
 __all__ = ["Repeat", "Shard", "Shuffle", "Skip", "Take"]
 
@@ -238,28 +237,6 @@ class _Repeated(Stream):
             self.input.load(inner)
 
 
-class Orders:
-    """The keys of the orders that a shuffled dataset goes through, one for each time that it is iterated over.
-
-    Args:
-        key: of the whole.
-        renewed: whether each iteration has an order of its own.
-    """
-
-    def __init__(self, key: int, renewed: bool) -> None:
-        self.key, self.renewed = key, renewed
-        self.number = itertools.count()
-
-    def next(self) -> tuple[int, int]:
-        """The key and the number of the next iteration."""
-        at = next(self.number) if self.renewed else 0
-        return (self.key + (at << 64)), at
-
-    def go_on(self, key: int, number: int) -> None:
-        """Continue with an iteration of the sequence that another process may have begun."""
-        self.key, self.number = key, itertools.count(number)
-
-
 class Shuffle(Selection):
     """Elements drawn at random from a buffer of the next `size` ones."""
 
@@ -366,7 +343,7 @@ class _Shuffled(Stream):
     def load(self, state: Any) -> None:
         self.buffer, self.number = list(state["buffer"]), state["number"]
         self.draws.load(state["draws"])
-        self.orders.go_on(state["key"], self.number + 1)
+        self.orders.load([state["key"], self.number + 1])
         self.input = None
         if state["input"] is not None:
             self.input = self.again

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -12,7 +11,7 @@ import twofold as tf
 from twofold import _iteration as engine
 
 from ._node import INFINITE, UNKNOWN, Node, check, number
-from ._stream import ArithmeticRows, Draws, Positions, RowItems, Rows, Run, Stream
+from ._stream import ArithmeticRows, Draws, Orders, Positions, RowItems, Rows, Run, Stream
 from ._structure import DatasetSpec, Form, is_dataset, normal, spec_of
 
 __all__ = ["Counter", "Generated", "Placeholder", "RandomNumbers", "Range", "Slices", "Tensors"]
@@ -172,15 +171,15 @@ class RandomNumbers(Node):
     name = "Random"
 
     def __init__(self, seed: Any, renewed: bool) -> None:
-        self.key = engine.random_key(None if seed is None else number(seed, "seed"), "tf.data.random")
-        self.renewed, self.numbers = renewed, itertools.count()
+        key = engine.random_key(None if seed is None else number(seed, "seed"), "tf.data.random")
+        self.orders = Orders(key, renewed)
         self.form = Form(tf.TensorSpec([], tf.int64))
 
     def cardinality(self) -> int:
         return INFINITE
 
     def start(self, run: Run) -> Stream:
-        return _Random(self.key + ((next(self.numbers) if self.renewed else 0) << 64))
+        return _Random(self.orders.next()[0])
 
 
 class _Random(Stream):

@@ -8,12 +8,13 @@ A stream that an exception has left can be asked again; it goes on after what fa
 
 from __future__ import annotations
 
+import threading
 from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
 
-__all__ = ["Draws", "Positions", "RowItems", "Rows", "ArithmeticRows", "Run", "Stream"]
+__all__ = ["Draws", "Orders", "Positions", "RowItems", "Rows", "ArithmeticRows", "Run", "Stream"]
 
 
 class Run:
@@ -168,3 +169,34 @@ class Draws:
         """Go on where a state was taken."""
         self.key, self.block, self.at = state
         self.numbers = self._block(self.block - 1) if self.block else []
+
+
+class Orders:
+    """The keys of the orders that a random step goes through, one for each time that it is iterated over.
+
+    The step's node holds it, so that iterations know of one another; a saved iterator holds its state.
+
+    Args:
+        key: of the whole.
+        renewed: whether each iteration has a key of its own.
+    """
+
+    def __init__(self, key: int, renewed: bool) -> None:
+        self.key, self.renewed, self.number = key, renewed, 0
+        self._lock = threading.Lock()
+
+    def next(self) -> tuple[int, int]:
+        """The key and the number of the next iteration."""
+        if not self.renewed:
+            return self.key, 0
+        with self._lock:
+            number, self.number = self.number, self.number + 1
+        return self.key + (number << 64), number
+
+    def save(self) -> Any:
+        """The state."""
+        return [self.key, self.number]
+
+    def load(self, state: Any) -> None:
+        """Continue the sequence that another process may have begun."""
+        self.key, self.number = state

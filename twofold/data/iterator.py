@@ -246,7 +246,8 @@ class Iterator(Trackable):
     def _serialize_to_tensors(self) -> dict[str, Any]:
         """The position, as a string tensor by name."""
         with self._lock:
-            state = {"waiting": self._waiting, "stream": None if self._stream is None else self._stream.save()}
+            state = {"waiting": self._waiting, "stream": None if self._stream is None else self._stream.save(),
+                     "orders": [orders.save() for orders in self._node.random_steps()]}
             return {"iterator": tf.constant(encoded(state))}
 
     def _restore_from_tensors(self, restored: dict[str, Any]) -> None:
@@ -257,6 +258,8 @@ class Iterator(Trackable):
             if state["stream"] is not None:
                 self._stream = self._node.start(run_of(self._options))
                 self._stream.load(state["stream"])
+            for orders, saved in zip(self._node.random_steps(), state["orders"], strict=False):
+                orders.load(saved)
 
 
 class _Late(Sequence):
