@@ -155,7 +155,10 @@ class SequenceSource(Source):
 
     def __init__(self, sequence: Any, shuffle: bool, steps: int | None):
         self._sequence, self._shuffle = sequence, shuffle
-        self._all = len(sequence) if getattr(sequence, "num_batches", 0) is not None else None
+        try:
+            self._all = len(sequence)
+        except TypeError:  # it has no end
+            self._all = None
         self.num_batches = steps if steps is not None else self._all
         self._threads = max(1, int(getattr(sequence, "workers", 1) or 1))
         self._queue = max(1, int(getattr(sequence, "max_queue_size", 10) or 10))

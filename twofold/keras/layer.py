@@ -458,9 +458,16 @@ class Layer(LayerState):
                                   "dtype": dtype_policies.serialize(policy)}
         if own["activity_regularizer"] is not None:
             config["activity_regularizer"] = serialize_keras_object(own["activity_regularizer"])
-        if type(self).get_config is Layer.get_config and type(self).__init__ is not Layer.__init__:
+        if self._describes_itself():
+            taken = inspect.signature(type(self).__init__).parameters
+            if not any(p.kind is p.VAR_KEYWORD for p in taken.values()):
+                config = {k: v for k, v in config.items() if k in taken}
             config.update(self._given_arguments())
         return config
+
+    def _describes_itself(self) -> bool:
+        """Whether what the constructor was given is the config: a user's class without `get_config`."""
+        return type(self).get_config is Layer.get_config and type(self).__init__ is not Layer.__init__
 
     def _given_arguments(self) -> dict[str, Any]:
         """What the constructor was given beyond the base's arguments."""

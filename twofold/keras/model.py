@@ -13,7 +13,6 @@ from typing import Any
 import twofold as tf
 
 from . import dtype_policies
-from .input_layer import InputLayer
 from .keras_tensor import KerasTensor, replaced
 from .layer import Layer
 from .serialization import deserialize_keras_object, serialize_keras_object
@@ -87,10 +86,6 @@ class Model(Trainer, Layer):
                 call_context.set_mask(x, m)
         return graph.run(flat)
 
-    def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:
-        """The specs of the outputs for symbolic inputs."""
-        return super().compute_output_spec(*args, **kwargs)
-
     def build(self, input_shape: Any) -> None:
         """Make the weights for an input shape, by calling the model on symbolic inputs.
 
@@ -132,10 +127,7 @@ class Model(Trainer, Layer):
         graph = self.__dict__.get("_graph")
         if graph is not None:
             return list(graph.layers)
-        return [layer for layer in self._sublayers() if isinstance(layer, Layer) and layer not in self._skipped()]
-
-    def _skipped(self) -> list[Any]:
-        return []
+        return [layer for layer in self._sublayers() if isinstance(layer, Layer)]
 
     def _held(self) -> Any:
         graph = self.__dict__.get("_graph")
@@ -313,6 +305,9 @@ class Model(Trainer, Layer):
             config = {**config, "dtype": dtype_policies.deserialize(config["dtype"])}
         return super().from_config(config)
 
+    def _describes_itself(self) -> bool:
+        return type(self).get_config is Model.get_config and type(self).__init__ is not Model.__init__
+
     def get_compile_config(self) -> dict[str, Any] | None:
         """What `compile` was given, as plain values, or None."""
         return self._compile_config()
@@ -388,6 +383,3 @@ def _tensor_shapes(shape: Any) -> Any:
     if isinstance(shape, list):
         return [_tensor_shapes(v) for v in shape]
     return tf.TensorShape(shape)
-
-
-_ = InputLayer

@@ -73,6 +73,9 @@ class TFOpLambda(Layer):
         super().__init__(name=uniquify(f"tf.{function}") if name is None else name, **kwargs)
         self.built = True
 
+    def _converted(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        return args, kwargs  # numbers take the dtype of the tensors beside them
+
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function."""
         return self._function(*args, **kwargs)

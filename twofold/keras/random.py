@@ -78,7 +78,7 @@ def draw_seed(seed: Any) -> Any:
     if seed is None:
         return tf.random.uniform((2,), minval=None, dtype=tf.int32)
     if hasattr(seed, "next"):
-        return tf.bitcast(seed.next(), tf.int32)
+        return tf.cast(seed.next(), tf.int32)
     if isinstance(seed, int) and not isinstance(seed, bool):
         return tf.constant([seed % 2**31, seed // 2**31 % 2**31], tf.int32)
     raise ValueError(f"seed must be an integer, a SeedGenerator or None; got {seed!r}.")

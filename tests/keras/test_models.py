@@ -1,0 +1,241 @@
+"""Models three ways: sequential, functional, subclassed; their tables, pictures and configs."""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
+import pytest
+
+import twofold as tf
+from twofold import keras
+
+layers = keras.layers
+
+
+@pytest.fixture(autouse=True)
+def fresh_names():
+    keras.backend.clear_session()
+
+
+# -- sequential -----------------------------------------------------------------------------------
+def test_a_sequential_with_an_input_shape_has_weights_at_once():
+    model = keras.Sequential([layers.Dense(4, input_shape=(3,)), layers.Dense(2)])
+    assert [v.name for v in model.weights] == ["dense/kernel:0", "dense/bias:0", "dense_1/kernel:0", "dense_1/bias:0"]
+    assert (model.input_shape, model.output_shape) == ((None, 3), (None, 2))
+    assert model.layers[1].output.shape == (None, 2)
+
+
+def test_a_sequential_without_one_is_built_by_its_first_call():
+    model = keras.Sequential([layers.Dense(4), layers.Dense(2)])
+    assert model.weights == [] and not model.built
+    assert model(np.ones((5, 3), np.float32)).shape == (5, 2)
+    assert model.built and model.input_shape == (None, 3)
+    assert model.count_params() == 4 * 3 + 4 + 2 * 4 + 2
+
+
+def test_layers_are_added_indexed_and_taken_off():
+    model = keras.Sequential(name="stack")
+    model.add(keras.Input((3,)))
+    model.add(layers.Dense(4, name="a"))
+    model.add(layers.Dense(2, name="b"))
+    assert len(model) == 2 and model[1].name == "b" and model.get_layer("a").units == 4
+    assert model.pop().name == "b"
+    assert model.output_shape == (None, 4) and len(model.weights) == 2
+    with pytest.raises(ValueError, match="unique names"):
+        model.add(layers.Dense(1, name="a"))
+    with pytest.raises(ValueError, match="Only instances of"):
+        model.add(3)
+    with pytest.raises(ValueError, match="No such layer: c"):
+        model.get_layer("c")
+
+
+def test_a_sequential_in_a_sequential():
+    inner = keras.Sequential([keras.Input((3,)), layers.Dense(4)])
+    model = keras.Sequential([inner, layers.Dense(2)])
+    assert model.input_shape == (None, 3)
+    x = np.ones((2, 3), np.float32)
+    assert np.array_equal(model(x), model.layers[1](inner(x)))
+
+
+# -- functional -----------------------------------------------------------------------------------
+def branched():
+    a, b = keras.Input((8,), name="a"), keras.Input((4,), name="b")
+    shared = layers.Dense(4, name="shared")
+    joined = layers.Concatenate(name="joined")([shared(a), b])
+    return keras.Model([a, b], [layers.Dense(2, name="head")(joined), shared(a)], name="branched")
+
+
+def test_several_inputs_outputs_and_a_shared_layer():
+    model = branched()
+    assert [layer.name for layer in model.layers] == ["a", "shared", "b", "joined", "head"]  # Keras's order
+    assert (model.input_names, model.output_names) == (["a", "b"], ["head", "shared"])
+    assert len(model.weights) == 4
+    xa, xb = np.random.rand(3, 8).astype(np.float32), np.random.rand(3, 4).astype(np.float32)
+    head, shared = model([xa, xb])
+    w, c = model.get_layer("shared").get_weights()
+    v, d = model.get_layer("head").get_weights()
+    assert np.allclose(shared, xa @ w + c, atol=1e-6)
+    assert np.allclose(head, np.concatenate([xa @ w + c, xb], -1) @ v + d, atol=1e-6)
+    by_name = model({"b": xb, "a": xa})
+    assert np.array_equal(by_name[0], head)
+
+
+def test_structures_of_inputs_and_outputs():
+    x = {"left": keras.Input((2,)), "right": keras.Input((2,))}
+    model = keras.Model(x, {"sum": layers.Add()([x["left"], x["right"]]), "pair": (x["left"] * 2, x["right"])})
+    out = model({"right": tf.ones([1, 2]), "left": tf.zeros([1, 2])})
+    assert sorted(out) == ["pair", "sum"] and out["sum"].numpy().tolist() == [[1.0, 1.0]]
+    assert isinstance(out["pair"], tuple)
+
+
+def test_operators_on_symbolic_tensors():
+    x = keras.Input((3,))
+    y = (1 - x) * x[:, :1] / 2 + x ** 2
+    assert y.shape == (None, 3) and y.dtype == tf.float32
+    value = np.array([[1.0, 2.0, 3.0]], np.float32)
+    want = (1 - value) * value[:, :1] / 2 + value ** 2
+    assert np.allclose(keras.Model(x, y)(value), want)
+    assert (x > 1).dtype == tf.bool
+
+
+def test_users_layers_are_traced_for_their_shapes():
+    class Doubled(layers.Layer):
+        def __init__(self):
+            super().__init__()
+            self.dense = layers.Dense(5)
+
+        def call(self, x):
+            return {"twice": tf.concat([x, x], -1), "dense": self.dense(x)}
+
+    x = keras.Input((3,))
+    out = Doubled()(x)
+    assert out["twice"].shape == (None, 6) and out["dense"].shape == (None, 5)
+    model = keras.Model(x, out["dense"])
+    assert len(model.weights) == 2
+
+
+def test_parts_of_a_model_make_another():
+    model = keras.Sequential([layers.Dense(4, input_shape=(3,), name="first"), layers.Dense(2)])
+    part = keras.Model(model.inputs, model.get_layer("first").output)
+    x = np.ones((1, 3), np.float32)
+    assert np.array_equal(part([x]), model.layers[0](x))
+    assert part.weights[0] is model.weights[0]
+
+
+def test_disconnected_graphs_are_told():
+    x, other = keras.Input((3,)), keras.Input((3,), name="other")
+    y = layers.Add()([layers.Dense(3)(x), other])
+    with pytest.raises(ValueError, match="not connected to `outputs`.*'other'"):
+        keras.Model(x, y)
+    with pytest.raises(ValueError, match="used 2 times"):
+        keras.Model(x, layers.Dense(1, name="same")(layers.Dense(1, name="same")(x)))
+    with pytest.raises(TypeError, match="has no value"):
+        np.asarray(x)
+
+
+# -- subclasses -----------------------------------------------------------------------------------
+class Block(keras.Model):
+    def __init__(self, units=4, name=None):
+        super().__init__(name=name)
+        self.units = units
+        self.first = layers.Dense(units)
+        self.norm = layers.BatchNormalization()
+
+    def call(self, x, training=None):
+        return self.norm(self.first(x), training=training)
+
+
+def test_subclasses_are_built_by_a_call_or_a_shape():
+    model = Block()
+    model.build((None, 3))
+    assert [v.name for v in model.weights][:2] == ["block/dense/kernel:0", "block/dense/bias:0"]
+    assert len(model.weights) == 6 and [layer.name for layer in model.layers] == ["dense", "batch_normalization"]
+    called = Block()
+    called(tf.ones([2, 3]))
+    assert [v.dims for v in called.weights] == [v.dims for v in model.weights]
+    again = Block.from_config(model.get_config())
+    assert again.units == 4
+
+
+def test_a_functional_model_of_a_class_of_ones_own():
+    class Custom(keras.Model):
+        def extra(self):
+            return len(self.layers)
+
+    x = keras.Input((3,))
+    model = Custom(x, layers.Dense(2)(x), name="custom")
+    assert model.extra() == 2 and model.output_shape == (None, 2) and type(model) is Custom
+
+
+def test_a_model_used_as_a_container_and_with_a_predict_of_its_own():
+    class Holder(keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.w = tf.Variable(5.0)
+
+        def predict(self, inputs):
+            return self.w * inputs
+
+    assert float(Holder().predict(tf.constant(2.0))) == 10.0
+    with pytest.raises(NotImplementedError, match="does not have a `call"):
+        Holder()(tf.ones([1, 1]))
+
+
+# -- configs, tables, pictures --------------------------------------------------------------------
+@pytest.mark.parametrize("make", [branched, lambda: keras.Sequential(
+    [keras.Input((8,)), layers.Dense(3, "relu"), layers.Dropout(0.5)], name="stack")])
+def test_configs_make_equal_models(make):
+    model = make()
+    again = keras.models.model_from_json(json.dumps(json.loads(model.to_json())))
+    assert again.name == model.name and [x.name for x in again.layers] == [x.name for x in model.layers]
+    assert json.loads(again.to_json()) == json.loads(model.to_json())
+    again.set_weights(model.get_weights())
+    data = [np.ones((2, *x.shape[1:]), np.float32) for x in model.inputs]
+    one, other = model(data if len(data) > 1 else data[0]), again(data if len(data) > 1 else data[0])
+    assert all(np.array_equal(a, b) for a, b in zip(tf.nest.flatten(one), tf.nest.flatten(other), strict=True))
+
+
+def test_clones_have_weights_of_their_own():
+    model = branched()
+    clone = keras.models.clone_model(model, clone_function=lambda layer: type(layer).from_config(layer.get_config()))
+    assert [v.dims for v in clone.weights] == [v.dims for v in model.weights]
+    assert not {id(v) for v in clone.weights} & {id(v) for v in model.weights}
+
+
+SUMMARY = """\
+Model: "sequential"
+┏━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━┳━━━━━━━━━━━━━━━━━━━━━━━━┳━━━━━━━━━━━━━━┓
+┃ Layer (type)                     ┃ Output Shape           ┃      Param # ┃
+┡━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━╇━━━━━━━━━━━━━━━━━━━━━━━━╇━━━━━━━━━━━━━━┩
+│ dense (Dense)                    │ (None, 1000)           │        4,000 │
+├──────────────────────────────────┼────────────────────────┼──────────────┤
+│ batch_normalization              │ (None, 1000)           │        4,000 │
+│ (BatchNormalization)             │                        │              │
+└──────────────────────────────────┴────────────────────────┴──────────────┘
+ Total params: 8,000 (31.25 KB)
+ Trainable params: 6,000 (23.44 KB)
+ Non-trainable params: 2,000 (7.81 KB)
+"""
+
+
+def test_the_summary(capsys):
+    keras.Sequential([keras.Input((3,)), layers.Dense(1000), layers.BatchNormalization()]).summary()
+    assert capsys.readouterr().out == SUMMARY
+    lines = []
+    branched().summary(print_fn=lines.append)
+    assert any("shared[0][0]" in line for line in lines) and any("Connected to" in line for line in lines)
+
+
+def test_pictures(tmp_path):
+    model = branched()
+    dot = keras.utils.model_to_dot(model, show_shapes=True)
+    assert '"shared" -> "joined"' in dot and "(None, 8)" in dot
+    file = keras.utils.plot_model(model, tmp_path / "model.svg", show_shapes=True)
+    root = ElementTree.parse(file).getroot()
+    texts = [node.text for node in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert "head (Dense)" in texts and "output: (None, 2)" in texts
+    assert len([p for p in root.iter("{http://www.w3.org/2000/svg}path") if p.get("marker-end")]) == 4
+    with pytest.raises(ValueError, match="not yet been built"):
+        keras.utils.plot_model(keras.Sequential([layers.Dense(1)]), tmp_path / "x.svg")
