@@ -217,10 +217,10 @@ class Graph:
         from .graph_views import to_dot
         return to_dot(self)
 
-    def to_html(self, path: Any = None, inputs: Sequence[np.ndarray] | None = None) -> str:
+    def to_html(self, path: Any = None, inputs: Sequence[np.ndarray] | None = None, fast_math: bool = False) -> str:
         """The graph as a page to look around in; see `graph_views.to_html`."""
         from .graph_views import to_html
-        return to_html(self, path, inputs)
+        return to_html(self, path, inputs, fast_math)
 
     def _repr_html_(self) -> str:
         from .graph_views import in_notebook

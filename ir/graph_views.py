@@ -92,11 +92,12 @@ def to_dot(graph: g.Graph) -> str:
 
 
 def draw_pages_with(page: Callable[..., str], frame: Callable[[str], str]) -> None:
-    """Hands in what makes pages: `page(graph, inputs)`, and `frame(page)` to show one within another."""
+    """Hands in what makes pages: `page(graph, inputs, fast_math)`, and `frame(page)` to show one within another."""
     _drawers[:] = [(page, frame)]
 
 
-def to_html(graph: g.Graph, path: Any = None, inputs: Sequence[np.ndarray] | None = None) -> str:
+def to_html(graph: g.Graph, path: Any = None, inputs: Sequence[np.ndarray] | None = None,
+            fast_math: bool = False) -> str:
     """The graph as one HTML file that opens without a network: fused kernels, their memory and source lines, search.
 
     Args:
@@ -104,6 +105,7 @@ def to_html(graph: g.Graph, path: Any = None, inputs: Sequence[np.ndarray] | Non
         path: where to write the page, if anywhere.
         inputs: an array for each input of the graph, to measure the time of each kernel; the graph is run for it some
             times. Without them there are no times.
+        fast_math: whether it is compiled as `tf.function(fast_math=True)` is.
     Returns:
         The text of the page.
     Raises:
@@ -118,7 +120,7 @@ def to_html(graph: g.Graph, path: Any = None, inputs: Sequence[np.ndarray] | Non
         raise RuntimeError("pages are drawn by twofold.tracer, which has not been imported")
     if inputs is not None:
         _check(graph, inputs)
-    text = _drawers[0][0](graph, inputs)
+    text = _drawers[0][0](graph, inputs, fast_math)
     if path is not None:
         Path(path).write_text(text, encoding="utf-8")
     return text

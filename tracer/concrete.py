@@ -193,13 +193,15 @@ class ConcreteFunction:
         >>> "Kernels by time" in page
         True
         """
-        if not args and not kwargs:
-            return self.graph.to_html(path)
-        leaves = [*self._leaves(args, kwargs), *self.captured_inputs]
-        return self.graph.to_html(path, [(t if isinstance(t, Tensor) else t._read_tensor())._a for t in leaves])
+        inputs = None
+        if args or kwargs:
+            leaves = [*self._leaves(args, kwargs), *self.captured_inputs]
+            inputs = [(t if isinstance(t, Tensor) else t._read_tensor())._a for t in leaves]
+        fast = getattr(getattr(self._function, "_settings", None), "fast_math", False)
+        return self.graph.to_html(path, inputs, fast)
 
     def _repr_html_(self) -> str:
-        return self.graph._repr_html_()
+        return _frame(self.to_html())
 
     @property
     def inputs(self) -> list[TensorSpec]:
@@ -301,9 +303,9 @@ def type_text(template: Any) -> str:
     return f"Literal[{literal(template)}]"
 
 
-def _page(graph: Any, inputs: Any) -> str:
+def _page(graph: Any, inputs: Any, fast_math: bool) -> str:
     from .page import whole  # a look at compilers, which calls do not need
-    return whole.page_of(graph, inputs)
+    return whole.page_of(graph, inputs, fast_math)
 
 
 def _frame(page: str) -> str:

@@ -90,6 +90,19 @@ class Page:
         assert "exceptionDetails" not in found, found["exceptionDetails"]
         return found["result"].get("value")
 
+    @contextlib.contextmanager
+    def inside_frame(self) -> Iterator[None]:
+        """What is run within the block runs in the frame of the page, which is a target of its own."""
+        outer = self._session
+        while not (found := [e for e in self.events if e.get("method") == "Target.attachedToTarget"]):
+            self.events.append(self._next())
+        self._session = found[-1]["params"]["sessionId"]
+        try:
+            self.settle()
+            yield
+        finally:
+            self._session = outer
+
     def click(self, x: float, y: float) -> None:
         """Press and lift the mouse at a place of the window."""
         for kind in ("mousePressed", "mouseReleased"):

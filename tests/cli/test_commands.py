@@ -152,6 +152,23 @@ def test_strings_go_in_and_out(call, tmp_path):
     assert np.load(tmp_path / "output_0.npy").tolist() == [b"a", b"bcd"]
 
 
+def test_names_of_strangers_do_no_harm(call, tmp_path):
+    module = tf.Module()
+    module.f = tf.function(lambda x: {"../a": x, "..\\a": x + 1.0, ".._a": x + 2.0, "\x1b[31mred\x9b": x + 3.0},
+                           input_signature=[tf.TensorSpec([], tf.float32, name="x")])
+    tf.saved_model.save(module, tmp_path / "odd", signatures={"\x1b[2Jclear": module.f})
+    np.save(tmp_path / "x.npy", np.float32(1.0))
+    code, out, err = call("inspect", tmp_path / "odd")
+    assert code == 0 and r"\x1b[2Jclear(x" in out and "\x1b" not in out + err and "\x9b" not in out + err
+    assert "\x1b" not in call("inspect", tmp_path / "odd", "--json")[1]
+    code, out, err = call("run", tmp_path / "odd", "--input", tmp_path / "x.npy", "--output", tmp_path / "out",
+                          "--signature", "\x1b[2Jclear")
+    assert code == 0, err
+    written = sorted((tmp_path / "out").iterdir())
+    assert sorted(float(np.load(p)) for p in written) == [1.0, 2.0, 3.0, 4.0]
+    assert "\x1b" not in call("run", tmp_path / "odd", "--signature", "\x1b[0m")[2]
+
+
 def test_graph_writes_pages_pictures_and_dot(call, saved, tmp_path, images):
     assert call("graph", saved, "-o", tmp_path / "g.svg")[0] == 0
     texts = {e.text for e in xml.parse(tmp_path / "g.svg").iter("{http://www.w3.org/2000/svg}text")}
@@ -284,6 +301,18 @@ def test_help_is_quick_and_loads_no_compiler():
 def test_the_entry_point_is_declared():
     from house.tree import project
     assert project()["project"]["scripts"] == {"twofold": "twofold.cli:main"}
+
+
+def test_a_terminal_gets_a_bar(saved):
+    ours, theirs = os.openpty()
+    running = subprocess.Popen([sys.executable, "-m", "twofold", "bench", str(saved), "--batch", "4", "--seconds",
+                                "0.3"], stdout=subprocess.PIPE, stderr=theirs, text=True)
+    out, _ = running.communicate(timeout=60)
+    shown = os.read(ours, 1 << 16).decode()
+    os.close(theirs)
+    os.close(ours)
+    assert running.returncode == 0 and "p50" in out
+    assert "batch 4" in shown and "block" in shown
 
 
 def test_a_closed_pipe_is_no_error(saved):

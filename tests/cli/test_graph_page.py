@@ -234,6 +234,14 @@ def test_notebooks_get_a_frame_of_its_own():
     frame = softmax_step()._repr_html_()
     assert frame.startswith('<iframe sandbox="allow-scripts" srcdoc="&lt;!doctype html&gt;')
     assert frame.count('"') % 2 == 0 and "<script" not in frame
+    assert frame.isascii()
+
+
+def test_a_program_of_fast_math_is_shown_as_it_runs():
+    fast = tf.function(lambda x: tf.exp(x + 0.0), fast_math=True)  # -0.0 + 0.0 is 0.0
+    concrete = fast.get_concrete_function(tf.TensorSpec([4], tf.float32))
+    exact, free = (data_of(page)["views"][0] for page in (concrete.graph.to_html(), concrete.to_html()))
+    assert [dict(view["facts"])["nodes"] for view in (exact, free)] == ["3", "1"]
 
 
 # -- in a browser -------------------------------------------------------------------------------------
@@ -307,6 +315,17 @@ def test_a_hostile_name_is_only_shown(page, tmp_path):
     assert page.run("document.querySelector('h1').textContent") == HOSTILE
     assert page.run("document.querySelectorAll('img').length") == 0
     page.click_on("document.querySelector('#nodes .item')")
+    assert page.complaints() == []
+
+
+def test_a_page_runs_within_a_notebook(page, tmp_path):
+    frame = softmax_step()._repr_html_()
+    (tmp_path / "cell.html").write_text(f"<!doctype html><title>notebook</title><p>Out[1]:</p>{frame}")
+    page.send("Target.setAutoAttach", autoAttach=True, waitForDebuggerOnStart=False, flatten=True)
+    page.open(tmp_path / "cell.html")
+    with page.inside_frame():
+        assert page.run("document.querySelector('#panel h2').textContent") == "predict"
+        assert page.run("document.querySelectorAll('#nodes .item').length") > 3
     assert page.complaints() == []
 
 

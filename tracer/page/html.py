@@ -54,9 +54,11 @@ def page(title: str, about: str, views: Sequence[View]) -> str:
     style, script = _part("page.css"), _part("page.js")
     policy = (f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; base-uri 'none'; "
               "form-action 'none'")
-    data = json.dumps({"views": [_view(v) for v in views]}, ensure_ascii=True, separators=(",", ":"))
+    codes: dict[str, int] = {}
+    shown = [_view(v, codes) for v in views]
+    data = json.dumps({"views": shown, "codes": list(codes)}, ensure_ascii=True, separators=(",", ":"))
     return Template(_part("page.html")).substitute(
-        title=html.escape(title), about=html.escape(about), policy=policy, style=style, script=script,
+        title=_markup(title), about=_markup(about), policy=policy, style=style, script=script,
         data=data.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
 
 
@@ -64,6 +66,11 @@ def in_notebook(text: str) -> str:
     """A page inside of another, apart from its styles and scripts."""
     return (f'<iframe sandbox="allow-scripts" srcdoc="{html.escape(text, quote=True)}" title="graph" '
             f'style="width:100%;height:{_HEIGHT}px;border:1px solid #8886;border-radius:6px"></iframe>')
+
+
+def _markup(text: str) -> str:
+    """A text as it stands in HTML, in ASCII, so that a page means the same whatever is thought of its encoding."""
+    return html.escape(text).encode("ascii", "xmlcharrefreplace").decode()
 
 
 @functools.cache
@@ -75,17 +82,18 @@ def _digest(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-def _view(view: View) -> dict[str, Any]:
+def _view(view: View, codes: dict[str, int]) -> dict[str, Any]:
     scene = view.scene
     number = {item.box: n for n, item in enumerate(scene.items)}
     segments = [[number[s.source], number.get(s.within), [round(v, 1) for point in s.points for v in point]]
                 for s in scene.segments]
     return {"label": view.label, "title": view.title, "note": view.note, "facts": view.facts, "memory": view.memory,
-            "w": round(scene.width), "h": round(scene.height), "items": [_item(i) for i in scene.items],
+            "w": round(scene.width), "h": round(scene.height), "items": [_item(i, codes) for i in scene.items],
             "edges": scene.edges, "segments": segments}
 
 
-def _item(item: Item) -> dict[str, Any]:
+def _item(item: Item, codes: dict[str, int]) -> dict[str, Any]:
+    """What the script is told of an item; `codes` takes texts of which there are many copies."""
     box = item.box
     found: dict[str, Any] = {
         "k": item.kind, "c": item.color, "t": item.title, "s": item.sub, "p": item.parent, "x": round(box.x, 1),
@@ -94,8 +102,9 @@ def _item(item: Item) -> dict[str, Any]:
         found["hd"] = box.header
     if item.seconds is not None:
         found["us"] = round(item.seconds * 1e6, 3)
-    for key, value in (("f", item.facts), ("o", item.operands), ("code", item.code), ("at", item.where),
-                       ("m", item.members)):
+    if item.code:
+        found["code"] = codes.setdefault(item.code, len(codes))
+    for key, value in (("f", item.facts), ("o", item.operands), ("at", item.where), ("m", item.members)):
         if value:
             found[key] = value
     return found

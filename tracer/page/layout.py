@@ -15,7 +15,7 @@ the budget allows is drawn straight.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 __all__ = ["Box", "Edge", "Segment", "lay_out"]
@@ -23,7 +23,7 @@ __all__ = ["Box", "Edge", "Segment", "lay_out"]
 GAP_X, GAP_Y = 18.0, 26.0  # between boxes of one layer, and between layers
 PADDING = 14.0  # between a box and what it holds
 _SWEEPS = 8
-_PASSES = 2  # empty places for each box of a graph, up to which edges get them
+_PASSES, _PLACES = 2, 8000  # empty places for each box, and for a small graph, up to which edges get them
 _DEEP = 80  # layers of a drawing that is long
 _PORT = 6.0  # what a port takes of a layer's width
 _ASPECT = 1.7  # wanted width by height of parts in rows
@@ -91,8 +91,8 @@ class _Spot:
         self.box, self.width, self.height, self.side = box, width, height, side
         self.layer, self.x, self.order = 0, 0.0, 0
         self.weight = 1.0
-        self.above: list[_Spot] = []
-        self.below: list[_Spot] = []
+        self.above: list[tuple[_Spot, float]] = []  # with where on the other the link ends: -0.5 left, 0.5 right
+        self.below: list[tuple[_Spot, float]] = []
 
 
 class _Link:
@@ -161,7 +161,7 @@ class _Drawing:
         for part in parts:
             inside = set(part)
             own = [link for link in links if link.start in inside]
-            blocks.append((part, own, *_Layers(part, own).place()))
+            blocks.append((part, own, *_Layers(part, own, self.side).place()))
         width, height = _shelve(blocks)
         wide = max(width + 2 * PADDING, box.width)
         shift = (wide - width) / 2
@@ -175,6 +175,12 @@ class _Drawing:
         for source, spot in bottoms.items():
             self.exits[box][source] = spot.x
         self.draw(box, links, shift)
+
+    def side(self, link: _Link, leaving: bool) -> float:
+        """Where on its box a link begins, or ends: -0.5 at the left, 0 in the middle, 0.5 at the right."""
+        spot, ports = (link.start, self.exits) if leaving else (link.end, self.entries)
+        port = None if spot.side else ports.get(spot.box, {}).get(link.segment.source)  # type: ignore[arg-type]
+        return 0.0 if port is None else port / spot.width - 0.5
 
     def draw(self, box: Box, links: list[_Link], shift: float) -> None:
         """The points of the segments in `box`, relative to its corner."""
@@ -214,8 +220,8 @@ class _Drawing:
 class _Layers:
     """One connected part of a box."""
 
-    def __init__(self, spots: list[_Spot], links: list[_Link]) -> None:
-        self.spots, self.links = list(spots), links
+    def __init__(self, spots: list[_Spot], links: list[_Link], side: Callable[[_Link, bool], float]) -> None:
+        self.spots, self.links, self.side = list(spots), links, side
 
     def place(self) -> tuple[float, float]:
         """Sets the x of all spots and the y of all boxes from (0, 0); the width and height taken."""
@@ -247,8 +253,8 @@ class _Layers:
 
     def bend(self) -> None:
         """Puts empty places where links pass layers, as far as the budget goes; links from one port share them."""
-        places = points = _PASSES * len(self.spots) + 64
-        points *= 8
+        places = max(_PASSES * len(self.spots), _PLACES)
+        points = 8 * places
         trunks: dict[tuple[_Spot, Box | None], list[_Spot]] = {}
         for link in sorted(self.links, key=lambda k: abs(k.end.layer - k.start.layer)):
             a, b = (link.end, link.start) if link.flipped else (link.start, link.end)
@@ -258,13 +264,14 @@ class _Layers:
                 continue
             places -= max(length - len(trunk), 0)
             points -= length
+            out, into = (0.0, 0.0) if link.flipped else (self.side(link, True), self.side(link, False))
             for layer in range(a.layer + 1 + len(trunk), b.layer):
                 spot = _Spot(None, _PORT, 0.0)
                 spot.layer, spot.weight = layer, 32.0
-                _join(trunk[-1] if trunk else a, spot)
+                _join(trunk[-1] if trunk else a, spot, 0.0 if trunk else out, 0.0)
                 trunk.append(spot)
                 self.spots.append(spot)
-            _join(trunk[length - 1] if length else a, b)
+            _join(trunk[length - 1] if length else a, b, 0.0 if length else out, into)
             link.via = trunk[:length]
             if link.flipped:
                 link.via.reverse()
@@ -283,8 +290,7 @@ class _Layers:
         for sweep in range(_SWEEPS):
             down = sweep % 2 == 0
             for row in self.rows[1:] if down else self.rows[-2::-1]:
-                near = {s: s.above if down else s.below for s in row}
-                row.sort(key=lambda s: sum(o.order for o in near[s]) / len(near[s]) if near[s] else s.order)
+                row.sort(key=lambda s: _mean(s.above if down else s.below, s.order))
                 _number(row)
             if best is not None and (found := self.crossings()) < best[0]:
                 best = found, [list(row) for row in self.rows]
@@ -297,7 +303,7 @@ class _Layers:
         """How many pairs of links between neighbouring layers cross."""
         total = 0
         for row in self.rows:
-            ends = [o.order for s in row for o in sorted(s.below, key=lambda o: o.order)]
+            ends = [o.order for s in row for o, _ in sorted(s.below, key=lambda end: end[0].order)]
             total += _inversions(ends)
         return total
 
@@ -321,8 +327,8 @@ class _Layers:
                     if sweep >= one_sided:
                         near = [*spot.above, *spot.below]
                     if spot.box is None:  # what passes goes straight on
-                        near = [o for o in near if o.box is None] or near
-                    wanted.append(sum(o.x for o in near) / len(near) if near else spot.x)
+                        near = [(o, side) for o, side in near if o.box is None] or near
+                    wanted.append(sum(o.x + side * o.width for o, side in near) / len(near) if near else spot.x)
                 _spread(row, wanted)
 
     def measure(self) -> tuple[float, float]:
@@ -443,9 +449,14 @@ def _sorted(spots: list[_Spot], links: list[_Link]) -> list[_Spot]:
     return found
 
 
-def _join(a: _Spot, b: _Spot) -> None:
-    a.below.append(b)
-    b.above.append(a)
+def _mean(near: Sequence[tuple[_Spot, float]], otherwise: float) -> float:
+    """Between which places of the next layer the neighbours stand."""
+    return sum(o.order + side for o, side in near) / len(near) if near else otherwise
+
+
+def _join(a: _Spot, b: _Spot, out: float, into: float) -> None:
+    a.below.append((b, into))
+    b.above.append((a, out))
 
 
 def _number(row: Iterable[_Spot]) -> None:

@@ -33,13 +33,14 @@ function shape(tag, attributes, text) {
 }
 function time(s) {
   if (s < 1e-6) return (s * 1e9).toFixed(0) + " ns";
-  if (s < 1e-3) return (s * 1e6).toFixed(s < 1e-4 ? 1 : 0) + " µs";
+  if (s < 1e-3) return (s * 1e6).toFixed(s < 1e-4 ? 1 : 0) + " \u00b5s";
   return s < 1 ? (s * 1e3).toFixed(2) + " ms" : s.toFixed(2) + " s";
 }
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
 
 // -- the graph ---------------------------------------------------------------------------------
 function prepare(v) {
+  for (const item of v.items) item.code = item.code === undefined ? "" : data.codes[item.code];
   v.children = v.items.map(() => []);
   v.roots = [];
   v.items.forEach((item, n) => (item.p === null ? v.roots : v.children[item.p]).push(n));
@@ -55,8 +56,9 @@ function prepare(v) {
     v.inside.get(within).push(n);
   });
   v.kernels = v.items.flatMap((item, n) => item.k === "kernel" ? [n] : []);
+  v.kernels.sort((a, b) => parseInt(v.items[a].s.slice(7), 10) - parseInt(v.items[b].s.slice(7), 10));
   v.total = v.kernels.reduce((sum, n) => sum + (v.items[n].us || 0), 0);
-  v.texts = v.items.map((i) => [i.t, i.s, i.code || "", (i.at || []).flat().join(" ")].join(" \n").toLowerCase());
+  v.texts = v.items.map((i) => [i.t, i.s, i.code, (i.at || []).flat().join(" ")].join(" \n").toLowerCase());
 }
 function curve(s, simple) {
   if (!simple && s.d) return s.d;
@@ -172,7 +174,7 @@ function shortly(item) {
 }
 function fitText(g, item) {
   const text = g.lastChild, lines = [...text.children], room = Math.max(Math.floor(item.w * scale / 3.7), 1);
-  shortly(item).forEach((t, n) => { lines[n].textContent = t.length > room ? t.slice(0, room - 1) + "…" : t; });
+  shortly(item).forEach((t, n) => { lines[n].textContent = t.length > room ? t.slice(0, room - 1) + "\u2026" : t; });
   const longest = Math.max(...lines.map((t) => t.textContent.length));
   const size = Math.min(12 / scale, item.h * 0.78 / lines.length, item.w * 0.94 / (longest * 0.58));
   lines.forEach((t, n) => t.setAttribute("y", item.y + item.h / 2 + size * (1.15 * (n - (lines.length - 1) / 2) + 0.35)));
@@ -361,7 +363,7 @@ function look() {
     hits.length === 1 ? "1 found" : `${hits.length} found`)), ...hits.slice(0, 60).map((n) => {
     const item = view.items[n];
     return el("li", {}, el("button", { click: () => { results.hidden = true; select(n, true); } }, item.t,
-      el("small", {}, [item.s, ...(item.at || []).slice(0, 1).map((a) => a[0])].filter(Boolean).join(" · "))));
+      el("small", {}, [item.s, ...(item.at || []).slice(0, 1).map((a) => a[0])].filter(Boolean).join(" \u00b7 "))));
   }));
   drawnFor = null;
   draw(true);

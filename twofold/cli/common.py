@@ -6,7 +6,7 @@ import argparse
 import json
 import sys
 from collections.abc import Iterable, Iterator
-from typing import Any, TypeVar
+from typing import Any, TextIO, TypeVar
 
 __all__ = ["Failure", "Misuse", "say", "say_json", "warn", "table", "amount", "progress", "sizes_of", "add_model",
            "OK", "FAILED", "MISUSED"]
@@ -27,17 +27,24 @@ class Misuse(Exception):
 def say(*lines: str) -> None:
     """Writes lines to standard output."""
     for line in lines:
-        sys.stdout.write(f"{line}\n")
+        sys.stdout.write(f"{_harmless(line, sys.stdout)}\n")
 
 
 def say_json(found: Any) -> None:
     """Writes one JSON document to standard output; numbers that JSON lacks are strings ("nan", "inf", "-inf")."""
-    say(json.dumps(_plain(found), indent=2, allow_nan=False, ensure_ascii=False))
+    say(json.dumps(_plain(found), indent=2, allow_nan=False))
 
 
 def warn(text: str) -> None:
     """Writes a line to standard error."""
-    sys.stderr.write(f"twofold: {text}\n")
+    sys.stderr.write(f"twofold: {_harmless(text, sys.stderr)}\n")
+
+
+def _harmless(text: str, stream: TextIO) -> str:
+    """The text without what a terminal would obey rather than show: names in a model are those of strangers."""
+    shown = "".join([c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in text])
+    coding = getattr(stream, "encoding", None) or "utf-8"
+    return shown.encode(coding, "backslashreplace").decode(coding)
 
 
 def _plain(value: Any) -> Any:

@@ -12,6 +12,7 @@ from .models import arrays_for, choose, read, shape_text
 
 __all__ = ["add", "run"]
 
+_LONGEST = 100  # letters of a file's name
 _SHOWN = 60  # elements up to which an array is printed in full
 
 
@@ -51,10 +52,12 @@ def run(args: argparse.Namespace) -> None:
 
 def _write(folder: Path, named: list[tuple[str, np.ndarray]]) -> dict[str, Path]:
     folder.mkdir(parents=True, exist_ok=True)
-    written = {}
+    written: dict[str, Path] = {}
     for name, array in named:
-        safe = "".join(c if c.isalnum() or c in "._-" else "_" for c in name).lstrip(".") or "output"
-        path = folder / f"{safe}.npy"
+        safe = "".join(c if c.isalnum() or c in "._-" else "_" for c in name).lstrip(".")[:_LONGEST] or "output"
+        path, number = folder / f"{safe}.npy", 1
+        while path in written.values():
+            path, number = folder / f"{safe}-{number}.npy", number + 1
         array = np.asarray(array)
         np.save(path, array.astype(bytes) if array.dtype.kind == "O" else array, allow_pickle=False)
         written[name] = path
