@@ -1,4 +1,8 @@
-"""Files from the network: downloaded once, checked, kept in a folder of the user's."""
+"""Files from the network, kept in a folder of the user's: `tf.keras.utils.get_file`.
+
+A download goes to a file of its own beside the place it is for, and takes that place once it is whole and its checksum
+is right; an archive is unpacked in the same way. So nothing that is half done is ever found there.
+"""
 
 from __future__ import annotations
 
@@ -7,137 +11,215 @@ import os
 import shutil
 import sys
 import tarfile
+import tempfile
 import urllib.error
+import urllib.parse
 import urllib.request
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
-from urllib.parse import urlparse
+from typing import Any, BinaryIO
 
 from .progress import Progbar
 
-__all__ = ["get_file", "home"]
+__all__ = ["get_file", "keras_home"]
 
-_CHUNK = 1 << 16
-
-
-def home() -> Path:
-    """The folder of Keras's files: `KERAS_HOME`, or `~/.keras`."""
-    return Path(os.environ.get("KERAS_HOME") or Path.home() / ".keras")
+_TIMEOUT = 30.0  # seconds without an answer
+_PIECE = 1 << 16
 
 
-def get_file(fname: Any = None, origin: str | None = None, untar: bool = False, md5_hash: str | None = None,
-             file_hash: str | None = None, cache_subdir: str = "datasets", hash_algorithm: str = "auto",
-             extract: bool = False, archive_format: Any = "auto", cache_dir: Any = None,
-             force_download: bool = False) -> str:
-    """A file of the network, from the cache where it is there.
+def keras_home() -> Path:
+    """The folder for files that are kept: `$KERAS_HOME`, by default `~/.keras`."""
+    return Path(os.environ.get("KERAS_HOME") or "~/.keras").expanduser()
+
+
+def get_file(fname: str | os.PathLike[str] | None = None, origin: str | None = None, untar: bool = False,
+             md5_hash: str | None = None, file_hash: str | None = None, cache_subdir: str = "datasets",
+             hash_algorithm: str = "auto", extract: bool = False, archive_format: str | Sequence[str] | None = "auto",
+             cache_dir: str | os.PathLike[str] | None = None, force_download: bool = False) -> str:
+    """Download a file, unless it is in the cache already.
 
     Args:
-        fname: its name in the cache; by default the last part of the address. A full path is taken as it is.
+        fname: its name in the cache; by default that in the address. With `extract` it is the name of the folder.
         origin: the address: http, https, ftp or file.
-        untar, extract: whether an archive is taken apart, into a folder beside it.
-        md5_hash, file_hash: what the file's hash must be.
-        cache_subdir: the folder within the cache.
-        hash_algorithm: "sha256", "md5", or "auto", by the length of the hash.
-        archive_format: "auto", "tar", "zip", or a list of them.
-        cache_dir: the cache, instead of `~/.keras`.
-        force_download: whether the file is fetched where it is there, too.
+        untar: the older name of `extract`, for tar archives.
+        md5_hash: the older name of `file_hash`, for MD5.
+        file_hash: the checksum, SHA-256 or MD5; a file in the cache that has another is downloaded anew.
+        cache_subdir: the folder in the cache.
+        hash_algorithm: "sha256", "md5", or "auto" to go by the length of the checksum.
+        extract: whether to unpack an archive.
+        archive_format: "tar", "zip", several of them, or "auto" for both.
+        cache_dir: the cache; by default `$KERAS_HOME`, or `~/.keras`.
+        force_download: whether to download it in any case.
     Returns:
-        The path of the file, or of the folder that the archive was taken apart into.
+        The path of the file, with `extract` that of the folder.
     Raises:
-        ValueError: there is no address, or the hash of what came is another.
-        OSError: the file cannot be fetched; the text names the address and the place where it may be put by hand.
+        ValueError: there is no address or no name, the name is a path, or the checksum is wrong.
+        OSError: the file cannot be downloaded; the message names the file and the folder to put it in.
+
+    >>> import pathlib, tempfile, twofold as tf
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     origin = pathlib.Path(folder, "notes.txt")
+    ...     _ = origin.write_text("seen")
+    ...     path = tf.keras.utils.get_file(origin=origin.as_uri(), cache_dir=folder)  # doctest: +ELLIPSIS
+    ...     print(pathlib.Path(path).relative_to(folder).as_posix(), pathlib.Path(path).read_text())
+    Downloading data from file:...
+    4/4 ...
+    datasets/notes.txt seen
     """
     if origin is None:
         raise ValueError('Please specify the "origin" argument (URL of the file to download).')
-    file_hash = file_hash or md5_hash
-    algorithm = _algorithm(hash_algorithm if md5_hash is None or file_hash is not md5_hash else "md5", file_hash)
-    name = os.fspath(fname) if fname else os.path.basename(urlparse(origin).path)
-    if not name:
-        raise ValueError(f"The address {origin} names no file: give `fname`.")
-    folder = Path(cache_dir if cache_dir is not None else home()) / cache_subdir
-    target = Path(name) if os.path.isabs(name) else folder / name
-    target.parent.mkdir(parents=True, exist_ok=True)
-    stale = target.exists() and file_hash is not None and _digest(target, algorithm) != file_hash
-    if stale:
-        sys.stdout.write(f"A local file was found, but it seems to be incomplete or outdated because the {algorithm} "
-                         f"file hash does not match the original value of {file_hash} so we will re-download the "
-                         "data.\n")
-    if force_download or stale or not target.exists():
-        _fetch(origin, target, file_hash, algorithm)
-    if not (extract or untar):
+    if md5_hash is not None and file_hash is None:
+        file_hash, hash_algorithm = md5_hash, "md5"
+    unpack = extract or untar
+    folder = _folder(cache_dir, cache_subdir)
+    target, unpacked = _places(folder, fname, origin, unpack)
+    fresh = force_download or not _is_whole(target, file_hash, hash_algorithm)
+    if fresh:
+        _download(origin, target, file_hash, hash_algorithm)
+    if not unpack:
         return str(target)
-    return str(_taken_apart(target, "tar" if untar and archive_format == "auto" else archive_format))
+    if fresh or not unpacked.is_dir():
+        _unpack(target, unpacked, "tar" if untar and not extract else archive_format)
+    return str(unpacked)
 
 
-def _algorithm(named: str, file_hash: str | None) -> str:
-    if named == "auto":
-        return "sha256" if file_hash is None or len(file_hash) == 64 else "md5"
-    if named not in ("sha256", "md5"):
-        raise ValueError(f"Unknown hash algorithm: {named!r}. Expected 'auto', 'sha256' or 'md5'.")
-    return named
-
-
-def _digest(path: Path, algorithm: str) -> str:
-    found = hashlib.new(algorithm, usedforsecurity=False)
-    with open(path, "rb") as file:
-        while chunk := file.read(_CHUNK):
-            found.update(chunk)
-    return found.hexdigest()
-
-
-def _fetch(origin: str, target: Path, file_hash: str | None, algorithm: str) -> None:
-    """Download into a file of another name, check it, and put it in its place."""
-    part = target.with_name(f"{target.name}.{os.getpid()}.part")
-    sys.stdout.write(f"Downloading data from {origin}\n")
+def _folder(cache_dir: Any, cache_subdir: str) -> Path:
+    """The folder for the file, made where there is none; one for temporary files where it cannot be written."""
+    folder = (Path(cache_dir).expanduser() if cache_dir is not None else keras_home()) / cache_subdir
     try:
-        with urllib.request.urlopen(origin, timeout=60) as source, open(part, "wb") as file:
-            _copy(source, file)
-        if file_hash is not None and _digest(part, algorithm) != file_hash:
-            raise ValueError(f"Incomplete or corrupted file detected. The {algorithm} file hash of {origin} does not "
-                             f"match the provided value of {file_hash}.")
-        os.replace(part, target)
-    except (urllib.error.URLError, TimeoutError, ConnectionError) as e:
-        raise OSError(f"{origin} cannot be fetched: {e}. Without a network, put the file '{target.name}' into the "
-                      f"folder {target.parent}.") from e
-    finally:
-        if part.exists():
-            part.unlink()
-
-
-def _copy(source: Any, file: Any) -> None:
-    length = source.headers.get("Content-Length")
-    total = int(length) if length and length.isdigit() else None
-    bar, done = Progbar(total, unit_name="byte"), 0
-    while chunk := source.read(_CHUNK):
-        file.write(chunk)
-        done += len(chunk)
-        bar.update(done, finalize=False)
-    bar.update(done, finalize=True)
-    if total is not None and done < total:
-        raise ConnectionError(f"the connection ended after {done} of {total} bytes")
-
-
-def _taken_apart(path: Path, kinds: Any) -> Path:
-    """The folder with what is in an archive; nothing in it is written outside of that folder."""
-    folder = path.with_name(f"{path.name}_extracted") if path.suffix else path.with_name(f"{path.name}_extracted")
-    kinds = ("tar", "zip") if kinds == "auto" else () if kinds is None else [kinds] if isinstance(kinds, str) else kinds
-    if folder.exists():
-        return folder
-    part = folder.with_name(f"{folder.name}.{os.getpid()}.part")
-    part.mkdir()
-    try:
-        if "tar" in kinds and tarfile.is_tarfile(path):
-            with tarfile.open(path) as archive:
-                archive.extractall(part, filter="data")
-        elif "zip" in kinds and zipfile.is_zipfile(path):
-            with zipfile.ZipFile(path) as archive:
-                archive.extractall(part)
-        else:
-            part.rmdir()
-            return path
-        os.replace(part, folder)
-    finally:
-        if part.exists():
-            shutil.rmtree(part)
+        folder.mkdir(parents=True, exist_ok=True)
+        if os.access(folder, os.W_OK):
+            return folder
+    except OSError:
+        pass
+    folder = Path(tempfile.gettempdir()) / ".keras" / cache_subdir
+    folder.mkdir(parents=True, exist_ok=True)
     return folder
+
+
+def _places(folder: Path, fname: Any, origin: str, unpack: bool) -> tuple[Path, Path]:
+    """Where the file goes, and the folder that it is unpacked into; the names are Keras's."""
+    name = os.fspath(fname) if fname else Path(urllib.parse.unquote(urllib.parse.urlsplit(origin).path)).name
+    if not name:
+        raise ValueError(f"The address {origin!r} has no file name; give one as `fname`.")
+    if Path(name).name != name or name in (".", ".."):
+        raise ValueError(f"`fname` must be a name without folders; got {name!r}. The folder is for `cache_dir` and "
+                         "`cache_subdir`.")
+    if not unpack:
+        return folder / name, folder
+    if fname and "." in name:
+        return folder / name, folder / f"{name[:name.find('.')]}_extracted"
+    return folder / f"{name}_archive", folder / name
+
+
+# -- checksums ------------------------------------------------------------------------------------
+def _is_whole(path: Path, expected: str | None, algorithm: str) -> bool:
+    """Whether a file is there, with the checksum where one is given."""
+    if not path.is_file():
+        return False
+    if expected is None or _checksum(path, expected, algorithm) == expected.lower():
+        return True
+    _tell(f"{path} has not the checksum {expected}: it is incomplete or outdated, and downloaded again.")
+    return False
+
+
+def _checksum(path: Path, expected: str, algorithm: str) -> str:
+    if algorithm not in ("auto", "sha256", "md5"):
+        raise ValueError(f"`hash_algorithm` must be 'sha256', 'md5' or 'auto'; got {algorithm!r}.")
+    sha256 = algorithm == "sha256" or (algorithm == "auto" and len(expected) == 64)
+    with path.open("rb") as file:
+        made = hashlib.sha256() if sha256 else hashlib.md5(usedforsecurity=False)
+        while piece := file.read(_PIECE):
+            made.update(piece)
+    return made.hexdigest()
+
+
+def _tell(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+# -- downloads ------------------------------------------------------------------------------------
+def _download(origin: str, target: Path, expected: str | None, algorithm: str) -> None:
+    _tell(f"Downloading data from {origin}")
+    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
+    part = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            _fetch(origin, file, target)
+        if expected is not None and (found := _checksum(part, expected, algorithm)) != expected.lower():
+            raise ValueError(f"Incomplete or corrupted file: what {origin} gave has the checksum {found}; expected "
+                             f"{expected}. Nothing was kept.")
+        part.chmod(0o644)
+        part.replace(target)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _fetch(origin: str, file: BinaryIO, target: Path) -> None:
+    """Write what is at an address to a file, with a progress bar.
+
+    Raises:
+        OSError: there is nothing, or it ends too early.
+    """
+    try:
+        with urllib.request.urlopen(origin, timeout=_TIMEOUT) as answer:
+            length = answer.headers.get("Content-Length")
+            size = int(length) if length is not None else None
+            done, bar = 0, Progbar(size, unit_name="byte")
+            while piece := answer.read(_PIECE):
+                file.write(piece)
+                done += len(piece)
+                bar.update(done)
+            if size is None:
+                bar.update(done, finalize=True)
+            elif done < size:
+                raise ConnectionError(f"the connection ended after {done} of {size} bytes")
+    except urllib.error.HTTPError as error:
+        raise OSError(_unreachable(origin, target, f"{error.code} {error.reason}")) from None
+    except urllib.error.URLError as error:
+        raise OSError(_unreachable(origin, target, str(error.reason))) from None
+    except (ConnectionError, TimeoutError) as error:
+        raise OSError(_unreachable(origin, target, str(error) or type(error).__name__)) from None
+
+
+def _unreachable(origin: str, target: Path, reason: str) -> str:
+    return (f"Cannot download {target.name} from {origin}: {reason}. On a machine without a network, put the file "
+            f"there yourself: {target}")
+
+
+# -- archives -------------------------------------------------------------------------------------
+def _unpack(archive: Path, folder: Path, formats: Any) -> None:
+    """Unpack an archive into a folder that is there when all of it is.
+
+    Raises:
+        ValueError: it is no archive of these formats, or something in it would lie outside of the folder.
+    """
+    listed = ("tar", "zip") if formats == "auto" else (formats,) if isinstance(formats, str) else tuple(formats or ())
+    part = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".part", dir=folder.parent))
+    try:
+        if "tar" in listed and tarfile.is_tarfile(archive):
+            with tarfile.open(archive) as tar:
+                tar.extractall(part, filter="data")  # no links, owners or paths that lead out
+        elif "zip" in listed and zipfile.is_zipfile(archive):
+            with zipfile.ZipFile(archive) as packed:
+                _check_names(packed.namelist(), part)
+                packed.extractall(part)
+        else:
+            raise ValueError(f"{archive} is no archive of the formats {list(listed)}.")
+        if folder.is_dir():
+            shutil.rmtree(folder)
+        part.chmod(0o755)
+        part.replace(folder)
+    except tarfile.TarError as error:
+        raise ValueError(f"{archive} cannot be unpacked: {error}") from None
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+
+
+def _check_names(names: Sequence[str], folder: Path) -> None:
+    inside = folder.resolve()
+    for name in names:
+        if not (inside / name).resolve().is_relative_to(inside):
+            raise ValueError(f"The archive has a member that would lie outside of the folder: {name!r}.")

@@ -1,0 +1,58 @@
+"""Plain values are read from serialised bytes as Python reads them, and damaged bytes are an error and nothing else."""
+
+from __future__ import annotations
+
+import pickle
+import random
+from collections import OrderedDict
+
+import numpy as np
+import pytest
+
+from twofold.keras.datasets._plain import loads
+
+VALUES = [[1, 2, -5, 300, 70000, 2**40, 1.5, None, True, "ä", b"xy"], {"a": [(1, 2), (3,)], b"k": [[], {}, ()]},
+          np.arange(6, dtype=">i2").reshape(2, 3), np.asfortranarray(np.arange(6.0).reshape(2, 3)),
+          np.array([[1], [2, 3], np.arange(3)], dtype=object), np.array(2.0, np.float32), list(range(70000))]
+
+
+@pytest.mark.parametrize("protocol", [2, 3, 4])
+@pytest.mark.parametrize("value", VALUES, ids=range(len(VALUES)))
+def test_plain_values(value, protocol):
+    found = loads(pickle.dumps(value, protocol=protocol))
+    assert repr(found) == repr(value)
+    if isinstance(value, np.ndarray):
+        assert found.dtype == value.dtype
+        assert found.flags.f_contiguous == value.flags.f_contiguous
+
+
+@pytest.mark.parametrize("value", [print, object(), np.random.default_rng, OrderedDict(a=1), np.dtype([("a", "i4")])])
+def test_other_objects_are_refused(value):
+    with pytest.raises(ValueError, match="The file"):
+        loads(pickle.dumps(value, protocol=2))
+
+
+def test_shared_lists_stay_shared():
+    inner = [1]
+    found = loads(pickle.dumps([inner, inner, (inner,)]))
+    assert found[0] is found[1] is found[2][0]
+    deep = ()
+    for _ in range(200):  # each twice in the next: 2**200 of them, if they were written out
+        deep = (deep, deep)
+    assert loads(pickle.dumps(deep))[0] is not None
+
+
+def test_damaged_bytes():
+    whole = pickle.dumps({"a": [(1, 2), (3,)], b"k": np.arange(6, dtype=">i2").reshape(2, 3)}, protocol=2)
+    for n in range(len(whole)):
+        with pytest.raises(ValueError):
+            loads(whole[:n])
+    rng, failed = random.Random(0), 0
+    for _ in range(3000):
+        changed = bytearray(whole)
+        changed[rng.randrange(len(changed))] = rng.randrange(256)
+        try:
+            loads(bytes(changed))
+        except ValueError:
+            failed += 1
+    assert failed > 1000
