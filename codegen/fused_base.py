@@ -34,7 +34,7 @@ class FusedKernel:
     kernel: loop.Kernel
     arguments: list[g.Value | Partial | DimLike]
     total: DimLike
-    weight: int  # of one iteration, in simple operations
+    weight: DimLike  # of one iteration, in simple operations
     items: list[Item]  # what failed checks refer to, by the number before the colon of a code
 
 
@@ -103,7 +103,7 @@ class Builder(loop.LoopBuilder):
             return self.load(cell, 0)
         return value
 
-    def done(self, items: list[Item], total: DimLike, weight: int) -> FusedKernel:
+    def done(self, items: list[Item], total: DimLike, weight: DimLike) -> FusedKernel:
         arguments = [self.arguments[n] for n in range(self.next_slot)]
         return FusedKernel(self.finish(), arguments, total, weight, items)
 

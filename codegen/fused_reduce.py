@@ -148,9 +148,12 @@ class Reduce(Reducing):
             zero = b.const(0, dt.int64)
             for spec, (_, ends) in zip(self.specs, lanes, strict=True):
                 self.finish(spec, ends.get(zero), row, chunk)
-        share = min(int(self.count), reduce.CHUNK) if not isinstance(self.count, Dim) else reduce.CHUNK
         total = self.outputs if self.whole else self.outputs * self.chunks
-        return b.done(self.group.items, total, 1 + share * (1 + self.cost // 8))
+        return b.done(self.group.items, total, 1 + self.share() * (1 + self.cost // 8))
+
+    def share(self) -> DimLike:
+        """The elements of a chunk, about."""
+        return self.count // self.chunks if isinstance(self.count, Dim) else min(self.count, reduce.CHUNK)
 
     def finish(self, spec: ReductionItem, acc: tuple[Value, ...], row: Value, chunk: Value) -> None:
         b = self.b
@@ -207,9 +210,8 @@ class Reduce(Reducing):
                 for spec, own in zip(self.specs, lanes, strict=True):
                     self.finish(spec, own.get(c), row, chunk)
         total = dm.numel([self.group.space[a] for a in rest]) * tiles * self.chunks
-        share = min(int(self.count), reduce.CHUNK) if not isinstance(self.count, Dim) else reduce.CHUNK
         across_all = _TILE if isinstance(width, Dim) else min(width, _TILE)
-        return b.done(self.group.items, total, 1 + share * across_all * (1 + self.cost // 8) // 4)
+        return b.done(self.group.items, total, 1 + self.share() * across_all * (1 + self.cost // 8) // 4)
 
     def parts(self, position: Value, size: DimLike, swap: bool = False) -> tuple[Value, Value]:
         """position // size and position % size."""
