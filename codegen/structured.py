@@ -340,7 +340,13 @@ def _assign(p: Placer) -> None:
 
 
 # -- stacks of loops ----------------------------------------------------------------------------------
-@lowering("push", handles=lambda node: node.inputs[0].dims == node.outputs[0].dims)
+def _is_full(node: g.Node) -> bool:
+    """Whether a stack has its full length. One of unknown length that is added to may have to grow all the same."""
+    (length,), (after,) = node.inputs[0].dims, node.outputs[0].dims
+    return length == after and not (isinstance(after, Dim) and node.attrs["add"])
+
+
+@lowering("push", handles=_is_full)
 def _push(p: Placer) -> None:
     """A stack of full length; one that has to grow is Python's."""
     _, value, at = p.operands
