@@ -34,7 +34,7 @@ class _Moments(Optimizer):
 
     def _power(self, beta: float, dtype: tf.DType) -> Any:
         """`beta` to the number of this update."""
-        return self._once(f"power {beta}", dtype, lambda: tf.pow(tf.cast(beta, dtype), self._step(dtype)))
+        return self._once(f"power {beta}", dtype, lambda: tf.pow(tf.constant(beta, dtype), self._step(dtype)))
 
     def _means(self, gradient: Any, variable: tf.Variable) -> tuple[tf.Variable, tf.Variable]:
         """The means for a variable, with `gradient` taken in."""
@@ -209,11 +209,11 @@ class Nadam(_Moments):
 
     def _momentum(self, step: Any) -> Any:
         """The momentum in an update, which grows to beta_1."""
-        return self.beta_1 * (1.0 - 0.5 * tf.pow(tf.cast(self._DECAY, step.dtype), step))
+        return self.beta_1 * (1.0 - 0.5 * tf.pow(tf.constant(self._DECAY, step.dtype), step))
 
     def _backend_update_step(self, grads: Sequence[Any], variables: Sequence[tf.Variable], learning_rate: Any) -> None:
         dtype = self._u_product.dtype
-        grown = 1.0 - 0.5 * tf.pow(tf.cast(self._DECAY, dtype), self._step(dtype))
+        grown = 1.0 - 0.5 * tf.pow(tf.constant(self._DECAY, dtype), self._step(dtype))
         self._u_product.assign(self._u_product * self.beta_1 * grown)
         super()._backend_update_step(grads, variables, learning_rate)
 

@@ -53,13 +53,14 @@ class LossScaleOptimizer(Optimizer):
         self.inner_optimizer = inner_optimizer
         self.initial_scale = initial_scale
         self.dynamic_growth_steps = dynamic_growth_steps
+        # made here rather than in `build`: a function may be traced from `scale_loss` on before there are gradients
+        self.step_counter = self.add_variable((), dtype=tf.int64, name="step_counter")
+        self.dynamic_scale = self.add_variable((), float(initial_scale), tf.float32, name="dynamic_scale")
         inner_optimizer.loss_scale_factor = None
 
     def build(self, variables: Sequence[tf.Variable]) -> None:
         if self.built:
             return
-        self.step_counter = self.add_variable((), dtype=tf.int64, name="step_counter")
-        self.dynamic_scale = self.add_variable((), float(self.initial_scale), tf.float32, name="dynamic_scale")
         self.inner_optimizer.build(variables)
         super().build(variables)
 
@@ -128,7 +129,7 @@ class LossScaleOptimizer(Optimizer):
         np.float32(16.0)
         """
         loss = tf.convert_to_tensor(loss)
-        return loss * tf.cast(self.dynamic_scale if self.built else self.initial_scale, loss.dtype)
+        return loss * tf.cast(self.dynamic_scale, loss.dtype)
 
     def get_scaled_loss(self, loss: Any) -> Any:
         """The older name of `scale_loss`."""
