@@ -19,7 +19,7 @@ from twofold.ir import dims as dm
 from twofold.ir import graph as g
 from twofold.ir.assumptions import broken
 from twofold.ir.dims import Dim, DimLike
-from twofold.ir.errors import InternalError
+from twofold.ir.errors import InternalError, InvalidArgumentError, line_text
 from twofold.ir.replay import bind_sizes
 
 from . import lowerings
@@ -104,7 +104,9 @@ class Executable:
         sizes: dict[str, Any] = dict(outer or {})
         for value, array in zip(self.graph.inputs, arrays, strict=True):
             bind_sizes(value.dims, array.shape, sizes)
-        if outer is not None and self._assumed:  # else whoever calls has tested the sizes of the inputs
+        if outer is not None:  # else whoever calls has tested the sizes of the inputs
+            for value, array in zip(self.graph.inputs, arrays, strict=True):
+                _check(value, array, sizes, None)
             self._test(-1, sizes)
         if self.whole is not None:
             return self.whole(arrays, sizes)
@@ -120,6 +122,8 @@ class Executable:
             for value, array in zip(outputs, results, strict=True):
                 known[value] = array
                 bind_sizes(value.dims, array.shape, sizes)
+                if not isinstance(part, _Segment):
+                    _check(value, array, sizes, part.node)
             if number in self._assumed:
                 self._test(number, sizes)
             for value in self.last.get(number, ()):
@@ -166,6 +170,19 @@ class Executable:
         for value, number in at.items():
             found.setdefault(number, []).append(value)
         return found
+
+
+def _check(value: g.Value, array: np.ndarray, sizes: dict[str, Any], node: g.Node | None) -> None:
+    """Raise InvalidArgumentError where an array has less memory than native code will take it to have.
+
+    Shapes of graphs that are well-formed are true; of those that come from elsewhere, some cannot be proved.
+    """
+    size = dm.numel(dm.substitute(value.dims, sizes))
+    if isinstance(size, Dim) or size > array.size:
+        name = "input" if node is None else node.op.name
+        where = "" if node is None or node.loc is None else "\n  " + line_text(*node.loc)
+        raise InvalidArgumentError(None, name, f"{name}: a value of shape {list(array.shape)} is found where "
+                                   f"{value.spec.short()} is expected.{where}")
 
 
 class Timeable(Executable):
