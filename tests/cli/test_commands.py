@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import json
 import os
+import select
 import shutil
+import struct
 import subprocess
 import sys
+import termios
 import xml.etree.ElementTree as xml
 
 import numpy as np
@@ -305,9 +309,11 @@ def test_the_entry_point_is_declared():
 
 def test_a_terminal_gets_a_bar(saved):
     ours, theirs = os.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
     running = subprocess.Popen([sys.executable, "-m", "twofold", "bench", str(saved), "--batch", "4", "--seconds",
                                 "0.3"], stdout=subprocess.PIPE, stderr=theirs, text=True)
     out, _ = running.communicate(timeout=60)
+    assert select.select([ours], [], [], 5)[0]
     shown = os.read(ours, 1 << 16).decode()
     os.close(theirs)
     os.close(ours)

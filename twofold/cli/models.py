@@ -62,7 +62,7 @@ def read(path: str) -> SavedModel:
 
 def entries(model: SavedModel) -> list[Entry]:
     """All that can be called: signatures, then the traces of functions; those with several have numbers, as "f#1"."""
-    found = []
+    found: list[Entry] = []
     for name, saved in model.signatures.items():
         found += _traces(name, "signature", saved.functions, saved.names)
     for path, method in model.named_methods().items():
