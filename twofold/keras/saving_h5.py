@@ -73,6 +73,8 @@ def _children(value: Any, optimizer: bool) -> Iterator[tuple[str, Any]]:
         found["optimizer"] = own["optimizer"]
     for name in sorted(found, key=lambda name: f"~{name}" if name.startswith("_") else name):
         child = found[name]
+        if name.startswith("_") and getattr(value, name[1:], None) is child:
+            name = name[1:]  # there is a property of that name
         if _is_saved(child) or (isinstance(child, (list, tuple, Mapping)) and any(map(_is_saved, (
                 child.values() if isinstance(child, Mapping) else child)))):
             yield name, child

@@ -343,7 +343,8 @@ _NEUTRAL: dict[str, Any] = {
     "quantization_config": None, "lora_rank": None, "lora_alpha": None, "synchronized": False, "renorm": False,
     "renorm_clipping": None, "renorm_momentum": 0.99, "optional": False, "ragged": False, "sparse": False,
     "input_axes": None, "output_axes": None, "use_gate": False, "flash_attention": None, "batch_input_shape": None,
-    "jit_compile": None, "is_legacy_optimizer": False, "zero_output_for_mask": False}
+    "jit_compile": None, "is_legacy_optimizer": False, "zero_output_for_mask": False,
+    "rms_scaling": False}
 
 
 def _without_neutral(cls: Any, config: Any) -> Any:
