@@ -9,21 +9,19 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import hashlib
-import importlib.util
 import math
+import os
 import platform
 import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import copy_context
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from twofold.codegen import library, llvm_module, program
+from twofold.codegen import library
 from twofold.codegen.kernels import indexing
 from twofold.ir import dims as dm
 from twofold.ir import dtypes as dt
@@ -31,12 +29,16 @@ from twofold.ir import graph as g
 from twofold.ir.dims import Dim
 from twofold.ir.graph_text import text
 
-from . import cache, memory, threads
+from . import cache, identity, memory, threads
+from . import products as _products  # noqa: F401 - provides the library kernels of matrix products
 from .calls import SMALL, NodeFailure, address_of
 from .description import Arrays, Description, describe, pack, unpack
 from .image import Image
 
-__all__ = ["Native", "compile_program", "environment"]
+if TYPE_CHECKING:
+    from twofold.codegen import program
+
+__all__ = ["Native", "compile_program", "environment", "codegen"]
 
 _ALIGNED = 64
 _ENTRY = [ctypes.c_int64, *[ctypes.c_void_p] * 4]
@@ -134,6 +136,15 @@ def _told(more: Arrays, buffers: ctypes.Array[ctypes.c_int64], arena: int, sizes
     return indexing.detail(more.kind, arrays, dm.evaluate(more.sizes, sizes))
 
 
+@functools.cache
+def codegen() -> Any:
+    """`codegen.program`, with all that the runtime lowers. A process that finds its programs on disk does without."""
+    from twofold.codegen import program
+
+    from . import lowerings  # noqa: F401 - registers them
+    return program
+
+
 # -- from disk, or made now ---------------------------------------------------------------------------
 def _key(graph: g.Graph, donate: dict[int, int], label: str) -> str:
     return cache.digest("program", label, text(graph, locations=False), sorted(donate.items()),
@@ -150,6 +161,8 @@ def _found(graph: g.Graph, donate: dict[int, int], label: str) -> tuple[Descript
 
 def _made(graph: g.Graph, donate: dict[int, int], origin: g.Graph, label: str) -> tuple[Description, bytes]:
     """The description and code of a graph's program, which are stored for `origin`."""
+    from twofold.codegen import llvm_module
+
     lines = {id(node.loc): n for n, node in enumerate(origin.walk())}  # passes keep the objects
     # The names of functions are the same in every program: each is linked by itself.
     made = compile_program(graph, "entry", donate)
@@ -163,8 +176,8 @@ def _made(graph: g.Graph, donate: dict[int, int], origin: g.Graph, label: str) -
 
 def compile_program(graph: g.Graph, name: str, donate: dict[int, int]) -> program.Program:
     """`program.compile_graph`, with memory given away only where a run that fails leaves it as it was."""
-    made = program.compile_graph(graph, name, donate)
-    return program.compile_graph(graph, name) if _fails_late(made) else made
+    made = codegen().compile_graph(graph, name, donate)
+    return codegen().compile_graph(graph, name) if _fails_late(made) else made
 
 
 @contextmanager
@@ -195,7 +208,7 @@ def _fails_late(p: program.Program) -> bool:
     checks = [n for n, step in enumerate(p.steps) if step.codes]
     if not p.donated or not checks:
         return False
-    if p.work == program.UNBOUNDED:
+    if p.work == codegen().UNBOUNDED:
         return True
     wanted = {p.outputs[n] for n in p.donated}
     made = {out: n for n, step in enumerate(p.steps) for out in _results(step)}
@@ -214,34 +227,17 @@ def environment() -> str:
 
 
 def _environment() -> str:
-    here = Path(__file__).parent
-    folders = (here, Path(program.__file__).parent, Path(g.__file__).parent)
-    sources = [path.read_bytes() for folder in folders for path in sorted(folder.rglob("*.py"))]
-    return cache.digest(*map(_digest, sources), platform.python_version(), np.__version__, _llvm(), sys.platform,
-                        *_processor())
+    sources = [source for module in (cache, library, g) for source in _sources(os.path.dirname(module.__file__ or ""))]
+    return cache.digest(*map(identity.digest, sources), platform.python_version(), np.__version__,
+                        identity.release("llvmlite"), sys.platform, *identity.processor())
 
 
-def _digest(source: bytes) -> str:
-    return hashlib.sha256(source).hexdigest()
-
-
-def _llvm() -> str:
-    """What tells releases of llvmlite apart, found without importing it."""
-    found = importlib.util.find_spec("llvmlite")
-    if found is None or found.origin is None:
-        raise ImportError("llvmlite is needed to compile functions")
-    return _digest(Path(found.origin).with_name("_version.py").read_bytes())
-
-
-def _processor() -> tuple[str, ...]:
-    """What tells kinds of processors apart, without loading LLVM where the system says it."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text().split("\n\n", 1)[0].splitlines()
-    except OSError:
-        lines = []
-    wanted = ("vendor_id", "cpu family", "model", "model name", "stepping", "flags", "Features", "CPU part")
-    found = tuple([line for line in lines if line.partition(":")[0].strip() in wanted])
-    if found:
-        return (platform.machine(), *found)
-    import llvmlite.binding as llvm
-    return llvm.get_process_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+def _sources(folder: str) -> Iterator[bytes]:
+    """The texts of the modules in a folder and those inside of it, in one order."""
+    entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+    for entry in entries:
+        if entry.name.endswith(".py"):
+            with open(entry.path, "rb", buffering=0) as file:
+                yield file.read()
+        elif entry.is_dir() and entry.name != "__pycache__":
+            yield from _sources(entry.path)

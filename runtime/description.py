@@ -11,16 +11,18 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from twofold.codegen import fused, library
-from twofold.codegen.program import Program, Step
+from twofold.codegen import library
 from twofold.ir import dims as dm
 from twofold.ir import dtypes as dt
 from twofold.ir import graph as g
 from twofold.ir.dims import DimLike
+
+if TYPE_CHECKING:
+    from twofold.codegen.program import Program, Step
 
 __all__ = ["Description", "Check", "Arrays", "Buffer", "describe", "named", "pack", "unpack"]
 
@@ -116,6 +118,8 @@ def _arrays(step: Step, p: Program) -> Arrays | None:
 
 def named(owner: Any) -> str:
     """What lies in a block of the arena, in words."""
+    from twofold.codegen import fused
+
     if isinstance(owner, fused.Partial):
         return "partial results"
     if isinstance(owner, library.Work):

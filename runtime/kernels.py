@@ -7,9 +7,10 @@ nor a compiler), else by compiling it and storing the result with its readable s
 from __future__ import annotations
 
 import ctypes
-import importlib.util
+import functools
 import os
 import platform
+import sys
 import threading
 from collections.abc import Callable, Hashable, Iterable
 from functools import cached_property
@@ -18,10 +19,12 @@ from typing import Any
 
 from twofold.codegen import loop, numba_source
 
-from . import cache, objects
+from . import cache
 from . import machine as machine_code
+from .identity import processor, release
+from .image import Image
 
-__all__ = ["Compiled", "get", "functions"]
+__all__ = ["Compiled", "get", "functions", "load", "identity"]
 
 # (start, stop, args): ctypes converts a c_void_p in half the time of a c_int64, and both are one word.
 _SIGNATURE = (ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
@@ -86,13 +89,12 @@ def functions(symbols: Iterable[str], depends: Iterable[object], compile: Callab
     """
     names = list(symbols)
     with _lock:
-        key = cache.digest("functions", *names, *depends, *engine().identity)
+        key = cache.digest("functions", *names, *depends, *identity())
         image = cache.read("kernels", key)
         if image is None:
             image = compile()
             cache.write("kernels", key, image)
-        first = engine().load(names[0], image)
-        return {names[0]: first} | {name: engine().address(name) for name in names[1:]}
+        return load(names, image)
 
 
 def _after_fork() -> None:
@@ -106,15 +108,16 @@ if hasattr(os, "register_at_fork"):
 
 def _make(kernel: loop.Kernel) -> Compiled:
     source = numba_source.source(kernel)
-    key = cache.digest(source, *engine().identity)
+    key = cache.digest(source, *identity())
     stored = cache.read("kernels", key)
     if stored is not None:
         name, _, image = stored.partition(b"\n")
-        return Compiled(kernel, engine().load(name.decode(), image), source)
+        symbol = name.decode()
+        return Compiled(kernel, load([symbol], image)[symbol], source)
     from twofold.codegen import numba_cpu
     image, symbol = numba_cpu.compile_source(source, f"{_identifier(kernel.name)}_{key[:16]}")
-    compiled = Compiled(kernel, engine().load(symbol, image), source)
-    if _backend() == engine().backend:  # else its text changed on disk, and which of both compiled this is unknown
+    compiled = Compiled(kernel, load([symbol], image)[symbol], source)
+    if _backend() == backend():  # else its text changed on disk, and which of both compiled this is unknown
         cache.write("kernels", key, symbol.encode() + b"\n" + image, source, ".py")
     return compiled
 
@@ -123,54 +126,29 @@ def _identifier(name: str) -> str:
     return "".join(c if c.isalnum() and c.isascii() else "_" for c in name)
 
 
-class _Engine:
-    """LLVM's linker of object code, and what the code it takes depends on."""
-
-    def __init__(self) -> None:
-        import llvmlite
-        import llvmlite.binding as llvm
-
-        llvm.initialize_native_target()
-        llvm.initialize_native_asmprinter()
-        machine = llvm.Target.from_default_triple().create_target_machine()
-        self._llvm = llvm
-        # llvmlite's memory manager keeps the sections of an object together: further than 2 GiB apart, an
-        # instruction could not reach its constants.
-        self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine, use_lmm=True)
-        machine_code.keep(self._engine)
-        self.backend = _backend()
-        self.identity: tuple[Any, ...] = (
-            _FORMAT, self.backend, llvm.get_process_triple(), llvm.get_host_cpu_name(),
-            llvm.get_host_cpu_features().flatten(), llvmlite.__version__, _numba_version(), platform.python_version())
-
-    def load(self, symbol: str, image: bytes) -> int:
-        """The address of `symbol` after linking `image` into the process; it stays there.
-
-        Raises:
-            InternalError: the code calls something that the process does not have.
-        """
-        objects.require(image, symbol)
-        self._engine.add_object_file(self._llvm.ObjectFileRef.from_data(image))
-        self._engine.finalize_object()
-        return self.address(symbol)
-
-    def address(self, symbol: str) -> int:
-        """The address of a function of what was loaded."""
-        address = self._engine.get_function_address(symbol)
-        if not address:
-            raise RuntimeError(f"the object code lacks {symbol}")
-        return address
+@functools.cache
+def backend() -> str:
+    """The text, as first found, of the modules that give kernel source its meaning."""
+    return _backend()
 
 
-_engine_made: _Engine | None = None
+@functools.cache
+def identity() -> tuple[Any, ...]:
+    """What code of kernels depends on besides their source."""
+    return (_FORMAT, backend(), sys.platform, *processor(), release("llvmlite"), release("numba"),
+            platform.python_version())
 
 
-def engine() -> _Engine:
-    """The linker of this process."""
-    global _engine_made
-    if _engine_made is None:
-        _engine_made = _Engine()
-    return _engine_made
+def load(names: Iterable[str], image: bytes) -> dict[str, int]:
+    """The addresses of functions of an object file after linking it into the process; it stays there.
+
+    Raises:
+        InternalError: the code lacks one of them, or calls something that the process does not have.
+    """
+    names = list(names)
+    loaded = Image(image, names)
+    machine_code.keep(loaded)
+    return {name: loaded.address(name) for name in names}
 
 
 def _backend() -> str:
@@ -178,11 +156,3 @@ def _backend() -> str:
     here = Path(numba_source.__file__).parent
     names = ("llvm_ops.py", "llvm_module.py", "numba_cpu.py", "target.py")
     return cache.digest(*((here / name).read_bytes() for name in names))
-
-
-def _numba_version() -> str:
-    """What tells releases of numba apart, found without importing it."""
-    found = importlib.util.find_spec("numba")
-    if found is None or found.origin is None:
-        raise ImportError("numba is needed to compile kernels")
-    return cache.digest(Path(found.origin).with_name("_version.py").read_bytes())

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from twofold.codegen import gemm_shapes as gemm
-from twofold.codegen import library, target
+from twofold.codegen import target
 from twofold.codegen.fusion import Source
 from twofold.codegen.kernels import im2col
 from twofold.codegen.kernels import products as integer_products
@@ -20,20 +20,14 @@ from twofold.codegen.library import Library, Run, Within, Work
 from twofold.codegen.structured import Placer, lowering
 from twofold.codegen.structured_windows import depthwise, window_of
 from twofold.ir import dims as dm
-from twofold.ir import dtypes as dt
 from twofold.ir import graph as g
 from twofold.ir.dims import Dim, DimLike
 
 from . import products, threads
 
-__all__ = ["install"]
+__all__: list[str] = []  # importing it registers the lowerings
 
 _TYPICAL = 64  # rows of a matrix of unknown size
-
-
-def install() -> None:
-    """Registers library kernels; the lowerings are registered where they are defined."""
-    library.provide("gemm", lambda dtype, name: products.functions(dt.as_dtype(dtype))[name])
 
 
 # -- matrix products ----------------------------------------------------------------------------------

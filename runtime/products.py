@@ -19,7 +19,8 @@ from typing import NamedTuple
 import numpy as np
 
 from twofold.codegen import gemm_shapes as gemm
-from twofold.ir.dtypes import DType
+from twofold.codegen import library
+from twofold.ir.dtypes import DType, as_dtype
 
 from . import geometry, kernels, memory, threads
 from .calls import RowCall, row_call
@@ -138,13 +139,13 @@ class _Functions(dict[str, int]):
         self.dtype = dtype
 
     def __missing__(self, name: str) -> int:
-        dtype, shape = self.dtype, gemm.tiling(self.dtype)
+        dtype = self.dtype
         part = next(part for part, names in gemm.PARTS.items() if name in names)
         symbols = {n: gemm.symbol(n, dtype) for n in gemm.PARTS[part]}
         sources = [path.read_text() for path in sorted(Path(gemm.__file__ or "").parent.glob("gemm*.py"))]
         with _lock:
             if name not in self:
-                found = kernels.functions(symbols.values(), (*sources, shape), lambda: _compiled(dtype, shape, part))
+                found = kernels.functions(symbols.values(), sources, lambda: _compiled(dtype, part))
                 self.update({n: found[symbol] for n, symbol in symbols.items()})
         return self[name]
 
@@ -152,9 +153,9 @@ class _Functions(dict[str, int]):
 _lock = threading.RLock()
 
 
-def _compiled(dtype: DType, shape: gemm.Tiling, part: str) -> bytes:
+def _compiled(dtype: DType, part: str) -> bytes:
     from twofold.codegen.gemm import object_code  # a compiler, which a process with a filled cache does not need
-    return object_code(dtype, shape, part)
+    return object_code(dtype, gemm.tiling(dtype), part)
 
 
 @functools.cache
@@ -162,6 +163,9 @@ def functions(dtype: DType) -> Mapping[str, int]:
     """The addresses of `tall`, `flat`, `pack_b` and `small` for products of `dtype`, a floating one; see
     `codegen/gemm.py`."""
     return _Functions(dtype)
+
+
+library.provide("gemm", lambda dtype, name: functions(as_dtype(dtype))[name])
 
 
 class _Function(kernels.Compiled):

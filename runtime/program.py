@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from twofold.codegen import program
 from twofold.ir import dims as dm
 from twofold.ir import graph as g
 from twofold.ir.assumptions import broken
@@ -22,12 +21,9 @@ from twofold.ir.dims import Dim, DimLike
 from twofold.ir.errors import InternalError, InvalidArgumentError, line_text
 from twofold.ir.replay import bind_sizes
 
-from . import lowerings
-from .compiled import Native
+from .compiled import Native, codegen
 
 __all__ = ["Executable", "Improve", "Native", "Timeable", "pieces"]
-
-lowerings.install()
 
 
 class _Python:
@@ -247,7 +243,7 @@ def _split(graph: g.Graph) -> list[Any]:
         level = max((depth.get(v, 0) for v in node.inputs), default=0)
         for name in _symbols(node):
             level = max(level, bound.get(name, 0))
-        if program.is_native(node):
+        if codegen().is_native(node):
             level |= 1
             if node.op in (g.CONSTANT, g.SIZE):
                 level = 1 if node.op is g.CONSTANT else level
@@ -291,7 +287,7 @@ def _in_attrs(attrs: tuple[Any, ...]) -> frozenset[str]:
 
 def _brought(node: g.Node) -> frozenset[str]:
     """The symbols that the results of a node bind."""
-    if program.is_native(node):
+    if codegen().is_native(node):
         return frozenset()
     return dm.symbols_of([d for v in node.outputs for d in v.dims]) - dm.symbols_of(
         [d for v in node.inputs for d in v.dims])

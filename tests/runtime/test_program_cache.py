@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from twofold.codegen import llvm_module, program
 from twofold.ir import dims as dm
 from twofold.ir.graph_text import parse
 from twofold.runtime import cache, compiled
@@ -49,12 +50,36 @@ def never(*args, **kwargs):
 def test_a_stored_program_is_neither_lowered_nor_compiled(folder, monkeypatch):
     first = Native(parse(GRAPH))
     assert not first.cached and len(entries(folder)) == 1
-    monkeypatch.setattr(compiled.program, "compile_graph", never)
-    monkeypatch.setattr(compiled.llvm_module, "object_code", never)
+    monkeypatch.setattr(program, "compile_graph", never)
+    monkeypatch.setattr(llvm_module, "object_code", never)
     second = Native(parse(GRAPH))
     assert second.cached and run(second) == run(first)
     with pytest.raises(AssertionError, match="compiled again"):
         Native(parse(GRAPH.replace("1.5", "1.25")))
+
+
+_STEP = """
+import sys
+import twofold as tf
+w = tf.Variable(tf.ones([3, 2]))
+@tf.function
+def step(x):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(tf.nn.softmax(tf.matmul(x, w)))
+    w.assign_sub(0.1 * tape.gradient(loss, w))
+    return loss
+step(tf.ones([4, 3]))
+step(tf.ones([4, 3]) * 0.5 + tf.ones([3]))
+print([m for m in ("llvmlite.binding", "numba", "malt", "twofold.codegen.program") if m in sys.modules])
+"""
+
+
+def test_a_process_with_a_filled_cache_loads_no_compiler(tmp_path):
+    environment = {**os.environ, "TWOFOLD_CACHE_DIR": str(tmp_path)}
+    (tmp_path / "program.py").write_text(_STEP)
+    said = [subprocess.run([sys.executable, tmp_path / "program.py"], env=environment, check=True, timeout=120,
+                           capture_output=True, text=True).stdout.strip() for _ in range(2)]
+    assert said == ["['llvmlite.binding', 'numba', 'malt', 'twofold.codegen.program']", "[]"]
 
 
 def test_without_a_cache_nothing_is_written(folder, monkeypatch):

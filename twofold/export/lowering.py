@@ -20,12 +20,10 @@ from twofold.ir.dims import Dim
 from twofold.ir.errors import InvalidArgumentError, UnimplementedError, line_text
 from twofold.ir.op import use_interpreter
 from twofold.ir.ops.random import mix
-from twofold.runtime import lowerings
+from twofold.runtime import lowerings  # noqa: F401 - registers what programs can run
 from twofold.runtime import random as runtime_random
 
 __all__ = ["Streams", "check_counting", "require_native"]
-
-lowerings.install()
 
 _ENDS = "a range must lead from start towards limit, by a delta that is not 0"
 

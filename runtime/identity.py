@@ -1,0 +1,47 @@
+"""What machine code depends on besides what it was made of: the kind of processor, and releases of what compiles it.
+
+Told from files and from the system, so that a process that finds all its code on disk loads no compiler.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib.util
+import platform
+from pathlib import Path
+
+__all__ = ["processor", "release", "digest"]
+
+
+def digest(source: bytes) -> str:
+    """What stands for the text of a file."""
+    return hashlib.sha256(source).hexdigest()
+
+
+@functools.cache
+def release(package: str) -> str:
+    """What tells releases of a compiler's package apart, found without importing it.
+
+    Raises:
+        ImportError: it is not installed.
+    """
+    found = importlib.util.find_spec(package)
+    if found is None or found.origin is None:
+        raise ImportError(f"{package} is needed to compile kernels and functions")
+    return digest(Path(found.origin).with_name("_version.py").read_bytes())
+
+
+@functools.cache
+def processor() -> tuple[str, ...]:
+    """What tells kinds of processors apart; LLVM is asked only where the system does not say."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().split("\n\n", 1)[0].splitlines()
+    except OSError:
+        lines = []
+    wanted = ("vendor_id", "cpu family", "model", "model name", "stepping", "flags", "Features", "CPU part")
+    found = tuple([line for line in lines if line.partition(":")[0].strip() in wanted])
+    if found:
+        return (platform.machine(), *found)
+    import llvmlite.binding as llvm
+    return llvm.get_process_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
