@@ -10,7 +10,8 @@ import contextvars
 import weakref
 from typing import Any
 
-__all__ = ["CallContext", "current", "entered", "get_mask", "learning_phase", "left", "masks", "set_learning_phase", "set_mask"]
+__all__ = ["CallContext", "current", "entered", "get_mask", "learning_phase", "left", "masks", "set_learning_phase",
+           "set_mask"]
 
 
 class CallContext:

@@ -253,6 +253,7 @@ def _by_shapes(given: str, label: Any, value: Any) -> Any:
     accurate = given.lower() in ("accuracy", "acc")
     classes = value.shape[-1] if len(value.shape) else 1
     sparse = len(label.shape) < len(value.shape) or (label.shape[-1] == 1 and classes != 1)
+    kind: Any
     if classes == 1:
         kind = metrics.BinaryAccuracy if accurate else metrics.BinaryCrossentropy
     elif sparse:

@@ -34,7 +34,7 @@ def unpack_x_y_sample_weight(data: Any) -> tuple[Any, Any, Any]:
     if not 1 <= len(data) <= 3:
         raise ValueError("Data is expected to be in format `x`, `(x,)`, `(x, y)`, or `(x, y, sample_weight)`, found: "
                          f"{data}")
-    return (*data, *[None] * (3 - len(data)))  # type: ignore[return-value]
+    return (*data, *[None] * (3 - len(data)))
 
 
 def pack_x_y_sample_weight(x: Any, y: Any = None, sample_weight: Any = None) -> Any:
@@ -90,20 +90,20 @@ class ArraySource(Source):
             raise ValueError("Data cardinality is ambiguous. Make sure all arrays contain the same number of samples. "
                              f"Shapes: {shapes}")
         self.size = sizes[0]
-        self.batch_size = batch_size or 32
-        self.num_batches = math.ceil(self.size / self.batch_size)
+        self._step = self.batch_size = batch_size or 32
+        self._count = self.num_batches = math.ceil(self.size / self._step)
         self._shuffle = shuffle
 
     def epoch(self) -> Iterator[Any]:
         """The batches of the next epoch."""
         order: Any = None
         if self._shuffle == "batch":
-            starts = np.random.permutation(self.num_batches) * self.batch_size
+            starts = np.random.permutation(self._count) * self._step
         else:
-            starts = np.arange(self.num_batches) * self.batch_size
+            starts = np.arange(self._count) * self._step
             order = np.random.permutation(self.size) if self._shuffle else None
         for start in starts.tolist():
-            part = slice(start, start + self.batch_size) if order is None else order[start:start + self.batch_size]
+            part = slice(start, start + self._step) if order is None else order[start:start + self._step]
             yield tf.nest.map_structure(lambda a, part=part: None if a is None else tf.constant(a[part]), self._data)
 
 
@@ -155,6 +155,7 @@ class SequenceSource(Source):
 
     def __init__(self, sequence: Any, shuffle: bool, steps: int | None):
         self._sequence, self._shuffle = sequence, shuffle
+        self._all: int | None
         try:
             self._all = len(sequence)
         except TypeError:  # it has no end
@@ -174,8 +175,8 @@ class SequenceSource(Source):
             self._sequence.on_epoch_end()
 
     def _indices(self) -> Iterator[int]:
-        count = self._all if self._all is not None else self.num_batches
-        order = np.random.permutation(count) if self._shuffle else np.arange(count)  # type: ignore[arg-type]
+        count = self._all if self._all is not None else self.num_batches or 0
+        order = np.random.permutation(count) if self._shuffle else np.arange(count)
         for n in range(self.num_batches or 0):
             yield int(order[n % len(order)])
 
@@ -212,7 +213,7 @@ class WeightedSource(Source):
     def __init__(self, source: Source, class_weight: Mapping[int, float]):
         self._source = source
         self.num_batches, self.batch_size = source.num_batches, source.batch_size
-        self.on_epoch_begin, self.on_epoch_end = source.on_epoch_begin, source.on_epoch_end  # type: ignore[assignment]
+        self.on_epoch_begin, self.on_epoch_end = source.on_epoch_begin, source.on_epoch_end  # type: ignore[method-assign]
         table = np.ones(max(map(int, class_weight)) + 1, np.float32)
         for label, weight in class_weight.items():
             table[int(label)] = weight
@@ -226,8 +227,8 @@ class WeightedSource(Source):
             labels = labels.argmax(-1) if labels.ndim > 1 and labels.shape[-1] > 1 else labels.reshape(len(labels))
             labels = labels.astype(np.int64)
             own = np.where(labels < len(self._table), self._table[np.minimum(labels, len(self._table) - 1)], 1.0)
-            own = tf.constant(own.astype(np.float32))
-            yield x, y, own if weight is None else tf.cast(weight, tf.float32) * own
+            weights = tf.constant(own.astype(np.float32))
+            yield x, y, weights if weight is None else tf.cast(weight, tf.float32) * weights
 
 
 def source_of(x: Any, y: Any = None, sample_weight: Any = None, batch_size: int | None = None, shuffle: Any = False,
@@ -307,7 +308,7 @@ def _array(value: Any) -> Any:
         return np.asarray(value)
     if isinstance(value, (bool, int, float, str)):
         raise ValueError(f"`x` and `y` hold arrays; got {value!r}. Lists of numbers are given as NumPy arrays.")
-    array = value.to_numpy() if _is_frame(value) else np.asarray(value)
+    array: np.ndarray = value.to_numpy() if _is_frame(value) else np.asarray(value)
     if array.dtype == np.float64:
         from .config import floatx
         array = array.astype(tf.as_dtype(floatx()).as_numpy_dtype)

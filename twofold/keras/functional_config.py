@@ -60,8 +60,8 @@ def _call_all(layers: Mapping[str, Any], waiting: list[tuple[Any, Mapping[str, A
             layer(*args, **kwargs)
         if len(left) == len(waiting):
             names = sorted({layer.name for layer, _ in left})
-            raise ValueError(f"The config of the model is not complete: the inputs of {', '.join(names)} are made by no "
-                             "layer of it.")
+            raise ValueError(f"The config of the model is not complete: the inputs of {', '.join(names)} are made by "
+                             "no layer of it.")
         waiting = left
 
 

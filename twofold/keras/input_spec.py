@@ -72,7 +72,8 @@ class InputSpec:
             return f"expected dtype={self.dtype.name}, found dtype={tf.as_dtype(dtype).name}"
         for axis, size in self.axes.items():
             if size is not None and not -rank <= axis < rank or size is not None and shape[axis] not in (size, None):
-                return f"expected axis {axis} of input shape to have value {size}, but received input with shape {shown}"
+                return (f"expected axis {axis} of input shape to have value {size}, but received input with shape "
+                        f"{shown}")
         return self._wrong_shape(shape)
 
     def _wrong_shape(self, shape: Sequence[Any]) -> str:
@@ -116,8 +117,8 @@ def assert_input_compatibility(input_spec: Any, inputs: Any, layer_name: str) ->
     for n, (spec, value) in enumerate(zip(specs, values, strict=True)):
         if spec is None or (value is None and spec.optional):
             continue
-        shape = getattr(value, "shape", None)
-        if shape is None or getattr(shape, "rank", 0) is None:
+        shape: Any = getattr(value, "shape", None)
+        if value is None or shape is None or getattr(shape, "rank", 0) is None:
             continue
         fault = spec.fault(tuple(shape), value.dtype)
         if fault:

@@ -65,6 +65,7 @@ class Layer(LayerState):
     """
 
     built: bool = False
+    activity_regularizer: Any = None
     _fast: Any = None  # (shape, dtype, whether `call` takes training): the inputs for which nothing is left to check
     supports_masking: bool = False
     input_spec: Any = None
@@ -85,7 +86,7 @@ class Layer(LayerState):
         if name is not None and not isinstance(name, str):
             raise ValueError(f"Layer name must be a string. Received: name={name!r} (of type {type(name)})")
         own = self.__dict__
-        own["_name"] = auto_name(type(self)) if not name else name
+        own["_name"] = name or auto_name(type(self))
         own["_scope_name"] = f"{_legal(own['_name'])}/"
         own["_policy"] = dtype_policies.get(dtype)
         own["_trainable"] = bool(trainable)

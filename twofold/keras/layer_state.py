@@ -22,6 +22,8 @@ _HOLDERS = (tf.Variable, Trackable, list, tuple, dict)
 class LayerState(tf.Module):
     """The base of layers below their calls: weights, losses, metrics, and the layers within."""
 
+    _trainable: bool
+
     _TF_MODULE_IGNORED_PROPERTIES = frozenset({
         *tf.Module._TF_MODULE_IGNORED_PROPERTIES, "_tracked", "_added_weights", "_losses", "_loss_functions",
         "_added_metrics", "_given"})

@@ -273,12 +273,11 @@ class Model(Trainer, Layer):
     def _graph_config(self) -> dict[str, Any]:
         graph = self.__dict__["_graph"]
         kept = {id(node) for node in graph.nodes}
-        numbers = {}  # of the calls that are in this model, by layer
+        entries = {id(x._node) for x in graph.inputs}
+        numbers: dict[int, tuple[Any, int]] = {}  # of the calls that are in this model, by layer
         for layer in graph.layers:
-            for node in layer.inbound_nodes:
-                if id(node) in kept or any(x._node is node for x in graph.inputs):
-                    count = sum(1 for other in numbers.values() if other[0] is layer)
-                    numbers[id(node)] = (layer, count)
+            calls = [node for node in layer.inbound_nodes if id(node) in kept or id(node) in entries]
+            numbers.update({id(node): (layer, n) for n, node in enumerate(calls)})
 
         def reference(x: KerasTensor) -> list[Any]:
             layer, number = numbers[id(x._node)]
@@ -327,7 +326,7 @@ class Functional(Model):
     _reads_raw_config = True
 
 
-def _has_own_constructor(cls: type) -> bool:
+def _has_own_constructor(cls: Any) -> bool:
     return cls.__init__ is not Model.__init__
 
 

@@ -23,7 +23,8 @@ def svg_of(model: Any, labelled: list[tuple[Any, str]], rankdir: str = "TB") -> 
         [(id(x._node.operation), id(node.operation)) for node in graph.nodes for x in node.inputs]))
     lines = {id(layer): text.split("\\n") for layer, text in labelled}
     rows = _rows(list(lines), edges)
-    sizes = {key: (max(map(len, text)) * _CHAR + 2 * _PAD, len(text) * _LINE + 2 * _PAD) for key, text in lines.items()}
+    sizes = {key: (max(map(len, text)) * _CHAR + 2 * _PAD, float(len(text) * _LINE + 2 * _PAD))
+             for key, text in lines.items()}
     places, width, height = _placed(rows, sizes, rankdir == "LR")
     parts = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
              f'viewBox="0 0 {width:.0f} {height:.0f}" font-family="Helvetica, Arial, sans-serif" font-size="12">',
@@ -38,7 +39,7 @@ def svg_of(model: Any, labelled: list[tuple[Any, str]], rankdir: str = "TB") -> 
 
 def _rows(keys: list[int], edges: list[tuple[int, int]]) -> list[list[int]]:
     """The layers in rows, each below all that lead to it."""
-    depth = {key: 0 for key in keys}
+    depth = dict.fromkeys(keys, 0)
     for _ in keys:
         changed = False
         for a, b in edges:

@@ -6,6 +6,7 @@ the choice of a format by a file's ending. No file holds code, and none is run f
 
 from __future__ import annotations
 
+import importlib
 import io
 import json
 import os
@@ -56,7 +57,7 @@ def save_model(model: Any, filepath: Any, overwrite: bool = True, include_optimi
         raise ValueError(f"The following argument(s) are not supported: {sorted(kwargs)}")
     _check_free(path, overwrite)
     if save_format == "tf":
-        tf.saved_model.save(model, path)
+        _saved_models().save(model, path)
     elif path.endswith(_HDF5):
         from .saving_h5 import write_model
         with _replaced(path) as file:
@@ -65,9 +66,9 @@ def save_model(model: Any, filepath: Any, overwrite: bool = True, include_optimi
         with _replaced(path) as file:
             _write_archive(file, model, include_optimizer)
     else:
-        raise ValueError(f"Invalid filepath extension for saving. Please add either a `.keras` extension for the native "
-                         f"Keras format (recommended) or a `.h5` extension. Use `model.export(filepath)` if you want to "
-                         f"export a SavedModel. Received: filepath={path}.")
+        raise ValueError("Invalid filepath extension for saving. Please add either a `.keras` extension for the native "
+                         "Keras format (recommended) or a `.h5` extension. Use `model.export(filepath)` if you want "
+                         f"to export a SavedModel. Received: filepath={path}.")
 
 
 def load_model(filepath: Any, custom_objects: Mapping[str, Any] | None = None, compile: bool = True,
@@ -85,8 +86,8 @@ def load_model(filepath: Any, custom_objects: Mapping[str, Any] | None = None, c
     """
     path = os.fspath(filepath)
     if not os.path.exists(path):
-        raise FileNotFoundError(f"File not found: filepath={path}. Please ensure the file is an accessible `.keras` zip "
-                                "file or `.h5` file.")
+        raise FileNotFoundError(f"File not found: filepath={path}. Please ensure the file is an accessible `.keras` "
+                                "zip file or `.h5` file.")
     if os.path.isdir(path):
         raise ValueError(f"{path} is a folder: saved models are read by tf.saved_model.load.")
     if zipfile.is_zipfile(path):
@@ -142,12 +143,16 @@ def export_model(model: Any, filepath: Any, format: str, verbose: bool, **kwargs
     if format != "tf_saved_model" or set(kwargs) - {"input_signature"}:
         raise ValueError(f"`export` writes format 'tf_saved_model'. Received: format={format!r}, {sorted(kwargs)}")
     specs = kwargs.get("input_signature") or input_specs(model)
-    archive = tf.Module()
+    archive: Any = tf.Module()
     archive.model = model
     archive.serve = tf.function(lambda inputs: model(inputs, training=False), input_signature=[specs])
-    tf.saved_model.save(archive, os.fspath(filepath), signatures=None)
+    _saved_models().save(archive, os.fspath(filepath), signatures=archive.serve)
     if verbose:
         sys.stdout.write(f"Saved artifact at '{os.fspath(filepath)}'. Endpoint: serve\n")
+
+
+def _saved_models() -> Any:
+    return importlib.import_module("twofold.saved_model")
 
 
 def input_specs(model: Any) -> Any:
@@ -218,7 +223,7 @@ class _replaced:
         self._path, self._new = path, f"{path}.{os.getpid()}.new"
 
     def __enter__(self) -> Any:
-        self._file = open(self._new, "w+b")  # noqa: SIM115
+        self._file = open(self._new, "w+b")
         return self._file
 
     def __exit__(self, kind: Any, value: Any, traceback: Any) -> None:

@@ -7,6 +7,7 @@ number. Reading checks all shapes before it changes anything.
 
 from __future__ import annotations
 
+import importlib
 import json
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -25,7 +26,7 @@ __all__ = ["read_model", "read_weights", "write_model", "write_weights"]
 
 def _h5py() -> Any:
     try:
-        import h5py
+        h5py = importlib.import_module("h5py")
     except ImportError:
         raise ImportError("Files of weights need h5py: pip install twofold[h5]") from None
     return h5py
@@ -124,11 +125,11 @@ def read_weights(file: Any, model: Any, skip_mismatch: bool) -> None:
     """
     with _h5py().File(file, "r") as f:
         if "layer_names" in f.attrs or "model_weights" in f:
-            _read_older_weights(f["model_weights"] if "model_weights" in f else f, model, skip_mismatch)
+            _read_older_weights(f.get("model_weights", f), model, skip_mismatch)
             return
         if not model.built:
-            raise ValueError(f"Unable to load weights: model '{model.name}' has not been built yet. Build it by calling "
-                             "it on data, or by `build`.")
+            raise ValueError(f"Unable to load weights: model '{model.name}' has not been built yet. Build it by "
+                             "calling it on data, or by `build`.")
         _build_optimizer(f, model)
         wanted: list[tuple[Any, dict[str, np.ndarray]]] = []
         for path, value in _objects(model, True):
@@ -262,8 +263,8 @@ def _read_older_weights(group: Any, model: Any, skip_mismatch: bool) -> None:
     have = [(layer.name, _older_weights(layer)) for layer in model.layers]
     have = [(name, weights) for name, weights in [*have, (model.name, model._own_variables())] if weights]
     if len(have) != len(stored):
-        raise ValueError(f"Layer count mismatch when loading weights from file. Model expected {len(have)} layers, found "
-                         f"{len(stored)} saved layers.")
+        raise ValueError(f"Layer count mismatch when loading weights from file. Model expected {len(have)} layers, "
+                         f"found {len(stored)} saved layers.")
     pairs: list[tuple[Any, np.ndarray]] = []
     for (name, weights), (stored_name, arrays) in zip(have, stored, strict=True):
         fits = len(weights) == len(arrays) and all(

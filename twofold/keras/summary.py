@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -54,9 +54,7 @@ def summary_text(model: Any, line_length: int | None, expand_nested: bool, show_
 
 def _branches(model: Any) -> bool:
     """Whether a model is more than one layer after another."""
-    if hasattr(model, "_file_layers"):
-        return False
-    return True
+    return not hasattr(model, "_file_layers")
 
 
 def _shown(layers: list[Any], expand: bool, layer_range: Any, level: int = 0) -> Iterator[tuple[Any, int]]:
@@ -105,8 +103,8 @@ def _connections(layer: Any, model: Any) -> str:
     return ", ".join(found) or "-"
 
 
-def _rule(marks: str, widths: list[int]) -> str:
-    left, line, cross, right = marks
+def _rule(marks: Sequence[str], widths: list[int]) -> str:
+    left, line, cross, right = tuple(marks)
     return left + cross.join([line * (w + _MARGIN) for w in widths]) + right
 
 
@@ -282,6 +280,6 @@ def plot_model(model: Any, to_file: Any = "model.svg", show_shapes: bool = False
         subprocess.run(["dot", f"-T{ending or 'png'}", "-o", path], input=text.encode(), check=True,
                        capture_output=True)
     except FileNotFoundError:
-        raise ImportError(f"Pictures in the format {ending!r} need the program `dot` of Graphviz: install it, or choose "
-                          "a file that ends in .svg or .dot.") from None
+        raise ImportError(f"Pictures in the format {ending!r} need the program `dot` of Graphviz: install it, or "
+                          "choose a file that ends in .svg or .dot.") from None
     return path

@@ -29,6 +29,11 @@ _STATE = ("_compiled", "_loss_tracker", "_compile_loss", "_compile_metrics", "op
 class Trainer(LayerState):
     """The training of a model; see `tf.keras.Model`."""
 
+    __call__: Callable[..., Any]  # the layer's
+    built: bool
+    dtype_policy: Any
+    _graph: Any
+
     optimizer: Any = None
     stop_training: bool = False
     run_eagerly: bool = False
@@ -56,7 +61,8 @@ class Trainer(LayerState):
             loss_weights: factors of the losses of several outputs.
             weighted_metrics: metrics that regard sample weights.
             run_eagerly: whether steps run op by op, so that a debugger can stop in them.
-            steps_per_execution: how many batches one call of the compiled function takes.
+            steps_per_execution: after how many batches callbacks are told; a call of the compiled step itself costs
+                microseconds.
             jit_compile: accepted, without effect: steps are always compiled to native code.
             auto_scale_loss: whether an optimizer for float16 scales the loss.
         Raises:
@@ -69,8 +75,8 @@ class Trainer(LayerState):
         >>> sorted(history.history)
         ['loss']
         """
-        from . import optimizers
         from . import metrics as metrics_module
+        from . import optimizers
         if not isinstance(steps_per_execution, int) or steps_per_execution < 1:
             raise ValueError(f"`steps_per_execution` must be a positive integer; got {steps_per_execution!r}.")
         found = optimizers.get(optimizer)
@@ -108,15 +114,9 @@ class Trainer(LayerState):
         except ValueError:
             return None  # functions that have no name for a file
 
-    def _require_compiled(self, method: str, loss: bool = False) -> None:
+    def _require_compiled(self, method: str) -> None:
         if self._compiled is None:
             raise ValueError(f"You must call `compile()` before using `{method}()`.")
-        if loss and self._compile_loss is None and type(self).train_step is Trainer.train_step and type(
-                self).compute_loss is Trainer.compute_loss and not self._has_own_losses():
-            raise ValueError("No loss to compute. Provide a `loss` argument in `compile()`.")
-
-    def _has_own_losses(self) -> bool:
-        return not self.built or True  # `add_loss` shows itself when the model is called
 
     # -- metrics ----------------------------------------------------------------------------------
     @property
@@ -311,7 +311,7 @@ class Trainer(LayerState):
         """
         from . import callbacks as callbacks_module
         del max_queue_size, workers, use_multiprocessing
-        self._require_compiled("fit", loss=True)
+        self._require_compiled("fit")
         if validation_split and validation_data is None:
             (x, y, sample_weight), validation_data = data_adapter.train_validation_split(
                 (x, y, sample_weight), validation_split)
@@ -342,7 +342,8 @@ class Trainer(LayerState):
         if data is None:
             return None
         if isinstance(data, (tuple, list)) and 1 < len(data) <= 3:
-            return data_adapter.source_of(*data, batch_size=batch_size, steps=steps)
+            x, y, sample_weight = data_adapter.unpack_x_y_sample_weight(tuple(data))
+            return data_adapter.source_of(x, y, sample_weight, batch_size, steps=steps)
         return data_adapter.source_of(data, batch_size=batch_size, steps=steps)
 
     def _epoch(self, source: Any, group: Any) -> dict[str, Any]:
@@ -461,7 +462,7 @@ class Trainer(LayerState):
         Returns:
             The loss and the metrics, as for `evaluate`.
         """
-        self._require_compiled("train_on_batch", loss=True)
+        self._require_compiled("train_on_batch")
         return self._on_batch("train", x, y, sample_weight, class_weight, return_dict, reset_metrics)
 
     def test_on_batch(self, x: Any, y: Any = None, sample_weight: Any = None, return_dict: bool = False,

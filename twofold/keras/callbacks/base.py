@@ -123,7 +123,7 @@ class CallbackList:
             found.append(ProgbarLogger())
         if add_history and not any(isinstance(c, History) for c in found):
             found.append(History())
-        self.callbacks = found
+        self.callbacks: list[Any] = found
         self.params = params
         self.model = model
         for callback in found:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from typing import Any
-
-import twofold as tf
 
 from .base import Callback
 
 __all__ = ["TensorBoard"]
+
+
+def _summary() -> Any:
+    return importlib.import_module("twofold.summary")
 
 
 class TensorBoard(Callback):
@@ -39,7 +42,7 @@ class TensorBoard(Callback):
     def _writer(self, name: str) -> Any:
         found = self._writers.get(name)
         if found is None:
-            found = self._writers[name] = tf.summary.create_file_writer(os.path.join(self.log_dir, name))
+            found = self._writers[name] = _summary().create_file_writer(os.path.join(self.log_dir, name))
         return found
 
     def on_train_begin(self, logs: Any = None) -> None:
@@ -64,13 +67,13 @@ class TensorBoard(Callback):
             with self._writer("train").as_default():
                 for layer in self.model.layers:
                     for weight in layer.weights:
-                        tf.summary.histogram(weight.name.replace(":", "_"), weight, step=epoch)
+                        _summary().histogram(weight.name.replace(":", "_"), weight, step=epoch)
 
     def _write(self, name: str, values: dict[str, Any], step: int) -> None:
         with self._writer(name).as_default():
             for key, value in values.items():
                 if isinstance(value, (int, float)):
-                    tf.summary.scalar(key, value, step=step)
+                    _summary().scalar(key, value, step=step)
 
     def on_train_end(self, logs: Any = None) -> None:
         """Close the files."""
