@@ -261,7 +261,7 @@ def source_of(x: Any, y: Any = None, sample_weight: Any = None, batch_size: int 
         if steps is not None:
             source = _limited(source, steps)
     elif kind == "sequence":
-        source = SequenceSource(x, bool(shuffle) and not hasattr(x, "num_batches"), steps)
+        source = SequenceSource(x, bool(shuffle), steps)
     else:
         source = IterableSource(x, steps)
     if class_weight is not None:
@@ -286,7 +286,7 @@ def _kind_of(x: Any) -> str:
         return "arrays"
     if hasattr(x, "__getitem__") and hasattr(x, "__len__") and not hasattr(x, "element_spec"):
         return "arrays" if hasattr(x, "__array__") else "sequence"
-    if hasattr(x, "__getitem__") and hasattr(x, "num_batches"):
+    if hasattr(x, "__getitem__") and hasattr(type(x), "num_batches"):
         return "sequence"
     if isinstance(x, Iterable):
         return "iterable"
