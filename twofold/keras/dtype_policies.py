@@ -19,8 +19,9 @@ class DTypePolicy:
 
     Args:
         name: a dtype's name, for both; or "mixed_bfloat16" or "mixed_float16": weights are float32, the computation
-            has the 16-bit dtype.
+            has the 16-bit dtype. By default the name of the global policy.
     Raises:
+        TypeError: the name is not a string.
         ValueError: the name is neither.
 
     >>> import twofold as tf
@@ -29,7 +30,8 @@ class DTypePolicy:
     ('bfloat16', 'float32')
     """
 
-    def __init__(self, name: str = "float32"):
+    def __init__(self, name: str | None = None):
+        name = dtype_policy().name if name is None else name
         if not isinstance(name, str):
             raise TypeError(f"'name' must be a string, such as 'mixed_bfloat16'. Received: name={name!r} "
                             f"(of type {type(name)})")
@@ -58,6 +60,11 @@ class DTypePolicy:
     def variable_dtype(self) -> str:
         """The name of the dtype of weights."""
         return self._variable_dtype
+
+    @property
+    def quantization_mode(self) -> None:
+        """None: there are no quantised policies."""
+        return None
 
     def get_config(self) -> dict[str, Any]:
         """The arguments that make an equal policy."""
@@ -104,6 +111,9 @@ def set_dtype_policy(policy: Any) -> None:
 def get(identifier: Any) -> DTypePolicy:
     """The policy that `identifier` stands for: a policy, its name, a dtype, a config, or None for the global one.
 
+    Raises:
+        ValueError: it stands for no policy.
+
     >>> import twofold as tf
     >>> tf.keras.dtype_policies.get(tf.float64)
     <DTypePolicy "float64">
@@ -114,7 +124,10 @@ def get(identifier: Any) -> DTypePolicy:
         return identifier
     if isinstance(identifier, dict):
         return deserialize(identifier)
-    name = identifier if isinstance(identifier, str) else tf.as_dtype(identifier).name
+    try:
+        name = identifier if isinstance(identifier, str) else tf.as_dtype(identifier).name
+    except TypeError:
+        raise ValueError(f"Expected a dtype, a policy or the name of one; got {identifier!r}.") from None
     found = _known.get(name)
     if found is None:
         found = _known[name] = DTypePolicy(name)

@@ -180,8 +180,11 @@ def _each(value: Any, convert: Callable[[Any], Any]) -> Any:
 
 def as_tensor(value: Any, dtype: Any = None) -> Any:
     """A tensor, converted to `dtype`; without one, that of `value`."""
-    if not hasattr(value, "shape") and dtype is not None:
-        return tf.cast(tf.convert_to_tensor(value), dtype)
+    if not hasattr(value, "shape") and dtype is not None and dtype.is_floating:
+        try:
+            return tf.convert_to_tensor(value, dtype)  # not by way of float32
+        except (TypeError, ValueError):
+            pass
     value = tf.convert_to_tensor(value)
     return value if dtype is None or value.dtype == dtype else tf.cast(value, dtype)
 

@@ -111,20 +111,20 @@ class Metric(Trackable):
         self._variables.append(made)
         return made
 
-    def add_weight(self, shape: Any = (), initializer: Any = "zeros", dtype: Any = None, name: str | None = None,
-                   **kwargs: Any) -> tf.Variable:
+    def add_weight(self, *args: Any, **kwargs: Any) -> tf.Variable:
         """Make a variable of the metric: `add_variable`, where a name may also come first, as in older programs.
 
         >>> import twofold as tf
         >>> tf.keras.metrics.Mean(name="m").add_weight("extra", initializer="ones").name
         'm/extra:0'
         """
-        kwargs = {key: value for key, value in kwargs.items() if key not in ("synchronization", "aggregation")}
-        if isinstance(shape, str):
-            name, shape = shape, kwargs.pop("shape", ())
-        if kwargs:
-            raise TypeError(f"add_weight() got unexpected arguments {sorted(kwargs)}.")
-        return self.add_variable(shape or (), initializer, dtype, name=name)
+        kwargs.pop("synchronization", None)
+        if args and isinstance(args[0], str):
+            names = ("name", "shape", "aggregation", "initializer", "dtype")
+            return self.add_variable(**dict(zip(names, args, strict=False)), **kwargs)
+        for key, value in zip(("shape", "initializer", "dtype", "name"), args, strict=False):
+            kwargs.setdefault(key, value)
+        return self.add_variable(**kwargs)
 
     def update_state(self, *args: Any, **kwargs: Any) -> None:
         """Take a batch into account; each metric has its own."""

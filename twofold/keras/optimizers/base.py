@@ -140,7 +140,7 @@ class Optimizer(Trackable):
         with tf.init_scope():
             value = _first_value(shape, initializer, dtype)
             made = tf.Variable(value, trainable=False, name=f"{self.name}/{name or 'variable'}")
-        self._variables = [*self._variables, made]
+        self._variables.append(made)
         return made
 
     def add_variable_from_reference(self, reference_variable: tf.Variable, name: str | None = None,
