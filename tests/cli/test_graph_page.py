@@ -11,6 +11,7 @@ import xml.etree.ElementTree as xml
 import numpy as np
 import pytest
 from cli import browser
+from house.tree import ROOT
 
 import twofold as tf
 from twofold.ir import graph as g
@@ -348,3 +349,32 @@ def test_a_large_graph_stays_quick(page, tmp_path):
     })()""")
     assert spent < 400, f"{spent} ms for a frame"
     assert page.complaints() == []
+
+
+# -- colors -------------------------------------------------------------------------------------------
+def _luminance(color: str) -> float:
+    parts = [int(color[n:n + 2], 16) / 255 for n in (1, 3, 5)]
+    linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(a: str, b: str) -> float:
+    """As WCAG 2 defines it."""
+    high, low = sorted([_luminance(a), _luminance(b)], reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_texts_can_be_read_on_all_grounds():
+    style = (ROOT / "tracer" / "page" / "page.css").read_text()
+    blocks = re.findall(r"color-scheme: (light|dark);(.*?)\}", style, re.DOTALL)
+    assert [name for name, _ in blocks] == ["light", "dark", "dark"]
+    assert re.findall(r"--[\w-]+: #\w+", blocks[1][1]) == re.findall(r"--[\w-]+: #\w+", blocks[2][1])
+    for name, block in blocks[:2]:
+        colors = dict(re.findall(r"--([\w-]+): (#\w{6})", block))
+        fills = ["elementwise", "reduction", "structured", "view", "data", "input", "output", "python", "control",
+                 "random", "kernel", "frame", "region", "sheet", "ground"]
+        for fill in fills:
+            assert contrast(colors["ink"], colors[fill]) >= 7, (name, fill)
+            assert contrast(colors["soft"], colors[fill]) >= 4.5, (name, fill)
+        assert contrast(colors["accent"], colors["sheet"]) >= 4.5
+        assert contrast(colors["hot"], colors["frame"]) >= 4.5

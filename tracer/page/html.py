@@ -7,6 +7,7 @@ graph are data to the script, which shows them as text only; no name can become 
 from __future__ import annotations
 
 import base64
+import dataclasses
 import functools
 import hashlib
 import html
@@ -19,9 +20,24 @@ from typing import Any
 
 from .scene import Item, Scene
 
-__all__ = ["View", "page", "in_notebook"]
+__all__ = ["Memory", "View", "page", "in_notebook"]
 
 _HEIGHT = 640  # pixels that a page takes in a notebook
+
+
+@dataclass
+class Memory:
+    """The memory between the kernels of one program.
+
+    Attributes:
+        steps: how many kernels run.
+        arena: bytes, or None where open sizes decide.
+        blocks: name, size in words, first and last step, bytes and place of each; None where open sizes decide.
+    """
+
+    steps: int
+    arena: int | None
+    blocks: list[tuple[str, str, int, int, int | None, int | None]]
 
 
 @dataclass
@@ -32,7 +48,7 @@ class View:
         label: the button that shows it.
         title, note: what the panel says of it while nothing is selected.
         facts: numbers about the whole, as (name, text) pairs.
-        memory: lines about the memory between kernels.
+        memory: of each program.
     """
 
     label: str
@@ -40,7 +56,7 @@ class View:
     title: str
     note: str
     facts: list[tuple[str, str]] = field(default_factory=list)
-    memory: list[str] = field(default_factory=list)
+    memory: list[Memory] = field(default_factory=list)
 
 
 def page(title: str, about: str, views: Sequence[View]) -> str:
@@ -87,7 +103,8 @@ def _view(view: View, codes: dict[str, int]) -> dict[str, Any]:
     number = {item.box: n for n, item in enumerate(scene.items)}
     segments = [[number[s.source], number.get(s.within), [round(v, 1) for point in s.points for v in point]]
                 for s in scene.segments]
-    return {"label": view.label, "title": view.title, "note": view.note, "facts": view.facts, "memory": view.memory,
+    return {"label": view.label, "title": view.title, "note": view.note, "facts": view.facts,
+            "memory": [dataclasses.asdict(m) for m in view.memory],
             "w": round(scene.width), "h": round(scene.height), "items": [_item(i, codes) for i in scene.items],
             "edges": scene.edges, "segments": segments}
 

@@ -245,11 +245,14 @@ class _Layers:
         for spot in ahead:
             spot.layer = max([s.layer + 1 for s in above[spot]], default=0 if spot.side < 0 else 1)
         deepest = max(spot.layer for spot in ahead)
-        for spot in reversed(ahead):  # what reads nothing stands right above what reads it
+        bottom = max(deepest, 1) + any(not s.side and s.layer == deepest for s in ahead)
+        light = {spot for spot in ahead if not any(above[s] for s in above[spot])}  # reads at most what begins here
+        for spot in reversed(ahead):  # goes down to what reads it, where that makes links shorter
+            heavy = sum(s not in light for s in above[spot])
             if spot.side > 0:
-                spot.layer = max(deepest, 1) + (any(not s.side and s.layer == deepest for s in ahead))
-            elif not above[spot] and below[spot] and spot.side == 0:
-                spot.layer = max(min(s.layer for s in below[spot]) - 1, 1)
+                spot.layer = bottom
+            elif spot.side == 0 and below[spot] and (not heavy or heavy < len(below[spot])):
+                spot.layer = max(min(s.layer for s in below[spot]) - 1, spot.layer)
 
     def bend(self) -> None:
         """Puts empty places where links pass layers, as far as the budget goes; links from one port share them."""

@@ -218,7 +218,8 @@ function zoom(factor, x = stage.clientWidth / 2, y = stage.clientHeight / 2) {
 function fit() {
   const w = stage.clientWidth, h = stage.clientHeight;
   const whole = Math.min(w / (view.w + 40), h / (view.h + 40), 1.3);
-  scale = Math.max(whole, Math.min(0.3, w / (view.w + 40)), 0.02);   // what is very long begins at its top
+  // What would be too small to read as a whole begins at its top.
+  scale = whole >= 0.28 ? whole : Math.max(whole, Math.min(0.5, w / (view.w + 40)), 0.02);
   left = (w - view.w * scale) / 2;
   top_ = scale > whole ? 16 : (h - view.h * scale) / 2;
   draw(true);
@@ -312,10 +313,25 @@ function aboutGraph() {
       return el("span", {}, dot, COLORS[c]);
     }))),
     ...(rows.length ? section(view.total ? "Kernels by time" : "Kernels", list(limited(rows.map(kernelRow)))) : []),
-    ...(view.memory.length ? [el("details", {}, el("summary", {}, "Memory between kernels"),
-      list(limited(view.memory.map((m) => el("span", { class: "mono" }, m)))))] : []),
+    ...view.memory.filter((m) => m.blocks.length).map((m, n, all) => el("details", { class: "memory" },
+      el("summary", {}, "Memory between kernels" + (all.length > 1 ? `, program ${n}` : "")),
+      m.arena === null ? null : memoryChart(m),
+      list(limited(m.blocks.map(([name, size, first, last]) =>
+        el("span", { class: "mono" }, `${name}: ${size}, steps ${first} to ${last}`)))))),
     el("details", {}, el("summary", {}, "Keys"), el("p", {}, $("keys").textContent)),
   ];
+}
+function memoryChart(m) {
+  const wide = 350, tall = 130, x = (step) => step / m.steps * wide, y = (at) => at / m.arena * tall;
+  const chart = shape("svg", { viewBox: `0 0 ${wide} ${tall}`, class: "memory", role: "img",
+    "aria-label": "What lies where in memory, from the first step at the left to the last at the right" });
+  for (const [name, size, first, last, bytes, offset] of m.blocks) {
+    const box = shape("rect", { x: x(first), y: y(offset), width: Math.max(x(last + 1) - x(first), 1),
+      height: Math.max(y(bytes), 1) });
+    box.append(shape("title", {}, `${name}: ${size}, steps ${first} to ${last}`));
+    chart.append(box);
+  }
+  return el("div", {}, chart, el("p", { class: "kind" }, "steps to the right, bytes downwards"));
 }
 function kernelRow(n) {
   const item = view.items[n];

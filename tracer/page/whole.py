@@ -32,10 +32,11 @@ def page_of(graph: g.Graph, inputs: Sequence[np.ndarray] | None = None, fast_mat
     """
     compiled, kernels, plans = compiled_kernels(graph, fast_math)
     spent = {} if inputs is None else measure(compiled, kernels, inputs)
-    if inputs is not None:
-        _know_sizes(compiled, kernels, inputs)
+    sizes = _known_sizes(compiled, inputs)
+    for kernel in kernels:
+        kernel.runs, kernel.reads, kernel.writes = dm.substitute((kernel.runs, kernel.reads, kernel.writes), sizes)
     views = [html.View("Compiled", scene_of(compiled, kernels, spent), graph.name, _note(kernels, inputs is not None),
-                       _facts(compiled, kernels, plans, spent), _memory(plans)),
+                       _facts(compiled, kernels, plans, spent, sizes), [_memory(plan, sizes) for plan in plans]),
              html.View("Traced", scene_of(graph), graph.name, "as it was traced, before any pass",
                        [("nodes", f"{sum(1 for _ in graph.walk()):,}")])]
     return html.page(graph.name, _signature(graph), views)
@@ -54,14 +55,12 @@ def compiled_kernels(graph: g.Graph, fast_math: bool = False) -> tuple[g.Graph, 
     return compiled, *kernels_of(compiled)
 
 
-def _know_sizes(graph: g.Graph, kernels: list[Kernel], inputs: Sequence[np.ndarray]) -> None:
-    """Puts numbers for what the shapes of the inputs decide."""
+def _known_sizes(graph: g.Graph, inputs: Sequence[np.ndarray] | None) -> dict[str, DimLike]:
+    """What the shapes of the inputs say of open sizes."""
     sizes: dict[str, DimLike] = {}
-    for value, array in zip(graph.inputs, inputs, strict=True):
+    for value, array in zip(graph.inputs, inputs or (), strict=inputs is not None):
         bind_sizes(value.dims, array.shape, sizes)
-    for kernel in kernels:
-        found = dm.substitute((kernel.runs, kernel.reads, kernel.writes), sizes)
-        kernel.runs, kernel.reads, kernel.writes = found
+    return sizes
 
 
 def _note(kernels: list[Kernel], measured: bool) -> str:
@@ -70,8 +69,8 @@ def _note(kernels: list[Kernel], measured: bool) -> str:
     return "as it runs; a box around nodes is one kernel" if kernels else "as it runs, by Python alone"
 
 
-def _facts(graph: g.Graph, kernels: list[Kernel], plans: list[Outline], spent: dict[g.Node, float]
-           ) -> list[tuple[str, str]]:
+def _facts(graph: g.Graph, kernels: list[Kernel], plans: list[Outline], spent: dict[g.Node, float],
+           sizes: dict[str, DimLike]) -> list[tuple[str, str]]:
     facts = [("nodes", f"{sum(1 for _ in graph.walk()):,}"), ("kernels", f"{len(kernels):,}")]
     found = [k.seconds for k in kernels if k.seconds is not None]
     if found:
@@ -81,17 +80,19 @@ def _facts(graph: g.Graph, kernels: list[Kernel], plans: list[Outline], spent: d
     if len(plans) > 1:
         facts.append(("programs", f"{len(plans)}, with Python in between"))
     if plans:
-        facts.append(("memory between", " + ".join(amount(p.arena) for p in plans if p.arena != 0) or "none"))
+        arenas = dm.substitute([p.arena for p in plans if p.arena != 0], sizes)
+        facts.append(("memory between", " + ".join(map(amount, arenas)) or "none"))
     return facts
 
 
-def _memory(plans: list[Outline]) -> list[str]:
-    lines = []
-    for n, plan in enumerate(plans):
-        head = f"program {n}: " if len(plans) > 1 else ""
-        lines += [f"{head}{named(b.owner)}: {amount(b.size)} at {plan.offsets[b.owner]}, steps {b.first} to {b.last}"
-                  for b in plan.blocks]
-    return lines
+def _memory(plan: Outline, sizes: dict[str, DimLike]) -> html.Memory:
+    blocks = []
+    for b in plan.blocks:
+        size, offset = dm.substitute((b.size, plan.offsets[b.owner]), sizes)
+        blocks.append((named(b.owner), amount(size), b.first, b.last, size if isinstance(size, int) else None,
+                       offset if isinstance(offset, int) else None))
+    [arena] = dm.substitute((plan.arena,), sizes)
+    return html.Memory(len(plan.steps), arena if isinstance(arena, int) else None, blocks)
 
 
 def _signature(graph: g.Graph) -> str:

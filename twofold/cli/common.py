@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import sys
 from collections.abc import Iterable, Iterator
 from typing import Any, TextIO, TypeVar
 
-__all__ = ["Failure", "Misuse", "say", "say_json", "warn", "table", "amount", "progress", "sizes_of", "add_model",
-           "OK", "FAILED", "MISUSED"]
+__all__ = ["Failure", "Misuse", "say", "say_json", "warn", "table", "amount", "progress", "doing", "sizes_of",
+           "add_model", "OK", "FAILED", "MISUSED"]
 
 OK, FAILED, MISUSED = 0, 1, 2  # what the process exits with
 
@@ -91,6 +92,20 @@ def progress(items: Iterable[T], what: str, unit: str, total: int | None = None)
         yield from items
         return
     yield from tqdm(items, desc=what, unit=unit, total=total, leave=False, file=sys.stderr)
+
+
+@contextlib.contextmanager
+def doing(what: str) -> Iterator[None]:
+    """Says on standard error, where that is a terminal, what goes on during the block."""
+    shown = sys.stderr.isatty()
+    if shown:
+        sys.stderr.write(f"{what} ...")
+        sys.stderr.flush()
+    try:
+        yield
+    finally:
+        if shown:
+            sys.stderr.write("\r" + " " * (len(what) + 4) + "\r")
 
 
 def sizes_of(given: list[str]) -> dict[str, int]:

@@ -6,7 +6,7 @@ import argparse
 import time
 from pathlib import Path
 
-from .common import amount, say, say_json
+from .common import amount, doing, say, say_json
 
 __all__ = ["add", "run"]
 
@@ -32,7 +32,8 @@ def run(args: argparse.Namespace) -> None:
 
     reader.read(args.dir)  # tells of a folder that is none before anything is made
     start = time.perf_counter()
-    made = native(args.dir, args.output, args.target, args.cpu, args.weights, args.gradients, args.threads)
+    with doing("compiling"):
+        made = native(args.dir, args.output, args.target, args.cpu, args.weights, args.gradients, args.threads)
     seconds = time.perf_counter() - start
     files = [Path(p) for p in (made.path, made.header, made.weights, made.loader) if p is not None]
     if args.json:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from .common import Misuse, add_model, amount, say, say_json, sizes_of
+from .common import Misuse, add_model, amount, doing, say, say_json, sizes_of
 from .models import arrays_for, check_sizes, choose, random_arrays, read
 
 __all__ = ["add", "run"]
@@ -48,7 +48,8 @@ def run(args: argparse.Namespace) -> None:
         if args.measure or args.input:
             inputs = arrays_for(entry, args.input) if args.input else random_arrays(entry, sizes)
             inputs += [captured.value for captured in entry.function.captures]
-        text = graph.to_html(inputs=inputs)
+        with doing("measuring" if inputs else "drawing"):
+            text = graph.to_html(inputs=inputs)
     path.write_text(text, encoding="utf-8")
     written = path.stat().st_size
     if args.json:
