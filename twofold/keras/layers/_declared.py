@@ -11,7 +11,7 @@ from ..input_spec import InputSpec
 from ..layer import Layer
 
 __all__ = ["DeclaredLayer", "FirstOrLast", "InputSpec", "Layer", "Shape", "build_within", "data_format_of", "numbers",
-           "padding_of", "positive", "window_sizes"]
+           "padding_of", "positive", "window_sizes", "without_trainable"]
 
 Shape = tuple[Any, ...]
 _KINDS = {"activation": activations, "initializer": initializers, "regularizer": regularizers,
@@ -176,3 +176,8 @@ def build_within(layer: Any, parent: Any, *shapes: Any) -> None:
         with parent._scoped(), layer._scoped():
             layer.build(*shapes)
             layer.built = True
+
+
+def without_trainable(config: dict[str, Any]) -> dict[str, Any]:
+    """A config for those of Keras's layers whose constructors do not know `trainable`."""
+    return {name: value for name, value in config.items() if name != "trainable"}

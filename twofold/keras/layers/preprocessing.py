@@ -9,7 +9,7 @@ import numpy as np
 
 import twofold as tf
 
-from ._declared import DeclaredLayer, Shape, data_format_of, positive
+from ._declared import DeclaredLayer, Shape, data_format_of, positive, without_trainable
 from ._resizing import INTERPOLATIONS, resized
 
 __all__ = ["CategoryEncoding", "CenterCrop", "Discretization", "Normalization", "Rescaling", "Resizing"]
@@ -221,7 +221,7 @@ class CategoryEncoding(DeclaredLayer):
     [[1.0, 2.0, 0.0, 0.0]]
     """
 
-    _arguments = ("num_tokens", "output_mode", "sparse")
+    _arguments = ("num_tokens", "output_mode")
 
     def __init__(self, num_tokens: int | None = None, output_mode: str = "multi_hot", sparse: bool = False,
                  **kwargs: Any):
@@ -273,7 +273,7 @@ class Discretization(DeclaredLayer):
     def __init__(self, bin_boundaries: Any = None, num_bins: int | None = None, epsilon: float = 0.01,
                  output_mode: str = "int", sparse: bool = False, dtype: Any = None, name: str | None = None,
                  **kwargs: Any):
-        super().__init__(name=name, dtype="int64" if dtype is None and output_mode == "int" else dtype, **kwargs)
+        super().__init__(name=name, dtype=dtype, **kwargs)
         if output_mode not in ("int", "one_hot", "multi_hot", "count"):
             raise ValueError("`output_mode` must be 'int', 'one_hot', 'multi_hot' or 'count'. "
                              f"Received: {output_mode!r}")
@@ -285,6 +285,10 @@ class Discretization(DeclaredLayer):
         self.bin_boundaries = None if bin_boundaries is None else [float(b) for b in bin_boundaries]
         self.num_bins, self.epsilon, self.output_mode, self.sparse = num_bins, epsilon, output_mode, False
         self.autocast = False
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments that make an equal layer, as plain values."""
+        return without_trainable(super().get_config())
 
     def adapt(self, data: Any, batch_size: int | None = None, steps: int | None = None) -> None:
         """Make `num_bins` bins with as many of the numbers each.
@@ -308,9 +312,9 @@ class Discretization(DeclaredLayer):
             raise ValueError("The bins of this Discretization layer are not known yet: call `adapt` first.")
         x = tf.convert_to_tensor(inputs)
         x = x if x.dtype.is_floating else tf.cast(x, tf.float32)
-        bins = tf.reduce_sum(tf.cast(x[..., tf.newaxis] >= tf.constant(self.bin_boundaries, x.dtype), tf.int64), -1)
+        bins = tf.reduce_sum(tf.cast(x[..., tf.newaxis] >= tf.constant(self.bin_boundaries, x.dtype), tf.int32), -1)
         if self.output_mode == "int":
-            return tf.cast(bins, self.compute_dtype)
+            return bins
         return _encoded(bins, len(self.bin_boundaries) + 1, self.output_mode, self.compute_dtype)
 
     def compute_output_shape(self, input_shape: Any) -> Shape:
@@ -340,6 +344,9 @@ class Resizing(DeclaredLayer):
         height, width: the size.
         interpolation: "nearest", "bilinear", "bicubic", "lanczos3" or "lanczos5".
         crop_to_aspect_ratio: whether images are cropped in the middle first, so that nothing is distorted.
+        pad_to_aspect_ratio: whether images are framed first instead, with `fill_value`.
+        fill_mode: "constant".
+        fill_value: the value of frames.
         antialias: whether pixels are averaged where images get smaller.
         data_format: "channels_last" (the default of `tf.keras.config`) or "channels_first".
         kwargs: those of `Layer`.
@@ -350,11 +357,18 @@ class Resizing(DeclaredLayer):
     TensorShape([2, 4, 6, 3])
     """
 
-    _arguments = ("height", "width", "interpolation", "crop_to_aspect_ratio", "antialias", "data_format")
+    _arguments = ("height", "width", "interpolation", "crop_to_aspect_ratio", "pad_to_aspect_ratio", "fill_mode",
+                  "fill_value", "antialias", "data_format")
 
     def __init__(self, height: int, width: int, interpolation: str = "bilinear", crop_to_aspect_ratio: bool = False,
+                 pad_to_aspect_ratio: bool = False, fill_mode: str = "constant", fill_value: float = 0.0,
                  antialias: bool = False, data_format: str | None = None, **kwargs: Any):
         super().__init__(**kwargs)
+        if crop_to_aspect_ratio and pad_to_aspect_ratio:
+            raise ValueError("Only one of `crop_to_aspect_ratio` & `pad_to_aspect_ratio` can be True.")
+        if fill_mode != "constant":
+            raise ValueError(f"`fill_mode` must be 'constant'. Received: {fill_mode!r}")
+        self.pad_to_aspect_ratio, self.fill_mode, self.fill_value = pad_to_aspect_ratio, fill_mode, fill_value
         if interpolation not in INTERPOLATIONS:
             raise ValueError(f"`interpolation` must be one of {INTERPOLATIONS}. Received: {interpolation!r}")
         self.height, self.width = positive(height, "height"), positive(width, "width")
@@ -376,6 +390,13 @@ class Resizing(DeclaredLayer):
                 start = (size - keep) // 2
                 x = tf.gather(x, tf.range(start, start + keep), axis=axis)
             sizes = kept
+        if self.pad_to_aspect_ratio:
+            wanted = [sizes[1] * self.height // self.width, sizes[0] * self.width // self.height]
+            framed = [tf.maximum(size, want) for size, want in zip(sizes, wanted, strict=True)]
+            margins: list[Any] = [(0, 0)] * len(x.shape)
+            for axis, size, full in zip(axes, sizes, framed, strict=True):
+                margins[axis] = ((full - size) // 2, full - size - (full - size) // 2)
+            x, sizes = tf.pad(x, margins, constant_values=self.fill_value), framed
         for axis, size, goal in zip(axes, sizes, target, strict=True):
             x = resized(x, axis, size, goal, self.interpolation, self.antialias)
         return x

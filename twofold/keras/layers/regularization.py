@@ -7,7 +7,7 @@ from typing import Any
 import twofold as tf
 
 from .. import random, regularizers
-from ._declared import DeclaredLayer, InputSpec, data_format_of
+from ._declared import DeclaredLayer, InputSpec, data_format_of, without_trainable
 
 __all__ = ["ActivityRegularization", "AlphaDropout", "Dropout", "GaussianDropout", "GaussianNoise",
            "SpatialDropout1D", "SpatialDropout2D", "SpatialDropout3D"]
@@ -93,6 +93,10 @@ class _SpatialDropout(Dropout):
         super().__init__(rate, seed=seed, name=name, dtype=dtype, **kwargs)
         self.data_format = data_format_of(data_format)
         self.input_spec = InputSpec(ndim=self.rank + 2)
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments that make an equal layer, as plain values."""
+        return without_trainable(super().get_config())
 
     def _noise_shape(self, inputs: Any) -> Any:
         ones = (1,) * self.rank
