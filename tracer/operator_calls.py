@@ -11,7 +11,7 @@ from twofold.eager import convert
 from twofold.eager.tensor import Tensor
 from twofold.eager.variable import Variable
 from twofold.ir import dtypes as dt
-from twofold.ir import ops
+from twofold.ir import errors, ops
 from twofold.ir.dims import Dim
 
 from . import conditional, operators, sequences
@@ -34,8 +34,8 @@ def converted_call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any] 
     """`function(*args, **kwargs)` with the function converted where it is the user's."""
     from . import autograph
     special = _SPECIAL.get(function) if _hashable(function) else None
-    if special is not None and not kwargs:
-        return special(*args)
+    if special is not None and (not kwargs or function in _KEYWORDS):
+        return special(*args, **(kwargs or {}))
     target = autograph.callee(function)
     return target(*args, **kwargs) if kwargs else target(*args)
 
@@ -96,11 +96,22 @@ def _enumerate(items: Any, start: Any = 0) -> Any:
     return enumerate(items, start) if found is None else found.enumerated(start)
 
 
-def _zip(*items: Any) -> Any:
+def _zip(*items: Any, strict: bool = False) -> Any:
     if items and all(sequences.is_staged_iterable(i) for i in items):
         first, *others = [sequences.sequence(i) for i in items]
+        if strict:
+            _require_same_trips([first, *others])
         return first.zipped(others)
-    return zip(*items)  # noqa: B905 - as the user wrote it
+    return zip(*items, strict=strict)
+
+
+def _require_same_trips(items: list[Any]) -> None:
+    trips = [i.trips for i in items]
+    if not all(isinstance(t, int) for t in trips):
+        raise TypeError("zip(..., strict=True) over tensors and datasets of unknown length cannot be staged: leave "
+                        f"strict out.\n  {errors.user_line()}")
+    if len(set(trips)) > 1:
+        raise ValueError(f"zip() got tensors of different lengths: {trips}.\n  {errors.user_line()}")
 
 
 def _abs(value: Any) -> Any:
@@ -165,6 +176,7 @@ _SPECIAL: dict[Any, Callable[..., Any]] = {
     any: _any, all: _all, map: _callable_over(map),
     max: _extreme(max, lambda x, y: x > y), min: _extreme(min, lambda x, y: x < y), sum: _sum,
 }
+_KEYWORDS = (enumerate, zip)  # special functions that take keywords, too
 
 
 # -- lists ----------------------------------------------------------------------------------------

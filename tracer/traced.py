@@ -252,6 +252,7 @@ def trace_function(fn: Callable[..., Any], name: str, specs: Sequence[Any], buil
         found = fn(*args, **kwargs)
         leaves = [_result(leaf, name) for leaf in nest.flatten(found)]
         outputs = [tracing.lift(t) for t in leaves if t is not None]
+    tracing.creation.values = None  # the call's tensors go when the caller lets them go
     if tracing.relaxed is not None and tracing.relaxed.asked:
         raise SizeAskedError("Python asked for a size that was left open.")
     drop_unranked(tracing.graph)
