@@ -6,6 +6,8 @@
 <tf.Tensor: shape=(), dtype=float32, numpy=30.0>
 """
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
 from twofold.eager.custom import custom_gradient, grad_pass_through, recompute_grad
 from twofold.eager.naming import name_scope
 from twofold.eager.tape import GradientTape, UnconnectedGradients
@@ -237,6 +239,11 @@ newaxis = None
 
 #: sub-packages that are imported when they are first asked for, so that `import twofold` stays quick
 _ON_FIRST_USE = frozenset({"compat", "data", "export", "io", "keras", "profiler", "saved_model", "summary", "train"})
+
+
+if _TYPE_CHECKING:
+    from . import data as data
+    from . import io as io
 
 
 def __getattr__(name: str) -> object:

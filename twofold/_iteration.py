@@ -116,7 +116,7 @@ def handle(target: Any) -> Tensor:
 
 def held(tensor: Any) -> Any:
     """The object that a handle carries."""
-    array = tensor if isinstance(tensor, np.ndarray) else tensor._a
+    array: Any = tensor if isinstance(tensor, np.ndarray) else tensor._a
     return array[()].target
 
 
@@ -145,7 +145,7 @@ class StagedElements(sequences.Sequence):
         return self._token
 
     @property
-    def start(self) -> Any:  # type: ignore[override]
+    def start(self) -> Any:
         """The first place: from here on there is an iterator."""
         assert self.token is not None
         return convert.as_tensor(0, dt.int64)

@@ -169,12 +169,12 @@ def test_saved_iterators_go_on(count, chain, at):
     iterator = iter(built(Dataset.range(count), chain, ALL))
     for _ in itertools.islice(iterator, at):
         pass
-    saved = iterator._serialize_to_tensors()
+    saved = iterator._saved_values()
     rest = [x.numpy().item() for x in iterator]
     other = iter(built(Dataset.range(count), chain, ALL))
     for _ in itertools.islice(other, 2):  # what it has done before does not matter
         pass
-    other._restore_from_tensors(saved)
+    other._restore_values(saved)
     assert [x.numpy().item() for x in other] == rest
 
 

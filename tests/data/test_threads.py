@@ -253,9 +253,9 @@ def test_state_is_taken_while_threads_run():
         return slow(30, 0.002).shuffle(5, seed=1).map(pausing, num_parallel_calls=2).prefetch(3)
     iterator = iter(make())
     first = [next(iterator).numpy().item() for _ in range(9)]
-    saved = iterator._serialize_to_tensors()
+    saved = iterator._saved_values()
     rest = [x.numpy().item() for x in iterator]
     other = iter(make())
-    other._restore_from_tensors(saved)
+    other._restore_values(saved)
     assert [x.numpy().item() for x in other] == rest
     assert sorted(first + rest) == list(range(30))

@@ -163,7 +163,7 @@ def _padded(parts: Sequence[np.ndarray], shape: Sequence[int | None], value: np.
             raise tf.errors.DataLossError(None, None, f"Attempted to pad to a smaller size than the input element: the "
                                                       f"element has shape {list(part.shape)}, the padded shape is "
                                                       f"{sizes}.")
-        made[(i, *[slice(n) for n in part.shape], ...)] = part
+        made[(i, *[slice(n) for n in part.shape], ...)] = part  # type: ignore[index]
     return made
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from twofold import _iteration as engine
 
+from ._files import Reader
 from ._node import Node, Selection
 from ._records import framed, open_to_read, path_of, read_record
 from ._state import decoded, encoded
@@ -120,10 +121,15 @@ class _Filed(Stream):
         self.file: Any = None
         self.partial = ""
         if os.path.exists(path):
-            self.file = open_to_read(path)
+            self.file = self._opened()
         else:
             self.input = start()
             self._begin()
+
+    def _opened(self) -> Reader:
+        file = open_to_read(self.path)
+        path = self.path
+        return Reader(file, lambda: read_record(file, path))
 
     def _begin(self) -> None:
         os.makedirs(os.path.dirname(os.path.abspath(self.path)), exist_ok=True)
@@ -133,9 +139,12 @@ class _Filed(Stream):
 
     def next(self) -> Any:
         if self.input is None:
-            record = None if self.file is None else read_record(self.file, self.path)
-            self.at += record is not None
-            return None if record is None else decoded(record)
+            record = None if self.file is None else self.file()
+            if record is None:
+                self.file = None
+                return None
+            self.at += 1
+            return decoded(record)
         item = self.input.next()
         if item is None:
             self._finish()
@@ -165,9 +174,9 @@ class _Filed(Stream):
             self.input = self.start()
             self.input.load(state[1])
             return
-        self.file = open_to_read(self.path)
+        self.file = self._opened()
         for _ in range(self.at):
-            read_record(self.file, self.path)
+            self.file()
 
 
 def _abandon(file: Any, partial: str) -> None:

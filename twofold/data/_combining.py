@@ -42,8 +42,8 @@ class Zip(Node):
         found = [p.rows() for p in self.parts]
         if any(r is None for r in found):
             return None
-        count = min(r.count for r in found)  # type: ignore[union-attr]
-        return Rows([a[:count] for r in found for a in r.arrays])  # type: ignore[union-attr]
+        count = min(r.count for r in found)
+        return Rows([a[:count] for r in found for a in r.arrays])
 
     def positions(self, run: Run) -> Stream:
         return Positions(min(p.cardinality() for p in self.parts))

@@ -72,10 +72,9 @@ class _Field:
 
     def __init__(self, number: int, default: Any) -> None:
         self.number, self.default = number, None
-        try:
-            self.dtype = tf.as_dtype(default) if not isinstance(default, (str, bytes, list, float, int)) else None
-        except (TypeError, ValueError):
-            self.dtype = None
+        self.dtype: Any = default if isinstance(default, tf.DType) else None
+        if isinstance(default, type):
+            self.dtype = tf.as_dtype(default)
         if self.dtype is None:
             array = np.ravel(engine.array_of(default))
             self.dtype = engine.dtype_of(array)
@@ -107,9 +106,9 @@ def rows_of(path: str, compression: str, delimiter: str, quotes: bool) -> Genera
     """The rows of a file as lists of texts; empty lines are left out."""
     file = open_to_read(path, compression)
     if not hasattr(file, "readable"):
-        file = io.BytesIO(file.read())  # type: ignore[assignment]
-    style = csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE
-    with io.TextIOWrapper(file, "utf-8", errors="surrogateescape", newline="") as lines:  # type: ignore[arg-type]
+        file = io.BytesIO(file.read())
+    style: Any = csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE
+    with io.TextIOWrapper(file, "utf-8", errors="surrogateescape", newline="") as lines:
         for row in csv.reader(lines, delimiter=delimiter, quoting=style):
             if row:
                 yield row

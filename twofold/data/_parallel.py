@@ -183,7 +183,8 @@ def _work(desk: _Desk, fn: Callable[[Any], Any] | None, ordered: bool) -> None:
     """What a thread does until the input ends or the desk closes."""
     most = 1
     while desk.may_begin():
-        number, items = -1, []
+        number = -1
+        items: list[Any] = []
         made: list[Any] = []
         try:
             number, items = desk.read(most)

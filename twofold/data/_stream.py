@@ -39,7 +39,7 @@ class Stream(ABC):
 
     def take(self, count: int) -> Any:
         """Up to `count` items, fewer only at the end; for positions, which cannot fail."""
-        found = []
+        found: list[Any] = []
         while len(found) < count and (item := self.next()) is not None:
             found.append(item)
         return found

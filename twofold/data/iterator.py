@@ -21,6 +21,8 @@ from .options import Options, run_of
 __all__ = ["Iterator", "IteratorSpec", "NumpyIterator", "Optional", "packed", "staged_iterator", "tensor_specs"]
 
 _END = "End of sequence"
+_STAGED = 1000  # calls of next() in traces that are taken for a loop without an end
+STATE = "ITERATOR_STATE"  # the name of the position in a checkpoint
 
 
 class IteratorSpec:
@@ -207,6 +209,12 @@ class Iterator(Trackable):
         return engine.handle(self) if self._token is None else self._token
 
     def _staged_next(self) -> Any:
+        self._staged = getattr(self, "_staged", 0) + 1
+        if self._staged > _STAGED:
+            raise RuntimeError(
+                f"next() was called {_STAGED} times on one iterator while a tf.function was traced: a Python loop over "
+                "a dataset never ends there. Write a for statement, which is staged, in a function that is converted "
+                "(autograph=True), or use dataset.reduce.")
         return self._packed(engine.host_call(_get_next, "IteratorGetNext", [self._handle()], tensor_specs(self._form)))
 
     def _packed(self, leaves: Sequence[Any]) -> Any:
@@ -243,23 +251,29 @@ class Iterator(Trackable):
         return as_arrays(item)
 
     # -- checkpoints ------------------------------------------------------------------------------
-    def _serialize_to_tensors(self) -> dict[str, Any]:
-        """The position, as a string tensor by name."""
+    def _saved_values(self) -> dict[str, Any]:
+        """The position, for checkpoints."""
+        if self._token is not None:
+            raise TypeError("an iterator that belongs to a trace cannot be saved: save the one that was made outside.")
         with self._lock:
-            state = {"waiting": self._waiting, "stream": None if self._stream is None else self._stream.save(),
-                     "orders": [orders.save() for orders in self._node.random_steps()]}
-            return {"iterator": tf.constant(encoded(state))}
+            return {STATE: encoded({
+                "waiting": self._waiting, "stream": None if self._stream is None else self._stream.save(),
+                "orders": [orders.save() for orders in self._node.random_steps()]})}
 
-    def _restore_from_tensors(self, restored: dict[str, Any]) -> None:
-        """Go to a position that `_serialize_to_tensors` gave, in this process or another."""
-        state = decoded(engine.array_of(restored["iterator"])[()])
+    def _restore_values(self, values: dict[str, Any]) -> None:
+        """Go to a position that `_saved_values` gave, in this process or another."""
+        if STATE not in values:
+            return
+        saved = values[STATE]
+        state = decoded(saved if isinstance(saved, bytes) else np.ravel(saved)[0])
         with self._lock:
             self._waiting, self._stream = state["waiting"], None
             if state["stream"] is not None:
-                self._stream = self._node.start(run_of(self._options))
-                self._stream.load(state["stream"])
-            for orders, saved in zip(self._node.random_steps(), state["orders"], strict=False):
-                orders.load(saved)
+                stream = self._node.start(run_of(self._options))
+                stream.load(state["stream"])
+                self._stream = stream
+            for orders, place in zip(self._node.random_steps(), state["orders"], strict=False):
+                orders.load(place)
 
 
 class _Late(Sequence):

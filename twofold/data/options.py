@@ -47,6 +47,8 @@ class ThreadingOptions(_Settings):
     ThreadingOptions(private_threadpool_size=4)
     """
 
+    private_threadpool_size: int | None
+
     _names = ("private_threadpool_size", "max_intra_op_parallelism")
 
 
@@ -61,6 +63,8 @@ class OptimizationOptions(_Settings):
     >>> list(tf.data.Dataset.range(3).with_options(options).as_numpy_iterator())
     [np.int64(0), np.int64(1), np.int64(2)]
     """
+
+    apply_default_optimizations: bool | None
 
     _names = ("apply_default_optimizations", "filter_fusion", "filter_parallelization", "inject_prefetch",
               "map_and_batch_fusion", "map_and_filter_fusion", "map_fusion", "map_parallelization", "noop_elimination",
@@ -85,6 +89,12 @@ class Options(_Settings):
               "experimental_deterministic", "experimental_threading", "experimental_distribute",
               "experimental_external_state_policy", "experimental_slack", "experimental_symbolic_checkpoint",
               "experimental_warm_start", "experimental_service")
+
+    deterministic: Any
+    experimental_deterministic: Any
+    threading: ThreadingOptions
+    experimental_threading: ThreadingOptions
+    experimental_optimization: OptimizationOptions
 
     def __init__(self) -> None:
         super().__init__()
