@@ -150,6 +150,9 @@ def is_native(node: g.Node) -> bool:
 
 def _is_steady(node: g.Node) -> bool:
     """Whether the sizes of what control flow carries and gives are known before it begins."""
+    outside = {name for v in node.inputs for d in v.dims if isinstance(d, Dim) for name in d.symbols()}
+    if any(isinstance(d, Dim) and not d.symbols() <= outside for r in node.regions for v in r.inputs for d in v.dims):
+        return False  # a region has a name of its own for a size
     if node.op is g.COND:
         return all(r.outputs[n].dims == v.dims for r in node.regions for n, v in enumerate(node.outputs))
     test, body = node.regions

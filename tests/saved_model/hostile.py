@@ -108,3 +108,58 @@ def regraphed(folder: Path, name: str, edit: Callable[[str], str]) -> None:
     new = edit(old)
     assert new != old
     rewritten(folder, {path: new.encode()})
+
+
+_RUN = f'''
+import os, resource, signal, sys
+import numpy as np
+import twofold as tf
+from twofold.ir.spec import TensorSpec
+from twofold.saved_model.graphs import text_to_graph
+from twofold.tracer.restored import restore_trace
+
+for text in sys.stdin.read().split("\\n---\\n"):
+    sys.stdout.flush()
+    child = os.fork()
+    if not child:
+        used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (used + 4 * {MEMORY}, used + 4 * {MEMORY}))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        signal.alarm({SECONDS})
+        told = ""
+        try:
+            graph = text_to_graph(text, 1, "<model>")
+            specs = [TensorSpec(v.dims, v.dtype) for v in graph.inputs]
+            found = restore_trace("f", graph, [], (tuple(specs), {{}}), [
+                (f"a{{n}}", "POSITIONAL_OR_KEYWORD", s) for n, s in enumerate(specs)],
+                tuple(TensorSpec(v.dims, v.dtype) for v in graph.outputs), [])
+            told = "not accepted"
+            for big in (3, 5_000_000):  # the second of two sizes is the large one
+                sizes = {{name: big if n else 3 for n, name in enumerate(sorted(graph.symbols()))}}
+                given = [tf.cast(tf.ones([d if type(d) is int else d.evaluate(sizes) for d in s.dims]), s.dtype)
+                         for s in specs]
+                if found.accepts([x.dims for x in given]) is not None:
+                    with tf.GradientTape() as tape:
+                        tape.watch([x for x in given if x.dtype.is_floating])
+                        result = found(given)
+                    tape.gradient(result, [x for x in given if x.dtype.is_floating])
+                    told = "ran"
+        except (ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError, RuntimeError,
+                AssertionError, MemoryError) as e:
+            told += f" {{type(e).__name__}}: {{e}}"
+        os.write(1, (" ".join(told.split())[:300] + "\\n").encode())
+        os._exit(0)
+    ended = os.waitpid(child, 0)[1]
+    if ended and ended & 127 != signal.SIGALRM:  # a loop may run for ever if its graph says so
+        os.write(1, f"!killed by signal {{ended & 127}}\\n".encode())
+    elif ended:
+        os.write(1, b"slow\\n")
+'''
+
+
+def survived(texts: list[str]) -> list[str]:
+    """How calls of functions with these graphs ended, with small tensors and with large ones, and their gradients."""
+    done = subprocess.run([sys.executable, "-c", _RUN], input="\n---\n".join(texts), capture_output=True, text=True,
+                          timeout=60 + SECONDS * len(texts))
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
 from saved_model import cases, record
+from saved_model.hostile import rewritten
 
 import twofold as tf
-from twofold.saved_model import directory, op_sets, reader
+from twofold.saved_model import op_sets, reader
 
 GOLDEN = sorted(record.DATA.glob("golden_*"))
 
@@ -64,21 +64,6 @@ def test_readers_bring_older_graphs_up_to_date(tmp_path, monkeypatch):
     monkeypatch.setattr(op_sets, "READERS", {1: lambda text: text.replace("oldest(", "older("),
                                              2: lambda text: text.replace("older(", "exp(")})
     assert tf.saved_model.load(tmp_path).f([0.0, 1.0]).numpy()[0] == 1.0
-
-
-def rewritten(folder: Path, files: dict[str, bytes], **changes: object) -> None:
-    """Change files of a saved model, with a manifest that fits."""
-    body = json.loads((folder / "manifest.json").read_text())
-    for name, data in files.items():
-        path = folder / body["data"] / name
-        path.parent.mkdir(exist_ok=True, parents=True)
-        path.write_bytes(data)
-        body["files"][name] = {"size": len(data), "sha256": hashlib.sha256(data).hexdigest()}
-    body.pop("checksum")
-    body.update(changes)
-    body["files"] = dict(sorted(body["files"].items()))
-    body["checksum"] = hashlib.sha256(directory._dumped(body)).hexdigest()
-    (folder / "manifest.json").write_bytes(directory._dumped(body))
 
 
 @pytest.mark.parametrize("changes, text", [

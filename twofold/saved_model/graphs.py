@@ -19,6 +19,7 @@ from twofold.ir.errors import InternalError, InvalidArgumentError, Unimplemented
 from twofold.ir.verify import verify
 
 from . import op_sets
+from .assumptions import make_explicit
 
 __all__ = ["Sources", "graph_to_text", "text_to_graph", "show_lines"]
 
@@ -131,7 +132,8 @@ def text_to_graph(text: str, version: int, folder: str) -> g.Graph:
         error = node.attrs.get("error")
         if node.op is g.CUSTOM and type(error) is str:
             node.attrs = {**node.attrs, "error": UnimplementedError(None, "custom_gradient", error)}
-    return verify(graph)
+    make_explicit(verify(graph))
+    return graph
 
 
 def show_lines(lines: dict[str, dict[int, str]], folder: str) -> None:
