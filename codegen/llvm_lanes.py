@@ -230,5 +230,6 @@ class _Writer:
         return ir.Constant(ir.VectorType(ir.IntType(1), self.lanes), [int(n < self.count) for n in range(self.lanes)])
 
     def masked(self, what: str, kind: Any, result: Any, arguments: list[Any]) -> Any:
-        name = f"llvm.masked.{what}.{kind.intrinsic_name}.p0"
+        # a vector that a shuffle gave is none of our `Lanes`, which would know its name
+        name = f"llvm.masked.{what}.v{kind.count}{kind.element.intrinsic_name}.p0"
         return self.module.globals.get(name) or ir.Function(self.module, ir.FunctionType(result, arguments), name)

@@ -298,8 +298,8 @@ case("multi-head attention padded", lambda k: k.MultiHeadAttention(2, 3), STEPS,
      call=lambda layer, q, v, m: layer(q, v, value_mask=m, return_attention_scores=True))
 case("multi-head attention window", lambda k: k.MultiHeadAttention(2, 3, sliding_window=2, use_gate=True), STEPS,
      call=lambda layer, x: layer(x, x))
-case("multi-head attention of images", lambda k: k.MultiHeadAttention(2, 3, attention_axes=(1, 2)), wave(13, 1, 3, 2, 4),
-     call=lambda layer, x: layer(x, x))
+case("multi-head attention of images", lambda k: k.MultiHeadAttention(2, 3, attention_axes=(1, 2)),
+     wave(13, 1, 3, 2, 4), call=lambda layer, x: layer(x, x))
 case("group query attention", lambda k: k.GroupQueryAttention(3, 4, 2), STEPS, VALUES)
 
 # -- preprocessing ----------------------------------------------------------------------------------
