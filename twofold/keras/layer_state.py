@@ -74,6 +74,11 @@ class LayerState(tf.Module):
                 found[name] = variable
         return found
 
+    def _functions_to_save(self) -> dict[str, Any]:
+        """What a saved model holds of this object besides its children: the functions that its class or user made."""
+        from twofold.saved_model.collect import functions_of
+        return {name: value for name, value in functions_of(self).items() if not name.startswith("_")}
+
     def _sublayers(self) -> list[Any]:
         """The layers in the attributes, each once."""
         return list({id(x): x for x in self._held() if isinstance(x, LayerState)}.values())

@@ -140,7 +140,7 @@ class Model(Trainer, Layer):
         layers = self.layers if self.__dict__.get("_graph") is not None or hasattr(self, "_file_layers") else []
         weighty = 0
         for layer in layers:
-            if layer.weights or not layer.built:
+            if layer.weights:
                 found[f"layer_with_weights-{weighty}"] = layer
                 weighty += 1
         for n, layer in enumerate(layers):
@@ -252,6 +252,15 @@ class Model(Trainer, Layer):
         """
         from .saving import load_weights
         load_weights(self, filepath, skip_mismatch, **kwargs)
+
+    def _functions_to_save(self) -> dict[str, Any]:
+        found = super()._functions_to_save()
+        if self.built and type(self).call is not Model.call or self.__dict__.get("_graph") is not None:
+            from .saving import input_specs
+            def serve(inputs: Any) -> Any:
+                return self(inputs, training=False)
+            found["__call__"] = tf.function(serve, input_signature=[input_specs(self)])
+        return found
 
     def export(self, filepath: Any, format: str = "tf_saved_model", verbose: bool = True, **kwargs: Any) -> None:
         """Write a saved model with the endpoint `serve`; see `tf.saved_model`."""

@@ -19,7 +19,7 @@ from . import data_adapter
 from .compiled import CompiledLoss, CompiledMetrics
 from .layer_state import LayerState
 from .serialization import serialize_keras_object
-from .steps import compiled_step, several_steps
+from .steps import StepFunctions, several_steps
 
 __all__ = ["Trainer"]
 
@@ -103,7 +103,7 @@ class Trainer(LayerState):
         return self._compiled is not None
 
     def _forget_functions(self) -> None:
-        self.__dict__["_functions"] = {}
+        self.__dict__["_functions"] = StepFunctions()
 
     def _compile_config(self) -> dict[str, Any] | None:
         if self._compiled is None:
@@ -247,13 +247,12 @@ class Trainer(LayerState):
 
     def _function(self, kind: str) -> Callable[[Any], Any]:
         """The function of a batch for "train", "test" or "predict"."""
-        functions = self.__dict__.setdefault("_functions", {})
+        functions = self.__dict__.setdefault("_functions", StepFunctions())
         method = getattr(self, f"{kind}_step")
-        key = kind, self.run_eagerly, getattr(method, "__func__", method), self._trainable_key()
-        found = functions.get(key)
-        if found is None:
-            found = functions[key] = method if self.run_eagerly else compiled_step(lambda data: staged(method)(data))
-        return found
+        if self.run_eagerly:
+            return method
+        key = kind, getattr(method, "__func__", method), self._trainable_key()
+        return functions.get(key, lambda data: staged(method)(data))
 
     def _trainable_key(self) -> tuple[bool, ...]:
         """Which layers are trained: a step that was compiled for others does not serve."""
