@@ -74,6 +74,24 @@ function curve(s, simple) {
   return s.d;
 }
 
+// The parts of a long way that lie between two heights; what ways from one source share is drawn once.
+function parts(s, from, to, drawn) {
+  const p = s[2], n = p.length;
+  let d = "", at = -1;
+  for (let i = 2; i < n; i += 2) {
+    if (Math.max(p[i - 1], p[i + 1]) < from || Math.min(p[i - 1], p[i + 1]) > to) continue;
+    const key = `${p[i - 2]} ${p[i - 1]} ${p[i]} ${p[i + 1]}`;
+    if (drawn.has(key)) continue;
+    drawn.add(key);
+    const middle = (p[i - 1] + p[i + 1]) / 2;
+    if (at !== i) d += `M${p[i - 2]} ${p[i - 1]}`;
+    d += `C${p[i - 2]} ${middle} ${p[i]} ${middle} ${p[i]} ${p[i + 1]}`;
+    at = i + 2;
+  }
+  const x = p[n - 2], y = p[n - 1];
+  return y < from || y > to ? d : d + `M${x - 3.5} ${y - 6}L${x} ${y}L${x + 3.5} ${y - 6}`;
+}
+
 // -- drawing -----------------------------------------------------------------------------------
 function isClosed(item) {
   const least = item.k === "kernel" ? CLOSED : CLOSED / 2;
@@ -118,11 +136,13 @@ function draw(force) {
     return e;
   }));
   const simple = scale < 0.06;
+  const drawn = new Set();
   let path = "";
   for (const n of open) for (const s of view.inside.get(n) || []) {
     const b = view.segments[s].box;
     if (b[0] <= right && b[2] >= drawnFor.x && b[1] <= bottom && b[3] >= drawnFor.y
-        && Math.max(b[2] - b[0], b[3] - b[1]) * scale > 3) path += curve(view.segments[s], simple);
+        && Math.max(b[2] - b[0], b[3] - b[1]) * scale > 3) path += view.segments[s][2].length > 8 && !simple
+      ? parts(view.segments[s], drawnFor.y, bottom, drawn) : curve(view.segments[s], simple);
   }
   $("edges").setAttribute("d", path);
   $("edges").style.opacity = simple ? 0.45 : 0.9;
