@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from twofold._api import public, tensor
+from twofold.eager.variable import Variable
 from twofold.ir import dtypes as dt
 from twofold.ir import nest, ops
 from twofold.ir.errors import InvalidArgumentError, user_line
@@ -56,7 +57,7 @@ def _ready(fn: Callable[..., Any]) -> Callable[..., Any]:
 def _either(pred: Any, then: Any, otherwise: Any, what: str) -> Any:
     test = conditional.predicate(pred, f"predicate of {what}")
     if not staged(test):
-        return _ready(then)() if test else _ready(otherwise)()
+        return _chosen(then if test else otherwise)
     return conditional.branch(test, _ready(then), _ready(otherwise), what)
 
 
@@ -105,9 +106,14 @@ def _pairs(given: Any, default: Any) -> list[tuple[Any, Any]]:
     return pairs
 
 
+def _chosen(fn: Callable[[], Any]) -> Any:
+    """The result of the branch that is known to be the one: of a variable its value, as of a branch that is staged."""
+    return nest.map_structure(lambda x: x.read_value() if isinstance(x, Variable) else x, _ready(fn)())
+
+
 def _chain(preds: Sequence[Any], fns: Sequence[Any], last: Any, what: str) -> Any:
     if not preds:
-        return _ready(last)()
+        return _chosen(last)
     return _either(preds[0], fns[0], lambda: _chain(preds[1:], fns[1:], last, what), what)
 
 

@@ -156,3 +156,16 @@ def test_an_empty_array_of_items_of_an_unknown_size_under_a_tape():
         root, rows = fn(x, y)
     assert rows.numpy().tolist() == [[1, 2, 3], [2, 4, 6], [4, 8, 12], [8, 16, 24]]
     assert tape.gradient(root, x).numpy().tolist() == [0.5, 0.25]
+
+
+@pytest.mark.parametrize("pick", [
+    lambda v: tf.cond(tf.constant(True), lambda: v, lambda: v * 2.0), lambda v: tf.switch_case(0, [lambda: v]),
+    lambda v: tf.case([(tf.constant(False), lambda: v * 2.0)], default=lambda: v)])
+def test_a_branch_gives_the_value_of_a_variable(pick):
+    """What was assigned afterwards showed in the result, where ops run at once."""
+    def program(v):
+        found = pick(v)
+        v.assign([5.0])
+        return found + 0.0, found
+    for fn in (program, tf.function(program, fallback=False)):
+        assert [t.numpy().tolist() for t in fn(tf.Variable([1.0]))] == [[1.0], [1.0]]
