@@ -6,8 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-import twofold as tf
-
+from .. import config
 from ._plain import loads
 
 __all__ = ["images", "labels", "load_batch"]
@@ -34,7 +33,7 @@ def load_batch(path: Path, label_key: str) -> tuple[np.ndarray, np.ndarray]:
 def images(rows: np.ndarray) -> np.ndarray:
     """Rows as images, [n, 32, 32, 3], or [n, 3, 32, 32] where `tf.keras.config.image_data_format()` says so."""
     planes = rows.reshape(-1, 3, 32, 32)
-    return planes.transpose(0, 2, 3, 1) if tf.keras.config.image_data_format() == "channels_last" else planes
+    return planes.transpose(0, 2, 3, 1) if config.image_data_format() == "channels_last" else planes
 
 
 def labels(values: np.ndarray, dtype: type) -> np.ndarray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ def shuffled(rng: np.random.RandomState, *arrays: np.ndarray) -> tuple[np.ndarra
     return tuple(array[order] for array in arrays)
 
 
-def shifted(texts: Sequence[Any], start_char: int | None, index_from: int) -> list[list[int]]:
+def shifted(texts: Iterable[Any], start_char: int | None, index_from: int) -> list[list[int]]:
     """Texts with ranks that begin at `index_from`, and a mark before each."""
     first = [] if start_char is None else [start_char]
     return [first + [word + index_from for word in text] for text in texts]

@@ -241,6 +241,8 @@ class SparseTopKCategoricalAccuracy(FunctionMetric):
 
     _direction, _FUNCTION, _SETTINGS = "up", sparse_top_k_categorical_accuracy, ("k", "from_sorted_ids")
 
+    from_sorted_ids: bool
+
     def __init__(self, k: int = 5, name: str | None = "sparse_top_k_categorical_accuracy", dtype: Any = None,
                  from_sorted_ids: bool = False):
         super().__init__(name, dtype, k=k, from_sorted_ids=from_sorted_ids)

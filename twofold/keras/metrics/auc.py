@@ -59,7 +59,7 @@ class AUC(Metric):
         self._from_logits = from_logits
         self._built = False
         if not multi_label or num_labels:
-            self._build((self.num_thresholds, num_labels) if multi_label else (self.num_thresholds,))
+            self._build((self.num_thresholds, num_labels) if num_labels else (self.num_thresholds,))
 
     @property
     def thresholds(self) -> list[float]:

@@ -152,6 +152,11 @@ class _Counts(Metric):
 
     _COUNTED: tuple[str, ...] = ()
 
+    true_positives: Any
+    false_positives: Any
+    true_negatives: Any
+    false_negatives: Any
+
     def __init__(self, thresholds: Any, top_k: int | None, class_id: int | None, name: str | None, dtype: Any):
         super().__init__(dtype=dtype, name=name)
         self.init_thresholds, self.top_k, self.class_id = thresholds, top_k, class_id

@@ -152,7 +152,7 @@ class MeanIoU(IoU):
     0.3333
     """
 
-    _SETTINGS = ("num_classes", "ignore_class", "sparse_y_true", "sparse_y_pred", "axis")
+    _SETTINGS: tuple[str, ...] = ("num_classes", "ignore_class", "sparse_y_true", "sparse_y_pred", "axis")
 
     def __init__(self, num_classes: int, name: str | None = None, dtype: Any = None, ignore_class: int | None = None,
                  sparse_y_true: bool = True, sparse_y_pred: bool = True, axis: int = -1):

@@ -83,7 +83,7 @@ class Metric(Trackable):
         return self.variables
 
     def add_variable(self, shape: Sequence[int] = (), initializer: Any = "zeros", dtype: Any = None,
-                     aggregation: Any = None, name: str | None = None) -> tf.Variable:
+                     aggregation: Any = None, name: str | None = None) -> Any:
         """Make a variable of the metric, which is not trainable.
 
         Args:
@@ -111,7 +111,7 @@ class Metric(Trackable):
         self._variables.append(made)
         return made
 
-    def add_weight(self, *args: Any, **kwargs: Any) -> tf.Variable:
+    def add_weight(self, *args: Any, **kwargs: Any) -> Any:
         """Make a variable of the metric: `add_variable`, where a name may also come first, as in older programs.
 
         >>> import twofold as tf

@@ -36,7 +36,7 @@ class _Moments(Optimizer):
         """`beta` to the number of this update."""
         return self._once(f"power {beta}", dtype, lambda: tf.pow(tf.constant(beta, dtype), self._step(dtype)))
 
-    def _means(self, gradient: Any, variable: tf.Variable) -> tuple[tf.Variable, tf.Variable]:
+    def _means(self, gradient: Any, variable: tf.Variable) -> tuple[Any, Any]:
         """The means for a variable, with `gradient` taken in."""
         n = self._get_variable_index(variable)
         m, v = self._momentums[n], self._velocities[n]
@@ -89,7 +89,7 @@ class Adam(_Moments):
         if self.amsgrad:
             self._velocity_hats = self.add_optimizer_variables(variables, "velocity_hat")
 
-    def update_step(self, gradient: Any, variable: tf.Variable, learning_rate: Any) -> None:
+    def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
         dtype = variable.dtype
         m, v = self._means(tf.cast(gradient, dtype), variable)
         if self.amsgrad:
@@ -165,7 +165,7 @@ class Adamax(_Moments):
 
     _slots = ("momentum", "norm")
 
-    def update_step(self, gradient: Any, variable: tf.Variable, learning_rate: Any) -> None:
+    def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
         dtype = variable.dtype
         gradient = tf.cast(gradient, dtype)
         n = self._get_variable_index(variable)
@@ -226,7 +226,7 @@ class Nadam(_Moments):
         product = tf.cast(self._u_product, dtype)
         return then / (1 - product * then), (1 - now) / (1 - product)
 
-    def update_step(self, gradient: Any, variable: tf.Variable, learning_rate: Any) -> None:
+    def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
         dtype = variable.dtype
         gradient = tf.cast(gradient, dtype)
         m, v = self._means(gradient, variable)
@@ -256,7 +256,7 @@ class Lamb(_Moments):
     [2.5, 4.0]
     """
 
-    def update_step(self, gradient: Any, variable: tf.Variable, learning_rate: Any) -> None:
+    def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
         dtype = variable.dtype
         m, v = self._means(tf.cast(gradient, dtype), variable)
         mean = m / self._for_all("unbiased 1", dtype, lambda wide: 1.0 - self._power(self.beta_1, wide))

@@ -50,7 +50,7 @@ class Adagrad(Optimizer):
         self._accumulators = self.add_optimizer_variables(variables, "accumulator",
                                                           float(self.initial_accumulator_value))
 
-    def update_step(self, gradient: Any, variable: tf.Variable, learning_rate: Any) -> None:
+    def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
         gradient = tf.cast(gradient, variable.dtype)
         accumulator = self._accumulators[self._get_variable_index(variable)]
         accumulator.assign_add(tf.square(gradient))
@@ -106,7 +106,7 @@ class RMSprop(Optimizer):
         self._average_gradients = (self.add_optimizer_variables(variables, "average_gradient") if self.centered
                                    else [])
 
-    def update_step(self, gradient: Any, variable: tf.Variable, learning_rate: Any) -> None:
+    def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
         gradient = tf.cast(gradient, variable.dtype)
         n, rho = self._get_variable_index(variable), self.rho
         velocity = self._velocities[n]
@@ -164,7 +164,7 @@ class Adadelta(Optimizer):
         self._accumulated_grads, self._accumulated_delta_vars = self.add_optimizer_variables(
             variables, ["accumulated_grad", "accumulated_delta_var"])
 
-    def update_step(self, gradient: Any, variable: tf.Variable, learning_rate: Any) -> None:
+    def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
         gradient = tf.cast(gradient, variable.dtype)
         n, rho = self._get_variable_index(variable), self.rho
         squares, steps = self._accumulated_grads[n], self._accumulated_delta_vars[n]
@@ -236,7 +236,7 @@ class Ftrl(Optimizer):
         self._accumulators, self._linears = self.add_optimizer_variables(
             variables, ["accumulator", "linear"], [float(self.initial_accumulator_value), "zeros"])
 
-    def update_step(self, gradient: Any, variable: tf.Variable, learning_rate: Any) -> None:
+    def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
         rate = self._rate(learning_rate, variable.dtype)
         gradient = tf.cast(gradient, variable.dtype)
         n, l1, power = self._get_variable_index(variable), self.l1_regularization_strength, -self.learning_rate_power

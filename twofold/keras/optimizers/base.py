@@ -2,12 +2,8 @@
 
 An optimizer adds three methods to this: `build` makes its variables, `update_step` moves one variable, and `get_config`
 names its settings. The update is written with plain ops and assignments, so that inside a `tf.function` those of all
-variables are compiled together; `eager_update.py` compiles it where there is no such function.
-
-**State.** The children of an optimizer in the object graph, and so the names in checkpoints, are `_iterations`,
-`_learning_rate` (where it is a number) and `_variables/N`, with N counting from 0 in the order of `variables`:
-iteration, learning rate, averages and accumulated gradients where there are such, then the slots, variable by variable.
-The lists of slots (`_momentums/0`, ...) are further names of the same variables.
+variables are compiled together; `eager_update.py` compiles it where there is no such function. The variables
+themselves are `slots.py`'s.
 """
 
 from __future__ import annotations
@@ -21,18 +17,17 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
-from twofold.tracking import Trackable
 
-from .. import config as keras_config
 from ..naming import auto_name
 from . import gradients as gr
 from .eager_update import EagerUpdate
 from .schedules import LearningRateSchedule
+from .slots import Slots, path_of
 
 __all__ = ["Optimizer", "when"]
 
 
-class Optimizer(Trackable):
+class Optimizer(Slots):
     """The base of all optimizers.
 
     A new one overrides `build` (which makes variables with `add_optimizer_variables`), `update_step` and `get_config`.
@@ -92,7 +87,7 @@ class Optimizer(Trackable):
         self._undecayed: tuple[set[int], re.Pattern[str] | None] = (set(), None)
         self._shared: dict[Any, Any] | None = None
         self._eager_update = EagerUpdate(self)
-        self._iterations = self.add_variable((), dtype=tf.int64, name="iteration")
+        self._iterations: Any = self.add_variable((), dtype=tf.int64, name="iteration")
         self._learning_rate: Any = self._as_rate(learning_rate)
 
     # -- variables --------------------------------------------------------------------------------
@@ -113,94 +108,9 @@ class Optimizer(Trackable):
         self._trainable_variables = variables
         self.built = True
 
-    @property
-    def variables(self) -> list[tf.Variable]:
-        """The optimizer's variables: iteration, learning rate, and those that `build` made."""
-        return list(self._variables)
-
-    def add_variable(self, shape: Sequence[int], initializer: Any = "zeros", dtype: Any = None,
-                     aggregation: Any = None, layout: Any = None, name: str | None = None) -> tf.Variable:
-        """Make a variable of the optimizer, which is not trainable.
-
-        Args:
-            shape: its shape.
-            initializer: an initialiser, its name, or a number.
-            dtype: its dtype; `tf.keras.config.floatx()` by default.
-            aggregation, layout: accepted, without effect.
-            name: its name, which comes after the optimizer's.
-        Returns:
-            The variable.
-
-        >>> import twofold as tf
-        >>> tf.keras.optimizers.SGD(name="sgd").add_variable((2,), name="speed").name
-        'sgd/speed:0'
-        """
-        dtype = tf.as_dtype(dtype or keras_config.floatx())
-        shape = [int(n) for n in shape]
-        with tf.init_scope():
-            value = _first_value(shape, initializer, dtype)
-            made = tf.Variable(value, trainable=False, name=f"{self.name}/{name or 'variable'}")
-        self._variables.append(made)
-        return made
-
-    def add_variable_from_reference(self, reference_variable: tf.Variable, name: str | None = None,
-                                    initializer: Any = "zeros") -> tf.Variable:
-        """Make a variable of the shape and dtype of `reference_variable`, named after it.
-
-        Args:
-            reference_variable: a variable of the model.
-            name: what follows its name.
-            initializer: an initialiser, its name, or a number.
-        Returns:
-            The variable.
-
-        >>> import twofold as tf
-        >>> weights = tf.Variable([1.0, 2.0], name="dense/kernel")
-        >>> tf.keras.optimizers.SGD(name="sgd").add_variable_from_reference(weights, "speed").name
-        'sgd/dense_kernel_speed:0'
-        """
-        of = re.sub(r"[/:]", "_", _path(reference_variable).removesuffix(":0"))
-        return self.add_variable(reference_variable.shape, initializer, reference_variable.dtype,
-                                 name=f"{of}_{name or 'var'}")
-
-    def add_optimizer_variables(self, trainable_variables: Sequence[tf.Variable], name: str | Sequence[str],
-                                initializer: Any = "zeros") -> Any:
-        """Make one variable, or several, for each of `trainable_variables`.
-
-        Args:
-            trainable_variables: the variables of the model.
-            name: the name of the slot, or a list of names.
-            initializer: an initialiser, its name, or a number; or a list of as many as names.
-        Returns:
-            A list of variables, or a tuple of such lists, one for each name.
-        Raises:
-            ValueError: there are more names than initialisers, or fewer.
-
-        >>> import twofold as tf
-        >>> weights = [tf.Variable([1.0, 2.0]), tf.Variable(0.0)]
-        >>> first, second = tf.keras.optimizers.SGD().add_optimizer_variables(weights, ["first", "second"])
-        >>> [v.shape.as_list() for v in first]
-        [[2], []]
-        """
-        names = [name] if isinstance(name, str) else list(name)
-        initializers = list(initializer) if isinstance(initializer, (list, tuple)) else [initializer] * len(names)
-        if len(names) != len(initializers):
-            raise ValueError(f"There must be as many names as initialisers; got name={name} and initializer="
-                             f"{initializer}.")
-        slots: list[list[tf.Variable]] = [[] for _ in names]
-        for variable in trainable_variables:
-            for slot, slot_name, first in zip(slots, names, initializers, strict=True):
-                slot.append(self.add_variable_from_reference(variable, slot_name, first))
-        return slots[0] if isinstance(name, str) else tuple(slots)
-
     def _get_variable_index(self, variable: tf.Variable) -> int:
         """The place of a variable of the model among those that the optimizer was built with."""
         return self._index[id(variable)]
-
-    def _tracked_children(self) -> dict[str, Any]:
-        own = super()._tracked_children()
-        own.pop("_trainable_variables", None)  # the model's, not the optimizer's
-        return own
 
     # -- settings ---------------------------------------------------------------------------------
     @property
@@ -261,10 +171,10 @@ class Optimizer(Trackable):
 
     def _use_weight_decay(self, variable: tf.Variable) -> bool:
         excluded, pattern = self._undecayed
-        return id(variable) not in excluded and (pattern is None or not pattern.search(_path(variable)))
+        return id(variable) not in excluded and (pattern is None or not pattern.search(path_of(variable)))
 
     # -- updates ----------------------------------------------------------------------------------
-    def update_step(self, gradient: Any, variable: tf.Variable, learning_rate: Any) -> None:
+    def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
         """Move one variable; each optimizer has its own.
 
         Args:
@@ -408,7 +318,7 @@ class Optimizer(Trackable):
         wide = tf.float32 if dtype.size < 4 else dtype
         return self._once(what, dtype, lambda: tf.cast(value(wide), dtype))
 
-    def _apply_weight_decay(self, variables: Sequence[tf.Variable], learning_rate: Any) -> None:
+    def _apply_weight_decay(self, variables: Sequence[Any], learning_rate: Any) -> None:
         if self.weight_decay is None:
             return
         for variable in variables:
@@ -426,7 +336,7 @@ class Optimizer(Trackable):
 
     def _accumulate(self, grads: Sequence[Any], variables: Sequence[tf.Variable], learning_rate: Any) -> None:
         """Every `gradient_accumulation_steps`th call moves variables by the mean; the others add to the sum."""
-        steps = self.gradient_accumulation_steps
+        steps: Any = self.gradient_accumulation_steps
         sums = [self._accumulated_gradients[self._get_variable_index(variable)] for variable in variables]
 
         def update() -> None:
@@ -560,68 +470,6 @@ class Optimizer(Trackable):
         if isinstance(config.get("learning_rate"), Mapping):
             config["learning_rate"] = deserialize_keras_object(config["learning_rate"], custom_objects=custom_objects)
         return cls(**config)
-
-    def get_weights(self) -> list[np.ndarray]:
-        """The values of `variables`."""
-        return [variable.numpy() for variable in self._variables]
-
-    def set_weights(self, weights: Sequence[Any]) -> None:
-        """Give `variables` values.
-
-        Args:
-            weights: an array for each of `variables`, in their order.
-        Raises:
-            ValueError: the optimizer is not built, or numbers or shapes do not fit.
-
-        >>> import twofold as tf
-        >>> optimizer = tf.keras.optimizers.SGD(0.1)
-        >>> optimizer.build([])
-        >>> optimizer.set_weights([7, 0.5])
-        >>> optimizer.iterations.numpy()
-        np.int64(7)
-        """
-        if not self.built:
-            raise ValueError("`set_weights()` needs an optimizer that is built: call "
-                             "`optimizer.build(trainable_variables)` first.")
-        if len(weights) != len(self.variables):
-            raise ValueError(f"The optimizer has {len(self.variables)} variables; got {len(weights)} weights.")
-        for variable, weight in zip(self.variables, weights, strict=True):
-            if variable.shape.as_list() != list(np.shape(weight)):
-                raise ValueError(f"Optimizer variable {variable.name} has shape {variable.shape}; got a weight of "
-                                 f"shape {np.shape(weight)}.")
-        for variable, weight in zip(self.variables, weights, strict=True):
-            variable.assign(tf.cast(weight, variable.dtype))
-
-    def save_own_variables(self, store: Any) -> None:
-        """Write the variables to `store`, under their numbers in `variables`."""
-        for n, variable in enumerate(self.variables):
-            store[str(n)] = variable.numpy()
-
-    def load_own_variables(self, store: Any) -> None:
-        """Read the variables from what `save_own_variables` wrote; warns where the numbers of variables differ."""
-        if len(store.keys()) != len(self.variables):
-            warnings.warn(f"The optimizer {self.name!r} has {len(self.variables)} variables and the stored one "
-                          f"{len(store.keys())}: they are not loaded. Was the optimizer built?", stacklevel=2)
-            return
-        for n, variable in enumerate(self.variables):
-            variable.assign(tf.cast(store[str(n)][()], variable.dtype))
-
-
-def _path(variable: tf.Variable) -> str:
-    """A variable's name in full."""
-    return getattr(variable, "path", None) or variable.name
-
-
-def _first_value(shape: Sequence[int], initializer: Any, dtype: tf.DType) -> Any:
-    if initializer is None or (isinstance(initializer, str) and initializer == "zeros"):
-        return tf.zeros(shape, dtype)
-    if isinstance(initializer, (int, float)):
-        return tf.fill(shape, tf.cast(initializer, dtype))
-    if not callable(initializer) or isinstance(initializer, type):
-        from .. import initializers
-        initializer = initializers.get(initializer)
-    return tf.cast(initializer(shape, dtype=dtype), dtype)
-
 
 def when(condition: Any, then: Callable[[], None], otherwise: Callable[[], None]) -> None:
     """Do one thing or the other, which assign and give nothing, in either mode."""

@@ -25,7 +25,7 @@ class EagerUpdate:
     """The compiled updates of one optimizer."""
 
     def __init__(self, optimizer: Any):
-        self._optimizer = weakref.ref(optimizer)
+        self._optimizer: Callable[[], Any] = weakref.ref(optimizer)
         self._possible = type(optimizer).__module__.startswith(_OWN)
         self._seen = 0
         self._programs: dict[Any, tuple[Any, Callable[..., None]]] = {}
@@ -61,7 +61,7 @@ class EagerUpdate:
 
 
 def _compiled(optimizer: Any, variables: list[tf.Variable]) -> Callable[..., None]:
-    reference = weakref.ref(optimizer)  # the program is the optimizer's, and should not keep it
+    reference: Callable[[], Any] = weakref.ref(optimizer)  # the program is the optimizer's, and should not keep it
 
     @tf.function(autograph=False)
     def update(grads: list[Any], rate: Any) -> None:

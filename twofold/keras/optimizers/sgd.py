@@ -53,7 +53,7 @@ class SGD(Optimizer):
         super().build(variables)
         self.momentums = self.add_optimizer_variables(variables, "momentum") if self.momentum else []
 
-    def update_step(self, gradient: Any, variable: tf.Variable, learning_rate: Any) -> None:
+    def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
         gradient = tf.cast(gradient, variable.dtype)
         step = gradient * self._rate(learning_rate, variable.dtype)
         if not self.momentum:
@@ -106,7 +106,7 @@ class Lion(Optimizer):
         super().build(variables)
         self._momentums = self.add_optimizer_variables(variables, "momentum")
 
-    def update_step(self, gradient: Any, variable: tf.Variable, learning_rate: Any) -> None:
+    def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
         gradient = tf.cast(gradient, variable.dtype)
         m = self._momentums[self._get_variable_index(variable)]
         direction = tf.sign(m * self.beta_1 + gradient * (1.0 - self.beta_1))
