@@ -217,9 +217,9 @@ class _Bind(_Function):
         super().__init__(module, f"{entry.symbol}_bind", [("in", _PTR), ("symbols", _PTR)], entry, texts, True)
         b, symbols = self.b, entry.program.symbols
         struct, values = self.given["in"], self.given["symbols"]
-        for name, size in entry.sizes.items():
-            if name in symbols:
-                b.store(_I64(size), b.gep(values, [_I64(symbols.index(name))], source_etype=_I64))
+        for known, number in entry.sizes.items():
+            if known in symbols:
+                b.store(_I64(number), b.gep(values, [_I64(symbols.index(known))], source_etype=_I64))
         bound, later = set(entry.sizes), []
         for n, member in enumerate(entry.inputs):
             text = f"input {member.name} must have shape {shape_text(member.dims)}"
@@ -467,16 +467,17 @@ def write_state(module: ir.Module, name: str, variables: Sequence[tuple[Member, 
     for given in ("state", "weights", "memory"):
         if given in f.given:
             f.not_null(f.given[given], f"`{given}`")
-    total = sum(_rounded(declared_bytes(m)) for m, _ in variables) + ALIGNED  # type: ignore[misc]
+    lengths = dm.evaluate([declared_bytes(m) for m, _ in variables], {})
+    total = sum(dm.evaluate(map(_rounded, lengths), {})) + ALIGNED
     f.require(b.icmp_signed(">=", f.given["size"], _I64(total)), "workspace", f"the state needs {total} bytes")
     start = b.and_(b.add(b.ptrtoint(f.given["memory"], _I64), _I64(ALIGNED - 1)), _I64(-ALIGNED))
     copy = module.declare_intrinsic("llvm.memcpy", [_PTR, _PTR, _I64])
-    for n, (member, place) in enumerate(variables):
+    for n, ((_, place), length) in enumerate(zip(variables, lengths, strict=True)):
         to = b.inttoptr(b.add(start, _I64(at)), _PTR)
         b.store(to, b.gep(f.given["state"], [_I32(0), _I32(n)], source_etype=ir.ArrayType(_PTR, len(variables))))
         source = _external(module, place.symbol) if place.kind == "constant" else \
             b.gep(f.given["weights"], [_I64(place.at)], source_etype=_I8)
-        b.call(copy, [to, source, _I64(int(declared_bytes(member))), _I1(0)])  # type: ignore[arg-type]
-        at += int(_rounded(declared_bytes(member)))  # type: ignore[arg-type]
+        b.call(copy, [to, source, _I64(length), _I1(0)])
+        at += -(-length // ALIGNED) * ALIGNED
     f.done()
-    return int(total)
+    return total

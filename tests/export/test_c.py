@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -95,3 +97,14 @@ def test_archives_are_read_by_ar(library):
     assert told("ar", "t", archive).split() == ["train.o"]
     index = told("nm", "-s", archive)
     assert "train_step in train.o" in index and "train_strerror in train.o" in index
+
+
+def test_the_benchmark_measures(tmp_path):
+    root = Path(__file__).parents[2]
+    done = subprocess.run([sys.executable, str(root / "benchmarks" / "deploy.py"), "--rounds", "1", "--out",
+                           str(tmp_path)], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    found = json.loads((tmp_path / "deploy.json").read_text())
+    assert found["bytes"]["library"] - found["bytes"]["weights"] < 100 << 10
+    assert {"twofold 1", "twofold 64"} <= found["samples"].keys() and min(found["load"]) > 0
+    assert "| 64 |" in done.stdout

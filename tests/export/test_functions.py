@@ -201,7 +201,8 @@ def test_assumptions_about_sizes(tmp_path):
     library, _ = exported(tmp_path, f)
     x, y = numbers(4, 3), numbers(3)
     same(library.call("f", [x, y], [(F32, 1), (F32, 2)]), f(x, y))
-    with pytest.raises(NativeError, match=r"the function was made for sizes with .*\n  At test_functions.py:\d+") as told:
+    text = r"the function was made for sizes with .*\n  At test_functions.py:\d+"
+    with pytest.raises(NativeError, match=text) as told:
         library.call("f", [x, numbers(4)], [(F32, 1), (F32, 2)])
     assert told.value.kind == 2
     with pytest.raises(NativeError):

@@ -174,7 +174,8 @@ STATE = """
 import fs from "node:fs";
 import { load } from "./count.mjs";
 const here = (name) => new URL(name, import.meta.url);
-const library = await load(fs.readFileSync(here("count.wasm")), new Uint8Array(fs.readFileSync(here("count.safetensors"))));
+const weights = new Uint8Array(fs.readFileSync(here("count.safetensors")));
+const library = await load(fs.readFileSync(here("count.wasm")), weights);
 const one = library.newState(), two = library.newState();
 const big = new Float32Array(1 << 18).fill(0.5);
 for (let i = 0; i < 3; i++) library.add({ x: new Float32Array([1, 2, i]) }, one);
@@ -205,8 +206,8 @@ def test_state_and_weights_in_node(tmp_path):
 
 
 def test_types_of_the_loader(tmp_path):
-    from twofold.export.wasm import _layout
     from twofold.codegen.native_entry import Member
+    from twofold.export.wasm import _layout
     rows, size = _layout([Member("a", (), tf.float32), Member("b", (2, 3), tf.int64), Member("c", (), tf.bool)])
     assert [(r["at"], r["array"]) for r in rows] == [(0, "Float32Array"), (8, "BigInt64Array"), (32, "Uint8Array")]
     assert size == 40
@@ -252,7 +253,8 @@ def test_windows_library(made, tmp_path):
 
 @needs_zig
 def test_macos_library(made, tmp_path):
-    code = tf.export.native({"predict": made["predict"]}, tmp_path / "m.dylib", target="aarch64-macos").path.read_bytes()
+    library = tf.export.native({"predict": made["predict"]}, tmp_path / "m.dylib", target="aarch64-macos")
+    code = library.path.read_bytes()
     assert struct.unpack_from("<IIII", code)[::3] == (0xFEEDFACF, 6) and b"_m_predict" in code
 
 

@@ -79,12 +79,12 @@ def native(function: Any, path: str | os.PathLike[str], target: str = "host", cp
     >>> import pathlib, tempfile
     >>> import twofold as tf
     >>> @tf.function(input_signature=[tf.TensorSpec([None], tf.float32)])
-    ... def double(x):
+    ... def twice(x):
     ...     return 2.0 * x
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     library = tf.export.native(double, pathlib.Path(folder) / "doubling.o")
+    ...     library = tf.export.native(twice, pathlib.Path(folder) / "doubling.o")
     ...     print(library.functions, library.header.name, library.path.exists())
-    ('doubling_double',) doubling.h True
+    ('doubling_twice',) doubling.h True
     """
     from .collect import collect
 

@@ -31,7 +31,7 @@ def collect(given: Any) -> dict[str, Traced]:
     if not found:
         raise ValueError("there is nothing to export: no tf.function was found that has a trace. Give the function an "
                          "input_signature, or export what get_concrete_function(...) gives.")
-    names = unique(identifier(name, "function") for name, _ in found)
+    names = unique(identifier(name, "function", alone=False) for name, _ in found)
     return dict(zip(names, [traced for _, traced in found], strict=True))
 
 

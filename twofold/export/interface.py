@@ -110,12 +110,12 @@ def c_type(dtype: DType) -> str:
     return _C_TYPES.get(dtype.name) or f"{dtype.name}_t"
 
 
-def identifier(text: str, default: str) -> str:
-    """`text` as a name of C."""
+def identifier(text: str, default: str, alone: bool = True) -> str:
+    """`text` as a name of C, or, where it does not stand `alone`, as a part of one."""
     name = re.sub(r"[^0-9A-Za-z]+", "_", text.removesuffix(":0")).strip("_")
     if not name or name[0].isdigit():
         name = f"{default}_{name}" if name else default
-    return f"{name}_" if name in _KEYWORDS else name
+    return f"{name}_" if alone and name in _KEYWORDS else name
 
 
 def unique(names: Iterable[str]) -> list[str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from twofold.codegen import program
+from twofold.codegen import library, program
 from twofold.eager.variable import Variable
 from twofold.ir import dims as dm
 from twofold.ir import graph as g
@@ -129,6 +129,10 @@ def require_native(graph: g.Graph, name: str, sizes: Mapping[str, Any]) -> None:
             raise UnimplementedError(None, node.op.name, _refused(node, name))
 
 
+def _has_open_sizes(node: g.Node) -> bool:
+    return any(isinstance(d, Dim) for v in (*node.inputs, *node.outputs) for d in v.dims)
+
+
 def _refused(node: g.Node, name: str) -> str:
     inner = next((n for r in node.regions for n in r.walk() if not n.regions and not program.is_native(n)), None)
     around, node = node, inner or node
@@ -144,7 +148,7 @@ def _refused(node: g.Node, name: str) -> str:
     elif g.effect_of(node) == "random":
         why = "it draws from a stream that all calls share, inside of a loop or branch; draw before it, or use " \
               "tf.random.stateless_* or a tf.random.Generator"
-    elif any(isinstance(d, Dim) for v in (*node.inputs, *node.outputs) for d in v.dims):
+    elif library.is_placed(node.op.name) and _has_open_sizes(node):
         why = "it is not compiled for sizes that the signature leaves open; give all of them"
     else:
         why = "it runs in Python"

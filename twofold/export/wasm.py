@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from twofold.codegen.native_entry import KINDS, Member, shape_text
-from twofold.ir.dims import Dim
 from twofold.ir.dtypes import DType
 
 from .interface import ABI, Interface, Signature
@@ -29,7 +28,7 @@ def loader_files(library: Interface, file: str) -> dict[str, str]:
 
 
 def _array(dtype: DType) -> str:
-    return _ARRAYS.get(dtype.name) or f"{dtype.name.capitalize().replace('Uint', 'Uint')}Array"
+    return _ARRAYS.get(dtype.name) or f"{dtype.name.capitalize()}Array"
 
 
 def _short(library: Interface, s: Signature) -> str:
@@ -249,6 +248,5 @@ def _members(before: str, members: Sequence[Member], form: str, after: str, plai
         yield before
     for m in members:
         kind = (form if len(m.dims) == 1 or not plain else plain).replace("{}", _array(m.dtype))
-        sizes = shape_text([str(d) if isinstance(d, Dim) else d for d in m.dims])
-        yield f"    {m.name}: {kind};  // {m.dtype.name} {sizes}"
+        yield f"    {m.name}: {kind};  // {m.dtype.name} {shape_text(m.dims)}"
     yield after
