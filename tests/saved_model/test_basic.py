@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -124,3 +126,165 @@ def test_functions_of_any_rank(tmp_path):
         loaded.first_row(tf.ones([2]))
     with pytest.raises(ValueError, match="not made for tensors of shapes"):
         loaded.signatures["serving_default"](t=tf.ones([1] * 6))
+
+
+def test_no_model(tmp_path):
+    for error in (OSError, tf.errors.NotFoundError):
+        with pytest.raises(error, match="SavedModel file does not exist at: "):
+            tf.saved_model.load(tmp_path / "nothing")
+    assert not tf.saved_model.contains_saved_model(tmp_path)
+    tf.saved_model.save(tf.Module(), tmp_path)
+    assert tf.saved_model.contains_saved_model(tmp_path) and tf.saved_model.contains_saved_model(str(tmp_path))
+
+
+def test_assets(tmp_path):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "words \u00e4.txt").write_text("one")
+    (tmp_path / "words \u00e4.txt").write_text("two")
+    model = tf.Module()
+    model.first = tf.saved_model.Asset(tmp_path / "a" / "words \u00e4.txt")
+    model.second = tf.saved_model.Asset(str(tmp_path / "words \u00e4.txt"))
+    model.paths = tf.function(lambda: [model.first.asset_path, model.second.asset_path], input_signature=[])
+    tf.saved_model.save(model, tmp_path / "model")
+    (tmp_path / "words \u00e4.txt").unlink()
+    (tmp_path / "model").rename(tmp_path / "moved")
+    loaded = tf.saved_model.load(tmp_path / "moved")
+    assert [Path(p.numpy().decode()).read_text() for p in loaded.paths()] == ["one", "two"]
+    assert loaded.second.asset_path.numpy() == loaded.paths()[1].numpy()
+    assert sorted(p.name for p in tmp_path.glob("moved/data-*/assets/*")) == ["words \u00e4.txt", "words \u00e4_1.txt"]
+    model.second = tf.saved_model.Asset(str(tmp_path / "gone"))
+    with pytest.raises(tf.errors.NotFoundError, match="root.second is no file"):
+        tf.saved_model.save(model, tmp_path / "model")
+
+
+def test_calls_of_python_are_refused_with_the_line(tmp_path):
+    model = tf.Module()
+
+    @tf.function(input_signature=[tf.TensorSpec([])])
+    def asks(x):
+        return tf.py_function(lambda t: t * 2.0, [x], tf.TensorSpec([]))  # here
+    model.asks = asks
+    with pytest.raises(tf.errors.UnimplementedError, match=r"At test_basic.py:\d+ in asks\(\): .*# here"):
+        tf.saved_model.save(model, tmp_path)
+    model.asks = tf.function(lambda x: tf.print(x, output_stream=f"file://{tmp_path}/log"), input_signature=[
+        tf.TensorSpec([])])
+    with pytest.raises(tf.errors.UnimplementedError, match="no standard stream"):
+        tf.saved_model.save(model, tmp_path)
+    assert not tf.saved_model.contains_saved_model(tmp_path)
+
+
+def test_functions_that_run_eagerly_are_refused(tmp_path):
+    model = tf.Module()
+    model.f = tf.function(lambda x: x * x.numpy())
+    with pytest.warns(RuntimeWarning, match="runs eagerly"):
+        model.f(tf.constant(2.0))
+    with pytest.raises(tf.errors.UnimplementedError, match="cannot be saved: it runs eagerly"):
+        tf.saved_model.save(model, tmp_path)
+
+
+def test_variables_must_be_tracked(tmp_path):
+    hidden = tf.Variable(1.0)
+    model = tf.Module()
+    model.f = tf.function(lambda x: x * hidden, input_signature=[tf.TensorSpec([])])
+    with pytest.raises(AssertionError, match="references an 'untracked' resource"):
+        tf.saved_model.save(model, tmp_path)
+    model.hidden = [hidden]
+    tf.saved_model.save(model, tmp_path)
+    assert tf.saved_model.load(tmp_path).f(3.0).numpy() == 3.0
+
+
+def test_what_can_be_saved(tmp_path):
+    with pytest.raises(ValueError, match="Expected an object of type `Trackable`"):
+        tf.saved_model.save(3, tmp_path)
+    model = tf.Module()
+    model.f = tf.function(lambda x: x)
+    with pytest.raises(ValueError, match="Expected a TensorFlow function for which to generate a signature"):
+        tf.saved_model.save(model, tmp_path, signatures=model.f)
+    with pytest.raises(ValueError, match="non-string key 1 in the output"):
+        tf.saved_model.save(model, tmp_path, signatures=tf.function(lambda: {1: tf.constant(1)}, input_signature=[]))
+    model.odd = {3: tf.Variable(1.0), "a": tf.Variable(2.0)}
+    with pytest.raises(tf.errors.InvalidArgumentError, match="root.odd .* under the key 3"):
+        tf.saved_model.save(model, tmp_path)
+
+    @tf.function
+    def within():
+        tf.saved_model.save(tf.Module(), tmp_path)
+    with pytest.raises(AssertionError, match="not supported inside a traced"):
+        within()
+
+
+def test_signatures(tmp_path):
+    model = tf.Module()
+    model.v = tf.Variable([1.0, 2.0])
+
+    @tf.function
+    def fn(point, scale, offset=3):
+        return {"sum": point["x"] + point["y"] * scale, "both": (model.v, [offset * scale])}
+    spec = {"x": tf.TensorSpec([None]), "y": tf.TensorSpec([None])}
+    concrete = fn.get_concrete_function(spec, tf.TensorSpec([], name="by"))
+    tf.saved_model.save(model, tmp_path, signatures={"nested": concrete, "plain": tf.function(
+        lambda a, b: (a, b), input_signature=[tf.TensorSpec([], tf.int32), tf.TensorSpec([], tf.string)])})
+    loaded = tf.saved_model.load(tmp_path, tags=["serve"], options=tf.saved_model.LoadOptions())
+    assert list(loaded.signatures) == ["nested", "plain"]
+    x = tf.constant([1.0, 2.0])
+    found = loaded.signatures["nested"](point={"x": x, "y": x}, by=tf.constant(2.0))
+    assert found["sum"].numpy().tolist() == [3.0, 6.0]
+    assert found["both"][0].numpy().tolist() == [1.0, 2.0] and found["both"][1][0].numpy() == 6.0
+    plain = loaded.signatures["plain"]
+    assert {k: v.numpy() for k, v in plain(b=tf.constant("t"), a=tf.constant(1)).items()} == {
+        "output_0": 1, "output_1": b"t"}
+    with pytest.raises(TypeError, match="takes 0 positional arguments, got 2"):
+        plain(1, "t")
+    with pytest.raises(TypeError, match="missing required arguments: b"):
+        plain(a=1)
+    tf.saved_model.save(loaded, tmp_path / "again")
+    again = tf.saved_model.load(tmp_path / "again").signatures["nested"]
+    assert again(point={"x": x, "y": x}, by=1.0)["sum"].numpy().tolist() == [2.0, 4.0]
+
+
+def test_variables_as_arguments(tmp_path):
+    model = tf.Module()
+    model.a, model.b = tf.Variable(1.0), tf.Variable(2.0)
+    model.add = tf.function(lambda v, x: v.assign_add(x))
+    model.add(model.a, tf.constant(1.0))
+    model.add(model.b, tf.constant(1.0))
+    tf.saved_model.save(model, tmp_path)
+    loaded = tf.saved_model.load(tmp_path)
+    loaded.add(loaded.b, tf.constant(5.0))
+    assert (loaded.a.numpy(), loaded.b.numpy()) == (2.0, 8.0)
+
+
+def test_shared_and_circular_objects(tmp_path):
+    model, inner = tf.Module(), tf.Module(name="inner")
+    inner.v, inner.parent = tf.Variable(1.0), model
+    model.one, model.two, model.all = inner, inner, [inner, inner.v]
+    tf.saved_model.save(model, tmp_path)
+    loaded = tf.saved_model.load(tmp_path)
+    assert loaded.one is loaded.two is loaded.all[0] and loaded.one.parent is loaded
+    assert loaded.all[1] is loaded.one.v and len(loaded.variables) == 1
+
+
+def test_concrete_functions_and_functions_in_containers(tmp_path):
+    model = tf.Module()
+    model.concrete = tf.function(lambda x: x + 1.0).get_concrete_function(tf.TensorSpec([None]))
+    model.several = {"a": [tf.function(lambda x: x * 2.0, input_signature=[tf.TensorSpec([])]), None]}
+    tf.saved_model.save(model, tmp_path)
+    loaded = tf.saved_model.load(tmp_path)
+    assert loaded.concrete([1.0, 2.0]).numpy().tolist() == [2.0, 3.0]
+    assert loaded.several["a"][0](3.0).numpy() == 6.0 and loaded.several["a"][1] is None
+
+
+def test_a_gradient_that_fails_says_so_after_loading(tmp_path):
+    @tf.custom_gradient
+    def odd(x):
+        def gradient(ct):
+            raise ValueError("no gradient today")
+        return x * 2.0, gradient
+    model = tf.Module()
+    model.f = tf.function(odd, input_signature=[tf.TensorSpec([])])
+    tf.saved_model.save(model, tmp_path)
+    loaded, x = tf.saved_model.load(tmp_path), tf.constant(1.0)
+    assert loaded.f(x).numpy() == 2.0
+    with pytest.raises(tf.errors.UnimplementedError, match="ValueError: no gradient today"), tf.GradientTape() as tape:
+        tape.watch(x)
+        tape.gradient(loaded.f(x), x)

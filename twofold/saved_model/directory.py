@@ -40,6 +40,10 @@ _OWN = frozenset({"objects.json", "graphs", "weights.safetensors", "assets"})
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
+class NoModelError(NotFoundError, OSError):
+    """There is no saved model; an OSError, too, as TensorFlow raises."""
+
+
 @dataclass(frozen=True)
 class Manifest:
     """What a manifest says.
@@ -84,7 +88,7 @@ def read_manifest(path: str, newest_op_set: int) -> Manifest:
         NotFoundError: there is none. DataLossError: it is damaged. FailedPreconditionError: it is of a newer version.
     """
     if not exists(path):
-        raise NotFoundError(None, None, f"SavedModel file does not exist at: {path}{os.sep}{{{MANIFEST}}}")
+        raise NoModelError(None, None, f"SavedModel file does not exist at: {path}{os.sep}{{{MANIFEST}}}")
     try:
         with _opened(path, (MANIFEST,)) as file:
             data = file.read(_MANIFEST_SIZE + 1)

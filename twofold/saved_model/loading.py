@@ -16,7 +16,7 @@ from twofold.tracer.restored import restore_function, restore_trace
 from .asset import Asset
 from .objects import SavedObject, tuple_order
 from .options import LoadOptions
-from .reader import SavedConstant, SavedFunction, SavedMethod, SavedModel, SavedVariable, read
+from .reader import SavedConstant, SavedFunction, SavedMethod, SavedModel, SavedReference, SavedVariable, read
 from .signatures import SignatureFunction, Signatures
 from .structure import record_type
 
@@ -189,7 +189,7 @@ class _Builder:
     def _own(self, template: Any) -> Any:
         """An argument with the variables of this model in it."""
         return nest.map_structure(
-            lambda leaf: self.variables[leaf.number] if isinstance(leaf, SavedVariable) else leaf, template)
+            lambda leaf: self.variables[leaf.variable.number] if isinstance(leaf, SavedReference) else leaf, template)
 
     def _capture(self, found: SavedVariable | SavedConstant) -> Any:
         if isinstance(found, SavedVariable):

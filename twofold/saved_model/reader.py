@@ -41,7 +41,7 @@ from .signatures import by_name, has_tensors
 from .structure import decode
 
 __all__ = ["read", "SavedModel", "SavedObject", "SavedVariable", "SavedConstant", "SavedFunction", "SavedSignature",
-           "SavedMethod", "OPAQUE"]
+           "SavedMethod", "SavedReference", "OPAQUE"]
 
 _TRIES = 3  # when another process saves to the same place meanwhile
 _PARAMETERS = {p.name: p for p in (
@@ -74,6 +74,16 @@ class SavedVariable:
     trainable: bool
     value: np.ndarray
     paths: list[str] = field(default_factory=list)
+
+
+class SavedReference:
+    """A variable of the model among the arguments that a function was made for."""
+
+    def __init__(self, variable: SavedVariable) -> None:
+        self.variable = variable
+
+    def __repr__(self) -> str:
+        return f"<variable {self.variable.name!r}>"
 
 
 @dataclass(eq=False)
@@ -314,7 +324,7 @@ class _Reader:
 
     def _referred(self, number: int) -> Any:
         """What stands for an object among the arguments of a function."""
-        return _item_at(self.variables, number)
+        return SavedReference(_item_at(self.variables, number))
 
     def _updated(self, number: Any) -> SavedVariable:
         return _item_at(self.variables, typed(number, int))
