@@ -203,7 +203,7 @@ def dropout(inputs: Any, rate: Any, noise_shape: Any = None, seed: Any = None) -
 
     Args:
         inputs: floating tensor.
-        rate: a number in [0, 1).
+        rate: a number in [0, 1].
         noise_shape: the shape of the random choices, which broadcast; None in it stands for the size of `inputs`.
         seed: as for `normal`.
 
@@ -212,6 +212,8 @@ def dropout(inputs: Any, rate: Any, noise_shape: Any = None, seed: Any = None) -
     [1.0, 1.0]
     """
     inputs = tf.convert_to_tensor(inputs)
+    if rate >= 1:
+        return tf.zeros_like(inputs)
     sizes = tf.shape(inputs)
     shape = sizes if noise_shape is None else [
         sizes[axis] if size is None else size for axis, size in enumerate(noise_shape)]

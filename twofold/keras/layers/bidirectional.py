@@ -44,6 +44,7 @@ class Bidirectional(Layer):
                                  f"Received: {given}")
         if merge_mode not in _MODES:
             raise ValueError(f"Invalid merge mode. Received: {merge_mode}. Merge mode should be one of {_MODES}")
+        _require_direction(layer)
         super().__init__(**kwargs)
         self.forward_layer = _copied(layer, "forward_")
         self.backward_layer = _copied(layer, "backward_", True) if backward_layer is None else backward_layer
@@ -163,11 +164,14 @@ def _copied(layer: Any, prefix: str, backwards: bool = False) -> Any:
     return type(layer).from_config(config)
 
 
-def _require_pair(forward: Any, backward: Any) -> None:
+def _require_direction(layer: Any) -> None:
     for name in ("go_backwards", "stateful", "return_sequences", "return_state"):
-        for one in (forward, backward):
-            if not hasattr(one, name):
-                raise ValueError(f"Layers of `Bidirectional` must have `{name}`. Received: {one}")
+        if not hasattr(layer, name):
+            raise ValueError(f"Layers of `Bidirectional` must have `{name}`. Received: {layer}")
+
+
+def _require_pair(forward: Any, backward: Any) -> None:
+    _require_direction(backward)
     if forward.go_backwards == backward.go_backwards:
         raise ValueError("Forward layer and backward layer should have different `go_backwards` value. Received: "
                          f"{forward.go_backwards} for both")
