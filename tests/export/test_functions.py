@@ -352,3 +352,13 @@ def test_weights_are_checked(tmp_path):
     assert check(ctypes.c_void_p(file.ctypes.data), ctypes.c_int64(file.size - 8)) & 0xFF == 4
     library.weights = file
     same(library.call("f", [numbers(5, 40)], [(F32, 2)]), [f(numbers(5, 40))])
+
+
+def test_keras_model(tmp_path):
+    layers = tf.keras.layers
+    model = tf.keras.Sequential([layers.Input((8, 8, 1), name="image"), layers.Conv2D(4, 3, activation="relu"),
+                                 layers.MaxPooling2D(), layers.Flatten(), layers.Dropout(0.5), layers.Dense(10)])
+    library, header = exported(tmp_path, model)
+    assert "} image;  /* float32 [" in header
+    x = numbers(3, 8, 8, 1)
+    same(library.call("predict", [x], [(F32, 2)]), [tf.function(lambda x: model(x, training=False))(x)])

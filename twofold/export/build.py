@@ -56,8 +56,8 @@ def native(function: Any, path: str | os.PathLike[str], target: str = "host", cp
     fused multiply-add.
 
     Args:
-        function: a `tf.function`, a concrete function, a dict of names and these, an object with such methods, or the
-            folder of a saved model.
+        function: a `tf.function`, a concrete function, a dict of names and these, an object with such methods, a model
+            of `tf.keras` that knows its inputs (exported as `predict`), or the folder of a saved model.
         path: the library to write.
         target: "host", "x86_64-linux", "aarch64-linux", "x86_64-windows", "x86_64-macos", "aarch64-macos", "wasm32", or
             a triple of LLVM.

@@ -1,16 +1,18 @@
 """What a library is made from: the traces of what a user hands in, each with a name.
 
-In: a `tf.function`, a concrete function, a mapping of names to these, an object with such methods, or the folder of a
-saved model. Out: traces by name.
+In: a `tf.function`, a concrete function, a mapping of names to these, an object with such methods, a model of
+`tf.keras`, or the folder of a saved model. Out: traces by name.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from twofold._function import function
+from twofold.ir.spec import TensorSpec
 from twofold.tracer.concrete import ConcreteFunction
 from twofold.tracer.function import Function
 from twofold.tracer.traced import Traced
@@ -68,22 +70,38 @@ def _of_object(given: Any) -> Iterator[tuple[str, Traced]]:
     if isinstance(signatures, Mapping) and signatures:
         yield from _traces(signatures, "")
         return
+    inputs = getattr(given, "inputs", None)
+    if callable(given) and isinstance(inputs, (list, tuple)) and inputs and all(hasattr(i, "shape") for i in inputs):
+        yield "predict", _of_model(given, inputs)
+        return
     names = [n for n in (*vars(type(given)), *getattr(given, "__dict__", {})) if not n.startswith("__")]
     functions = {n: f for n in dict.fromkeys([*names, "__call__"])
                  if isinstance(f := getattr(given, n, None), (Function, ConcreteFunction))}
     if not functions:
         raise TypeError("tf.export.native takes a tf.function, a concrete function, a dict of these, an object that "
-                        f"has such methods, or the folder of a saved model; got {type(given).__name__}.")
-    for name, function in functions.items():
-        yield from _traces(function, "call" if name == "__call__" else name)
+                        "has such methods, a model of tf.keras that knows its inputs, or the folder of a saved model; "
+                        f"got {type(given).__name__}.")
+    for name, found in functions.items():
+        yield from _traces(found, "call" if name == "__call__" else name)
 
 
-def _of_function(function: Function) -> list[Traced]:
+def _of_model(model: Any, inputs: Sequence[Any]) -> Traced:
+    """The trace of a model of `tf.keras` that knows its inputs, as it predicts."""
+    def predict(*given: Any) -> Any:
+        return model(given[0] if len(given) == 1 else list(given), training=False)
+    specs = [TensorSpec(i.shape, i.dtype, getattr(i, "name", None)) for i in inputs]
+    traced: Traced = function(predict).get_concrete_function(*specs)._traced
+    for value, spec in zip(traced.graph.inputs, specs, strict=False):
+        value.name = spec.name or ""
+    return traced
+
+
+def _of_function(given: Function) -> list[Traced]:
     """The traces of a function that no other one stands for; where a signature was declared, the one for it."""
-    if function.input_signature is not None and function._restored is None:
-        return [function.get_concrete_function()._traced]
+    if given.input_signature is not None and given._restored is None:
+        return [given.get_concrete_function()._traced]
     found = []
-    for family in function._families.values():
+    for family in given._families.values():
         for n, traced in enumerate(family.traces):
             others = [t for m, t in enumerate(family.traces) if m != n and (m > n or t not in found)]
             shapes = [s.dims for s in traced.specs]

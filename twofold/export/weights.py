@@ -21,7 +21,7 @@ _NAMES = {"float64": "F64", "float32": "F32", "float16": "F16", "bfloat16": "BF1
           "bool": "BOOL", "complex64": "C64"}
 _ALIGNED = 64
 _I8, _I32, _I64, _PTR = ir.IntType(8), ir.IntType(32), ir.IntType(64), ir.PointerType()
-_PRIME, _START = 0x9E3779B97F4A7C15, 0x2545F4914F6CDD1D
+_PRIME, _STEP = 0xBF58476D1CE4E5B9, 0x9E3779B97F4A7C15  # of SplitMix64
 
 
 class Writer:
@@ -77,12 +77,11 @@ def _key(array: np.ndarray) -> bytes:
 
 
 def checksum(file: bytes) -> int:
-    """A sum over the words of a file, as the library computes it."""
-    total = _START
-    for word in np.frombuffer(file, "<u8").tolist():
-        total = (total ^ word) * _PRIME & 0xFFFFFFFFFFFFFFFF
-        total ^= total >> 29
-    return total
+    """The sum of the words of a file, each mixed with its place, as the library computes it."""
+    words = np.frombuffer(file, "<u8")
+    z = words + np.arange(len(words), dtype=np.uint64) * np.uint64(_STEP)
+    z = (z ^ (z >> np.uint64(29))) * np.uint64(_PRIME)
+    return int((z ^ (z >> np.uint64(32))).sum(dtype=np.uint64))
 
 
 def write_check(module: ir.Module, name: str, file: bytes, texts: Texts) -> None:
@@ -100,10 +99,11 @@ def write_check(module: ir.Module, name: str, file: bytes, texts: Texts) -> None
     b.position_at_end(loop)
     index, total = b.phi(_I64), b.phi(_I64)
     word = b.load(b.gep(pointer, [index], source_etype=_I64), typ=_I64, align=1)
-    mixed = b.mul(b.xor(total, word), _I64(_PRIME))
-    mixed = b.xor(mixed, b.lshr(mixed, _I64(29)))
+    z = b.add(word, b.mul(index, _I64(_STEP)))
+    z = b.mul(b.xor(z, b.lshr(z, _I64(29))), _I64(_PRIME))
+    mixed = b.add(total, b.xor(z, b.lshr(z, _I64(32))))
     following = b.add(index, _I64(1))
-    for phi, first, value in ((index, _I64(0), following), (total, _I64(_START), mixed)):
+    for phi, first, value in ((index, _I64(0), following), (total, _I64(0), mixed)):
         phi.add_incoming(first, before)
         phi.add_incoming(value, loop)
     b.cbranch(b.icmp_unsigned("<", following, _I64(len(file) // 8)), loop, done)
