@@ -120,7 +120,7 @@ def test_reduction_optional_and_single_element_in_a_function():
 def test_python_loops_over_datasets_in_traces_end():
     @tf.function(autograph=False)
     def endless(data):
-        return [x for x in data]
+        return [x + 1 for x in data]
     with pytest.raises(RuntimeError, match="never ends there"):
         endless(Dataset.range(3))
 

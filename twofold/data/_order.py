@@ -321,9 +321,8 @@ class _Shuffled(Stream):
 
     def _replace(self, fresh: Any, found: list[Any]) -> None:
         """Draw an item for each fresh one, which goes to the end of the full buffer."""
-        buffer, draw, size, last = self.buffer, self.draws.next, len(self.buffer), len(self.buffer) - 1
-        for item in fresh:
-            slot = int(draw() * size)
+        buffer, last = self.buffer, len(self.buffer) - 1
+        for slot, item in zip(self.draws.slots(last + 1, len(fresh)), fresh, strict=True):
             found.append(buffer[slot])
             buffer[slot] = buffer[last]
             buffer[last] = item

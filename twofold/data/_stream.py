@@ -152,6 +152,13 @@ class Draws:
         self.at += 1
         return self.numbers[self.at - 1]
 
+    def slots(self, size: int, count: int) -> list[int]:
+        """`int(number * size)` for the next `count` numbers."""
+        if self.at + count <= len(self.numbers):
+            self.at += count
+            return [int(u * size) for u in self.numbers[self.at - count:self.at]]
+        return [int(self.next() * size) for _ in range(count)]
+
     def refill(self) -> None:
         """Draw the next block of numbers."""
         self.numbers = self._block(self.block)
