@@ -7,6 +7,7 @@ every call; without a seed it takes one when it is made, from the stream that `t
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -42,6 +43,7 @@ class Initializer(Configured):
     [[2.0]]
     """
 
+    @abstractmethod
     def __call__(self, shape: Any, dtype: Any = None, **kwargs: Any) -> Any:
         raise NotImplementedError(f"{type(self).__name__}, an initializer, must define __call__(shape, dtype=None).")
 

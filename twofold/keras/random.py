@@ -57,6 +57,14 @@ class SeedGenerator(Trackable):
         self.state.assign(seed + tf.constant([0, 1], tf.uint32))
         return seed
 
+    def save_own_variables(self, store: Any) -> None:
+        """Write the state into a mapping, by number, as layers do."""
+        store["0"] = self.state.numpy()
+
+    def load_own_variables(self, store: Any) -> None:
+        """Read the state from such a mapping."""
+        self.state.assign(tf.cast(store["0"][()], tf.uint32))
+
     def get_config(self) -> dict[str, Any]:
         """The arguments that make an equal generator."""
         return {"seed": self._initial_seed, "name": self.name}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -39,6 +40,7 @@ class _Merge(DeclaredLayer):
         rank = max(len(x.shape) for x in inputs)
         return self._merged([_of_rank(x, rank) for x in inputs])
 
+    @abstractmethod
     def _merged(self, inputs: list[Any]) -> Any:
         raise NotImplementedError(f"{type(self).__name__} does not say how inputs are merged.")
 

@@ -7,6 +7,7 @@ The loops are `_recurrence.py`'s and `_recurrence_cells.py`'s; the usual cells a
 from __future__ import annotations
 
 import inspect
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -158,6 +159,7 @@ class UsualCell(DeclaredLayer):
     def _input_bias(self) -> Any:
         return self.bias
 
+    @abstractmethod
     def advance(self, projected: Any, states: list[Any], mask: Any) -> tuple[Any, list[Any]]:
         """The rest of a step: from the projected inputs and the states, with the dropout mask of these."""
         raise NotImplementedError(f"{type(self).__name__} does not say how a step advances.")

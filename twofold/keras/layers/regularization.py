@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any
 
 import twofold as tf
@@ -35,6 +36,7 @@ class _Random(DeclaredLayer):
             return tf.cond(training, lambda: self._disturbed(inputs), lambda: tf.identity(inputs))
         return self._disturbed(inputs) if training else inputs
 
+    @abstractmethod
     def _disturbed(self, inputs: Any) -> Any:
         raise NotImplementedError(f"{type(self).__name__} does not say what it does in training.")
 
