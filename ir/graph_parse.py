@@ -56,6 +56,7 @@ class _Reader:
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0
+        self.known_specs: dict[str, TensorSpec] = {}  # types that were read before, by their text
 
     # -- characters -------------------------------------------------------------------------------
     def fail(self, problem: str, at: int | None = None) -> NoReturn:
@@ -145,10 +146,13 @@ class _Reader:
             self.fail("a type, such as f32[n,3], is expected")
         end = self.text.find("]", start)
         self.at = end + 1
-        try:
-            found = parse_short(self.text[start:self.at])
-        except ValueError as e:
-            self.fail(str(e), start)
+        short = self.text[start:self.at]
+        found = self.known_specs.get(short)
+        if found is None:
+            try:
+                found = self.known_specs[short] = parse_short(short)
+            except ValueError as e:
+                self.fail(str(e), start)
         if end < 0 or found.dims is None:
             self.fail("a type, such as f32[n,3], is expected", start)
         return found

@@ -29,7 +29,7 @@ class _Scope:
             given: sizes that are handed in by name.
         """
         self.graph, self.outer = graph, outer
-        self.visible = bound(graph) | set(given or ()) | (set() if outer is None else outer.visible)
+        self.visible: set[str] = bound(graph) | set(given or ()) | (set() if outer is None else outer.visible)
 
     def require(self, left: Any, right: Any, op: str = "==") -> None:
         """Note how two sizes compare, here and around, wherever they can be named.
