@@ -35,7 +35,7 @@ from .layout import contiguous
 __all__ = ["Program", "compile_graph", "Outline", "outline", "is_native", "UNBOUNDED"]
 
 _INLINE = 6  # kernels up to which they are written into the entry
-_PARALLEL_FROM = 1 << 16  # simple operations from which threads share the work (`runtime/calls.py`)
+_PARALLEL_FROM = 1 << 16  # simple operations from which threads share the work
 _GRAIN = 1 << 15  # the least each of them gets
 _SHORT = 1 << 12  # iterations up to which a kernel is compiled for little code rather than for long ranges
 _WORTH = 1 << 12  # simple operations of the larger of two maps from which they are run together

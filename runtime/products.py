@@ -23,11 +23,11 @@ from twofold.codegen import library
 from twofold.ir.dtypes import DType, as_dtype
 
 from . import geometry, kernels, memory, threads
-from .calls import RowCall, row_call
+from .calls import PARALLEL_FROM, RowCall, row_call
 
 __all__ = ["Matrices", "Plan", "plan", "functions", "Product"]
 
-_SHARED_FROM = 1 << 16  # multiply-adds of 16 a thread should have: what `calls.execute` splits
+_SHARED_FROM = 1 << 16  # multiply-adds of 16 from which threads share a product in compiled programs
 
 # What a tile costs in cycles for each inner index: computing a row of it, packing one panel of A, of B where columns
 # are neighbours and where they are not; and what it costs to start threads once more.
@@ -276,7 +276,10 @@ class Product:
         if any(s % size for s in (*a, *b)):
             return _Run(a, b, copies=True)
         count = threads.get_num_threads()
-        found = plan(self._matrices(a, b, batch, m, n), self.dtype, count)
+        matrices = self._matrices(a, b, batch, m, n)
+        found = plan(matrices, self.dtype, count)
+        if found.work < PARALLEL_FROM and count > 1:
+            found = plan(matrices, self.dtype, 1)
         call = row_call(_function(self.dtype, found.kernel), 3, found.total, found.work, found.integers, None)
         if call.direct is not None and not found.packs:
             return _Run(a, b, False, found.swapped, found.total, call.direct, array("q", (*call.head, 0, 0, 0)))

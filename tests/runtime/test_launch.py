@@ -119,7 +119,8 @@ TURNED = {
 
 @pytest.mark.parametrize("layout", TURNED)
 @pytest.mark.parametrize("count", [1, 3])
-def test_tiles(family: MapFamily, layout: str, count: int) -> None:
+def test_tiles(family: MapFamily, layout: str, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calls, "PARALLEL_FROM", calls.SMALL)  # threads share the work of small arrays too
     x = TURNED[layout]
     try:
         threads.set_num_threads(count)
