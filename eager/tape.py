@@ -127,8 +127,8 @@ class GradientTape:
         self._clear()
 
     def _clear(self) -> None:
-        self._release()
         self._variables: dict[int, Any] = {}  # id(variable) -> variable
+        self._release()
 
     def _release(self) -> None:
         self._entries: list[Entry] = []
@@ -142,16 +142,13 @@ class GradientTape:
         if self._used and not self._persistent:
             self._used = False
             self._clear()
-        self._start()
+        record.push(self)
+        self._recording = self._open = True
         return self
 
     def __exit__(self, *exc: Any) -> None:
         if self._recording:
             self._stop()
-
-    def _start(self) -> None:
-        record.push(self)
-        self._recording = self._open = True
 
     def _stop(self) -> None:
         self._recording = self._open = False
@@ -186,7 +183,8 @@ class GradientTape:
 
     def variable_read(self, variable: Any, value: Tensor) -> None:
         """What a variable tells its context's recorders when it is read."""
-        if getattr(value, "_id", 0) in self._reads.get(id(variable), ()):
+        reads = self._reads.get(id(variable))
+        if reads is not None and getattr(value, "_id", 0) in reads:
             return
         watched = (self._auto and variable.trainable) or id(variable) in self._variables
         if watched and self._open and _is_smooth(value):
@@ -196,7 +194,11 @@ class GradientTape:
         """What the interpreter tells its context's recorders of an op that ran."""
         if not self._open:
             return
-        numbers = tuple([getattr(x, "_id", 0) for x in inputs])
+        numbers: tuple[int, ...]
+        if len(inputs) == 2:  # spelt out: this runs for every op
+            numbers = (getattr(inputs[0], "_id", 0), getattr(inputs[1], "_id", 0))
+        else:
+            numbers = tuple([getattr(x, "_id", 0) for x in inputs])
         if self._tracked.isdisjoint(numbers):
             return
         kept, kept_out = _kept.get(op) or _keeps(op)
@@ -204,8 +206,8 @@ class GradientTape:
             return
         made = self._track(outputs)
         if kept is not True:
-            each = kept or (False,) * len(inputs)
-            inputs = tuple([x if k else _outline(x) for x, k in zip(inputs, each, strict=True)])
+            inputs = tuple([x if k else _outline(x) for x, k in zip(inputs, kept, strict=True)]) if kept else \
+                tuple([_outline(x) for x in inputs])
         if not kept_out:
             outputs = (_outline(outputs[0]),) if len(outputs) == 1 else tuple(map(_outline, outputs))
         self._entries.append((op, attrs, numbers, made, inputs, outputs))
@@ -223,10 +225,13 @@ class GradientTape:
 
     def _track(self, outputs: tuple[Any, ...]) -> tuple[int, ...]:
         """Follow those results that are differentiable; their numbers, 0 for the others."""
-        if len(outputs) == 1 and _is_smooth(outputs[0]):
-            number = outputs[0]._id
-            self._tracked.add(number)
-            return (number,)
+        if len(outputs) == 1:
+            out = outputs[0]
+            if out._a.dtype.num in _SMOOTH if type(out) is Tensor else out.dtype.is_differentiable:
+                number = out._id
+                self._tracked.add(number)
+                return (number,)
+            return (0,)
         made = tuple([o._id if _is_smooth(o) else 0 for o in outputs])
         self._tracked.update(made)
         self._tracked.discard(0)
@@ -275,23 +280,27 @@ class GradientTape:
         weights = [None] * len(targets) if output_gradients is None else _flat(output_gradients)
         if len(weights) != len(targets):
             raise ValueError(f"output_gradients has {len(weights)} entries for {len(targets)} targets.")
-        flat = _flat(sources)
+        alone = _is_leaf(sources)
+        flat = [sources] if alone else nest.flatten(sources)
         self._begin()
-        path = self._path(flat)
+        path, reads = self._path(flat), self._reads
         if not self._persistent:
             self._release()
         found = self._play(path, self._seeds(targets, weights, path[2]), free=not self._persistent)
-        found = [self._itself(s, g, targets, weights) for s, g in zip(flat, found, strict=True)]
+        for n, source in enumerate(flat):
+            if type(source) is not Tensor and id(source) not in reads:
+                found[n] = self._itself(source, found[n], targets, weights)
         if unconnected is UnconnectedGradients.ZERO:
             found = [grad.zeros_like(s) if g is None else g for g, s in zip(found, flat, strict=True)]
-        return found[0] if _is_leaf(sources) else nest.pack(sources, found)
+        return found[0] if alone else nest.pack(sources, found)
 
     def _begin(self) -> None:
-        if self._used and not self._persistent:
-            raise RuntimeError("GradientTape.gradient can only be called once on non-persistent tapes.")
+        if not self._persistent:
+            if self._used:
+                raise RuntimeError("GradientTape.gradient can only be called once on non-persistent tapes.")
+            if self._recording:
+                self._stop()
         self._used = True
-        if self._recording and not self._persistent:
-            self._stop()
 
     def _path(self, sources: Sequence[Any]) -> _Path:
         """The entries that depend on `sources`."""
@@ -328,12 +337,17 @@ class GradientTape:
                 ct = cts.get(n) if n in starts else cts.pop(n, None)
                 if ct is None:
                     continue
-                given: Sequence[Any] = (ct,)
+                if attrs is None:
+                    found = op((ct,))
+                else:  # `apply_rule` for one result, spelt out: this runs for every op
+                    found = op.vjp(ct, outputs[0], *inputs, **attrs)
+                    if type(found) is not tuple and type(found) is not list:
+                        found = (found,)
             else:
                 given = [cts.get(n) if n in starts else cts.pop(n, None) for n in outs]
                 if all(ct is None for ct in given):
                     continue
-            found = apply_rule(op, attrs, inputs, outputs, given) if attrs is not None else op(given)
+                found = apply_rule(op, attrs, inputs, outputs, given) if attrs is not None else op(given)
             for n, ct in zip(ins, found, strict=True):
                 if ct is None or n not in wanted:
                     continue
@@ -341,12 +355,13 @@ class GradientTape:
                     ct = needed(ct)
                     if ct is None:
                         continue
-                cts[n] = cts[n] + ct if n in cts else ct
+                before = cts.get(n)
+                cts[n] = ct if before is None else before + ct
         return [cts.get(ns[0]) if len(ns) == 1 else _sum([cts[n] for n in ns if n in cts]) for ns in numbers]
 
     def _itself(self, source: Any, found: Any, targets: Sequence[Any], weights: Sequence[Any]) -> Any:
-        """The gradient of a source that is a variable: as a target that was not read it depends on itself alone."""
-        if isinstance(source, Tensor) or id(source) in self._reads or not source.dtype.is_differentiable:
+        """The gradient of a variable that was not read: as a target it depends on itself alone."""
+        if isinstance(source, Tensor) or not source.dtype.is_differentiable:
             return found
         for target, weight in zip(targets, weights, strict=True):
             if target is source:

@@ -142,9 +142,8 @@ def interpreter() -> Interpreter:
     return found
 
 
-def tracing() -> Any:
-    """The interpreter that stages ops in this context, or None where ops run at once."""
-    return _current.get()
+# The interpreter that stages ops in this context, or None where they run at once; variables ask at every read.
+tracing: Callable[[], Any] = _current.get
 
 
 @contextmanager

@@ -183,27 +183,27 @@ def change_recorders(by: int) -> None:
         RuntimeError: no recorder was set.
     """
     native = core()
-    if native is not None:
-        if _recorder is None:
-            raise RuntimeError("set_recorder comes before the first active recorder")
-        _change(native.words, _RECORDERS, by)
+    if native is None:
+        return
+    if _recorder is None:
+        raise RuntimeError("set_recorder comes before the first active recorder")
+    with _counting:
+        count = native.words[_RECORDERS] + by
+        native.words[_RECORDERS] = count if count > 0 else 0
 
 
 def change_tracers(by: int) -> None:
     """Counts the active tracers (in any thread) up or down; while there are any, entries leave all to Python."""
     native = core()
-    if native is not None:
-        _change(native.words, _TRACERS, by)
+    if native is None:
+        return
+    with _counting:
+        count = native.words[_TRACERS] + by
+        native.words[_TRACERS] = count if count > 0 else 0
 
 
 _RECORDERS, _TRACERS = SHARED["recorders"], SHARED["tracers"]
 _counting = threading.Lock()
-
-
-def _change(words: Any, at: int, by: int) -> None:
-    with _counting:
-        count = words[at] + by
-        words[at] = count if count > 0 else 0
 
 
 def _row(type_num: int) -> int | None:
