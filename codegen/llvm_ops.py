@@ -69,7 +69,9 @@ def emit(b: ir.IRBuilder, op: str, args: tuple[Any, ...], dtype: DType, out: DTy
 
 
 def _intrinsic(b: ir.IRBuilder, name: str, result: ir.Type, args: tuple[Any, ...], over: tuple[Any, ...]) -> Any:
-    fn = b.module.declare_intrinsic(name, over, ir.FunctionType(result, [a.type for a in args]))
+    # What shuffles and comparisons give is a vector of llvmlite's own, which has no part in a name.
+    named = tuple([Lanes(t.element, t.count) if isinstance(t, ir.VectorType) else t for t in over])
+    fn = b.module.declare_intrinsic(name, named, ir.FunctionType(result, [a.type for a in args]))
     return b.call(fn, args)
 
 

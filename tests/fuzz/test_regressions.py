@@ -169,3 +169,15 @@ def test_a_branch_gives_the_value_of_a_variable(pick):
         return found + 0.0, found
     for fn in (program, tf.function(program, fallback=False)):
         assert [t.numpy().tolist() for t in fn(tf.Variable([1.0]))] == [[1.0], [1.0]]
+
+
+def test_intrinsics_of_shuffled_vectors_have_names():
+    """Instructions on vectors that a shuffle had made could not be written."""
+    def program(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            unit = tf.nn.l2_normalize(x, axis=-1)
+        by = tape.gradient(unit, x)
+        return by, unit % by
+    both(program, tf.reshape(tf.range(24.0), [3, 8]) / 7.0 - 1.0)
+    both(program, tf.reshape(tf.range(24.0), [3, 8]) / 7.0 - 1.0, unknown=True)
