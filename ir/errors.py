@@ -19,6 +19,7 @@ __all__ = ["OpError", "InvalidArgumentError", "ShapeError", "DTypeError", "Cance
            "DeadlineExceededError", "NotFoundError", "AlreadyExistsError", "PermissionDeniedError",
            "UnauthenticatedError", "ResourceExhaustedError", "FailedPreconditionError", "AbortedError",
            "OutOfRangeError", "UnimplementedError", "InternalError", "UnavailableError", "DataLossError",
+           "SymbolicOperand",
            "op_error", "describe", "user_line"]
 
 
@@ -73,6 +74,10 @@ class ShapeError(InvalidArgumentError):
 
 class DTypeError(InvalidArgumentError, TypeError):
     """The dtypes of an op's operands do not fit together; also a `TypeError`."""
+
+
+class SymbolicOperand(TypeError):
+    """An op was given what stands for a tensor and has no value, such as an input of a functional model."""
 
 
 class DeadlineExceededError(OpError):

@@ -1,7 +1,7 @@
 """The LLVM code of the op entries: small elementwise ops on Tensors without any Python.
 
-`add_entries(module, layout, strip)` adds the C functions `unary`, `binary`, `reflected` (binary with its operands
-swapped), `total` (the reduction of all elements) and `product` (of two matrices), all of the METH_FASTCALL |
+`add_entries(module, layout, strip, recover)` adds the C functions `unary`, `binary`, `reflected` (binary with its
+operands swapped), `total` (the reduction of all elements) and `product` (of two matrices), all of the METH_FASTCALL |
 METH_KEYWORDS kind. Each looks at what it was given; as soon as anything is not as the fast path needs it, it calls the
 Python function in the slot `fn` of its `self` with the same arguments.
 
@@ -25,13 +25,13 @@ _F64_INFINITY, _F64_MAGNITUDE = 0x7FF0000000000000, 0x7FFFFFFFFFFFFFFF
 _EXACT = {"f32": 1 << 24, "f64": 1 << 53}  # integers up to these convert without rounding
 
 
-def add_entries(module: ir.Module, layout: dict[str, int], strip: ir.Function) -> None:
+def add_entries(module: ir.Module, layout: dict[str, int], strip: ir.Function, recover: ir.Function) -> None:
     """Adds the entries, and the kernel their trial uses, to the module."""
-    _Entry(module, layout, "unary", strip).unary()
-    _Entry(module, layout, "total", strip).total()
-    _Entry(module, layout, "binary", strip).binary(swapped=False)
-    _Entry(module, layout, "reflected", strip).binary(swapped=True)
-    _Entry(module, layout, "product", strip).product()
+    _Entry(module, layout, "unary", strip, recover).unary()
+    _Entry(module, layout, "total", strip, recover).total()
+    _Entry(module, layout, "binary", strip, recover).binary(swapped=False)
+    _Entry(module, layout, "reflected", strip, recover).binary(swapped=True)
+    _Entry(module, layout, "product", strip, recover).product()
     _trial_kernel(module, layout)
 
 
@@ -45,10 +45,11 @@ class _Array:
 class _Entry(Glue):
     """One entry function; `self.slow` is the block that calls the Python function instead."""
 
-    def __init__(self, module: ir.Module, layout: dict[str, int], name: str, strip: ir.Function):
+    def __init__(self, module: ir.Module, layout: dict[str, int], name: str, strip: ir.Function,
+                 recover: ir.Function):
         super().__init__(module, layout, name, ptr, [ptr, ptr, i64, ptr])
         self.owner, self.args, self.count, self.names = self.fn.args
-        self.strip = strip
+        self.strip, self.recover = strip, recover
         raw = self.raw(self.owner)
         self.context = self.get(raw, 0)
         self.table = self.get(raw, 8)
@@ -153,8 +154,11 @@ class _Entry(Glue):
             args.add_incoming(self.operands, turn)
             args.add_incoming(self.args, plain)
         result = self.api("PyObject_Vectorcall", ptr, self.slot(self.owner, "bound.fn"), args, self.count, self.names)
-        self.leave_if(self.is_null(result), self.fail)
+        raised = self.fn.append_basic_block("raised")
+        self.leave_if(self.is_null(result), raised)
         self.ret(result)
+        self.position_at_end(raised)
+        self.ret(self.call(self.recover, [self.context, self.owner, args, self.count, self.names]))
         self.position_at_end(self.fail)
         self.call(self.strip, [self.context])
         self.ret(ptr(None))

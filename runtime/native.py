@@ -17,13 +17,14 @@ from typing import Any
 import numpy as np
 
 from twofold.ir import dtypes
+from twofold.ir.errors import SymbolicOperand
 
 from .native_core import Core, core, disable, reason
 from .native_layout import KIND, ROWS, SHARED, TABLE, Bound, array_constructor, capi, slot_offset
 from .signatures import documented
 
 __all__ = ["available", "reason", "guard", "unguarded", "as_method", "OpTable", "entry", "bind", "set_recorder",
-           "change_recorders", "change_tracers"]
+           "change_recorders", "change_tracers", "stand_in"]
 
 Recorder = Callable[[Any, tuple[Any, ...], Any], Any]
 
@@ -46,15 +47,56 @@ def guard(fn: Callable[..., Any], name: str | None = None, doc: str | None = Non
     doc = fn.__doc__ if doc is None else doc
     native = core()
     if native is None:
-        return _renamed(fn, name, doc)
+        return _recovering(_renamed(fn, name, doc))
     module = getattr(fn, "__module__", None)
-    return native.builtin("guard", native.bound(fn, name), name, documented(fn, name, doc), module)
+    return native.builtin("guard", _with_again(native.bound(fn, name)), name, documented(fn, name, doc), module)
+
+
+_stand_in: list[Callable[..., Any]] = []
+
+
+def stand_in(handler: Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any] | None) -> None:
+    """Say what is done where a public function raises `SymbolicOperand`.
+
+    Args:
+        handler: gets the Python function, its arguments and its keyword arguments, and gives the result; the frame
+            that called the public function is two above its own. None for nobody.
+    """
+    _stand_in[:] = [] if handler is None else [handler]
+
+
+def _again(bound: Bound, *args: Any, **kwargs: Any) -> Any:
+    if _stand_in:
+        return _stand_in[0](bound.fn, args, kwargs)
+    return bound.fn(*args, **kwargs)  # which raises again
+
+
+def _with_again(bound: Bound) -> Bound:
+    bound.again = functools.partial(_again, bound)
+    return bound
+
+
+def _recovering(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """`fn` as a plain Python function that does what native entries do where `SymbolicOperand` is raised."""
+    if not isinstance(fn, types.FunctionType):
+        return fn
+
+    @functools.wraps(fn)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return fn(*args, **kwargs)
+        except SymbolicOperand:
+            if not _stand_in:
+                raise
+            return _stand_in[0](fn, args, kwargs)
+    call.__unguarded__ = fn  # type: ignore[attr-defined]
+    return call
 
 
 def unguarded(function: Callable[..., Any]) -> Callable[..., Any]:
     """The Python function behind a builtin made here; any other callable is its own."""
     owner = getattr(function, "__self__", None)
-    return owner.fn if type(owner) is Bound else function
+    return owner.fn if type(owner) is Bound else getattr(function, "__unguarded__", function)
 
 
 def as_method(function: Callable[..., Any]) -> Any:
@@ -125,8 +167,8 @@ def entry(table: OpTable, slow: Callable[..., Any], arity: int, name: str, doc: 
     doc = slow.__doc__ if doc is None else doc
     native = core()
     if native is None:
-        return _renamed(_swapped(slow) if reflected else slow, name, doc)
-    bound = native.bound(slow, name, table.address)
+        return _recovering(_renamed(_swapped(slow) if reflected else slow, name, doc))
+    bound = _with_again(native.bound(slow, name, table.address))
     bound.keep, bound.op = table, name if op is None else op
     special = "product" if product else "total" if total else ""
     function = special or ("reflected" if reflected else ("unary", "binary")[arity - 1])

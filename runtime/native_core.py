@@ -16,6 +16,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from twofold.ir.errors import SymbolicOperand
+
 from . import machine, tracebacks
 from .native_layout import KIND, PYTHON_API, SHARED, SHARED_WORDS, TABLE, Bound, capi, exported, layout
 
@@ -43,6 +45,7 @@ class Core:
             self.set(name, exported(name))
         self.set("full_tracebacks", os.environ.get("TWOFOLD_TRACEBACK", "").lower() == "full")
         self.hold("trim", tracebacks.trim)
+        self.hold("symbolic", SymbolicOperand)
         self._new = capi("PyCFunction_NewEx", ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.py_object)
         fields = [sorted(words.items()) for words in (self.layout, TABLE, KIND)]
         self.functions = machine.load("native", self._build, _SOURCES, fields)

@@ -28,8 +28,9 @@ def build(layout: dict[str, int]) -> ir.Module:
     """
     module = new_module("native")
     strip = _strip(module, layout)
-    _guard(module, layout, strip)
-    add_entries(module, layout, strip)
+    recover = _recover(module, layout, strip)
+    _guard(module, layout, recover)
+    add_entries(module, layout, strip, recover)
     add_program_entries(module, layout, strip)
     return module
 
@@ -68,12 +69,36 @@ def _strip(module: ir.Module, layout: dict[str, int]) -> ir.Function:
     return c.fn
 
 
-def _guard(module: ir.Module, layout: dict[str, int], strip: ir.Function) -> None:
+def _recover(module: ir.Module, layout: dict[str, int], strip: ir.Function) -> ir.Function:
+    """`recover(context, self, args, nargs, kwnames)`: for a call that has raised.
+
+    Where what it was given stands for a tensor, the result of `again`; else NULL, with the traceback shortened.
+    """
+    c = Glue(module, layout, "recover", ptr, [ptr, ptr, ptr, i64, ptr], internal=True)
+    context, owner, args, count, names = c.fn.args
+    c.context = context
+    failed = c.fn.append_basic_block("failed")
+    again = c.slot(owner, "bound.again")
+    c.leave_if(c.is_null(again), failed)
+    c.leave_if(c.same(c.api("PyErr_ExceptionMatches", i32, c.shared("symbolic")), i32(0)), failed)
+    c.api("PyErr_Clear", ir.VoidType())
+    result = c.api("PyObject_Vectorcall", ptr, again, args, count, names)
+    c.leave_if(c.is_null(result), failed)
+    c.ret(result)
+    c.position_at_end(failed)
+    c.call(strip, [context])
+    c.ret(ptr(None))
+    return c.fn
+
+
+def _guard(module: ir.Module, layout: dict[str, int], recover: ir.Function) -> None:
     """`guard(self, args, nargs, kwnames)`: calls the Python function of `self`."""
     c = Glue(module, layout, "guard", ptr, [ptr, ptr, i64, ptr])
     owner, args, count, names = c.fn.args
     c.context = c.get(c.raw(owner), 0)
     result = c.api("PyObject_Vectorcall", ptr, c.slot(owner, "bound.fn"), args, count, names)
-    with c.if_then(c.is_null(result), likely=False):
-        c.call(strip, [c.context])
+    failed = c.fn.append_basic_block("failed")
+    c.leave_if(c.is_null(result), failed)
     c.ret(result)
+    c.position_at_end(failed)
+    c.ret(c.call(recover, [c.context, owner, args, count, names]))

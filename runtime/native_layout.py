@@ -31,7 +31,7 @@ KIND = {"other": 0, "f32": 1, "f64": 2, "integer": 3, "bool": 4}
 PYTHON_API: tuple[str, ...] = (
     "PyObject_Vectorcall", "Py_IncRef", "Py_DecRef", "PyErr_Clear", "PyTuple_New", "PyLong_AsLongLongAndOverflow",
     "PyList_New", "PyList_SetItem", "PyLong_FromLongLong", "PyDict_New", "PyDict_SetItem", "PyEval_SaveThread",
-    "PyEval_RestoreThread", "PyObject_RichCompareBool")
+    "PyEval_RestoreThread", "PyObject_RichCompareBool", "PyErr_ExceptionMatches")
 if sys.version_info >= (3, 12):
     PYTHON_API += ("PyErr_GetRaisedException", "PyErr_SetRaisedException")
 else:
@@ -39,6 +39,7 @@ else:
                    "PyException_GetTraceback")
 _SINGLE = (*PYTHON_API, "PyArray_NewFromDescr",
            "full_tracebacks", "trim", "recorder", "recorders", "tracers",  # flags, and Python functions called back
+           "symbolic",  # the exception that `again` answers
            "tensor", "tensor.array", "tensor.alloc",  # the Tensor type, the offset of its array, its tp_alloc
            "ndarray", "float", "int", "bool", "true",
            "functions_off", "function", "function.quick", "variable.value", "tensor.id", "tensor.weak",  # for programs
@@ -56,11 +57,12 @@ class Bound(types.ModuleType):
     by name.
     """
 
-    __slots__ = ("fn", "raw", "op", "keep")
+    __slots__ = ("fn", "raw", "op", "keep", "again")
     fn: Any  # the Python function behind the entry
     raw: bytes  # addresses, that of the context first
     op: Any  # what a recorder is told
     keep: Any  # owns the memory that `raw` points to
+    again: Any  # what is called with the same arguments where `fn` raised SymbolicOperand; empty for most
 
 
 def layout() -> dict[str, int]:
@@ -76,7 +78,7 @@ def layout() -> dict[str, int]:
     found |= {"array.data": 16, "array.rank": 24, "array.dims": 32, "array.base": 48, "array.descr": 56}
     found |= {"array.flags": 64, "array.weak": 72}
     found |= {"descr.number": 28}
-    found |= {f"bound.{name}": slot_offset(Bound, name) for name in ("fn", "raw", "op")}
+    found |= {f"bound.{name}": slot_offset(Bound, name) for name in ("fn", "raw", "op", "again")}
     _check_python(found)
     _check_numpy(found)
     return found
@@ -84,8 +86,8 @@ def layout() -> dict[str, int]:
 
 def _check_python(at: dict[str, int]) -> None:
     probe = Bound("probe")
-    probe.fn, probe.raw, probe.op = object(), b"twofold's probe", object()
-    for name in ("fn", "raw", "op"):
+    probe.fn, probe.raw, probe.op, probe.again = object(), b"twofold's probe", object(), object()
+    for name in ("fn", "raw", "op", "again"):
         _expect(_word(probe, at[f"bound.{name}"]) == id(getattr(probe, name)), f"slot {name}")
     _expect(_word(probe, at["object.type"]) == id(Bound), "type of an object")
     _expect(ctypes.string_at(id(probe.raw) + at["bytes.payload"], len(probe.raw)) == probe.raw, "bytes")

@@ -13,10 +13,13 @@ from twofold.eager import convert
 from twofold.eager.tensor import Tensor
 from twofold.ir import dtypes as dt
 from twofold.ir.dims import Dim
+from twofold.ir.errors import SymbolicOperand, is_ours
 from twofold.ir.spec import TensorShape
 from twofold.runtime import native
+from twofold.runtime.native import stand_in, unguarded
 
-__all__ = ["public", "public_class", "tensor", "ints", "axis_arg", "shape_arg", "staged"]
+__all__ = ["SymbolicOperand", "public", "public_class", "tensor", "ints", "axis_arg", "shape_arg", "is_ours", "staged",
+           "stand_in", "unguarded"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 

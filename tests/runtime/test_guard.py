@@ -145,8 +145,8 @@ def test_full_tracebacks_on_request(setting):
                "    print([f.name for f in traceback.extract_tb(e.__traceback__)])")
     done = subprocess.run([sys.executable, "-c", program], env=os.environ | {"TWOFOLD_TRACEBACK": setting}, text=True,
                           capture_output=True, check=True)
-    full = setting == "full" or not native.available()
-    assert done.stdout.strip() == ("['<module>', 'fn']" if full else "['<module>']")
+    full = "['<module>', 'fn']" if native.available() else "['<module>', 'call', 'fn']"
+    assert done.stdout.strip() == (full if setting == "full" or not native.available() else "['<module>']")
 
 
 def test_name_doc_and_signature():
@@ -272,3 +272,30 @@ def test_recursion_is_caught():
     again = native.guard(forever)
     with pytest.raises(RecursionError):
         again()
+
+
+def test_symbolic_operands_are_handed_to_who_stands_in():
+    from twofold.ir.errors import SymbolicOperand
+
+    def wants_values(x, *, y=0):
+        if x == "symbolic":
+            raise SymbolicOperand("no value")
+        return x + y
+
+    fn = native.guard(wants_values)
+    seen = []
+    before = list(native._stand_in)
+    try:
+        native.stand_in(None)
+        with pytest.raises(SymbolicOperand, match="no value"):
+            fn("symbolic")
+        native.stand_in(lambda function, args, kwargs: seen.append((args, kwargs)) or "stood in")
+        assert fn("symbolic", y=3) == "stood in" and seen == [(("symbolic",), {"y": 3})]
+        assert fn(1, y=2) == 3
+        native.stand_in(lambda function, args, kwargs: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            fn("symbolic")
+        with pytest.raises(TypeError, match="unsupported operand"):
+            fn(None)
+    finally:
+        native._stand_in[:] = before
