@@ -100,6 +100,33 @@ def test_operators_on_symbolic_tensors():
     assert (x > 1).dtype == tf.bool
 
 
+def test_functions_of_tf_on_symbolic_tensors():
+    x = keras.Input((4, 3))
+    joined = tf.concat([tf.nn.relu(x - 0.5), 2 * x], axis=-1)
+    rows = tf.reshape(tf.reduce_mean(joined, axis=1), [-1, 2, 3])
+    spread = tf.math.reduce_std(tf.matmul(rows, rows, transpose_b=True), axis=[1, 2])
+    kept = tf.where(spread > 0.1, tf.constant(1.0) * spread, tf.zeros_like(spread))
+    y = layers.Dense(2)(tf.stack([spread, kept], axis=1))
+    assert joined.shape == (None, 4, 6) and spread.shape == (None,) and y.shape == (None, 2)
+    model = keras.Model(x, y)
+    value = np.random.RandomState(0).rand(5, 4, 3).astype(np.float32)
+    both = np.concatenate([np.maximum(value - 0.5, 0), 2 * value], -1).mean(1).reshape(-1, 2, 3)
+    std = (both @ both.transpose(0, 2, 1)).std((1, 2))
+    want = np.stack([std, np.where(std > 0.1, std, 0)], 1) @ model.weights[0].numpy()
+    assert np.allclose(model(value), want, atol=1e-5)
+    again = keras.models.model_from_json(model.to_json())
+    again.set_weights(model.get_weights())
+    assert np.array_equal(again(value), model(value))
+    with pytest.raises(TypeError, match="takes from 1 to 2 positional"):
+        tf.nn.relu(x, 1, 2, 3)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="add"):
+        tf.add(x, tf.zeros([7, 7]))
+    config = model.get_config()
+    next(c for c in config["layers"] if c["class_name"] == "TFOpLambda")["config"]["function"] = "os.system"
+    with pytest.raises(ValueError, match="Unknown function of tf"):
+        keras.Model.from_config(config)
+
+
 def test_users_layers_are_traced_for_their_shapes():
     class Doubled(layers.Layer):
         def __init__(self):

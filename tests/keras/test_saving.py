@@ -97,7 +97,8 @@ def test_what_is_written_is_what_keras_writes(name, tmp_path):
         assert json.loads(ours.read("metadata.json")).keys() == json.loads(theirs.read("metadata.json")).keys()
         want, have = paths(theirs.read("model.weights.h5")), paths(ours.read("model.weights.h5"))
         their_config, our_config = json.loads(theirs.read("config.json")), json.loads(ours.read("config.json"))
-    assert sorted(have) == sorted(want)
+    beyond = set(have) - set(want)  # the states of random generators, which Keras leaves out
+    assert set(want) <= set(have) and all("/seed_generator/vars/" in path for path in beyond)
     assert all(np.array_equal(have[k], want[k]) for k in want)
     assert described(our_config) == described(their_config)
 

@@ -57,6 +57,7 @@ class InputLayer(Layer):
         own["_input_dtype"] = tf.as_dtype(dtype or "float32").name
         self.optional = optional
         self.built = True
+        from . import op_layer  # noqa: F401 - functions of tf on KerasTensors become layers of it
         output = KerasTensor(batch_shape, own["_input_dtype"], name=self.name)
         Node(self, (), {}, output)
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import twofold as tf
+from twofold._api import SymbolicOperand
 
 __all__ = ["History", "KerasTensor", "Node", "any_symbolic", "replaced"]
 
@@ -80,8 +81,8 @@ class KerasTensor:
         return f"<KerasTensor shape={tuple(self.shape)}, dtype={self.dtype.name}, sparse=False, name={self.name}>"
 
     def _no_value(self, *args: Any, **kwargs: Any) -> Any:
-        raise TypeError(f"{self!r} has no value: it stands for a tensor of a functional model. Use layers, operators "
-                        "and functions of tf on it, or a Lambda layer.")
+        raise SymbolicOperand(f"{self!r} has no value: it stands for a tensor of a functional model. Use layers, "
+                              "operators and functions of tf on it, or a Lambda layer.")
 
     __array__ = __bool__ = __int__ = __float__ = __index__ = __len__ = __iter__ = _no_value
     __hash__ = object.__hash__

@@ -5,16 +5,21 @@ Configs name the function; the names are those of `tf`'s public functions, a clo
 
 from __future__ import annotations
 
+import functools
+import os
+import sys
 from collections.abc import Callable
 from typing import Any
 
 import twofold as tf
+from twofold._api import SymbolicOperand, is_ours, stand_in, unguarded
 
 from .layer import Layer
 from .naming import uniquify
 
 __all__ = ["TFOpLambda"]
 
+_KERAS = os.path.join(os.path.dirname(__file__), "")
 _MODULES = ("math", "nn", "linalg", "bitwise", "signal", "random")
 
 
@@ -39,14 +44,34 @@ def function_of(name: str) -> Callable[..., Any]:
     return getattr(module, leaf)
 
 
-def name_of(function: Callable[..., Any]) -> str | None:
-    """The name under which `function_of` finds a function; None for those that are not `tf`'s."""
-    own = getattr(function, "__name__", "")
+@functools.cache
+def _names() -> dict[int, str]:
+    """The public functions of `tf` by the identity of the Python function behind each."""
+    found: dict[int, str] = {}
     for stem in ("", *_MODULES):
         module = getattr(tf, stem) if stem else tf
-        if own in module.__all__ and getattr(module, own) is function:
-            return f"{stem}.{own}" if stem else own
-    return None
+        for name in module.__all__:
+            value = getattr(module, name)
+            if callable(value) and not isinstance(value, type):
+                found.setdefault(id(unguarded(value)), f"{stem}.{name}" if stem else name)
+    return found
+
+
+def on_keras_tensors(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What a public function of `tf` does that was given KerasTensors: it becomes a layer of the functional model.
+
+    Raises:
+        SymbolicOperand: the function is not called by a user, whose call is the one that counts; or it is no function.
+    """
+    caller = sys._getframe(2).f_code.co_filename
+    name = _names().get(id(function))
+    if name is None or (is_ours(caller) and not caller.startswith(_KERAS)):
+        raise SymbolicOperand(f"{getattr(function, '__name__', function)!s} cannot be a part of a functional model: "
+                              "it was given a KerasTensor, which has no value. Use a Lambda layer, or one of your own.")
+    return TFOpLambda(name)(*args, **kwargs)
+
+
+stand_in(on_keras_tensors)
 
 
 class TFOpLambda(Layer):

@@ -36,6 +36,8 @@ _MODULES = {
 }
 _OTHER_HOMES = {"keras.src.models.functional": "keras.models", "keras.src.models.sequential": "keras.models",
                 "keras.src.models.model": "keras.models", "builtins": "keras"}
+#: classes that are not public, with the module name that configs carry, and the module that has them
+_INTERNAL = {"Functional": ("keras.src.models.functional", "functional"), "TFOpLambda": ("keras.layers", "op_layer")}
 _FUNCTIONS = ("keras.activations", "keras.losses", "keras.metrics", "keras.initializers")
 
 
@@ -242,6 +244,11 @@ def _module(name: str) -> Any:
     return found
 
 
+def _internal(name: str) -> Any:
+    """The class of an entry of `_INTERNAL`."""
+    return getattr(importlib.import_module(f"twofold.keras.{_INTERNAL[name][1]}"), name)
+
+
 def _public(module: Any, name: str) -> Any:
     """What a public module promises under a name, if that is a class or function."""
     if name not in getattr(module, "__all__", ()):
@@ -255,8 +262,8 @@ def _home_of(obj: Any) -> tuple[str, str] | None:
     own = getattr(obj, "__module__", None) or ""
     if not own.startswith("twofold.keras"):
         return None
-    if obj.__name__ == "Functional":
-        return "keras.src.models.functional", "Functional"
+    if obj.__name__ in _INTERNAL and obj is _internal(obj.__name__):
+        return _INTERNAL[obj.__name__][0], obj.__name__
     parts = own.split(".")[2:]
     stem = {"functional": "models", "sequential": "models", "model": "models"}.get(parts[0], parts[0]) if parts else ""
     guesses = ["keras" if stem == "models" else f"keras.{stem}", "keras.optimizers.schedules", *_MODULES]
@@ -370,9 +377,8 @@ def _class(config: Mapping[str, Any], table: Mapping[str, Any]) -> Any:
     found = _public(_module(module), name) if module else None
     if found is None and not module:
         found = next((f for f in (_public(_module(m), name) for m in _MODULES) if f is not None), None)
-    if found is None and name == "Functional":
-        from .functional import Functional
-        return Functional
+    if found is None and name in _INTERNAL:
+        return _internal(name)
     if inspect.isclass(found):
         return found
     raise ValueError(f"Could not locate class '{name}'" + (f" of module '{module}'" if module else "") + ". Custom "
