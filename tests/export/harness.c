@@ -11,6 +11,10 @@
 
 #include "train.h"
 
+#ifndef STACK
+#define STACK (512 << 10)  /* what the header says that a call needs at most */
+#endif
+
 enum { BATCH = 7, STEPS = 20, THREADS = 8 };
 
 typedef struct result {
@@ -58,8 +62,10 @@ int main(void) {
     static result results[THREADS];
     pthread_t threads[THREADS];
     if (train_abi() != TRAIN_ABI || train_interface() != TRAIN_INTERFACE) return 2;
+    pthread_attr_t attributes;
+    if (pthread_attr_init(&attributes) || pthread_attr_setstacksize(&attributes, STACK)) return 3;
     for (int i = 0; i < THREADS; i++)
-        if (pthread_create(&threads[i], NULL, run, &results[i])) return 3;
+        if (pthread_create(&threads[i], &attributes, run, &results[i])) return 3;
     for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
     for (int i = 0; i < THREADS; i++) {
         if (results[i].failure) {

@@ -61,9 +61,11 @@ def library(tmp_path_factory):
 def test_training_on_eight_threads_with_sanitizers(library):
     step, w, folder = library
     source = Path(__file__).with_name("harness.c")
-    flags = ["-std=gnu99", "-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+    plain = compiled(folder, "plain", "-std=gnu99", "-O1", source, folder / "libtrain.a", "-lm", "-lpthread")
+    flags = ["-std=gnu99", "-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-DSTACK=(2<<20)"]
     program = compiled(folder, "harness", *flags, source, folder / "libtrain.a", "-lm", "-lpthread")
     found = [float.fromhex(line) for line in told(program).split()]
+    assert told(plain).split() == told(program).split()
     x = (np.arange(42) * 37 % 11).astype(F32) / F32(11) - F32(0.4)
     losses = [step(x.reshape(7, 6), np.arange(7, dtype=np.int32) % 3).numpy() for _ in range(20)]
     np.testing.assert_array_equal(np.array(found, F32), [*losses, *w.numpy().reshape(-1)])
