@@ -153,7 +153,9 @@ STEPS = 6
 _PLAIN = [("SGD", {}), ("SGD", {"momentum": 0.9}), ("SGD", {"momentum": 0.9, "nesterov": True}),
           ("Adam", {}), ("Adam", {"amsgrad": True, "beta_1": 0.8, "epsilon": 1e-4}), ("AdamW", {}), ("Adamax", {}),
           ("Nadam", {}), ("RMSprop", {}), ("RMSprop", {"centered": True, "momentum": 0.5}), ("Adagrad", {}),
-          ("Adadelta", {}), ("Ftrl", {}), ("Lion", {}), ("Lamb", {}),
+          ("Adadelta", {}), ("Ftrl", {}), ("Lion", {}), ("Lamb", {}), ("Adafactor", {}), ("Muon", {}),
+          ("Adafactor", {"beta_2_decay": -0.5, "clip_threshold": 0.5, "weight_decay": 0.1}),
+          ("Muon", {"ns_steps": 3, "nesterov": False, "rms_rate": None, "adam_lr_ratio": 0.5, "weight_decay": None}),
           ("Ftrl", {"l1_regularization_strength": 0.1, "l2_regularization_strength": 0.2, "beta": 0.3,
                     "l2_shrinkage_regularization_strength": 0.1, "learning_rate_power": -0.4})]
 _SHARED = [{"clipnorm": 0.5}, {"clipvalue": 0.3}, {"global_clipnorm": 0.7}, {"weight_decay": 0.1},

@@ -54,7 +54,7 @@ def metric(name: str, settings: dict[str, Any], kind: str, weights: str) -> dict
 
 
 def optimizer(name: str, settings: dict[str, Any]) -> dict[str, Any]:
-    variables = [tf.Variable(cases.wave(20 + i, *shape), name=f"v{i}") for i, shape in enumerate(cases.SHAPES)]
+    variables = [keras.Variable(cases.wave(20 + i, *shape), name=f"v{i}") for i, shape in enumerate(cases.SHAPES)]
     made = getattr(keras.optimizers, name)(**settings)
     steps = []
     for step in range(cases.STEPS):
@@ -64,7 +64,7 @@ def optimizer(name: str, settings: dict[str, Any]) -> dict[str, Any]:
     made.finalize_variable_values(variables)
     own = made.variables
     return {"steps": steps, "final": [plain(v) for v in variables], "slots": [plain(v.numpy()) for v in own],
-            "names": [v.path.split("/", 1)[-1].replace("_0_", "_") for v in own],
+            "names": [v.path.split("/", 1)[-1] for v in own],
             "config": {k: v for k, v in made.get_config().items() if k != "name"}}
 
 

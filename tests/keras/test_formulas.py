@@ -140,5 +140,6 @@ def test_every_class_has_a_case():
 
     assert not missing(tf.keras.losses, cases.LOSSES, "Loss", "LossFunctionWrapper", "Reduction")
     assert not missing(tf.keras.metrics, cases.METRICS, "Mean", "MeanMetricWrapper", "Metric", "Sum")
-    assert not missing(tf.keras.optimizers, cases.OPTIMIZERS, "LossScaleOptimizer", "Optimizer")
+    own = ("LossScaleOptimizer", "Optimizer", "ScheduleFreeAdamW")  # Keras's reads a slot after it has changed it
+    assert not missing(tf.keras.optimizers, cases.OPTIMIZERS, *own)
     assert not missing(tf.keras.optimizers.schedules, cases.SCHEDULES, "LearningRateSchedule")

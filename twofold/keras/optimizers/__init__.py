@@ -1,7 +1,7 @@
 """Optimizers (`tf.keras.optimizers`): what moves variables by their gradients.
 
-`base.py` has what all share, `sgd.py`, `adam.py` and `adaptive.py` the update formulas, `loss_scale.py` the scaling of
-losses for float16, `schedules.py` learning rates that change.
+`base.py` has what all share, with the variables in `slots.py`; `sgd.py`, `adam.py`, `adaptive.py` and `matrices.py` the
+update formulas; `loss_scale.py` the scaling of losses for float16; `schedules.py` learning rates that change.
 """
 
 from __future__ import annotations
@@ -10,17 +10,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from . import schedules
-from .adam import Adam, Adamax, AdamW, Lamb, Nadam
+from .adam import Adam, Adamax, AdamW, Lamb, Nadam, ScheduleFreeAdamW
 from .adaptive import Adadelta, Adagrad, Ftrl, RMSprop
 from .base import Optimizer
 from .loss_scale import LossScaleOptimizer
+from .matrices import Adafactor, Muon
 from .sgd import SGD, Lion
 
-__all__ = ["Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "Ftrl", "Lamb", "Lion", "LossScaleOptimizer", "Nadam",
-           "Optimizer", "RMSprop", "SGD", "deserialize", "get", "legacy", "schedules", "serialize"]
+__all__ = ["Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "Ftrl", "Lamb", "Lion",
+           "LossScaleOptimizer", "Muon", "Nadam", "Optimizer", "RMSprop", "SGD", "ScheduleFreeAdamW", "deserialize",
+           "get", "legacy", "schedules", "serialize"]
 
-_CLASSES = {cls.__name__.lower(): cls for cls in (Adadelta, Adagrad, Adam, AdamW, Adamax, Ftrl, Lamb, Lion,
-                                                  LossScaleOptimizer, Nadam, RMSprop, SGD)}
+_CLASSES = {cls.__name__.lower(): cls for cls in (Adadelta, Adafactor, Adagrad, Adam, AdamW, Adamax, Ftrl, Lamb, Lion,
+                                                  LossScaleOptimizer, Muon, Nadam, RMSprop, SGD, ScheduleFreeAdamW)}
 
 
 def __getattr__(name: str) -> Any:

@@ -9,7 +9,7 @@ import twofold as tf
 
 from .base import Optimizer
 
-__all__ = ["Adam", "AdamW", "Adamax", "Lamb", "Nadam"]
+__all__ = ["Adam", "AdamW", "Adamax", "Lamb", "Nadam", "ScheduleFreeAdamW"]
 
 
 class _Moments(Optimizer):
@@ -267,3 +267,70 @@ class Lamb(_Moments):
         one = tf.ones((), dtype)
         ratio = tf.where((length > 0) & (step_length > 0), length / tf.where(step_length > 0, step_length, one), one)
         variable.assign_sub(ratio * self._rate(learning_rate, dtype) * step)
+
+
+class ScheduleFreeAdamW(_Moments):
+    """Adam with a mean of all weights so far in place of a schedule (Defazio et al., "The road less scheduled", 2024).
+
+    The slot `momentum` holds the weights that Adam moves; the variables are between those and their mean. The formulas
+    are the paper's; Keras 3 computes the mean of earlier weights from a slot that it has already changed.
+
+    Args:
+        learning_rate: a number, a schedule, or a function of no arguments.
+        beta_1: how close the variables are to the mean, in (0, 1].
+        beta_2: which part of the mean of squared gradients stays in each step.
+        epsilon: keeps the division finite.
+        warmup_steps: over how many steps the learning rate first rises from 0.
+        weight_decay, clipnorm, clipvalue, global_clipnorm, use_ema, ema_momentum, ema_overwrite_frequency,
+        loss_scale_factor, gradient_accumulation_steps, name: as for `tf.keras.optimizers.Optimizer`.
+    Raises:
+        ValueError: what `Optimizer` raises.
+
+    >>> import twofold as tf
+    >>> v = tf.Variable(1.0)
+    >>> optimizer = tf.keras.optimizers.ScheduleFreeAdamW(0.5)
+    >>> count = optimizer.apply_gradients([(tf.constant(3.0), v)])
+    >>> print(f"{v.numpy():.3f}")
+    0.500
+    """
+
+    def __init__(self, learning_rate: Any = 0.0025, beta_1: float = 0.9, beta_2: float = 0.999, epsilon: float = 1e-8,
+                 warmup_steps: int = 0, weight_decay: float | None = None, clipnorm: float | None = None,
+                 clipvalue: float | None = None, global_clipnorm: float | None = None, use_ema: bool = False,
+                 ema_momentum: float = 0.99, ema_overwrite_frequency: int | None = None,
+                 loss_scale_factor: float | None = None, gradient_accumulation_steps: int | None = None,
+                 name: str | None = None, **kwargs: Any):
+        super().__init__(learning_rate, beta_1, beta_2, epsilon, weight_decay, clipnorm, clipvalue, global_clipnorm,
+                         use_ema, ema_momentum, ema_overwrite_frequency, loss_scale_factor,
+                         gradient_accumulation_steps, name, **kwargs)
+        self.warmup_steps = warmup_steps
+
+    def add_variable_from_reference(self, reference_variable: tf.Variable, name: str | None = None,
+                                    initializer: Any = "zeros") -> Any:
+        """Make a variable of the shape and dtype of another; the slot `momentum` begins with its value."""
+        if name == "momentum":
+            def initializer(shape: Any, dtype: Any) -> Any:
+                return tf.identity(reference_variable)
+        return super().add_variable_from_reference(reference_variable, name, initializer)
+
+    def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
+        dtype = variable.dtype
+        gradient = tf.cast(gradient, dtype)
+        n = self._get_variable_index(variable)
+        moved, v = self._momentums[n], self._velocities[n]
+        before = tf.identity(moved)
+        v.assign_add((tf.square(gradient) - v) * (1 - self.beta_2))
+        unbiased = self._for_all("unbiased", dtype, lambda wide: 1 - self._power(self.beta_2, wide))
+        rate = self._once("warmed rate", dtype, lambda: self._warmed(learning_rate, dtype))
+        moved.assign_sub(rate * gradient / (tf.sqrt(v / unbiased) + self.epsilon))
+        weight = self._for_all("weight", dtype, lambda wide: 1.0 / self._step(wide))
+        mean = (variable - (1 - self.beta_1) * before) / self.beta_1
+        mean = (1 - weight) * mean + weight * moved
+        variable.assign((1 - self.beta_1) * moved + self.beta_1 * mean)
+
+    def _warmed(self, learning_rate: Any, dtype: tf.DType) -> Any:
+        rate = self._rate(learning_rate, dtype)
+        return rate * tf.minimum(self._step(dtype) / self.warmup_steps, 1.0) if self.warmup_steps > 0 else rate
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "warmup_steps": self.warmup_steps}

@@ -319,11 +319,14 @@ class Optimizer(Slots):
         return self._once(what, dtype, lambda: tf.cast(value(wide), dtype))
 
     def _apply_weight_decay(self, variables: Sequence[Any], learning_rate: Any) -> None:
-        if self.weight_decay is None:
-            return
         for variable in variables:
-            if self._use_weight_decay(variable):
-                variable.assign_sub(variable * self.weight_decay * self._rate(learning_rate, variable.dtype))
+            decay = self._decay_of(variable)
+            if decay is not None:
+                variable.assign_sub(variable * decay * self._rate(learning_rate, variable.dtype))
+
+    def _decay_of(self, variable: tf.Variable) -> float | None:
+        """The weight decay of a variable."""
+        return self.weight_decay if self.weight_decay is not None and self._use_weight_decay(variable) else None
 
     def _clip_gradients(self, grads: Sequence[Any]) -> Sequence[Any]:
         if self.clipnorm and self.clipnorm > 0:
