@@ -12,7 +12,9 @@ import numpy as np
 from twofold._api import ints, public, shape_arg, tensor
 from twofold.ir import dtypes as dt
 from twofold.ir import ops
+from twofold.ir.dims import Dim
 from twofold.ir.errors import InvalidArgumentError
+from twofold.ir.op import tracing
 
 __all__ = ["fill", "zeros", "ones", "zeros_like", "ones_like", "range", "linspace", "eye", "one_hot", "meshgrid",
            "sequence_mask"]
@@ -219,7 +221,8 @@ def counting(size: Any, dtype: dt.DType) -> Any:
     """0, 1, .. size - 1."""
     if type(size) is int and size <= _KEPT_UP_TO:
         return _kept(size, dtype)
-    return ops.range_(constant_of(0, dtype), constant_of(size, dtype), constant_of(1, dtype), size=size)
+    end = tracing().size_as(size, dtype) if isinstance(size, Dim) else constant_of(size, dtype)
+    return ops.range_(constant_of(0, dtype), end, constant_of(1, dtype), size=size)
 
 
 @public

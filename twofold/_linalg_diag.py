@@ -10,6 +10,7 @@ from typing import Any
 
 from twofold._api import ints, public, tensor
 from twofold._array_creation import constant_of, counting, padding_of
+from twofold.ir import dims as dm
 from twofold.ir import dtypes as dt
 from twofold.ir import ops
 from twofold.ir.errors import InvalidArgumentError
@@ -22,11 +23,11 @@ _ALIGNMENTS = ("RIGHT_LEFT", "LEFT_RIGHT", "LEFT_LEFT", "RIGHT_RIGHT")
 # -- where diagonals lie ------------------------------------------------------------------------------
 def _length(rows: int, columns: int, k: int) -> int:
     """The length of diagonal `k`: 0 the main one, above it positive."""
-    return min(rows + min(0, k), columns - max(0, k))
+    return dm.minimum(rows + min(0, k), columns - max(0, k))
 
 
 def _longest(rows: int, columns: int, low: int, high: int) -> int:
-    return min(rows + min(high, 0), columns - max(low, 0))
+    return dm.minimum(rows + min(high, 0), columns - max(low, 0))
 
 
 def _slice(rows: int, columns: int, k: int) -> tuple[int, int, int]:
@@ -192,13 +193,15 @@ def diag(diagonal: Any, name: str = "diag", k: Any = 0, num_rows: Any = -1, num_
     return ops.reshape(_with_diagonals(flat, values, rows, columns, low, high, align), shape=(*batch, rows, columns))
 
 
-def _matrix_size(longest: int, low: int, high: int, rows: int, columns: int) -> tuple[int, int]:
+def _matrix_size(longest: dm.DimLike, low: int, high: int, rows: dm.DimLike,
+                 columns: dm.DimLike) -> tuple[dm.DimLike, dm.DimLike]:
     least_rows, least_columns = longest - min(high, 0), longest + max(low, 0)
     if rows == -1 and columns == -1:
-        rows = columns = max(least_rows, least_columns)
+        rows = columns = dm.maximum(least_rows, least_columns)
     rows = least_rows if rows == -1 else rows
     columns = least_columns if columns == -1 else columns
-    if rows < least_rows or columns < least_columns or (rows != least_rows and columns != least_columns):
+    if (dm.decide(rows, "<", least_rows) or dm.decide(columns, "<", least_columns)
+            or (dm.decide(rows, "!=", least_rows) and dm.decide(columns, "!=", least_columns))):
         raise InvalidArgumentError(f"diag: diagonals of length {longest} do not fit a matrix of shape [{rows}, "
                                    f"{columns}]; one of at least [{least_rows}, {least_columns}], with equality for "
                                    "one of the two, is needed.")

@@ -62,3 +62,16 @@ def test_unknown_sizes(case: Case) -> None:
             expected = eagerly(case, tensors)
             tf.random.set_seed(5)
             check_same(expected, function(*tensors))
+
+
+def test_diagonals_and_masks_of_unknown_sizes():
+    """Matrices and masks whose sizes only a call tells."""
+    spec = [tf.TensorSpec([None])]
+    fns = [tf.linalg.diag, lambda x: tf.linalg.diag(x, k=1), lambda x: tf.linalg.diag(x, k=-2),
+           lambda x: tf.linalg.set_diag(x[:, None] * x, x), lambda x: tf.linalg.diag_part(x[:, None] * x),
+           lambda x: tf.sequence_mask(tf.cast(x, tf.int32)), lambda x: tf.sequence_mask(tf.cast(x, tf.int64))]
+    for fn in fns:
+        traced = tf.function(fn, input_signature=spec)
+        for n in (3, 5):
+            x = tf.range(1.0, n + 1.0)
+            assert np.array_equal(traced(x), fn(x))
