@@ -1,4 +1,4 @@
-"""Random pipelines against lists: which elements come, in what order; and that saved iterators go on where they were."""
+"""Random pipelines against lists: which elements come, in what order; saved iterators go on where they were."""
 
 from __future__ import annotations
 

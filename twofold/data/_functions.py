@@ -11,6 +11,7 @@ from typing import Any
 
 import twofold as tf
 from twofold import _iteration as engine
+from twofold._rowwise import over_rows
 
 from ._node import Capturing, bound, tensors_in
 from ._sources import Placeholder
@@ -18,6 +19,7 @@ from ._structure import DatasetSpec, Form, Item, is_dataset, normal, spec_of
 
 __all__ = ["ElementFunction", "dataset_of", "predicate", "scalar_of"]
 
+_UNKNOWN = object()
 _RANKS = range(5)  # tried, to learn the form of results, where the rank of an argument is unknown
 
 
@@ -42,6 +44,7 @@ class ElementFunction(Capturing):
         self._specs = [spec for form in forms for spec in form.flat]
         self._made: list[Any] = []
         self.captured = []
+        self._batched: Any = _UNKNOWN
         self._handles = [i for i, spec in enumerate(self._specs) if isinstance(spec, DatasetSpec)]
         self._traced = tf.function(self._named(fn), autograph=False, fallback=False)
         self.form = self._inferred()
@@ -105,6 +108,14 @@ class ElementFunction(Capturing):
             assert failure is not None
             raise failure
         return Form(tf.nest.map_structure(_common, *found))
+
+    def over_rows(self) -> Callable[..., Any] | None:
+        """The function of batches that this is element by element; None where it is not, or it cannot be told."""
+        if self._handles or self.captured or self._run is self._traced:
+            return None
+        if self._batched is _UNKNOWN:
+            self._batched = over_rows(self._run)
+        return self._batched
 
     # -- calling ----------------------------------------------------------------------------------
     def __call__(self, item: Item) -> Item:

@@ -12,7 +12,7 @@ from ._functions import ElementFunction, dataset_of, predicate
 from ._node import UNKNOWN, Node, check, number
 from ._parallel import AUTOTUNE, mapped_in_parallel, prefetched
 from ._sources import Tensors
-from ._stream import Run, Stream
+from ._stream import Rows, Run, Stream
 from ._structure import Form, Item
 
 __all__ = ["Filter", "Interleave", "Map", "Scan", "TakeWhile", "settled_state"]
@@ -36,6 +36,15 @@ class Map(Node):
     def cardinality(self) -> int:
         return self.source.cardinality()
 
+    def rows(self) -> Rows | None:
+        """The rows of the input, changed when they are gathered, where the function works on whole batches."""
+        rows = self.source.rows()
+        batched = None if rows is None else self.fn.over_rows()
+        return None if rows is None or batched is None else _MappedRows(rows, self.fn, batched)
+
+    def positions(self, run: Run) -> Stream:
+        return self.source.positions(run)
+
     def start(self, run: Run) -> Stream:
         source = self.source.start(run)
         if self.parallel is None:
@@ -43,6 +52,20 @@ class Map(Node):
         threads = run.threads if self.parallel == AUTOTUNE else self.parallel
         ordered = run.deterministic if self.deterministic is None else self.deterministic
         return mapped_in_parallel(source, self.fn, threads, ordered)
+
+
+class _MappedRows(Rows):
+    """Rows that a function changes, single ones or whole batches."""
+
+    def __init__(self, rows: Rows, fn: ElementFunction, batched: Callable[..., Any]) -> None:
+        self.inner, self.fn, self.batched = rows, fn, batched
+        self.count = rows.count
+
+    def row(self, position: int) -> Item:
+        return self.fn(self.inner.row(position))
+
+    def gather(self, positions: Any) -> Item:
+        return engine.arrays_of(self.batched(*engine.tensors_of(self.inner.gather(positions))))
 
 
 class _Mapped(Stream):
