@@ -195,6 +195,8 @@ class NetworkGraph:
             ValueError: there are more or fewer than the graph has.
         """
         structure = self.input_structure
+        if isinstance(structure, KerasTensor) and isinstance(inputs, tf.Tensor):
+            return [_fitted(inputs, structure)]
         if isinstance(inputs, Mapping) and not isinstance(structure, Mapping):
             found = [inputs[x.name] for x in self.inputs if x.name in inputs]
         elif isinstance(inputs, Mapping):
@@ -213,7 +215,9 @@ def _fitted(value: Any, x: KerasTensor) -> Any:
         return value
     if value.dtype is not x.dtype and (value.dtype.is_floating or value.dtype.is_integer or value.dtype.is_bool):
         value = tf.cast(value, x.dtype)
-    rank, wanted = len(value.shape), x.ndim
+    rank, wanted = value.ndim, x.ndim
+    if rank == wanted:
+        return value
     if rank == wanted - 1 and x.shape[-1] == 1:
         return tf.expand_dims(value, -1)
     if rank == wanted + 1 and value.shape[-1] == 1:

@@ -23,7 +23,7 @@ from . import call_context, dtype_policies
 from .call_spec import CallSpec
 from .input_spec import assert_input_compatibility
 from .keras_tensor import any_symbolic
-from .layer_state import LayerState
+from .layer_state import LayerState, losses_there_were
 from .naming import auto_name
 from .shapes import InputShape, as_shape
 
@@ -246,18 +246,33 @@ class Layer(LayerState):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         fast = self._fast
-        if fast is not None and not kwargs and len(args) == 1 and not call_context.masks:
+        if fast is not None and len(args) == 1 and not call_context.masks:
             x = args[0]
             if type(x) is _Tensor and x.dims == fast[0] and x.dtype is fast[1]:
                 outer = call_context.current()
-                if not fast[2]:
-                    if outer is not None or fast[3]:
+                if not kwargs:
+                    if not fast[2]:
+                        if outer is not None or fast[3]:
+                            return self.call(x)
+                    elif outer is not None and outer.training is not None:
+                        return self.call(x, training=outer.training)
+                    elif fast[3] and call_context.learning_phase() is None:
                         return self.call(x)
-                elif outer is not None and outer.training is not None:
-                    return self.call(x, training=outer.training)
-                elif fast[3] and call_context.learning_phase() is None:
-                    return self.call(x)
+                if outer is None and len(kwargs) == ("training" in kwargs) and not losses_there_were:
+                    return self._entered(x, kwargs.get("training"), fast[2])
         return self._full_call(args, kwargs)
+
+    def _entered(self, x: Any, training: Any, passes: bool) -> Any:
+        """A call from outside of all layers for which nothing is left but to tell the layers within of it."""
+        if training is None:
+            training = call_context.learning_phase()
+            if training is None:
+                training = self._call_spec.default_training
+        token = call_context.entered(call_context.CallContext(self, training))
+        try:
+            return self.call(x, training=training) if passes and training is not None else self.call(x)
+        finally:
+            call_context.left(token)
 
     def _full_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call with everything that it may need."""

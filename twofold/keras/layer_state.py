@@ -14,8 +14,9 @@ import numpy as np
 import twofold as tf
 from twofold.tracking import Trackable, is_tracked
 
-__all__ = ["LayerState"]
+__all__ = ["LayerState", "losses_there_were"]
 
+losses_there_were: list[bool] = []  # holds something once a layer has added a loss: calls clear losses from then on
 _HOLDERS = (tf.Variable, Trackable, list, tuple, dict)
 
 
@@ -238,6 +239,7 @@ class LayerState(tf.Module):
         Args:
             loss: tensors, numbers, or functions of no arguments that are called whenever `losses` is read.
         """
+        losses_there_were[:] = [True]
         for one in tf.nest.flatten(loss):
             if callable(one):
                 self.__dict__["_loss_functions"].append(one)
