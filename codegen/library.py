@@ -15,7 +15,9 @@ from twofold.ir.dims import DimLike
 from twofold.ir.dtypes import DType
 
 __all__ = ["Library", "Work", "Within", "Run", "Detail", "handles", "register_placed", "is_placed", "placed",
-           "provide", "address"]
+           "provide", "address", "SHARED_FROM"]
+
+SHARED_FROM = 1 << 16  # simple operations from which threads share a step's work: a program of fewer needs no threads
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,6 @@ from .layout import contiguous
 __all__ = ["Program", "compile_graph", "Outline", "outline", "is_native", "UNBOUNDED"]
 
 _INLINE = 6  # kernels up to which they are written into the entry
-_PARALLEL_FROM = 1 << 16  # simple operations from which threads share the work
 _GRAIN = 1 << 15  # the least each of them gets
 _SHORT = 1 << 12  # iterations up to which a kernel is compiled for little code rather than for long ranges
 _WORTH = 1 << 12  # simple operations of the larger of two maps from which they are run together
@@ -552,7 +551,7 @@ def _is_shared(step: Step) -> bool:
     """Whether threads may share the work of a step."""
     work = step.total * step.weight
     alone = not isinstance(step.total, Dim) and step.total <= 1
-    return not alone and (isinstance(work, Dim) or work >= _PARALLEL_FROM)
+    return not alone and (isinstance(work, Dim) or work >= library.SHARED_FROM)
 
 
 def _dispatcher(module: ir.Module, name: str, parts: Sequence[Step], functions: Sequence[ir.Function]) -> ir.Function:
@@ -713,7 +712,7 @@ class _Entry(sizes.Arithmetic):
         count = b.load(b.inttoptr(self.word(2), _PTR), typ=_I64)
         used = b.select(b.icmp_unsigned("<", shares, count), shares, count)
         used = b.select(b.icmp_unsigned("<", total, used), total, used)
-        parallel = b.and_(b.icmp_unsigned(">=", work, _I64(_PARALLEL_FROM)), b.icmp_unsigned(">", used, _I64(1)))
+        parallel = b.and_(b.icmp_unsigned(">=", work, _I64(library.SHARED_FROM)), b.icmp_unsigned(">", used, _I64(1)))
         with b.if_else(parallel) as (many, one):
             with many:
                 fork = _Typed(b.inttoptr(self.word(0), _PTR), ir.FunctionType(_I64, [_I64, _I64, _I64, _I64, _PTR]))

@@ -26,7 +26,7 @@ from twofold.codegen.kernels import indexing
 from twofold.ir import dims as dm
 from twofold.ir import dtypes as dt
 from twofold.ir import graph as g
-from twofold.ir.dims import Dim
+from twofold.ir.dims import Dim, DimLike
 from twofold.ir.graph_text import text
 
 from . import cache, identity, memory, threads
@@ -79,7 +79,7 @@ class Native:
         self.entry = self._image.address("entry")
         self.plan = self._image.address("plan") if about.symbols else 0
         links = [library.address(key) for key in about.libraries]
-        self._table = (ctypes.c_int64 * (3 + len(links)))(*threads.table(), *links)
+        self._table = (ctypes.c_int64 * (3 + len(links)))(*threads.table(_is_shared(about.work)), *links)
         self.words = ctypes.addressof(self._table)
         self._call = ctypes.CFUNCTYPE(*_ENTRY)(self.entry)
         self._held = ctypes.PYFUNCTYPE(*_ENTRY)(self.entry)
@@ -166,7 +166,7 @@ def _made(graph: g.Graph, donate: dict[int, int], origin: g.Graph, label: str) -
     lines = {id(node.loc): n for n, node in enumerate(origin.walk())}  # passes keep the objects
     # The names of functions are the same in every program: each is linked by itself.
     made = compile_program(graph, "entry", donate)
-    with _beside([lib.key for lib in made.libraries]):
+    with _beside([lib.key for lib in made.libraries], _is_shared(made.work)):
         code = llvm_module.object_code(llvm_module.optimise(made.module))
     about = describe(made, graph, lambda node: None if node.loc is None else lines.get(id(node.loc)))
     if cache.enabled() and environment() == _environment():  # else sources changed: which of both compiled this?
@@ -180,8 +180,13 @@ def compile_program(graph: g.Graph, name: str, donate: dict[int, int]) -> progra
     return codegen().compile_graph(graph, name) if _fails_late(made) else made
 
 
+def _is_shared(work: DimLike) -> bool:
+    """Whether a program may share its work among threads."""
+    return isinstance(work, Dim) or work >= library.SHARED_FROM
+
+
 @contextmanager
-def _beside(libraries: Sequence[tuple[Any, ...]]) -> Iterator[None]:
+def _beside(libraries: Sequence[tuple[Any, ...]], shared: bool) -> Iterator[None]:
     """Has what a program needs besides its own code made ready by another thread while the block runs.
 
     What fails there fails again, and is reported, where it is asked for.
@@ -190,7 +195,10 @@ def _beside(libraries: Sequence[tuple[Any, ...]]) -> Iterator[None]:
         with suppress(Exception):
             for key in libraries:
                 library.address(key)
-            threads.table()
+            threads.table(shared)
+    if not libraries and not shared:
+        yield
+        return
     helper = threading.Thread(target=copy_context().run, args=(ready,), name="twofold-libraries")
     try:
         helper.start()

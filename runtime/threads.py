@@ -145,14 +145,15 @@ def _read(path: str) -> str:
         return ""
 
 
-def table() -> tuple[int, int, int]:
+def table(shared: bool = True) -> tuple[int, int, int]:
     """What compiled programs share work with: the addresses of the fork-join function, of its context, and of the
-    number of threads to use, which is one where OpenMP cannot be had."""
-    if _fork_join is None:
+    number of threads to use, which is one where OpenMP cannot be had. Both functions are 0 for a program that shares
+    nothing (not `shared`), so that small programs start no threads."""
+    if shared and _fork_join is None:
         _start()
     get_num_threads()
     _tell()
-    if _fork_join is False:
+    if not shared or _fork_join is False:
         return 0, 0, ctypes.addressof(_count)
     call, context = _fork_join
     return ctypes.cast(call, ctypes.c_void_p).value or 0, ctypes.addressof(context), ctypes.addressof(_count)
