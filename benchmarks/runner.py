@@ -41,8 +41,13 @@ def python_of(peer: str) -> str:
 
 
 def environment(**more: str) -> dict[str, str]:
-    """The environment of the measured processes: the user's, with TensorFlow's log and JAX's search for GPUs quiet."""
-    return {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "JAX_PLATFORMS": os.environ.get("JAX_PLATFORMS", "cpu"), **more}
+    """The environment of the measured processes: the user's, with TensorFlow's log and JAX's search for GPUs quiet.
+
+    Python keeps the bytecode of modules, as it has that of installed packages: their first import, which is not
+    measured, writes it where it is missing.
+    """
+    own = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return {**own, "TF_CPP_MIN_LOG_LEVEL": "3", "JAX_PLATFORMS": os.environ.get("JAX_PLATFORMS", "cpu"), **more}
 
 
 def progress(text: str) -> None:
