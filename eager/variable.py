@@ -181,8 +181,7 @@ class Variable:
             ValueError: the shape does not fit. DTypeError: the dtype differs.
         """
         del use_locking, name, read_value
-        self._set(convert.as_tensor(value, dtype=self.dtype))
-        return self
+        return self._set(convert.as_tensor(value, dtype=self.dtype))
 
     def assign_add(self, delta: Any, use_locking: bool = False, name: str | None = None,
                    read_value: bool = True) -> Variable:
@@ -197,16 +196,17 @@ class Variable:
     def _update(self, op: Any, delta: Any) -> Variable:
         delta = convert.as_tensor(delta, dtype=self.dtype)
         with self._lock:
-            self._set(op(self._current(), delta))
-        return self
+            return self._set(op(self._current(), delta))
 
-    def _set(self, value: Tensor) -> None:
+    def _set(self, value: Tensor) -> Any:
+        """Take a value; gives the variable, or what stands for the assignment in a graph that is run later."""
         self._check(value)
         trace = tracing()
         if trace is not None:
-            trace.assign_variable(self, value)
-            return
+            made = trace.assign_variable(self, value)
+            return self if made is None else made
         self._value = _alias(value)
+        return self
 
     def _check(self, value: Tensor) -> None:
         """Raise ValueError unless `value` has a shape that this variable can hold."""

@@ -18,6 +18,7 @@ from twofold.runtime.devices import device
 from twofold.tracer.tensor_array import TensorArray
 
 from . import (
+    _older_names,
     autodiff,
     autograph,
     bitwise,
@@ -238,7 +239,10 @@ from .version import __version__
 newaxis = None
 
 #: sub-packages that are imported when they are first asked for, so that `import twofold` stays quick
-_ON_FIRST_USE = frozenset({"compat", "data", "export", "io", "keras", "profiler", "saved_model", "summary", "train"})
+_ON_FIRST_USE = frozenset({"compat", "data", "export", "io", "keras", "losses", "profiler", "saved_model", "summary",
+                           "train"})
+#: modules of Keras that have a place here too
+_KERAS = frozenset({"initializers", "metrics", "optimizers"})
 
 
 if _TYPE_CHECKING:
@@ -250,6 +254,11 @@ def __getattr__(name: str) -> object:
     if name in _ON_FIRST_USE:
         import importlib
         return importlib.import_module(f"{__name__}.{name}")
+    if name in _KERAS:
+        from . import keras
+        return getattr(keras, name)
+    if name in _older_names.FROM_V1:
+        return _older_names.from_v1(name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from twofold.eager.tensor import Tensor
@@ -12,7 +13,10 @@ from twofold.tracer.symbolic import SymbolicValueError
 
 from ._api import public, shape_arg, tensor
 
-__all__ = ["constant", "convert_to_tensor", "is_tensor", "get_static_value", "enable_eager_execution"]
+__all__ = ["constant", "convert_to_tensor", "is_tensor", "get_static_value", "enable_eager_execution",
+           "eager_for_good"]
+
+eager_for_good: list[bool] = []  # not empty once eager execution was asked for
 
 
 @public
@@ -83,12 +87,18 @@ def is_tensor(x: Any) -> bool:
 
 @public
 def enable_eager_execution(config: Any = None, device_policy: Any = None, execution_mode: Any = None) -> None:
-    """Make ops run at once: they do already, so this has no effect.
+    """Make ops run at once, for good: they do already, but graphs and sessions of TensorFlow 1 are refused after this.
 
     Args:
         config, device_policy, execution_mode: accepted, without effect.
+    Raises:
+        ValueError: `tf.compat.v1.disable_eager_execution` was called.
     """
     del config, device_policy, execution_mode
+    mode = sys.modules.get("twofold.compat.v1.mode")
+    if mode is not None and mode.builds_graphs():
+        raise ValueError("tf.enable_eager_execution must be called at program startup.")
+    eager_for_good.append(True)
 
 
 @public

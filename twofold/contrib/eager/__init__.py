@@ -3,6 +3,8 @@
 The names that TensorFlow 2 keeps are the same objects here; the function-style gradients live here alone.
 """
 
+from typing import Any
+
 from twofold import config
 from twofold._api import public
 from twofold._function import executing_eagerly
@@ -44,3 +46,16 @@ def list_devices() -> list[str]:
     '/job:localhost/replica:0/task:0/device:CPU:0'
     """
     return ["/job:localhost/replica:0/task:0" + d.name for d in config.list_logical_devices()]
+
+# What belongs to sub-packages that load when they are first asked for.
+_ELSEWHERE = {"Checkpoint": ("twofold.train", "Checkpoint"), "Iterator": ("twofold.contrib.eager.iterator", "Iterator"),
+              "metrics": ("twofold.contrib.eager.metrics", None), "py_func": ("twofold.compat.v1", "py_func")}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _ELSEWHERE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib
+    module, attribute = _ELSEWHERE[name]
+    found = importlib.import_module(module)
+    return found if attribute is None else getattr(found, attribute)

@@ -1,0 +1,67 @@
+"""Which mode a process is in: eager by default, eager because it was asked for, or graphs.
+
+Ops run at once from the start. `enable_eager_execution` is remembered, because TensorFlow 1's graphs and sessions are
+refused after it; `disable_eager_execution` makes a default graph current for good in the thread that calls it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+
+from twofold._api import public
+from twofold._tensors import eager_for_good
+
+from .graph import Graph, current_graph
+
+__all__ = ["builds_graphs", "default_graph", "disable_eager_execution", "refuse_eager", "reset_default_graph"]
+
+_open: contextlib.ExitStack | None = None
+
+
+def builds_graphs() -> bool:
+    """Whether there is a default graph for good."""
+    return _open is not None
+
+
+def refuse_eager(what: str) -> None:
+    """Raise RuntimeError where eager execution was asked for."""
+    if eager_for_good:
+        raise RuntimeError(f"{what}() is not compatible with eager execution, which was enabled by "
+                           "tf.enable_eager_execution().")
+
+
+@public
+def disable_eager_execution() -> None:
+    """Build graphs from now on, in this thread, to be run by a session.
+
+    Raises:
+        RuntimeError: eager execution was asked for.
+    """
+    global _open
+    refuse_eager("tf.disable_eager_execution")
+    if _open is None:
+        _open = contextlib.ExitStack()
+        _open.enter_context(Graph().as_default())
+
+
+def default_graph() -> Graph:
+    """The current graph.
+
+    Raises:
+        RuntimeError: ops run at once.
+    """
+    found = current_graph()
+    if found is None:
+        raise RuntimeError("There is no default graph: ops run at once. Use `with tf.compat.v1.Graph().as_default()`, "
+                           "or tf.compat.v1.disable_eager_execution() at the start of the program.")
+    return found
+
+
+@public
+def reset_default_graph() -> None:
+    """Begin a new default graph."""
+    global _open
+    if _open is not None:
+        _open.close()
+        _open = contextlib.ExitStack()
+        _open.enter_context(Graph().as_default())
