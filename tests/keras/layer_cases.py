@@ -234,9 +234,8 @@ for _name in ("SimpleRNN", "LSTM", "GRU"):
     _make = (lambda name: lambda k, **options: getattr(k, name)(4, **options))(_name)
     _few = 2 if _name == "LSTM" else 1
     _states = tuple(wave(20 + n, 2, 4) for n in range(_few))
-    case(_name, lambda k, make=_make: make(k), STEPS, compiled=True)
-    case(f"{_name} sequences and state", lambda k, make=_make: make(k, return_sequences=True, return_state=True), STEPS,
-         compiled=True)
+    case(_name, lambda k, make=_make: make(k), STEPS)
+    case(f"{_name} sequences and state", lambda k, make=_make: make(k, return_sequences=True, return_state=True), STEPS)
     case(f"{_name} backwards", lambda k, make=_make: make(k, return_sequences=True, go_backwards=True), STEPS)
     case(f"{_name} masked", lambda k, make=_make: make(k, return_sequences=True, return_state=True), STEPS, MASK,
          call=masked, compiled=True)
@@ -256,14 +255,12 @@ for _name in ("SimpleRNN", "LSTM", "GRU"):
 case("LSTM without forget bias", lambda k: k.LSTM(3, unit_forget_bias=False, recurrent_activation="hard_sigmoid"),
      STEPS)
 case("GRU reset before", lambda k: k.GRU(4, reset_after=False, return_sequences=True), STEPS)
-case("stacked cells", lambda k: k.RNN([k.LSTMCell(4), k.GRUCell(3)], return_sequences=True, return_state=True), STEPS,
-     compiled=True)
+case("stacked cells", lambda k: k.RNN([k.LSTMCell(4), k.GRUCell(3)], return_sequences=True, return_state=True), STEPS)
 case("stacked cells masked", lambda k: k.RNN(k.StackedRNNCells([k.SimpleRNNCell(4), k.LSTMCell(3)])), STEPS, MASK,
      call=masked)
 for _name in ("concat", "sum", "mul", "ave"):
     case(f"bidirectional {_name}",
-         lambda k, mode=_name: k.Bidirectional(k.LSTM(3, return_sequences=True), merge_mode=mode), STEPS,
-         compiled=_name == "concat")
+         lambda k, mode=_name: k.Bidirectional(k.LSTM(3, return_sequences=True), merge_mode=mode), STEPS)
 case("bidirectional last", lambda k: k.Bidirectional(k.GRU(3)), STEPS)
 case("bidirectional apart", lambda k: k.Bidirectional(k.SimpleRNN(3, return_sequences=True), merge_mode=None), STEPS)
 case("bidirectional masked", lambda k: k.Bidirectional(k.LSTM(3, return_sequences=True)), STEPS, MASK, call=masked)

@@ -6,6 +6,7 @@ cases run op by op; those marked so run in a `tf.function` too, for batches and 
 
 from __future__ import annotations
 
+import functools
 import json
 
 import numpy as np
@@ -41,10 +42,17 @@ def near(found, expected, scale):
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=2e-6 * scale)
 
 
-def built(case):
-    """The layer of a case with its weights, and its inputs."""
+@functools.cache
+def made(name):
+    case = cases.CASES[name]
     layer, inputs = case.make(tf.keras.layers), [tf.constant(x) for x in case.inputs]
     case.call(layer, *inputs)
+    return layer, inputs
+
+
+def built(name):
+    """The layer of a case with its weights, and its inputs."""
+    layer, inputs = made(name)
     reset(layer)
     return layer, inputs
 
@@ -86,7 +94,7 @@ def check(layer, found, arrays, about):
 def test_outputs_gradients_and_state(name):
     arrays, about = REFERENCE[name]
     case = cases.CASES[name]
-    layer, inputs = built(case)
+    layer, inputs = built(name)
     measure.expected = arrays[:len(about["outputs"])]
     check(layer, measure(layer, case, inputs), arrays, about)
 
@@ -95,7 +103,7 @@ def test_outputs_gradients_and_state(name):
 def test_in_a_function_of_unknown_sizes(name):
     arrays, about = REFERENCE[name]
     case = cases.CASES[name]
-    layer, inputs = built(case)
+    layer, inputs = built(name)
     measure.expected = arrays[:len(about["outputs"])]
     specs = [tf.TensorSpec([None, *x.shape[1:]], x.dtype) for x in inputs]
     step = tf.function(lambda *given: measure(layer, case, list(given)), input_signature=specs, fallback=False)
@@ -104,7 +112,7 @@ def test_in_a_function_of_unknown_sizes(name):
 
 @pytest.mark.parametrize("name", cases.CASES)
 def test_weights_in_order(name):
-    layer, _ = built(cases.CASES[name])
+    layer, _ = built(name)
     trained = {id(v) for v in layer.trainable_weights}
     found = [[v.name.rpartition("/")[2].partition(":")[0], list(v.shape), id(v) in trained] for v in layer.weights]
     assert found == REFERENCE[name][1]["weights"]
@@ -112,8 +120,8 @@ def test_weights_in_order(name):
 
 @pytest.mark.parametrize("name", cases.CASES)
 def test_output_shape(name):
-    expected, case = REFERENCE[name][1]["shape"], cases.CASES[name]
-    layer, inputs = built(case)
+    expected = REFERENCE[name][1]["shape"]
+    layer, inputs = built(name)
     if expected is not None:
         found = json.loads(json.dumps(layer.compute_output_shape((None, *inputs[0].shape[1:]))))
         # Keras's EinsumDense does not know the sizes that its `output_shape` leaves open
@@ -154,7 +162,7 @@ def test_config(name):
 def test_a_config_makes_an_equal_layer(name):
     """Whose outputs are the same, once it has the same weights; from our config, and from Keras's."""
     case = cases.CASES[name]
-    layer, inputs = built(case)
+    layer, inputs = built(name)
     config = json.loads(json.dumps(tf.keras.layers.serialize(layer)))
     for made in (config, {**config, "config": REFERENCE[name][1]["config"]}):
         made.pop("build_config", None)

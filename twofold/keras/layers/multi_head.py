@@ -92,13 +92,14 @@ class _Heads(DeclaredLayer):
 
     def _attend(self, query: Any, key: Any, value: Any, visible: Any, scale: float) -> Any:
         """The averages of values [batch, queries, heads, size], for queries, keys and values of such shapes."""
-        scores = tf.cast(tf.einsum("bqnh,bknh->bnqk", query, key), tf.float32 if query.dtype.size < 4 else query.dtype)
-        scores = scores * tf.cast(scale, scores.dtype)
+        wide = tf.float32 if query.dtype.size < 4 else query.dtype
+        query, key, value = (tf.transpose(x, (0, 2, 1, 3)) for x in (query * tf.cast(scale, query.dtype), key, value))
+        scores = tf.cast(tf.matmul(query, key, transpose_b=True), wide)
         if visible is not None:
             for _ in range(4 - len(visible.shape)):
                 visible = tf.expand_dims(visible, -3)
-            scores = tf.where(visible, scores, tf.cast(scores.dtype.min * 0.7, scores.dtype))
-        return tf.einsum("bnqk,bknh->bqnh", tf.cast(tf.nn.softmax(scores, axis=-1), key.dtype), value)
+            scores = tf.where(visible, scores, tf.cast(wide.min * 0.7, wide))
+        return tf.transpose(tf.matmul(tf.cast(tf.nn.softmax(scores, axis=-1), value.dtype), value), (0, 2, 1, 3))
 
 
 def _projection(free: int, bound: int, made: int) -> tuple[str, str, int]:
