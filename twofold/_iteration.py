@@ -16,6 +16,7 @@ from twofold.eager import convert
 from twofold.eager.tensor import Tensor, wrap
 from twofold.ir import dtypes as dt
 from twofold.ir import errors
+from twofold.ir.dims import Dim
 from twofold.ir.ops.random import mix
 from twofold.ir.spec import TensorSpec
 from twofold.runtime import native
@@ -28,7 +29,7 @@ from twofold.tracer.trace import current
 from ._api import public
 
 __all__ = ["StagedElements", "array_of", "arrays_of", "dtype_of", "fold", "guarded", "handle", "held",
-           "host_call", "host_effect", "is_symbolic", "public", "random_key", "run_with_captures", "staging",
+           "host_call", "host_effect", "is_symbolic", "prompt", "public", "random_key", "run_with_captures", "staging",
            "symbolic_captures", "tensor_of", "tensors_of", "user_function", "weak_finalizer"]
 
 
@@ -87,6 +88,22 @@ def run_with_captures(concrete: Any, tensors: Sequence[Tensor], values: Sequence
     captured = [next(given) if is_symbolic(c) else c if isinstance(c, Tensor) else c._read_tensor()
                 for c in traced.captures]
     return traced._finish(traced.execute([*tensors, *captured]))
+
+
+def prompt(concrete: Any) -> Callable[..., Sequence[Any]]:
+    """A concrete function that gives a flat tuple, for calls with tensors of exactly the shapes of its signature.
+
+    Where native code does not take the call at once, checks of the arguments are left out.
+    """
+    traced = concrete._traced
+    unknown = any(isinstance(d, Dim) for v in traced.graph.inputs for d in v.dims)
+    if unknown or traced.updates or traced.runner.variant is not None:
+        return concrete
+    outputs, captures = traced.runner.outputs, traced.captures
+
+    def call(*tensors: Tensor) -> Sequence[Any]:
+        return outputs([*tensors, *[c if isinstance(c, Tensor) else c._read_tensor() for c in captures]])
+    return call
 
 
 def host_call(fn: Callable[..., Any], name: str, operands: Sequence[Any], results: Sequence[TensorSpec]) -> list[Any]:

@@ -180,6 +180,28 @@ def test_an_error_of_a_generator_comes_out():
         assert traceback.extract_tb(caught.value.__traceback__)[-1].name == "generate"
 
 
+def test_threads_end_with_a_compiled_loop():
+    """Whether the loop comes to its end, breaks, or fails."""
+    @tf.function
+    def total(data, limit, bad):
+        found = tf.constant(0)
+        for x in data:
+            if x == limit:
+                break
+            tf.debugging.assert_none_equal(x, bad, message="a bad element")
+            found += x
+        return found
+    data = slow(12).prefetch(3)
+    assert int(total(data, tf.constant(99), tf.constant(-1))) == 66
+    assert none_left()
+    assert int(total(data, tf.constant(5), tf.constant(-1))) == 10
+    assert none_left()
+    with pytest.raises(tf.errors.InvalidArgumentError, match="a bad element"):
+        total(data, tf.constant(99), tf.constant(6))
+    assert none_left()
+    assert total.experimental_get_tracing_count() == 1
+
+
 def test_what_is_made_ahead_is_bounded():
     made = []
 

@@ -98,13 +98,16 @@ def _stacked(component: int, parts: Sequence[np.ndarray]) -> np.ndarray:
     """Arrays of one shape along a new first axis."""
     first = parts[0]
     shape = first.shape
-    made = np.empty((len(parts), *shape), first.dtype)
     for i, part in enumerate(parts):
         if part.shape != shape:
             raise tf.errors.InvalidArgumentError(
                 None, None, f"Cannot batch tensors with different shapes in component {component}. First element had "
                 f"shape {list(shape)} and element {i} had shape {list(part.shape)}.")
-        made[i, ...] = part
+    if shape:
+        return np.concatenate(parts).reshape(len(parts), *shape)
+    made = np.empty(len(parts), first.dtype)
+    for i, part in enumerate(parts):
+        made[i] = part[()]
     return made
 
 
@@ -152,18 +155,22 @@ class _Padded(_Batched):
 
 
 def _padded(parts: Sequence[np.ndarray], shape: Sequence[int | None], value: np.ndarray) -> np.ndarray:
-    rank = len(shape)
-    for part in parts:
-        check(part.ndim == rank, "All elements in a batch must have the same rank as the padded shape: expected rank "
-                                 f"{rank} but got element with rank {part.ndim}")
-    sizes = [max([p.shape[axis] for p in parts]) if known is None else known for axis, known in enumerate(shape)]
+    rank, shapes = len(shape), [part.shape for part in parts]
+    for found in shapes:
+        if len(found) != rank:
+            check(False, "All elements in a batch must have the same rank as the padded shape: expected rank "
+                         f"{rank} but got element with rank {len(found)}")
+    largest = [max(sizes) for sizes in zip(*shapes, strict=True)]
+    sizes = [most if known is None else known for most, known in zip(largest, shape, strict=True)]
+    if any(most > size for most, size in zip(largest, sizes, strict=True)):
+        raise tf.errors.DataLossError(None, None, "Attempted to pad to a smaller size than the input element: elements "
+                                                  f"have sizes up to {largest}, the padded shape is {sizes}.")
     made = np.full((len(parts), *sizes), value, parts[0].dtype)
     for i, part in enumerate(parts):
-        if any(have > most for have, most in zip(part.shape, sizes, strict=True)):
-            raise tf.errors.DataLossError(None, None, f"Attempted to pad to a smaller size than the input element: the "
-                                                      f"element has shape {list(part.shape)}, the padded shape is "
-                                                      f"{sizes}.")
-        made[(i, *[slice(n) for n in part.shape], ...)] = part  # type: ignore[index]
+        if rank == 1:
+            made[i, :shapes[i][0]] = part
+        else:
+            made[(i, *[slice(n) for n in shapes[i]], ...)] = part  # type: ignore[index]
     return made
 
 

@@ -45,6 +45,7 @@ class ElementFunction(Capturing):
         self._made: list[Any] = []
         self.captured = []
         self._batched: Any = _UNKNOWN
+        self._prompt: Any = None
         self._handles = [i for i, spec in enumerate(self._specs) if isinstance(spec, DatasetSpec)]
         self._traced = tf.function(self._named(fn), autograph=False, fallback=False)
         self.form = self._inferred()
@@ -125,7 +126,9 @@ class ElementFunction(Capturing):
         if self.captured:
             arrays = engine.arrays_of(engine.run_with_captures(self._run, engine.tensors_of(item), self.captured))
         else:
-            arrays = engine.arrays_of(self._run(*engine.tensors_of(item)))
+            if self._prompt is None:
+                self._prompt = self._run if self._run is self._traced else engine.prompt(self._run)
+            arrays = engine.arrays_of(self._prompt(*engine.tensors_of(item)))
         if self._made:
             self._made.clear()
         if not self._datasets:
