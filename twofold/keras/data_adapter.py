@@ -6,6 +6,7 @@ an epoch has, or that it cannot know, and gives `(x,)`, `(x, y)` or `(x, y, samp
 
 from __future__ import annotations
 
+import abc
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -60,6 +61,7 @@ class Source:
     num_batches: int | None = None
     batch_size: int | None = None
 
+    @abc.abstractmethod
     def epoch(self) -> Iterator[Any]:
         """The batches of the next epoch."""
         raise NotImplementedError

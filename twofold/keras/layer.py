@@ -242,7 +242,8 @@ class Layer(LayerState):
             args, kwargs: further arguments. Of these, `training` says whether the call is for training, and `mask`
                 is the mask that goes with the inputs.
         """
-        raise NotImplementedError(f"Layer {type(self).__name__} does not have a `call()` method implemented.")
+        name = type(self).__name__
+        raise NotImplementedError(f"Layer {name} does not have a `call()` method implemented.")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         fast = self._fast

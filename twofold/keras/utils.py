@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import random
 from collections.abc import Iterator
 from typing import Any
@@ -121,11 +122,13 @@ class PyDataset:
     def __init__(self, workers: int = 1, use_multiprocessing: bool = False, max_queue_size: int = 10):
         self.workers, self.use_multiprocessing, self.max_queue_size = workers, use_multiprocessing, max_queue_size
 
+    @abc.abstractmethod
     def __getitem__(self, index: int) -> Any:
         """The batch of a number: `(x,)`, `(x, y)` or `(x, y, sample_weight)`."""
         raise NotImplementedError
 
     @property
+    @abc.abstractmethod
     def num_batches(self) -> int | None:
         """How many batches there are; None for no end."""
         raise NotImplementedError

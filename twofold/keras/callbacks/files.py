@@ -240,8 +240,9 @@ class BackupAndRestore(Callback):
         weights = self.model.get_weights()
         slots = [np.asarray(v.numpy()) for v in self.model.optimizer.variables]
         about = json.dumps({"epoch": epoch, "weights": len(weights), "slots": len(slots)})
-        arrays: dict[str, Any] = {"about": np.array(about), **{f"weight_{n}": _storable(w) for n, w in enumerate(weights)},
-                  **{f"slot_{n}": _storable(s) for n, s in enumerate(slots)}}
+        arrays: dict[str, Any] = {"about": np.array(about)}
+        arrays.update({f"weight_{n}": _storable(w) for n, w in enumerate(weights)})
+        arrays.update({f"slot_{n}": _storable(s) for n, s in enumerate(slots)})
         new = self._file() + ".new"
         with open(new, "wb") as file:
             np.savez(file, **arrays)
