@@ -21,7 +21,7 @@ from sklearn.datasets import load_digits
 import twofold as tf
 
 SEED = 7
-EPOCHS = 15
+EPOCHS = 20
 BATCH = 32
 LEARNING_RATE = 2e-3
 WANTED_ACCURACY = 0.98

@@ -1,7 +1,7 @@
 """Curves without a plotting library: in the terminal by block characters, and as a PNG picture.
 
-A curve is a list of numbers above zero, drawn on a logarithmic scale against their place in the list. For
-examples/digits.py.
+A curve is a list of numbers, drawn against their place in the list; numbers above zero on a logarithmic scale where
+nothing else is said. For the programs in this folder.
 """
 
 import math
@@ -46,7 +46,7 @@ def in_terminal(curve, width=64, height=10):
     return lines
 
 
-def png(path, fine, coarse, title, below, size=(900, 480)):
+def png(path, fine, coarse, title, below, size=(900, 480), scale=math.log10, first=0):
     """Write a picture of two curves over the same stretch, a fine one in the background and a coarse one on top.
 
     Args:
@@ -54,27 +54,29 @@ def png(path, fine, coarse, title, below, size=(900, 480)):
         fine, coarse: their numbers, each in the middle of its part of the stretch.
         title, below: what stands over the chart, and under its axis; of the letters that this module knows.
         size: width and height in pixels.
+        scale: `math.log10`, or `float` for a scale as the numbers are.
+        first: what stands under the beginning of the axis.
     """
     width, height = size
     picture = np.full((height, width, 3), 255.0)
     box = (92, 44, width - 24, height - 56)  # left, top, right, bottom
-    low, high = math.log10(min(min(fine), min(coarse))), math.log10(max(max(fine), max(coarse)))
+    ends = min(min(fine), min(coarse)), max(max(fine), max(coarse))
+    low, high = map(scale, ends)
 
     def places(curve):
         xs = box[0] + (np.arange(len(curve)) + 0.5) / len(curve) * (box[2] - box[0])
-        ys = box[3] - (np.log10(curve) - low) / max(high - low, 1e-12) * (box[3] - box[1])
-        return list(zip(xs, ys, strict=True))
+        return list(zip(xs, [height_of(value) for value in curve], strict=True))
 
-    for power in range(math.floor(low), math.ceil(high) + 1):
-        for digit in (1, 2, 5):
-            level = math.log10(digit) + power
-            if low <= level <= high:
-                y = box[3] - (level - low) / max(high - low, 1e-12) * (box[3] - box[1])
-                _line(picture, [(box[0], y), (box[2], y)], (215, 220, 229) if digit == 1 else (240, 242, 246), 1.0)
-                label = f"{10.0 ** power:g}" if digit == 1 else ""
-                _text(picture, box[0] - 8 - 12 * len(label), int(y) - 7, label, (86, 96, 116))
+    def height_of(value):
+        return box[3] - (scale(value) - low) / max(high - low, 1e-12) * (box[3] - box[1])
+
+    for level, labelled in _levels(*ends) if scale is math.log10 else _even_levels(*ends):
+        y = height_of(level)
+        _line(picture, [(box[0], y), (box[2], y)], (215, 220, 229) if labelled else (240, 242, 246), 1.0)
+        label = f"{level:g}" if labelled else ""
+        _text(picture, box[0] - 8 - 12 * len(label), int(y) - 7, label, (86, 96, 116))
     for n in range(0, len(coarse) + 1, max(len(coarse) // 6, 1)):
-        label = str(n)
+        label = str(first + n)
         _text(picture, int(box[0] + (box[2] - box[0]) * n / len(coarse)) - 6 * len(label), box[3] + 10, label,
               (86, 96, 116))
     _line(picture, places(fine), (170, 196, 236), 1.0)
@@ -83,6 +85,21 @@ def png(path, fine, coarse, title, below, size=(900, 480)):
     _text(picture, box[0], 14, title, (27, 34, 48))
     _text(picture, (box[0] + box[2]) // 2 - 6 * len(below), box[3] + 32, below, (27, 34, 48))
     _write(path, np.rint(picture).astype(np.uint8))
+
+
+def _levels(low, high):
+    """One, two and five times the powers of ten between two numbers, and whether a label belongs to them."""
+    found = [(digit * 10.0 ** power, digit == 1) for power in range(math.floor(math.log10(low)),
+             math.ceil(math.log10(high)) + 1) for digit in (1, 2, 5)]
+    return [(level, labelled) for level, labelled in found if low <= level <= high]
+
+
+def _even_levels(low, high):
+    """Round numbers between two numbers, at most ten, with labels."""
+    rough = max(high - low, 1e-12) / 10
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = power * min(digit for digit in (1, 2, 5, 10) if digit * power >= rough)
+    return [(n * step, True) for n in range(math.ceil(low / step), math.floor(high / step) + 1)]
 
 
 def _line(picture, points, color, thick):
