@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import gc
 import re
 import warnings
@@ -361,8 +362,8 @@ def test_configs_by_name(name):
 def test_state_goes_on_in_another_optimizer(name):
     first, variables = trained(name, 3)
     second, copies = trained(name, 1)
-    for copy, variable in zip(copies, variables, strict=True):
-        copy.assign(variable)
+    for other, variable in zip(copies, variables, strict=True):
+        other.assign(variable)
     store: dict[str, np.ndarray] = {}
     first.save_own_variables(store)
     if name == "Adam":
@@ -371,12 +372,22 @@ def test_state_goes_on_in_another_optimizer(name):
         second.set_weights(first.get_weights())
     for optimizer, of in ((first, variables), (second, copies)):
         optimizer.apply([tf.constant([1.0, 2.0]), tf.constant([[3.0]])], of)
-    for copy, variable in zip(copies, variables, strict=True):
-        assert np.array_equal(copy.numpy(), variable.numpy())
+    for other, variable in zip(copies, variables, strict=True):
+        assert np.array_equal(other.numpy(), variable.numpy())
     with pytest.raises(ValueError, match="variables; got 1 weights"):
         first.set_weights([1])
     with pytest.warns(UserWarning, match="not loaded"):
         first.load_own_variables({"0": np.zeros(())})
+
+
+def test_copies():
+    first, variables = trained("Adam", 12)
+    second, copies = copy.deepcopy((first, variables))
+    for optimizer, of in ((first, variables), (second, copies)):
+        optimizer.apply([tf.constant([1.0, 2.0]), tf.constant([[3.0]])], of)
+    assert second.variables[2] is not first.variables[2]
+    for a, b in zip([*variables, *first.variables], [*copies, *second.variables], strict=True):
+        assert np.array_equal(a.numpy(), b.numpy())
 
 
 def test_names_in_the_graph_of_objects():

@@ -8,6 +8,7 @@ themselves are `slots.py`'s.
 
 from __future__ import annotations
 
+import copy
 import numbers
 import re
 import warnings
@@ -111,6 +112,17 @@ class Optimizer(Slots):
     def _get_variable_index(self, variable: tf.Variable) -> int:
         """The place of a variable of the model among those that the optimizer was built with."""
         return self._index[id(variable)]
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Optimizer:
+        """A copy with variables of its own; those it moves are the copies that `memo` has of them, or new ones."""
+        made = type(self).__new__(type(self))
+        memo[id(self)] = made
+        for name, value in vars(self).items():
+            if name not in ("_index", "_eager_update"):  # which go by identities
+                object.__setattr__(made, name, copy.deepcopy(value, memo))
+        made._index = {id(variable): n for n, variable in enumerate(made._trainable_variables)}
+        made._eager_update = EagerUpdate(made)
+        return made
 
     # -- settings ---------------------------------------------------------------------------------
     @property
