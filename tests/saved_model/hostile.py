@@ -16,7 +16,7 @@ from typing import Any
 
 from twofold.saved_model import directory
 
-SECONDS = 10
+SECONDS = 10  # of processor time
 MEMORY = 512 << 20  # bytes beyond what the process has at its start
 
 _WATCH = f'''
@@ -32,7 +32,7 @@ for line in sys.stdin:
         used = int(open("/proc/self/statm").read().split()[0]) * page
         resource.setrlimit(resource.RLIMIT_AS, (used + {MEMORY}, used + {MEMORY}))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        signal.alarm({SECONDS})
+        signal.setitimer(signal.ITIMER_PROF, {SECONDS})
         try:
             tf.saved_model.load(line.rstrip("\\n"))
             told = "loaded"
@@ -125,7 +125,7 @@ for text in sys.stdin.read().split("\\n---\\n"):
         used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_AS, (used + 4 * {MEMORY}, used + 4 * {MEMORY}))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        signal.alarm({SECONDS})
+        signal.setitimer(signal.ITIMER_PROF, {SECONDS})
         told = ""
         try:
             graph = text_to_graph(text, 1, "<model>")
@@ -150,7 +150,7 @@ for text in sys.stdin.read().split("\\n---\\n"):
         os.write(1, (" ".join(told.split())[:300] + "\\n").encode())
         os._exit(0)
     ended = os.waitpid(child, 0)[1]
-    if ended and ended & 127 != signal.SIGALRM:  # a loop may run for ever if its graph says so
+    if ended and ended & 127 != signal.SIGPROF:  # a loop may run for ever if its graph says so
         os.write(1, f"!killed by signal {{ended & 127}}\\n".encode())
     elif ended:
         os.write(1, b"slow\\n")

@@ -183,7 +183,7 @@ def test_what_is_no_regular_file_is_refused(copy):
     manifest_path = copy / "manifest.json"
     manifest_path.unlink()
     manifest_path.symlink_to("/dev/zero")
-    assert "NotFoundError" in refused(copy)
+    assert "SavedModel file does not exist" in refused(copy)
 
 
 # -- contents, with checksums that fit ----------------------------------------------------------------
