@@ -288,10 +288,8 @@ def global_variables_initializer() -> Any:
     >>> with tf.compat.v1.Session() as session:
     ...     v = tf.Variable(3.0)
     ...     session.run(tf.compat.v1.global_variables_initializer())
-    ...     session.run(v.assign_add(1.0))
-    ...     print(session.run(v))
-    4.0
-    4.0
+    ...     print(session.run(v), session.run(v.assign_add(1.0)))
+    3.0 4.0
     """
     return variables_initializer(global_variables())
 
@@ -349,8 +347,8 @@ def gradients(ys: Any, xs: Any, grad_ys: Any = None, name: str = "gradients", st
     >>> import twofold as tf
     >>> with tf.compat.v1.Session() as session:
     ...     x = tf.compat.v1.placeholder(tf.float32, [])
-    ...     print(session.run(tf.compat.v1.gradients(x * x, x), feed_dict={x: 3.0}))
-    [6.0]
+    ...     print(session.run(tf.compat.v1.gradients(x * x, x)[0], feed_dict={x: 3.0}))
+    6.0
     """
     graph = current_graph()
     if graph is None:
