@@ -349,3 +349,16 @@ def test_errors_say_what_is_wrong(make, x, message):
     with pytest.raises((ValueError, AttributeError), match=message):
         layer = make()
         layer(x)
+
+
+def test_build_configs_are_keras_s():
+    """Keras builds a layer by them when it reads a file."""
+    x = tf.constant(cases.STEPS)
+    attention, recurrent, merged = layers.MultiHeadAttention(2, 3), layers.GRU(2), layers.Add()
+    attention(x, x), recurrent(x), merged([x, x])
+    shapes = {"query_shape": [2, 5, 3], "value_shape": [2, 5, 3]}
+    assert layers.serialize(attention)["build_config"] == {"shapes_dict": shapes}
+    assert layers.serialize(recurrent)["build_config"] == {"input_shape": [2, 5, 3]}
+    assert layers.serialize(merged)["build_config"] == {"input_shape": [[2, 5, 3], [2, 5, 3]]}
+    again = layers.deserialize(layers.serialize(attention))
+    assert again.built and [v.shape for v in again.weights] == [v.shape for v in attention.weights]

@@ -356,7 +356,7 @@ class Layer(LayerState):
         shapes = self._build_shapes
         if shapes is None:
             return None
-        return {"input_shape": next(iter(shapes.values()))} if len(shapes) == 1 else dict(shapes)
+        return {"input_shape": next(iter(shapes.values()))} if len(shapes) == 1 else {"shapes_dict": dict(shapes)}
 
     def build_from_config(self, config: dict[str, Any]) -> None:
         """Build for the shapes that `get_build_config` gave."""
