@@ -255,11 +255,12 @@ def plot_model(model: Any, to_file: Any = "model.svg", show_shapes: bool = False
     Raises:
         ValueError: the model is not built. ImportError: the ending needs `dot`, which is not there.
 
+    >>> import pathlib
     >>> import twofold as tf, tempfile, os
     >>> model = tf.keras.Sequential([tf.keras.Input([2]), tf.keras.layers.Dense(3)])
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     name = tf.keras.utils.plot_model(model, os.path.join(folder, "model.svg"), show_shapes=True)
-    ...     "<svg" in open(name).read()
+    ...     "<svg" in pathlib.Path(name).read_text()
     True
     """
     if kwargs.pop("layer_range", None) is not None or kwargs:
