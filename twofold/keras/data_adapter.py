@@ -257,8 +257,7 @@ def source_of(x: Any, y: Any = None, sample_weight: Any = None, batch_size: int 
     if kind == "arrays":
         if isinstance(sample_weight, Mapping) and not isinstance(y, Mapping):
             raise ValueError("`sample_weight` is a dict, and `y` is not.")
-        data = (x,) if y is None and sample_weight is None else (x, y) if sample_weight is None else (
-            x, y, sample_weight)
+        data = (x, y, sample_weight) if sample_weight is not None else pack_x_y_sample_weight(x, y)
         source: Source = ArraySource(data, batch_size, shuffle)
         if steps is not None:
             source = _limited(source, steps)

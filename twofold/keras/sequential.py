@@ -150,7 +150,8 @@ class Sequential(Model):
             training: whether the call is for training.
             mask: the mask that goes with the inputs.
         """
-        x = inputs
+        graph = self.__dict__["_graph"]
+        x = graph.flat_inputs(inputs)[0] if graph is not None and isinstance(inputs, tf.Tensor) else inputs
         if mask is not None:
             from . import call_context
             call_context.set_mask(x, mask)
