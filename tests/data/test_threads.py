@@ -182,9 +182,12 @@ def test_an_error_of_a_generator_comes_out():
 
 def test_threads_end_with_a_compiled_loop():
     """Whether the loop comes to its end, breaks, or fails."""
+    def numbers_of(*values):
+        return [tf.constant(v, tf.int64) for v in values]
+
     @tf.function
     def total(data, limit, bad):
-        found = tf.constant(0)
+        found = tf.constant(0, tf.int64)
         for x in data:
             if x == limit:
                 break
@@ -192,12 +195,12 @@ def test_threads_end_with_a_compiled_loop():
             found += x
         return found
     data = slow(12).prefetch(3)
-    assert int(total(data, tf.constant(99), tf.constant(-1))) == 66
+    assert int(total(data, *numbers_of(99, -1))) == 66
     assert none_left()
-    assert int(total(data, tf.constant(5), tf.constant(-1))) == 10
+    assert int(total(data, *numbers_of(5, -1))) == 10
     assert none_left()
     with pytest.raises(tf.errors.InvalidArgumentError, match="a bad element"):
-        total(data, tf.constant(99), tf.constant(6))
+        total(data, *numbers_of(99, 6))
     assert none_left()
     assert total.experimental_get_tracing_count() == 1
 
