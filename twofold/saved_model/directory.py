@@ -316,7 +316,9 @@ def exchange(path: str, op_set: int, fill: Callable[[Writer], None]) -> None:
     """
     if os.path.exists(path) and not os.path.isdir(path):
         raise InvalidArgumentError(None, None, f"{path} is no directory: a saved model cannot be written there.")
-    os.makedirs(path, exist_ok=True)
+    if not os.path.isdir(path):
+        os.makedirs(path, exist_ok=True)
+        _sync(os.path.dirname(os.path.abspath(path)))
     with _alone(path) as alone:
         folder = os.path.join(path, f".saving-{uuid.uuid4().hex}")
         os.mkdir(folder)
