@@ -136,7 +136,7 @@ class Restored:
         if not self.traces:
             return (f"Found zero restored functions for caller function {self._function._name!r}: it had been neither "
                     "called nor given an input_signature when it was saved.")
-        options_ = [f"Option {n}:\n{_listed(*t.form)}" for n, t in enumerate(self.traces, 1)]
+        options_ = [f"Option {n}:\n{_listed(*t.form)}{_sizes(t)}" for n, t in enumerate(self.traces, 1)]
         return ("Could not find matching concrete function to call loaded from the SavedModel. Got:\n"
                 f"{_listed(call.args, call.kwargs)}\n\n{self._function._name} can be called as in one of the following "
                 f"{len(options_)} option(s):\n\n" + "\n\n".join(options_))
@@ -146,6 +146,14 @@ def _listed(args: Sequence[Any], kwargs: dict[str, Any]) -> str:
     lines = [f"  Positional arguments ({len(args)} total):", *[f"    * {_shown(a)}" for a in args]]
     named = ", ".join([f"{k!r}: {_shown(v)}" for k, v in kwargs.items()])
     return "\n".join([*lines, f"  Keyword arguments: {{{named}}}"])
+
+
+def _sizes(traced: Traced) -> str:
+    """What a trace relies on of sizes that its specs leave open."""
+    if not traced._guards:
+        return ""
+    inputs = ", ".join([f"{v.name or n}: {v.spec.short()}" for n, v in enumerate(traced.graph.inputs)])
+    return f"\n  Sizes: {inputs}, where {' and '.join(map(str, traced._guards))}"
 
 
 def _shown(value: Any) -> str:

@@ -128,6 +128,16 @@ def test_functions_of_any_rank(tmp_path):
         loaded.signatures["serving_default"](t=tf.ones([1] * 6))
 
 
+def test_relations_between_sizes_stay(tmp_path):
+    model = tf.Module()
+    model.add = tf.function(lambda x, y: x + y, input_signature=[tf.TensorSpec([None]), tf.TensorSpec([None])])
+    tf.saved_model.save(model, tmp_path)
+    loaded = tf.saved_model.load(tmp_path)
+    assert loaded.add([1.0, 2.0], [3.0, 4.0]).numpy().tolist() == [4.0, 6.0]
+    with pytest.raises(ValueError, match=r"Sizes: x: f32\[d0_0\], y: f32\[d1_0\], where d0_0 == d1_0"):
+        loaded.add([1.0, 2.0], [3.0, 4.0, 5.0])
+
+
 def test_no_model(tmp_path):
     for error in (OSError, tf.errors.NotFoundError):
         with pytest.raises(error, match="SavedModel file does not exist at: "):
