@@ -249,6 +249,11 @@ def test_learning_rate_can_be_set(mode):
     optimizer.lr = 0.125
     step()
     assert v.numpy() == -1.875
+    rate = tf.Variable(0.5)
+    own = optimizers.SGD(rate)
+    assert own.learning_rate is rate
+    mode(lambda: own.apply_gradients([(tf.constant(2.0), v)]))()
+    assert v.numpy() == -2.875
     scheduled = optimizers.SGD(optimizers.schedules.InverseTimeDecay(1.0, 1, 1.0))
     with pytest.raises(TypeError, match="schedule"):
         scheduled.learning_rate = 0.1

@@ -34,7 +34,8 @@ class Optimizer(Slots):
     A new one overrides `build` (which makes variables with `add_optimizer_variables`), `update_step` and `get_config`.
 
     Args:
-        learning_rate: a number, a `tf.keras.optimizers.schedules.LearningRateSchedule`, or a function of no arguments.
+        learning_rate: a number, a `tf.keras.optimizers.schedules.LearningRateSchedule`, a function of no arguments, or a
+            scalar variable.
         weight_decay: what part of a variable, times the learning rate, is taken off it before each update.
         clipnorm: each gradient is scaled down to this norm where it is longer.
         clipvalue: each element of a gradient is moved into [-clipvalue, clipvalue].
@@ -156,8 +157,11 @@ class Optimizer(Slots):
     lr = learning_rate
 
     def _as_rate(self, value: Any) -> Any:
+        if isinstance(value, tf.Variable):
+            self._variables.append(value)
+            return value
         if isinstance(value, bool) or not isinstance(value, (numbers.Real, np.floating, np.integer)):
-            if callable(value) and not isinstance(value, (type, tf.Variable)):
+            if callable(value) and not isinstance(value, type):
                 return value
             raise ValueError("`learning_rate` must be a number, a LearningRateSchedule, or a function of no arguments "
                              f"that gives the learning rate; got {value!r}.")
@@ -208,12 +212,14 @@ class Optimizer(Slots):
         """Subtract a value, converted to the variable's dtype."""
         variable.assign_sub(tf.cast(value, variable.dtype))
 
-    def apply_gradients(self, grads_and_vars: Iterable[tuple[Any, tf.Variable]], name: str | None = None) -> Any:
+    def apply_gradients(self, grads_and_vars: Iterable[tuple[Any, tf.Variable]], name: str | None = None,
+                        skip_gradients_aggregation: bool = False,
+                        experimental_aggregate_gradients: bool = True) -> Any:
         """Move variables by their gradients.
 
         Args:
             grads_and_vars: pairs of a gradient (None where there is none) and a variable.
-            name: has no effect.
+            name, skip_gradients_aggregation, experimental_aggregate_gradients: accepted, without effect.
         Returns:
             The number of calls so far, an int64 variable.
         Raises:

@@ -42,8 +42,10 @@ class EagerUpdate:
         if program is None:
             return False
         with tf.init_scope():  # tapes are not interested
-            own_rate = _is_own(optimizer._learning_rate)
-            program(list(grads), None if own_rate else tf.convert_to_tensor(optimizer.learning_rate))
+            if _is_own(optimizer._learning_rate):
+                program(*grads)
+            else:
+                program(*grads, tf.convert_to_tensor(optimizer.learning_rate))
         return True
 
     def _program(self, optimizer: Any, variables: Sequence[tf.Variable]) -> Callable[..., None] | None:
@@ -64,9 +66,10 @@ def _compiled(optimizer: Any, variables: list[tf.Variable]) -> Callable[..., Non
     reference: Callable[[], Any] = weakref.ref(optimizer)  # the program is the optimizer's, and should not keep it
 
     @tf.function(autograph=False)
-    def update(grads: list[Any], rate: Any) -> None:
-        optimizer = reference()
-        optimizer._apply(grads, variables, optimizer.learning_rate if rate is None else rate)
+    def update(*given: Any) -> None:
+        """Take gradients, and behind them the learning rate where a function of the user's has given it."""
+        optimizer, n = reference(), len(variables)
+        optimizer._apply(given[:n], variables, given[n] if len(given) > n else optimizer.learning_rate)
         optimizer._iterations.assign_add(1)
 
     return update

@@ -17,19 +17,24 @@ def without_missing(grads: Sequence[Any], variables: Sequence[tf.Variable]) -> t
     Raises:
         ValueError: all of them are None, or a gradient has not its variable's shape.
     """
-    missing = [variable.name for gradient, variable in zip(grads, variables, strict=True) if gradient is None]
-    if len(missing) == len(grads):
+    kept, moved, missing = [], [], []
+    for gradient, variable in zip(grads, variables, strict=True):
+        if gradient is None:
+            missing.append(variable.name)
+            continue
+        if not isinstance(gradient, tf.Tensor):
+            gradient = tf.convert_to_tensor(gradient)
+        if gradient.dims != variable.dims and not gradient.shape.is_compatible_with(variable.shape):
+            raise ValueError(f"The gradient for variable {variable.name} has shape {gradient.shape}; expected the "
+                             f"variable's shape {variable.shape}.")
+        kept.append(gradient)
+        moved.append(variable)
+    if not kept:
         raise ValueError(f"No gradients provided for any variable: {', '.join(missing)}.")
     if missing:
         warnings.warn(f"Gradients do not exist for variables {missing} when minimizing the loss. If you are using "
                       "`model.compile()`, did you forget to provide a `loss` argument?", stacklevel=4)
-    kept = [(tf.convert_to_tensor(gradient), variable)
-            for gradient, variable in zip(grads, variables, strict=True) if gradient is not None]
-    for gradient, variable in kept:
-        if not gradient.shape.is_compatible_with(variable.shape):
-            raise ValueError(f"The gradient for variable {variable.name} has shape {gradient.shape}; expected the "
-                             f"variable's shape {variable.shape}.")
-    return [gradient for gradient, _ in kept], [variable for _, variable in kept]
+    return kept, moved
 
 
 def clip_by_norm(gradient: Any, norm: float) -> Any:
