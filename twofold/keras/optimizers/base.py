@@ -34,8 +34,8 @@ class Optimizer(Slots):
     A new one overrides `build` (which makes variables with `add_optimizer_variables`), `update_step` and `get_config`.
 
     Args:
-        learning_rate: a number, a `tf.keras.optimizers.schedules.LearningRateSchedule`, a function of no arguments, or a
-            scalar variable.
+        learning_rate: a number, a `tf.keras.optimizers.schedules.LearningRateSchedule`, a function of no arguments,
+            or a scalar variable.
         weight_decay: what part of a variable, times the learning rate, is taken off it before each update.
         clipnorm: each gradient is scaled down to this norm where it is longer.
         clipvalue: each element of a gradient is moved into [-clipvalue, clipvalue].
