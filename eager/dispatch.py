@@ -55,7 +55,7 @@ class EagerInterpreter:
         else:
             key = (op, *[(a.dtype.num, a.shape) for a in arrays])
         if attrs:
-            key = (*key, *attrs, *attrs.values())
+            key = (*key, *attrs.items())
         try:
             plan = self._plans.get(key)
         except TypeError as e:

@@ -120,7 +120,10 @@ def _swapped(fn: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
 def _reading(fn: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     """`fn` for a variable as the operand whose class has the operator."""
     def call(variable: Any, other: Any) -> Any:
-        return fn(variable._read_tensor(), other._read_tensor() if type(other) is Variable else other)
+        value = variable._read_tensor()
+        if type(other) is Variable:
+            other = value if other is variable else other._read_tensor()
+        return fn(value, other)
     return call
 
 
