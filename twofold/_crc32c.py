@@ -1,8 +1,9 @@
 """CRC-32C (Castagnoli), which TensorFlow's record files and checkpoints carry.
 
 The polynomial and the bit order are those of RFC 3720, appendix B.4; the masked form is that of TensorFlow's and
-LevelDB's record formats. Bytes go through the table in many lanes side by side, one NumPy step a byte of each lane; the
-lanes' remainders are then joined pair by pair, because appending zeros to a message is a linear map of its remainder.
+LevelDB's record formats. Native code (`_crc32c_native.py`) takes one byte after another. Without it, bytes go through
+the table in many lanes side by side, one NumPy step a byte of each lane; the lanes' remainders are then joined pair by
+pair, because appending zeros to a message is a linear map of its remainder.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ __all__ = ["crc32c", "masked"]
 
 _POLYNOMIAL = 0x82F63B78  # bits reversed
 _MASK = 0xA282EAD8
-_FEW = 2048  # bytes that plain Python takes
+_FEW = 2048  # bytes that plain Python takes, where native code is off
+_TINY = 32  # bytes that plain Python takes anyway
 
 
 @functools.cache
@@ -96,7 +98,24 @@ def crc32c(data: bytes | bytearray | memoryview | np.ndarray, before: int = 0) -
     """
     if isinstance(data, np.ndarray):
         data = np.ascontiguousarray(data).reshape(-1).view(np.uint8).data if data.size else b""
-    return _remainder(np.frombuffer(data, np.uint8), before ^ 0xFFFFFFFF) ^ 0xFFFFFFFF
+    given = np.frombuffer(data, np.uint8)
+    remainder = _natively if given.size > _TINY else _remainder
+    return remainder(given, before ^ 0xFFFFFFFF) ^ 0xFFFFFFFF
+
+
+def _natively(data: np.ndarray, state: int) -> int:
+    from ._crc32c_native import entry  # the compiler's modules, which few programs need for this
+    run = entry()
+    if run is None:
+        return _remainder(data, state)
+    address: int = data.__array_interface__["data"][0]
+    return run(_table_address(), address, data.size, state)
+
+
+@functools.cache
+def _table_address() -> int:
+    address: int = _table().__array_interface__["data"][0]
+    return address
 
 
 def masked(crc: int) -> int:

@@ -17,6 +17,8 @@ import numpy as np
 import pytest
 
 import twofold as tf
+from twofold import _crc32c_native
+from twofold._crc32c import crc32c
 from twofold.data._state import decoded, encoded
 
 Dataset = tf.data.Dataset
@@ -60,6 +62,15 @@ def test_damage_is_told(tmp_path):
         path.write_bytes(whole[:size])
         with pytest.raises(tf.errors.DataLossError, match="truncated record"):
             read(str(path))
+
+
+@pytest.mark.parametrize("size", [0, 1, 32, 33, 1000, 2049, 70_001])
+def test_checksums_of_native_code_and_without(size, monkeypatch):
+    data = np.random.default_rng(size).integers(0, 256, size, np.uint8).tobytes()
+    quick = crc32c(data), crc32c(data[size // 2:], crc32c(data[:size // 2]))
+    assert _crc32c_native.entry() is not None
+    monkeypatch.setattr(_crc32c_native, "entry", lambda: None)
+    assert (crc32c(data), crc32c(data)) == quick
 
 
 def test_several_files_one_missing(tmp_path):
