@@ -10,12 +10,8 @@ import hashlib
 import os
 import shutil
 import sys
-import tarfile
 import tempfile
-import urllib.error
 import urllib.parse
-import urllib.request
-import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -163,6 +159,8 @@ def _fetch(origin: str, file: BinaryIO, target: Path) -> None:
     Raises:
         OSError: there is nothing, or it ends too early.
     """
+    import urllib.error
+    import urllib.request  # 40 ms, for those who download
     try:
         with urllib.request.urlopen(origin, timeout=_TIMEOUT) as answer:
             length = answer.headers.get("Content-Length")
@@ -196,6 +194,8 @@ def _unpack(archive: Path, folder: Path, formats: Any) -> None:
     Raises:
         ValueError: it is no archive of these formats, or something in it would lie outside of the folder.
     """
+    import tarfile
+    import zipfile
     listed = ("tar", "zip") if formats == "auto" else (formats,) if isinstance(formats, str) else tuple(formats or ())
     part = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".part", dir=folder.parent))
     try:
