@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import platform
 import shutil
 import struct
 import subprocess
@@ -19,6 +20,7 @@ from export.arm64 import Arm64
 from export.calling import Library
 
 import twofold as tf
+from twofold.export import link
 
 F32 = np.float32
 I32 = np.int32
@@ -88,8 +90,7 @@ def compare(made, name, found, exact):
             assert got.shape == want.shape and ulps(got, want) <= 4
 
 
-@pytest.mark.parametrize(("cpu", "exact"), [(None, False), ("x86-64-v2", False), ("x86-64-v3", True),
-                                            ("x86-64-v4", True)])
+@pytest.mark.parametrize(("cpu", "exact"), [(None, False), ("x86-64-v3", True), ("x86-64-v4", True)])
 def test_levels_of_x86_64(made, tmp_path, cpu, exact):
     if not _runs(cpu):
         pytest.skip("this processor is none of the level")
@@ -100,11 +101,18 @@ def test_levels_of_x86_64(made, tmp_path, cpu, exact):
 
 
 def _runs(cpu):
-    import platform
     if platform.machine() != "x86_64" or platform.system() != "Linux":
         return False
     flags = set(Path("/proc/cpuinfo").read_text().split())
     return {"x86-64-v3": {"avx2", "fma"}, "x86-64-v4": {"avx512f", "avx512vl"}}.get(cpu, set()) <= flags
+
+
+@needs_zig
+@pytest.mark.skipif(platform.system() != "Linux", reason="LLD makes libraries of Linux")
+def test_host_library_without_a_compiler(made, tmp_path, monkeypatch):
+    monkeypatch.setattr(link, "_compiler", lambda: None)
+    library = tf.export.native({"predict": made["predict"]}, tmp_path / "libm.so")
+    compare(made, "predict", Library(library.path, "m").call("predict", *CALLS["predict"]), True)
 
 
 @needs_zig
