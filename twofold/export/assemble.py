@@ -21,7 +21,8 @@ from twofold.eager.tensor import Tensor
 from twofold.ir import dims as dm
 from twofold.ir import dtypes as dt
 from twofold.ir import graph as g
-from twofold.ir import nest, passes
+from twofold.ir import nest, passes, symbols
+from twofold.ir.assumptions import renamed
 from twofold.ir.errors import line_text
 from twofold.ir.replay import bind_sizes
 from twofold.runtime import threads as work_sharing
@@ -100,8 +101,24 @@ def part_of(name: str, traced: Traced, streams: lowering.Streams) -> Part:
     names = [v.name or f"input_{n}" for n, v in enumerate(graph.inputs[:count])]
     inputs = unique(identifier(n, "input") for n in names)
     outputs = unique(identifier(n, "output") for n in _result_names(traced.result))
+    _name_sizes(graph, inputs)
     title = f"{traced.name}({', '.join(names)})"
     return Part(name, title, graph, inputs, outputs, [*traced.captures, *drawn], [*traced.assigned, *drawn])
+
+
+def _name_sizes(graph: g.Graph, inputs: Sequence[str]) -> None:
+    """Gives unknown sizes names that say what they are: `n` where there is one, else the input and the axis."""
+    found: dict[str, str] = {}
+    for name, value in zip(inputs, graph.inputs, strict=False):
+        for axis, size in enumerate(value.dims):
+            if isinstance(size, dm.Dim) and (old := size.name_alone()) is not None:
+                found.setdefault(old, f"{name}_{axis}")
+    if len(found) == 1:
+        found = dict.fromkeys(found, "n")
+    taken = symbols.used(graph) | symbols.bound(graph)
+    names = {old: dm.symbol(new) for old, new in found.items() if new not in taken}
+    symbols.rename(graph, names)
+    graph.guards = [renamed(guard, names) for guard in graph.guards]
 
 
 def _result_names(result: Any) -> list[str]:
