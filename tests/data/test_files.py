@@ -240,6 +240,19 @@ def test_another_process_goes_on(tmp_path):
     assert sorted(every) == sorted([2.0 * i for i in range(20)] * 2)
 
 
+def test_a_state_of_another_pipeline_is_refused():
+    saved = iter(Dataset.range(9).shuffle(3).batch(2))._saved_values()
+    for other in (Dataset.range(9).batch(2), Dataset.range(9).batch(2).shuffle(3), Dataset.range(9).shuffle(3)):
+        iterator = iter(other)
+        first = next(iterator)
+        del first
+        with pytest.raises(ValueError, match=r"another pipeline.*\['Batch', 'Shuffle', 'Range', 'fused'\]"):
+            iterator._restore_values(saved)
+        assert next(iterator) is not None
+    with pytest.raises(tf.errors.DataLossError):
+        iter(Dataset.range(9).shuffle(3).batch(2))._restore_values({"ITERATOR_STATE": b"12345678"})
+
+
 def test_states_are_data():
     state = {"a": [1, None, True, 2.5, "x", b"\xff"], "b": (np.arange(6, dtype=np.int16).reshape(2, 3),),
              "c": np.array([[b"s", b""]], object), "d": np.zeros((0, 3), np.float32), "e": np.array(True)}

@@ -78,6 +78,10 @@ class Node(ABC):
                 found += [v for v in value if isinstance(v, Node)]
         return found
 
+    def steps(self) -> list[str]:
+        """The kinds of this node and those below it."""
+        return [self.name, *[name for node in self.inputs() for name in node.steps()]]
+
     def random_steps(self) -> list[Orders]:
         """The sequences of orders of this node and those below it, in a fixed order."""
         own = [v for v in vars(self).values() if isinstance(v, Orders)]

@@ -257,22 +257,34 @@ class Iterator(Trackable):
             raise TypeError("an iterator that belongs to a trace cannot be saved: save the one that was made outside.")
         with self._lock:
             return {STATE: encoded({
-                "waiting": self._waiting, "stream": None if self._stream is None else self._stream.save(),
+                "steps": self._steps(), "waiting": self._waiting,
+                "stream": None if self._stream is None else self._stream.save(),
                 "orders": [orders.save() for orders in self._node.random_steps()]})}
 
+    def _steps(self) -> list[str]:
+        """What a state goes with: the kinds of steps, and whether they run on positions."""
+        return [*self._node.steps(), "fused" if run_of(self._options).fuse else "single"]
+
     def _restore_values(self, values: dict[str, Any]) -> None:
-        """Go to a position that `_saved_values` gave, in this process or another."""
+        """Go to a position that `_saved_values` gave, in this process or another.
+
+        Raises:
+            ValueError: it is a position in another pipeline. DataLossError: it is damaged.
+        """
         if STATE not in values:
             return
         saved = values[STATE]
         state = decoded(saved if isinstance(saved, bytes) else np.ravel(saved)[0])
+        if state["steps"] != self._steps():
+            raise ValueError(f"the saved position is one in another pipeline. Its steps are {state['steps']}; those of "
+                             f"this iterator are {self._steps()}.")
         with self._lock:
-            self._waiting, self._stream = state["waiting"], None
+            stream = None
             if state["stream"] is not None:
                 stream = self._node.start(run_of(self._options))
                 stream.load(state["stream"])
-                self._stream = stream
-            for orders, place in zip(self._node.random_steps(), state["orders"], strict=False):
+            self._waiting, self._stream = state["waiting"], stream
+            for orders, place in zip(self._node.random_steps(), state["orders"], strict=True):
                 orders.load(place)
 
 
