@@ -45,10 +45,18 @@ def attention_model():
     return model, [rng.rand(3, 5, 4).astype("float32"), rng.rand(3, 4).astype("float32")]
 
 
+def operator_model():
+    x = keras.Input((4, 6), name="x")
+    y = (2 * x - 1) / 3 + x[:, 1:2] ** 2
+    z = layers.Dense(3, name="rows")(-y) @ layers.Dense(4, name="columns")(abs(x))[:, :3]
+    return keras.Model(x, z, name="operators"), [
+        np.random.RandomState(3).rand(2, 4, 6).astype("float32")]
+
+
 def main() -> None:
     FOLDER.mkdir(parents=True, exist_ok=True)
     keras.utils.set_random_seed(1)
-    for make in (image_model, text_model, attention_model):
+    for make in (image_model, text_model, attention_model, operator_model):
         model, inputs = make()
         given = inputs if len(inputs) > 1 else inputs[0]
         if model.compiled:

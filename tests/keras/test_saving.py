@@ -16,7 +16,7 @@ from twofold import keras
 
 layers = keras.layers
 EXCHANGE = pathlib.Path(__file__).parent / "data" / "exchange"
-NAMES = ("image_model", "text_model", "attention_model")
+NAMES = ("image_model", "text_model", "attention_model", "operator_model")
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import twofold as tf
@@ -23,8 +23,35 @@ _KERAS = os.path.join(os.path.dirname(__file__), "")
 _MODULES = ("math", "nn", "linalg", "bitwise", "signal", "random")
 
 
+#: functions that Keras 3 writes as operations of its own, by the name of the class there
+OPERATIONS = {
+    "Add": "add", "Subtract": "subtract", "Multiply": "multiply", "TrueDivide": "truediv", "Divide": "divide",
+    "Power": "pow", "Negative": "negative", "Absolute": "abs", "Matmul": "matmul", "GetItem": "getitem",
+    "FloorDivide": "math.floordiv", "Mod": "math.floormod", "Greater": "greater", "GreaterEqual": "greater_equal",
+    "Less": "less", "LessEqual": "less_equal", "Maximum": "maximum", "Minimum": "minimum", "Square": "square",
+    "Sqrt": "sqrt", "Exp": "exp", "Log": "math.log", "Tanh": "tanh", "Sin": "sin", "Cos": "cos"}
+HOME = "keras.src.ops.numpy"
+
+
+def operation_of(layer: Any) -> str | None:
+    """The class of Keras 3 that does what a TFOpLambda does in all its calls; None if there is none."""
+    plain = all(not node.kwargs and len(node.args) <= 2 for node in layer.inbound_nodes)
+    return _CLASSES.get(layer._function_name) if plain else None
+
+
+def from_operation(config: Mapping[str, Any]) -> Any:
+    """The layer of an operation that Keras 3 wrote; None for one that is not among `OPERATIONS`."""
+    function = OPERATIONS.get(config["class_name"])
+    if function is None or set(config["config"]) - {"name", "dtype"}:
+        return None
+    return TFOpLambda(function, name=config["config"].get("name"))
+
+
+_CLASSES = {function: name for name, function in OPERATIONS.items()}
+
+
 def _getitem(value: Any, key: Any) -> Any:
-    return value[key]
+    return value[tuple(key) if isinstance(key, list) else key]  # tuples are lists in files
 
 
 def function_of(name: str) -> Callable[..., Any]:

@@ -205,6 +205,11 @@ def _callable(obj: Any) -> dict[str, Any]:
 def _object(obj: Any) -> dict[str, Any]:
     cls = type(obj)
     home = _home_of(cls)
+    if home is not None and home[1] == "TFOpLambda":
+        from .op_layer import HOME, operation_of
+        name = operation_of(obj)
+        if name is not None:
+            return {"module": HOME, "class_name": name, "config": {"name": obj.name}, "registered_name": name}
     found: dict[str, Any] = {
         "module": cls.__module__ if home is None else home[0],
         "class_name": cls.__name__ if home is None else home[1],
@@ -262,6 +267,8 @@ def _home_of(obj: Any) -> tuple[str, str] | None:
     own = getattr(obj, "__module__", None) or ""
     if not own.startswith("twofold.keras"):
         return None
+    if hasattr(obj, "_keras_home"):
+        return obj._keras_home
     if obj.__name__ in _INTERNAL and obj is _internal(obj.__name__):
         return _INTERNAL[obj.__name__][0], obj.__name__
     parts = own.split(".")[2:]
@@ -333,6 +340,12 @@ def _named(name: str, table: Mapping[str, Any]) -> Any:
 
 def _made(config: Mapping[str, Any], table: Mapping[str, Any]) -> Any:
     """The object of a class."""
+    module = config.get("module")
+    if str(module).startswith("keras.src.ops.") or (not module and set(config["config"]) == {"name"}):
+        from .op_layer import from_operation
+        operation = from_operation(config)
+        if operation is not None:
+            return operation
     cls = _class(config, table)
     if not hasattr(cls, "from_config"):
         raise ValueError(f"{cls!r} has no from_config() method, so that no object can be made from {config!r}.")
@@ -379,6 +392,9 @@ def _class(config: Mapping[str, Any], table: Mapping[str, Any]) -> Any:
         found = next((f for f in (_public(_module(m), name) for m in _MODULES) if f is not None), None)
     if found is None and name in _INTERNAL:
         return _internal(name)
+    if found is None and module and module.startswith("keras.src.ops."):
+        from .keras_ops import operation_class
+        found = operation_class(module, name)
     if inspect.isclass(found):
         return found
     raise ValueError(f"Could not locate class '{name}'" + (f" of module '{module}'" if module else "") + ". Custom "
