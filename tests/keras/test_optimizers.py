@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import gc
+import json
 import re
 import warnings
 import weakref
@@ -351,6 +352,40 @@ def test_float16_training_needs_the_scale():
 
     assert gradient(scaled=False) == 0.0
     np.testing.assert_allclose(gradient(scaled=True), 1e-8, rtol=1.0)
+
+
+# -- several in one -----------------------------------------------------------------------------------
+@pytest.mark.parametrize("mode", MODES)
+def test_several_optimizers(mode):
+    def made():
+        return [tf.Variable([1.0, -2.0], name=name) for name in ("a/kernel", "a/bias", "b/kernel")]
+
+    by_name = optimizers.OptimizerMap(optimizers.Adam(0.1), {".*bias": optimizers.SGD(0.5, momentum=0.9)})
+    optimizer, variables, plain = optimizers.MultiOptimizer(by_name), made(), made()
+    alone = optimizers.Adam(0.1), optimizers.SGD(0.5, momentum=0.9)
+    step = mode(lambda *grads: optimizer.apply_gradients(zip(grads, variables, strict=True)))
+    for n in range(3):
+        grads = [tf.constant([0.5, n + 1.0]) * i for i in (1, 2, 3)]
+        step(*grads)
+        alone[0].apply([grads[0], grads[2]], [plain[0], plain[2]])
+        alone[1].apply([grads[1]], [plain[1]])
+    for a, b in zip(variables, plain, strict=True):
+        assert np.array_equal(a.numpy(), b.numpy())
+    assert (int(optimizer.iterations), len(optimizer.variables)) == (3, 2 + 3 + 6)
+    assert [type(o).__name__ for o in optimizer.optimizers] == ["SGD", "Adam"]
+    again = optimizers.deserialize(json.loads(json.dumps(optimizers.serialize(optimizer))))
+    assert again.get_config() == optimizer.get_config()
+    again.build(made())
+    again.set_weights(optimizer.get_weights())
+    with pytest.raises(AttributeError, match="optimizers"):
+        optimizer.learning_rate = 0.1
+    with pytest.raises(ValueError, match="already"):
+        by_name[".*bias"] = optimizers.SGD()
+    with pytest.raises(ValueError, match="no LossScaleOptimizer"):
+        by_name["x"] = optimizers.LossScaleOptimizer(optimizers.SGD())
+    by_name["a/.*"] = optimizers.SGD()
+    with pytest.raises(ValueError, match="Several"):
+        by_name["a/bias"]
 
 
 # -- configs and state -------------------------------------------------------------------------------

@@ -1,7 +1,8 @@
 """Optimizers (`tf.keras.optimizers`): what moves variables by their gradients.
 
 `base.py` has what all share, with the variables in `slots.py`; `sgd.py`, `adam.py`, `adaptive.py` and `matrices.py` the
-update formulas; `loss_scale.py` the scaling of losses for float16; `schedules.py` learning rates that change.
+update formulas; `loss_scale.py` the scaling of losses for float16; `multi.py` several optimizers in one;
+`schedules.py` learning rates that change.
 """
 
 from __future__ import annotations
@@ -15,14 +16,16 @@ from .adaptive import Adadelta, Adagrad, Ftrl, RMSprop
 from .base import Optimizer
 from .loss_scale import LossScaleOptimizer
 from .matrices import Adafactor, Muon
+from .multi import MultiOptimizer, OptimizerMap
 from .sgd import SGD, Lion
 
 __all__ = ["Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "Ftrl", "Lamb", "Lion",
-           "LossScaleOptimizer", "Muon", "Nadam", "Optimizer", "RMSprop", "SGD", "ScheduleFreeAdamW", "deserialize",
-           "get", "legacy", "schedules", "serialize"]
+           "LossScaleOptimizer", "MultiOptimizer", "Muon", "Nadam", "Optimizer", "OptimizerMap", "RMSprop", "SGD",
+           "ScheduleFreeAdamW", "deserialize", "get", "legacy", "schedules", "serialize"]
 
 _CLASSES = {cls.__name__.lower(): cls for cls in (Adadelta, Adafactor, Adagrad, Adam, AdamW, Adamax, Ftrl, Lamb, Lion,
-                                                  LossScaleOptimizer, Muon, Nadam, RMSprop, SGD, ScheduleFreeAdamW)}
+                                                  LossScaleOptimizer, MultiOptimizer, Muon, Nadam, RMSprop, SGD,
+                                                  ScheduleFreeAdamW)}
 
 
 def __getattr__(name: str) -> Any:
