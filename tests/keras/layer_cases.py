@@ -82,6 +82,13 @@ def weight(number: int, shape: tuple[int, ...], name: str) -> np.ndarray:
     return np.round(value, 3).astype(np.float32)
 
 
+def operation_inputs() -> list[np.ndarray]:
+    """Inputs of the model of operations: words, of which some are padding, and steps, of which some are masked."""
+    x = wave(16, 2, 4, 3)
+    x[0, 2:] = 0
+    return [np.array([[1, 2, 0, 0], [3, 4, 1, 0]], np.int32), x]
+
+
 STEPS = wave(1, 2, 5, 3)  # batch, steps, features
 MASK = np.array([[True, True, False, True, False], [False, False, True, True, True]])
 IMAGE = wave(2, 2, 6, 5, 4)

@@ -4,7 +4,9 @@ Runs in an environment of its own, with TensorFlow 2.21 and its Keras 3; no test
 
     python tests/keras/make_layer_reference.py
 
-The file holds two arrays: all numbers, one case after another, and a JSON text that says for each case the shapes of
+It also writes `data/operations.json`: the config of a model with operations and masks, and its output.
+
+The file of layers holds two arrays: all numbers, one case after another, and a JSON text that says for each case the shapes of
 its outputs, gradients and states after the call, its weights and its config.
 """
 
@@ -75,7 +77,26 @@ def output_shape(layer: Any, case: cases.Case) -> Any:
     return layer.compute_output_shape((None, *case.inputs[0].shape[1:]))
 
 
+def operations() -> dict[str, Any]:
+    """A functional model with Keras's operations in it: some written by the user, some by masks."""
+    ops = keras.ops
+    words, x = keras.Input((4,), dtype="int32"), keras.Input((4, 3))
+    h = keras.layers.LSTM(3, return_sequences=True)(keras.layers.Embedding(5, 3, mask_zero=True)(words))
+    h = keras.layers.Add()([h, keras.layers.GRU(3, return_sequences=True)(keras.layers.Masking()(x))])
+    y = ops.concatenate([ops.mean(ops.tanh(x * 2.0 - 1.0), axis=1), keras.layers.GlobalAveragePooling1D()(h)], axis=-1)
+    y = ops.where(y > 0.0, ops.sqrt(ops.abs(y)), ops.exp(ops.minimum(y, 0.5)) / 3.0)
+    y = ops.reshape(ops.softmax(ops.expand_dims(y, 1), axis=-1), (-1, 2, 3))
+    model = keras.Model([words, x], [y, ops.sum(ops.square(y), axis=(1, 2), keepdims=True)])
+    for number, variable in enumerate(model.weights):
+        variable.assign(cases.weight(number, tuple(variable.shape), variable.name))
+    found = model([tf.constant(v) for v in cases.operation_inputs()])
+    return {"config": json.loads(model.to_json()),
+            "outputs": [[float(f"{v:.8g}") for v in np.ravel(y)] for y in found]}
+
+
 def main() -> None:
+    text = json.dumps(operations(), separators=(",", ":"), sort_keys=True)
+    (HERE / "data" / "operations.json").write_text(text + "\n")
     numbers, about = [], {}
     for name, case in cases.CASES.items():
         found, about[name] = run(case)

@@ -174,3 +174,19 @@ def test_a_config_makes_an_equal_layer(name):
         for found, expected in zip(tf.nest.flatten(case.call(again, *inputs)),
                                    tf.nest.flatten(case.call(layer, *inputs)), strict=True):
             np.testing.assert_array_equal(found, expected)
+
+
+def test_a_model_with_operations_of_keras():
+    """Such as those by which masks are made: Keras writes them as nodes of the model."""
+    reference = json.loads((ROOT / "tests" / "keras" / "data" / "operations.json").read_text())
+    model = tf.keras.models.model_from_json(json.dumps(reference["config"]))
+    for number, variable in enumerate(model.weights):
+        variable.assign(cases.weight(number, tuple(variable.shape), variable.name))
+    inputs = [tf.constant(x) for x in cases.operation_inputs()]
+    again = tf.keras.models.model_from_json(model.to_json())
+    again.set_weights(model.get_weights())
+    for one in (model, again, tf.function(model)):
+        for found, expected in zip(one(inputs), reference["outputs"], strict=True):
+            np.testing.assert_allclose(np.ravel(found), expected, rtol=1e-5, atol=1e-6)
+    written = {(layer["module"], layer["class_name"]) for layer in json.loads(model.to_json())["config"]["layers"]}
+    assert written >= {("keras.src.ops.numpy", "NotEqual"), ("keras.src.ops.numpy", "Any"), ("keras.layers", "LSTM")}
