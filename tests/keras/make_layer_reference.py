@@ -6,8 +6,8 @@ Runs in an environment of its own, with TensorFlow 2.21 and its Keras 3; no test
 
 It also writes `data/operations.json`: the config of a model with operations and masks, and its output.
 
-The file of layers holds two arrays: all numbers, one case after another, and a JSON text that says for each case the shapes of
-its outputs, gradients and states after the call, its weights and its config.
+The file of layers holds two arrays: all numbers, one case after another, and a JSON text that says for each case the
+shapes of its outputs, gradients and states after the call, its weights and its config.
 """
 
 from __future__ import annotations
