@@ -368,10 +368,8 @@ def _node_config(node: Any, reference: Callable[[KerasTensor], list[Any]]) -> di
 def _plain(value: Any) -> Any:
     if isinstance(value, dict) and value.get("class_name") == "__keras_tensor__":
         return value
-    if isinstance(value, list):
+    if isinstance(value, (list, tuple)):
         return [_plain(v) for v in value]
-    if isinstance(value, tuple):
-        return {"class_name": "__tuple__", "items": [_plain(v) for v in value]}
     if isinstance(value, dict):
         return {k: _plain(v) for k, v in value.items()}
     return serialize_keras_object(value)
