@@ -272,6 +272,47 @@ def test_the_process_ends_in_the_middle_of_a_pipeline(last):
     assert done.stderr == ""
 
 
+def test_a_child_process_is_told_and_may_begin_anew():
+    code = textwrap.dedent("""
+        import os, sys, time, warnings
+        import twofold as tf
+        warnings.simplefilter("ignore")
+        def generate():
+            for i in range(100):
+                time.sleep(0.001)
+                yield i
+        data = tf.data.Dataset.from_generator(generate, output_signature=tf.TensorSpec([], tf.int32)).prefetch(2)
+        iterator = iter(data)
+        for _ in range(9):
+            next(iterator)
+        child = os.fork()
+        if not child:
+            try:
+                next(iterator)
+            except RuntimeError as error:
+                told = "make an iterator" in str(error)
+            os._exit(0 if told and len(list(data.take(5))) == 5 else 1)
+        assert os.waitpid(child, 0)[1] == 0
+        assert int(next(iterator)) == 9
+    """)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+
+
+def test_what_nobody_foresaw_ends_the_stream(monkeypatch):
+    from twofold.data import _parallel
+    iterator = iter(slow(50).prefetch(2))
+    for _ in range(5):
+        next(iterator)
+
+    def broken(self, most):
+        raise MemoryError("none left")
+    monkeypatch.setattr(_parallel._Desk, "read", broken)
+    with pytest.raises(MemoryError, match="none left"):
+        list(iterator)
+    assert next(iterator, None) is None
+
+
 def test_state_is_taken_while_threads_run():
     """Elements that were made ahead are part of the state; the iterator goes on."""
     def make():

@@ -165,6 +165,16 @@ class _Desk:
             item.raised()
         return item
 
+    def fail(self, error: BaseException) -> None:
+        """What nobody foresaw ends the stream, so that nobody waits for ever."""
+        with self.changed:
+            self.busy -= 1
+            self.ended = True
+            self.waiting.clear()
+            self.items.append(_Failure(error))
+            self.held += 1
+            self.changed.notify_all()
+
     def pause(self) -> None:
         """Wait until no thread is at an item."""
         with self.changed:
@@ -183,22 +193,21 @@ def _work(desk: _Desk, fn: Callable[[Any], Any] | None, ordered: bool) -> None:
     """What a thread does until the input ends or the desk closes."""
     most = 1
     while desk.may_begin():
-        number = -1
-        items: list[Any] = []
-        made: list[Any] = []
         try:
             number, items = desk.read(most)
             begin = time.perf_counter()
+            made: list[Any] = []
             for item in items:
                 made.append(item if fn is None or type(item) is _Failure else _tried(fn, item))
                 if desk.closed:
                     break
             spent = (time.perf_counter() - begin) / max(1, len(items))
             most = min(_BLOCK, int(2 * WORTH / spent) + 1) if spent > 0 else _BLOCK
-            item = None
-        finally:
-            desk.hand_in(number, made, ordered)
-            made, items = [], []
+        except BaseException as error:  # noqa: BLE001 - such as no memory: the consumer is to know
+            desk.fail(error)
+            return
+        desk.hand_in(number, made, ordered)
+        item, made, items = None, [], []
 
 
 def _tried(fn: Callable[[Any], Any], item: Any) -> Any:
@@ -217,7 +226,7 @@ class _Ahead(Stream):
         self.fn, self.threads, self.room, self.ordered = fn, threads, room, ordered
         self.pace = _Pace()
         self.desk: _Desk | None = None
-        self.over = False
+        self.process = os.getpid()
 
     def __del__(self) -> None:
         desk = getattr(self, "desk", None)
@@ -226,6 +235,9 @@ class _Ahead(Stream):
 
     def next(self) -> Any:
         if self.desk is not None:
+            if os.getpid() != self.process:
+                raise RuntimeError("this iterator's threads are in the process that it was made in: make an iterator "
+                                   "of the dataset in this process.")
             return self.desk.next()
         begin = time.perf_counter()
         item = self.input.next()
