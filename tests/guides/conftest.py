@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
+import io
+
+import numpy as np
 import pytest
 from guides.page import Page
+from sklearn.datasets import load_digits
 
 import twofold as tf
+from twofold.keras.datasets import _sources
 
 
 @pytest.fixture
@@ -13,3 +19,36 @@ def page() -> Page:
     """A fresh page; random numbers are the same in every run."""
     tf.random.set_seed(20)
     return Page()
+
+
+@pytest.fixture(scope="session")
+def small_mnist() -> bytes:
+    """A file like MNIST's with 800 digits of scikit-learn, each pixel three by three, in a frame of two."""
+    images, digits = load_digits(return_X_y=True)
+    images = np.kron(images.reshape(-1, 8, 8), np.ones((1, 3, 3))) * 15.9
+    images = np.pad(images, [(0, 0), (2, 2), (2, 2)]).astype(np.uint8)
+    digits = digits.astype(np.uint8)
+    file = io.BytesIO()
+    np.savez(file, x_train=images[:640], y_train=digits[:640], x_test=images[640:800], y_test=digits[640:800])
+    return file.getvalue()
+
+
+@pytest.fixture
+def mnist(small_mnist: bytes, tmp_path, monkeypatch) -> None:
+    """Lets `load_data` find the small file where it keeps the real one, whose checksum it then has."""
+    folder = tmp_path / "keras" / "datasets"
+    folder.mkdir(parents=True)
+    (folder / "mnist.npz").write_bytes(small_mnist)
+    monkeypatch.setenv("KERAS_HOME", str(tmp_path / "keras"))
+    address, _ = _sources.FILES["mnist.npz"]
+    monkeypatch.setitem(_sources.FILES, "mnist.npz", (address, hashlib.sha256(small_mnist).hexdigest()))
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """An empty folder to work in; pictures are drawn, and not shown."""
+    place = tmp_path / "work"
+    place.mkdir()
+    monkeypatch.chdir(place)
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    return place

@@ -12,6 +12,7 @@ import itertools
 import linecache
 import re
 import textwrap
+from collections.abc import Mapping
 from typing import Any
 
 FIZZBUZZ = """\
@@ -30,9 +31,17 @@ class Page:
     def __init__(self) -> None:
         self.names: dict[str, Any] = {"__name__": "guide"}
 
-    def run(self, code: str) -> str:
-        """Run a block; what it prints and shows, tf.print included, which writes to stderr."""
+    def run(self, code: str, shorter: Mapping[str, str] | None = None) -> str:
+        """Run a block; what it prints and shows, tf.print included, which writes to stderr.
+
+        Args:
+            code: the block.
+            shorter: what stands in it for long loops, and what takes its place here.
+        """
         code = _IMPORT.sub(r"\1 twofold", textwrap.dedent(code))
+        for long, short in (shorter or {}).items():
+            assert code.count(long) == 1, f"{long!r} stands {code.count(long)} times in the block"
+            code = code.replace(long, short)
         file = f"<guide {next(_blocks)}>"
         # As a notebook does: the source of a function of the page can be had, as converting control flow needs.
         linecache.cache[file] = (len(code), None, code.splitlines(keepends=True), file)

@@ -1,7 +1,10 @@
-"""The notebook of TensorFlow 2.0: everything but Keras."""
+"""The notebook of TensorFlow 2.0."""
 
 from __future__ import annotations
 
+import re
+
+import numpy as np
 import pytest
 from guides.page import Page
 
@@ -132,11 +135,156 @@ with tf.GradientTape(persistent=True, watch_accessed_variables=False) as g:
 """)
 
 
-def test_data_of_the_optimisation(guide: Page) -> None:
-    guide.shows("""
+def test_optimisation(guide: Page) -> None:
+    guide.run("""
+class SimLayers(tf.keras.Model):
+    def __init__(self):
+        self.w = tf.Variable(tf.random.normal((6, 1)))
+        self.b = tf.Variable(tf.random.normal([10]))
+        super(SimLayers, self).__init__()
+
+    def call(self, inputs):
+        output = tf.add(tf.matmul(inputs, self.w), self.b)
+        output = tf.keras.activations.sigmoid(output)
+        return output
+""")
+    printed = guide.run("""
 x = tf.random.normal(shape=(10, 6))
 y = tf.random.normal([10])
 ## 对x进行加噪声处理
 x = tf.multiply(x, 2.5) + tf.random.normal(shape=(10, 6))
 print("input x shape: ", x.shape)
-""", "input x shape:  (10, 6)")
+
+## 加载模型
+model = SimLayers()
+## 优化器
+optimizer = tf.keras.optimizers.SGD(learning_rate=0.01)
+
+## 训练过程
+for i in range(500):
+    ## 计算梯度
+    with tf.GradientTape() as tape:
+        ## 计算loss
+        loss = model(x) - y
+        losses = tf.reduce_mean(tf.square(loss))
+        grad = tape.gradient(losses, [model.w, model.b])
+    optimizer.apply_gradients(zip(grad, [model.w, model.b]))
+    if (i+1) % 10 == 0:
+        print("step: {} loss: {}". format(i+1, losses))
+
+print("optimizer weights: {}".format(model.w.numpy()))
+print("optimizer bias: {}".format(model.b.numpy()))
+""")
+    assert printed.startswith("input x shape:  (10, 6)\nstep: 10 loss: ")
+    found = [(int(step), float(loss)) for step, loss in re.findall(r"^step: (\d+) loss: (\S+)$", printed, re.M)]
+    assert [step for step, _ in found] == list(range(10, 501, 10))
+    assert all(later[1] < earlier[1] for earlier, later in zip(found, found[1:], strict=False))
+    weights = re.search(r"optimizer weights: ([^o]+)optimizer bias: (.+)$", printed, re.S)
+    assert weights and weights[1].strip() == str(guide["model"].w.numpy())
+    assert weights[2].strip() == str(guide["model"].b.numpy())
+
+
+CNN = """
+## 28x28x1
+def CNNModel():
+    model = tf.keras.Sequential()
+    model.add(tf.keras.layers.Conv2D(64, 3, kernel_initializer='he_normal', strides=1, activation='relu', padding='same',
+                                         name="conv1"))
+    model.add(tf.keras.layers.MaxPool2D((2, 2), strides=2, padding='valid', name="pool1"))
+    model.add(tf.keras.layers.Conv2D(128, 3, kernel_initializer="he_normal", strides=1, activation="relu", padding="same",
+                                    name="conv2"))
+    model.add(tf.keras.layers.MaxPool2D((2, 2), strides=2, padding="valid", name="pool2"))
+    model.add(tf.keras.layers.Conv2D(128, 3, kernel_initializer="he_normal", strides=1, activation="relu", padding="same",
+                                    name="conv3"))
+    model.add(tf.keras.layers.MaxPool2D((2, 2), strides=2, padding="valid", name="pool3"))
+    model.add(tf.keras.layers.Flatten())
+    model.add(tf.keras.layers.Dense(128, activation="relu", kernel_initializer="he_normal"))
+    model.add(tf.keras.layers.Dense(10, activation='softmax',kernel_initializer='he_normal'))
+
+    model.compile(loss='categorical_crossentropy', optimizer='adam', metrics=['accuracy'])
+    return model
+"""  # noqa: E501  as the notebook has it
+
+TRAINING = {"gpu": """
+import time
+def train_gpu():
+    (train_data, train_label), (test_data, test_label) = tf.keras.datasets.mnist.load_data()
+    ## 转换数据格式
+    train_data = train_data.astype('float32')/255
+    test_data = test_data.astype("float32")/255
+
+    ## 对label进行one-hot编码
+    train_label = tf.keras.utils.to_categorical(train_label, 10)
+    train_label = tf.convert_to_tensor(train_label)
+    test_label = tf.keras.utils.to_categorical(test_label, 10)
+    test_label= tf.convert_to_tensor(test_label)
+
+    ##增加维度
+    train_data = tf.expand_dims(train_data, -1)
+    test_data = tf.expand_dims(test_data, -1)
+    print("train data shape", train_data.shape)
+    model = CNNModel()
+
+    my_callbacks = [tf.keras.callbacks.ModelCheckpoint('./logs/cnn_model.h5', verbose=1),
+                    tf.keras.callbacks.EarlyStopping(monitor='val_accuracy', patience=2, mode='max')]
+    ## 训练模型
+    with tf.device("/gpu:0"):
+        start_time = time.time()
+        model.fit(train_data, train_label, batch_size=64, verbose=1, epochs=3, callbacks=my_callbacks,
+                  validation_data=(test_data, test_label)) #
+        diff = time.time() - start_time
+    return diff
+""", "cpu": """
+def train_cpu():
+    (train_data, train_label), (test_data, test_label) = tf.keras.datasets.mnist.load_data()
+    ## 转换数据格式
+    train_data = train_data.astype('float32')/255
+    test_data = test_data.astype("float32")/255
+
+    ##增加维度
+    train_data = tf.expand_dims(train_data, -1)
+    test_data = tf.expand_dims(test_data, -1)
+    print("train data shape", train_data.shape)
+    ## 对label进行one-hot编码
+    train_label = tf.one_hot(train_label, 10)
+    test_label = tf.one_hot(test_label, 10)
+
+    model = CNNModel()
+
+    my_callbacks = [tf.keras.callbacks.ModelCheckpoint('./logs/cnn_model.h5', verbose=1),
+                    tf.keras.callbacks.EarlyStopping(monitor='val_accuracy', patience=2, mode='max')]
+    ## 训练模型
+    with tf.device("/cpu:0"):
+        start_time = time.time()
+        model.fit(train_data, train_label, batch_size=64, verbose=1, epochs=3, callbacks=my_callbacks,
+                  validation_data=(test_data, test_label))
+        diff = time.time() - start_time
+
+    return diff
+"""}
+
+
+def test_training_a_network(guide: Page, mnist: None, folder) -> None:
+    guide.run(CNN)
+    guide.run(TRAINING["gpu"])
+    guide.run(TRAINING["cpu"])
+    printed = guide.run("""
+gpu_time = train_gpu()
+cpu_time = train_cpu()
+print("gpu training takes time: ", gpu_time)
+print("cpu training takes time: ", cpu_time)
+""")
+    lines = printed.splitlines()
+    assert lines.count("train data shape (640, 28, 28, 1)") == 2
+    for epoch in (1, 2, 3):
+        assert lines.count(f"Epoch {epoch}/3") == 2
+        assert len(re.findall(rf"^Epoch 0*{epoch}: saving model to \./logs/cnn_model\.h5$", printed, re.M)) == 2
+    assert float(lines[-2].removeprefix("gpu training takes time:  ")) > 0
+    assert float(lines[-1].removeprefix("cpu training takes time:  ")) > 0
+    accuracies = [float(x) for x in re.findall(r"val_accuracy: (\S+)", printed)]
+    assert accuracies[-1] > 0.5
+
+    model = guide["tf"].keras.models.load_model(folder / "logs" / "cnn_model.h5")
+    _, (x, y) = guide["tf"].keras.datasets.mnist.load_data()
+    right = model.predict(x[..., np.newaxis] / np.float32(255), verbose=0).argmax(axis=1) == y
+    assert round(float(right.mean()), 4) == accuracies[-1]
