@@ -5,6 +5,7 @@ Which value a sample has is for the functions in `regression.py`, `crossentropy.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -97,6 +98,7 @@ class Loss:
             mask = tf.logical_and(mask, own)
         return reduce_weighted(values, sample_weight, own if mask is None else mask, self.reduction, dtype)
 
+    @abstractmethod
     def call(self, y_true: Any, y_pred: Any) -> Any:
         """The value of each sample; each loss has its own.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -126,10 +127,12 @@ class Metric(Trackable):
             kwargs.setdefault(key, value)
         return self.add_variable(**kwargs)
 
+    @abstractmethod
     def update_state(self, *args: Any, **kwargs: Any) -> None:
         """Take a batch into account; each metric has its own."""
         raise NotImplementedError(f"{type(self).__name__} must override `update_state`.")
 
+    @abstractmethod
     def result(self) -> Any:
         """The metric of all batches since the last reset; each metric has its own."""
         raise NotImplementedError(f"{type(self).__name__} must override `result`.")

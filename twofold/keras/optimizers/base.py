@@ -12,6 +12,7 @@ import copy
 import numbers
 import re
 import warnings
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -190,6 +191,7 @@ class Optimizer(Slots):
         return id(variable) not in excluded and (pattern is None or not pattern.search(path_of(variable)))
 
     # -- updates ----------------------------------------------------------------------------------
+    @abstractmethod
     def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
         """Move one variable; each optimizer has its own.
 

@@ -7,6 +7,7 @@ the dtype of its first learning rate (float32 for Python numbers). All are made 
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -29,6 +30,7 @@ class LearningRateSchedule(Configured):
     np.float32(1.0)
     """
 
+    @abstractmethod
     def __call__(self, step: Any) -> Any:
         """The learning rate after `step` updates.
 
@@ -40,6 +42,7 @@ class LearningRateSchedule(Configured):
         raise NotImplementedError(f"Learning rate schedule '{type(self).__name__}' must override "
                                   "`__call__(self, step)`.")
 
+    @abstractmethod
     def get_config(self) -> dict[str, Any]:
         """The arguments that make an equal schedule."""
         raise NotImplementedError(f"Learning rate schedule '{type(self).__name__}' must override `get_config()` in "
