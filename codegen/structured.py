@@ -21,7 +21,7 @@ from twofold.ir.dtypes import DType
 
 from . import loop, target
 from .fusion import Item, Source
-from .kernels import checks, indexing, scan, segment, softmax, stacks
+from .kernels import checks, indexing, order, scan, segment, softmax, stacks
 from .layout import Layout, contiguous
 from .library import Detail, Run, Within, Work, register_placed
 
@@ -375,6 +375,45 @@ def _assertion(fuser: Any, node: g.Node) -> None:
 
 
 register_placed("assert", lambda node: not target.current().is_host, _assertion)
+
+
+# -- order --------------------------------------------------------------------------------------------
+def _is_elsewhere(node: g.Node) -> bool:
+    """Whether a program is for another process: in this one NumPy sorts."""
+    return not target.current().is_host
+
+
+def _ordered(p: Placer, descending: bool, out: g.Value | None = None) -> tuple[Source, g.Value]:
+    """The operand in memory, and the indices that sort its rows."""
+    x = p.dense(p.operands[0])
+    *rows, length = x.layout.shape
+    indices = out or g.Value(x.layout.shape, dt.int32)
+    kernel = order.argsort(x.base.dtype, descending)
+    arguments = [indices, Work(dt.int32, dm.numel(x.layout.shape)), p.at(x), length]
+    p.run([indices], Run(kernel, arguments, dm.numel(rows), length * _WORK))
+    return x, indices
+
+
+@lowering("argsort", handles=_is_elsewhere)
+def _argsort(p: Placer) -> None:
+    _ordered(p, p.attrs["descending"], p.out)
+
+
+@lowering("sort", handles=_is_elsewhere)
+def _sort(p: Placer) -> None:
+    x, indices = _ordered(p, p.attrs["descending"])
+    *rows, length = x.layout.shape
+    kernel = order.pick(_PLAIN[p.out.dtype.size], None)
+    p.run([p.out], Run(kernel, [p.out, p.at(x), indices, length, length], dm.numel(rows), length))
+
+
+@lowering("top_k", handles=_is_elsewhere)
+def _top_k(p: Placer) -> None:
+    x, indices = _ordered(p, True)
+    *rows, length = x.layout.shape
+    values, places = p.node.outputs
+    kernel, count = order.pick(_PLAIN[values.dtype.size], places.dtype), values.dims[-1]
+    p.run([values, places], Run(kernel, [values, places, p.at(x), indices, count, length], dm.numel(rows), count))
 
 
 # -- scans and segments -------------------------------------------------------------------------------

@@ -362,3 +362,23 @@ def test_keras_model(tmp_path):
     assert "} image;  /* float32 [" in header
     x = numbers(3, 8, 8, 1)
     same(library.call("predict", [x], [(F32, 2)]), [tf.function(lambda x: model(x, training=False))(x)])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int64", "uint8", "bool"])
+def test_sorting(tmp_path, dtype):
+    kind = tf.as_dtype(dtype)
+
+    @tf.function(input_signature=[tf.TensorSpec([None, None], kind)])
+    def f(x):
+        if kind.is_bool:
+            return tf.argsort(x), tf.argsort(x, direction="DESCENDING")
+        return (tf.sort(x), tf.argsort(x), tf.sort(x, direction="DESCENDING", axis=0),
+                tf.argsort(x, direction="DESCENDING"), *tf.math.top_k(x, k=3))
+    library, _ = exported(tmp_path, f)
+    rng = np.random.default_rng(3)
+    for n in (3, 4, 5, 31, 64, 257):
+        x = (rng.integers(0, 2 if kind.is_bool else 40, (6, n))).astype(kind.as_numpy_dtype)
+        if kind.is_floating:
+            x[1, ::3], x[2, 1] = np.nan, -np.inf
+        expected = [t.numpy() for t in f(x)]
+        same(library.call("f", [x], [(t.dtype, 2) for t in expected]), expected)
