@@ -358,3 +358,16 @@ def test_mixed_precision_reads_weights_in_the_dtype_of_the_computation():
     with tf.GradientTape() as tape:
         loss = tf.reduce_sum(tf.cast(layer(x), tf.float32))
     assert [g.dtype.name for g in tape.gradient(loss, layer.trainable_weights)] == ["float32", "float32"]
+
+
+def test_what_is_set_after_a_call_counts_in_the_next():
+    layer = Dense(2, kernel_initializer="ones")
+    x = tf.ones([1, 3])
+    layer(x)
+    layer(x)
+    layer.activity_regularizer = keras.regularizers.L1(1.0)
+    layer(x)
+    assert float(layer.losses[0]) == 6.0
+    layer.activity_regularizer = None
+    layer.call = lambda x: x + 1
+    assert layer(x).numpy().tolist() == [[2.0, 2.0, 2.0]]

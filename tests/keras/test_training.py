@@ -274,3 +274,38 @@ def test_a_progress_bar_is_drawn_over_itself(capsys, monkeypatch):
     drawn = capsys.readouterr().out.split("\r")[1:]
     assert [line.split()[1] for line in drawn] == ["━───", "━━──", "━━━─", "━━━━"]
     assert drawn[-1].endswith("\n") and "loss: 1.5000" in drawn[-1]  # the mean of 0, 1, 2, 3
+
+
+def test_weighted_metrics_regard_the_weights_and_others_do_not():
+    x, y = data(16)
+    weight = np.random.RandomState(1).rand(16).astype(np.float32)
+    model = linear(metrics=["mae"], weighted_metrics=[keras.metrics.MeanAbsoluteError(name="weighted")])
+    logs = model.test_on_batch(x, y, sample_weight=weight, return_dict=True)
+    error = np.abs(y[:, 0]).astype(float)  # the model gives zeros
+    assert logs["mae"] == pytest.approx(error.mean(), rel=1e-5)
+    assert logs["weighted"] == pytest.approx(np.average(error, weights=weight), rel=1e-5)
+    assert logs["loss"] == pytest.approx((weight * error ** 2).mean(), rel=1e-5)
+
+
+def test_inputs_alone_come_to_the_step_as_they_are():
+    seen = []
+
+    class Custom(keras.Model):
+        def train_step(self, batch):
+            seen.append(type(batch).__name__)
+            return {"mean": tf.reduce_mean(batch)}
+
+        def call(self, x):
+            return x
+
+    model = Custom()
+    model.compile(run_eagerly=True)
+    assert model.fit(np.ones((8, 2)), batch_size=4, verbose=0).history == {"mean": [1.0]}
+    assert seen == ["Tensor"] * 2
+
+
+def test_numbers_in_one_axis_are_columns_where_the_model_says_so():
+    model = keras.Sequential([keras.Input((1,)), layers.Dense(1, kernel_initializer="ones")])
+    model.compile("sgd", "mse")
+    assert model.predict(np.arange(3.0), verbose=0).tolist() == [[0.0], [1.0], [2.0]]
+    assert model.evaluate(np.arange(3.0), np.arange(3.0), verbose=0) == 0.0

@@ -17,6 +17,7 @@ from twofold.tracking import Trackable, is_tracked
 __all__ = ["LayerState", "losses_there_were"]
 
 losses_there_were: list[bool] = []  # holds something once a layer has added a loss: calls clear losses from then on
+_DECIDING = frozenset({"activity_regularizer", "autocast", "call", "input_spec", "supports_masking"})
 _HOLDERS = (tf.Variable, Trackable, list, tuple, dict)
 
 
@@ -42,11 +43,14 @@ class LayerState(tf.Module):
         return self
 
     def __setattr__(self, name: str, value: Any) -> None:
-        tracked = self.__dict__["_tracked"]
+        own = self.__dict__
+        tracked = own["_tracked"]
         if isinstance(value, _HOLDERS):
-            tracked[name] = None
+            tracked[name] = own["_fast"] = None
         elif name in tracked:
             del tracked[name]
+        if name in _DECIDING:
+            own["_fast"] = None
         super().__setattr__(name, value)
 
     def __delattr__(self, name: str) -> None:
