@@ -53,8 +53,8 @@ def argsort(dtype: DType, descending: bool) -> Kernel:
     return b.finish()
 
 
-def _merge(b: LoopBuilder, out: Pointer, work: Pointer, x: Pointer, base: Value, start: Value, middle: Value, end: Value,
-           n: Value, descending: bool) -> None:
+def _merge(b: LoopBuilder, out: Pointer, work: Pointer, x: Pointer, base: Value, start: Value, middle: Value,
+           end: Value, n: Value, descending: bool) -> None:
     """Merges two runs of sorted indices, [start, middle) and [middle, end), into work memory."""
     left, right = b.local(start), b.local(middle)
     with b.for_(start, end) as place:
