@@ -7,6 +7,7 @@ from typing import Any
 
 import twofold as tf
 
+from . import config
 from ._identifiers import Configured, read, resolve, table_of
 from .serialization import serialize_keras_object
 
@@ -31,7 +32,7 @@ def _norms(w: Any, axis: Any) -> Any:
 
 
 def _epsilon() -> float:
-    return tf.keras.config.epsilon()
+    return config.epsilon()
 
 
 class MaxNorm(Constraint):

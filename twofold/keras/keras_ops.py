@@ -56,9 +56,10 @@ _NN: dict[str, Callable[..., Any]] = {
     "LeakyRelu": activations.leaky_relu, "LogSoftmax": activations.log_softmax, "Softmax": activations.softmax,
     "HardSigmoid": activations.hard_sigmoid, "HardSilu": activations.hard_silu,
 }
-_OPERATIONS = {"keras.src.ops.numpy": _NUMPY, "keras.src.ops.nn": _NN, "keras.src.ops.core": {"Cast": _cast},
-               "keras.src.ops.math": {"Rsqrt": tf.math.rsqrt, "Erf": tf.math.erf,
-                                      "Logsumexp": _over(tf.reduce_logsumexp)}}
+_OPERATIONS: dict[str, dict[str, Callable[..., Any]]] = {
+    "keras.src.ops.numpy": _NUMPY, "keras.src.ops.nn": _NN, "keras.src.ops.core": {"Cast": _cast},
+    "keras.src.ops.math": {"Rsqrt": tf.math.rsqrt, "Erf": tf.math.erf, "Logsumexp": _over(tf.reduce_logsumexp)},
+}
 
 
 class KerasOperation(Layer):

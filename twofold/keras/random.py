@@ -11,6 +11,8 @@ from typing import Any
 import twofold as tf
 from twofold.tracking import Trackable
 
+from . import config
+
 __all__ = ["SeedGenerator", "beta", "binomial", "categorical", "dropout", "gamma", "normal", "randint", "shuffle",
            "truncated_normal", "uniform"]
 
@@ -93,7 +95,7 @@ def draw_seed(seed: Any) -> Any:
 
 
 def _dtype(dtype: Any) -> Any:
-    return tf.as_dtype(tf.keras.config.floatx() if dtype is None else dtype)
+    return tf.as_dtype(config.floatx() if dtype is None else dtype)
 
 
 def normal(shape: Any, mean: float = 0.0, stddev: float = 1.0, dtype: Any = None, seed: Any = None) -> Any:

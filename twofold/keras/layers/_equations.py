@@ -64,7 +64,7 @@ def _parsed(equation: str) -> tuple[str, str, str, bool | None]:
     if not (arrow and comma and fits and all(part.isalpha() for part in letters)):
         raise ValueError(f"Invalid einsum equation {equation!r}. Equations must be in the form [X],[Y]->[Z], "
                          "...[X],[Y]->...[Z], or [X]...,[Y]->[Z]....")
-    return *letters, True if leading else False if trailing else None  # type: ignore[return-value]
+    return *letters, True if leading else False if trailing else None
 
 
 def _bias(equation: str, axes: str, outputs: str, sizes: dict[str, Any], behind: int) -> tuple[Any, ...]:

@@ -153,8 +153,8 @@ class Embedding(DeclaredLayer):
     (TensorShape([1, 3, 4]), [[True, True, False]])
     """
 
-    _arguments = ("input_dim", "output_dim", "embeddings_initializer", "embeddings_regularizer",
-                  "activity_regularizer", "embeddings_constraint", "mask_zero")
+    _arguments: tuple[str, ...] = ("input_dim", "output_dim", "embeddings_initializer", "embeddings_regularizer",
+                                   "activity_regularizer", "embeddings_constraint", "mask_zero")
 
     embeddings_initializer: Any
     autocast = False
@@ -231,7 +231,7 @@ class ReversibleEmbedding(Embedding):
             self.reverse_embeddings = self._weight("reverse_embeddings", (self.output_dim, self.input_dim),
                                                    "embeddings")
 
-    def call(self, inputs: Any, reverse: bool = False) -> Any:  # type: ignore[override]
+    def call(self, inputs: Any, reverse: bool = False) -> Any:
         """The vectors of integers, or the scores of vectors."""
         if not reverse:
             return super().call(inputs)

@@ -84,7 +84,8 @@ class LSTMCell(UsualCell):
         """All states over the steps and the last, by a loop made for this cell; None if there is none."""
         if not (is_function(self.activation, "tanh") and is_function(self.recurrent_activation, "sigmoid")):
             return None
-        history, h, c = lstm_scan(projected, tf.convert_to_tensor(self.recurrent_kernel), *states, mask)
+        h, c = states
+        history, h, c = lstm_scan(projected, tf.convert_to_tensor(self.recurrent_kernel), h, c, mask)
         return history, [h, c]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -40,9 +39,13 @@ class _Merge(DeclaredLayer):
         rank = max(len(x.shape) for x in inputs)
         return self._merged([_of_rank(x, rank) for x in inputs])
 
-    @abstractmethod
     def _merged(self, inputs: list[Any]) -> Any:
-        raise NotImplementedError(f"{type(self).__name__} does not say how inputs are merged.")
+        """The outputs, from inputs of one rank."""
+        raise self._no_rule
+
+    @property
+    def _no_rule(self) -> Exception:
+        return NotImplementedError(f"{type(self).__name__} does not say how inputs are merged.")
 
     def compute_output_shape(self, input_shape: Any) -> Shape:
         """The shape of the outputs for inputs of shapes."""
@@ -166,7 +169,7 @@ class Multiply(_Merge):
 
     def _merged(self, inputs: list[Any]) -> Any:
         masks = [_wide_mask(x) for x in inputs]
-        product = None
+        product: Any = None
         for x, mask in zip(inputs, masks, strict=True):
             if mask is not None:
                 x = tf.where(mask, x, tf.ones((), x.dtype))

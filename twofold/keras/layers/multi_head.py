@@ -168,7 +168,8 @@ class MultiHeadAttention(_Heads):
         hidden = {"output_shape": "_output_sizes", "sliding_window": "_sliding_window"}
         return super()._argument(hidden.get(name, name))
 
-    def build(self, query_shape: Any, value_shape: Any, key_shape: Any = None) -> None:
+    def build(  # type: ignore[override]
+            self, query_shape: Any, value_shape: Any, key_shape: Any = None) -> None:
         """Make the projections."""
         key_shape = value_shape if key_shape is None else key_shape
         if tuple(value_shape[1:-1]) != tuple(key_shape[1:-1]):
@@ -284,7 +285,8 @@ class GroupQueryAttention(_Heads):
     def _argument(self, name: str) -> Any:
         return super()._argument("_sliding_window" if name == "sliding_window" else name)
 
-    def build(self, query_shape: Any, value_shape: Any, key_shape: Any = None) -> None:
+    def build(  # type: ignore[override]
+            self, query_shape: Any, value_shape: Any, key_shape: Any = None) -> None:
         """Make the projections."""
         key_shape = value_shape if key_shape is None else key_shape
         own, shared, size = self.num_query_heads, self.num_key_value_heads, self.head_dim

@@ -114,7 +114,7 @@ class BatchNormalization(_Normalization):
         """Make the weights."""
         size = _known(input_shape, self.axis)
         self._scale_and_offset((size,))
-        frozen = {"trainable": False, "autocast": False}
+        frozen: dict[str, Any] = {"trainable": False, "autocast": False}
         self.moving_mean = self._weight("moving_mean", (size,), **frozen)
         self.moving_variance = self._weight("moving_variance", (size,), **frozen)
         if self.renorm:
@@ -146,9 +146,10 @@ class BatchNormalization(_Normalization):
                 self._follow(self.moving_variance, variance, self.momentum)
         else:
             mean, variance = self.moving_mean, self.moving_variance
-        wide = [None if value is None else self._along(tf.cast(value, x.dtype), len(x.shape))
-                for value in (mean, variance, beta, gamma)]
-        return tf.cast(tf.nn.batch_normalization(x, *wide, self.epsilon), self.compute_dtype)
+        mean, variance, beta, gamma = (None if value is None else self._along(tf.cast(value, x.dtype), len(x.shape))
+                                       for value in (mean, variance, beta, gamma))
+        normal = tf.nn.batch_normalization(x, mean, variance, beta, gamma, self.epsilon)
+        return tf.cast(normal, self.compute_dtype)
 
     def _along(self, value: Any, rank: int) -> Any:
         """A vector as a factor along the axis of channels."""
@@ -177,7 +178,7 @@ class BatchNormalization(_Normalization):
 
     def _renormalized(self, mean: Any, variance: Any) -> tuple[Any, Any]:
         """Factor and offset with the correction towards the moving statistics, which follow."""
-        stddev, clip = tf.sqrt(variance + self.epsilon), self.renorm_clipping
+        stddev, clip = tf.sqrt(variance + self.epsilon), self.renorm_clipping or {}
         usual = tf.maximum(tf.cast(self.renorm_stddev, mean.dtype), tf.cast(self.epsilon, mean.dtype) ** 0.5)
         r, d = stddev / usual, (mean - tf.cast(self.renorm_mean, mean.dtype)) / usual
         if clip.get("rmin") is not None:

@@ -134,7 +134,7 @@ class ZeroPadding3D(_ZeroPadding):
 
 class _Cropping(_Margin):
     _what = "cropping"
-    _arguments = ("cropping", "data_format")
+    _arguments: tuple[str, ...] = ("cropping", "data_format")
 
     @property
     def cropping(self) -> Any:
@@ -211,7 +211,7 @@ class Cropping3D(_Cropping):
 
 
 class _UpSampling(FirstOrLast):
-    _arguments = ("size", "data_format")
+    _arguments: tuple[str, ...] = ("size", "data_format")
 
     def __init__(self, size: Any, data_format: str | None, **kwargs: Any):
         super().__init__(**kwargs)

@@ -232,7 +232,7 @@ class GlobalAveragePooling1D(_GlobalAverage):
     rank = 1
     supports_masking = True
 
-    def call(self, inputs: Any, mask: Any = None) -> Any:  # type: ignore[override]
+    def call(self, inputs: Any, mask: Any = None) -> Any:
         """The outputs for `inputs`."""
         if mask is None:
             return super().call(inputs)

@@ -322,7 +322,7 @@ class Discretization(DeclaredLayer):
         shape = tuple(input_shape)
         if self.output_mode == "int":
             return shape
-        depth = self.num_bins or len(self.bin_boundaries) + 1
+        depth = self.num_bins or len(self.bin_boundaries or ()) + 1
         return (*shape, depth) if self.output_mode == "one_hot" and shape[-1:] != (1,) else (*shape[:-1], depth)
 
     @classmethod

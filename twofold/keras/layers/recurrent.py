@@ -68,13 +68,14 @@ class UsualCell(DeclaredLayer):
     """
 
     _gates = 1
-    _arguments = ("units", "activation", "recurrent_activation", "use_bias", "kernel_initializer",
-                  "recurrent_initializer", "bias_initializer", "kernel_regularizer", "recurrent_regularizer",
-                  "bias_regularizer", "kernel_constraint", "recurrent_constraint", "bias_constraint", "dropout",
-                  "recurrent_dropout", "seed")
+    _arguments: tuple[str, ...] = (
+        "units", "activation", "recurrent_activation", "use_bias", "kernel_initializer", "recurrent_initializer",
+        "bias_initializer", "kernel_regularizer", "recurrent_regularizer", "bias_regularizer", "kernel_constraint",
+        "recurrent_constraint", "bias_constraint", "dropout", "recurrent_dropout", "seed")
 
     recurrent_initializer: Any
     recurrent_activation: Any
+    bias: Any
     _dropout_mask: Any = None
     _recurrent_mask: Any = None
 

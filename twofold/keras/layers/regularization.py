@@ -70,7 +70,7 @@ class Dropout(_Random):
     ([0.0, 2.0], 3.0)
     """
 
-    _arguments = ("rate", "seed", "noise_shape")
+    _arguments: tuple[str, ...] = ("rate", "seed", "noise_shape")
 
     def __init__(self, rate: float, noise_shape: Any = None, seed: Any = None, **kwargs: Any):
         super().__init__(**kwargs)
@@ -87,7 +87,7 @@ class Dropout(_Random):
 class _SpatialDropout(Dropout):
     """What dropouts of whole channels share."""
 
-    _arguments = ("rate", "seed", "data_format")
+    _arguments: tuple[str, ...] = ("rate", "seed", "data_format")
     rank: int
 
     def __init__(self, rate: float, data_format: str | None = None, seed: Any = None, name: str | None = None,

@@ -78,7 +78,7 @@ class Reshape(DeclaredLayer):
         target, total = self.target_shape, None if None in rest else math.prod(rest)
         if -1 not in target:
             fits = total is None or total == math.prod(target)
-            left = 0
+            left: int | None = 0
         else:
             others = math.prod(size for size in target if size != -1)
             fits = total is None or (others and total % others == 0)
