@@ -75,10 +75,10 @@ def _remainder(data: np.ndarray, state: int) -> int:
     length = 1 << exponent
     lanes = 1 << (data.size // length).bit_length() - 1
     whole = lanes * length
-    table, bytes_ = _table(), np.ascontiguousarray(data[:whole].reshape(lanes, length).T)
+    remainders, bytes_ = _table(), np.ascontiguousarray(data[:whole].reshape(lanes, length).T)
     states = np.zeros(lanes, np.uint32)
     for row in bytes_:
-        states = states >> np.uint32(8) ^ table[(states ^ row) & np.uint32(0xFF)]
+        states = states >> np.uint32(8) ^ remainders[(states ^ row) & np.uint32(0xFF)]
     while states.size > 1:
         states = _applied(_zeros(exponent), states[::2]) ^ states[1::2]
         exponent += 1

@@ -209,6 +209,43 @@ def test_an_iterator_over_a_cache_goes_on(tmp_path, at):
         assert [int(x) for x in other] == rest
 
 
+# -- folders --------------------------------------------------------------------------------------
+@pytest.mark.parametrize("kind", [None, "GZIP", "ZLIB"])
+def test_a_saved_dataset_comes_back(tmp_path, kind):
+    rows = {"a": np.arange(6, dtype=np.int16).reshape(3, 2), "b": (["x", "", "z"], [True, False, True])}
+    data = Dataset.from_tensor_slices(rows)
+    data.save(tmp_path / "d", compression=kind)
+    found = Dataset.load(str(tmp_path / "d"))
+    assert found.element_spec == data.element_spec
+    assert len(found) == 3
+    assert str(list(found.as_numpy_iterator())) == str(list(data.as_numpy_iterator()))
+    twice = Dataset.load(tmp_path / "d", reader_func=lambda parts: parts.repeat(2).flat_map(lambda part: part))
+    assert [int(e["a"][0]) for e in twice] == [0, 2, 4] * 2
+    iterator = iter(found.batch(2))
+    next(iterator)
+    saved = iterator._saved_values()
+    other = iter(found.batch(2))
+    other._restore_values(saved)
+    assert next(other)["b"][0].numpy().tolist() == [b"z"]
+    Dataset.range(2).save(tmp_path / "d")
+    assert [int(x) for x in Dataset.load(tmp_path / "d", tf.TensorSpec([], tf.int64))] == [0, 1]
+    with pytest.raises(ValueError, match="does not describe"):
+        Dataset.load(tmp_path / "d", tf.TensorSpec([], tf.int32))
+
+
+def test_a_dataset_that_fails_leaves_the_folder_as_it_was(tmp_path):
+    Dataset.range(2).save(tmp_path / "d")
+    bad = Dataset.range(4).map(lambda x: tf.debugging.check_numerics(1.0 / tf.cast(2 - x, tf.float32), "no number"))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="no number"):
+        bad.save(tmp_path / "d")
+    assert sorted(os.listdir(tmp_path / "d")) == ["dataset.json", "elements.tfrecord"]
+    assert [int(x) for x in Dataset.load(tmp_path / "d")] == [0, 1]
+    with pytest.raises(tf.errors.NotFoundError, match="Could not find a saved dataset"):
+        Dataset.load(tmp_path / "none")
+    with pytest.raises(TypeError, match=r"Dataset.save writes tuples and dicts"):
+        Dataset.range(4).window(2).save(tmp_path / "w")
+
+
 # -- checkpoints ----------------------------------------------------------------------------------
 SCRIPT = """
 import json, sys

@@ -9,6 +9,7 @@ import twofold as tf
 from twofold import _iteration as engine
 
 from ._files import matching_files
+from ._saved import Loaded, save
 from ._sources import Counter, Generated, RandomNumbers, Range, Slices, Tensors
 from ._structure import DatasetSpec, Form, normal
 
@@ -21,7 +22,7 @@ def _dataset(node: Any) -> Any:
 
 @engine.guarded
 class SourceMethods:
-    """Static methods that make datasets."""
+    """Static methods that make datasets, and `save`, which `load` is the other half of."""
 
     @staticmethod
     def from_tensors(tensors: Any, name: str | None = None) -> Any:
@@ -142,6 +143,45 @@ class SourceMethods:
         names = matching_files(file_pattern)
         found = _dataset(Slices(tf.constant(names, tf.string)))
         return found.shuffle(len(names), seed=seed) if shuffle is None or shuffle else found
+
+    @staticmethod
+    def load(path: Any, element_spec: Any = None, compression: str | None = None,
+             reader_func: Callable[[Any], Any] | None = None) -> Any:
+        """The dataset that `save` wrote to a folder.
+
+        Args:
+            path: the folder.
+            element_spec: of the elements; found in the folder.
+            compression: found in the folder, too.
+            reader_func: from a dataset of datasets, the parts that were saved, to the dataset that is wanted.
+        Raises:
+            NotFoundError: there is none. ValueError: `element_spec` describes something else. DataLossError: (when
+                iterated over) the file is damaged.
+
+        >>> import tempfile
+        >>> import twofold as tf
+        >>> folder = tempfile.mkdtemp()
+        >>> tf.data.Dataset.range(3).map(lambda x: {"x": x, "y": -x}).save(folder)
+        >>> data = tf.data.Dataset.load(folder)
+        >>> len(data), [int(element["y"]) for element in data]
+        (3, [0, -1, -2])
+        """
+        del compression
+        found = _dataset(Loaded(path, element_spec))
+        return found if reader_func is None else reader_func(_dataset(Tensors(found)))
+
+    def save(self, path: Any, compression: str | None = None, shard_func: Any = None,
+             checkpoint_args: Any = None) -> None:
+        """Write all elements to a folder, which `load` reads.
+
+        Args:
+            path: the folder; what it holds of another dataset is replaced when all is written.
+            compression: None, "GZIP" or "ZLIB".
+            shard_func, checkpoint_args: accepted, without effect: elements are saved in one part.
+        Raises:
+            TypeError: elements hold more than tuples and dicts of tensors.
+        """
+        save(self, path, compression)
 
     @staticmethod
     def random(seed: int | None = None, rerandomize_each_iteration: bool | None = None,

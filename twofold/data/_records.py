@@ -130,6 +130,8 @@ class _Deflated:
 
     def close(self) -> None:
         """End the stream and close the file."""
+        if self._file.closed:
+            return
         self._file.write(self._deflate.flush())
         self._file.close()
 
