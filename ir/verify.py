@@ -27,9 +27,12 @@ class VerifyError(ValueError):
     """A graph that is not well-formed: an error of whoever made it, never of the user's program."""
 
 
-def verify(graph: g.Graph) -> g.Graph:
+def verify(graph: g.Graph, complete: bool = False) -> g.Graph:
     """`graph` itself, when it is well-formed.
 
+    Args:
+        complete: whether what ops assume of sizes beyond the guards is added to the guards of their graph or region,
+            where running tests it, and is no error.
     Raises:
         VerifyError: what is wrong, with the node.
 
@@ -39,7 +42,7 @@ def verify(graph: g.Graph) -> g.Graph:
       ...
     twofold.ir.verify.VerifyError: graph f: exp(f32[2]) : f32[3]: result 0 is f32[3]; the op gives f32[2]
     """
-    _Checker(graph, frozenset(), dm.assumed(graph.guards)).run()
+    _Checker(graph, frozenset(), dm.assumed(graph.guards), complete).run()
     return graph
 
 
@@ -53,12 +56,14 @@ def symbols_in(attr: Any) -> frozenset[str]:
 
 
 class _Checker:
-    def __init__(self, graph: g.Graph, outer: frozenset[str], recorder: dm.Recorder) -> None:
+    def __init__(self, graph: g.Graph, outer: frozenset[str], recorder: dm.Recorder, complete: bool = False) -> None:
         """Args:
             outer: symbols that the surrounding graph binds.
             recorder: what is assumed of sizes.
+            complete: whether further assumptions become guards.
         """
         self.graph = graph
+        self.complete = complete
         self.outer = outer
         self.recorder = recorder
         self.bound = set(outer).union(*[alone(v.dims) for v in graph.inputs])
@@ -124,7 +129,9 @@ class _Checker:
                 found = op.infer(op, *node.inputs, **node.attrs)
             except (ValueError, TypeError) as e:
                 self.fail(f"the op rejects it: {e}")
-        if len(self.recorder) > before:
+        if len(self.recorder) > before and self.complete:
+            self.graph.guards += self.recorder[before:]
+        elif len(self.recorder) > before:
             self.fail(f"it assumes {self.recorder[-1]}, which the graph's guards do not say")
         specs = found if isinstance(found, tuple) else (found,)
         if len(specs) != len(node.outputs):
@@ -217,7 +224,7 @@ class _Checker:
         sizes = dict(node.attrs["sizes"])
         self.symbols(symbols_in(tuple(sizes.values())), "its sizes")
         callee = node.regions[0]
-        inner = _Checker(callee, frozenset(sizes), dm.assumed(callee.guards))
+        inner = _Checker(callee, frozenset(sizes), dm.assumed(callee.guards), self.complete)
         self.fits(node.inputs, callee.inputs, "operands", frozenset(callee.symbols() | set(sizes)))
         for i, (given, value) in enumerate(zip(node.inputs, callee.inputs, strict=True)):
             wanted = dm.substitute(value.dims, sizes)
@@ -244,7 +251,7 @@ class _Checker:
         if count + node.attrs["inputs"] > len(node.inputs) or len(node.attrs["given"]) != node.attrs["inputs"]:
             self.fail("its operands are fewer than its attributes say")
         self.fits(node.inputs[:count], node.outputs, "results")
-        _Checker(node.regions[0], frozenset(self.bound), self.recorder).run()
+        self.inside(node.regions[0])
 
     def push(self, node: g.Node) -> None:
         self.shape(node, 3, 1)
@@ -263,7 +270,12 @@ class _Checker:
 
     def region(self, region: g.Graph, operands: Sequence[g.Value]) -> None:
         self.fits(operands, region.inputs, f"operands of {region.name}")
-        _Checker(region, frozenset(self.bound), self.recorder).run()
+        self.inside(region)
+
+    def inside(self, region: g.Graph) -> None:
+        """Checks a region, whose own guards hold in it."""
+        known = dm.assumed([*self.recorder, *region.guards]) if region.guards or self.complete else self.recorder
+        _Checker(region, frozenset(self.bound), known, self.complete).run()
 
     def fits(self, given: Sequence[g.Value], wanted: Sequence[g.Value], what: str,
              foreign: frozenset[str] = frozenset()) -> None:

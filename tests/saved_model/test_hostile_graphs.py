@@ -99,6 +99,45 @@ LYING = {  # graphs that are well-formed but for what they say of sizes
   }
   return %1
 }""",
+    "a branch that assumes": """graph f(%0 x: f32[a], %1: i1[]) {
+  %2 = cond(%1, %0) : f32[] {
+    graph then(%0: f32[a]) {
+      assume a == 5000000
+      %1 = reshape(%0) {shape: [5000000]} : f32[5000000]
+      %2 = reduce_sum(%1) : f32[]
+      return %2
+    }
+    graph else(%0: f32[a]) {
+      %1 = reduce_sum(%0) : f32[]
+      return %1
+    }
+  }
+  return %2
+}""",
+    "a branch in a branch that assumes": """graph f(%0 x: f32[a], %1: i1[]) {
+  %2 = cond(%1, %0, %1) : f32[] {
+    graph then(%0: f32[m], %1: i1[]) {
+      %2 = cond(%1, %0) : f32[] {
+        graph then(%0: f32[m]) {
+          assume m == 5000000
+          %1 = reshape(%0) {shape: [5000000]} : f32[5000000]
+          %2 = reduce_sum(%1) : f32[]
+          return %2
+        }
+        graph else(%0: f32[m]) {
+          %1 = reduce_sum(%0) : f32[]
+          return %1
+        }
+      }
+      return %2
+    }
+    graph else(%0: f32[a], %1: i1[]) {
+      %2 = reduce_sum(%0) : f32[]
+      return %2
+    }
+  }
+  return %2
+}""",
     "a call that gives less than it says": """graph f(%0 x: f32[a], %1: f32[b]) {
   %2 = call(%0) {name: "g", sizes: [["q", a]]} : f32[b] {
     graph g(%0: f32[q]) {
@@ -185,7 +224,7 @@ def test_random_changes_of_graphs():
     told = survived(texts)
     died = [text for text, how in zip(texts, told, strict=True) if how.startswith("!")]
     assert not died, died[0]
-    assert sum(how == "ran" for how in told) > 10
+    assert sum(how == "ran" for how in told) > 5
 
 
 def graph_texts() -> list[str]:

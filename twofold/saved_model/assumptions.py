@@ -75,6 +75,9 @@ def _walk(scope: _Scope) -> None:
                         scope.require(a, b, ">=" if inner in stacks else "==")
             for region in node.regions:
                 _walk(_Scope(region, scope))
+                for guard in list(region.guards):
+                    if guard.symbols() <= scope.visible:
+                        scope.require(guard.left, guard.right, guard.op)
         known |= dm.symbols_of([d for v in node.outputs for d in v.dims])
 
 

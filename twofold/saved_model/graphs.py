@@ -59,7 +59,7 @@ def graph_to_text(graph: g.Graph, sources: Sources) -> str:
     Raises:
         UnimplementedError: it calls Python, at the line that the message names.
     """
-    plain = graph.copy()
+    plain = verify(graph.copy(), complete=True)
     for node in plain.walk():
         if node.op is g.HOST:
             node.attrs = _host(node)
@@ -71,7 +71,6 @@ def graph_to_text(graph: g.Graph, sources: Sources) -> str:
     again = graph_text.parse(text)
     if graph_text.text(again, defaults=True) + "\n" != text:
         raise InternalError(None, None, f"the graph of {graph.name} does not read back as it was written.")
-    verify(graph)
     return text
 
 
