@@ -81,7 +81,8 @@ class Trainer(LayerState):
             raise ValueError(f"`steps_per_execution` must be a positive integer; got {steps_per_execution!r}.")
         found = optimizers.get(optimizer)
         if auto_scale_loss and self.dtype_policy.name == "mixed_float16" and not hasattr(found, "inner_optimizer"):
-            found = optimizers.LossScaleOptimizer(found, name="loss_scale_optimizer")
+            scaled: Any = optimizers.LossScaleOptimizer
+            found = scaled(found, name="loss_scale_optimizer")
         own = self.__dict__
         own["optimizer"], own["loss"] = found, loss
         own["run_eagerly"], own["jit_compile"] = bool(run_eagerly), jit_compile
