@@ -13,7 +13,7 @@ from twofold.ir.spec import TensorSpec
 from twofold.runtime import native, program_call
 
 from .memory_plan import MemoryPlan, memory_plan
-from .signature import Call, Reference, literal, replaced
+from .signature import TOKEN, Call, Reference, literal, replaced
 from .trace import current
 from .traced import Traced
 
@@ -106,6 +106,13 @@ class ConcreteFunction:
             return
         if isinstance(template, TensorSpec):
             leaves.append(self._tensor(template, value, len(leaves)))
+            return
+        if hasattr(type(template), TOKEN):
+            given = Call((value,), {})
+            if given.key != Call((template,), {}).key:
+                raise TypeError(f"{self._signature()}: argument {name} was {literal(template)} when it was traced; "
+                                f"got {literal(value)}.")
+            leaves += given.leaves
             return
         try:
             nest.assert_same_structure(template, value)
@@ -277,8 +284,9 @@ ConcreteFunction.__call__ = native.as_method(  # type: ignore[method-assign]
     native.guard(_enter, "__call__"))
 
 
-def _specs(template: Any) -> list[TensorSpec]:
-    return [leaf for leaf in nest.flatten(template) if isinstance(leaf, TensorSpec)]
+def _specs(template: Any) -> list[Any]:
+    """What of a template stands for tensors of a call."""
+    return [leaf for leaf in nest.flatten(template) if isinstance(leaf, TensorSpec) or hasattr(type(leaf), TOKEN)]
 
 
 def _shown(template: Any) -> Any:

@@ -29,6 +29,18 @@ def test_a_function_takes_any_dataset_of_one_spec():
     assert total.experimental_get_tracing_count() == 1
 
 
+def test_concrete_functions_of_datasets():
+    @tf.function
+    def total(start, pair):
+        for x in pair["data"]:
+            start += x
+        return start
+    concrete = total.get_concrete_function(tf.TensorSpec([], tf.int64), {"data": Dataset.range(3)})
+    assert int(concrete(tf.constant(10, tf.int64), {"data": Dataset.range(5).skip(1)})) == 20
+    with pytest.raises(TypeError, match="when it was traced; got <_RangeDataset"):
+        concrete(tf.constant(10, tf.int64), {"data": Dataset.range(3, output_type=tf.int32)})
+
+
 def test_an_iterator_as_an_argument_moves_on():
     @tf.function
     def pair(iterator):
