@@ -1,4 +1,4 @@
-"""The guide of the first preview: everything but layers, data sets and optimizers."""
+"""The guide of the first preview."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import re
 import numpy as np
 import pytest
 from guides.page import Page, check_regression, losses
+
+from twofold.examples.tutorials.mnist import input_data
 
 
 @pytest.fixture
@@ -219,23 +221,158 @@ def test_implicit_gradients(guide: Page) -> None:
     np.testing.assert_allclose([g.numpy() for g, _ in pairs], [2 * (error * x).mean(), 2 * error.mean()], rtol=1e-4)
 
 
-def test_training_with_implicit_gradients(guide: Page) -> None:
-    """The guide's loop, with the step of its gradient descent optimizer written out."""
-    guide.run(MODEL)
-    printed = guide.run("""
+TRAINING = """
+optimizer = tf.train.GradientDescentOptimizer(learning_rate=0.01)
+
 # The training loop
 print("Initial loss: %f" %
       loss(model, training_inputs, training_outputs).numpy())
 for i in range(201):
-  for (gradient, variable) in grad(model, training_inputs, training_outputs):
-    variable.assign_sub(0.01 * gradient)
+  optimizer.apply_gradients(grad(model, training_inputs, training_outputs))
   if i % 20 == 0:
     print("Loss at step %d: %f" %
           (i, loss(model, training_inputs, training_outputs).numpy()))
 print("Final loss: %f" % loss(model, training_inputs, training_outputs).numpy())
 print("W, B = %s, %s" % (model.W.numpy(), model.B.numpy()))
-""")
+"""
+
+
+def test_training_with_implicit_gradients(guide: Page) -> None:
+    guide.run(MODEL)
+    printed = guide.run(TRAINING)
     *before, last, final = losses(printed)
     assert last == final  # step 200 is the last
     check_regression(printed.replace("Loss at step 200", "Step 200"), 200)
     assert len(before) == 11
+
+
+def test_a_layer_as_the_model(guide: Page) -> None:
+    guide.run("""
+class Model(object):
+  def __init__(self):
+    self.layer = tf.layers.Dense(1)
+
+  def predict(self, inputs):
+    return self.layer(inputs)
+""")
+    guide.run("""
+def loss(model, inputs, targets):
+  return tf.reduce_mean(tf.square(model.predict(inputs) - targets))
+
+inputs = tf.random_normal([1000, 1])
+targets = inputs * 3 + 2
+model = Model()
+optimizer = tf.train.GradientDescentOptimizer(learning_rate=0.1)
+grad = tfe.implicit_gradients(loss)
+for i in range(200):
+  optimizer.apply_gradients(grad(model, inputs, targets))
+""")
+    kernel, bias = guide["model"].layer.variables
+    np.testing.assert_allclose([kernel.numpy()[0, 0], bias.numpy()[0]], [3, 2], rtol=1e-3)
+
+
+MNIST = """
+class MNISTModel(object):
+  def __init__(self, data_format):
+    # 'channels_first' is typically faster on GPUs
+    # while 'channels_last' is typically faster on CPUs.
+    # See: https://www.tensorflow.org/performance/performance_guide#data_formats
+    if data_format == 'channels_first':
+      self._input_shape = [-1, 1, 28, 28]
+    else:
+      self._input_shape = [-1, 28, 28, 1]
+    self.conv1 = tf.layers.Conv2D(32, 5,
+                                  padding='same',
+                                  activation=tf.nn.relu,
+                                  data_format=data_format)
+    self.max_pool2d = tf.layers.MaxPooling2D(
+        (2, 2), (2, 2), padding='SAME', data_format=data_format)
+    self.conv2 = tf.layers.Conv2D(64, 5,
+                                  padding='same',
+                                  activation=tf.nn.relu,
+                                  data_format=data_format)
+    self.dense1 = tf.layers.Dense(1024, activation=tf.nn.relu)
+    self.dropout = tf.layers.Dropout(0.5)
+    self.dense2 = tf.layers.Dense(10)
+
+  def predict(self, inputs):
+    x = tf.reshape(inputs, self._input_shape)
+    x = self.max_pool2d(self.conv1(x))
+    x = self.max_pool2d(self.conv2(x))
+    x = tf.layers.flatten(x)
+    x = self.dropout(self.dense1(x))
+    return self.dense2(x)
+
+def loss(model, inputs, targets):
+  return tf.reduce_mean(
+      tf.nn.softmax_cross_entropy_with_logits(
+          logits=model.predict(inputs), labels=targets))
+
+# Load the training and validation data
+from tensorflow.examples.tutorials.mnist import input_data
+data = input_data.read_data_sets("./mnist_data", one_hot=True)
+"""
+
+
+def test_training_on_mnist(guide: Page, folder, small_mnist_files: dict[str, bytes]) -> None:
+    (folder / "mnist_data").mkdir()
+    for name, content in small_mnist_files.items():
+        (folder / "mnist_data" / name).write_bytes(content)
+    guide.run(MNIST, {"one_hot=True)": "one_hot=True, validation_size=100)"})  # of the small file's 640
+    data = guide["data"]
+    assert data.train.images.shape == (540, 784) and data.validation.labels.shape == (100, 10)
+    printed = guide.run("""
+# Train
+device = "gpu:0" if tfe.num_gpus() else "cpu:0"
+model = MNISTModel('channels_first' if tfe.num_gpus() else 'channels_last')
+optimizer = tf.train.AdamOptimizer(learning_rate=1e-4)
+grad = tfe.implicit_gradients(loss)
+for i in range(20001):
+  with tf.device(device):
+    (inputs, targets) = data.train.next_batch(50)
+    optimizer.apply_gradients(grad(model, inputs, targets))
+    if i % 100 == 0:
+      print("Step %d: Loss on training set : %f" %
+            (i, loss(model, inputs, targets).numpy()))
+print("Loss on test set: %f" % loss(model, data.test.images, data.test.labels).numpy())
+""", {"range(20001)": "range(21)", "i % 100": "i % 20"})
+    found = re.findall(r"^Step (\d+): Loss on training set : (\S+)$|^Loss on test set: (\S+)$", printed, re.M)
+    assert [step for step, _, _ in found] == ["0", "20", ""]
+    assert float(found[2][2]) < float(found[0][1]) < 2.5 and float(found[1][1]) < 2.2
+
+
+def test_batches_without_end(small_mnist_files: dict[str, bytes], tmp_path) -> None:
+    for name, content in small_mnist_files.items():
+        (tmp_path / name).write_bytes(content)
+    data = input_data.read_data_sets(tmp_path, validation_size=100, dtype=np.uint8, reshape=False, seed=1)
+    assert data.train.num_examples == 540 and data.train.images.shape == (540, 28, 28, 1)
+    batches = [data.train.next_batch(100) for _ in range(11)]
+    assert data.train.epochs_completed == 2
+    for first in (0, 540):  # each epoch has every image once
+        labels = np.concatenate([labels for _, labels in batches])[first:first + 540]
+        assert np.bincount(labels).tolist() == np.bincount(data.train.labels).tolist()
+    with pytest.raises(ValueError, match="from 1 to 540"):
+        data.train.next_batch(541)
+    with pytest.raises(ValueError, match="from 0 to 640"):
+        input_data.read_data_sets(tmp_path, validation_size=641)
+
+
+def test_an_iterator(guide: Page) -> None:
+    printed = guide.run("""
+# Create a source Dataset from in-memory numpy arrays.
+# For reading from files on disk, you may want to use other Dataset classes
+# like the TextLineDataset or the TFRecordDataset.
+dataset = tf.data.Dataset.from_tensor_slices([1, 2, 3, 4, 5, 6])
+
+# Apply transformations, shuffling, batching etc.
+dataset = dataset.map(tf.square).shuffle(2).batch(2)
+
+# Use tfe.Iterator to iterate over the dataset.
+for x in tfe.Iterator(dataset):
+  print(x)
+""")
+    rows = re.findall(r"^tf\.Tensor\(\[ *(\d+) +(\d+)\], shape=\(2,\), dtype=int32\)$", printed, re.M)
+    values = [int(value) for row in rows for value in row]
+    assert sorted(values) == [1, 4, 9, 16, 25, 36] and len(printed.splitlines()) == 3
+    assert all(place >= index - 1 for index, place in zip(range(6), [values.index(n * n) for n in range(1, 7)],
+                                                          strict=True))

@@ -1,0 +1,78 @@
+"""The further examples, with their runs shortened: they train, draw, say what they reached, and their status tells."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from house.tree import ROOT
+
+import twofold as tf
+
+EXAMPLES = ROOT / "examples"
+
+
+def run(name, folder, *options):
+    """What a program of examples/ prints."""
+    done = subprocess.run([sys.executable, EXAMPLES / f"{name}.py", "--output", folder, *options], capture_output=True,
+                          text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (folder / f"{name}.png").read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
+    assert done.stderr == ""
+    return done.stdout
+
+
+@pytest.fixture
+def module(monkeypatch):
+    """Gives a file of examples/ as a module."""
+    def load(name):
+        monkeypatch.syspath_prepend(EXAMPLES)
+        spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
+        found = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(found)
+        return found
+    return load
+
+
+def test_digits_by_a_convolutional_network(tmp_path, module):
+    printed = run("digits_cnn", tmp_path, "--epochs", "3", "--accuracy", "0.9")
+    told = float(re.search(r"accuracy (\d\.\d+); loaded again", printed)[1])
+    images, digits = module("digits_cnn").load()[1]
+    scores = tf.keras.models.load_model(tmp_path / "digits_cnn.keras").predict(images, verbose=0)
+    assert round(float(np.mean(scores.argmax(axis=1) == digits)), 4) == told
+    assert printed.count("Epoch ") == 3
+
+
+def test_forecast_of_sunspots(tmp_path, module):
+    printed = run("forecast_lstm", tmp_path, "--epochs", "15", "--ratio", "0.9")
+    found = dict(re.findall(r"^  (\S.*?) +(\d+\.\d)$", printed, re.M))
+    forecast = module("forecast_lstm")
+    years, numbers = forecast.load()
+    later = numbers[years > 1920]
+    before = numbers[years >= 1920][:-1]
+    assert len(later) == 88 and (years[0], years[-1]) == (1700, 2008)
+    assert float(found["as last year"]) == pytest.approx(np.sqrt(np.mean((later - before) ** 2)), abs=0.051)
+    assert float(found["the network"]) < 0.9 * float(found["as last year"])
+
+
+def test_text_by_a_transformer(tmp_path, module):
+    printed = run("text_transformer", tmp_path, "--steps", "60", "--loss", "3.4", "--letters", "30",
+                  "--prompt", "The README")
+    assert float(re.search(r"text never seen: (\S+) nats", printed)[1]) < 3.4  # the logarithm of the number of letters is 4.7
+    assert len(printed.split("It writes:\n\n")[1].rstrip("\n")) <= 40 and "The README" in printed
+    text = module("text_transformer").Text()
+    assert "".join(text.letters[n] for n in text.numbers("A page\nof docs")) == "A page\nof docs"
+
+
+@pytest.mark.parametrize("name, reached", [
+    ("digits_cnn", (0.97, 0.97)), ("digits_cnn", (0.99, 0.98)), ("forecast_lstm", 0.66), ("text_transformer", 2.01),
+])
+def test_what_is_not_reached_shows_in_the_status(tmp_path, monkeypatch, module, name, reached):
+    program = module(name)
+    monkeypatch.setattr(program, "tell", lambda *options: reached)
+    monkeypatch.setattr(sys, "argv", [name, "--output", str(tmp_path)])
+    assert program.main() == 1
