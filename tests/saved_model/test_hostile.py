@@ -92,7 +92,7 @@ def test_every_bit_matters(copy):
     draw = random.Random(5)
     for path in all_files(copy):
         data = path.read_bytes()
-        places = range(len(data)) if path.name == "manifest.json" else draw.sample(range(len(data)), min(60, len(data)))
+        places = range(len(data)) if path.name == "manifest.json" else draw.sample(range(len(data)), min(30, len(data)))
         for place in places:
             flipped = bytearray(data)
             flipped[place] ^= 1 << draw.randrange(8)
@@ -410,7 +410,7 @@ def test_random_changes_of_objects(copy):
     draw = random.Random(11)
     plain = (data_of(copy) / "objects.json").read_bytes()
     ended = {"loaded": 0, "refused": 0}
-    for _ in range(600):
+    for _ in range(300):
         body = json.loads(plain)
         for _ in range(draw.choice([1, 1, 2])):
             holder, key = draw.choice(places(body))
@@ -428,7 +428,7 @@ def test_random_changes_of_objects(copy):
             ended["loaded"] += 1
         except tf.errors.OpError:
             ended["refused"] += 1
-    assert ended["refused"] > 300 and ended["loaded"] > 5
+    assert ended["refused"] > 150 and ended["loaded"] > 2
 
 
 def test_random_bytes_as_weights():

@@ -220,11 +220,11 @@ def changed(text: str, draw: random.Random) -> str:
 def test_random_changes_of_graphs():
     """Whatever is changed in a graph, it is refused or runs: no process dies."""
     draw = random.Random(23)
-    texts = [changed(draw.choice(GRAPHS), draw) for _ in range(150)]
+    texts = [changed(draw.choice(GRAPHS), draw) for _ in range(80)]
     told = survived(texts)
     died = [text for text, how in zip(texts, told, strict=True) if how.startswith("!")]
     assert not died, died[0]
-    assert sum(how == "ran" for how in told) > 5
+    assert sum(how == "ran" for how in told) > 2
 
 
 def graph_texts() -> list[str]:
