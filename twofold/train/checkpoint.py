@@ -13,7 +13,7 @@ from twofold._api import public_class
 from . import files, state
 from .objects import SHOWN, Restoration, describe, listed, paths_of
 
-__all__ = ["Checkpoint", "CheckpointOptions", "InitializationOnlyStatus", "LoadStatus"]
+__all__ = ["Checkpoint", "CheckpointLoadStatus", "CheckpointOptions", "InitializationOnlyStatus"]
 
 
 
@@ -36,14 +36,14 @@ class CheckpointOptions:
 
 
 @public_class
-class LoadStatus:
+class CheckpointLoadStatus:
     """What became of a restore, so far: values for attributes that do not exist yet are kept until they do."""
 
     def __init__(self, root: Any, restoration: Restoration) -> None:
         self._root = root
         self._restoration = restoration
 
-    def assert_consumed(self) -> LoadStatus:
+    def assert_consumed(self) -> CheckpointLoadStatus:
         """Assert that every value of the checkpoint has found its object, and every object its value.
 
         Raises:
@@ -54,7 +54,7 @@ class LoadStatus:
             raise AssertionError(f"Unresolved objects in checkpoint {self._restoration.source}: {listed(names)}")
         return self._matched()
 
-    def assert_existing_objects_matched(self) -> LoadStatus:
+    def assert_existing_objects_matched(self) -> CheckpointLoadStatus:
         """Assert that every object with state has found its value; the checkpoint may hold more.
 
         Raises:
@@ -62,7 +62,7 @@ class LoadStatus:
         """
         return self._matched()
 
-    def _matched(self) -> LoadStatus:
+    def _matched(self) -> CheckpointLoadStatus:
         taken = {id(value) for value in self._restoration.bound.values()}
         missing = [value for path, value in tracking.walk(self._root)
                    if id(value) not in taken and _has_state(value) and path != ("save_counter",)]
@@ -73,7 +73,7 @@ class LoadStatus:
                 f"objects: {missing[:SHOWN]}")
         return self
 
-    def assert_nontrivial_match(self) -> LoadStatus:
+    def assert_nontrivial_match(self) -> CheckpointLoadStatus:
         """Assert that something beside the root has found its value.
 
         Raises:
@@ -84,7 +84,7 @@ class LoadStatus:
                                  f"({self._restoration.source})")
         return self
 
-    def expect_partial(self) -> LoadStatus:
+    def expect_partial(self) -> CheckpointLoadStatus:
         """Say that it is right if parts of the checkpoint are not used, so that nothing is told of them."""
         self._restoration.finalizer.detach()
         return self
@@ -237,7 +237,7 @@ class Checkpoint(tracking.Trackable):
             state.update(os.path.dirname(path) or ".", path, [path])
         return path
 
-    def read(self, save_path: Any, options: CheckpointOptions | None = None) -> LoadStatus:
+    def read(self, save_path: Any, options: CheckpointOptions | None = None) -> CheckpointLoadStatus:
         """Restore the state that `write` wrote.
 
         Args:
@@ -260,10 +260,10 @@ class Checkpoint(tracking.Trackable):
                 restoration.bind(variables[name], number)
         else:
             restoration.bind(self, 0)
-        return LoadStatus(self, restoration)
+        return CheckpointLoadStatus(self, restoration)
 
     def restore(self, save_path: Any,
-                options: CheckpointOptions | None = None) -> LoadStatus | InitializationOnlyStatus:
+                options: CheckpointOptions | None = None) -> CheckpointLoadStatus | InitializationOnlyStatus:
         """Restore the state that `save` wrote. Values for attributes that do not exist yet wait until they do.
 
         Args:
