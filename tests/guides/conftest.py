@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import io
 import struct
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -13,14 +14,18 @@ from guides.page import Page
 from sklearn.datasets import load_digits
 
 import twofold as tf
+from twofold import _tensors
 from twofold.keras.datasets import _sources
 
 
 @pytest.fixture
-def page() -> Page:
-    """A fresh page; random numbers are the same in every run."""
+def page() -> Iterator[Page]:
+    """A fresh page; random numbers are the same in every run, and a call for eager execution ends with the page."""
     tf.random.set_seed(20)
-    return Page()
+    before = list(_tensors.eager_for_good)
+    _tensors.eager_for_good.clear()
+    yield Page()
+    _tensors.eager_for_good[:] = before
 
 
 @pytest.fixture(scope="session")

@@ -1,12 +1,15 @@
-"""The notebook of TensorFlow 1.7: everything but Keras, optimizers, checkpoints, metrics, summaries and graphs."""
+"""The notebook of TensorFlow 1.7."""
 
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 from guides.page import Page, check_regression
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 import twofold as tf
 
@@ -193,12 +196,213 @@ print(grad(-3.))  # => [-1.0]
 """)
 
 
-def test_a_blank_image(guide: Page) -> None:
+def test_before_eager_execution() -> None:
+    """In a process of its own, where operations build a graph, as they did before TensorFlow 2."""
+    code = """
+from __future__ import absolute_import, division, print_function
+import twofold as tf
+tf.compat.v1.disable_eager_execution()
+x = [[2.]]
+m = tf.matmul(x, x)
+print("hello, {}".format(m))  # => "hello, [[4.]]"
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == 'hello, Tensor("MatMul:0", shape=(1, 1), dtype=float32)\n'
+
+
+@pytest.mark.filterwarnings("ignore:Do not pass an `input_shape`:UserWarning")  # Keras 3 says so, the guide does it
+def test_models(guide: Page) -> None:
+    guide.run("""
+model = tf.keras.Sequential([
+  tf.keras.layers.Dense(10, input_shape=(784,)),  # must declare input shape
+  tf.keras.layers.Dense(10)
+])
+""")
+    assert guide["model"].output_shape == (None, 10)
+    guide.run("""
+class MNISTModel(tf.keras.Model):
+  def __init__(self):
+    super(MNISTModel, self).__init__()
+    self.dense1 = tf.keras.layers.Dense(units=10)
+    self.dense2 = tf.keras.layers.Dense(units=10)
+
+  def call(self, input):
+    \"\"\"Run the model.\"\"\"
+    result = self.dense1(input)
+    result = self.dense2(result)
+    result = self.dense2(result)  # reuse variables from dense2 layer
+    return result
+
+model = MNISTModel()
+""")
     guide.shows("""
 # Create a tensor representing a blank image
 batch = tf.zeros([1, 1, 784])
 print(batch.shape)  # => (1, 1, 784)
-""", "(1, 1, 784)")
+
+result = model(batch)
+print(result) # => tf.Tensor([[[ 0.  0., ..., 0.]]], shape=(1, 1, 10), dtype=float32)
+""", """
+(1, 1, 784)
+tf.Tensor([[[0. 0. 0. 0. 0. 0. 0. 0. 0. 0.]]], shape=(1, 1, 10), dtype=float32)
+""")
+
+
+MODEL = """
+class Model(tf.keras.Model):
+  def __init__(self):
+    super(Model, self).__init__()
+    self.W = tfe.Variable(5., name='weight')
+    self.B = tfe.Variable(10., name='bias')
+  def predict(self, inputs):
+    return inputs * self.W + self.B
+"""
+
+
+def test_variables_and_optimizers(guide: Page) -> None:
+    guide.run(MODEL)
+    printed = guide.run("""
+# A toy dataset of points around 3 * x + 2
+NUM_EXAMPLES = 2000
+training_inputs = tf.random_normal([NUM_EXAMPLES])
+print("inputs : {}".format(training_inputs)) # print inputs
+noise = tf.random_normal([NUM_EXAMPLES])
+print("noise : {}".format(noise)) # print noise
+training_outputs = training_inputs * 3 + 2 + noise
+
+# The loss function to be optimized
+def loss(model, inputs, targets):
+  error = model.predict(inputs) - targets
+  return tf.reduce_mean(tf.square(error))
+
+def grad(model, inputs, targets):
+  with tfe.GradientTape() as tape:
+    loss_value = loss(model, inputs, targets)
+  return tape.gradient(loss_value, [model.W, model.B])
+
+# Define:
+# 1. A model.
+# 2. Derivatives of a loss function with respect to model parameters.
+# 3. A strategy for updating the variables based on the derivatives.
+model = Model()
+optimizer = tf.train.GradientDescentOptimizer(learning_rate=0.01)
+
+print("Initial loss: {:.3f}".format(loss(model, training_inputs, training_outputs)))
+
+# Training loop
+for i in range(300):
+  grads = grad(model, training_inputs, training_outputs)
+  optimizer.apply_gradients(zip(grads, [model.W, model.B]),
+                            global_step=tf.train.get_or_create_global_step())
+  if i % 20 == 0:
+    print("Loss at step {:03d}: {:.3f}".format(i, loss(model, training_inputs, training_outputs)))
+
+print("Final loss: {:.3f}".format(loss(model, training_inputs, training_outputs)))
+print("W = {}, B = {}".format(model.W.numpy(), model.B.numpy()))
+""")
+    assert printed.startswith("inputs : [") and "noise : [" in printed
+    check_regression(printed[printed.index("Initial loss"):], 300)
+
+
+def test_object_based_saving(guide: Page, folder) -> None:
+    guide.shows("""
+x = tfe.Variable(10.)
+
+checkpoint = tfe.Checkpoint(x=x)  # save as "x"
+
+x.assign(2.)   # Assign a new value to the variables and save.
+save_path = checkpoint.save('./ckpt/')
+
+x.assign(11.)  # Change the variable after saving.
+
+# Restore values from the checkpoint
+checkpoint.restore(save_path)
+
+print(x)  # => 2.0
+""", "<tf.Variable 'Variable:0' shape=() dtype=float32, numpy=2.0>")
+    guide.run(MODEL)
+    shown = guide.run("""
+import os
+model = Model()
+optimizer = tf.train.AdamOptimizer(learning_rate=0.001)
+checkpoint_dir = './ckpt/'
+checkpoint_prefix = os.path.join(checkpoint_dir, "ckpt")
+root = tfe.Checkpoint(optimizer=optimizer,
+                      model=model,
+                      optimizer_step=tf.train.get_or_create_global_step())
+
+root.save(file_prefix=checkpoint_prefix)
+# or
+root.restore(tf.train.latest_checkpoint(checkpoint_dir))
+""")
+    assert re.fullmatch(r"<[\w.]+\.CheckpointLoadStatus(?: object)? at 0x[0-9a-f]+>\n", shown)
+    assert tf.train.latest_checkpoint("./ckpt/") == "./ckpt/ckpt-1"
+    guide["model"].W.assign(1.0)
+    guide["root"].restore("./ckpt/ckpt-1").assert_consumed()
+    assert float(guide["model"].W) == 5.0
+
+
+def test_metrics(guide: Page) -> None:
+    guide.shows("""
+m = tfe.metrics.Mean("loss")
+m(0)
+m(5)
+print("m.result() : {}".format(m.result()))  # => 2.5
+m([8, 9])
+print("m.result() : {}".format(m.result()))  # => 5.5
+""", """
+m.result() : 2.5
+m.result() : 5.5
+""")
+
+
+def test_summaries(guide: Page, folder) -> None:
+    tf.train.get_or_create_global_step().assign(0)
+    guide.run("logdir, iterations, loss = './tb/', 250, tf.constant(0.5)")  # what the notebook leaves to its reader
+    guide.run("""
+writer = tf.contrib.summary.create_file_writer(logdir)
+global_step=tf.train.get_or_create_global_step()  # return global step var
+
+writer.set_as_default()
+
+for _ in range(iterations):
+  global_step.assign_add(1)
+  # Must include a record_summaries method
+  with tf.contrib.summary.record_summaries_every_n_global_steps(100):
+    # your model code goes here
+    tf.contrib.summary.scalar('loss', loss)
+""")
+    guide["writer"].close()
+    tf.contrib.summary.create_noop_writer().set_as_default()
+    guide["global_step"].assign(0)
+    found = EventAccumulator(str(folder / "tb"))
+    found.Reload()
+    assert [(event.step, *event.tensor_proto.float_val) for event in found.Tensors("loss")] == [(100, 0.5), (200, 0.5)]
+
+
+SESSION = """
+def my_py_func(x):
+  x = tf.matmul(x, x)  # You can use tf ops
+  print(x)  # but it's eager!
+  return x
+
+with tf.Session() as sess:
+  x = tf.placeholder(dtype=tf.float32)
+  # Call eager function in graph!
+  pf = tfe.py_func(my_py_func, [x], tf.float32)
+  sess.run(pf, feed_dict={x: [[2.0]]})  # [[4.0]]
+"""
+
+
+def test_a_session_after_enabling_eager_execution(guide: Page) -> None:
+    with pytest.raises(RuntimeError, match="not compatible with eager execution"):
+        guide.run(SESSION)
+
+
+def test_eager_execution_in_a_graph(page: Page) -> None:
+    page.run("import tensorflow as tf\nimport tensorflow.contrib.eager as tfe")
+    page.shows(SESSION, "tf.Tensor([[4.]], shape=(1, 1), dtype=float32)")
 
 
 def test_a_shortened_vector(guide: Page) -> None:
@@ -218,14 +422,6 @@ with tf.device("CPU:0"):
   v = tfe.Variable(tf.random_normal([1000, 1000]))
   v = None  # v no longer takes up GPU memory
 """)
-
-
-def test_an_assigned_variable(guide: Page) -> None:
-    guide.shows("""
-x = tfe.Variable(10.)
-x.assign(2.)   # Assign a new value to the variables and save.
-print(x)  # => 2.0
-""", "<tf.Variable 'Variable:0' shape=() dtype=float32, numpy=2.0>")
 
 
 def test_numpy_reads_gradients(guide: Page) -> None:
