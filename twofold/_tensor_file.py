@@ -1,23 +1,23 @@
 """Tensors in a file: one `safetensors` file with checksums, written whole or not at all.
 
-Owned here: how dtypes that the format lacks are stored (bfloat16 as its bits; strings as lengths and bytes), the
-checksum of every tensor, and the replacement of a file in one step. What tensors are called, and what other metadata
-says, is for checkpoints and saved models.
+Owned here: the dtype and the checksum of every tensor, which stand in the file's metadata, and the replacement of a
+file in one step. The format, and how dtypes that it lacks are spelt, is `_safetensors`'s; what tensors are called, and
+what other metadata says, is for checkpoints.
 """
 
 from __future__ import annotations
 
 import hashlib
-import itertools
 import json
 import os
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
+from twofold import _safetensors
 from twofold.ir import dtypes as dt
 from twofold.ir.errors import DataLossError, NotFoundError
 
@@ -25,7 +25,6 @@ __all__ = ["replace", "read", "write"]
 
 _TABLE = "twofold.tensors"  # the metadata entry that holds dtypes and checksums
 _SUM = "twofold.checksum"  # and the checksum of all metadata
-_LENGTHS = ".lengths"  # what a tensor of strings has beside its bytes
 
 
 def write(path: str | os.PathLike[str], tensors: Mapping[str, np.ndarray], metadata: Mapping[str, str]) -> None:
@@ -38,18 +37,16 @@ def write(path: str | os.PathLike[str], tensors: Mapping[str, np.ndarray], metad
     Raises:
         OSError: the file cannot be written.
     """
-    from safetensors.numpy import save
-
     table: dict[str, Any] = {}
     stored: dict[str, np.ndarray] = {}
     for name, array in tensors.items():
         dtype = dt.as_dtype(array.dtype)
-        parts = _encoded(name, np.asarray(array), dtype)
+        parts = _safetensors.spelt(name, np.asarray(array), dtype)
         stored.update(parts)
-        table[name] = {"dtype": dtype.name, "shape": list(array.shape), "sha256": _digest(parts)}
+        table[name] = {"dtype": dtype.name, "sha256": _digest(parts)}
     texts = {**metadata, _TABLE: json.dumps(table, separators=(",", ":"))}
     texts[_SUM] = _text_digest(texts)
-    replace(Path(path), save(stored, texts))
+    replace(Path(path), lambda file: _safetensors.write(file, stored, texts))
 
 
 def read(path: str | os.PathLike[str]) -> tuple[dict[str, np.ndarray], dict[str, str]]:
@@ -59,34 +56,35 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, np.ndarray], dict[str,
         NotFoundError: there is no such file.
         DataLossError: the file is damaged, or something else.
     """
-    from safetensors import SafetensorError, safe_open
-
     path = Path(path)
     if not path.is_file():
         raise NotFoundError(f"{path}: no such file")
     try:
-        with safe_open(path, framework="numpy") as file:
-            texts = dict(file.metadata() or {})
-            _check_metadata(path, texts)
-            table = json.loads(texts.pop(_TABLE))
-            texts.pop(_SUM)
-            held = set(file.keys())
-            tensors = {}
-            for name, about in table.items():
-                parts = {key: file.get_tensor(key) for key in (name, name + _LENGTHS) if key in held}
-                tensors[name] = _decoded(path, name, parts, about)
-    except (SafetensorError, ValueError, TypeError, KeyError, RecursionError) as e:
+        with path.open("rb") as file:
+            arrays, _, texts = _safetensors.read_all(file, path.stat().st_size)
+        _check_metadata(path, texts)
+        table = json.loads(texts.pop(_TABLE))
+        texts.pop(_SUM)
+        return {name: _decoded(path, name, arrays, about) for name, about in table.items()}, texts
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as e:
         raise DataLossError(f"{path} is damaged: {type(e).__name__}: {e}") from None
-    return tensors, texts
 
 
-def replace(path: Path, content: bytes) -> None:
-    """Put `content` in the place of a file in one step."""
+def _decoded(path: Path, name: str, arrays: Mapping[str, np.ndarray], about: Mapping[str, Any]) -> np.ndarray:
+    dtype = dt.as_dtype(about["dtype"])
+    found = _safetensors.restored(name, arrays, dtype)
+    if _digest(_safetensors.spelt(name, found, dtype)) != about["sha256"]:
+        raise DataLossError(f"{path} is damaged: the checksum of tensor {name!r} does not match its data")
+    return found
+
+
+def replace(path: Path, content: bytes | Callable[[BinaryIO], object]) -> None:
+    """Put `content`, or what it writes, in the place of a file in one step."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
     handle = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(content)
+            file.write(content) if isinstance(content, bytes) else content(file)
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)
@@ -108,32 +106,6 @@ def _sync_folder(folder: Path) -> None:
         pass
     finally:
         os.close(handle)
-
-
-def _encoded(name: str, array: np.ndarray, dtype: dt.DType) -> dict[str, np.ndarray]:
-    if dtype.kind == "s":
-        items = [bytes(item) for item in array.reshape(-1)]
-        return {name: np.frombuffer(b"".join(items), np.uint8),
-                name + _LENGTHS: np.array([len(item) for item in items], np.uint64)}
-    array = np.ascontiguousarray(array).reshape(array.shape)
-    if dtype == dt.bfloat16:
-        return {name: array.view(np.uint16)}
-    if dtype.is_complex:
-        return {name: array.reshape(-1).view(array.real.dtype)}
-    return {name: array}
-
-
-def _decoded(path: Path, name: str, parts: dict[str, np.ndarray], about: dict[str, Any]) -> np.ndarray:
-    if _digest(parts) != about["sha256"]:
-        raise DataLossError(f"{path} is damaged: the checksum of tensor {name!r} does not match its data")
-    dtype, shape = dt.as_dtype(about["dtype"]), tuple(about["shape"])
-    array = parts[name]
-    if dtype.kind == "s":
-        ends = np.cumsum(parts[name + _LENGTHS], dtype=np.int64).tolist()
-        data, out = array.tobytes(), np.empty(len(ends), object)
-        out[:] = [data[begin:end] for begin, end in itertools.pairwise([0, *ends])]
-        return out.reshape(shape)
-    return array.view(dtype.np).reshape(shape)
 
 
 def _digest(parts: Mapping[str, np.ndarray]) -> str:

@@ -25,7 +25,7 @@ from saved_model.hostile import (
 )
 
 import twofold as tf
-from twofold.saved_model import weights
+from twofold import _safetensors as weights
 
 
 class Small(tf.Module):

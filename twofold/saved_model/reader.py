@@ -26,6 +26,7 @@ from typing import Any
 
 import numpy as np
 
+from twofold import _safetensors
 from twofold.ir import dtypes as dt
 from twofold.ir import graph as g
 from twofold.ir import nest
@@ -33,7 +34,7 @@ from twofold.ir.dtypes import DType
 from twofold.ir.errors import DataLossError, OpError
 from twofold.ir.spec import TensorSpec
 
-from . import op_sets, weights
+from . import op_sets
 from .directory import Manifest, Stored, read_manifest
 from .graphs import show_lines, text_to_graph
 from .objects import Malformed, SavedObject, list_of, of, parsed_json, paths_of, read_objects, typed
@@ -243,7 +244,7 @@ class _Reader:
     def model(self) -> SavedModel:
         self.files.check_sizes()
         body = self.files.read("objects.json")
-        arrays = self.files.parsed("weights.safetensors", weights.read)
+        arrays = self.files.parsed("weights.safetensors", _safetensors.read)
         try:
             self.body = parsed_json(body)
             self.arrays: dict[str, np.ndarray] = arrays
@@ -291,7 +292,7 @@ class _Reader:
         shape = about.get("shape")
         if shape is not None and not all(s is None or type(s) is int and s >= 0 for s in typed(shape, list)):
             raise Malformed(f"variable {number} has no shape")
-        value = weights.restored(of(about, "array", str), self.arrays, dtype)
+        value = _safetensors.restored(of(about, "array", str), self.arrays, dtype)
         if shape is not None and (len(shape) != value.ndim or any(
                 s not in (None, n) for s, n in zip(shape, value.shape, strict=True))):
             raise Malformed(f"variable {number} of shape {shape} has a value of shape {list(value.shape)}")
@@ -342,7 +343,7 @@ class _Reader:
         found = self.constants.get(name)
         if found is None:
             dtype = _dtype(entry)
-            found = self.constants[name] = SavedConstant(dtype, weights.restored(name, self.arrays, dtype))
+            found = self.constants[name] = SavedConstant(dtype, _safetensors.restored(name, self.arrays, dtype))
         elif found.dtype is not _dtype(entry):
             raise Malformed(f"array {name[:60]!r} has two dtypes")
         return found

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from twofold import _safetensors
 from twofold.eager.tensor import Tensor
 from twofold.ir.errors import NotFoundError, UnimplementedError
 from twofold.module import Module
@@ -22,7 +23,6 @@ from twofold.runtime.log import log
 from twofold.tracer.concrete import AnyRank
 from twofold.tracer.function import Function
 
-from . import weights
 from .collect import Found
 from .directory import Writer
 from .graphs import Sources, graph_to_text
@@ -67,7 +67,7 @@ class Contents:
         to.put("objects.json", json.dumps(self.body, indent=1, ensure_ascii=False).encode() + b"\n")
         for name, text in self.graphs.items():
             to.put(name, text.encode())
-        to.write("weights.safetensors", lambda file: weights.write(file, self.arrays))
+        to.write("weights.safetensors", lambda file: _safetensors.write(file, self.arrays))
         for name, source in self.assets.items():
             to.copy(name, source)
 
@@ -92,7 +92,7 @@ class Contents:
         variable = found.value
         name = "/".join([re.sub("[%/#]", lambda c: f"%{ord(c[0]):02x}", part) for part in found.path])
         name = f"variables/{name}"
-        self.arrays.update(weights.spelt(name, variable._value._a, variable.dtype))
+        self.arrays.update(_safetensors.spelt(name, variable._value._a, variable.dtype))
         return {"name": variable._name, "dtype": variable.dtype.name, "trainable": variable.trainable,
                 "shape": None if variable.shape.rank is None else variable.shape.as_list(), "array": name}
 
@@ -169,7 +169,7 @@ class Contents:
         if name is None:
             name = self._constants[id(capture)] = f"constants/{len(self._constants)}"
             self._held.append(capture)
-            self.arrays.update(weights.spelt(name, capture._a, capture.dtype))
+            self.arrays.update(_safetensors.spelt(name, capture._a, capture.dtype))
         return {"array": name, "dtype": capture.dtype.name}
 
     def _tracked(self, variable: Any, traced: Any, path: str) -> int:

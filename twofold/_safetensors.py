@@ -20,7 +20,7 @@ import numpy as np
 from twofold.ir import dtypes as dt
 from twofold.ir.dtypes import DType
 
-__all__ = ["write", "read", "restored", "spelt", "FormatError"]
+__all__ = ["write", "read", "read_all", "restored", "spelt", "FormatError"]
 
 _NAMES = {dt.bool_: "BOOL", dt.int8: "I8", dt.int16: "I16", dt.int32: "I32", dt.int64: "I64", dt.uint8: "U8",
           dt.uint16: "U16", dt.uint32: "U32", dt.uint64: "U64", dt.float16: "F16", dt.bfloat16: "BF16",
@@ -91,16 +91,17 @@ def _strings(data: np.ndarray, ends: np.ndarray, name: str) -> np.ndarray:
     return made.reshape(ends.shape)
 
 
-def write(file: BinaryIO, arrays: Mapping[str, np.ndarray]) -> tuple[int, str]:
+def write(file: BinaryIO, arrays: Mapping[str, np.ndarray], texts: Mapping[str, str] | None = None) -> tuple[int, str]:
     """Write arrays of types that the format has, in order of their names.
 
     Args:
         file: open for writing bytes.
         arrays: by name.
+        texts: the file's metadata.
     Returns:
         How many bytes were written, and their SHA-256.
     """
-    header: dict[str, Any] = {}
+    header: dict[str, Any] = {"__metadata__": dict(texts)} if texts else {}
     place = 0
     order = sorted(arrays, key=lambda name: (-arrays[name].dtype.itemsize, name))  # so that all are aligned
     for name in order:
@@ -135,12 +136,21 @@ def read(file: BinaryIO, size: int) -> tuple[dict[str, np.ndarray], str]:
     Raises:
         FormatError: it is no file of this format. No more memory is taken than the file has bytes.
     """
+    return read_all(file, size)[:2]
+
+
+def read_all(file: BinaryIO, size: int) -> tuple[dict[str, np.ndarray], str, dict[str, str]]:
+    """What `read` gives, and the file's metadata.
+
+    Raises:
+        FormatError: as of `read`.
+    """
     digest = hashlib.sha256()
     first = _exactly(file, 8, digest)
     length = int.from_bytes(first, "little")
     if length > min(_HEADER, size - 8):
         raise FormatError(f"the header is said to have {length} bytes; the file has {size}")
-    entries = _entries(_exactly(file, length, digest), size - 8 - length)
+    entries, texts = _entries(_exactly(file, length, digest), size - 8 - length)
     arrays: dict[str, np.ndarray] = {}
     for name, dtype, shape, count in entries:
         array = np.empty(count, dtype.np)
@@ -151,7 +161,7 @@ def read(file: BinaryIO, size: int) -> tuple[dict[str, np.ndarray], str]:
         arrays[name] = array.reshape(shape)
     if file.read(1):
         raise FormatError("there is more in the file than its size")
-    return arrays, digest.hexdigest()
+    return arrays, digest.hexdigest(), texts
 
 
 def _exactly(file: BinaryIO, count: int, digest: Any) -> bytes:
@@ -173,15 +183,17 @@ def _fill(file: BinaryIO, array: np.ndarray, digest: Any) -> None:
     digest.update(view)
 
 
-def _entries(head: bytes, room: int) -> list[tuple[str, DType, tuple[int, ...], int]]:
-    """Name, dtype, shape and number of elements of each array, in the order of the data, which they fill."""
+def _entries(head: bytes, room: int) -> tuple[list[tuple[str, DType, tuple[int, ...], int]], dict[str, str]]:
+    """Name, dtype, shape and number of elements of each array, in the order of the data, which they fill; metadata."""
     try:
         header = json.loads(head.decode("utf-8"), object_pairs_hook=_once)
     except (ValueError, RecursionError) as e:
         raise FormatError(f"the header is no JSON: {e}") from None
     if type(header) is not dict:
         raise FormatError("the header is no JSON object")
-    header.pop("__metadata__", None)
+    texts = header.pop("__metadata__", {})
+    if type(texts) is not dict or not all(type(text) is str for text in texts.values()):
+        raise FormatError("the metadata holds something else than text")
     found = []
     for name, about in header.items():
         dtype, shape, (start, end) = _entry(name, about)
@@ -199,7 +211,7 @@ def _entries(head: bytes, room: int) -> list[tuple[str, DType, tuple[int, ...], 
         place = end
     if place != room:
         raise FormatError(f"the arrays have {place} bytes; the file has {room}")
-    return [(name, dtype, shape, count) for _, _, name, dtype, shape, count in found]
+    return [(name, dtype, shape, count) for _, _, name, dtype, shape, count in found], texts
 
 
 def _entry(name: str, about: Any) -> tuple[DType, tuple[int, ...], tuple[int, int]]:
