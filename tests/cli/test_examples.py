@@ -43,7 +43,7 @@ def test_digits_by_a_convolutional_network(tmp_path, module):
     told = float(re.search(r"accuracy (\d\.\d+); loaded again", printed)[1])
     images, digits = module("digits_cnn").load()[1]
     scores = tf.keras.models.load_model(tmp_path / "digits_cnn.keras").predict(images, verbose=0)
-    assert round(float(np.mean(scores.argmax(axis=1) == digits)), 4) == told
+    assert float(np.mean(scores.argmax(axis=1) == digits)) == pytest.approx(told, abs=6e-5)  # it prints four digits
     assert printed.count("Epoch ") == 3
 
 
@@ -62,7 +62,7 @@ def test_forecast_of_sunspots(tmp_path, module):
 def test_text_by_a_transformer(tmp_path, module):
     printed = run("text_transformer", tmp_path, "--steps", "60", "--loss", "3.4", "--letters", "30",
                   "--prompt", "The README")
-    assert float(re.search(r"text never seen: (\S+) nats", printed)[1]) < 3.4  # the logarithm of the number of letters is 4.7
+    assert float(re.search(r"text never seen: (\S+) nats", printed)[1]) < 3.4  # guessing gives 4.7
     assert len(printed.split("It writes:\n\n")[1].rstrip("\n")) <= 40 and "The README" in printed
     text = module("text_transformer").Text()
     assert "".join(text.letters[n] for n in text.numbers("A page\nof docs")) == "A page\nof docs"

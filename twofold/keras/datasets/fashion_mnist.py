@@ -26,12 +26,12 @@ def load_data() -> tuple[_Pair, _Pair]:
         OSError: they are neither there nor to be downloaded; the message names the file and its place.
         ValueError: a file is damaged.
     """
-    arrays = [_read_idx(_sources.fetch(f"{part}-ubyte.gz", folder="datasets/fashion-mnist"))
+    arrays = [read_idx(_sources.fetch(f"{part}-ubyte.gz", folder="datasets/fashion-mnist"))
               for part in ("train-images-idx3", "train-labels-idx1", "t10k-images-idx3", "t10k-labels-idx1")]
     return (arrays[0], arrays[1]), (arrays[2], arrays[3])
 
 
-def _read_idx(path: Path) -> np.ndarray:
+def read_idx(path: Path) -> np.ndarray:
     """An array of bytes in the IDX format: two zeros, the type, the rank, the sizes, and then the values."""
     with gzip.open(path, "rb") as file:
         data = file.read()

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from twofold.keras.datasets.fashion_mnist import _read_idx as read_idx
+from twofold.keras.datasets.fashion_mnist import read_idx
 from twofold.keras.files import get_file
 
 __all__ = ["DataSet", "Datasets", "read_data_sets"]
