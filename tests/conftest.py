@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 os.environ.setdefault("TWOFOLD_VERIFY", "1")  # graphs are verified around every pass
@@ -16,3 +18,11 @@ settings.register_profile(
 )
 settings.register_profile("explore", deadline=None, max_examples=1000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
+
+
+@pytest.fixture(autouse=True)
+def _a_call_for_eager_execution_ends_with_its_test() -> Iterator[None]:
+    """It lasts for the process, and refuses sessions."""
+    yield
+    from twofold import _tensors
+    _tensors.eager_for_good.clear()
