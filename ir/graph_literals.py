@@ -188,10 +188,11 @@ def attr_text(value: Any) -> str:
         return repr(value)
     if kind is complex:
         return f"complex({value.real!r}, {value.imag!r})"
-    if isinstance(value, type) and _ERRORS.get(value.__name__) is value:
+    known = isinstance(value, type) and _ERRORS.get(value.__name__) is value
+    if known:
         return f"@{value.__name__}"
-    name: Any = getattr(value, "__qualname__", None) or kind.__name__
-    return f"<python {quoted(name)}>"
+    own: Any = getattr(value, "__qualname__", None)
+    return f"<python {quoted(own or type(value).__name__)}>"
 
 
 def atom_of(text: str) -> Any:

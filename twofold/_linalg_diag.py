@@ -21,12 +21,12 @@ _ALIGNMENTS = ("RIGHT_LEFT", "LEFT_RIGHT", "LEFT_LEFT", "RIGHT_RIGHT")
 
 
 # -- where diagonals lie ------------------------------------------------------------------------------
-def _length(rows: int, columns: int, k: int) -> int:
+def _length(rows: Any, columns: Any, k: int) -> Any:
     """The length of diagonal `k`: 0 the main one, above it positive."""
     return dm.minimum(rows + min(0, k), columns - max(0, k))
 
 
-def _longest(rows: int, columns: int, low: int, high: int) -> int:
+def _longest(rows: Any, columns: Any, low: int, high: int) -> Any:
     return dm.minimum(rows + min(high, 0), columns - max(low, 0))
 
 
@@ -186,6 +186,8 @@ def diag(diagonal: Any, name: str = "diag", k: Any = 0, num_rows: Any = -1, num_
     several = low != high
     if len(values.dims) < 1 + several or (several and values.dims[-2] != high - low + 1):
         raise InvalidArgumentError(f"diag: diagonal of shape {values.shape} does not hold {high - low + 1} diagonals.")
+    rows: Any
+    columns: Any
     rows, columns = _matrix_size(values.dims[-1], low, high, *ints(num_rows, "num_rows"), *ints(num_cols, "num_cols"))
     batch = values.dims[:-2] if several else values.dims[:-1]
     padding = padding_of(padding_value, values.dtype)

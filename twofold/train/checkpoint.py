@@ -158,6 +158,9 @@ class Checkpoint(tracking.Trackable):
     1.0
     """
 
+    _root: Any
+    _save_counter: Any
+
     def __init__(self, root: Any = None, **kwargs: Any):
         root = root() if isinstance(root, weakref.ref) else root
         if root is not None and not isinstance(root, tracking.Trackable):

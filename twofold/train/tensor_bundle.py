@@ -116,7 +116,7 @@ class Bundle:
         if _GRAPH not in self._entries:
             return None
         try:
-            found = [_node(data) for number, data in _fields(self.tensor(_GRAPH)[()]) if number == 1]
+            found = [_node(data) for number, data in _fields(bytes(self.tensor(_GRAPH)[()])) if number == 1]
         except (ValueError, IndexError, TypeError, struct.error, UnicodeDecodeError) as e:
             raise tf.errors.DataLossError(f"{self.prefix}.index is damaged: objects: {e}") from None
         for node in found:

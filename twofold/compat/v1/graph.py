@@ -20,6 +20,7 @@ import numpy as np
 from twofold.eager.tape import GradientTape
 from twofold.eager.tensor import Tensor
 from twofold.ir import dims as dm
+from twofold.ir import dtypes as dt
 from twofold.ir import graph as g
 from twofold.ir.dtypes import DType
 from twofold.ir.errors import OpError
@@ -64,7 +65,9 @@ class Operation:
 class GraphTensor(SymbolicTensor):
     """A tensor of a graph: it has a name, and a session gives its value."""
 
-    __slots__ = ("_name", "_sets")
+    __slots__ = ("_name",)
+
+    _name: str
 
     @property
     def name(self) -> str:
@@ -86,6 +89,12 @@ class Deferred(GraphTensor):
     """A tensor of unknown rank: a placeholder without a shape, or what was computed from one."""
 
     __slots__ = ("_dtype", "_inputs", "_make", "_output", "_python")  # whether Python is called, or was
+
+    _dtype: DType
+    _inputs: tuple[Any, ...]
+    _make: Any
+    _output: int
+    _python: bool
 
     @property
     def dtype(self) -> DType:
@@ -315,6 +324,8 @@ class Assigned(GraphTensor):
 
     __slots__ = ("operation",)
 
+    operation: Operation
+
     @classmethod
     def of(cls, trace: _GraphTrace, variable: Any, tensor: Tensor) -> Assigned:
         """What stands for the assignment of `tensor` to `variable`."""
@@ -356,4 +367,5 @@ def _tried(x: Any, rank: int, dtype: Any) -> Any:
     if isinstance(x, Tensor):
         return spec(x.dims, x.dtype)
     array = np.asarray(x)
-    return spec(array.shape, dtype if dtype is not None and array.dtype.kind in "bif" else array.dtype)
+    own = dtype if dtype is not None and array.dtype.kind in "bif" else dt.from_numpy(array.dtype)
+    return spec(array.shape, own)

@@ -5,19 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from twofold._api import public
-from twofold.keras.layers import (
-    AveragePooling2D,
-    BatchNormalization,
-    Conv2D,
-    Dense,
-    Dropout,
-    Flatten,
-    Layer,
-    MaxPooling2D,
-)
+from twofold.keras import layers as _layers
 
 __all__ = ["AveragePooling2D", "BatchNormalization", "Conv2D", "Dense", "Dropout", "Flatten", "Layer", "MaxPooling2D",
            "average_pooling2d", "batch_normalization", "conv2d", "dense", "dropout", "flatten", "max_pooling2d"]
+
+AveragePooling2D: Any = _layers.AveragePooling2D
+BatchNormalization: Any = _layers.BatchNormalization
+Conv2D: Any = _layers.Conv2D
+Dense: Any = _layers.Dense
+Dropout: Any = _layers.Dropout
+Flatten: Any = _layers.Flatten
+Layer: Any = _layers.Layer
+MaxPooling2D: Any = _layers.MaxPooling2D
 
 
 @public
