@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -21,8 +22,12 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 
 
 @pytest.fixture(autouse=True)
-def _a_call_for_eager_execution_ends_with_its_test() -> Iterator[None]:
-    """It lasts for the process, and refuses sessions."""
+def _what_lasts_for_a_program_ends_with_its_test() -> Iterator[None]:
+    """A call for eager execution, which refuses sessions, and a writer of summaries that was set as the default."""
     yield
     from twofold import _tensors
     _tensors.eager_for_good.clear()
+    writer = sys.modules.get("twofold.summary.writer")
+    if writer is not None:
+        writer.default.set(None)
+        writer.steps.set(None)
