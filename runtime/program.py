@@ -174,7 +174,7 @@ def _check(value: g.Value, array: np.ndarray, sizes: dict[str, Any], node: g.Nod
     Shapes of graphs that are well-formed are true; of those that come from elsewhere, some cannot be proved.
     """
     size = dm.numel(dm.substitute(value.dims, sizes))
-    # Of an input's sizes some may be known to whoever calls alone: code that asks for one of those is not run at all.
+    # Of an input's sizes some may be known to the forward graph alone. Code that needs such a size cannot be called.
     if node is not None if isinstance(size, Dim) else size > array.size:
         name = "input" if node is None else node.op.name
         where = "" if node is None or node.loc is None else "\n  " + line_text(*node.loc)

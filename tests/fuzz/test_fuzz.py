@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 
 import twofold as tf
 
-_SECONDS = 25  # after these, no more programs
+_SECONDS = 45  # after these, no more programs
 _FIRST = "x0 = tf.constant([1.0, 2.0])"
 
 

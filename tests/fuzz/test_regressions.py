@@ -181,3 +181,27 @@ def test_intrinsics_of_shuffled_vectors_have_names():
         return by, unit % by
     both(program, tf.reshape(tf.range(24.0), [3, 8]) / 7.0 - 1.0)
     both(program, tf.reshape(tf.range(24.0), [3, 8]) / 7.0 - 1.0, unknown=True)
+
+
+def test_arrays_that_grow_under_a_tape_beside_arrays_that_do_not():
+    """A size of an input of the backward graph, which only the forward graph knew, was taken for damage."""
+    def program(x):
+        first = tf.TensorArray(tf.float32, size=2)
+        for i in tf.range(2):
+            first = first.write(i, x)
+            x = x - x
+        tiled = tf.tile(x, tf.ones_like(tf.shape(x)) * 2)
+        square = tiled * tiled
+        second = tf.TensorArray(tf.float32, size=0, dynamic_size=True)
+        for _ in tf.range(2):
+            second = second.write(second.size(), square)
+            square = square * tiled
+        return first.stack(), second.stack()
+    x = tf.reshape(tf.range(8.0), [2, 2, 2])
+    found = []
+    for fn in (program, tf.function(program, fallback=False)):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            results = fn(x)
+        found.append([t.numpy().tolist() for t in (*results, tape.gradient(results, x))])
+    assert found[0] == found[1]
