@@ -7,6 +7,7 @@ what other metadata says, is for checkpoints.
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import json
 import os
@@ -20,6 +21,11 @@ import numpy as np
 from twofold import _safetensors
 from twofold.ir import dtypes as dt
 from twofold.ir.errors import DataLossError, NotFoundError
+
+try:
+    import fcntl
+except ImportError:  # not on Windows
+    fcntl = None  # type: ignore[assignment]
 
 __all__ = ["replace", "read", "write"]
 
@@ -79,19 +85,58 @@ def _decoded(path: Path, name: str, arrays: Mapping[str, np.ndarray], about: Map
 
 
 def replace(path: Path, content: bytes | Callable[[BinaryIO], object]) -> None:
-    """Put `content`, or what it writes, in the place of a file in one step."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
-    handle = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
+    """Put `content`, or what it writes, in the place of a file in one step.
+
+    What processes that were killed while they wrote this file have left beside it is deleted.
+    """
+    temporary, handle = _beside(path)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content) if isinstance(content, bytes) else content(file)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(temporary, path)
+            os.replace(temporary, path)  # before the lock is gone, so that nobody takes it for a leftover
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
     _sync_folder(path.parent)
+
+
+def _beside(path: Path) -> tuple[Path, int]:
+    """A new file in the same folder, locked for as long as its handle is open."""
+    for left in path.parent.glob(f".{glob.escape(path.name)}.*.tmp"):
+        _delete_unlocked(left)
+    while True:
+        temporary = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
+        handle = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
+        if _locked(handle) and temporary.exists():
+            return temporary, handle
+        os.close(handle)  # another process has found it before it was locked
+
+
+def _delete_unlocked(left: Path) -> None:
+    try:
+        handle = os.open(left, os.O_WRONLY)
+    except OSError:
+        return
+    try:
+        if _locked(handle, unsure=False):
+            left.unlink(missing_ok=True)
+    finally:
+        os.close(handle)
+
+
+def _locked(handle: int, unsure: bool = True) -> bool:
+    """Whether this handle has its file's lock now; `unsure` where there are no locks."""
+    if fcntl is None:
+        return unsure
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks
+        return unsure
+    return True
 
 
 def _sync_folder(folder: Path) -> None:

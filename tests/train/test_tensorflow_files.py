@@ -48,10 +48,51 @@ def test_reader():
     assert "scope/a (float32) [40, 40]" in tf.train.load_checkpoint(DATA / "names").debug_string()
 
 
-def copied(folder):
-    for file in DATA.glob("objects.*"):
+def test_several_files_and_tensors_in_slices():
+    m = tf.Module()
+    m.w, m.h, m.s = tf.Variable(tf.zeros([20, 15])), tf.Variable(tf.zeros([100], tf.bfloat16)), tf.Variable([""] * 3)
+    tf.train.Checkpoint(model=m).read(DATA / "shards").assert_consumed()
+    assert m.w.numpy().tolist() == np.arange(300.0).reshape(20, 15).tolist()
+    assert m.h.numpy().astype(int).tolist() == list(range(100))
+    assert m.s.numpy().tolist() == [b"ab" * 20, b"", b"xyz"]
+    assert ("model/w/.ATTRIBUTES/VARIABLE_VALUE", [20, 15]) in tf.train.list_variables(DATA / "shards")
+
+
+def test_partitioned_variables():
+    assert tf.train.list_variables(DATA / "parts") == [("p/w", [200, 4])]
+    w = tf.Variable(tf.zeros([200, 4]), name="p/w")
+    tf.train.Checkpoint(w=w).read(DATA / "parts").assert_consumed()
+    assert w.numpy().tolist() == np.arange(800.0).reshape(200, 4).tolist()
+
+
+def test_states_of_iterators_are_left_alone():
+    v = tf.Variable(0.0)
+    tf.train.Checkpoint(v=v).read(DATA / "iterator").expect_partial()
+    assert float(v) == 3.0
+    assert tf.train.list_variables(DATA / "iterator") == [("v/.ATTRIBUTES/VARIABLE_VALUE", [])]
+    v.assign(0.0)
+    both = tf.train.Checkpoint(v=v, it=iter(tf.data.Dataset.range(10)))
+    with pytest.raises(tf.errors.UnimplementedError, match=r"it/.ATTRIBUTES/ITERATOR"):
+        both.read(DATA / "iterator")
+    assert float(v) == 0.0  # nothing changes before all of it fits
+
+
+def test_damage_found_late_changes_nothing(tmp_path):
+    prefix = copied(tmp_path)
+    data = tmp_path / "objects.data-00000-of-00001"
+    m = Model()
+    values = data.read_bytes()
+    at = values.index(np.arange(6, dtype=np.float32).tobytes())  # of `w`, which others come before
+    data.write_bytes(values[:at] + b"\x01" + values[at + 1:])
+    with pytest.raises(tf.errors.DataLossError, match="model/w"):
+        tf.train.Checkpoint(model=m).restore(prefix)
+    assert [np.any(v.numpy() != np.zeros_like(v.numpy())) for v in m.variables if v.dtype != tf.string] == [False] * 5
+
+
+def copied(folder, name="objects"):
+    for file in DATA.glob(f"{name}.*"):
         shutil.copy(file, folder)
-    return folder / "objects"
+    return folder / name
 
 
 def everything(prefix):
@@ -60,10 +101,11 @@ def everything(prefix):
     return values, reader.nodes
 
 
-@pytest.mark.parametrize("name", ["objects.index", "objects.data-00000-of-00001"])
+@pytest.mark.parametrize("name", ["objects.index", "objects.data-00000-of-00001", "shards.index",
+                                  "shards.data-00001-of-00003"])
 def test_any_damage_is_told(tmp_path, name):
     """Every byte changed in turn, and every length: a clear error, or, where the byte says nothing, the same values."""
-    prefix = copied(tmp_path)
+    prefix = copied(tmp_path, name.partition(".")[0])
     whole = everything(prefix)
     good = (tmp_path / name).read_bytes()
     told = 0

@@ -250,6 +250,7 @@ class Checkpoint(tracking.Trackable):
             NotFoundError: there is no such checkpoint.
             DataLossError: it is damaged.
             ValueError: a variable has another shape than its value.
+            InvalidArgumentError: a variable has another dtype than its value. No object has changed in any case.
         """
         reader = files.open_checkpoint(save_path)
         variables = {v.name.removesuffix(":0"): v for _, v in tracking.walk(self) if isinstance(v, tf.Variable)}
@@ -257,12 +258,16 @@ class Checkpoint(tracking.Trackable):
         if nodes is None:
             nodes = files.by_names(reader, variables)
         restoration = Restoration(nodes, reader.array, reader.prefix)
-        if reader.nodes is None:
-            restoration.bound[0] = self
-            for name, number in nodes[0].children.items():
-                restoration.bind(variables[name], number)
-        else:
-            restoration.bind(self, 0)
+        try:
+            if reader.nodes is None:
+                restoration.bound[0] = self
+                for name, number in nodes[0].children.items():
+                    restoration.bind(variables[name], number)
+            else:
+                restoration.bind(self, 0)
+        except BaseException:
+            restoration.finalizer.detach()  # the error says enough
+            raise
         return CheckpointLoadStatus(self, restoration)
 
     def restore(self, save_path: Any,
@@ -278,8 +283,9 @@ class Checkpoint(tracking.Trackable):
             `expect_partial()`.
         Raises:
             NotFoundError: there is no such checkpoint.
-            DataLossError: it is damaged; no object has changed.
+            DataLossError: it is damaged.
             ValueError: a variable has another shape than its value.
+            InvalidArgumentError: a variable has another dtype than its value. No object has changed in any case.
         """
         if save_path is None:
             return InitializationOnlyStatus()

@@ -80,7 +80,7 @@ class CheckpointReader:
 
     def has_tensor(self, tensor_str: str) -> bool:
         """Whether there is a tensor of that key."""
-        return tensor_str in self.keys()
+        return tensor_str in (self._tensors if self._bundle is None else self._bundle)
 
     def get_tensor(self, tensor_str: str) -> Any:
         """The value of a tensor: a NumPy array, or a NumPy scalar or bytes where it has no dimensions.
@@ -96,9 +96,10 @@ class CheckpointReader:
         Raises:
             NotFoundError: there is none of that key.
         """
-        if not self.has_tensor(key):
-            raise tf.errors.NotFoundError(f"{self.prefix}: there is no tensor {key!r} in this checkpoint")
-        return self._tensors[key] if self._bundle is None else self._bundle.tensor(key)
+        try:
+            return self._tensors[key] if self._bundle is None else self._bundle.tensor(key)
+        except KeyError:
+            raise tf.errors.NotFoundError(f"{self.prefix}: there is no tensor {key!r} in this checkpoint") from None
 
     def _about(self, key: str) -> tuple[Any, tuple[int, ...]]:
         if self._bundle is not None:

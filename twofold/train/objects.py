@@ -99,6 +99,7 @@ class Restoration:
     def __init__(self, nodes: list[Node], tensor: Callable[[str], np.ndarray], source: str) -> None:
         self.nodes, self.source = nodes, source
         self._tensor = tensor
+        self._read: dict[str, np.ndarray] = {}  # what was read to be checked, until it is assigned
         self.bound: dict[int, Any] = {}
         # Alive for as long as something waits: what nobody has taken then is told of, unless that is expected.
         self.untaken = {n for n, node in enumerate(nodes) if node.values}
@@ -110,7 +111,10 @@ class Restoration:
 
         Raises:
             ValueError: a variable has another shape.
+            InvalidArgumentError: a variable has another dtype.
+            DataLossError: a value is damaged. In each case nothing has changed.
         """
+        self._check(value, number)
         pending = [(value, number, owner, name)]
         while pending:
             value, number, owner, name = pending.pop()
@@ -128,6 +132,32 @@ class Restoration:
                     waiting = value.__dict__.setdefault("_waiting_for_children", {})
                     waiting[child] = functools.partial(self._came, value, child, at)
 
+    def _check(self, value: Any, number: int) -> None:
+        """Read all that these objects get, and see that it fits."""
+        pending, seen = [(value, number)], set(self.bound)
+        while pending:
+            value, number = pending.pop()
+            if number in seen:
+                continue
+            seen.add(number)
+            node = self.nodes[number]
+            for name, key in node.values.items() if isinstance(value, (tf.Variable, tracking.Trackable)) else ():
+                array = self._read[key] = self._tensor(key)
+                if isinstance(value, tf.Variable) and name == VARIABLE:
+                    self._fits(value, array, key)
+            pending.extend((found, at) for child, at in node.children.items()
+                           if (found := _child(value, child)) is not None)
+
+    def _fits(self, variable: tf.Variable, array: np.ndarray, key: str) -> None:
+        if not variable.shape.is_compatible_with(array.shape):
+            raise ValueError(f"Received incompatible tensor with shape {array.shape} when attempting to restore "
+                             f"variable with shape {variable.shape} and name {variable.name} ({key} of {self.source}).")
+        dtype = tf.as_dtype(array.dtype)
+        if dtype != variable.dtype:
+            raise tf.errors.InvalidArgumentError(
+                None, None, f"{key} of {self.source} is {dtype.name}, the variable {variable.name} that it belongs to "
+                            f"is {variable.dtype.name}")
+
     def _came(self, owner: Any, name: str, number: int, value: Any) -> None:
         self.bind(value, number, owner, name)
 
@@ -136,18 +166,14 @@ class Restoration:
             return
         if isinstance(value, tf.Variable):
             if VARIABLE in node.values:
-                self._assign(value, node.values[VARIABLE])
+                with tf.init_scope():
+                    value.assign(self._take(node.values[VARIABLE]))
         elif isinstance(value, tracking.Trackable):
-            value._restore_values({name: self._tensor(key) for name, key in node.values.items()})
+            value._restore_values({name: self._take(key) for name, key in node.values.items()})
 
-    def _assign(self, variable: tf.Variable, key: str) -> None:
-        array = self._tensor(key)
-        if not variable.shape.is_compatible_with(array.shape):
-            raise ValueError(f"Received incompatible tensor with shape {array.shape} when attempting to restore "
-                             f"variable with shape {variable.shape} and name {variable.name} ({key} of {self.source}).")
-        with tf.init_scope():
-            tensor = tf.constant(array)
-            variable.assign(tensor if tensor.dtype == variable.dtype else tf.cast(tensor, variable.dtype))
+    def _take(self, key: str) -> np.ndarray:
+        found = self._read.pop(key, None)
+        return self._tensor(key) if found is None else found
 
     def _waiting(self, value: Any, number: int, owner: Any, name: str) -> Any:
         """The list or dict itself, or one in its place that tells of items which the checkpoint has a value for."""

@@ -31,15 +31,16 @@ _GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """Where a tensor lies."""
+    """Where a tensor lies, or which parts it is stored as: pairs of starts and lengths, -1 for all there is."""
 
-    dtype: tf.DType
+    number: int  # of the dtype, as DataType counts them
+    dtype: tf.DType | None  # None for one that is not known here, as variants are
     shape: tuple[int, ...]
     shard: int
     offset: int
     size: int
     crc: int
-    sliced: bool
+    slices: tuple[tuple[tuple[int, int], ...], ...]
 
 
 class Bundle:
@@ -56,14 +57,17 @@ class Bundle:
     def __init__(self, prefix: str) -> None:
         self.prefix = prefix
         self._entries: dict[str, _Entry] = {}
+        self._parts: dict[bytes, _Entry] = {}  # of tensors that are stored in slices
         self._shards = 1
         path = Path(prefix + ".index")
         try:
             for key, value in _table(path):
-                if key:
-                    self._entries[key.decode()] = _entry(value)
-                else:
+                if not key:
                     self._header(value)
+                elif key[0] == 0:
+                    self._parts[key] = _entry(value)
+                else:
+                    self._entries[key.decode()] = _entry(value)
         except (ValueError, IndexError, KeyError, TypeError, struct.error, OverflowError) as e:
             raise tf.errors.DataLossError(f"{path} is damaged: {e}") from None
 
@@ -74,22 +78,61 @@ class Bundle:
             raise tf.errors.UnimplementedError(f"{self.prefix}: written on a machine of the other byte order")
 
     def keys(self) -> list[str]:
-        """The names of the tensors, the description of the objects left out."""
-        return [key for key in self._entries if key != _GRAPH]
+        """The names of the tensors; the description of the objects, and dtypes that are not known, are left out."""
+        return [key for key, entry in self._entries.items() if key != _GRAPH and entry.dtype is not None]
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._entries and self._entries[key].dtype is not None
 
     def about(self, key: str) -> tuple[tf.DType, tuple[int, ...]]:
         """Dtype and shape of a tensor."""
-        return self._entries[key].dtype, self._entries[key].shape
+        entry = self._entries[key]
+        assert entry.dtype is not None
+        return entry.dtype, entry.shape
 
     def tensor(self, key: str) -> np.ndarray:
         """A tensor's value.
 
         Raises:
+            KeyError: there is none of that name.
             DataLossError: the file is shorter than the index says, or the data's checksum does not match.
+            UnimplementedError: it is of a dtype that is not known here, as the state of an iterator is.
         """
-        entry = self._entries[key]
-        if entry.sliced:
-            raise tf.errors.UnimplementedError(f"{self.prefix}: {key} is stored in slices, as partitioned ones are")
+        state = f"{key}_STATE"  # which the objects leave out of the keys of iterators
+        entry = self._entries[state if key not in self._entries and state in self._entries else key]
+        if entry.dtype is None:
+            raise tf.errors.UnimplementedError(f"{self.prefix}: {key!r} is of a dtype of TensorFlow's that is not "
+                                               f"known here (number {entry.number})")
+        return self._joined(key, entry) if entry.slices else self._stored(key, entry)
+
+    def _joined(self, key: str, entry: _Entry) -> np.ndarray:
+        """A tensor of its slices, which must cover it, and each other nowhere."""
+        damaged = tf.errors.DataLossError(f"{self.prefix}.index is damaged: the slices of {key!r}")
+        places, parts = [], []
+        for extents in entry.slices:
+            part = self._parts.get(_slice_key(key, extents))
+            if part is None or len(extents) != len(entry.shape) or part.dtype != entry.dtype or part.slices:
+                raise damaged
+            place = tuple(slice(start, extent if length == -1 else start + length)
+                          for (start, length), extent in zip(extents, entry.shape, strict=True))
+            if part.shape != tuple(p.stop - p.start for p in place) \
+                    or any(p.start < 0 or p.stop > extent for p, extent in zip(place, entry.shape, strict=True)):
+                raise damaged
+            places.append(place)
+            parts.append(part)
+        if sum(math.prod(part.shape) for part in parts) != math.prod(entry.shape):
+            raise damaged
+        arrays = [self._stored(key, part) for part in parts]
+        made, filled = np.empty(entry.shape, arrays[0].dtype), np.zeros(entry.shape, np.bool_)
+        for place, array in zip(places, arrays, strict=True):
+            made[place], filled[place] = array, True
+        if not filled.all():
+            raise damaged
+        return made
+
+    def _stored(self, key: str, entry: _Entry) -> np.ndarray:
+        """What lies in one piece."""
+        assert entry.dtype is not None
         path = Path(f"{self.prefix}.data-{entry.shard:05d}-of-{self._shards:05d}")
         if not path.is_file():
             raise tf.errors.NotFoundError(f"{path}: no such file")
@@ -205,12 +248,37 @@ def _fields(data: bytes) -> Iterator[tuple[int, Any]]:
 
 def _entry(data: bytes) -> _Entry:
     fields: dict[int, Any] = {1: 0, 2: b"", 3: 0, 4: 0, 5: 0, 6: 0}
-    sliced = False
+    slices = []
     for number, value in _fields(data):
         fields[number] = value
-        sliced = sliced or number == 7
-    shape = tuple(dict(_fields(dim)).get(1, 0) for number, dim in _fields(fields[2]) if number == 2)
-    return _Entry(tf.as_dtype(fields[1]), shape, fields[3], fields[4], fields[5], fields[6], sliced)
+        if number == 7:
+            extents = [dict(_fields(extent)) for n, extent in _fields(value) if n == 1]
+            slices.append(tuple((int(e.get(1, 0)), int(e.get(2, -1))) for e in extents))
+    shape = tuple(int(dict(_fields(dim)).get(1, 0)) for number, dim in _fields(fields[2]) if number == 2)
+    dtype = int(fields[1])
+    return _Entry(dtype, _dtype(dtype), shape, fields[3], fields[4], fields[5], fields[6], tuple(slices))
+
+
+def _dtype(number: int) -> tf.DType | None:
+    try:
+        return tf.as_dtype(number)
+    except TypeError:
+        return None
+
+
+# The key of a slice is TensorFlow's "ordered code" of 0, the name, the rank and each extent, so that keys sort as what
+# they stand for (tensorflow/core/lib/strings/ordered_code.h says how).
+def _slice_key(name: str, extents: tuple[tuple[int, int], ...]) -> bytes:
+    text = name.encode().replace(b"\x00", b"\x00\xff") + b"\x00\x01"
+    rank = len(extents).to_bytes((len(extents).bit_length() + 7) // 8, "big")
+    return b"\x00" + text + bytes([len(rank)]) + rank + b"".join(_ordered(n) for extent in extents for n in extent)
+
+
+def _ordered(value: int) -> bytes:
+    """A signed number, big-endian; as many first bits as it has bytes are ones, all turned where it is negative."""
+    size = (value ^ value >> 63).bit_length() // 7 + 1
+    header = ((1 << size) - 1) << 8 * size - size
+    return (value % (1 << 8 * size) ^ header).to_bytes(size, "big")
 
 
 def _strings(path: Path, key: str, data: bytes, entry: _Entry, count: int) -> np.ndarray:
