@@ -184,9 +184,12 @@ def test_the_training_flag_goes_to_layers_within():
     assert seen == [True, False, None, True, None]
     seen.clear()
     keras.backend.set_learning_phase(1)
-    outer(x)
-    outer.leaf(x)
-    outer.leaf(x, training=False)
+    try:
+        outer(x)
+        outer.leaf(x)
+        outer.leaf(x, training=False)
+    finally:
+        keras.backend.set_learning_phase(None)
     assert seen == [True, True, False]
 
 
