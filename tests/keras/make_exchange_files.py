@@ -53,10 +53,20 @@ def operator_model():
         np.random.RandomState(3).rand(2, 4, 6).astype("float32")]
 
 
+def grouped_model():
+    query, value = keras.Input((5, 4), name="query"), keras.Input((6, 4), name="value")
+    found, scores = layers.MultiHeadAttention(2, 3)(query, value, return_attention_scores=True)
+    other, weights = layers.Attention(use_scale=True)([query, value], return_attention_scores=True)
+    grouped = layers.GroupQueryAttention(3, 4, 2)(layers.AlphaDropout(0.2)(found), value, use_causal_mask=True)
+    rng = np.random.RandomState(4)
+    return keras.Model([query, value], [grouped, other, scores, weights], name="grouped"), [
+        rng.rand(2, 5, 4).astype("float32"), rng.rand(2, 6, 4).astype("float32")]
+
+
 def main() -> None:
     FOLDER.mkdir(parents=True, exist_ok=True)
     keras.utils.set_random_seed(1)
-    for make in (image_model, text_model, attention_model, operator_model):
+    for make in (image_model, text_model, attention_model, operator_model, grouped_model):
         model, inputs = make()
         given = inputs if len(inputs) > 1 else inputs[0]
         if model.compiled:

@@ -14,9 +14,11 @@ import pytest
 import twofold as tf
 from twofold import keras
 
+from .layer_cases import CASES
+
 layers = keras.layers
 EXCHANGE = pathlib.Path(__file__).parent / "data" / "exchange"
-NAMES = ("image_model", "text_model", "attention_model", "operator_model")
+NAMES = ("image_model", "text_model", "attention_model", "operator_model", "grouped_model")
 
 
 @pytest.fixture(autouse=True)
@@ -265,3 +267,16 @@ def test_without_h5py_the_error_names_the_extra(tmp_path, monkeypatch):
     with pytest.raises(ImportError, match=r"pip install twofold\[h5\]"):
         model.save(tmp_path / "m.keras")
     assert tf.executing_eagerly()
+
+
+@pytest.mark.parametrize("name", [n for n, case in CASES.items() if not n.endswith(" stateful")])
+def test_every_layer_comes_back_from_a_file(name, tmp_path):
+    case = CASES[name]
+    given = [keras.Input(x.shape[1:], batch_size=x.shape[0], dtype=str(x.dtype)) for x in case.inputs]
+    model = keras.Model(given, case.call(case.make(layers), *given))
+    model.save(tmp_path / "layer.keras")
+    again = keras.models.load_model(tmp_path / "layer.keras")
+    assert again.get_config() == model.get_config()
+    for found, expected in zip(tf.nest.flatten(again(list(case.inputs))), tf.nest.flatten(model(list(case.inputs))),
+                               strict=True):
+        np.testing.assert_array_equal(found, expected)

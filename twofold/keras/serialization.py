@@ -35,7 +35,10 @@ _MODULES = {
     "keras.activations": ("activations",), "keras.random": ("random",), "keras.dtype_policies": ("dtype_policies",),
 }
 _OTHER_HOMES = {"keras.src.models.functional": "keras.models", "keras.src.models.sequential": "keras.models",
-                "keras.src.models.model": "keras.models", "builtins": "keras"}
+                "keras.src.models.model": "keras.models", "builtins": "keras",
+                "keras._legacy.layers": "keras.layers"}
+#: the names that older files have for public classes
+_OTHER_NAMES = {"GroupedQueryAttention": "GroupQueryAttention"}
 #: classes that are not public, with the module name that configs carry, and the module that has them
 _INTERNAL = {"Functional": ("keras.src.models.functional", "functional"), "TFOpLambda": ("keras.layers", "op_layer")}
 _FUNCTIONS = ("keras.activations", "keras.losses", "keras.metrics", "keras.initializers")
@@ -383,6 +386,7 @@ def _arguments(config: Any) -> Any:
 
 def _class(config: Mapping[str, Any], table: Mapping[str, Any]) -> Any:
     name, registered, module = config["class_name"], config.get("registered_name"), config.get("module")
+    name = _OTHER_NAMES.get(name, name)
     for candidate in (registered, name):
         found = None if not candidate else get_registered_object(candidate, None, table)
         if found is not None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import twofold as tf
 
 from .. import random
+from ..functional import traced_spec
 from ._declared import DeclaredLayer, Shape
 
 __all__ = ["AdditiveAttention", "Attention"]
@@ -15,6 +17,19 @@ __all__ = ["AdditiveAttention", "Attention"]
 def causal_mask(queries: Any, keys: Any) -> Any:
     """Which keys queries may see that see none after themselves: bool [1, queries, keys], for their numbers."""
     return tf.range(queries)[tf.newaxis, :, tf.newaxis] >= tf.range(keys)
+
+
+def spec_with_scores(layer: Any, spec: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The specs of a layer's outputs; of the weights of the averages, too, where the call asks for them.
+
+    Args:
+        layer: it takes `return_attention_scores`.
+        spec: from the arguments to the spec of the outputs alone.
+        args, kwargs: the call's, with KerasTensors for tensors.
+    """
+    if layer._call_spec.named(args, kwargs).get("return_attention_scores"):
+        return traced_spec(layer, args, kwargs)
+    return spec(*args, **kwargs)
 
 
 class Attention(DeclaredLayer):
@@ -102,6 +117,10 @@ class Attention(DeclaredLayer):
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """The mask of the queries."""
         return None if mask is None or mask[0] is None else tf.convert_to_tensor(mask[0])
+
+    def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:
+        """The specs of the outputs, and of the weights where they are asked for."""
+        return spec_with_scores(self, super().compute_output_spec, args, kwargs)
 
     def compute_output_shape(self, input_shape: Any) -> Shape:
         """The shape of the outputs for inputs of shapes."""

@@ -11,7 +11,7 @@ import twofold as tf
 from .. import initializers
 from ._declared import DeclaredLayer, Shape, build_within, positive
 from .activation import Softmax
-from .attention import causal_mask
+from .attention import causal_mask, spec_with_scores
 from .core import EinsumDense
 from .regularization import Dropout
 
@@ -34,26 +34,6 @@ class _Heads(DeclaredLayer):
     _softmax: Any
     _dropout_layer: Any
 
-    @property
-    def query_dense(self) -> Any:
-        """The layer that makes queries."""
-        return self._query_dense
-
-    @property
-    def key_dense(self) -> Any:
-        """The layer that makes keys."""
-        return self._key_dense
-
-    @property
-    def value_dense(self) -> Any:
-        """The layer that makes values."""
-        return self._value_dense
-
-    @property
-    def output_dense(self) -> Any:
-        """The layer that makes outputs of the heads' averages."""
-        return self._output_dense
-
     def _dense(self, equation: str, output_shape: Shape, bias_axes: str, name: str, input_shape: Any,
                activation: Any = None) -> EinsumDense:
         """A dense layer of this one's options, built."""
@@ -67,6 +47,10 @@ class _Heads(DeclaredLayer):
         return layer
 
     use_bias: bool
+
+    def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:
+        """The specs of the outputs, and of the weights where they are asked for."""
+        return spec_with_scores(self, super().compute_output_spec, args, kwargs)
 
     def _visible(self, query: Any, value: Any, query_mask: Any, value_mask: Any, key_mask: Any, given: Any,
                  causal: bool) -> Any:
@@ -164,6 +148,26 @@ class MultiHeadAttention(_Heads):
                    kernel_regularizer=kernel_regularizer, bias_regularizer=bias_regularizer,
                    kernel_constraint=kernel_constraint, bias_constraint=bias_constraint)
 
+    @property
+    def query_dense(self) -> Any:
+        """The layer that makes queries."""
+        return self._query_dense
+
+    @property
+    def key_dense(self) -> Any:
+        """The layer that makes keys."""
+        return self._key_dense
+
+    @property
+    def value_dense(self) -> Any:
+        """The layer that makes values."""
+        return self._value_dense
+
+    @property
+    def output_dense(self) -> Any:
+        """The layer that makes outputs of the heads' averages."""
+        return self._output_dense
+
     def _argument(self, name: str) -> Any:
         hidden = {"output_shape": "_output_sizes", "sliding_window": "_sliding_window"}
         return super()._argument(hidden.get(name, name))
@@ -240,7 +244,7 @@ def _refuse_flash(flash_attention: Any) -> None:
         raise ValueError("flash_attention=True is for accelerators that have it; compiled code fuses what it can.")
 
 
-class GroupQueryAttention(_Heads):
+class GroupedQueryAttention(_Heads):
     """Attention whose heads share keys and values in groups (Ainslie et al. 2023).
 
     Args:
@@ -255,10 +259,11 @@ class GroupQueryAttention(_Heads):
 
     >>> import twofold as tf
     >>> layer = tf.keras.layers.GroupQueryAttention(4, num_query_heads=4, num_key_value_heads=2)
-    >>> layer(tf.zeros([3, 5, 8]), tf.zeros([3, 6, 8])).shape, layer.key_dense.kernel.shape
+    >>> layer(tf.zeros([3, 5, 8]), tf.zeros([3, 6, 8])).shape, layer.weights[2].shape
     (TensorShape([3, 5, 8]), TensorShape([8, 2, 4]))
     """
 
+    _keras_name = "GroupQueryAttention"
     _arguments = ("head_dim", "num_query_heads", "num_key_value_heads", "use_bias", "use_gate", "sliding_window",
                   "dropout", *_OPTIONS, "seed")
 
@@ -326,3 +331,6 @@ class GroupQueryAttention(_Heads):
     def compute_output_shape(self, query_shape: Any, value_shape: Any = None, key_shape: Any = None) -> Shape:
         """The shape of the outputs for queries of a shape."""
         return tuple(query_shape)
+
+
+GroupQueryAttention = GroupedQueryAttention  # names of layers, and paths in weight files, follow the longer name
