@@ -7,6 +7,7 @@ calls `_read_tensor`, which tells the recorders of the context.
 
 from __future__ import annotations
 
+import contextvars
 import itertools
 import threading
 import time
@@ -23,14 +24,18 @@ from twofold.runtime import program_call
 
 from . import convert, indexing, naming
 from .record import active
+from .sessions import SessionMethods
 from .tensor import Tensor, TensorRef, text_of, wrap
 
-__all__ = ["Variable"]
+__all__ = ["Variable", "created"]
 
 _made = itertools.count()
 
+#: functions that are told of each variable that is made outside of traces, in this context
+created: contextvars.ContextVar[tuple[Any, ...]] = contextvars.ContextVar("variables_created", default=())
 
-class Variable:
+
+class Variable(SessionMethods):
     """A mutable tensor, such as a parameter of a model.
 
     Args:
@@ -77,6 +82,9 @@ class Variable:
         self._order = next(_made)  # tapes list variables in the order in which they were made
         if trace is not None:
             trace.made.append(self)
+        else:
+            for told in created.get():
+                told(self)
 
     # -- reading ----------------------------------------------------------------------------------
     def _read_tensor(self) -> Tensor:

@@ -61,10 +61,10 @@ class SymbolicSlice(SliceMethods, SymbolicTensor):
 class _State:
     """A variable inside a trace: its value at this point, and whether it was assigned here."""
 
-    __slots__ = ("variable", "tensor", "assigned")
+    __slots__ = ("variable", "first", "tensor", "assigned")
 
     def __init__(self, variable: Any, tensor: SymbolicTensor) -> None:
-        self.variable, self.tensor, self.assigned = variable, tensor, False
+        self.variable, self.first, self.tensor, self.assigned = variable, tensor, tensor, False
 
 
 class Trace:
@@ -84,6 +84,8 @@ class Trace:
         self.captured: list[Any] = []
         self.variables: dict[int, _State] = {}
         self._inputs: dict[Any, SymbolicTensor] = {}  # identity of a captured tensor -> what stands for it
+        self.identities: dict[g.Value, int] = {}  # by what numbers recorders know the results of ops
+        self.given: list[SymbolicTensor] = []  # what stands for the inputs
         self._held: list[Any] = []  # keeps the captured alive, and so their identities theirs
         self._constants: dict[int, g.Value] = {}
         self.names: Iterator[int] = parent.names if parent is not None else itertools.count()
@@ -148,6 +150,8 @@ class Trace:
         outputs = self.add(op, values, attrs, specs)
         if record.active.get():
             record.tell(op, attrs, inputs, outputs)
+            for output in outputs:
+                self.identities[output.value] = output._id
         if self.watching:
             from .checks import stage_numerics
             stage_numerics(op, outputs)
@@ -257,7 +261,9 @@ class Trace:
 
     def input(self, dims: Sequence[Any], dtype: Any, name: str = "") -> SymbolicTensor:
         """A new input of the graph."""
-        return symbolic(self.graph.add_input(dims, dtype, name), self)
+        made = symbolic(self.graph.add_input(dims, dtype, name), self)
+        self.given.append(made)
+        return made
 
     # -- variables --------------------------------------------------------------------------------
     def read_variable(self, variable: Any) -> SymbolicTensor:
@@ -296,6 +302,9 @@ class Trace:
     def initial_value(self, value: Any, dtype: Any) -> Tensor:
         """The first value of a variable that is created here, as an eager tensor."""
         return self.creation.initial_value(value, dtype)
+
+    def differentiated(self) -> None:
+        """Told when gradients were asked for: constructs may have been replaced by ones that give residuals."""
 
     def sliced(self, source: Any) -> Any:
         """A part of a variable, which can be read and assigned to."""

@@ -61,6 +61,10 @@ from ._function import (
     init_scope,
     inside_function,
 )
+from ._gradients import (
+    gradients,
+    hessians,
+)
 from ._host import (
     numpy_function,
     print,
@@ -272,8 +276,8 @@ __all__ = [
     "custom_gradient", "debugging", "device", "divide", "double", "dtypes", "dynamic_partition", "dynamic_stitch",
     "eig", "eigvals", "einsum", "enable_eager_execution", "ensure_shape", "equal", "errors", "executing_eagerly",
     "exp", "expand_dims", "eye", "fill", "float16", "float32", "float64", "floor", "foldl", "foldr", "function",
-    "gather", "gather_nd", "get_static_value", "grad_pass_through", "greater", "greater_equal", "half",
-    "histogram_fixed_width", "histogram_fixed_width_bins", "identity", "init_scope", "inside_function", "int16",
+    "gather", "gather_nd", "get_static_value", "grad_pass_through", "gradients", "greater", "greater_equal", "half",
+    "hessians", "histogram_fixed_width", "histogram_fixed_width_bins", "identity", "init_scope", "inside_function", "int16",
     "int32", "int64", "int8", "is_tensor", "less", "less_equal", "linalg", "linspace", "log", "logical_and",
     "logical_not", "logical_or", "map_fn", "math", "matmul", "maximum", "meshgrid", "minimum", "multiply",
     "name_scope", "negative", "nest", "newaxis", "nn", "norm", "not_equal", "numpy_function", "one_hot", "ones",

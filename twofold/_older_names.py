@@ -17,7 +17,7 @@ TOP_LEVEL = ("log", "random_normal", "random_uniform")
 FROM_V1 = frozenset({
     "AUTO_REUSE", "Graph", "GraphKeys", "InteractiveSession", "Session", "add_to_collection", "assign", "assign_add",
     "assign_sub", "disable_eager_execution", "get_collection", "get_default_graph", "get_variable",
-    "get_variable_scope", "global_variables", "global_variables_initializer", "gradients", "group",
+    "get_variable_scope", "global_variables", "global_variables_initializer", "group",
     "initialize_all_variables", "layers", "local_variables_initializer", "no_op", "placeholder",
     "placeholder_with_default", "py_func", "reset_default_graph", "tables_initializer", "trainable_variables",
     "truncated_normal", "variable_scope", "variables_initializer",

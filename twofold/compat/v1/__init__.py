@@ -35,8 +35,9 @@ from .building import (
     variable_scope,
     variables_initializer,
 )
-from .graph import Graph, Operation
+from .graph import Graph
 from .mode import disable_eager_execution, reset_default_graph
+from .operations import Operation
 from .session import InteractiveSession, Session
 
 __all__ = [

@@ -13,7 +13,8 @@ from twofold.ir import dtypes as dt
 from twofold.ir.spec import TensorShape
 
 from . import mode
-from .graph import Deferred, Operation, current_graph, deferred
+from .graph import current_graph
+from .operations import Operation, deferred
 
 __all__ = [
     "AUTO_REUSE", "GraphKeys", "add_to_collection", "assign", "assign_add", "assign_sub", "get_collection",
@@ -70,7 +71,7 @@ def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Any:
     if graph is None:
         raise RuntimeError("tf.placeholder() is not compatible with eager execution.")
     kind, dims = dt.as_dtype(dtype), TensorShape(shape).dims
-    title = graph.unique("Placeholder" if name is None else name)
+    title = graph.scoped("Placeholder" if name is None else name)
     if dims is None:
         made = deferred(graph, None, (), [kind], title)[0]  # type: ignore[arg-type]
         graph.named[f"{title}:0"], made._name = made, f"{title}:0"
@@ -330,16 +331,18 @@ def group(*inputs: Any, **ignored: Any) -> Any:
 
 
 @public
-def gradients(ys: Any, xs: Any, grad_ys: Any = None, name: str = "gradients", stop_gradients: Any = None,
-              unconnected_gradients: Any = None, **ignored: Any) -> list[Any]:
-    """The derivatives of the sum of `ys` by each of `xs`, in the current graph.
+def gradients(ys: Any, xs: Any, grad_ys: Any = None, name: str = "gradients",
+              colocate_gradients_with_ops: bool = False, gate_gradients: bool = False, aggregation_method: Any = None,
+              stop_gradients: Any = None, unconnected_gradients: Any = "none") -> list[Any]:
+    """The derivatives of the sum of `ys` by each of `xs`, in the current graph or function; see `tf.gradients`.
 
     Args:
         ys: a tensor or a list of them.
-        xs: tensors or variables.
+        xs: a tensor or variable, or a list of them.
         grad_ys: cotangents of `ys`; ones by default.
-        unconnected_gradients: what there is for an x that no y depends on: None, or zeros.
-        name, stop_gradients, ignored: accepted, without effect.
+        stop_gradients: tensors that count as constants.
+        unconnected_gradients: what there is for an x that no y depends on: "none" for None, "zero" for zeros.
+        name, colocate_gradients_with_ops, gate_gradients, aggregation_method: accepted, without effect.
     Raises:
         RuntimeError: ops run at once, where a tape gives gradients.
         ValueError: a tensor has no shape before it runs.
@@ -350,16 +353,7 @@ def gradients(ys: Any, xs: Any, grad_ys: Any = None, name: str = "gradients", st
     ...     print(session.run(tf.compat.v1.gradients(x * x, x)[0], feed_dict={x: 3.0}))
     6.0
     """
-    graph = current_graph()
-    if graph is None:
-        raise RuntimeError("tf.gradients is not supported when eager execution is enabled. Use tf.GradientTape "
-                           "instead.")
-    several = isinstance(xs, (list, tuple))
-    sources, targets = list(xs) if several else [xs], list(ys) if isinstance(ys, (list, tuple)) else [ys]
-    if any(isinstance(t, Deferred) for t in (*sources, *targets)):
-        raise ValueError("tf.gradients: a tensor has no shape before it runs; give the placeholders shapes")
-    how = unconnected_gradients or tf.UnconnectedGradients.NONE
-    return graph.tape.gradient(targets, sources, output_gradients=grad_ys, unconnected_gradients=how)
+    return tf.gradients(ys, xs, grad_ys, stop_gradients=stop_gradients, unconnected_gradients=unconnected_gradients)
 
 
 # -- collections ---------------------------------------------------------------------------------------

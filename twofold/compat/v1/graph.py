@@ -5,7 +5,8 @@ fetched: the nodes that it needs are written into a `tf.function`, which compile
 What depends on a placeholder of unknown rank has no shape before that; such results are *deferred*: they remember what
 to do, and do it inside that function.
 
-A variable has its value in itself, not in a session, and counts as uninitialised until an initialiser has run.
+A variable has its value in itself, not in a session, and counts as uninitialised until an initialiser has run. What is
+built under `control_dependencies` reads variables as the operations that come first leave them.
 """
 
 from __future__ import annotations
@@ -13,23 +14,28 @@ from __future__ import annotations
 import contextlib
 import contextvars
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
-from twofold.eager.tape import GradientTape
+import twofold as tf
+from twofold.eager import naming
 from twofold.eager.tensor import Tensor
+from twofold.eager.variable import Variable, created
 from twofold.ir import dims as dm
 from twofold.ir import dtypes as dt
 from twofold.ir import graph as g
+from twofold.ir import ops
 from twofold.ir.dtypes import DType
 from twofold.ir.errors import OpError
 from twofold.ir.op import Op, apply
-from twofold.ir.spec import TensorShape, spec
+from twofold.ir.spec import spec
 from twofold.tracer.symbolic import SymbolicTensor
 from twofold.tracer.trace import Trace
 
-__all__ = ["Deferred", "Graph", "Operation", "current_graph", "deferred"]
+from .operations import Deferred, GraphTensor, Operation, deferred
+
+__all__ = ["Graph", "current_graph"]
 
 _current: contextvars.ContextVar[Graph | None] = contextvars.ContextVar("v1_graph", default=None)
 _NAMES = {"matmul": "MatMul", "multiply": "Mul", "subtract": "Sub", "reduce_sum": "Sum", "reduce_mean": "Mean",
@@ -40,113 +46,6 @@ _TRIED_RANKS = (2, 1, 0, 4, 3, 5)
 def current_graph() -> Graph | None:
     """The graph that ops of this context go to; None where they run at once."""
     return _current.get()
-
-
-class Operation:
-    """What a session can run for its effect: assignments, or nothing.
-
-    Attributes:
-        updates: variables and the tensors they are set to.
-        initialises: whether the variables are initialised by it.
-    """
-
-    def __init__(self, graph: Graph, updates: Sequence[tuple[Any, Any]], name: str, initialises: bool = False) -> None:
-        self.graph, self.updates, self.name, self.initialises = graph, list(updates), name, initialises
-
-    def run(self, feed_dict: Any = None, session: Any = None) -> None:
-        """Run it in the session given, or the current one."""
-        from .session import session_or_default
-        session_or_default(session).run(self, feed_dict)
-
-    def __repr__(self) -> str:
-        return f"<tf.Operation {self.name!r}>"
-
-
-class GraphTensor(SymbolicTensor):
-    """A tensor of a graph: it has a name, and a session gives its value."""
-
-    __slots__ = ("_name",)
-
-    _name: str
-
-    @property
-    def name(self) -> str:
-        """The name of what computes it and the number of the result, such as "MatMul:0"."""
-        return self._name
-
-    __hash__ = object.__hash__  # what is fed is a dict by tensors
-
-    def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
-        """The value in the session given, or the current one."""
-        from .session import session_or_default
-        return session_or_default(session).run(self, feed_dict)
-
-    def _no_value(self, what: str, error: Any = None) -> NoReturn:
-        raise TypeError(f"{self!r} has no value while a graph is built: {what}. A session gives it: sess.run(...)")
-
-
-class Deferred(GraphTensor):
-    """A tensor of unknown rank: a placeholder without a shape, or what was computed from one."""
-
-    __slots__ = ("_dtype", "_inputs", "_make", "_output", "_python")  # whether Python is called, or was
-
-    _dtype: DType
-    _inputs: tuple[Any, ...]
-    _make: Any
-    _output: int
-    _python: bool
-
-    @property
-    def dtype(self) -> DType:
-        """The element type."""
-        return self._dtype
-
-    @property
-    def dims(self) -> tuple[Any, ...]:
-        """Not known.
-
-        Raises:
-            ValueError: always.
-        """
-        raise ValueError(f"{self!r} has a shape only when it is run, and this needs it before; give the placeholder "
-                         "that it comes from a shape, such as [None, 784]")
-
-    @property
-    def shape(self) -> TensorShape:
-        """The unknown shape."""
-        return TensorShape(None)
-
-    @property
-    def ndim(self) -> int:
-        """Not known."""
-        return len(self.dims)
-
-    def set_shape(self, shape: Any) -> None:
-        """Not possible.
-
-        Raises:
-            ValueError: always.
-        """
-        raise ValueError(f"set_shape: {self!r} is of unknown rank; give the placeholder that it comes from a shape")
-
-
-def deferred(graph: Graph, make: Callable[[Sequence[Any]], Sequence[Any]], inputs: Sequence[Any],
-             dtypes: Sequence[DType], name: str, python: bool = False) -> list[Deferred]:
-    """Tensors that `make` computes from `inputs` when the graph runs.
-
-    Args:
-        python: whether it calls Python, whose results have a rank only then.
-    """
-    shared = graph.unique(name)
-    found = []
-    for n, dtype in enumerate(dtypes):
-        made = Deferred.__new__(Deferred)
-        made.trace, made._dtype, made._inputs, made._make, made._output = graph.trace, dtype, tuple(inputs), make, n
-        made._python = python or any(isinstance(x, Deferred) and x._python for x in inputs)
-        made._name = f"{shared}:{n}"
-        graph.named[made._name] = made
-        found.append(made)
-    return found
 
 
 class Graph:
@@ -165,29 +64,81 @@ class Graph:
     """
 
     def __init__(self) -> None:
-        self.trace = _GraphTrace(self)
-        self.tape = GradientTape(persistent=True)
         self.named: dict[str, Any] = {}
+        self.operations: dict[str, Operation] = {}
+        self.controlling: list[Operation] = []  # what comes before all that is made now
+        self.controls: dict[Any, tuple[Operation, ...]] = {}  # what comes before a node
+        self.trace = _GraphTrace(self)
         self.variables: list[Any] = []
+        self.local_variables: list[Any] = []
         self.initial: dict[int, Any] = {}  # id of a variable -> what it starts from, or a function that gives it
         self.uninitialised: set[int] = set()
         self.collections: dict[str, list[Any]] = {}
         self.store: dict[str, Any] = {}  # variables of `get_variable`
+        self.layers: dict[str, Any] = {}  # layers of `tf.layers` by the scope of their variables
+        self.runs: dict[Any, Any] = {}  # what sessions have run
+        self.defaults: dict[Any, Any] = {}  # values of placeholders that need not be fed
         self._taken: dict[str, int] = {}
 
     @contextlib.contextmanager
     def as_default(self) -> Iterator[Graph]:
         """A block whose ops go to this graph."""
-        token = _current.set(self)
+        token, told = _current.set(self), created.set((*created.get(), self._adopt))
         try:
             with self.trace.active():
-                if self.tape._recording:
-                    yield self
-                else:
-                    with self.tape:
-                        yield self
+                yield self
         finally:
+            created.reset(told)
             _current.reset(token)
+
+    def _adopt(self, variable: Any) -> None:
+        """Note a variable that was made outside of the trace, as layers and optimizers make theirs."""
+        if current_graph() is self:
+            self.note(variable, variable._value)
+
+    def note(self, variable: Any, start: Any) -> None:
+        """A variable of this graph, with what it starts from."""
+        variable._name = self.unique(variable._name)
+        self.variables.append(variable)
+        self.initial[id(variable)] = start
+
+    @contextlib.contextmanager
+    def control_dependencies(self, control_inputs: Sequence[Any] | None) -> Iterator[None]:
+        """A block whose operations come after others, and see what they do to variables.
+
+        Args:
+            control_inputs: operations and tensors; None leaves those of the blocks around it.
+        """
+        trace, before = self.trace, self.controlling
+        first = [] if control_inputs is None else [self.as_operation(x) for x in control_inputs if x is not None]
+        self.controlling = [] if control_inputs is None else [*before, *first]
+        kept = [(s, s.tensor) for s in trace.variables.values()]
+        for variable, value in _updates(first):
+            trace._state(variable).tensor = value if isinstance(value, SymbolicTensor) else trace.constant_of(value)
+        try:
+            yield
+        finally:
+            self.controlling = before
+            known = {id(s) for s, _ in kept}
+            for state in trace.variables.values():
+                if id(state) not in known:
+                    state.tensor = trace.entered[id(state.variable)]
+            for state, tensor in kept:
+                state.tensor = tensor
+
+    def as_operation(self, value: Any) -> Operation:
+        """The operation that a tensor, variable or operation stands for.
+
+        Raises:
+            TypeError: it is none of them.
+        """
+        if isinstance(value, Operation):
+            return value
+        if isinstance(value, GraphTensor):
+            return value.op
+        if isinstance(value, (Tensor, Variable)):
+            return Operation(self, [], self.unique("NoOp"))
+        raise TypeError(f"{value!r} is no operation or tensor of a graph")
 
     @contextlib.contextmanager
     def grouped(self, name: str) -> Iterator[Callable[[], Operation]]:
@@ -208,11 +159,31 @@ class Graph:
                     state.assigned = False
                     state.tensor = before.get(id(state.variable), self.trace.entered[id(state.variable)])
 
+    # -- names ------------------------------------------------------------------------------------
     def unique(self, name: str) -> str:
         """`name`, with a number behind it where it is taken."""
         number = self._taken.get(name, 0)
         self._taken[name] = number + 1
         return name if not number else self.unique(f"{name}_{number}")
+
+    def scoped(self, name: str) -> str:
+        """A name of its own for `name` in the scope of names here."""
+        return self.unique(naming.full_name(name))
+
+    def unique_name(self, name: str, mark_as_used: bool = True) -> str:
+        """`name`, with a number behind it where it is taken.
+
+        Args:
+            name: the name.
+            mark_as_used: whether it is taken from now on.
+        """
+        if mark_as_used:
+            return self.scoped(name)
+        kept = dict(self._taken)
+        try:
+            return self.scoped(name)
+        finally:
+            self._taken = kept
 
     def get_tensor_by_name(self, name: str) -> Any:
         """The tensor of a name such as "x:0".
@@ -220,12 +191,89 @@ class Graph:
         Raises:
             KeyError: there is none.
         """
-        if name not in self.named:
-            raise KeyError(f"The name {name!r} refers to a Tensor which does not exist in the graph.")
-        return self.named[name]
+        if name in self.named:
+            return self.named[name]
+        for variable in self.variables:
+            if variable.name == name:
+                return variable
+        raise KeyError(f"The name {name!r} refers to a Tensor which does not exist in the graph.")
+
+    def get_operation_by_name(self, name: str) -> Operation:
+        """The operation of a name such as "x".
+
+        Raises:
+            KeyError: there is none.
+        """
+        found = self.operations.get(name)
+        if found is None and f"{name}:0" in self.named:
+            found = self.named[f"{name}:0"].op
+        if found is None:
+            raise KeyError(f"The name {name!r} refers to an Operation not in the graph.")
+        return found
+
+    def get_operations(self) -> list[Operation]:
+        """The operations of the graph, those that tensors come of among them."""
+        for tensor in list(self.named.values()):
+            self.operations.setdefault(tensor.name.rpartition(":")[0], tensor.op)
+        return sorted(self.operations.values(), key=lambda operation: operation.number)
+
+    def as_graph_element(self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True) -> Any:
+        """The tensor or operation that a name stands for; others as they are.
+
+        Args:
+            obj: a name, a tensor or an operation.
+            allow_tensor, allow_operation: what may be given.
+        Raises:
+            KeyError: there is none of that name.
+        """
+        if not isinstance(obj, str):
+            return obj
+        return self.get_tensor_by_name(obj) if ":" in obj else self.get_operation_by_name(obj)
+
+    # -- collections ------------------------------------------------------------------------------
+    def add_to_collection(self, name: str, value: Any) -> None:
+        """Put a value into a collection."""
+        self.collections.setdefault(name, []).append(value)
+
+    def get_collection_ref(self, name: str) -> list[Any]:
+        """A collection itself, which may be changed."""
+        return self.collections.setdefault(name, [])
+
+    def get_collection(self, name: str, scope: str | None = None) -> list[Any]:
+        """The values of a collection.
+
+        Args:
+            name: of the collection.
+            scope: gives those alone whose name begins with it.
+        """
+        return [v for v in self.collections.get(name, ())
+                if scope is None or str(getattr(v, "name", "")).startswith(scope)]
+
+    def get_all_collection_keys(self) -> list[str]:
+        """The names of the collections that have something in them."""
+        return [name for name, values in self.collections.items() if values]
+
+    def clear_collection(self, name: str) -> None:
+        """Take everything out of a collection."""
+        self.collections.pop(name, None)
 
     def finalize(self) -> None:
         """Accepted, without effect."""
+
+
+def _updates(operations: Sequence[Operation]) -> list[tuple[Any, Any]]:
+    """What operations, and those that come before them, set variables to; the last for each."""
+    found: dict[int, Operation] = {}
+    pending = list(operations)
+    while pending:
+        operation = pending.pop()
+        if operation.number in found:
+            continue
+        found[operation.number] = operation
+        pending += operation.after
+        pending += [c for node in operation.nodes for c in operation.graph.controls.get(node, ())]
+    last = {id(v): (v, value) for number in sorted(found) for v, value in found[number].updates}
+    return list(last.values())
 
 
 class _Made(list):
@@ -237,9 +285,23 @@ class _Made(list):
     def append(self, variable: Any) -> None:
         super().append(variable)
         graph = self._graph
-        graph.variables.append(variable)
-        graph.initial[id(variable)] = graph.trace.starts
+        graph.note(variable, graph.trace.starts)
         graph.uninitialised.add(id(variable))
+
+
+class _Nodes(g.Graph):
+    """Nodes that know what comes before them."""
+
+    def __init__(self, owner: Graph) -> None:
+        super().__init__("graph")
+        self._owner = owner
+
+    def add(self, op: Any, *args: Any, **kwargs: Any) -> g.Node:
+        """A node, after what comes before all that is made now."""
+        node = super().add(op, *args, **kwargs)
+        if self._owner.controlling and op is not g.CONSTANT:
+            self._owner.controls[node] = tuple(self._owner.controlling)
+        return node
 
 
 class _GraphTrace(Trace):
@@ -247,23 +309,46 @@ class _GraphTrace(Trace):
 
     def __init__(self, owner: Graph) -> None:
         super().__init__("graph")
+        self.graph = _Nodes(owner)
         self.owner = owner
         self.made = _Made(owner)
         self.sequential = False
         self.starts: Any = None
         self.fed: set[g.Value] = set()
         self.entered: dict[int, SymbolicTensor] = {}  # id of a variable -> its value when a run begins
+        self._tensors: dict[g.Value, GraphTensor] = {}
+
+    title = staticmethod(lambda name: _title(name))
 
     def placeholder(self, dims: Sequence[Any], dtype: DType, name: str) -> SymbolicTensor:
         """An input that is fed."""
         value = self.graph.add_input(dims, dtype, name)
         self.fed.add(value)
-        made = GraphTensor.__new__(GraphTensor)
-        made.value, made.trace, made._name = value, self, f"{name}:0"
-        self.owner.named[made._name] = made
-        if dtype.is_differentiable:
-            self.owner.tape.watch(made)
+        return self._named(value, f"{name}:0")
+
+    def input(self, dims: Sequence[Any], dtype: Any, name: str = "") -> SymbolicTensor:
+        """A new input of the graph: what a variable holds, or a tensor from outside."""
+        made = self._named(self.graph.add_input(dims, dtype, name), f"{self.owner.unique(f'{name}/read')}:0")
+        self.given.append(made)
         return made
+
+    def _named(self, value: g.Value, name: str) -> GraphTensor:
+        made: GraphTensor = GraphTensor.__new__(GraphTensor)
+        made.value, made.trace, made._name = value, self, name
+        self.owner.named[name] = self._tensors[value] = made
+        return made
+
+    def tensor_of(self, value: g.Value) -> GraphTensor:
+        """The tensor of a value of the graph."""
+        found = self._tensors.get(value)
+        if found is None:
+            title = "Const" if value.node is not None else value.name or "input"
+            found = self._named(value, f"{self.owner.unique(title)}:0")
+        return found
+
+    def constant_of(self, tensor: Any) -> GraphTensor:
+        """A tensor with a value as one of the graph."""
+        return self.tensor_of(self.lift(tensor))
 
     def input_sources(self) -> list[Any]:
         """For each input of the graph the variable or tensor that it stands for; None for one that is fed."""
@@ -279,7 +364,7 @@ class _GraphTrace(Trace):
         def make(tensors: Sequence[Any]) -> Sequence[Any]:
             found = apply(op, tuple(tensors), attrs)
             return found if isinstance(found, tuple) else (found,)
-        found = deferred(self.owner, make, inputs, dtypes, _title(op.name))
+        found = deferred(self.owner, make, inputs, dtypes, naming.full_name(_title(op.name)))
         return found[0] if len(found) == 1 else tuple(found)
 
     def add(self, op: Any, values: Sequence[g.Value], attrs: dict[str, Any], specs: Sequence[Any],
@@ -290,14 +375,8 @@ class _GraphTrace(Trace):
 
     def name_all(self, outputs: Sequence[SymbolicTensor], name: str) -> tuple[SymbolicTensor, ...]:
         """Tensors of a graph in the place of those of a trace."""
-        shared = self.owner.unique(name)
-        found = []
-        for n, output in enumerate(outputs):
-            made = GraphTensor.__new__(GraphTensor)
-            made.value, made.trace, made._name = output.value, self, f"{shared}:{n}"
-            self.owner.named[made._name] = made
-            found.append(made)
-        return tuple(found)
+        shared = self.owner.scoped(name)
+        return tuple([self._named(output.value, f"{shared}:{n}") for n, output in enumerate(outputs)])
 
     def _state(self, variable: Any) -> Any:
         state = super()._state(variable)
@@ -310,30 +389,31 @@ class _GraphTrace(Trace):
             super().assign_variable(variable, tensor)
             return None
         self._state(variable)
-        return Assigned.of(self, variable, tensor)
+        return self.assigned(variable, tensor)
+
+    def assigned(self, variable: Any, tensor: Tensor) -> GraphTensor:
+        """The value that an assignment gives a variable; whoever needs it assigns."""
+        owner = self.owner
+        value = tensor if isinstance(tensor, SymbolicTensor) else self.constant_of(tensor)
+        name = owner.scoped("Assign")
+        with tf.name_scope(""):
+            given = ops.identity(value)
+        made = self._named(given.value, f"{name}:0")
+        operation = Operation(owner, [(variable, value)], name, kind="Assign", outputs=[made])
+        owner.controls[given.value.node] = (*owner.controls.get(given.value.node, ()), operation)
+        return made
+
+    def differentiated(self) -> None:
+        """What came before constructs comes before those in their places now."""
+        controls = self.owner.controls
+        for node in [n for n in controls if n.outputs and n.outputs[0].node is not n]:
+            controls[node.outputs[0].node] = controls.pop(node)  # type: ignore[index]
 
     def initial_value(self, value: Any, dtype: Any) -> Tensor:
         """The first value of a variable, which is computed again when an initialiser runs."""
         start = super().initial_value(value, dtype)
         self.starts = value if isinstance(value, SymbolicTensor) or callable(value) else start
         return start
-
-
-class Assigned(GraphTensor):
-    """The value that an assignment gives a variable; running it assigns."""
-
-    __slots__ = ("operation",)
-
-    operation: Operation
-
-    @classmethod
-    def of(cls, trace: _GraphTrace, variable: Any, tensor: Tensor) -> Assigned:
-        """What stands for the assignment of `tensor` to `variable`."""
-        made = cls.__new__(cls)
-        made.value, made.trace = trace.lift(tensor), trace
-        made._name = f"{trace.owner.unique('Assign')}:0"
-        made.operation = Operation(trace.owner, [(variable, made)], made._name[:-2])
-        return made
 
 
 def _title(name: str) -> str:

@@ -11,16 +11,13 @@ import numpy as np
 
 import twofold as tf
 from twofold._api import public_class
-from twofold.eager.constructs import run_construct
-from twofold.ir import graph as g
 from twofold.ir import nest
-from twofold.ir.errors import FailedPreconditionError, InvalidArgumentError
-from twofold.ir.replay import replay
-from twofold.tracer.staging import restage
 from twofold.tracer.symbolic import SymbolicTensor
 
 from . import mode
-from .graph import Assigned, Deferred, Graph, Operation, current_graph
+from .graph import Graph, current_graph
+from .operations import Operation
+from .runs import Run
 
 __all__ = ["InteractiveSession", "Session", "session_or_default"]
 
@@ -61,7 +58,6 @@ class Session:
     def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None):
         mode.refuse_eager("tf.Session")
         self._graph = graph if graph is not None else current_graph() or Graph()
-        self._runs: dict[Any, Any] = {}
         self._stack: list[contextlib.ExitStack] = []
         self._closed = False
 
@@ -117,15 +113,31 @@ class Session:
         keys = [self._fed(key) for key in (feed_dict or {})]
         with tf.init_scope():
             values = [_fitting(key, value) for key, value in zip(keys, (feed_dict or {}).values(), strict=True)]
-            which = tuple(map(id, leaves)), tuple(map(id, keys))
-            if which not in self._runs:
-                self._runs[which] = _Run(self._graph, leaves, keys)
-            found = iter(self._runs[which](values))
+            found = iter(self._run_of(leaves, keys)(values))
         results = [None if isinstance(leaf, Operation) else next(found) for leaf in leaves]
         return nest.pack(fetches, results)
 
+    def make_callable(self, fetches: Any, feed_list: Sequence[Any] | None = None, accept_options: bool = False) -> Any:
+        """A function of the values to feed that gives what `run` gives for them.
+
+        Args:
+            fetches: as for `run`.
+            feed_list: the tensors that its arguments are values of.
+            accept_options: accepted, without effect.
+        """
+        keys = list(feed_list or ())
+        return lambda *values: self.run(fetches, dict(zip(keys, values, strict=True)))
+
+    def _run_of(self, leaves: Sequence[Any], keys: Sequence[Any]) -> Run:
+        """What runs these fetches for these feeds; the graph keeps it for all sessions."""
+        which = tuple(map(id, leaves)), tuple(map(id, keys))
+        runs = self._graph.runs
+        if which not in runs:
+            runs[which] = Run(self._graph, leaves, keys)
+        return runs[which]
+
     def _fetch(self, leaf: Any) -> Any:
-        leaf = self._graph.get_tensor_by_name(leaf) if isinstance(leaf, str) else leaf
+        leaf = self._graph.as_graph_element(leaf)
         if not isinstance(leaf, (tf.Tensor, Operation, tf.Variable)):
             raise TypeError(f"Fetch argument {leaf!r} has invalid type {type(leaf).__name__}, must be a string, a "
                             "tensor of the graph, a variable or an operation")
@@ -173,118 +185,3 @@ def _fitting(key: SymbolicTensor, value: Any) -> Any:
         raise ValueError(f"Cannot feed value of shape {array.shape} for Tensor {key.name}, which has shape "
                          f"{tuple(key.shape.as_list())}")
     return tf.constant(array, dtype=key.dtype)
-
-
-class _Run:
-    """What a session does for certain fetches and feeds: one compiled function, or ops one by one around Python."""
-
-    def __init__(self, graph: Graph, fetches: Sequence[Any], keys: Sequence[Any]) -> None:
-        self._graph, self._keys = graph, keys
-        self._wanted = [f for f in fetches if not isinstance(f, Operation)]
-        self._operations = [f.operation if isinstance(f, Assigned) else f for f in fetches
-                            if isinstance(f, (Operation, Assigned))]
-        updates = [u for operation in self._operations for u in operation.updates]
-        self._updates = list({id(variable): (variable, value) for variable, value in updates}.values())
-        self._kept = fetches  # their identities are what the run is found by
-        static = [*self._wanted, *[value for _, value in self._updates]]
-        self._part = _Part(graph, _static(static, keys), [k for k in keys if not isinstance(k, Deferred)])
-        python = any(isinstance(t, Deferred) and t._python for t in static)
-        self._function = self._trace if python else tf.function(self._trace, autograph=False)
-
-    def __call__(self, values: Sequence[Any]) -> list[Any]:
-        graph = self._graph
-        set_now = {id(v) for operation in self._operations if operation.initialises for v, _ in operation.updates}
-        for variable in (*self._part.variables, *[f for f in self._wanted if isinstance(f, tf.Variable)]):
-            if id(variable) in graph.uninitialised and id(variable) not in set_now:
-                raise FailedPreconditionError(f"Attempting to use uninitialized value {variable.name[:-2]}")
-        found = self._function(*values)
-        graph.uninitialised -= {id(variable) for variable, _ in self._updates}
-        return [t.numpy() for t in found]
-
-    def _trace(self, *fed: Any) -> list[Any]:
-        """The fetched values."""
-        known: dict[Any, Any] = {}
-        for key, tensor in zip(self._keys, fed, strict=True):
-            known[id(key) if isinstance(key, Deferred) else key.value] = tensor
-        known.update(self._part.values(known))
-        values = [tf.identity(f) if isinstance(f, tf.Variable) else _value(f, known) for f in self._wanted]
-        new = [_value(value, known) for _, value in self._updates]
-        for (variable, _), value in zip(self._updates, new, strict=True):
-            variable.assign(value)
-        return values
-
-
-def _static(tensors: Sequence[Any], keys: Sequence[Any]) -> list[g.Value]:
-    """The values of the graph that tensors come down to; those behind deferred ones, too."""
-    fed, found, pending, seen = {id(k) for k in keys}, [], list(tensors), set()
-    while pending:
-        tensor = pending.pop()
-        if id(tensor) in fed or id(tensor) in seen:
-            continue
-        seen.add(id(tensor))
-        if isinstance(tensor, Deferred):
-            if tensor._make is None:
-                raise _not_fed(tensor.name)
-            pending += [x for x in tensor._inputs if isinstance(x, SymbolicTensor)]
-        elif isinstance(tensor, SymbolicTensor):
-            found.append(tensor.value)
-    return found
-
-
-def _not_fed(name: str) -> InvalidArgumentError:
-    return InvalidArgumentError(f"You must feed a value for placeholder tensor {name.partition(':')[0]!r}")
-
-
-def _value(tensor: Any, known: dict[Any, Any]) -> Any:
-    """The tensor that stands for one of the graph."""
-    if not isinstance(tensor, SymbolicTensor):
-        return tensor
-    if not isinstance(tensor, Deferred):
-        return known[tensor.value]
-    if id(tensor) not in known:
-        made = tensor._make([_value(x, known) for x in tensor._inputs])
-        known[id(tensor)] = made[tensor._output]
-    return known[id(tensor)]
-
-
-class _Part:
-    """The nodes of a graph that certain values need, given others, as a graph of its own."""
-
-    def __init__(self, graph: Graph, wanted: Sequence[g.Value], keys: Sequence[Any]) -> None:
-        whole = graph.trace.graph
-        given = {key.value for key in keys}
-        needed, nodes, pending = set(given), set(), [v for v in wanted if v not in given]
-        while pending:
-            value = pending.pop()
-            if value in needed:
-                continue
-            needed.add(value)
-            if value.node is not None:
-                nodes.add(value.node)
-                pending += value.node.inputs
-        self._graph = g.Graph("session")
-        self._wanted = list(dict.fromkeys(wanted))
-        self._given = [key.value for key in keys]
-        copies = {v: self._graph.add_input(v.dims, v.dtype, v.name) for v in self._given}
-        self._captured = []
-        captured = dict(zip(whole.inputs, graph.trace.input_sources(), strict=True))
-        for value in whole.inputs:
-            if value in needed and value not in given:
-                if captured[value] is None:
-                    raise _not_fed(value.name)
-                copies[value] = self._graph.add_input(value.dims, value.dtype, value.name)
-                self._captured.append(captured[value])
-        for node in whole.nodes:
-            if node in nodes:
-                new = self._graph.add(node.op, [copies[v] for v in node.inputs], node.attrs, node.outputs, node.regions,
-                                      node.loc)
-                copies.update({v: c for v, c in zip(node.outputs, new.outputs, strict=True) if v not in given})
-        self._graph.outputs = [copies[v] for v in self._wanted]
-        self.variables = [c for c in self._captured if isinstance(c, tf.Variable)]
-
-    def values(self, known: dict[Any, Any]) -> dict[g.Value, Any]:
-        """The wanted values: in the trace that is under way, or now."""
-        inputs = [*[known[v] for v in self._given],
-                  *[c._read_tensor() if isinstance(c, tf.Variable) else c for c in self._captured]]
-        construct = run_construct if tf.executing_eagerly() else restage
-        return dict(zip(self._wanted, replay(self._graph, inputs, construct), strict=True))

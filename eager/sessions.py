@@ -1,0 +1,75 @@
+"""What variables have for programs that build graphs and run them in sessions: `initializer`, `op`, `eval`, `load`.
+
+Graphs and sessions are made above (`twofold.compat.v1`), which puts itself into `front` when it is loaded. Without it
+there are no sessions, and these methods say so.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["SessionMethods", "front"]
+
+#: what knows of graphs and sessions, once there is something that does
+front: list[Any] = []
+
+
+class SessionMethods:
+    """The part of `tf.Variable` that belongs to graphs and sessions."""
+
+    __slots__ = ()
+
+    @property
+    def op(self) -> Any:
+        """What stands for the variable among the operations of a graph; it has its name."""
+        return _front("op").operation_of(self)
+
+    @property
+    def graph(self) -> Any:
+        """The graph that the variable was made in."""
+        return _front("graph").graph_of(self)
+
+    @property
+    def initializer(self) -> Any:
+        """The operation that gives the variable its first value.
+
+        Raises:
+            RuntimeError: it was not made in a graph.
+        """
+        return _front("initializer").initializer_of(self)
+
+    def initialized_value(self) -> Any:
+        """The value, or the first value where none was given yet.
+
+        Raises:
+            RuntimeError: it was not made in a graph.
+        """
+        return _front("initialized_value").initialized_value_of(self)
+
+    def eval(self, session: Any = None) -> Any:
+        """The value as a NumPy array.
+
+        Args:
+            session: the session to run; by default the current one.
+        Raises:
+            ValueError: there is none.
+        """
+        return _front("eval").value_in(self, session)
+
+    def load(self, value: Any, session: Any = None) -> None:
+        """Set the value from outside of the graph.
+
+        Args:
+            value: of the variable's dtype and shape.
+            session: the session that the value is for; by default the current one.
+        Raises:
+            ValueError: there is no session, or the value does not fit.
+        """
+        _front("load").load_into(self, value, session)
+
+
+def _front(what: str) -> Any:
+    if not front:
+        raise RuntimeError(f"tf.Variable.{what} is not supported when eager execution is enabled: it belongs to the "
+                           "graphs of tf.compat.v1")
+    return front[0]

@@ -1,0 +1,119 @@
+"""Gradients by tensors of a trace without a tape around what computed them: `tf.gradients`.
+
+The nodes between are in the trace's graph, so a tape is told of them afterwards, in their order, and played at once:
+the rules, and the order in which cotangents add up, are a tape's that had been there from the start. What is computed
+becomes part of the trace like anything else, and can be differentiated again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from twofold.eager import record
+from twofold.eager.tape import GradientTape
+from twofold.eager.tensor import Tensor
+from twofold.ir import graph as g
+from twofold.ir import ops
+from twofold.ir.errors import UnimplementedError
+from twofold.ir.grad import zeros_like
+
+from .gradients import record_construct
+from .symbolic import symbolic
+from .trace import Trace
+
+__all__ = ["gradients"]
+
+
+def gradients(trace: Trace, ys: Sequence[Tensor], xs: Sequence[Any], weights: Sequence[Any],
+              stopped: Sequence[Any] = (), zeros: bool = False) -> list[Any]:
+    """The gradient of the sum of `ys` by each of `xs`.
+
+    Args:
+        trace: the trace under way.
+        ys: tensors.
+        xs: tensors or variables.
+        weights: for each of `ys` what its elements count, or None for ones.
+        stopped: tensors or variables that are taken for constants where anything is computed from them.
+        zeros: whether an x that no y depends on gives zeros; else None.
+    """
+    sources = [_values(trace, x) for x in xs]
+    assigned = {values[-1] for values in sources if len(values) > 1}  # nothing flows through an assignment
+    told = _Told(trace, {v for values in sources for v in values},
+                 assigned.union(*[_values(trace, x) for x in stopped]))
+    targets = [told.tensor(trace.lift(y)) for y in ys]
+    flat = [told.sources[v] for values in sources for v in values]
+    found = iter(told.tape.gradient(targets, flat, output_gradients=list(weights)))
+    results = []
+    for x, values in zip(xs, sources, strict=True):
+        parts = [part for part in [next(found) for _ in values] if part is not None]
+        total = parts[0] if parts else None
+        for part in parts[1:]:
+            total = ops.add(total, part)
+        results.append(zeros_like(x) if total is None and zeros else total)
+    trace.differentiated()
+    return results
+
+
+def _values(trace: Trace, x: Any) -> list[g.Value]:
+    """What stands for `x` in the graph: of a variable that was assigned, the value before and the one now."""
+    if isinstance(x, Tensor):
+        return [trace.lift(x)]
+    state = trace._state(x)
+    return list(dict.fromkeys([state.first.value, state.tensor.value]))
+
+
+class _Told:
+    """A tape that is told of the nodes which depend on `wanted`.
+
+    Attributes:
+        sources: the watched tensor of each wanted value.
+    """
+
+    def __init__(self, trace: Trace, wanted: set[g.Value], stopped: set[g.Value]) -> None:
+        self.trace, self.stopped = trace, stopped
+        self.tape = GradientTape(persistent=True, watch_accessed_variables=False)
+        self._tensors: dict[g.Value, Any] = {}
+        self._known = {t.value: t._id for t in trace.given if getattr(t, "_id", 0)} | trace.identities
+        self._live: set[g.Value] = set(wanted)
+        self.sources = {value: self.tensor(value) for value in wanted}
+        smooth = [t for t in self.sources.values() if t.dtype.is_differentiable]
+        with record.telling(()), self.tape:
+            self.tape.watch(smooth)
+            for node in list(trace.graph.nodes):
+                if not self._live.isdisjoint(node.inputs):
+                    self._tell(node)
+
+    def tensor(self, value: g.Value) -> Any:
+        """The tensor that stands for a value of the graph."""
+        if value not in self._tensors:
+            self._tensors[value] = self._made(value)
+        return self._tensors[value]
+
+    def _made(self, value: g.Value) -> Any:
+        made = symbolic(value, self.trace)
+        if value in self._known:
+            made._id = self._known[value]  # tapes of the trace know it by this
+        return made
+
+    def _tell(self, node: g.Node) -> None:
+        inputs = tuple([self.tensor(v) for v in node.inputs])
+        outputs = tuple([self._result(v) for v in node.outputs])
+        if not isinstance(node.op, g.Construct):
+            for output in outputs:
+                record.identity(output)
+            self.tape.record(node.op, node.attrs, inputs, outputs)
+        elif node.op is g.HOST and node.attrs.get("smooth"):
+            raise UnimplementedError(None, "gradients", f"tf.gradients does not follow tf.py_function "
+                                     f"({node.attrs['name']}, {node.loc}): use a tf.GradientTape around it")
+        else:
+            record_construct(self.trace, node, inputs, outputs)
+
+    def _result(self, value: g.Value) -> Any:
+        """The tensor of a result; what is stopped stands for itself alone in what is computed from it."""
+        if value in self.stopped:
+            self.tensor(value)
+            return symbolic(value, self.trace)
+        self._live.add(value)
+        return self.tensor(value)
+

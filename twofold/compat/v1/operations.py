@@ -1,0 +1,198 @@
+"""What graphs are made of as programs of TensorFlow 1 see it: operations and tensors with names.
+
+An `Operation` is what a session runs for its effect: assignments, calls of Python, and operations that come first. A
+`GraphTensor` is a tensor that a session gives the value of; a `Deferred` one is of unknown rank until it is run.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from twofold.ir.dtypes import DType
+from twofold.ir.spec import TensorShape
+from twofold.tracer.symbolic import SymbolicTensor
+
+if TYPE_CHECKING:
+    from .graph import Graph
+
+__all__ = ["Deferred", "GraphTensor", "Operation", "deferred", "operation_of"]
+
+_numbers = itertools.count()
+
+
+class Operation:
+    """What a session can run for its effect.
+
+    Attributes:
+        graph: the graph that it is of.
+        name: its name.
+        type: what kind it is, as TensorFlow names it.
+        updates: variables and the tensors they are set to.
+        nodes: nodes of the graph that are run for their effect.
+        after: operations that are run with it, and come first.
+        outputs: the tensors that it gives.
+        initialises: whether the variables are initialised by it.
+    """
+
+    def __init__(self, graph: Graph, updates: Sequence[tuple[Any, Any]], name: str, initialises: bool = False,
+                 nodes: Sequence[Any] = (), after: Sequence[Operation] = (), outputs: Sequence[Any] = (),
+                 kind: str = "NoOp") -> None:
+        self.graph, self.updates, self.name, self.initialises = graph, list(updates), name, initialises
+        self.nodes, self.outputs, self.type = list(nodes), list(outputs), kind
+        self.after = [*after, *graph.controlling]
+        self.number = next(_numbers)  # what comes first was made first
+        graph.operations.setdefault(name, self)
+
+    @property
+    def inputs(self) -> list[Any]:
+        """The tensors that it is given."""
+        trace = self.graph.trace
+        return [trace.tensor_of(v) for node in self.nodes for v in node.inputs]
+
+    @property
+    def control_inputs(self) -> list[Operation]:
+        """The operations that come first."""
+        return list(self.after)
+
+    def values(self) -> tuple[Any, ...]:
+        """The tensors that it gives."""
+        return tuple(self.outputs)
+
+    def run(self, feed_dict: Any = None, session: Any = None) -> None:
+        """Run it in the session given, or the current one.
+
+        Args:
+            feed_dict: values by the placeholders that they stand for.
+            session: the session.
+        Raises:
+            ValueError: there is no session.
+        """
+        from .session import session_or_default
+        session_or_default(session).run(self, feed_dict)
+
+    def __repr__(self) -> str:
+        return f"<tf.Operation {self.name!r} type={self.type}>"
+
+
+class GraphTensor(SymbolicTensor):
+    """A tensor of a graph: it has a name, and a session gives its value."""
+
+    __slots__ = ("_name",)
+
+    _name: str
+
+    @property
+    def name(self) -> str:
+        """The name of what computes it and the number of the result, such as "MatMul:0"."""
+        return self._name
+
+    @property
+    def graph(self) -> Any:  # type: ignore[override]
+        """The graph that it is of."""
+        return self.trace.owner
+
+    @property
+    def op(self) -> Operation:
+        """The operation that computes it."""
+        return operation_of(self)
+
+    __hash__ = object.__hash__  # what is fed is a dict by tensors
+
+    def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
+        """The value in the session given, or the current one."""
+        from .session import session_or_default
+        return session_or_default(session).run(self, feed_dict)
+
+    def _no_value(self, what: str, error: Any = None) -> NoReturn:
+        raise TypeError(f"{self!r} has no value while a graph is built: {what}. A session gives it: sess.run(...)")
+
+
+class Deferred(GraphTensor):
+    """A tensor of unknown rank: a placeholder without a shape, or what was computed from one."""
+
+    __slots__ = ("_dtype", "_inputs", "_make", "_output", "_python")  # whether Python is called, or was
+
+    _dtype: DType
+    _inputs: tuple[Any, ...]
+    _make: Any
+    _output: int
+    _python: bool
+
+    @property
+    def value(self) -> Any:  # type: ignore[override]
+        """Not there.
+
+        Raises:
+            ValueError: always.
+        """
+        return self.dims
+
+    @property
+    def dtype(self) -> DType:
+        """The element type."""
+        return self._dtype
+
+    @property
+    def dims(self) -> tuple[Any, ...]:
+        """Not known.
+
+        Raises:
+            ValueError: always.
+        """
+        raise ValueError(f"{self!r} has a shape only when it is run, and this needs it before; give the placeholder "
+                         "that it comes from a shape, such as [None, 784]")
+
+    @property
+    def shape(self) -> TensorShape:
+        """The unknown shape."""
+        return TensorShape(None)
+
+    @property
+    def ndim(self) -> int:
+        """Not known."""
+        return len(self.dims)
+
+    def set_shape(self, shape: Any) -> None:
+        """Not possible.
+
+        Raises:
+            ValueError: always.
+        """
+        raise ValueError(f"set_shape: {self!r} is of unknown rank; give the placeholder that it comes from a shape")
+
+
+def deferred(graph: Graph, make: Callable[[Sequence[Any]], Sequence[Any]] | None, inputs: Sequence[Any],
+             dtypes: Sequence[DType], name: str, python: bool = False) -> list[Deferred]:
+    """Tensors that `make` computes from `inputs` when the graph runs.
+
+    Args:
+        make: None for a placeholder.
+        python: whether it calls Python, whose results have a rank only then.
+    """
+    shared = graph.unique(name)
+    found = []
+    for n, dtype in enumerate(dtypes):
+        made = Deferred.__new__(Deferred)
+        made.trace, made._dtype, made._inputs, made._make, made._output = graph.trace, dtype, tuple(inputs), make, n
+        made._python = python or any(isinstance(x, Deferred) and x._python for x in inputs)
+        made._name = f"{shared}:{n}"
+        graph.named[made._name] = made
+        found.append(made)
+    return found
+
+
+def operation_of(tensor: GraphTensor) -> Operation:
+    """The operation that computes a tensor of a graph."""
+    graph = tensor.trace.owner
+    name = tensor.name.rpartition(":")[0]
+    found = graph.operations.get(name)
+    if found is not None:
+        return found
+    node = None if isinstance(tensor, Deferred) else tensor.value.node
+    outputs = [tensor] if node is None else [graph.trace.tensor_of(v) for v in node.outputs]
+    kind = "Placeholder" if node is None else graph.trace.title(node.op.name)
+    made = Operation(graph, [], name, nodes=[] if node is None else [node], outputs=outputs, kind=kind)
+    made.after = list(graph.controls.get(node, ()))
+    return made
