@@ -79,10 +79,10 @@ def test_a_step_is_one_native_program():
         assert len(ran) == traced  # no Python of a layer runs again
     finally:
         layers.Dense.call = original
-    step = model.make_train_function()
+    step = model.make_train_function().compiled
     assert step.experimental_get_tracing_count() == 1
     import io
-    told = step.explain((tf.constant(x), tf.constant(y)), file=io.StringIO())
+    told = step.explain(tf.constant(x), tf.constant(y), file=io.StringIO())
     assert told.fallback is None or told.fallback == ""
     assert not told.host
 

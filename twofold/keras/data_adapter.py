@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import abc
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 import twofold as tf
+from twofold import _iteration as engine
 
 __all__ = ["Source", "pack_x_y_sample_weight", "source_of", "train_validation_split", "unpack_x_y_sample_weight"]
 
@@ -95,18 +96,36 @@ class ArraySource(Source):
         self._step = self.batch_size = batch_size or 32
         self._count = self.num_batches = math.ceil(self.size / self._step)
         self._shuffle = shuffle
+        self._leaves = tf.nest.flatten(self._data)
+        self._plain = type(self._data) is tuple and all(isinstance(a, np.ndarray) for a in self._data)
 
     def epoch(self) -> Iterator[Any]:
         """The batches of the next epoch."""
-        order: Any = None
+        size, step = self.size, self._step
+        starts: Any = range(0, size, step)
+        order: Any = np.arange(size)
         if self._shuffle == "batch":
-            starts = np.random.permutation(self._count) * self._step
-        else:
-            starts = np.arange(self._count) * self._step
-            order = np.random.permutation(self.size) if self._shuffle else None
-        for start in starts.tolist():
-            part = slice(start, start + self._step) if order is None else order[start:start + self._step]
-            yield tf.nest.map_structure(lambda a, part=part: None if a is None else tf.constant(a[part]), self._data)
+            starts = (np.random.permutation(self._count) * step).tolist()
+        elif self._shuffle:
+            order = np.random.permutation(size)
+        takes = [_taker(a) for a in self._leaves]
+        for start in starts:
+            rows = order[start:start + step]
+            yield self._packed([take(rows) for take in takes])
+
+    def _packed(self, leaves: list[Any]) -> Any:
+        """A batch of these tensors."""
+        return tuple(leaves) if self._plain else tf.nest.pack_sequence_as(self._data, leaves)
+
+
+def _taker(array: Any) -> Callable[[np.ndarray], Any]:
+    """What gives some rows of an array as a tensor."""
+    if array is None:
+        return lambda rows: None
+    if array.dtype.kind in "OSU" or not array.dtype.isnative:
+        return lambda rows: tf.constant(array[rows])
+    take, tensor_of = array.take, engine.tensor_of
+    return lambda rows: tensor_of(take(rows, 0))
 
 
 class IterableSource(Source):
@@ -320,6 +339,12 @@ def _array(value: Any) -> Any:
 
 def _tensors(batch: Any) -> Any:
     """A batch of tensors."""
+    if type(batch) is tuple:
+        for leaf in batch:
+            if type(leaf) is not tf.Tensor:
+                break
+        else:
+            return batch
     if isinstance(batch, list):
         batch = tuple(batch)
     return tf.nest.map_structure(_tensor, batch)

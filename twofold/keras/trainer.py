@@ -13,17 +13,17 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
-from twofold._api import staged
 
 from . import data_adapter
 from .compiled import CompiledLoss, CompiledMetrics
 from .layer_state import LayerState
 from .serialization import serialize_keras_object
-from .steps import StepFunctions, several_steps
+from .steps import StepFunction, StepFunctions, several_steps
 
 __all__ = ["Trainer"]
 
-_STATE = ("_compiled", "_loss_tracker", "_compile_loss", "_compile_metrics", "optimizer", "_functions")
+_STATE = ("_compiled", "_loss_tracker", "_compile_loss", "_compile_metrics", "optimizer", "_functions",
+          "train_function", "test_function", "predict_function")
 
 
 class Trainer(LayerState):
@@ -36,6 +36,11 @@ class Trainer(LayerState):
 
     optimizer: Any = None
     stop_training: bool = False
+    stop_evaluating: bool = False
+    stop_predicting: bool = False
+    train_function: Any = None
+    test_function: Any = None
+    predict_function: Any = None
     run_eagerly: bool = False
     jit_compile: Any = "auto"
     steps_per_execution: int = 1
@@ -61,8 +66,8 @@ class Trainer(LayerState):
             loss_weights: factors of the losses of several outputs.
             weighted_metrics: metrics that regard sample weights.
             run_eagerly: whether steps run op by op, so that a debugger can stop in them.
-            steps_per_execution: after how many batches callbacks are told; a call of the compiled step itself costs
-                microseconds.
+            steps_per_execution: how many batches make one call of the compiled program, after which callbacks are told;
+                the results are the same to the bit. A call itself costs microseconds.
             jit_compile: accepted, without effect: steps are always compiled to native code.
             auto_scale_loss: whether an optimizer for float16 scales the loss.
         Raises:
@@ -87,6 +92,7 @@ class Trainer(LayerState):
         own["optimizer"], own["loss"] = found, loss
         own["run_eagerly"], own["jit_compile"] = bool(run_eagerly), jit_compile
         own["steps_per_execution"] = steps_per_execution
+        own["train_function"] = own["test_function"] = own["predict_function"] = None
         names = [x._keras_history.operation.name for x in self._graph.outputs] if own.get("_graph") else None
         own["_compile_loss"] = None if loss is None else CompiledLoss(loss, loss_weights, names)
         has_metrics = metrics is not None or weighted_metrics is not None
@@ -246,36 +252,48 @@ class Trainer(LayerState):
         x, _, _ = data_adapter.unpack_x_y_sample_weight(data)
         return self(x, training=False)
 
-    def _function(self, kind: str) -> Callable[[Any], Any]:
-        """The function of a batch for "train", "test" or "predict"."""
+    def _function(self, kind: str) -> StepFunction:
+        """The step for "train", "test" or "predict"."""
         functions = self.__dict__.setdefault("_functions", StepFunctions())
         method = getattr(self, f"{kind}_step")
-        if self.run_eagerly:
-            return method
-        key = kind, getattr(method, "__func__", method), self._trainable_key()
-        return functions.get(key, lambda data: staged(method)(data))
+        key = kind, getattr(method, "__func__", method), self.run_eagerly, self.steps_per_execution
+        return functions.get((*key, self._trainable_key()), lambda: StepFunction(
+            method, f"{kind}_step", self.steps_per_execution, self.run_eagerly, joined=kind == "predict"))
 
     def _trainable_key(self) -> tuple[bool, ...]:
         """Which layers are trained: a step that was compiled for others does not serve."""
         return tuple([layer.__dict__["_trainable"] for layer in self._flatten_layers()])
 
     def make_train_function(self, force: bool = False) -> Callable[[Any], Any]:
-        """The compiled function that trains on one batch."""
-        if force:
-            self._forget_functions()
-        return self._function("train")
+        """The function that trains on the next batches of an iterator; `fit` calls it for each execution.
+
+        It is kept as `train_function`. A model may make one of its own, whose result are values to report.
+
+        Args:
+            force: whether a new one is made where there is one.
+        """
+        return self._made("train", force)
 
     def make_test_function(self, force: bool = False) -> Callable[[Any], Any]:
-        """The compiled function that evaluates one batch."""
-        if force:
-            self._forget_functions()
-        return self._function("test")
+        """The function that evaluates the next batches of an iterator; kept as `test_function`."""
+        return self._made("test", force)
 
     def make_predict_function(self, force: bool = False) -> Callable[[Any], Any]:
-        """The compiled function that gives the outputs for one batch."""
+        """The function that gives the outputs for the next batches of an iterator; kept as `predict_function`."""
+        return self._made("predict", force)
+
+    def _made(self, kind: str, force: bool) -> StepFunction:
         if force:
             self._forget_functions()
-        return self._function("predict")
+        found = self.__dict__[f"{kind}_function"] = self._function(kind)
+        return found
+
+    def _executed(self, kind: str) -> Any:
+        """What a loop calls: our step, or the function that a model makes itself."""
+        if getattr(type(self), f"make_{kind}_function") is getattr(Trainer, f"make_{kind}_function"):
+            return self._made(kind, False)
+        made = getattr(self, f"make_{kind}_function")()
+        return made if made is not None else getattr(self, f"{kind}_function")
 
     # -- loops ------------------------------------------------------------------------------------
     def fit(self, x: Any = None, y: Any = None, batch_size: int | None = None, epochs: int = 1, verbose: Any = "auto",
@@ -348,21 +366,37 @@ class Trainer(LayerState):
 
     def _epoch(self, source: Any, group: Any) -> dict[str, Any]:
         """Train on the batches of an epoch; the values at its end."""
-        function = self._function("train")
-        logs: Any = {}
-        step = 0
-        for batches in several_steps(source.epoch(), self.steps_per_execution):
-            group.on_train_batch_begin(step)
-            for batch in batches:
-                logs = function(batch)
-            step += len(batches)
-            if group.watches_batches:
-                group.on_train_batch_end(step - 1, _python(logs))
-            if self.stop_training:
-                break
-        if not step:
+        done, logs = self._steps("train", source, group)
+        if not done:
             raise ValueError("The data set is empty: there was no batch to train on.")
         return self._final(logs)
+
+    def _steps(self, kind: str, source: Any, group: Any) -> tuple[int, Any]:
+        """Take the steps of an epoch: how many there were, and what the last reported."""
+        function = self._executed(kind)
+        begin, end = group.batch_hooks(kind)
+        batches, count = source.epoch(), self.steps_per_execution
+        own = isinstance(function, StepFunction)
+        done, logs = 0, None
+        if own and count == 1 and begin is None and end is None:
+            step = function.on_batch
+            for batch in batches:
+                logs = step(batch)
+                done += 1
+                if self.stop_training:
+                    break
+            return done, logs
+        run = function.on_batches if own else (lambda some: function(iter(some)))
+        for some in several_steps(batches, count):
+            if begin is not None:
+                begin(done)
+            logs = run(some)
+            done += len(some)
+            if end is not None:
+                end(done - 1, _python(logs))
+            if self.stop_training if kind == "train" else self.stop_evaluating:
+                break
+        return done, logs
 
     def _final(self, logs: Any) -> dict[str, Any]:
         """The values at the end of an epoch, in the order of the metrics."""
@@ -398,19 +432,11 @@ class Trainer(LayerState):
         return next(iter(logs.values())) if len(logs) == 1 else list(logs.values())
 
     def _evaluated(self, source: Any, group: Any) -> dict[str, Any]:
-        function = self._function("test")
+        self.stop_evaluating = False
         group.on_test_begin()
         self.reset_metrics()
-        logs: Any = {}
-        step = 0
-        for batches in several_steps(source.epoch(), self.steps_per_execution):
-            group.on_test_batch_begin(step)
-            for batch in batches:
-                logs = function(batch)
-            step += len(batches)
-            if group.watches_batches:
-                group.on_test_batch_end(step - 1, _python(logs))
-        if not step:
+        done, logs = self._steps("test", source, group)
+        if not done:
             raise ValueError("The data set is empty: there was no batch to evaluate.")
         logs = self._final(logs)
         group.on_test_end(logs)
@@ -437,14 +463,23 @@ class Trainer(LayerState):
         source = data_adapter.source_of(x, None, None, batch_size, False, None, steps)
         group = callbacks_module.CallbackList(callbacks, model=self, add_history=False, add_progbar=_verbosity(
             verbose) != 0, verbose=_verbosity(verbose), epochs=1, steps=source.num_batches)
-        function = self._function("predict")
+        function = self._executed("predict")
+        run = function.on_batches if isinstance(function, StepFunction) else function
+        begin, end = group.batch_hooks("predict")
+        self.stop_predicting = False
         group.on_predict_begin()
         found: list[Any] = []
-        for step, batch in enumerate(source.epoch()):
-            group.on_predict_batch_begin(step)
-            outputs = function(batch)
+        done = 0
+        for some in several_steps(source.epoch(), self.steps_per_execution):
+            if begin is not None:
+                begin(done)
+            outputs = run(some)
             found.append(tf.nest.map_structure(np.asarray, outputs))
-            group.on_predict_batch_end(step, {"outputs": outputs})
+            done += len(some)
+            if end is not None:
+                end(done - 1, {"outputs": outputs})
+            if self.stop_predicting:
+                break
         group.on_predict_end()
         if not found:
             raise ValueError("The data set is empty: there was no batch to predict.")
@@ -476,7 +511,7 @@ class Trainer(LayerState):
         source = data_adapter.source_of(x, y, sample_weight, 1 << 62, False, class_weight)
         if reset:
             self.reset_metrics()
-        logs = self._final(self._function(kind)(next(source.epoch())))
+        logs = self._final(self._function(kind).on_batch(next(source.epoch())))
         if return_dict:
             return logs
         return next(iter(logs.values())) if len(logs) == 1 else list(logs.values())
@@ -484,7 +519,7 @@ class Trainer(LayerState):
     def predict_on_batch(self, x: Any) -> Any:
         """The outputs for one batch, as NumPy arrays in the structure of the outputs."""
         source = data_adapter.source_of(x, batch_size=1 << 62)
-        return tf.nest.map_structure(np.asarray, self._function("predict")(next(source.epoch())))
+        return tf.nest.map_structure(np.asarray, self._function("predict").on_batch(next(source.epoch())))
 
 
 def _batch_of(x: Any) -> Any:

@@ -10,9 +10,6 @@ from ..progress import Progbar
 
 __all__ = ["Callback", "CallbackList", "History", "LambdaCallback", "ProgbarLogger"]
 
-_BATCH_HOOKS = ("on_batch_begin", "on_batch_end", "on_train_batch_begin", "on_train_batch_end", "on_test_batch_begin",
-                "on_test_batch_end")
-
 
 class Callback:
     """The base of callbacks: override the methods for the moments of interest.
@@ -135,7 +132,12 @@ class CallbackList:
         for kind in ("begin", "end"):
             if any(_overrides(c, f"on_batch_{kind}") for c in found):
                 self._hooks[f"on_train_batch_{kind}"] = [getattr(c, f"on_train_batch_{kind}") for c in found]
-        self.watches_batches = any(self._hooks[name] for name in _HOOKS if name in _BATCH_HOOKS)
+
+    def batch_hooks(self, kind: str) -> tuple[Any, Any]:
+        """What to call before and after a batch of "train", "test" or "predict"; None where no callback is there."""
+        names = [f"on_{kind}_batch_{moment}" for moment in ("begin", "end")]
+        begin, end = [getattr(self, name) if self._hooks[name] else None for name in names]
+        return begin, end
 
     def first_epoch(self, initial_epoch: int) -> int:
         """The epoch that training begins with: a callback that restored another has its way."""
