@@ -14,7 +14,7 @@ from twofold.ir.dims import Dim
 from twofold.ir.spec import TensorSpec
 
 from .fusion import Source
-from .kernels import im2col, pool, random
+from .kernels import convolution, pool, random
 from .kernels.windows import Geometry, geometry
 from .layout import Layout, contiguous
 from .library import Detail, Run, Work
@@ -82,13 +82,13 @@ def depthwise(p: Placer, w: Geometry, filters: Any) -> None:
     if name == "conv_filter_grad":
         sums = g.Value(p.out.dims, dt.float64)
         p.part(sums, contiguous(sums.dims), None, lambda s: s.const(0, dt.float64), name="zeros")
-        kernel = im2col.depthwise_filter_grad(compute, single)
+        kernel = convolution.depthwise_filter_grad(compute, single)
         arguments = [sums, p.at(x), p.at(y), *w.integers, w.images, *extra]
         p.change(sums, Run(kernel, arguments, w.taps, 2 * w.places * filters[-1]))
         p.give(sums)
         return
     out = p.target(compute)
-    build, total = (im2col.depthwise, w.places) if name == "conv" else (im2col.depthwise_input_grad, w.pixels)
+    build, total = (convolution.depthwise, w.places) if name == "conv" else (convolution.depthwise_input_grad, w.pixels)
     arguments = [out, p.at(x), p.at(y), *w.integers, *extra]
     p.run([out], Run(build(compute, single), arguments, total, 2 * w.taps * w.channels * multiplier))
     p.give(out)
@@ -109,7 +109,7 @@ def _fill(p: Placer) -> None:
 @lowering("random_integers")
 def _integers(p: Placer) -> None:
     dtype = p.out.dtype
-    state, low, high = (p.dense(s) for s in p.operands)
+    state, low, high = p.dense(p.operands[0]), p.kept(p.operands[1]), p.kept(p.operands[2])
     pair = Work(dt.uint64, 2)
     ends = [p.at(low), p.at(high)]
     kernel = random.integers(dtype)

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
+from twofold.codegen import conv_shapes as shapes
 from twofold.codegen import gemm_shapes as gemm
 from twofold.codegen import target
 from twofold.codegen.fusion import Source
-from twofold.codegen.kernels import im2col
+from twofold.codegen.kernels import convolution
 from twofold.codegen.kernels import products as integer_products
-from twofold.codegen.kernels.windows import Geometry
+from twofold.codegen.kernels.windows import Geometry, geometry
 from twofold.codegen.layout import Layout, contiguous, merged
 from twofold.codegen.library import Library, Run, Within, Work
 from twofold.codegen.structured import Placer, lowering
@@ -109,18 +110,16 @@ def _integer_product(p: Placer, a: Source, b: Source) -> None:
 
 
 # -- convolution --------------------------------------------------------------------------------------
-_LAID_OUT = 32 << 20  # as for eager execution: where gradients of filters are added up from shares, they are the same
-
-
 def _convolves(node: g.Node) -> bool:
-    """Whether the filter and the channels are known, and for a gradient of filters how the images are shared out."""
+    """Whether the filter and the channels are known, and which taps fall on a pixel."""
     first, second = (v.dims for v in node.inputs)
     filters = node.attrs["filter_shape"] if node.op.name == "conv_filter_grad" else second
-    channels = node.attrs["input_shape"][-1] if node.op.name == "conv_input_grad" else first[-1]
-    if any(isinstance(d, Dim) for d in (*filters, channels)):
+    image = (first[0], *node.attrs["input_shape"]) if node.op.name == "conv_input_grad" else first
+    if any(isinstance(d, Dim) for d in (*filters, image[-1])):
         return False
-    shares = node.op.name == "conv_filter_grad" and not (filters[-2] == 1 and channels > 1)
-    return not (shares and any(isinstance(d, Dim) for d in (*first, *second)))
+    if node.op.name != "conv_input_grad" or filters[-2] == 1 < image[-1]:
+        return True
+    return shapes.backward(geometry(image, first[1:-1], filters[:-2], node.attrs), filters[-1]) is not None
 
 
 @lowering("conv", "conv_input_grad", "conv_filter_grad", handles=_convolves)
@@ -141,181 +140,88 @@ def _convolution(p: Placer) -> None:
         {"conv": _forward, "conv_input_grad": _input_grad}.get(name, _filter_grad)(p, w, filters, groups)
 
 
-def _is_plain(w: Geometry) -> bool:
-    """Whether the windows are the pixels themselves."""
-    return w.taps == 1 and w.sizes == w.outputs and w.strides == (1, 1, 1) and w.before == (0, 0, 0)
+def _framed(p: Placer, x: Source, w: Geometry) -> tuple[Source, Geometry]:
+    """Dense images, and once their padding is laid out."""
+    inner = shapes.padded(w)
+    if inner is None:
+        return x, w
+    framed = g.Value((inner.images, *inner.sizes, inner.channels), x.base.dtype)
+    arguments = [framed, p.at(x), *inner.sizes, *w.sizes, *w.before, w.channels]
+    p.run([framed], Run(convolution.frame(x.base.dtype), arguments, dm.numel((inner.images, *inner.sizes[:2])),
+                        inner.sizes[2] * inner.channels // 8 + 1))
+    return Source(framed, contiguous(framed.dims)), inner
 
 
-def _portions(w: Geometry, itemsize: int) -> list[tuple[DimLike, Geometry]]:
-    """The images in portions whose windows fit the limit, by the number of the first; all of them where their number
-    is not known."""
-    one = math.prod(w.outputs) * w.taps * w.channels * itemsize
-    if not (_number(one) and _number(w.images)):
-        return [(0, w)]
-    step = max(_LAID_OUT // max(one, 1), 1)
-    return [(first, w._replace(images=min(step, w.images - first))) for first in range(0, w.images, step)]
-
-
-def _patches(p: Placer, x: Source, first: DimLike, w: Geometry) -> Source:
-    """The windows of images from number `first` on as rows: [places, taps * channels]."""
-    offset = x.layout.offset + first * math.prod(w.sizes) * w.channels
-    if _is_plain(w):
-        return Source(x.base, Layout((w.places, w.channels), (w.channels, 1), offset))
-    columns = g.Value((w.places, w.taps * w.channels), x.base.dtype)
-    p.run([columns], Run(im2col.patches(x.base.dtype), [columns, Within(x.base, offset), *w.integers], w.places,
-                         w.taps * w.channels))
-    return Source(columns, contiguous(columns.dims))
-
-
-def _grouped(p: Placer, columns: Source, w: Geometry, groups: int) -> Source:
-    """[places, taps * channels] as [groups, places, taps * channels of the group]."""
-    share = w.channels // groups
-    split = columns.layout.reshape((w.places, w.taps, groups, share)).transpose((2, 0, 1, 3))
-    dense = p.dense(Source(columns.base, split))
-    return Source(dense.base, dense.layout.reshape((groups, w.places, w.taps * share)))
-
-
-def _filter_matrices(y: Source, groups: int) -> Source:
-    """Filters as [groups, taps * channels of the group, outputs of the group]."""
-    shape = y.layout.shape
-    split = y.layout.reshape((math.prod(shape[:-1]), groups, shape[-1] // groups))
-    return Source(y.base, split.transpose((1, 0, 2)))
-
-
-def _output_matrices(ct: Source, w: Geometry, groups: int) -> Source:
-    """Outputs as [groups, places, outputs of the group]."""
-    split = ct.layout.reshape((w.places, groups, ct.layout.shape[-1] // groups))
-    return Source(ct.base, split.transpose((1, 0, 2)))
-
-
-class _EachImage(NamedTuple):
-    """The product of an image as arguments of a kernel that runs it (`im2col._Product`), and what runs before."""
-
-    before: list[Run]
-    arguments: list[Any]
-    weight: Any
-
-
-def _has_images(w: Geometry) -> bool:
-    """Whether to go image by image: there are several, and windows that are laid out."""
-    return not _is_plain(w) and (not _number(w.images) or w.images > 1)
-
-
-def _each_image(p: Placer, w: Geometry, steps: tuple[int, int], matrix: Source, places: list[Any]) -> _EachImage:
-    """A product [places, inner] by `matrix` for every image.
-
-    Args:
-        steps: the strides of the left operand. places: where C and A lie.
-    """
-    dtype, count = matrix.base.dtype, math.prod(w.outputs)
-    inner, n = matrix.layout.shape
-    x = products.Matrices(count, n, inner, steps, matrix.layout.strides, n, (), 0)
-    found = _planned(x, dtype)
-    if found.swapped or found.kernel != "tall":
-        found = _tall(x, dtype)
-    right: Any = p.at(matrix)
-    before = []
-    if found.packs:
-        work = Work(dtype, found.room)
-        before.append(Run(_kernel(dtype, "pack_b"), [work, right, right, *found.integers], found.packs,
-                          max(found.room // 8 // found.packs, 1)))
+def _cut(out: g.Value, x: Source, b: Source, cut: shapes.Cut) -> list[Run]:
+    """A run of a kernel of convolutions, and what packs B before."""
+    dtype = x.base.dtype
+    right: Any = Within(b.base, b.layout.offset + cut.b)
+    runs = []
+    if cut.packs is not None:
+        integers, panels, room = cut.packs
+        work = Work(dtype, room)
+        runs.append(Run(_kernel(dtype, "pack_b"), [work, right, right, *integers], panels, max(room // 8 // panels, 1)))
         right = work
-    arguments = [_kernel(dtype, "tall"), places[0], places[1], right, count * steps[0], count * n, found.total,
-                 len(found.integers), *found.integers]
-    return _EachImage(before, arguments, count * inner * (1 + n // 16))
+    arguments = [Within(out, cut.out), Within(x.base, x.layout.offset + cut.x), right, *cut.integers]
+    return [*runs, Run(Library(("conv", dtype.name, cut.kernel)), arguments, cut.total, cut.weight)]
 
 
 def _forward(p: Placer, w: Geometry, filters: Any, groups: int) -> None:
-    compute = p.out.dtype.compute
+    compute, outputs = p.out.dtype.compute, filters[-1]
     x, y = (p.dense(s, compute) for s in p.operands)
-    out, channels = p.target(compute), filters[-1]
-    if groups > 1:
-        grouped = g.Value((groups, w.places, channels // groups), compute)
-        columns = _grouped(p, _patches(p, x, 0, w), w, groups)
-        p.run([grouped], *product(p, grouped, 0, columns, _filter_matrices(y, groups), (groups,)))
-        layout = contiguous(grouped.dims).transpose((1, 0, 2))
-        p.give(p.copy(Source(grouped, layout)).base)
-        return
-    matrix = Source(y.base, y.layout.reshape((w.taps * w.channels, channels)))
-    if _has_images(w):
-        laid = Work(compute, w.places * w.taps * w.channels)
-        each = _each_image(p, w, (w.taps * w.channels, 1), matrix, [out, laid])
-        p.run([out], *each.before, Run(im2col.convolve(compute), [laid, p.at(x), *w.integers, *each.arguments],
-                                       w.images, each.weight))
-        p.give(out)
-        return
-    runs: list[Run] = []
-    for first, part in _portions(w, compute.size):
-        columns = _patches(p, x, first, part)
-        runs += product(p, out, first * math.prod(w.outputs) * channels, columns, matrix)
-    p.run([out], *runs)
+    out = p.target(compute)
+    if groups == 1 and shapes.is_plain(w):
+        rows = Source(x.base, x.layout.reshape((w.places, w.channels)))
+        p.run([out], *product(p, out, 0, rows, Source(y.base, y.layout.reshape((w.channels, outputs)))))
+    else:
+        x, w = _framed(p, x, w)
+        cuts = [shapes.forward(w, outputs, group, groups, compute) for group in range(groups)]
+        p.run([out], *[run for cut in cuts for run in _cut(out, x, y, cut)])
     p.give(out)
 
 
 def _input_grad(p: Placer, w: Geometry, filters: Any, groups: int) -> None:
-    compute = p.out.dtype.compute
+    compute, outputs = p.out.dtype.compute, filters[-1]
     ct, y = (p.dense(s, compute) for s in p.operands)
-    out, row = p.target(compute), w.taps * w.channels
-    if groups > 1:
-        split = g.Value((groups, w.places, row // groups), compute)
-        matrices = _transposed(_filter_matrices(y, groups))
-        p.run([split], *product(p, split, 0, _output_matrices(ct, w, groups), matrices, (groups,)))
-        share = w.channels // groups
-        layout = contiguous(split.dims).reshape((groups, w.places, w.taps, share)).transpose((1, 2, 0, 3))
-        columns = p.dense(Source(split, layout))
-        p.run([out], _unpatches(p, out, 0, columns, w))
+    if groups == 1 and shapes.is_plain(w):
+        out = p.target(compute)
+        rows = Source(ct.base, ct.layout.reshape((w.places, outputs)))
+        turned = _transposed(Source(y.base, y.layout.reshape((w.channels, outputs))))
+        p.run([out], *product(p, out, 0, rows, turned))
         p.give(out)
         return
-    matrix = _transposed(Source(y.base, y.layout.reshape((row, filters[-1]))))
-    if _has_images(w):
-        laid = Work(compute, w.places * row)
-        each = _each_image(p, w, (filters[-1], 1), matrix, [laid, p.at(ct)])
-        p.run([out], *each.before, Run(im2col.convolve_back(compute), [out, laid, *w.integers, *each.arguments],
-                                       w.images, each.weight))
-        p.give(out)
-        return
+    phases = shapes.backward(w, outputs)
+    assert phases is not None  # else it would not have been placed here
+    every = len(phases) == math.prod(w.strides)  # else no tap falls on some pixels
+    out = p.target(compute) if every else p.zeros(compute)
+    y = Source(y.base, y.layout.reshape((*w.window, filters[-2], groups, outputs // groups)))
     runs: list[Run] = []
-    for first, part in _portions(w, compute.size):
-        offset = ct.layout.offset + first * math.prod(w.outputs) * filters[-1]
-        rows = Source(ct.base, Layout((part.places, filters[-1]), (filters[-1], 1), offset))
-        if _is_plain(part):
-            runs += product(p, out, first * math.prod(w.sizes) * w.channels, rows, matrix)
-            continue
-        patches = g.Value((part.places, row), compute)
-        p.run([patches], *product(p, patches, 0, rows, matrix))
-        runs.append(_unpatches(p, out, first, Source(patches, contiguous(patches.dims)), part))
+    for phase in phases:
+        taps = tuple(slice(first, first + count * step if first + count * step >= 0 else None, step)
+                     for first, count, step in phase.window)
+        turned = p.dense(Source(y.base, y.layout[taps].transpose((0, 1, 2, 5, 4, 3))))
+        source, inner = _framed(p, ct, phase.geometry)
+        pixels = (w.sizes, phase.first, phase.strides)
+        for group in range(groups):
+            runs += _cut(out, source, turned, shapes.forward(inner, w.channels, group, groups, compute, pixels))
     p.run([out], *runs)
     p.give(out)
 
 
-def _unpatches(p: Placer, out: g.Value, first: DimLike, columns: Source, w: Geometry) -> Run:
-    """Adds rows up to images, from number `first` on."""
-    target = Within(out, first * math.prod(w.sizes) * w.channels)
-    return Run(im2col.unpatches(out.dtype), [target, p.at(columns), *w.integers], w.pixels, w.taps * w.channels)
-
-
 def _filter_grad(p: Placer, w: Geometry, filters: Any, groups: int) -> None:
-    compute = p.out.dtype.compute
+    compute, outputs = p.out.dtype.compute, filters[-1]
     x, ct = (p.dense(s, compute) for s in p.operands)
-    shares: list[Source] = []
-    for first, part in _portions(w, compute.size):
-        offset = ct.layout.offset + first * math.prod(w.outputs) * filters[-1]
-        rows = Source(ct.base, Layout((part.places, filters[-1]), (filters[-1], 1), offset))
-        columns = _patches(p, x, first, part)
-        if groups == 1:
-            made = g.Value((w.taps * w.channels, filters[-1]), compute)
-            p.run([made], *product(p, made, 0, _transposed(columns), rows))
-            shares.append(Source(made, contiguous(made.dims).reshape(filters)))
-        else:
-            made = g.Value((groups, w.taps * filters[-2], filters[-1] // groups), compute)
-            left = _transposed(_grouped(p, columns, part, groups))
-            p.run([made], *product(p, made, 0, left, _output_matrices(rows, part, groups), (groups,)))
-            turned = p.dense(Source(made, contiguous(made.dims).transpose((1, 0, 2))))
-            shares.append(Source(turned.base, turned.layout.reshape(filters)))
-    total = shares[0]
-    for share in shares[1:]:
-        total = p.item([total, share], g.Value(filters, compute), lambda s, a, b: a + b)
-    p.give(total.base, total.layout)
+    count = shapes.shares(w, outputs, groups)
+    x, w = _framed(p, x, w)
+    out = p.target(compute)
+    single = _number(count) and count == 1
+    parts = out if single else g.Value((count, *filters), compute)
+    cuts = [shapes.filters(w, outputs, group, groups, count) for group in range(groups)]
+    p.run([parts], *[run for cut in cuts for run in _cut(parts, x, ct, cut)])
+    if not single:
+        size = math.prod(filters)
+        p.run([out], Run(convolution.add_up(compute), [out, parts, count, size], size, count))
+    p.give(out)
 
 
 def _number(size: Any) -> bool:
@@ -353,15 +259,6 @@ def _threads() -> int:
     """How many threads a product is planned for."""
     wanted = target.current().threads
     return threads.get_num_threads() if wanted is None else wanted
-
-
-def _tall(x: products.Matrices, dtype: Any) -> products.Plan:
-    """A plan for `tall` whatever the sizes are, of units of one tile."""
-    shape = gemm.tiling(dtype)
-    rows, columns = shape.tall, gemm.panel_width(shape, False)
-    integers = (gemm.HERE, x.m, x.n, x.k, x.ldc, *x.a, *x.b, rows, columns, x.c_batch, 0)
-    total = dm.ceil_div(x.m, rows) * dm.ceil_div(x.n, columns)
-    return products.Plan("tall", False, total, integers, 0, 0, total)  # type: ignore[arg-type]
 
 
 def _weight(x: products.Matrices) -> Any:

@@ -9,11 +9,8 @@ from __future__ import annotations
 
 import functools
 import math
-import os
-import threading
 from array import array
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +19,7 @@ from twofold.codegen import gemm_shapes as gemm
 from twofold.codegen import library
 from twofold.ir.dtypes import DType, as_dtype
 
-from . import geometry, kernels, memory, threads
+from . import generated, geometry, memory, threads
 from .calls import PARALLEL_FROM, RowCall, row_call
 
 __all__ = ["Matrices", "Plan", "plan", "functions", "Product"]
@@ -131,53 +128,19 @@ def _parts(tiles: int, limit: int, count: int) -> range:
     return range(least, least + 2 * count)
 
 
-class _Functions(dict[str, int]):
-    """The addresses of functions for one dtype, each compiled or loaded when it is first asked for."""
-
-    def __init__(self, dtype: DType) -> None:
-        super().__init__()
-        self.dtype = dtype
-
-    def __missing__(self, name: str) -> int:
-        dtype = self.dtype
-        part = next(part for part, names in gemm.PARTS.items() if name in names)
-        symbols = {n: gemm.symbol(n, dtype) for n in gemm.PARTS[part]}
-        sources = [path.read_text() for path in sorted(Path(gemm.__file__ or "").parent.glob("gemm*.py"))]
-        with _lock:
-            if name not in self:
-                found = kernels.functions(symbols.values(), sources, lambda: _compiled(dtype, part))
-                self.update({n: found[symbol] for n, symbol in symbols.items()})
-        return self[name]
-
-
-_lock = threading.RLock()
-
-
-def _compiled(dtype: DType, part: str) -> bytes:
-    from twofold.codegen.gemm import object_code  # a compiler, which a process with a filled cache does not need
-    return object_code(dtype, gemm.tiling(dtype), part)
-
-
 @functools.cache
 def functions(dtype: DType) -> Mapping[str, int]:
     """The addresses of `tall`, `flat`, `pack_b` and `small` for products of `dtype`, a floating one; see
     `codegen/gemm.py`."""
-    return _Functions(dtype)
+    return generated.Functions("gemm", dtype)
 
 
 library.provide("gemm", lambda dtype, name: functions(as_dtype(dtype))[name])
 
 
-class _Function(kernels.Compiled):
-    """One of the functions, to be run like other kernels."""
-
-    def __init__(self, name: str, address: int) -> None:
-        self.name, self.address, self.codes = name, address, ()
-
-
 @functools.cache
-def _function(dtype: DType, name: str) -> _Function:
-    return _Function(gemm.symbol(name, dtype), functions(dtype)[name])
+def _function(dtype: DType, name: str) -> generated.Function:
+    return generated.Function(gemm.symbol(name, dtype), functions(dtype)[name])
 
 
 class _Run(NamedTuple):
@@ -310,12 +273,3 @@ def merged(x: Matrices) -> Matrices:
         return x
     rows = length * x.m
     return x._replace(m=rows, a=(a if x.m == 1 else x.a[0], x.a[1]), batch=tuple(outer), c_batch=rows * x.n)
-
-
-def _after_fork() -> None:
-    global _lock
-    _lock = threading.RLock()  # another thread of the parent may have held it
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)

@@ -1,170 +1,177 @@
-"""Eager convolution: windows are laid out as rows (a few images at a time) and multiplied as matrices.
+"""Eager convolution: padding laid out, groups and phases run one by one, by what `runtime/convolutions.py` prepares.
 
-A window of one element needs no layout; depthwise filters have loops of their own. 16-bit floats go through float32
+A window of one element is a matrix product; depthwise filters have loops of their own. 16-bit floats go through float32
 and round once.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from functools import reduce
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from twofold.codegen.kernels import im2col
-from twofold.eager.kernels import register
+from twofold.codegen import conv_shapes as shapes
+from twofold.codegen.kernels import convolution
+from twofold.eager.kernels import prepare
 from twofold.ir import ops
 from twofold.ir.dtypes import DType
-from twofold.runtime import memory
+from twofold.runtime import convolutions, memory
 
+from .copying import contiguous
 from .matmul import product
 from .windows import Geometry, geometry, operand, run
 
 __all__: list[str] = []
 
-_LAID_OUT = 32 << 20  # bytes of windows laid out at a time, unless one image needs more
+_Run = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
-def _chunks(g: Geometry, itemsize: int) -> Iterator[tuple[slice, Geometry]]:
-    """The images in portions whose windows fit the limit, each with its geometry."""
-    one = max(math.prod(g.outputs) * g.taps * g.channels * itemsize, 1)
-    step = max(_LAID_OUT // one, 1)
-    for begin in range(0, g.images, step):
-        end = min(begin + step, g.images)
-        yield slice(begin, end), g._replace(images=end - begin)
+def _driver(make: Callable[[Any, Any, Any, dict[str, Any]], _Run]) -> Callable[..., Any]:
+    """Convolutions that are empty, and operands and results in another dtype than is computed in."""
+    def prepared(operands: Any, outs: Any, attrs: dict[str, Any]) -> Callable[[list[np.ndarray]], np.ndarray]:
+        dtype, dims = outs[0].dtype, outs[0].dims
+        first, second = operands
+        if 0 in (*first.dims, *second.dims, *dims):
+            return lambda arrays: np.zeros(dims, dtype.np)
+        found = make(first.dims, second.dims, outs[0], attrs)
+
+        def run(arrays: list[np.ndarray]) -> np.ndarray:
+            return found(*[operand(a, dtype) for a in arrays]).astype(dtype.np, copy=False)
+        return run
+    return prepared
 
 
-def _is_plain(g: Geometry) -> bool:
-    """Whether the windows are the pixels themselves."""
-    return g.taps == 1 and g.sizes == g.outputs and g.strides == (1, 1, 1) and g.before == (0, 0, 0)
+def _framed(w: Geometry, dtype: DType) -> tuple[Geometry, Callable[[np.ndarray], np.ndarray]]:
+    """The geometry of images whose padding is laid out, and what does that to contiguous images."""
+    inner = shapes.padded(w)
+    if inner is None:
+        return w, lambda x: x
+
+    def frame(x: np.ndarray) -> np.ndarray:
+        out = memory.empty((inner.images, *inner.sizes, inner.channels), x.dtype)
+        lines = inner.images * inner.sizes[0] * inner.sizes[1]
+        integers = (*inner.sizes, *w.sizes, *w.before, w.channels)
+        run(("frame", dtype), lambda: convolution.frame(dtype), lines, [out, x], integers, out.size)
+        return out
+    return inner, frame
 
 
-def _patches(x: np.ndarray, g: Geometry, dtype: DType) -> np.ndarray:
-    """The windows of contiguous images as rows: [places, taps * channels]."""
-    if _is_plain(g):
-        return x.reshape(g.places, g.channels)
-    out = memory.empty((g.places, g.taps * g.channels), x.dtype)
-    run(("patches", dtype), lambda: im2col.patches(dtype), g.places, [out, x], g.integers, out.size)
-    return out
+def _is_depthwise(filters: tuple[int, ...], groups: int) -> bool:
+    return groups > 1 and filters[-2] == 1
 
 
-def _unpatches(columns: np.ndarray, out: np.ndarray, g: Geometry, dtype: DType) -> None:
-    """Rows added up to images, into contiguous `out`."""
-    if _is_plain(g):
-        out[...] = columns.reshape(out.shape)
-        return
-    run(("unpatches", dtype), lambda: im2col.unpatches(dtype), g.pixels, [out, columns], g.integers,
-        max(columns.size, out.size))
+@prepare(ops.conv)
+@_driver
+def _conv(x: Any, filters: Any, out: Any, attrs: dict[str, Any]) -> _Run:
+    w, compute, outputs = geometry(x, out.dims[1:-1], filters[:-2], attrs), out.dtype.compute, filters[-1]
+    groups = x[-1] // filters[-2]
+    if _is_depthwise(filters, groups):
+        return _depthwise(convolution.depthwise, w.places, out.dims, filters, w, compute)
+    if groups == 1 and shapes.is_plain(w):
+        return lambda x, f: product(x.reshape(w.places, -1), f.reshape(-1, outputs)).reshape(out.dims)
+    w, frame = _framed(w, compute)
+    steps = [convolutions.prepared(shapes.forward(w, outputs, group, groups, compute), compute)
+            for group in range(groups)]
+
+    def call(x: np.ndarray, f: np.ndarray) -> np.ndarray:
+        result, x = memory.empty(out.dims, compute.np), frame(x)
+        for step in steps:
+            step(result, x, f)
+        return result
+    return call
 
 
-def _groups(x_channels: int, w: tuple[int, ...]) -> int:
-    return x_channels // w[-2]
+@prepare(ops.conv_input_grad)
+@_driver
+def _input_grad(ct: Any, filters: Any, out: Any, attrs: dict[str, Any]) -> _Run:
+    w, compute, outputs = geometry(out.dims, ct[1:-1], filters[:-2], attrs), out.dtype.compute, filters[-1]
+    groups = w.channels // filters[-2]
+    if _is_depthwise(filters, groups):
+        return _depthwise(convolution.depthwise_input_grad, w.pixels, out.dims, filters, w, compute)
+    if groups == 1 and shapes.is_plain(w):
+        return lambda ct, f: product(ct.reshape(w.places, -1), f.reshape(-1, outputs).T).reshape(out.dims)
+    phases = shapes.backward(w, outputs)
+    assert phases is not None  # sizes are known
+    steps = [_phase(p, w, groups, compute) for p in phases]
+    whole = sum(math.prod(p.geometry.outputs) for p in phases) == math.prod(w.sizes)
+    shape = (*w.window, filters[-2], groups, outputs // groups)
+
+    def call(ct: np.ndarray, f: np.ndarray) -> np.ndarray:
+        result = memory.empty(out.dims, compute.np)
+        if not whole:
+            result.fill(0)
+        f = f.reshape(shape).transpose(0, 1, 2, 5, 4, 3)
+        for step in steps:
+            step(result, ct, f)
+        return result
+    return call
 
 
-def _grouped(columns: np.ndarray, g: Geometry, groups: int) -> np.ndarray:
-    """[places, taps * channels] as [groups, places, taps * channels of the group]."""
-    share = g.channels // groups
-    split = columns.reshape(g.places, g.taps, groups, share).transpose(2, 0, 1, 3)
-    return split.reshape(groups, g.places, g.taps * share)
+def _phase(phase: shapes.Phase, w: Geometry, groups: int, dtype: DType) -> Callable[..., None]:
+    """What computes the pixels of a phase: a function of the result, the outputs' gradient and transposed filters."""
+    inner, frame = _framed(phase.geometry, dtype)
+    pixels = (w.sizes, phase.first, phase.strides)
+    steps = [convolutions.prepared(shapes.forward(inner, w.channels, group, groups, dtype, pixels), dtype)
+            for group in range(groups)]
+    taps = tuple(np.s_[first:first + count * step if first + count * step >= 0 else None:step]
+                 for first, count, step in phase.window)
+
+    def call(out: np.ndarray, ct: np.ndarray, f: np.ndarray) -> None:
+        ct, f = frame(ct), contiguous(f[taps])
+        for step in steps:
+            step(out, ct, f)
+    return call
 
 
-def _filter_matrices(w: np.ndarray, groups: int) -> np.ndarray:
-    """Filters as [groups, taps * channels of the group, outputs of the group]."""
-    return w.reshape(math.prod(w.shape[:-1]), groups, -1).transpose(1, 0, 2)
+@prepare(ops.conv_filter_grad)
+@_driver
+def _filter_grad(x: Any, ct: Any, out: Any, attrs: dict[str, Any]) -> _Run:
+    w, compute, outputs = geometry(x, ct[1:-1], out.dims[:-2], attrs), out.dtype.compute, out.dims[-1]
+    groups = x[-1] // out.dims[-2]
+    if _is_depthwise(out.dims, groups):
+        return _depthwise_filter_grad(out.dims, w, compute)
+    count = shapes.shares(w, outputs, groups)
+    w, frame = _framed(w, compute)
+    steps = [convolutions.prepared(shapes.filters(w, outputs, group, groups, count), compute)
+            for group in range(groups)]
+
+    def call(x: np.ndarray, ct: np.ndarray) -> np.ndarray:
+        shares, x = memory.empty((count, *out.dims), compute.np), frame(x)
+        for step in steps:
+            step(shares, x, ct)
+        if count == 1:
+            return shares[0]
+        result = memory.empty(out.dims, compute.np)
+        run(("add_up", compute), lambda: convolution.add_up(compute), result.size, [result, shares],
+            (count, result.size), shares.size)
+        return result
+    return call
 
 
-def _output_matrices(ct: np.ndarray, g: Geometry, groups: int) -> np.ndarray:
-    """Outputs as [groups, places, outputs of the group]."""
-    return ct.reshape(g.places, groups, ct.shape[-1] // groups).transpose(1, 0, 2)
+def _depthwise(build: Any, total: int, dims: tuple[int, ...], filters: tuple[int, ...], w: Geometry,
+               dtype: DType) -> _Run:
+    multiplier = filters[-1] // w.channels
+    single = multiplier == 1
+    integers = (*w.integers, *(() if single else (multiplier,)))
+
+    def call(x: np.ndarray, f: np.ndarray) -> np.ndarray:
+        result = memory.empty(dims, dtype.np)
+        run((build, dtype, single), lambda: build(dtype, single), total, [result, x, f], integers,
+            2 * total * w.taps * w.channels * multiplier)
+        return result
+    return call
 
 
-@register(ops.conv)
-def _conv(arrays: list[np.ndarray], outs: Any, attrs: dict[str, Any]) -> np.ndarray:
-    dtype, dims = outs[0].dtype, outs[0].dims
-    x, w = (operand(a, dtype) for a in arrays)
-    out = memory.empty(dims, x.dtype)
-    if not (out.size and w.size):
-        out.fill(0)
-        return out.astype(dtype.np, copy=False)
-    g = geometry(x.shape, dims[1:-1], w.shape[:-2], attrs)
-    groups = _groups(x.shape[-1], w.shape)
-    if _is_depthwise(w, groups):
-        _depthwise(im2col.depthwise, g.places, [out, x, w], g, dtype)
-        return out.astype(dtype.np, copy=False)
-    for images, part in _chunks(g, x.itemsize):
-        columns = _patches(x[images], part, dtype.compute)
-        if groups == 1:
-            product(columns, w.reshape(-1, w.shape[-1]), out[images].reshape(part.places, w.shape[-1]))
-        else:
-            result = product(_grouped(columns, part, groups), _filter_matrices(w, groups))
-            out[images] = result.transpose(1, 0, 2).reshape(out[images].shape)
-    return out.astype(dtype.np, copy=False)
+def _depthwise_filter_grad(dims: tuple[int, ...], w: Geometry, dtype: DType) -> _Run:
+    multiplier = dims[-1] // w.channels
+    single = multiplier == 1
+    integers = (*w.integers, w.images, *(() if single else (multiplier,)))
 
-
-@register(ops.conv_input_grad)
-def _input_grad(arrays: list[np.ndarray], outs: Any, attrs: dict[str, Any]) -> np.ndarray:
-    dtype, dims = outs[0].dtype, outs[0].dims
-    ct, w = (operand(a, dtype) for a in arrays)
-    out = memory.empty(dims, ct.dtype)
-    if not (ct.size and w.size and out.size):
-        out.fill(0)
-        return out.astype(dtype.np, copy=False)
-    g = geometry(dims, ct.shape[1:-1], w.shape[:-2], attrs)
-    groups = _groups(dims[-1], w.shape)
-    if _is_depthwise(w, groups):
-        _depthwise(im2col.depthwise_input_grad, g.pixels, [out, ct, w], g, dtype)
-        return out.astype(dtype.np, copy=False)
-    for images, part in _chunks(g, ct.itemsize):
-        if groups == 1:
-            columns = product(ct[images].reshape(part.places, -1), w.reshape(-1, w.shape[-1]).T)
-        else:
-            split = product(_output_matrices(ct[images], part, groups), _filter_matrices(w, groups).transpose(0, 2, 1))
-            columns = np.ascontiguousarray(
-                split.reshape(groups, part.places, part.taps, -1).transpose(1, 2, 0, 3)).reshape(part.places, -1)
-        _unpatches(columns, out[images], part, dtype.compute)
-    return out.astype(dtype.np, copy=False)
-
-
-@register(ops.conv_filter_grad)
-def _filter_grad(arrays: list[np.ndarray], outs: Any, attrs: dict[str, Any]) -> np.ndarray:
-    dtype, dims = outs[0].dtype, outs[0].dims
-    x, ct = (operand(a, dtype) for a in arrays)
-    if not (x.size and ct.size):
-        return np.zeros(dims, dtype.np)
-    g = geometry(x.shape, ct.shape[1:-1], dims[:-2], attrs)
-    groups = _groups(x.shape[-1], dims)
-    if dims[-2] == 1 and groups > 1:
-        return _depthwise_filter_grad(x, ct, dims, g, dtype)
-    shares = (_filter_share(x[images], ct[images], part, groups, dtype) for images, part in _chunks(g, x.itemsize))
-    return reduce(np.add, shares).reshape(dims).astype(dtype.np, copy=False)
-
-
-def _filter_share(x: np.ndarray, ct: np.ndarray, g: Geometry, groups: int, dtype: DType) -> np.ndarray:
-    """What some images add to the gradient of the filters."""
-    columns = _patches(x, g, dtype.compute)
-    if groups == 1:
-        return product(columns.T, ct.reshape(g.places, -1))
-    return product(_grouped(columns, g, groups).transpose(0, 2, 1), _output_matrices(ct, g, groups)).transpose(1, 0, 2)
-
-
-def _is_depthwise(w: np.ndarray, groups: int) -> bool:
-    return groups > 1 and w.shape[-2] == 1
-
-
-def _depthwise(build: Any, total: int, arrays: list[np.ndarray], g: Geometry, dtype: DType) -> None:
-    multiplier = arrays[2].shape[-1] // g.channels
-    single, compute = multiplier == 1, dtype.compute
-    run((build, compute, single), lambda: build(compute, single), total, arrays,
-        (*g.integers, *(() if single else (multiplier,))), 2 * total * g.taps * g.channels * multiplier)
-
-
-def _depthwise_filter_grad(x: np.ndarray, ct: np.ndarray, dims: tuple[int, ...], g: Geometry,
-                           dtype: DType) -> np.ndarray:
-    multiplier = dims[-1] // g.channels
-    single, compute = multiplier == 1, dtype.compute
-    sums = np.zeros(dims, np.float64)
-    run(("depthwise_filter_grad", compute, single), lambda: im2col.depthwise_filter_grad(compute, single), g.taps,
-        [sums, x, ct], (*g.integers, g.images, *(() if single else (multiplier,))), 2 * g.places * g.taps * dims[-1])
-    return sums.astype(dtype.np)
+    def call(x: np.ndarray, ct: np.ndarray) -> np.ndarray:
+        sums = np.zeros(dims, np.float64)
+        run(("depthwise_filter_grad", dtype, single), lambda: convolution.depthwise_filter_grad(dtype, single), w.taps,
+            [sums, x, ct], integers, 2 * w.places * w.taps * dims[-1])
+        return sums
+    return call

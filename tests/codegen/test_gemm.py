@@ -271,6 +271,8 @@ def test_other_widths_and_heights_give_the_same_bits(number, dtype):
 
 def load(dtype, shape):
     """The functions of a tile shape in an engine of their own: their names are taken in the process's."""
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
     machine = llvm.Target.from_default_triple().create_target_machine()
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine, use_lmm=True)
     for part in gemm.PARTS:

@@ -20,7 +20,7 @@ from kernel_sample import ALL, VALUE_TYPES, assert_same, random
 from llvmlite import ir
 
 from twofold.codegen import llvm_cpu, llvm_module, llvm_ops, reduce, schedule
-from twofold.codegen.kernels import im2col, indexing, pool, scan, segment, softmax
+from twofold.codegen.kernels import indexing, pool, scan, segment, softmax
 from twofold.codegen.kernels import random as draws
 from twofold.codegen.loop import Kernel, LoopBuilder
 from twofold.ir import dtypes as dt
@@ -248,7 +248,7 @@ def test_segments(kind: str) -> None:
 WINDOW = (1, 9, 8, 1, 4, 4, 1, 3, 2, 1, 2, 2, 1, 1, 1, 0, 0, 0, 20)  # 9 x 8 pixels, windows 3 x 2, strides 2
 
 
-@pytest.mark.parametrize("make", [pool.maximum, pool.average, im2col.patches], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("make", [pool.maximum, pool.average], ids=lambda f: f.__name__)
 @pytest.mark.parametrize("dtype", [F32, F64], ids=lambda d: d.name)
 def test_windows(make: Callable[[DType], Kernel], dtype: DType) -> None:
     x = values(dtype, 2 * 9 * 8 * 20, 23)

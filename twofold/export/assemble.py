@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from llvmlite import ir
 
-from twofold.codegen import gemm, llvm_module, native_entry, program
+from twofold.codegen import conv, gemm, llvm_module, native_entry, program
 from twofold.codegen import target as targets
 from twofold.codegen.native_entry import Entry, Member, Place, Texts
 from twofold.eager.tensor import Tensor
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 __all__ = ["Assembled", "assemble", "Part"]
 
 _OPENMP = ("GOMP_parallel", "omp_get_thread_num", "omp_get_num_threads")  # `fork_join` calls them in this order
+_FAMILIES: dict[str, Any] = {"gemm": gemm, "conv": conv}  # what compiles library kernels
 _SMALL = 256  # bytes up to which a captured tensor is part of the code
 
 
@@ -242,7 +243,7 @@ class _Assembler:
             [(guard, _guard_text(guard)) for guard in graph.guards if guard.symbols() <= _bound(inputs, sizes)],
             any(p.kind == "weights" for p in places), made, symbol,
             [self.values.constant(c) for c in made.constants],
-            [self.libraries.setdefault(lib.key, gemm.symbol(lib.key[2], dt.as_dtype(lib.key[1])))
+            [self.libraries.setdefault(lib.key, _FAMILIES[lib.key[0]].symbol(lib.key[2], dt.as_dtype(lib.key[1])))
              for lib in made.libraries], _checks(made))
         if self.threads > 1:
             entry.fork = ("fork_join", "fork_context", self.threads)
@@ -293,12 +294,13 @@ class _Assembler:
     def kernels(self) -> list[Any]:
         """The modules of library kernels, and of sharing work."""
         found, made = [], set()
-        for _, dtype, name in self.libraries:
-            part = next(p for p, names in gemm.PARTS.items() if name in names)
-            if (dtype, part) not in made:
-                made.add((dtype, part))
+        for kind, dtype, name in self.libraries:
+            family = _FAMILIES[kind]
+            part = next(p for p, names in family.PARTS.items() if name in names)
+            if (kind, dtype, part) not in made:
+                made.add((kind, dtype, part))
                 module = ir.Module()
-                gemm.build(module, dt.as_dtype(dtype), gemm.tiling(dt.as_dtype(dtype)), part)
+                family.build(module, dt.as_dtype(dtype), family.tiling(dt.as_dtype(dtype)), part)
                 found.append(module)
         return found
 

@@ -1,0 +1,448 @@
+"""Convolution as a matrix product whose left operand is never laid out: LLVM functions for all sizes and strides.
+
+The windows of an image, one a row, make a matrix in which an element lies in the image at an offset of its row plus
+an offset of its column; the columns come in *lines*, runs of neighbours in memory. So micro-kernels read the image
+itself. `forward` keeps a tile of places by outputs in registers and goes along the lines. `filters`, the gradient for
+the filters, keeps a tile of a line's elements by outputs and goes along the places.
+
+The order of a sum is that of a matrix product (`gemm.py`): for `forward` over the columns of that matrix, line by
+line; for `filters` over the places of a share, the shares apart. It does not depend on boxes, tiles or threads.
+
+Which images, lines, boxes and shares there are is decided in `conv_shapes.py`, who also says what the arguments are.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir
+
+from twofold.ir.dtypes import DType
+
+from . import llvm_module, llvm_ops
+from .conv_shapes import FILTERS, FORWARD, MAX_ROWS, PARTS, symbol
+from .gemm_pack import pack
+from .gemm_shapes import BLOCK, PACKED, VECTORS, Tiling, panel_width, tiling
+from .gemm_tile import I64, POINTER, VOID, Code, size_of
+
+__all__ = ["PARTS", "symbol", "tiling", "build", "object_code"]
+
+_UNROLLED = (4, 1)  # columns of a line that a pass takes
+_I8 = ir.IntType(8)
+
+
+def build(module: ir.Module, dtype: DType, shape: Tiling, part: str) -> None:
+    """Writes a kernel `(start, stop, args)` that returns 0, `forward` or `filters`; see `conv_shapes.py`.
+
+    Args:
+        module: takes the functions.
+        dtype: float32 or float64.
+        shape: the tile shapes of matrix products, also for another processor than the host.
+        part: a key of PARTS.
+    """
+    {"forward": _Forward, "filters": _Filters}[part](module, dtype, shape).write()
+
+
+def object_code(dtype: DType, shape: Tiling, part: str) -> bytes:
+    """The object file of `build`; as for matrix products, LLVM's optimisations would find nothing to do."""
+    module = ir.Module()
+    build(module, dtype, shape, part)
+    return llvm_module.object_code(llvm_module.verified(module))
+
+
+def _heights(shape: Tiling, vectors: int) -> tuple[int, ...]:
+    """Elements of a line that tiles of `filters` take: whole tiles only, so that nothing beyond a line is read."""
+    room = 24 if shape.tall > 8 else 10
+    most = room // vectors
+    return tuple(n for n in (24, 16, 12, 8, 5, 4, 2, 1) if n <= most)
+
+
+class _Kernel:
+    """A kernel being written: its arguments, and what both have in common."""
+
+    def __init__(self, module: ir.Module, dtype: DType, shape: Tiling, name: str, words: tuple[str, ...]) -> None:
+        self.module, self.dtype, self.shape = module, dtype, shape
+        self.kind, self.lanes = llvm_ops.llvm_type(dtype), shape.lanes
+        self.size = size_of(self.kind)
+        self.width = panel_width(shape, False)
+        self.vector = ir.VectorType(self.kind, self.lanes)
+        self.name, self.words = name, words
+
+    def begin(self) -> Code:
+        """The function, its arguments loaded into attributes of this object's `v`."""
+        c = Code(self.module, symbol(self.name, self.dtype), I64, [I64, I64, POINTER], internal=False)
+        loaded = {word: c.element(c.fn.args[2], n, I64) for n, word in enumerate(self.words)}
+        for name in ("out", "x", "b"):
+            loaded[name] = c.inttoptr(loaded[name], POINTER)
+        self.v: Any = type("Arguments", (), loaded)
+        return c
+
+    def bytes(self, c: Code, elements: Any) -> Any:
+        return c.mul(elements, I64(self.size))
+
+    def line(self, c: Code, number: Any) -> Any:
+        """Where line `number` of a window begins, in bytes."""
+        v = self.v
+        rest = c.udiv(number, v.lines_x)
+        z = c.udiv(rest, v.lines_y)
+        x, y = c.sub(number, c.mul(rest, v.lines_x)), c.sub(rest, c.mul(z, v.lines_y))
+        return self.bytes(c, c.add(c.add(c.mul(z, v.line_z), c.mul(y, v.line_y)), c.mul(x, v.line_x)))
+
+    def masks(self, c: Code, n: Any, vectors: int) -> list[Any]:
+        return [c.mask(c.sub(n, I64(j * self.lanes)), self.lanes) for j in range(vectors)]
+
+    def rows_of(self, c: Code, address: Any, vectors: int, masks: list[Any]) -> list[Any]:
+        """The vectors of B at `address`."""
+        return [c.vector(c.at(address, j * self.lanes, self.kind), self.vector,
+                         masks[j] if self.shape.masks else None) for j in range(vectors)]
+
+    def add(self, c: Code, sums: list[Any], out: Any, masks: list[Any], fresh: Any) -> None:
+        """Adds sums to a row of the result, which holds nothing yet where `fresh`, an i1, says so."""
+        here, before, after = c.block, c.fn.append_basic_block(), c.fn.append_basic_block()
+        c.cbranch(fresh, after, before)
+        c.position_at_end(before)
+        olds = [c.vector(c.at(out, j * self.lanes, self.kind), self.vector, masks[j]) for j in range(len(sums))]
+        before = c.block
+        c.branch(after)
+        c.position_at_end(after)
+        held = [c.phi(self.vector) for _ in olds]
+        for phi, old in zip(held, olds, strict=True):
+            phi.add_incoming(ir.Constant(self.vector, None), here)
+            phi.add_incoming(old, before)
+        for j, (phi, sum_) in enumerate(zip(held, sums, strict=True)):
+            c.put(c.fadd(phi, sum_), c.at(out, j * self.lanes, self.kind), masks[j])
+
+    def zeros(self, count: int) -> list[Any]:
+        return [ir.Constant(self.vector, None)] * count
+
+
+def _while(c: Code, start: list[Any], more: Callable[[list[Any]], Any],
+           body: Callable[[list[Any]], list[Any]]) -> list[Any]:
+    """Replaces values by `body(values)` while `more(values)`."""
+    before, test, inside, after = c.block, *(c.fn.append_basic_block() for _ in range(3))
+    c.branch(test)
+    c.position_at_end(test)
+    phis = [c.phi(value.type) for value in start]
+    for phi, value in zip(phis, start, strict=True):
+        phi.add_incoming(value, before)
+    c.cbranch(more(phis), inside, after)
+    c.position_at_end(inside)
+    for phi, value in zip(phis, body(phis), strict=True):
+        phi.add_incoming(value, c.block)
+    c.branch(test)
+    c.position_at_end(after)
+    return phis
+
+
+class _Forward(_Kernel):
+    """`forward`: places by outputs."""
+
+    def __init__(self, module: ir.Module, dtype: DType, shape: Tiling) -> None:
+        super().__init__(module, dtype, shape, "forward", FORWARD)
+        self.tiles = {(rows, vectors): self.micro(rows, vectors)
+                      for vectors in range(1, VECTORS + 1) for rows in shape.heights}
+
+    def micro(self, rows: int, vectors: int) -> ir.Function:
+        """The micro-kernel `(x, places, lines, pos, length, k, B, ldb, out, to, m, n, fresh)`.
+
+        `places` and `to` hold a byte offset for each of `rows` rows, into `x` and `out`; `lines` the lines' offsets.
+        The first line begins at element `pos`. Of the tile m rows and n columns are written; unless `fresh`, what they
+        hold is added to.
+        """
+        c = Code(self.module, f"conv_{rows}x{vectors}", VOID,
+                 [POINTER, POINTER, POINTER, I64, I64, I64, POINTER, I64, POINTER, POINTER, I64, I64, I64])
+        x, places, lines, pos, length, k, b, ldb, out, to, m, n, fresh = c.fn.args
+        masks = self.masks(c, n, vectors)
+        ldb = self.bytes(c, ldb)
+
+        def step(values: list[Any], count: int) -> list[Any]:
+            at, from_, b, *sums = values
+            right = []
+            for _ in range(count):
+                right.append(self.rows_of(c, b, vectors, masks))
+                b = c.gep(b, [ldb], source_etype=_I8)
+            for i in range(rows):
+                row = c.gep(from_, [c.element(places, i, I64)], source_etype=_I8)
+                for u in range(count):
+                    left = c.spread(c.element(row, u, self.kind), self.lanes)
+                    for j in range(vectors):
+                        sums[i * vectors + j] = c.fma(left, right[u][j], sums[i * vectors + j])
+            return [c.sub(at, I64(count)), c.at(from_, count, self.kind), b, *sums]
+
+        def line(values: list[Any]) -> list[Any]:
+            left, lines, pos, b, *sums = values
+            count = c.least(c.sub(length, pos), left)
+            from_ = c.at(c.gep(x, [c.load(lines, typ=I64)], source_etype=_I8), pos, self.kind)
+            state = [count, from_, b, *sums]
+            for unrolled in _UNROLLED:
+                state = _while(c, state, lambda s, u=unrolled: c.less(I64(u - 1), s[0]),
+                               functools.partial(step, count=unrolled))
+            return [c.sub(left, count), c.at(lines, 1, I64), I64(0), *state[2:]]
+
+        _, _, _, _, *sums = _while(c, [k, lines, pos, b, *self.zeros(rows * vectors)],
+                                   lambda values: c.less(I64(0), values[0]), line)
+        is_fresh = c.icmp_signed("!=", fresh, I64(0))
+        finish = c.fn.append_basic_block("finish")
+        for i in range(rows):
+            row = c.fn.append_basic_block()
+            c.cbranch(c.less(I64(i), m), row, finish)
+            c.position_at_end(row)
+            target = c.gep(out, [c.element(to, i, I64)], source_etype=_I8)
+            self.add(c, sums[i * vectors:(i + 1) * vectors], target, masks, is_fresh)
+        c.branch(finish)
+        c.position_at_end(finish)
+        c.ret_void()
+        return c.fn
+
+    def write(self) -> None:
+        c = self.begin()
+        v = self.v
+        places, to = c.room(I64, MAX_ROWS + self.shape.tall), c.room(I64, MAX_ROWS + self.shape.tall)
+        lines = c.room(I64, BLOCK + 1)
+        count = c.add(c.udiv(c.sub(v.k, I64(1)), I64(BLOCK)), I64(1))
+        panels = c.add(c.udiv(c.sub(v.n, I64(1)), I64(self.width)), I64(1))
+        packed = c.icmp_signed("==", v.mode, I64(PACKED))
+
+        def unit(number: Any) -> None:
+            rest, x = self.parted(c, number, v.boxes_x)
+            rest, y = self.parted(c, rest, v.boxes_y)
+            image, z = self.parted(c, rest, v.boxes_z)
+            first = [c.mul(at, box) for at, box in ((z, v.box_z), (y, v.box_y), (x, v.box_x))]
+            sizes = [c.least(c.sub(all_, at), box) for all_, at, box in
+                     zip((v.out_z, v.out_y, v.out_x), first, (v.box_z, v.box_y, v.box_x), strict=True)]
+            source = self.offset(c, v.x, image, first, (v.x_n, v.x_z, v.x_y, v.x_x))
+            target = self.offset(c, v.out, image, first, (v.to_n, v.to_z, v.to_y, v.to_x))
+            rows = self.table(c, places, to, sizes)
+
+            def block(index: Any) -> None:
+                begin = c.mul(index, I64(BLOCK))
+                depth = c.least(c.sub(v.k, begin), I64(BLOCK))
+                line, pos = self.parted(c, begin, v.length)
+                used = c.add(c.udiv(c.sub(c.add(pos, depth), I64(1)), v.length), I64(1))
+                c.each(I64(0), used, I64(1),
+                       lambda i: c.store(self.line(c, c.add(line, i)), c.at(lines, i, I64)))
+                fresh = c.zext(c.icmp_signed("==", index, I64(0)), I64)
+
+                def panel(number: Any) -> None:
+                    column = c.mul(number, I64(self.width))
+                    before = c.mul(c.add(c.mul(index, panels), number), I64(BLOCK * self.width))
+                    direct = c.add(c.mul(begin, v.ldb), column)
+                    right = c.at(v.b, c.select(packed, before, direct), self.kind)
+                    ldb = c.select(packed, I64(self.width), v.ldb)
+                    columns = c.least(c.sub(v.n, column), I64(self.width))
+                    out = c.at(target, column, self.kind)
+
+                    def tile(row: Any) -> None:
+                        height = c.least(c.sub(rows, row), I64(self.shape.tall))
+                        arguments = [source, c.at(places, row, I64), lines, pos, v.length, depth, right, ldb, out,
+                                     c.at(to, row, I64), height, columns, fresh]
+                        self.choose(c, columns, height, lambda kernel: c.call(kernel, arguments))
+                    c.each(I64(0), rows, I64(self.shape.tall), tile)
+                c.each(I64(0), panels, I64(1), panel)
+            c.each(I64(0), count, I64(1), block)
+        c.each(c.fn.args[0], c.fn.args[1], I64(1), unit)
+        c.ret(I64(0))
+
+    def parted(self, c: Code, number: Any, size: Any) -> tuple[Any, Any]:
+        """Quotient and remainder."""
+        rest = c.udiv(number, size)
+        return rest, c.sub(number, c.mul(rest, size))
+
+    def offset(self, c: Code, base: Any, image: Any, first: list[Any], steps: tuple[Any, ...]) -> Any:
+        at = c.mul(image, steps[0])
+        for index, step in zip(first, steps[1:], strict=True):
+            at = c.add(at, c.mul(index, step))
+        return c.at(base, at, self.kind)
+
+    def table(self, c: Code, places: Any, to: Any, sizes: list[Any]) -> Any:
+        """Fills in the offsets of a box's places; how many there are. The last is repeated to fill a tile."""
+        v = self.v
+        (z_x, z_to), (y_x, y_to), (x_x, x_to) = (
+            tuple(self.bytes(c, step) for step in steps)
+            for steps in ((v.x_z, v.to_z), (v.x_y, v.to_y), (v.x_x, v.to_x)))
+        size_z, size_y, size_x = sizes
+
+        def line(z: Any, y: Any) -> None:
+            first = c.mul(c.add(c.mul(z, size_y), y), size_x)
+            at = c.add(c.mul(z, z_x), c.mul(y, y_x))
+            into = c.add(c.mul(z, z_to), c.mul(y, y_to))
+
+            def place(values: list[Any]) -> list[Any]:
+                x, at, into = values
+                n = c.add(first, x)
+                c.store(at, c.at(places, n, I64))
+                c.store(into, c.at(to, n, I64))
+                return [c.add(x, I64(1)), c.add(at, x_x), c.add(into, x_to)]
+            _while(c, [I64(0), at, into], lambda values: c.less(values[0], size_x), place)
+
+        c.each(I64(0), size_z, I64(1), lambda z: c.each(I64(0), size_y, I64(1), lambda y: line(z, y)))
+        rows = c.mul(c.mul(size_z, size_y), size_x)
+        last = c.sub(rows, I64(1))
+        for table in (places, to):
+            held = c.element(table, last, I64)
+            for n in range(self.shape.tall - 1):
+                c.store(held, c.at(table, c.add(rows, I64(n)), I64))
+        return rows
+
+    def choose(self, c: Code, columns: Any, height: Any, run: Callable[[ir.Function], None]) -> None:
+        """The micro-kernel that does the least for a tile at an edge."""
+        done = c.fn.append_basic_block()
+        for vectors in range(1, VECTORS + 1):
+            wider = c.fn.append_basic_block()
+            fits = c.fn.append_basic_block()
+            c.cbranch(c.icmp_signed("<=", columns, I64(vectors * self.lanes)), fits, wider)
+            c.position_at_end(fits)
+            for rows in sorted(self.shape.heights):
+                this, other = c.fn.append_basic_block(), c.fn.append_basic_block()
+                c.cbranch(c.icmp_signed("<=", height, I64(rows)), this, other)
+                c.position_at_end(this)
+                run(self.tiles[rows, vectors])
+                c.branch(done)
+                c.position_at_end(other)
+            c.branch(done)  # no tile is taller
+            c.position_at_end(wider)
+        c.branch(done)  # and no panel wider
+        c.position_at_end(done)
+
+
+class _Filters(_Kernel):
+    """`filters`: elements of a line by outputs."""
+
+    def __init__(self, module: ir.Module, dtype: DType, shape: Tiling) -> None:
+        super().__init__(module, dtype, shape, "filters", FILTERS)
+        self.pack = pack(module, shape, dtype)
+        self.tiles = {vectors: [(rows, self.micro(rows, vectors)) for rows in _heights(shape, vectors)]
+                      for vectors in range(1, VECTORS + 1)}
+
+    def micro(self, rows: int, vectors: int) -> ir.Function:
+        """The micro-kernel `(x, places, k, B, ldb, out, ldo, n, fresh)` for `rows` neighbours in `x`.
+
+        `places` holds k byte offsets into `x`. n columns are written; unless `fresh`, what they hold is added to.
+        """
+        c = Code(self.module, f"filters_{rows}x{vectors}", VOID,
+                 [POINTER, POINTER, I64, POINTER, I64, POINTER, I64, I64, I64])
+        x, places, k, b, ldb, out, ldo, n, fresh = c.fn.args
+        masks = self.masks(c, n, vectors)
+        ldb = self.bytes(c, ldb)
+
+        def place(values: list[Any]) -> list[Any]:
+            left, places, b, *sums = values
+            row = c.gep(x, [c.load(places, typ=I64)], source_etype=_I8)
+            right = self.rows_of(c, b, vectors, masks)
+            for i in range(rows):
+                value = c.spread(c.element(row, i, self.kind), self.lanes)
+                for j in range(vectors):
+                    sums[i * vectors + j] = c.fma(value, right[j], sums[i * vectors + j])
+            return [c.sub(left, I64(1)), c.at(places, 1, I64), c.gep(b, [ldb], source_etype=_I8), *sums]
+
+        _, _, _, *sums = _while(c, [k, places, b, *self.zeros(rows * vectors)],
+                                lambda values: c.less(I64(0), values[0]), place)
+        is_fresh = c.icmp_signed("!=", fresh, I64(0))
+        for i in range(rows):
+            target = c.at(out, c.mul(ldo, I64(i)), self.kind)
+            self.add(c, sums[i * vectors:(i + 1) * vectors], target, masks, is_fresh)
+        c.ret_void()
+        return c.fn
+
+    def write(self) -> None:
+        c = self.begin()
+        v = self.v
+        places, right = c.room(I64, BLOCK), c.room(self.kind, BLOCK * self.width)
+        direct = c.icmp_signed("<=", v.n, I64(self.width if self.shape.masks else 0))
+
+        def unit(number: Any) -> None:
+            share = c.udiv(number, v.splits)
+            split = c.sub(number, c.mul(share, v.splits))
+            line, last_line = (c.udiv(c.mul(n, v.lines), v.splits) for n in (split, c.add(split, I64(1))))
+            first, last = (c.udiv(c.mul(n, v.places), v.shares) for n in (share, c.add(share, I64(1))))
+            out = c.at(v.out, c.mul(share, v.share), self.kind)
+
+            def block(begin: Any) -> None:
+                depth = c.least(c.sub(last, begin), I64(BLOCK))
+                self.table(c, places, begin, depth)
+                fresh = c.zext(c.icmp_signed("==", begin, first), I64)
+
+                def panel(column: Any) -> None:
+                    columns = c.least(c.sub(v.n, column), I64(self.width))
+                    from_ = c.at(v.b, c.add(c.mul(begin, v.ldb), column), self.kind)
+                    with c.if_then(c.not_(direct)):
+                        c.call(self.pack, [right, I64(self.width), from_, I64(1), v.ldb, columns, depth])
+                    rows = c.select(direct, from_, right)
+                    ldb = c.select(direct, v.ldb, I64(self.width))
+                    arguments = [depth, rows, ldb]
+                    c.each(line, last_line, I64(1),
+                           lambda n: self.tiled(c, n, places, arguments, c.at(out, column, self.kind), columns, fresh))
+                c.each(I64(0), v.n, I64(self.width), panel)
+            c.each(first, last, I64(BLOCK), block)
+        c.each(c.fn.args[0], c.fn.args[1], I64(1), unit)
+        c.ret(I64(0))
+
+    def tiled(self, c: Code, line: Any, places: Any, arguments: list[Any], out: Any, columns: Any,
+              fresh: Any) -> None:
+        """All tiles of a line, from the largest on as they fit."""
+        v = self.v
+        x = c.gep(v.x, [self.line(c, line)], source_etype=_I8)
+        top = c.mul(line, v.length)
+        narrow, wide, done = (c.fn.append_basic_block() for _ in range(3))
+        c.cbranch(c.icmp_signed("<=", columns, I64(self.lanes)), narrow, wide)
+        for vectors, block in zip(range(1, VECTORS + 1), (narrow, wide), strict=True):
+            c.position_at_end(block)
+            pos: Any = I64(0)
+            for rows, kernel in self.tiles[vectors]:
+                def tile(values: list[Any], kernel: Any = kernel, rows: int = rows) -> list[Any]:
+                    at, = values
+                    to = c.at(out, c.mul(c.add(top, at), v.ldo), self.kind)
+                    depth, right, ldb = arguments
+                    c.call(kernel, [c.at(x, at, self.kind), places, depth, right, ldb, to, v.ldo, columns, fresh])
+                    return [c.add(at, I64(rows))]
+                pos, = _while(c, [pos], lambda values, rows=rows: c.icmp_signed(
+                    "<=", c.add(values[0], I64(rows)), v.length), tile)
+            c.branch(done)
+        c.position_at_end(done)
+
+    def table(self, c: Code, places: Any, begin: Any, depth: Any) -> None:
+        """Fills in the offsets of `depth` places from number `begin` on."""
+        v = self.v
+        of_line = c.udiv(begin, v.out_x)
+        x = c.sub(begin, c.mul(of_line, v.out_x))
+        of_plane = c.udiv(of_line, v.out_y)
+        y = c.sub(of_line, c.mul(of_plane, v.out_y))
+        image = c.udiv(of_plane, v.out_z)
+        z = c.sub(of_plane, c.mul(image, v.out_z))
+        step_x, step_y, step_z, step_n = (self.bytes(c, s) for s in (v.x_x, v.x_y, v.x_z, v.x_n))
+
+        def sum_of(*pairs: tuple[Any, Any]) -> Any:
+            return functools.reduce(c.add, [c.mul(n, step) for n, step in pairs])
+
+        def place(values: list[Any]) -> list[Any]:
+            n, at, x, y, z, image = values
+            c.store(at, c.at(places, n, I64))
+            over = c.icmp_signed("==", c.add(x, I64(1)), v.out_x)
+            here = c.block
+            turn, after = c.fn.append_basic_block(), c.fn.append_basic_block()
+            straight = [c.add(at, step_x), c.add(x, I64(1)), y, z, image]
+            c.cbranch(over, turn, after)
+            c.position_at_end(turn)
+            y2 = c.add(y, I64(1))
+            over_y = c.icmp_signed("==", y2, v.out_y)
+            y2, z2 = c.select(over_y, I64(0), y2), c.add(z, c.zext(over_y, I64))
+            over_z = c.icmp_signed("==", z2, v.out_z)
+            z2, image2 = c.select(over_z, I64(0), z2), c.add(image, c.zext(over_z, I64))
+            turned = [sum_of((y2, step_y), (z2, step_z), (image2, step_n)), I64(0), y2, z2, image2]
+            there = c.block
+            c.branch(after)
+            c.position_at_end(after)
+            merged = []
+            for a, b in zip(straight, turned, strict=True):
+                phi = c.phi(I64)
+                phi.add_incoming(a, here)
+                phi.add_incoming(b, there)
+                merged.append(phi)
+            at, x, y, z, image = merged
+            return [c.add(n, I64(1)), at, x, y, z, image]
+
+        start = sum_of((x, step_x), (y, step_y), (z, step_z), (image, step_n))
+        _while(c, [I64(0), start, x, y, z, image], lambda values: c.less(values[0], depth),
+               place)

@@ -1,0 +1,219 @@
+"""How a convolution and its gradients are cut into the work of two kernels: what `conv.py` and its callers agree on.
+
+A `Cut` is one run of a kernel: its integers, its range, how much work that is. Sizes may be unknown (`ir/dims.py`), but
+for those of the filters. What it takes of operands is said by each function; padding is laid out before, where a
+window reaches beyond the image (`padded`), so that every tap of a window lies in memory at the same offset from it.
+
+Words of a kernel's arguments, after the addresses of the result, of x and of B, and what they mean:
+
+- `n`: columns of B and of the result. `ldb`: elements from one row of B to the next.
+- `length`, `lines`: a window's elements come in lines of neighbours; `lines_y`, `lines_x`: how many lie along the last
+  two axes; `line_z`, `line_y`, `line_x`: how far they are apart, in elements, as all steps are.
+- `out_z`, `out_y`, `out_x`: places along each axis; `x_n` .. `x_x`: the step in x from an image or a place to the next.
+
+`forward` takes B, the filters, DIRECT or PACKED as matrix products do (`mode`), in all `k` rows; `to_n` .. `to_x`,
+steps in the result; and boxes of places, of `box_z` by `box_y` by `box_x`, `boxes_z` .. of them along each axis.
+Its range numbers images and boxes.
+
+`filters` takes B, the outputs' gradient, a row a place, `places` of them; `ldo`: elements from one row of the result to
+the next; in how many `shares` the places are summed, each into a result of its own, `share` elements apart, and in how
+many `splits` the lines are parted. Its range numbers shares and splits.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from twofold.ir import dims as dm
+from twofold.ir.dims import Dim, DimLike
+from twofold.ir.dtypes import DType
+
+from .gemm_shapes import BLOCK, DIRECT, PACKED, panel_width, tiling
+from .kernels.windows import Geometry
+
+__all__ = ["FORWARD", "FILTERS", "PARTS", "MAX_ROWS", "Cut", "Phase", "symbol", "is_plain", "padded", "forward",
+           "backward", "filters", "shares"]
+
+_WINDOW = ("length", "lines_y", "lines_x", "line_z", "line_y", "line_x", "out_z", "out_y", "out_x",
+           "x_n", "x_z", "x_y", "x_x")
+FORWARD = ("out", "x", "b", "mode", "n", "ldb", "k", *_WINDOW, "to_n", "to_z", "to_y", "to_x",
+           "box_z", "box_y", "box_x", "boxes_z", "boxes_y", "boxes_x")
+FILTERS = ("out", "x", "b", "n", "ldb", "lines", *_WINDOW, "places", "ldo", "shares", "splits", "share")
+PARTS = {"forward": ("forward",), "filters": ("filters",)}
+MAX_ROWS = 1024  # places of a box
+
+_UNITS = 32  # boxes, or shares by splits, that are worth having
+_SHARE = 1 << 11  # places of a share, at least
+_HELD = 1 << 20  # elements of all shares together, unless one has more
+
+
+def symbol(name: str, dtype: DType) -> str:
+    """What a kernel for `dtype` is called in machine code."""
+    return f"conv_{name}_{dtype.name}"
+
+
+class Cut(NamedTuple):
+    """A run of a kernel.
+
+    integers: its arguments after the addresses of result, x and B. weight: of an iteration. x, out, b: where these
+    begin, in elements, in x, the result and B. packs: the integers and the range of the `pack_b` of matrix products,
+    run before on B, and how many elements it fills; None where B is read as it lies.
+    """
+
+    kernel: str
+    integers: tuple[Any, ...]
+    total: DimLike
+    weight: Any
+    x: DimLike = 0
+    out: DimLike = 0
+    b: DimLike = 0
+    packs: tuple[tuple[Any, ...], int, int] | None = None
+
+
+class Phase(NamedTuple):
+    """The pixels of an input's gradient that the same taps fall on: a convolution of the outputs' gradient.
+
+    window: for each axis the taps, last first, as slices' start, count and step. geometry: that convolution's, with the
+    outputs' gradient as input. first, strides: the pixels, along each axis.
+    """
+
+    window: tuple[tuple[int, int, int], ...]
+    geometry: Geometry
+    first: tuple[int, ...]
+    strides: tuple[int, ...]
+
+
+def is_plain(w: Geometry) -> bool:
+    """Whether the windows are the pixels themselves."""
+    return w.taps == 1 and w.sizes == w.outputs and w.strides == (1, 1, 1) and w.before == (0, 0, 0)
+
+
+def _reach(w: Geometry) -> tuple[Any, ...]:
+    """The pixels along each axis that windows reach over, from the first window's first tap on."""
+    return tuple((o - 1) * s + (k - 1) * d + 1
+                 for o, s, k, d in zip(w.outputs, w.strides, w.window, w.dilations, strict=True))
+
+
+def padded(w: Geometry) -> Geometry | None:
+    """The geometry once padding is laid out; None where no window reaches beyond the image."""
+    reaches = _reach(w)
+    inside = [dm.decide_le(0, -b) is True and dm.decide_le(r - b, size) is True
+              for b, r, size in zip(w.before, reaches, w.sizes, strict=True)]
+    return None if all(inside) else w._replace(sizes=reaches, before=(0, 0, 0))
+
+
+def _steps(sizes: Sequence[Any], channels: Any) -> tuple[Any, Any, Any, Any]:
+    """From one image, plane, line and pixel to the next."""
+    _, y, x = sizes
+    return math.prod(sizes) * channels, y * x * channels, x * channels, channels
+
+
+def _window(w: Geometry, groups: int) -> tuple[tuple[Any, ...], int, int, DimLike]:
+    """The words of a window, how many lines it has, their length, and where the first one begins."""
+    image, *steps = _steps(w.sizes, w.channels)
+    lines, length = w.window, w.channels // groups
+    if w.dilations[2] == 1 and groups == 1:  # neighbours' channels are neighbours
+        lines, length = (*w.window[:2], 1), length * w.window[2]
+    begin = sum(-b * s for b, s in zip(w.before, steps, strict=True))
+    words = (length, *lines[1:], *(d * s for d, s in zip(w.dilations, steps, strict=True)), *w.outputs,
+             image, *(n * s for n, s in zip(w.strides, steps, strict=True)))
+    return words, math.prod(lines), length, begin
+
+
+def forward(w: Geometry, outputs: int, group: int, groups: int, dtype: DType,
+            pixels: tuple[tuple[Any, ...], tuple[int, ...], tuple[int, ...]] | None = None) -> Cut:
+    """The convolution by the filters of a group, [taps, channels / groups, outputs] in memory.
+
+    Args:
+        w: of images whose padding is laid out.
+        outputs: channels of the result.
+        pixels: of the result: how many along each axis, and which of them the places are: the first, and the strides.
+            Every one, where it is None.
+    """
+    sizes, first, strides = pixels or (w.outputs, (0, 0, 0), (1, 1, 1))
+    inner, columns = w.channels // groups, outputs // groups
+    words, lines, length, begin = _window(w, groups)
+    image, *steps = _steps(sizes, outputs)
+    box = _box(w)
+    boxes = [dm.ceil_div(o, b) for o, b in zip(w.outputs, box, strict=True)]
+    k, shape = lines * length, tiling(dtype)
+    width = panel_width(shape, False)
+    mode, packs = DIRECT, None
+    if not shape.masks or columns > width:
+        blocks, panels = -(-k // BLOCK), -(-columns // width)
+        mode = PACKED
+        packs = ((mode, 0, columns, k, 0, 0, 0, outputs, 1, 0, 0, 0, 0), blocks * panels,
+                 blocks * panels * BLOCK * width)
+    integers = (mode, columns, outputs, k, *words, image, *(n * s for n, s in zip(strides, steps, strict=True)), *box,
+                *boxes)
+    total = w.images * math.prod(boxes)
+    return Cut("forward", integers, total, math.prod(box) * k * columns // 16 + 1, begin + group * inner,
+               sum(f * s for f, s in zip(first, steps, strict=True)) + group * columns, group * columns, packs)
+
+
+def _box(w: Geometry) -> tuple[int, int, int]:
+    """Places of a box: enough boxes to share out, of many places each, and evenly cut."""
+    if any(isinstance(o, Dim) for o in w.outputs):
+        return 1, 8, 64
+    images = 1 if isinstance(w.images, Dim) else w.images
+    room = min(max(images * math.prod(w.outputs) // _UNITS, 56), MAX_ROWS)
+    box: list[int] = []
+    for size in reversed(w.outputs):
+        most = max(room // math.prod(box), 1)
+        box.insert(0, -(-size // -(-size // most)))
+    return tuple(box)  # type: ignore[return-value]
+
+
+def backward(w: Geometry, outputs: int) -> list[Phase] | None:
+    """The gradient for the input, in phases; those that no tap falls on are left out. None where it depends on sizes
+    that are unknown which taps fall on a pixel.
+
+    Args:
+        w: of the convolution.
+        outputs: its channels.
+    """
+    axes = []
+    for size, places, k, s, d, before in zip(w.sizes, w.outputs, w.window, w.strides, w.dilations, w.before,
+                                             strict=True):
+        if s > 1 and isinstance(before, Dim):
+            return None
+        phases = []
+        for first in range(s):
+            taps = [t for t in range(k) if s == 1 or (first + before - t * d) % s == 0]
+            if not taps or not (isinstance(size, Dim) or first < size):
+                continue
+            apart = taps[1] - taps[0] if len(taps) > 1 else s // math.gcd(s, d)
+            begin = (first + before - taps[-1] * d) // s  # exact
+            count = dm.ceil_div(size - first, s)
+            phases.append(((taps[-1], len(taps), -apart), places, count, len(taps), apart * d // s, -begin, first, s))
+        axes.append(phases)
+    found = []
+    for chosen in itertools.product(*axes):
+        taps, places, count, window, dilations, before, first, strides = zip(*chosen, strict=True)
+        geometry = Geometry(w.images, places, count, window, (1, 1, 1), dilations, before, outputs)
+        found.append(Phase(taps, geometry, first, strides))
+    return found
+
+
+def shares(w: Geometry, outputs: int, groups: int) -> DimLike:
+    """In how many shares the places are summed for the gradient of filters; part of what results mean."""
+    most = min(_HELD // (w.taps * w.channels // groups * outputs), _UNITS // 2)
+    return dm.maximum(dm.minimum(w.places // _SHARE, most) // 4 * 4, 1)  # by fours: they part evenly among threads
+
+
+def filters(w: Geometry, outputs: int, group: int, groups: int, count: DimLike) -> Cut:
+    """The gradient for a group's filters, [shares, taps, channels / groups, outputs] in memory, in `count` shares.
+
+    Args:
+        w: of images whose padding is laid out.
+        outputs: channels of the outputs' gradient, which is row-major.
+    """
+    inner, columns = w.channels // groups, outputs // groups
+    words, lines, length, begin = _window(w, groups)
+    splits = min(lines, _UNITS // 4 // count) if not isinstance(count, Dim) and count < _UNITS // 4 else 1
+    integers = (columns, outputs, lines, *words, w.places, outputs, count, splits, lines * length * outputs)
+    weight = w.places * lines * length * columns // 16 // dm.maximum(count * splits, 1) + 1
+    return Cut("filters", integers, count * splits, weight, begin + group * inner, group * columns, group * columns)

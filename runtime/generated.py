@@ -1,0 +1,69 @@
+"""Functions that `codegen` writes as LLVM IR by hand: compiled part by part when first asked for, or read back.
+
+Such a family has two modules in `codegen`: one that compiles, with `object_code(dtype, tiling, part)`, and `X_shapes`,
+with `PARTS`, which says what is compiled together, and `symbol`. What the functions compute is theirs to say.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from importlib import import_module
+from pathlib import Path
+
+from twofold import codegen
+from twofold.codegen.gemm_shapes import tiling
+from twofold.ir.dtypes import DType
+
+from . import kernels
+
+__all__ = ["Functions", "Function"]
+
+
+class Functions(dict[str, int]):
+    """The addresses of a family's functions for one dtype, by name."""
+
+    def __init__(self, family: str, dtype: DType) -> None:
+        """Args:
+            family: the compiling module's name.
+            dtype: a floating dtype.
+        """
+        super().__init__()
+        self.family, self.dtype = family, dtype
+
+    def __missing__(self, name: str) -> int:
+        shapes = import_module(f"{codegen.__name__}.{self.family}_shapes")
+        part = next(part for part, names in shapes.PARTS.items() if name in names)
+        symbols = {n: shapes.symbol(n, self.dtype) for n in shapes.PARTS[part]}
+        here = Path(codegen.__file__ or "").parent
+        sources = [path.read_text() for path in sorted(here.glob("*.py"))
+                   if path.name.startswith(("gemm", self.family))]
+        with _lock:
+            if name not in self:
+                found = kernels.functions(symbols.values(), sources, lambda: self._compiled(part))
+                self.update({n: found[symbol] for n, symbol in symbols.items()})
+        return self[name]
+
+    def _compiled(self, part: str) -> bytes:
+        # A compiler, which a process with a filled cache does not need.
+        module = import_module(f"{codegen.__name__}.{self.family}")
+        return module.object_code(self.dtype, tiling(self.dtype), part)
+
+
+class Function(kernels.Compiled):
+    """One of the functions, to be run like other kernels."""
+
+    def __init__(self, name: str, address: int) -> None:
+        self.name, self.address, self.codes = name, address, ()
+
+
+_lock = threading.RLock()
+
+
+def _after_fork() -> None:
+    global _lock
+    _lock = threading.RLock()  # another thread of the parent may have held it
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,148 @@
+"""The generated convolution against NumPy in float64, its order of additions, and tile shapes of other processors."""
+
+from __future__ import annotations
+
+import ctypes
+
+import llvmlite.binding as llvm
+import numpy as np
+import pytest
+
+import twofold as tf
+from twofold.codegen import conv, conv_shapes, gemm
+from twofold.codegen.kernels.windows import geometry
+from twofold.ir import dtypes as dt
+from twofold.ir import ops
+
+FLOATS = [dt.float32, dt.float64]
+# images, their sizes, channels, outputs, window, strides, dilations
+CASES = [
+    (2, (5, 6), 1, 3, (3, 3), (1, 1), (1, 1)),
+    (3, (9, 8), 5, 20, (3, 2), (2, 1), (1, 1)),
+    (2, (12, 11), 3, 70, (3, 3), (1, 1), (1, 2)),
+    (1, (7, 7), 130, 40, (3, 3), (1, 1), (1, 1)),  # blocks of the sum end inside lines
+    (1, (2000,), 2, 5, (300,), (1,), (1,)),
+    (2, (4, 5, 6), 3, 17, (2, 3, 2), (1, 2, 3), (2, 1, 1)),
+    (9, (40, 30), 2, 2, (3, 3), (1, 1), (1, 1)),  # more than one share, more than one box
+]
+ids = {"ids": lambda v: getattr(v, "name", None)}
+
+
+def draw(seed, *shape, dtype=dt.float32):
+    return np.random.default_rng(seed).normal(size=shape).astype(dtype.np)
+
+
+def places(sizes, window, strides, dilations):
+    return tuple((n - (k - 1) * d - 1) // s + 1 for n, k, s, d in zip(sizes, window, strides, dilations, strict=True))
+
+
+def rows_of(x, window, strides, dilations):
+    """The windows of images without padding: [places, window's elements]."""
+    extents = tuple((k - 1) * d + 1 for k, d in zip(window, dilations, strict=True))
+    axes = tuple(range(1, x.ndim - 1))
+    found = np.lib.stride_tricks.sliding_window_view(x, extents, axes)
+    found = found[(slice(None), *[slice(None, None, s) for s in strides], slice(None),
+                   *[slice(None, None, d) for d in dilations])]
+    found = np.moveaxis(found, len(window) + 1, -1)
+    return np.ascontiguousarray(found).reshape(-1, np.prod(window) * x.shape[-1])
+
+
+def drawn(case, dtype):
+    n, sizes, c, o, window, strides, dilations = case
+    x, w = draw(0, n, *sizes, c, dtype=dtype), draw(1, *window, c, o, dtype=dtype)
+    ct = draw(2, n, *places(sizes, window, strides, dilations), o, dtype=dtype)
+    return x, w, ct, {"strides": strides, "dilations": dilations, "padding": "VALID"}
+
+
+@pytest.mark.parametrize("dtype", FLOATS, **ids)
+@pytest.mark.parametrize("case", CASES)
+def test_a_convolution_is_the_product_of_its_windows_to_the_bit(case, dtype):
+    x, w, ct, window = drawn(case, dtype)
+    rows = rows_of(x, *case[4:])
+    result = ops.conv(tf.constant(x), tf.constant(w), **window).numpy()
+    product = tf.matmul(rows, w.reshape(-1, w.shape[-1])).numpy()
+    np.testing.assert_array_equal(result.reshape(product.shape), product)
+    unit, inner = np.finfo(dtype.np).eps, rows.shape[1]
+    bound = (inner + 2) * unit * (np.abs(rows) @ np.abs(w.reshape(inner, -1)))
+    assert (np.abs(product - rows.astype(np.float64) @ w.reshape(inner, -1).astype(np.float64)) <= bound).all()
+
+
+@pytest.mark.parametrize("dtype", FLOATS, **ids)
+@pytest.mark.parametrize("case", CASES)
+def test_the_gradient_of_filters_is_summed_in_shares(case, dtype):
+    x, w, ct, window = drawn(case, dtype)
+    rows, outputs = rows_of(x, *case[4:]), ct.reshape(-1, ct.shape[-1])
+    most = min(2**20 // w.size, 16)
+    shares = max(min(len(rows) // 2048, most) // 4 * 4, 1)
+    ends = [n * len(rows) // shares for n in range(shares + 1)]
+    total = tf.matmul(rows[:ends[1]], outputs[:ends[1]], transpose_a=True).numpy()
+    for begin, end in zip(ends[1:], ends[2:], strict=False):
+        total = total + tf.matmul(rows[begin:end], outputs[begin:end], transpose_a=True).numpy()
+    result = ops.conv_filter_grad(tf.constant(x), tf.constant(ct), filter_shape=w.shape, **window).numpy()
+    np.testing.assert_array_equal(result.reshape(total.shape), total)
+    assert shares > 1 or case is not CASES[-1]
+
+
+@pytest.mark.parametrize("dtype", FLOATS, **ids)
+@pytest.mark.parametrize("case", CASES)
+def test_the_gradient_of_images_is_the_transposed_convolution(case, dtype):
+    x, w, ct, window = drawn(case, dtype)
+    result = ops.conv_input_grad(tf.constant(ct), tf.constant(w), input_shape=x.shape[1:], **window).numpy()
+    # <conv(x), ct> = <x, conv_input_grad(ct)> for every x: here, for unit vectors
+    rng = np.random.default_rng(3)
+    wide = w.astype(np.float64).reshape(-1, w.shape[-1])
+    outputs = ct.astype(np.float64).reshape(-1, ct.shape[-1])
+    for at in {tuple(int(rng.integers(n)) for n in x.shape) for _ in range(40)}:
+        one = np.zeros(x.shape)
+        one[at] = 1
+        expected = ((rows_of(one, *case[4:]) @ wide) * outputs).sum()
+        scale = ((np.abs(rows_of(one, *case[4:])) @ np.abs(wide)) * np.abs(outputs)).sum()
+        assert abs(result[at] - expected) <= (wide.size + 2) * np.finfo(dtype.np).eps * max(scale, 1e-30), at
+
+
+# -- other processors -------------------------------------------------------------------------------------------
+SHAPES = [(width, heights, masks) for width in (16, 32, 64)
+          for heights, masks in (((6, 4, 2), False), ((14, 8, 4), True), ((3, 2, 1), False))]
+
+
+def load(dtype, shape):
+    """The kernels, and what packs, for other tile shapes, in an engine of their own."""
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    machine = llvm.Target.from_default_triple().create_target_machine()
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine, use_lmm=True)
+    for image in (*[conv.object_code(dtype, shape, part) for part in conv.PARTS],
+                  gemm.object_code(dtype, shape, "tall")):
+        engine.add_object_file(llvm.ObjectFileRef.from_data(image))
+    engine.finalize_object()
+    return engine
+
+
+@pytest.mark.parametrize(("number", "dtype"), [*((n, dt.float32) for n in range(9)), (0, dt.float64), (7, dt.float64)])
+def test_other_widths_and_heights_give_the_same_bits(number, dtype, monkeypatch):
+    width, heights, masks = SHAPES[number]
+    shape = gemm.Tiling(width // dtype.size, heights, masks)
+    monkeypatch.setattr(conv_shapes, "tiling", lambda _: shape)
+    engine = load(dtype, shape)
+
+    def start(name, total, integers, *operands):
+        words = np.array([*(o.ctypes.data + at * dtype.size for o, at in operands), *integers], np.int64)
+        kind = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
+        assert kind(engine.get_function_address(name))(0, total, words.ctypes.data) == 0
+
+    for case in CASES[:4]:
+        x, w, ct, window = drawn(case, dtype)
+        outputs, g = w.shape[-1], geometry(x.shape, ct.shape[1:-1], w.shape[:-2], window)
+        cut = conv_shapes.forward(g, outputs, 0, 1, dtype)
+        out, right = np.full(ct.shape, np.nan, dtype.np), w
+        if cut.packs:
+            integers, panels, room = cut.packs
+            right = np.full(room, np.nan, dtype.np)
+            start(gemm.symbol("pack_b", dtype), panels, integers, (right, 0), (w, 0), (w, 0))
+        start(conv.symbol("forward", dtype), cut.total, cut.integers, (out, cut.out), (x, cut.x), (right, cut.b))
+        np.testing.assert_array_equal(out, ops.conv(tf.constant(x), tf.constant(w), **window).numpy())
+        cut = conv_shapes.filters(g, outputs, 0, 1, 1)
+        found = np.full(w.shape, np.nan, dtype.np)
+        start(conv.symbol("filters", dtype), cut.total, cut.integers, (found, cut.out), (x, cut.x), (ct, cut.b))
+        expected = ops.conv_filter_grad(tf.constant(x), tf.constant(ct), filter_shape=w.shape, **window).numpy()
+        np.testing.assert_array_equal(found, expected)
