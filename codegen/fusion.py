@@ -27,7 +27,7 @@ from twofold.ir.dtypes import DType
 from twofold.ir.op import Op
 from twofold.ir.scalar import Reduction
 
-from . import library, reduce
+from . import library, loops, reduce, slots
 from .layout import Layout, NotAView, contiguous
 
 __all__ = ["Source", "Item", "Group", "Single", "Plan", "fuse", "resume", "scalar_constant", "is_inline"]
@@ -103,10 +103,11 @@ class Single:
 
 @dataclass(eq=False, slots=True)
 class Plan:
-    """The units in order, and the source of every value."""
+    """The units in order, the source of every value, and which values lie in slots."""
 
     units: list[Group | Single]
     sources: dict[g.Value, Source]
+    slots: dict[g.Value, slots.Slot]
 
 
 def by_rows(space: Sequence[Any], axes: Sequence[int]) -> bool:
@@ -120,15 +121,16 @@ def by_rows(space: Sequence[Any], axes: Sequence[int]) -> bool:
     return isinstance(rows, Dim) or rows >= _ROWS or rows * count <= _SHORT
 
 
-def fuse(graph: g.Graph, alone: Callable[[g.Node], bool]) -> Plan:
-    """The plan of `graph`; `alone` says which nodes are units of their own whatever they are."""
-    return _Fuser(alone).run(graph)
+def fuse(graph: g.Graph, alone: Callable[[g.Node], bool], loop: loops.Loop | None = None) -> Plan:
+    """The plan of `graph`; `alone` says which nodes are units of their own whatever they are; `loop` is the one that
+    the graph is the body of."""
+    return _Fuser(alone, loop).run(graph)
 
 
 def resume(plan: Plan) -> _Fuser:
     """What can put further items into the groups of `plan`."""
     fuser = _Fuser(lambda node: False)
-    fuser.units, fuser.sources, fuser.moving = plan.units, plan.sources, False
+    fuser.units, fuser.sources, fuser.slots, fuser.moving = plan.units, plan.sources, plan.slots, False
     for unit in plan.units:
         if isinstance(unit, Group):
             fuser.spaces.setdefault(unit.space, []).append(unit)
@@ -141,8 +143,11 @@ def resume(plan: Plan) -> _Fuser:
 
 
 class _Fuser:
-    def __init__(self, alone: Callable[[g.Node], bool]) -> None:
-        self.alone = alone
+    def __init__(self, alone: Callable[[g.Node], bool], loop: loops.Loop | None = None) -> None:
+        self.alone, self.loop = alone, loop or loops.Loop()
+        self.slots: dict[g.Value, slots.Slot] = {}
+        self.changing: set[g.Value] = set()  # values that may be changed in place
+        self.checked: set[g.Node] = set()  # writers of items whose places have been checked
         self.units: list[Any] = []  # Group, Single, or None where a group was that moved
         self.sources: dict[g.Value, Source] = {}
         self.made_at: dict[g.Value, int] = {}
@@ -152,12 +157,19 @@ class _Fuser:
     def run(self, graph: g.Graph) -> Plan:
         for value in graph.inputs:
             self.own(value, -1)
+        self.changing = slots.changed_in_place(graph)
+        slots.checked_first(self)
         for node in graph.nodes:
             self.node(node)
         units = [unit for unit in self.units if unit is not None]
         for at, unit in enumerate(units):
             unit.at = at
-        return Plan(units, self.sources)
+        return Plan(units, self.sources, self.slots)
+
+    @staticmethod
+    def is_inline(value: g.Value) -> bool:
+        """See `is_inline` of this module."""
+        return is_inline(value)
 
     def own(self, value: g.Value, at: int) -> None:
         """`value` has memory of its own."""
@@ -187,7 +199,8 @@ class _Fuser:
     def single(self, node: g.Node) -> None:
         sources = self.inputs(node)
         if node.regions:
-            sources = [self.in_memory(s) for s in sources]
+            unseen = loops.analyse(node).filled if node.op is g.WHILE else ()
+            sources = [self.nowhere(s) if n in unseen else self.in_memory(s) for n, s in enumerate(sources)]
         place = None if node.regions else library.placed(node)
         if place is None:
             self.unit(node, sources, node.outputs)
@@ -229,6 +242,11 @@ class _Fuser:
             maker = self.units[at] if at >= 0 else None
             if isinstance(maker, Group) and maker is not reader:
                 maker.read = True
+
+    @staticmethod
+    def nowhere(source: Source) -> Source:
+        """An operand of which only type and shape count."""
+        return Source(g.Value(source.layout.shape, source.base.dtype), contiguous(source.layout.shape))
 
     def in_memory(self, source: Source) -> Source:
         """`source` itself where it is all of a value's memory, row-major, else a copy of it."""

@@ -10,14 +10,14 @@ arena is scratch memory of `arena` bytes, aligned to a cache line; `threads` hol
 address of the number of threads] (`runtime/threads.py`), then the addresses of library kernels. The result is 0, or
 (number of the step + 1) << 16 | status. Where sizes are unknown there is a second function, `plan` (`sizes.py`).
 
-Which nodes share a kernel is `fusion.py`'s affair, the kernels' loops are `fused.py`'s, linking the runtime's.
+Which nodes share a kernel is `fusion.py`'s affair, the kernels' loops are `fused.py`'s, what the entry is made of
+`program_steps.py`'s and `program_entry.py`'s, linking the runtime's.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,66 +27,21 @@ from twofold.ir import dims as dm
 from twofold.ir import graph as g
 from twofold.ir.dims import Dim, DimLike
 
-from . import arena, fused, fusion, library, llvm_cpu, sizes, structured, structured_windows
+from . import arena, fused, fusion, library, llvm_cpu, loops, sizes, slots, structured, structured_windows
 from .arena import Block
 from .fusion import Group, Single, Source
 from .layout import contiguous
+from .program_entry import Entry
+from .program_steps import Batch, Copy, If, Loop, Step, bytes_of, is_shared
 
-__all__ = ["Program", "compile_graph", "Outline", "outline", "is_native", "UNBOUNDED"]
+__all__ = ["Program", "Step", "compile_graph", "Outline", "outline", "is_native", "UNBOUNDED"]
 
 _INLINE = 6  # kernels up to which they are written into the entry
-_GRAIN = 1 << 15  # the least each of them gets
 _SHORT = 1 << 12  # iterations up to which a kernel is compiled for little code rather than for long ranges
 _WORTH = 1 << 12  # simple operations of the larger of two maps from which they are run together
 _PARTS = 64  # maps that are run together
 UNBOUNDED = 1 << 62  # the work of a program with loops
 _I64, _PTR = ir.IntType(64), ir.PointerType()
-_ENTRY = ir.FunctionType(_I64, [_PTR, _PTR, _PTR, _PTR])
-
-
-@dataclass(eq=False)
-class Step:
-    """One kernel run: what fills its args array, its range, and the work of an iteration."""
-
-    kernel: Any  # loop.Kernel, or a library kernel's name and builder
-    arguments: list[Any]
-    total: DimLike
-    weight: Any
-    items: list[fusion.Item] = field(default_factory=list)
-    node: g.Node | None = None
-    codes: tuple[str, ...] = ()
-    detail: library.Detail | None = None
-
-    def memory(self) -> list[Any]:
-        """The values, and other memory, that the arguments are addresses of."""
-        found = [a.value if isinstance(a, library.Within) else a for a in self.arguments]
-        return [a for a in found if isinstance(a, (g.Value, fused.Partial, library.Work))]
-
-    def failed(self, status: int) -> tuple[g.Node | None, str]:
-        """The node whose check a nonzero status reports, and the check's text."""
-        code = self.codes[status - 1] if 0 < status <= len(self.codes) else f"status {status}"
-        number, colon, text = code.partition(":")
-        if colon and number.isdigit() and self.items:
-            return self.items[int(number)].node, text
-        return self.node, code
-
-
-@dataclass(eq=False)
-class Batch:
-    """Independent maps run as one kernel, so that threads share the work of all: their ranges, one after another.
-
-    args: the length of each range, then the args of each map.
-    """
-
-    parts: list[Step]
-
-    @property
-    def name(self) -> str:
-        """The names of the maps."""
-        return " | ".join(part.kernel.name for part in self.parts)
-
-    def __str__(self) -> str:
-        return "\n".join(str(part.kernel) for part in self.parts)
 
 
 @dataclass(eq=False)
@@ -171,7 +126,7 @@ def compile_graph(graph: g.Graph, name: str, donate: dict[int, int] | None = Non
         timed: whether the entry counts how long each step takes. `threads` then holds two words more: the address of
             C's `clock_gettime`, and that of an int64 of nanoseconds for each step, to which a run adds.
     """
-    return _Compiler(graph, name, donate or {}, timed).run()
+    return Compiler(graph, name, donate or {}, timed).run()
 
 
 class Outline(NamedTuple):
@@ -186,38 +141,12 @@ class Outline(NamedTuple):
 
 def outline(graph: g.Graph) -> Outline:
     """What `compile_graph` would make of `graph`, found without writing any code."""
-    compiler = _Compiler(graph, "entry", {})
+    compiler = Compiler(graph, "entry", {})
     blocks = compiler.plan()
     return Outline(compiler.steps, compiler.memory_of, compiler.arena, blocks, compiler.offsets)
 
 
-@dataclass(eq=False, slots=True)
-class _If:
-    """Runs one of two trees of steps, as the bool in memory of `test` says."""
-
-    test: g.Value
-    then: list[Any]
-    otherwise: list[Any]
-
-
-@dataclass(eq=False, slots=True)
-class _Loop:
-    """Runs `before`, and while the bool in memory of `test` holds then `body` and `before` again."""
-
-    before: list[Any]
-    test: g.Value
-    body: list[Any]
-
-
-@dataclass(eq=False, slots=True)
-class _Copy:
-    """Copies the whole memory of one value to another's."""
-
-    source: g.Value
-    to: g.Value
-
-
-class _Compiler:
+class Compiler:
     """What all graphs of a program share: steps in order, which memory is whose."""
 
     def __init__(self, graph: g.Graph, name: str, donate: dict[int, int], timed: bool = False) -> None:
@@ -252,29 +181,45 @@ class _Compiler:
                        blocks)
 
     def memory_of(self, value: Any) -> Any:
-        """The value whose memory `value` has."""
+        """The value whose memory `value` has, or the slot that it lies in."""
         while value in self.same:
             value = self.same[value]
         return value
 
+    def owners(self, values: Sequence[Any]) -> list[Any]:
+        """The values in whose memory others are found: for one in a slot, what that lies in, and the index."""
+        return [a for a in self._places_of(values) if not isinstance(a, slots.Slot)]
+
+    def slots_of(self, values: Sequence[Any]) -> list[slots.Slot]:
+        """The slots that tell where values are found."""
+        return [a for a in self._places_of(values) if isinstance(a, slots.Slot)]
+
+    def _places_of(self, values: Sequence[Any]) -> list[Any]:
+        found = [self.memory_of(a) for a in values]
+        for a in found:  # which grows meanwhile
+            if isinstance(a, slots.Slot):
+                found += [self.memory_of(a.base), self.memory_of(a.index)]
+        return found
+
     def symbols_of(self, step: Step) -> frozenset[str]:
         sizes = [*step.arguments, *[a.offset for a in step.arguments if isinstance(a, library.Within)],
-                 *[_bytes(a) for a in step.memory()], step.total, step.weight]
+                 *[bytes_of(a) for a in step.memory()], step.total, step.weight]
+        sizes += [size for a in self.slots_of(step.memory()) for size in (a.skip, a.stride, a.offset)]
         return dm.symbols_of([a for a in sizes if isinstance(a, Dim)])
 
     def temporaries(self) -> list[arena.Block]:
         """What lies in the arena, with the steps at which it lives."""
         live: dict[Any, list[int]] = {}
-        uses = [(number, a) for number, step in enumerate(self.steps) for a in step.memory()]
-        for number, a in sorted([*uses, *self.touched], key=lambda use: use[0]):
-            a = self.memory_of(a)
-            if a not in self.places:
-                live.setdefault(a, [number, number])[1] = number
+        uses = [*[(n, step.memory()) for n, step in enumerate(self.steps)], *[(n, [v]) for n, v in self.touched]]
+        for number, memory in sorted(uses, key=lambda use: use[0]):
+            for a in self.owners(memory):
+                if a not in self.places:
+                    live.setdefault(a, [number, number])[1] = number
         for first, last in self.loops:  # what is made before a loop and used in it is used in every round
             for span in live.values():
                 if span[0] < first <= span[1] <= last:
                     span[1] = last
-        return [arena.Block(a, _bytes(a), first, last) for a, (first, last) in live.items()]
+        return [arena.Block(a, bytes_of(a), first, last) for a, (first, last) in live.items()]
 
     def place(self) -> dict[Any, Any]:
         """The number of the buffer of each input, output and constant."""
@@ -285,7 +230,7 @@ class _Compiler:
                 places[v] = len(self.graph.inputs) + n
         start = len(self.graph.inputs) + len(self.outputs)
         used = [a for step in self.steps for a in step.memory()] + [a for _, a in self.touched]
-        for a in map(self.memory_of, used):
+        for a in self.owners(used):
             if isinstance(a, g.Value) and a not in places and (array := g.constant_of(a)) is not None:
                 places[a] = start + len(self.constants)
                 self.constants.append(np.ascontiguousarray(array))
@@ -315,13 +260,13 @@ class _Compiler:
                     known[text] = llvm_cpu.emit_kernel(module, part.kernel, f"{self.name}_k{number}_{at}", short=short,
                                                        alone=alone, numbers=numbers)
                     known[text].linkage = "internal"
-                    if len(parts) > 1 or _is_shared(part):
+                    if len(parts) > 1 or is_shared(part):
                         known[text].attributes.add("noinline")  # else each part, and one thread, had a copy
                     elif inline:
                         known[text].attributes.add("inlinehint")
                 made.append(known[text])
             functions.append(_dispatcher(module, f"{self.name}_k{number}", parts, made) if len(parts) > 1 else made[0])
-        _Entry(self, module, functions).write()
+        Entry(self, module, functions).write()
         if self.symbols:
             dims = [d for v in self.graph.outputs for d in v.dims]
             sizes.write_plan(module, self.symbols, [self.arena, self.work, *dims], self.graph)
@@ -331,9 +276,12 @@ class _Compiler:
 class _Body:
     """One graph of a program, the function's or a region: its units as steps."""
 
-    def __init__(self, shared: _Compiler, graph: g.Graph, donate: dict[int, int]) -> None:
+    def __init__(self, shared: Compiler, graph: g.Graph, donate: dict[int, int],
+                 loop: loops.Loop | None = None) -> None:
         self.shared, self.graph, self.donate = shared, graph, donate
-        self.plan = fusion.fuse(graph, lambda node: False)
+        self.inplace = {} if loop is None else {n: graph.inputs[n] for n in loop.writers}
+        self.plan = fusion.fuse(graph, lambda node: False, loop)
+        shared.same.update(self.plan.slots)
         self.donated: dict[int, int] = {}
         self.tree: list[Any] = []
         self.written: set[Any] | None = None  # memory that the last step writes, where that is a map
@@ -362,7 +310,7 @@ class _Body:
             return
         self.tree.append(len(steps))
         steps.append(step)
-        self.written = None if written is None or step.codes else {self.shared.memory_of(v) for v in written}
+        self.written = None if written is None or step.codes else set(self.shared.owners(written))
 
     def batched(self, step: Step, written: Sequence[Any] | None) -> Step | None:
         """The step before and this one as one, where both are maps that do not touch what the other writes."""
@@ -375,9 +323,9 @@ class _Body:
         if all(not isinstance(w, Dim) and w < _WORTH for w in works) or len(parts) >= _PARTS or \
                 max(p.weight for p in (*parts, step)) > 4 * min(p.weight for p in (*parts, step)):
             return None
-        mine = {self.shared.memory_of(v) for v in written}
-        if not mine.isdisjoint(map(self.shared.memory_of, before.memory())) or \
-                not self.written.isdisjoint(map(self.shared.memory_of, step.memory())):
+        mine = set(self.shared.owners(written))
+        if not mine.isdisjoint(self.shared.owners(before.memory())) or \
+                not self.written.isdisjoint(self.shared.owners(step.memory())):
             return None
         self.written |= mine
         parts = [*parts, step]
@@ -394,10 +342,14 @@ class _Body:
         taken: set[g.Value] = set(self.graph.inputs)
         made = {v for u in self.plan.units for v in (
             (*u.full, *u.outer, *[s.base for s in u.into.values()]) if isinstance(u, Group) else u.outs)}
-        for value in self.graph.outputs:
+        for n, value in enumerate(self.graph.outputs):
             source = self.plan.sources[value]
+            if n in self.inplace:  # rounds change the memory of what is carried
+                self.outputs.append(source.base)
+                self.donated[n] = n
+                continue
             whole = source.layout.is_contiguous() and dm.numel(source.layout.shape) == dm.numel(source.base.dims)
-            if not whole or source.base in taken or source.base not in made:
+            if not whole or source.base in taken or source.base not in made or source.base in self.plan.slots:
                 source = Source(self.copied(source), contiguous(value.dims))
             taken.add(source.base)
             self.outputs.append(source.base)
@@ -417,21 +369,35 @@ class _Body:
             inside = set() if isinstance(unit, Single) else unit.full.keys() | unit.outer
             for s in sources:
                 if s.base not in inside:
-                    self.needed[s.base] = unit.at
+                    self.use(s.base, unit.at)
+            for value in self.plan.slots.keys() & {*inside, *(unit.outs if isinstance(unit, Single) else ())}:
+                self.use(value, unit.at)  # made in its slot, for whoever reads the array
         for value in self.outputs:
             self.needed[value] = len(self.plan.units)
         for unit in self.plan.units:
             if isinstance(unit, Group):
-                self.needed.update({v: unit.at for v, s in unit.into.items() if s.base in self.needed})
+                for v, s in unit.into.items():
+                    if s.base in self.plan.slots:
+                        self.use(s.base, unit.at)
+                    if s.base in self.needed:
+                        self.needed[v] = unit.at
         self.is_output = {v: n for n, v in enumerate(self.outputs)}
         self.is_input = {v: n for n, v in enumerate(self.graph.inputs)}
+
+    def use(self, value: g.Value, at: int) -> None:
+        """Notes that unit `at` touches the memory of `value`."""
+        self.needed[value] = max(at, self.needed.get(value, at))
+        slot = self.plan.slots.get(value)
+        if slot is not None:
+            self.use(slot.base, at)
+            self.use(slot.index, at)
 
     # -- units to steps ---------------------------------------------------------------------------
     def group(self, group: Group) -> None:
         stored = [v for item in group.items for v in item.outs if v in self.needed]
         if not stored:
             return
-        same = self.overwritten(group, [v for v in stored if v not in group.into])
+        same = self.overwritten(group, [v for v in stored if v not in group.into and v not in self.plan.slots])
         self.shared.same.update(same)
         taken = set(same.values())
         stored = [v for v in stored if not self.carried(group, v, taken)]
@@ -485,6 +451,8 @@ class _Body:
 
     def may_take(self, value: g.Value, base: g.Value) -> bool:
         """Whether `value` may have the memory of `base`, whose elements nobody needs any more."""
+        if value in self.plan.slots or base in self.plan.slots:
+            return False
         number, given = self.is_output.get(value), self.is_input.get(base)
         if number is None and given is None:
             return base.node is None or base.node.op not in (g.CONSTANT, g.SIZE)
@@ -500,9 +468,10 @@ class _Body:
         else:
             self.loop(single)
 
-    def region(self, graph: g.Graph, operands: Sequence[g.Value], donate: dict[int, int]) -> _Body:
+    def region(self, graph: g.Graph, operands: Sequence[g.Value], donate: dict[int, int],
+               loop: loops.Loop | None = None) -> _Body:
         """A region whose inputs lie where `operands` do."""
-        body = _Body(self.shared, graph, donate)
+        body = _Body(self.shared, graph, donate, loop)
         self.shared.same.update(zip(graph.inputs, operands, strict=True))
         return body
 
@@ -515,43 +484,33 @@ class _Body:
             sides.append(body.compile())
             self.shared.same.update(zip(body.outputs, node.outputs, strict=True))
         self.touch([*operands, *node.outputs])
-        self.tree.append(_If(operands[0], *sides))
+        self.tree.append(If(operands[0], *sides))
 
     def loop(self, single: Single) -> None:
         """The carried values lie in the memory of the results; a round leaves there what the next begins with."""
         node, operands = single.node, [s.base for s in single.sources]
-        count = node.attrs["carried"]
-        self.touch([*operands, *node.outputs])
-        self.tree += [_Copy(operand, out) for operand, out in zip(operands[:count], node.outputs, strict=True)]
+        count, loop = node.attrs["carried"], loops.analyse(node)
+        begin = [(operand, out) for n, (operand, out) in enumerate(zip(operands, node.outputs, strict=False))
+                 if n not in loop.filled]
+        self.touch([*[operand for operand, _ in begin], *operands[count:], *node.outputs])
+        self.tree += [Copy(operand, out) for operand, out in begin]
         state = [*node.outputs, *operands[count:]]
         first = len(self.shared.steps)
         test = self.region(node.regions[0], state, {})
         before = test.compile()
-        body = self.region(node.regions[1], state, {n: n for n in range(count)})
+        body = self.region(node.regions[1], state, {n: n for n in range(count)}, loop)
         rounds = body.compile()
         for n, (value, out) in enumerate(zip(body.outputs, node.outputs, strict=True)):
             if n not in body.donated:
-                rounds.append(_Copy(value, out))
+                rounds.append(Copy(value, out))
         self.touch([*state, *body.outputs, test.outputs[0]])
         self.shared.loops.append((first, max(len(self.shared.steps) - 1, first)))
-        self.tree.append(_Loop(before, test.outputs[0], rounds))
+        self.tree.append(Loop(before, test.outputs[0], rounds))
 
     def touch(self, values: Sequence[g.Value]) -> None:
         """Notes that memory is used between the last step and the next one."""
         at = len(self.shared.steps)
         self.shared.touched += [(n, v) for v in values for n in (max(at - 1, 0), at)]
-
-
-def _bytes(of: Any) -> DimLike:
-    size = of.size if isinstance(of, (fused.Partial, library.Work)) else dm.numel(of.dims)
-    return size * of.dtype.size
-
-
-def _is_shared(step: Step) -> bool:
-    """Whether threads may share the work of a step."""
-    work = step.total * step.weight
-    alone = not isinstance(step.total, Dim) and step.total <= 1
-    return not alone and (isinstance(work, Dim) or work >= library.SHARED_FROM)
 
 
 def _dispatcher(module: ir.Module, name: str, parts: Sequence[Step], functions: Sequence[ir.Function]) -> ir.Function:
@@ -573,206 +532,3 @@ def _dispatcher(module: ir.Module, name: str, parts: Sequence[Step], functions: 
         at += len(part.arguments)
     b.ret(_I64(0))
     return fn
-
-
-class _Entry(sizes.Arithmetic):
-    """Writes the entry function."""
-
-    def __init__(self, compiler: _Compiler, module: ir.Module, functions: list[Any]) -> None:
-        self.c, self.functions = compiler, functions
-        self.fn = ir.Function(module, _ENTRY, compiler.name)
-        self.fn.attributes.add("nounwind")
-        self.b = ir.IRBuilder(self.fn.append_basic_block("entry"))
-        self.first = self.b.block
-        self.buffers, values, self.arena, self.threads = self.fn.args
-        super().__init__(self.b, values, compiler.symbols)
-        self.addresses: dict[Any, Any] = {}
-
-    def write(self) -> None:
-        b = self.b
-        self.failed = self.fn.append_basic_block("failed")
-        after = ir.IRBuilder(self.failed)
-        self.status = after.phi(_I64)
-        if any(not isinstance(part, int) for part in self.c.tree):
-            self.prepare()
-        self.run(self.c.tree)
-        b.ret(_I64(0))
-        if self.status.incomings:
-            after.ret(self.status)
-        else:
-            self.fn.blocks.remove(self.failed)
-
-    def prepare(self) -> None:
-        """Computes all sizes and addresses where the entry begins, so that they hold in every branch."""
-        for step in self.c.steps:
-            for a in step.arguments:
-                self.argument(a)
-            self.size(step.total)
-            self.size(step.total * step.weight)
-        for _, value in self.c.touched:
-            self.address(value)
-            self.size(_bytes(value))
-
-    def run(self, tree: list[Any]) -> None:
-        for part in tree:
-            if isinstance(part, int):
-                self.checked(part)
-            elif isinstance(part, _Copy):
-                self.copy(part)
-            elif isinstance(part, _If):
-                with self.b.if_else(self.holds(part.test)) as (then, otherwise):
-                    with then:
-                        self.run(part.then)
-                    with otherwise:
-                        self.run(part.otherwise)
-            else:
-                self.loop(part)
-
-    def loop(self, loop: _Loop) -> None:
-        b = self.b
-        head, body, done = (self.fn.append_basic_block(name) for name in ("test", "round", "done"))
-        b.branch(head)
-        b.position_at_end(head)
-        self.run(loop.before)
-        b.cbranch(self.holds(loop.test), body, done)
-        b.position_at_end(body)
-        self.run(loop.body)
-        b.branch(head)
-        b.position_at_end(done)
-
-    def holds(self, value: g.Value) -> Any:
-        b = self.b
-        byte = b.load(b.inttoptr(self.address(value), _PTR), typ=ir.IntType(8))
-        return b.icmp_unsigned("!=", byte, ir.IntType(8)(0))
-
-    def copy(self, copy: _Copy) -> None:
-        b = self.b
-        source, to = self.address(copy.source), self.address(copy.to)
-        if source is to:
-            return
-        move = b.module.declare_intrinsic("llvm.memcpy", [_PTR, _PTR, _I64])
-        b.call(move, [b.inttoptr(to, _PTR), b.inttoptr(source, _PTR), self.size(_bytes(copy.to)), ir.IntType(1)(0)])
-
-    def checked(self, number: int) -> None:
-        """Runs a step; ends the entry where it reports something."""
-        b, step = self.b, self.c.steps[number]
-        start = self.now() if self.c.timed else None
-        result = self.step(step, self.functions[number])
-        if start is not None:
-            self.count(number, b.sub(self.now(), start))
-        if step.codes or isinstance(self.functions[number], int):
-            bad = b.icmp_unsigned("!=", result, _I64(0))
-            told = b.or_(result, _I64((number + 1) << 16))
-            follow = self.fn.append_basic_block("next")
-            self.status.add_incoming(told, b.block)
-            b.cbranch(bad, self.failed, follow)
-            b.position_at_end(follow)
-
-    def step(self, step: Step, function: Any) -> Any:
-        b = self.b
-        with b.goto_block(self.first):
-            b.position_at_start(self.first)
-            args = b.alloca(_I64, len(step.arguments) or 1)
-        for n, a in enumerate(step.arguments):
-            b.store(self.argument(a), b.gep(args, [_I64(n)], source_etype=_I64))
-        total = self.size(step.total)
-        target = self.link(function) if isinstance(function, int) else function
-        if not _is_shared(step):
-            return b.call(target, [_I64(0), total, args])
-        return self.shared(target, total, args, self.size(step.total * step.weight))
-
-    def now(self) -> Any:
-        """Nanoseconds by the system's clock that only goes ahead."""
-        b = self.b
-        with b.goto_block(self.first):
-            b.position_at_start(self.first)
-            moment = b.alloca(_I64, 2)
-        clock = _Typed(b.inttoptr(self.word(3 + len(self.c.libraries)), _PTR),
-                       ir.FunctionType(ir.IntType(32), [ir.IntType(32), _PTR]))
-        b.call(clock, [ir.IntType(32)(time.CLOCK_MONOTONIC), moment])
-        part = b.load(b.gep(moment, [_I64(1)], source_etype=_I64), typ=_I64)
-        return b.add(b.mul(b.load(moment, typ=_I64), _I64(1_000_000_000)), part)
-
-    def count(self, number: int, spent: Any) -> None:
-        """Adds to the time of a step."""
-        b = self.b
-        counts = b.inttoptr(self.word(4 + len(self.c.libraries)), _PTR)
-        place = b.gep(counts, [_I64(number)], source_etype=_I64)
-        b.store(b.add(b.load(place, typ=_I64), spent), place)
-
-    def link(self, number: int) -> Any:
-        """The address of a library kernel, from the table behind the threads' words."""
-        word = self.b.load(self.b.gep(self.threads, [_I64(3 + number)], source_etype=_I64), typ=_I64)
-        return _Typed(self.b.inttoptr(word, _PTR), llvm_cpu.KERNEL)
-
-    def shared(self, target: Any, total: Any, args: Any, work: Any) -> Any:
-        """Runs a kernel on threads where its work is worth it."""
-        b = self.b
-        shares = b.udiv(work, _I64(_GRAIN))
-        count = b.load(b.inttoptr(self.word(2), _PTR), typ=_I64)
-        used = b.select(b.icmp_unsigned("<", shares, count), shares, count)
-        used = b.select(b.icmp_unsigned("<", total, used), total, used)
-        parallel = b.and_(b.icmp_unsigned(">=", work, _I64(library.SHARED_FROM)), b.icmp_unsigned(">", used, _I64(1)))
-        with b.if_else(parallel) as (many, one):
-            with many:
-                fork = _Typed(b.inttoptr(self.word(0), _PTR), ir.FunctionType(_I64, [_I64, _I64, _I64, _I64, _PTR]))
-                pointer = target.pointer if isinstance(target, _Typed) else target
-                first = self.call(fork, [b.ptrtoint(pointer, _I64), total, b.ptrtoint(args, _I64), used,
-                                         b.inttoptr(self.word(1), _PTR)])
-                from_many = b.block
-            with one:
-                second = self.call(target, [_I64(0), total, args])
-                from_one = b.block
-        result = b.phi(_I64)
-        result.add_incoming(first, from_many)
-        result.add_incoming(second, from_one)
-        return result
-
-    def call(self, target: Any, args: list[Any]) -> Any:
-        if isinstance(target, _Typed):
-            return self.b.call(target, args)
-        return self.b.call(target, args)
-
-    def word(self, n: int) -> Any:
-        return self.b.load(self.b.gep(self.threads, [_I64(n)], source_etype=_I64), typ=_I64)
-
-    def argument(self, a: Any) -> Any:
-        if isinstance(a, library.Within):
-            at = self.address(a.value)
-            return at if a.offset == 0 else self.b.add(at, self.size(a.offset * a.value.dtype.size))
-        if isinstance(a, (g.Value, fused.Partial, library.Work)):
-            return self.address(a)
-        if isinstance(a, library.Library):
-            number = 3 + self.c.libraries.index(a)
-            return self.b.load(self.b.gep(self.threads, [_I64(number)], source_etype=_I64), typ=_I64)
-        return self.size(a)
-
-    def address(self, of: Any) -> Any:
-        of = self.c.memory_of(of)
-        found = self.addresses.get(of)
-        if found is None:
-            b = self.b
-            if of in self.c.places:
-                found = b.load(b.gep(self.buffers, [_I64(self.c.places[of])], source_etype=_I64), typ=_I64)
-            else:
-                found = b.add(b.ptrtoint(self.arena, _I64), self.size(self.c.offsets[of]))
-            self.addresses[of] = found
-        return found
-
-
-class _Typed:
-    """A function known by its address: what llvmlite's `call` asks of a callee."""
-
-    def __init__(self, pointer: Any, function_type: ir.FunctionType) -> None:
-        self.pointer = pointer
-        self.function_type = function_type
-        self.type = pointer.type
-        self.callingconvention = ""
-        self.attributes: Any = None
-
-    def get_reference(self) -> str:
-        """The operand's text."""
-        return self.pointer.get_reference()
-
-
-Steps = Callable[[Single, Any], list[Step]]

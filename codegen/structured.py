@@ -19,7 +19,7 @@ from twofold.ir import graph as g
 from twofold.ir.dims import Dim, DimLike
 from twofold.ir.dtypes import DType
 
-from . import loop, target
+from . import loop, slots, target
 from .fusion import Item, Source
 from .kernels import checks, indexing, order, scan, segment, softmax, stacks
 from .layout import Layout, contiguous
@@ -70,10 +70,15 @@ class Placer:
     def index(self, source: Source) -> Source:
         """Integers as kernels take them as indices: int32 or int64, row-major."""
         if source.base.dtype in _INDEX:
-            return self.dense(source)
+            return self.kept(source)
         if source.base.dtype is dt.uint64:  # what int64 cannot hold is out of range in any case
             return self.copy(source, dt.int64, lambda s, x: s.cast(s.minimum(x, (1 << 63) - 1), dt.int64))
         return self.copy(source, dt.int64, lambda s, x: s.cast(x, dt.int64))
+
+    def kept(self, source: Source) -> Source:
+        """`source` row-major, where it is found after the program has failed."""
+        found = self.dense(source)
+        return self.copy(found) if found.base in self.fuser.slots else found
 
     def last(self, source: Source, axis: int) -> Source:
         """`source` seen with `axis` last."""
@@ -218,6 +223,8 @@ def _gather_run(p: Placer, x: Source, index: Any, index_type: DType, sizes: Sequ
 
 @lowering("gather")
 def _gather(p: Placer) -> None:
+    if slots.read(p):
+        return
     x, indices = p.dense(p.operands[0]), p.index(p.operands[1])
     sizes = _axis_sizes(p, x.layout.shape, indices.layout.shape)
     p.run([p.out], _gather_run(p, x, p.at(indices), indices.base.dtype, sizes, _index_detail(indices, sizes[2])))
@@ -290,6 +297,8 @@ def _scatter_nd(p: Placer) -> None:
 
 @lowering("tensor_scatter")
 def _tensor_scatter(p: Placer) -> None:
+    if slots.write(p):
+        return
     x, indices, updates = p.operands
     _joins_at(p, lambda dtype: p.carry(x, dtype), indices, updates, p.attrs["mode"])
 
@@ -349,6 +358,8 @@ def _is_full(node: g.Node) -> bool:
 @lowering("push", handles=_is_full)
 def _push(p: Placer) -> None:
     """A stack of full length; one that has to grow is Python's."""
+    if slots.write(p):
+        return
     _, value, at = p.operands
     add, dtype = p.attrs["add"], p.out.dtype
     unit = dtype if add or dtype.size > 8 else _PLAIN[dtype.size]
@@ -360,6 +371,8 @@ def _push(p: Placer) -> None:
 
 @lowering("pop")
 def _pop(p: Placer) -> None:
+    if slots.read_stack(p):
+        return
     stack, at = p.dense(p.operands[0]), p.dense(p.operands[1])
     dtype = p.out.dtype
     unit = dtype if dtype.size > 8 else _PLAIN[dtype.size]

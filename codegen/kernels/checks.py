@@ -1,11 +1,12 @@
-"""A condition on values as a kernel: it computes nothing and reports what does not hold."""
+"""Conditions on values as kernels: they compute nothing and report what does not hold."""
 
 from __future__ import annotations
 
 from twofold.codegen.loop import Kernel, LoopBuilder
 from twofold.ir import dtypes as dt
+from twofold.ir.dtypes import DType
 
-__all__ = ["holds"]
+__all__ = ["holds", "within"]
 
 
 def holds(message: str) -> Kernel:
@@ -17,4 +18,18 @@ def holds(message: str) -> Kernel:
     condition = b.pointer("condition", dt.bool_)
     with b.for_(b.start, b.stop) as i:
         b.check(b.load(condition, i), message)
+    return b.finish()
+
+
+def within(index: DType, message: str) -> Kernel:
+    """Reports `message` unless an index is at least 0 and below a limit.
+
+    args: the address of the index; the limit. The range is of length 1.
+    """
+    b = LoopBuilder(f"within {index.short}")
+    place = b.pointer("index", index)
+    limit = b.integer()
+    with b.for_(b.start, b.stop) as i:
+        found = b.cast(b.load(place, i), dt.int64)
+        b.check(b.and_(b.ge(found, 0), b.lt(found, limit)), message)
     return b.finish()

@@ -6,9 +6,9 @@ from twofold.codegen.loop import Kernel, LoopBuilder
 from twofold.ir import dtypes as dt
 from twofold.ir.dtypes import DType
 
-__all__ = ["push", "pop"]
+__all__ = ["push", "pop", "OUTSIDE"]
 
-_OUTSIDE = "a stack is shorter than it was said to be."
+OUTSIDE = "a stack is shorter than it was said to be."
 
 
 def push(dtype: DType, add: bool) -> Kernel:
@@ -23,7 +23,7 @@ def push(dtype: DType, add: bool) -> Kernel:
     with b.for_(b.start, b.stop) as i:
         at = first + i
         inside = b.and_(b.ge(at, 0), b.lt(at, length))
-        b.check(inside, _OUTSIDE)
+        b.check(inside, OUTSIDE)
         with b.if_(inside):
             element = b.load(value, i)
             b.store(stack, at, b.load(stack, at) + element if add else element)
@@ -42,7 +42,7 @@ def pop(dtype: DType) -> Kernel:
     with b.for_(b.start, b.stop) as i:
         at = first + i
         inside = b.and_(b.ge(at, 0), b.lt(at, length))
-        b.check(inside, _OUTSIDE)
+        b.check(inside, OUTSIDE)
         with b.if_(inside):
             b.store(out, i, b.load(stack, at))
     return b.finish()

@@ -1,0 +1,252 @@
+"""The entry of a program as LLVM instructions: what its steps get, which of them threads share, control flow, checks.
+
+`program.py` says what the entry takes and gives, and finds the steps.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from llvmlite import ir
+
+from twofold.ir import graph as g
+
+from . import fused, library, llvm_cpu, sizes, slots
+from .program_steps import Copy, If, Loop, Step, bytes_of, is_shared
+
+if TYPE_CHECKING:
+    from .program import Compiler
+
+__all__ = ["Entry"]
+
+_GRAIN = 1 << 15  # the least work that a thread gets
+_I64, _PTR = ir.IntType(64), ir.PointerType()
+_ENTRY = ir.FunctionType(_I64, [_PTR, _PTR, _PTR, _PTR])
+
+
+class Entry(sizes.Arithmetic):
+    """Writes the entry function."""
+
+    def __init__(self, compiler: Compiler, module: ir.Module, functions: list[Any]) -> None:
+        self.c, self.functions = compiler, functions
+        self.fn = ir.Function(module, _ENTRY, compiler.name)
+        self.fn.attributes.add("nounwind")
+        self.b = ir.IRBuilder(self.fn.append_basic_block("entry"))
+        self.first = self.b.block
+        self.buffers, values, self.arena, self.threads = self.fn.args
+        super().__init__(self.b, values, compiler.symbols)
+        self.addresses: dict[Any, Any] = {}
+
+    def write(self) -> None:
+        b = self.b
+        self.failed = self.fn.append_basic_block("failed")
+        after = ir.IRBuilder(self.failed)
+        self.status = after.phi(_I64)
+        if any(not isinstance(part, int) for part in self.c.tree):
+            self.prepare()
+        self.run(self.c.tree)
+        b.ret(_I64(0))
+        if self.status.incomings:
+            after.ret(self.status)
+        else:
+            self.fn.blocks.remove(self.failed)
+
+    def prepare(self) -> None:
+        """Computes all sizes and addresses where the entry begins, so that they hold in every branch."""
+        for step in self.c.steps:
+            for a in step.arguments:
+                if isinstance(a, library.Within):
+                    self.size(a.offset * a.value.dtype.size)
+                if not self.c.slots_of([a.value if isinstance(a, library.Within) else a]):
+                    self.argument(a)
+            self.known(step.memory())
+            self.size(step.total)
+            self.size(step.total * step.weight)
+        for _, value in self.c.touched:
+            self.known([value])
+            self.size(bytes_of(value))
+
+    def known(self, values: Sequence[Any]) -> None:
+        """Computes all that is needed to find values, but the places of slots."""
+        for owner in self.c.owners(values):
+            self.address(owner)
+        for slot in self.c.slots_of(values):
+            for size in (slot.skip * slot.index.dtype.size, slot.stride * slot.base.dtype.size,
+                         slot.offset * slot.base.dtype.size):
+                self.size(size)
+
+    def run(self, tree: list[Any]) -> None:
+        for part in tree:
+            if isinstance(part, int):
+                self.checked(part)
+            elif isinstance(part, Copy):
+                self.copy(part)
+            elif isinstance(part, If):
+                with self.b.if_else(self.holds(part.test)) as (then, otherwise):
+                    with then:
+                        self.run(part.then)
+                    with otherwise:
+                        self.run(part.otherwise)
+            else:
+                self.loop(part)
+
+    def loop(self, loop: Loop) -> None:
+        b = self.b
+        head, body, done = (self.fn.append_basic_block(name) for name in ("test", "round", "done"))
+        b.branch(head)
+        b.position_at_end(head)
+        self.run(loop.before)
+        b.cbranch(self.holds(loop.test), body, done)
+        b.position_at_end(body)
+        self.run(loop.body)
+        b.branch(head)
+        b.position_at_end(done)
+
+    def holds(self, value: g.Value) -> Any:
+        b = self.b
+        byte = b.load(b.inttoptr(self.address(value), _PTR), typ=ir.IntType(8))
+        return b.icmp_unsigned("!=", byte, ir.IntType(8)(0))
+
+    def copy(self, copy: Copy) -> None:
+        b = self.b
+        source, to = self.address(copy.source), self.address(copy.to)
+        if source is to:
+            return
+        move = b.module.declare_intrinsic("llvm.memcpy", [_PTR, _PTR, _I64])
+        b.call(move, [b.inttoptr(to, _PTR), b.inttoptr(source, _PTR), self.size(bytes_of(copy.to)), ir.IntType(1)(0)])
+
+    def checked(self, number: int) -> None:
+        """Runs a step; ends the entry where it reports something."""
+        b, step = self.b, self.c.steps[number]
+        start = self.now() if self.c.timed else None
+        result = self.step(step, self.functions[number])
+        if start is not None:
+            self.count(number, b.sub(self.now(), start))
+        if step.codes or isinstance(self.functions[number], int):
+            bad = b.icmp_unsigned("!=", result, _I64(0))
+            told = b.or_(result, _I64((number + 1) << 16))
+            follow = self.fn.append_basic_block("next")
+            self.status.add_incoming(told, b.block)
+            b.cbranch(bad, self.failed, follow)
+            b.position_at_end(follow)
+
+    def step(self, step: Step, function: Any) -> Any:
+        b = self.b
+        with b.goto_block(self.first):
+            b.position_at_start(self.first)
+            args = b.alloca(_I64, len(step.arguments) or 1)
+        for n, a in enumerate(step.arguments):
+            b.store(self.argument(a), b.gep(args, [_I64(n)], source_etype=_I64))
+        total = self.size(step.total)
+        target = self.link(function) if isinstance(function, int) else function
+        if not is_shared(step):
+            return b.call(target, [_I64(0), total, args])
+        return self.shared(target, total, args, self.size(step.total * step.weight))
+
+    def now(self) -> Any:
+        """Nanoseconds by the system's clock that only goes ahead."""
+        b = self.b
+        with b.goto_block(self.first):
+            b.position_at_start(self.first)
+            moment = b.alloca(_I64, 2)
+        clock = _Typed(b.inttoptr(self.word(3 + len(self.c.libraries)), _PTR),
+                       ir.FunctionType(ir.IntType(32), [ir.IntType(32), _PTR]))
+        b.call(clock, [ir.IntType(32)(time.CLOCK_MONOTONIC), moment])
+        part = b.load(b.gep(moment, [_I64(1)], source_etype=_I64), typ=_I64)
+        return b.add(b.mul(b.load(moment, typ=_I64), _I64(1_000_000_000)), part)
+
+    def count(self, number: int, spent: Any) -> None:
+        """Adds to the time of a step."""
+        b = self.b
+        counts = b.inttoptr(self.word(4 + len(self.c.libraries)), _PTR)
+        place = b.gep(counts, [_I64(number)], source_etype=_I64)
+        b.store(b.add(b.load(place, typ=_I64), spent), place)
+
+    def link(self, number: int) -> Any:
+        """The address of a library kernel, from the table behind the threads' words."""
+        word = self.b.load(self.b.gep(self.threads, [_I64(3 + number)], source_etype=_I64), typ=_I64)
+        return _Typed(self.b.inttoptr(word, _PTR), llvm_cpu.KERNEL)
+
+    def shared(self, target: Any, total: Any, args: Any, work: Any) -> Any:
+        """Runs a kernel on threads where its work is worth it."""
+        b = self.b
+        shares = b.udiv(work, _I64(_GRAIN))
+        count = b.load(b.inttoptr(self.word(2), _PTR), typ=_I64)
+        used = b.select(b.icmp_unsigned("<", shares, count), shares, count)
+        used = b.select(b.icmp_unsigned("<", total, used), total, used)
+        parallel = b.and_(b.icmp_unsigned(">=", work, _I64(library.SHARED_FROM)), b.icmp_unsigned(">", used, _I64(1)))
+        with b.if_else(parallel) as (many, one):
+            with many:
+                fork = _Typed(b.inttoptr(self.word(0), _PTR), ir.FunctionType(_I64, [_I64, _I64, _I64, _I64, _PTR]))
+                pointer = target.pointer if isinstance(target, _Typed) else target
+                first = self.call(fork, [b.ptrtoint(pointer, _I64), total, b.ptrtoint(args, _I64), used,
+                                         b.inttoptr(self.word(1), _PTR)])
+                from_many = b.block
+            with one:
+                second = self.call(target, [_I64(0), total, args])
+                from_one = b.block
+        result = b.phi(_I64)
+        result.add_incoming(first, from_many)
+        result.add_incoming(second, from_one)
+        return result
+
+    def call(self, target: Any, args: list[Any]) -> Any:
+        if isinstance(target, _Typed):
+            return self.b.call(target, args)
+        return self.b.call(target, args)
+
+    def word(self, n: int) -> Any:
+        return self.b.load(self.b.gep(self.threads, [_I64(n)], source_etype=_I64), typ=_I64)
+
+    def argument(self, a: Any) -> Any:
+        if isinstance(a, library.Within):
+            at = self.address(a.value)
+            return at if a.offset == 0 else self.b.add(at, self.size(a.offset * a.value.dtype.size))
+        if isinstance(a, (g.Value, fused.Partial, library.Work)):
+            return self.address(a)
+        if isinstance(a, library.Library):
+            number = 3 + self.c.libraries.index(a)
+            return self.b.load(self.b.gep(self.threads, [_I64(number)], source_etype=_I64), typ=_I64)
+        return self.size(a)
+
+    def address(self, of: Any) -> Any:
+        of = self.c.memory_of(of)
+        if isinstance(of, slots.Slot):
+            return self.slot(of)
+        found = self.addresses.get(of)
+        if found is None:
+            b = self.b
+            if of in self.c.places:
+                found = b.load(b.gep(self.buffers, [_I64(self.c.places[of])], source_etype=_I64), typ=_I64)
+            else:
+                found = b.add(b.ptrtoint(self.arena, _I64), self.size(self.c.offsets[of]))
+            self.addresses[of] = found
+        return found
+
+
+    def slot(self, slot: slots.Slot) -> Any:
+        """Where a slot lies now."""
+        b, kind = self.b, slot.index.dtype
+        at = b.add(self.address(slot.index), self.size(slot.skip * kind.size))
+        index = b.load(b.inttoptr(at, _PTR), typ=ir.IntType(8 * kind.size))
+        index = index if kind.size == 8 else b.sext(index, _I64)
+        size = slot.base.dtype.size
+        place = b.add(b.mul(index, self.size(slot.stride * size)), self.size(slot.offset * size))
+        return b.add(self.address(slot.base), place)
+
+
+class _Typed:
+    """A function known by its address: what llvmlite's `call` asks of a callee."""
+
+    def __init__(self, pointer: Any, function_type: ir.FunctionType) -> None:
+        self.pointer = pointer
+        self.function_type = function_type
+        self.type = pointer.type
+        self.callingconvention = ""
+        self.attributes: Any = None
+
+    def get_reference(self) -> str:
+        """The operand's text."""
+        return self.pointer.get_reference()

@@ -1,0 +1,178 @@
+"""Items of arrays that are used where they lie: reading one in a loop is a view, writing one fills its place.
+
+A slot is memory inside of another value's, at a place that an integer tensor names while the program runs. The entry
+computes its address for every kernel that gets it. An index that might be out of range is checked by a kernel of its
+own, before anything uses the slot. The lowerings of gather, scatter and stacks ask here first (`read`, `write`); where
+they get no slot, they copy. What is known of loops is `loops.py`'s.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from twofold.ir import dims as dm
+from twofold.ir import dtypes as dt
+from twofold.ir import graph as g
+from twofold.ir.dims import DimLike
+
+from . import loops
+from .kernels import checks, indexing, stacks
+from .layout import Layout, contiguous
+from .library import Detail, Run, Within
+
+if TYPE_CHECKING:
+    from .fusion import Source
+    from .structured import Placer
+
+__all__ = ["Slot", "changed_in_place", "checked_first", "read", "read_stack", "write"]
+
+_INDEX = (dt.int32, dt.int64)
+_CHANGING = ("tensor_scatter", "scatter_add", "scatter_nd", "strided_slice_assign", "push")
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Slot:
+    """Where the memory of a value lies: in that of `base`, `offset` + `stride` times the index elements after its
+    beginning. The index is an int32 or int64, the first element of `index` after `skip`."""
+
+    base: g.Value
+    index: g.Value
+    skip: DimLike
+    stride: DimLike
+    offset: DimLike
+
+
+def changed_in_place(graph: g.Graph) -> set[g.Value]:
+    """Values whose memory a node of `graph` may take over to change it: items of them are copied when they are read."""
+    found = set()
+    for node in graph.nodes:
+        if node.op.name in _CHANGING and node.inputs:
+            value = node.inputs[0]
+            while value is not None and value not in found:
+                found.add(value)
+                maker = value.node
+                viewed = maker is not None and not isinstance(maker.op, g.Construct) and maker.op.view is not None
+                value = maker.inputs[0] if viewed and maker is not None else None  # type: ignore[assignment]
+    return found
+
+
+# -- reading ------------------------------------------------------------------------------------------
+def read(p: Placer) -> bool:
+    """Puts `gather(x, i)` of one item along the first axis into a plan as a view, if it may be one."""
+    x, indices = p.operands
+    rank = len(p.node.inputs[0].dims)
+    if p.node.inputs[1].dims != () or p.attrs["axis"] % max(rank, 1) != 0 or _stays_apart(p, x):
+        return False
+    if indices.base in p.fuser.slots:
+        return False
+    size, stride = x.layout.shape[0], x.layout.strides[0]
+    rest = Layout(x.layout.shape[1:], x.layout.strides[1:], 0)
+    place = p.fuser.loop.place(p.node.inputs[1])
+    detail = Detail("index", ((Within(indices.base, indices.layout.offset), ()),), (size,))
+    return _seen(p, x, place, size, stride, rest, (indexing.OUT_OF_RANGE, detail))
+
+
+def read_stack(p: Placer) -> bool:
+    """Puts `pop(stack, at)` into a plan as a view, if it may be one."""
+    x, dims = p.operands[0], tuple(p.attrs["dims"])
+    if _stays_apart(p, x) or not x.layout.is_dense():
+        return False
+    limit = x.layout.shape[0] - dm.numel(dims) + 1
+    place = p.fuser.loop.place(p.node.inputs[1])
+    return _seen(p, x, place, limit, 1, contiguous(dims), (stacks.OUTSIDE, None))
+
+
+def _stays_apart(p: Placer, x: Source) -> bool:
+    """Whether items of `x` must be copied: something changes it in place, or it is no memory."""
+    return x.base in p.fuser.changing or p.fuser.is_inline(x.base)
+
+
+def _seen(p: Placer, x: Source, place: loops.Affine, limit: DimLike, stride: DimLike, layout: Layout,
+          check: tuple[str, Detail | None]) -> bool:
+    """Makes the result a view of the memory of `x`; the place, times `stride`, is less than `limit` if all is well."""
+    fuser = p.fuser
+    known = fuser.loop.within(place, limit - 1)
+    if not known:  # as the graph computes it: a number that overflowed on the way has been noticed
+        place = loops.Affine(loops.root(p.node.inputs[1]), 1, 0)
+    index = fuser.sources.get(place.value)
+    if index is None or index.base in fuser.slots or place.value.dtype not in _INDEX or fuser.is_inline(index.base):
+        return False
+    seen = g.Value(layout.shape, p.out.dtype, p.node, 0, p.out.name)
+    fuser.slots[seen] = Slot(x.base, index.base, index.layout.offset, stride * place.factor,
+                             x.layout.offset + stride * place.more)
+    fuser.unit(p.node, [index, x], [seen], [] if known else [_check(index, limit, *check)])
+    fuser.sources[p.out] = type(x)(seen, layout)
+    return True
+
+
+def _check(index: Source, limit: DimLike, text: str, detail: Detail | None) -> Run:
+    arguments = [Within(index.base, index.layout.offset), limit]
+    return Run(checks.within(index.base.dtype, text), arguments, 1, 1, detail)
+
+
+# -- writing ------------------------------------------------------------------------------------------
+def checked_first(fuser: Any) -> None:
+    """Checks the indices of items that rounds write in place and that are inputs of the body, before all else."""
+    for writer in fuser.loop.writers.values():
+        item = loops.written(writer)
+        assert item is not None
+        index, limit = loops.root(item.place), _limit(writer, item)
+        known = fuser.loop.within(fuser.loop.place(item.place), limit - 1)
+        if index.node is None and index.dtype in _INDEX and not known:
+            source = fuser.sources[index]
+            fuser.unit(writer, [source], [], [_check(source, limit, *_words(writer, source, limit))])
+            fuser.checked.add(writer)
+
+
+def _limit(writer: g.Node, item: loops.Written) -> DimLike:
+    """The first index that is too large."""
+    length: DimLike = writer.inputs[0].dims[0]
+    return length - item.size + 1 if writer.op is g.PUSH else length
+
+
+def _words(writer: g.Node, index: Source, limit: DimLike) -> tuple[str, Detail | None]:
+    if writer.op is g.PUSH:
+        return stacks.OUTSIDE, None
+    shape = writer.inputs[1].dims
+    return indexing.OUT_OF_RANGE, Detail("coordinates", ((Within(index.base, index.layout.offset), shape),), (limit,))
+
+
+def write(p: Placer) -> bool:
+    """Puts a node that writes an item of an array into a plan so that the item is made where it belongs, or copied
+    there: if it is one of those that may change the array of a loop in place."""
+    fuser, writer = p.fuser, p.node
+    if writer not in fuser.loop.writers.values():
+        return False
+    item = loops.written(writer)
+    assert item is not None
+    whole, source, limit = writer.inputs[0], p.operands[item.operand], _limit(writer, item)
+    place = fuser.loop.place(item.place)
+    ready = fuser.loop.within(place, limit - 1)
+    if not ready:
+        place, ready = loops.Affine(loops.root(item.place), 1, 0), writer in fuser.checked
+    index = fuser.sources[place.value]
+    if place.value.dtype not in _INDEX or fuser.is_inline(index.base) or index.base in fuser.slots:
+        index, ready = p.index(p.in_memory(index)), False
+    stride = 1 if writer.op is g.PUSH else item.size
+    slot = Slot(whole, index.base, index.layout.offset, stride * place.factor, stride * place.more)
+    if ready and _may_lie_there(p, source, index):
+        fuser.slots[source.base] = slot
+    else:
+        there = g.Value(source.layout.shape, p.out.dtype, writer, 0, p.out.name)
+        fuser.slots[there] = slot
+        if ready:
+            fuser.own(there, fuser.made_at.get(index.base, -1))
+        else:
+            fuser.unit(writer, [index], [there], [_check(index, limit, *_words(writer, index, limit))])
+        p.part(there, contiguous(source.layout.shape), source, after=fuser.made_at[there])
+    fuser.sources[p.out] = type(source)(whole, contiguous(whole.dims))
+    return True
+
+
+def _may_lie_there(p: Placer, source: Source, index: Source) -> bool:
+    """Whether an item may be made in a slot: it is all of a value that is made after its place is known."""
+    base, made_at, layout = source.base, p.fuser.made_at, source.layout
+    whole = layout.is_contiguous() and dm.numel(layout.shape) == dm.numel(base.dims) and base.dtype is p.out.dtype
+    made = made_at.get(base, -1)
+    return whole and base not in p.fuser.slots and made > made_at.get(index.base, -1)

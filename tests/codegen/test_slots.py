@@ -1,0 +1,249 @@
+"""Loops that read and write items of arrays where they lie: NumPy's results, TensorFlow's errors, and no copies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import twofold as tf
+from twofold.codegen import loops, program
+from twofold.ir import graph as g
+from twofold.ir import passes
+from twofold.tracer.traced import trace
+
+X = np.random.default_rng(0).normal(size=(6, 2, 3)).astype(np.float32)
+
+
+def array(x: Any, count: Any = None) -> tf.TensorArray:
+    return tf.TensorArray(x.dtype, size=len(X) if count is None else count, element_shape=x.shape[1:])
+
+
+def running_sums(x: Any) -> Any:
+    def body(i: Any, total: Any, kept: Any) -> Any:
+        total = total + x[i]
+        return i + 1, total, kept.write(i, total)
+    return tf.while_loop(lambda i, *_: i < 6, body, (0, tf.zeros(x.shape[1:], x.dtype), array(x)))[2].stack()
+
+
+def backwards(x: Any) -> Any:
+    items = tf.TensorArray(x.dtype, size=6, element_shape=x.shape[1:]).unstack(x)
+
+    def body(i: Any, total: Any, kept: Any) -> Any:
+        total = total + items.read(i)
+        return i - 1, total, kept.write(i, total)
+    return tf.while_loop(lambda i, *_: i >= 0, body, (5, tf.zeros(x.shape[1:], x.dtype), array(x)))[2].stack()
+
+
+def from_the_second(x: Any) -> Any:
+    """The first item is never written."""
+    body = lambda i, kept: (i + 1, kept.write(i, x[i] * 2))  # noqa: E731
+    return tf.while_loop(lambda i, _: i < 6, body, (1, array(x)))[1].stack()
+
+
+def every_other(x: Any) -> Any:
+    body = lambda i, kept: (i + 1, kept.write(2 * i, x[i] + 1))  # noqa: E731
+    return tf.while_loop(lambda i, _: i < 3, body, (0, array(x)))[1].stack()
+
+
+def shifted(x: Any) -> Any:
+    body = lambda i, kept: (i + 1, kept.write(i - 3, x[i - 1]))  # noqa: E731
+    return tf.while_loop(lambda i, _: i <= 6, body, (3, array(x)))[1].stack()
+
+
+def at_given_places(x: Any) -> Any:
+    places = tf.constant([3, 1, 4, 0, 5, 2])
+    body = lambda i, kept: (i + 1, kept.write(places[i], x[i]))  # noqa: E731
+    return tf.while_loop(lambda i, _: i < 6, body, (0, array(x)))[1].stack()
+
+
+def until_a_value(x: Any) -> Any:
+    """How many rounds there are is not known."""
+    body = lambda i, kept: (i + 1, kept.write(i, x[i]))  # noqa: E731
+    return tf.while_loop(lambda i, _: x[i, 0, 0] > -1.2, body, (0, array(x)))[1].stack()
+
+
+def turned(x: Any) -> Any:
+    kept = tf.TensorArray(x.dtype, size=6, element_shape=(3, 2))
+    body = lambda i, kept: (i + 1, kept.write(i, tf.transpose(x[i])))  # noqa: E731
+    return tf.while_loop(lambda i, _: i < 6, body, (0, kept))[1].stack()
+
+
+def columns(x: Any) -> Any:
+    """Items that do not lie in one piece."""
+    wide = tf.transpose(x, (1, 0, 2))
+    seen = tf.transpose(wide, (1, 0, 2))
+    body = lambda i, kept: (i + 1, kept.write(i, seen[i] + seen[0]))  # noqa: E731
+    return tf.while_loop(lambda i, _: i < 6, body, (0, array(x)))[1].stack()
+
+
+def twice(x: Any) -> Any:
+    """One item in two arrays, and carried on."""
+    def body(i: Any, last: Any, a: Any, b: Any) -> Any:
+        last = last * 0.5 + x[i]
+        return i + 1, last, a.write(i, last), b.write(5 - i, last)
+    _, last, a, b = tf.while_loop(lambda i, *_: i < 6, body, (0, tf.zeros_like(x[0]), array(x), array(x)))
+    return tf.concat([a.stack(), b.stack(), last[tf.newaxis]], 0)
+
+
+def reads_what_it_wrote(x: Any) -> Any:
+    def body(i: Any, kept: Any) -> Any:
+        return i + 1, kept.write(i, kept.read(i - 1) + x[i])
+    return tf.while_loop(lambda i, _: i < 6, body, (1, array(x).write(0, x[0])))[1].stack()
+
+
+def swaps(x: Any) -> Any:
+    """Reads an item that it replaces before it is read again."""
+    def body(i: Any, kept: Any) -> Any:
+        a, b = kept.read(i), kept.read(5 - i)
+        return i + 1, kept.write(i, b).write(5 - i, a)
+    return tf.while_loop(lambda i, _: i < 3, body, (0, array(x).unstack(x)))[1].stack()
+
+
+def products(x: Any) -> Any:
+    """Items that a matrix product makes."""
+    w = tf.reshape(tf.range(9, dtype=tf.float32), (3, 3)) / 9
+
+    def body(i: Any, h: Any, kept: Any) -> Any:
+        h = tf.matmul(h + tf.cast(x[i], tf.float32), w)
+        return i + 1, h, kept.write(i, h)
+    kept = tf.TensorArray(tf.float32, size=6, element_shape=(2, 3))
+    return tf.while_loop(lambda i, *_: i < 6, body, (0, tf.ones((2, 3)), kept))[2].stack()
+
+
+def nested(x: Any) -> Any:
+    def inner(j: Any, i: Any, row: Any) -> Any:
+        return j + 1, i, row.write(j, x[i, j] * tf.cast(j + 1, x.dtype))
+
+    def outer(i: Any, kept: Any) -> Any:
+        row = tf.TensorArray(x.dtype, size=2, element_shape=(3,))
+        return i + 1, kept.write(i, tf.while_loop(lambda j, *_: j < 2, inner, (0, i, row))[2].stack())
+    return tf.while_loop(lambda i, _: i < 6, outer, (0, array(x)))[1].stack()
+
+
+def in_a_branch(x: Any) -> Any:
+    def body(i: Any, kept: Any) -> Any:
+        item = tf.cond(i % 2 == 0, lambda: x[i], lambda: -x[i] + x[0])
+        return i + 1, kept.write(i, item)
+    return tf.while_loop(lambda i, _: i < 6, body, (0, array(x)))[1].stack()
+
+
+def test_sums(x: np.ndarray = X) -> None:
+    np.testing.assert_allclose(tf.function(running_sums)(tf.constant(x)), np.cumsum(x, 0), rtol=1e-5)
+    np.testing.assert_allclose(tf.function(backwards)(tf.constant(x)), np.cumsum(x[::-1], 0)[::-1], rtol=1e-5)
+
+
+def _first(x: np.ndarray) -> np.ndarray:
+    stop = next(i for i in range(6) if not x[i, 0, 0] > -1.2)
+    return np.concatenate([x[:stop], np.zeros_like(x[stop:])])
+
+
+REFERENCES: list[tuple[Callable[[Any], Any], Callable[[np.ndarray], np.ndarray]]] = [
+    (from_the_second, lambda x: np.concatenate([np.zeros_like(x[:1]), x[1:] * 2])),
+    (every_other, lambda x: np.stack([x[i // 2] + 1 if i % 2 == 0 else np.zeros_like(x[0]) for i in range(6)])),
+    (shifted, lambda x: np.concatenate([x[2:6], np.zeros_like(x[:2])])),
+    (at_given_places, lambda x: x[[3, 1, 5, 0, 2, 4]]),
+    (until_a_value, _first),
+    (turned, lambda x: x.transpose(0, 2, 1)),
+    (columns, lambda x: x + x[0]),
+    (swaps, lambda x: x[::-1]),
+    (nested, lambda x: x * np.array([[1], [2]], x.dtype)),
+    (in_a_branch, lambda x: np.stack([x[i] if i % 2 == 0 else -x[i] + x[0] for i in range(6)])),
+]
+
+
+@pytest.mark.parametrize("fn, reference", REFERENCES, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("dtype", [tf.float32, tf.float64, tf.bfloat16, tf.complex128], ids=lambda d: d.name)
+def test_what_numpy_gives(fn: Callable[[Any], Any], reference: Callable[[np.ndarray], np.ndarray], dtype: Any) -> None:
+    if dtype.is_complex and fn is until_a_value:
+        dtype = tf.float16
+    x = tf.cast(tf.constant(X), dtype)
+    wide = np.complex128 if dtype.is_complex else np.float64
+    want = reference(x.numpy().astype(wide))
+    got = tf.function(fn)(x)
+    np.testing.assert_array_equal(got.numpy().astype(wide), tf.cast(tf.constant(want), dtype).numpy().astype(wide))
+    assert got.numpy().tobytes() == fn(x).numpy().tobytes()
+
+
+@pytest.mark.parametrize("fn", [twice, reads_what_it_wrote, products, running_sums, backwards])
+def test_bits_of_eager_execution(fn: Callable[[Any], Any]) -> None:
+    x = tf.constant(X)
+    assert tf.function(fn)(x).numpy().tobytes() == fn(x).numpy().tobytes()
+
+
+def test_unknown_numbers_of_steps() -> None:
+    @tf.function(input_signature=[tf.TensorSpec([None, 2, 3], tf.float32)])
+    def sums(x: Any) -> Any:
+        count = tf.shape(x)[0]
+        kept = tf.TensorArray(tf.float32, size=count, element_shape=(2, 3))
+
+        def body(i: Any, total: Any, kept: Any) -> Any:
+            total = total + x[i]
+            return i + 1, total, kept.write(i, total)
+        return tf.while_loop(lambda i, *_: i < count, body, (0, tf.zeros((2, 3)), kept))[2].stack()
+    for n in (6, 1, 0, 3):
+        np.testing.assert_allclose(sums(tf.constant(X[:n])), np.cumsum(X[:n], 0), rtol=1e-5)
+
+
+@pytest.mark.parametrize("start", [-1, 1, 2**31 - 3, -(2**31)])
+def test_a_read_outside_is_an_error(start: int) -> None:
+    @tf.function
+    def f(x: Any, start: Any) -> Any:
+        def body(i: Any, n: Any, kept: Any) -> Any:
+            return i + 1, n + 1, kept.write(n, tf.gather(x, i))
+        return tf.while_loop(lambda i, n, _: n < 6, body, (start, 0, array(x)))[2].stack()
+    x = tf.constant(X)
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"indices = -?[0-9]+ is not in \[0, 6\)"):
+        f(x, tf.constant(start))
+    np.testing.assert_array_equal(f(x, tf.constant(0)), X)
+
+
+def test_a_write_outside_is_an_error() -> None:
+    @tf.function
+    def f(x: Any, start: Any) -> Any:
+        body = lambda i, n, kept: (i + 2, n + 1, kept.write(i, x[n]))  # noqa: E731
+        return tf.while_loop(lambda i, n, _: n < 6, body, (start, 0, array(x, 12)))[2].stack()
+    x = tf.constant(X)
+    np.testing.assert_array_equal(f(x, tf.constant(1))[1::2], X)
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"indices.* does not index into shape \[12"):
+        f(x, tf.constant(2))
+
+
+def kernels(fn: Callable[[Any], Any]) -> list[str]:
+    graph = passes.run(trace(fn, [tf.TensorSpec(X.shape, tf.float32)]).graph)
+    return [str(step.kernel) for step in program.outline(graph).steps]
+
+
+@pytest.mark.parametrize("fn", [running_sums, backwards, every_other, from_the_second, products, twice])
+def test_items_are_not_copied(fn: Callable[[Any], Any]) -> None:
+    """No gather, no scatter, and no check where the counter's range is known."""
+    assert not [k for k in kernels(fn) if k.startswith(("kernel gather", "kernel scatter", "kernel within"))]
+
+
+def loop_of(fn: Callable[[Any], Any]) -> loops.Loop:
+    graph = passes.run(trace(fn, [tf.TensorSpec(X.shape, tf.float32)]).graph)
+    return loops.analyse(next(node for node in graph.nodes if node.op is g.WHILE))
+
+
+@pytest.mark.parametrize("fn, filled", [(running_sums, 1), (backwards, 1), (twice, 2), (products, 1),
+                                        (nested, 1), (from_the_second, 0), (every_other, 0), (shifted, 0),
+                                        (until_a_value, 0), (at_given_places, 0)])
+def test_arrays_that_are_filled_need_no_zeros(fn: Callable[[Any], Any], filled: int) -> None:
+    assert len(loop_of(fn).filled) == filled
+
+
+def test_an_array_that_is_read_too_is_not_written_in_place() -> None:
+    assert loop_of(swaps).writers == {} == loop_of(reads_what_it_wrote).writers
+
+
+def test_gradients_of_loops_have_the_bits_of_a_tape() -> None:
+    def gradient(x: Any) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = running_sums(tf.tanh(x)) * backwards(x)
+            loss = tf.reduce_sum(y * y)
+        return tape.gradient(loss, x)
+    x = tf.constant(X)
+    assert tf.function(gradient)(x).numpy().tobytes() == gradient(x).numpy().tobytes()
