@@ -362,3 +362,35 @@ def test_build_configs_are_keras_s():
     assert layers.serialize(merged)["build_config"] == {"input_shape": [[2, 5, 3], [2, 5, 3]]}
     again = layers.deserialize(layers.serialize(attention))
     assert again.built and [v.shape for v in again.weights] == [v.shape for v in attention.weights]
+
+
+def test_a_thawed_layer_of_a_frozen_model_is_trained_with_the_model_around():
+    inner = tf.keras.Sequential([tf.keras.Input((3,)), layers.Dense(3), layers.BatchNormalization()])
+    outer = tf.keras.Sequential([tf.keras.Input((3,)), inner, layers.Dense(1)])
+    inner.trainable = False
+    assert (len(outer.trainable_weights), len(outer.non_trainable_weights)) == (2, 6)
+    inner.layers[0].trainable = True  # as in Keras 3, where each layer's own flag counts, below the one that is asked
+    assert len(outer.trainable_weights) == 4 and inner.trainable_weights == []
+    outer.trainable = False
+    assert outer.trainable_weights == [] and len(outer.non_trainable_weights) == 8
+
+
+def test_a_sequential_model_may_have_a_layer_twice():
+    shared = layers.Dense(3, kernel_initializer="ones")
+    model = tf.keras.Sequential([tf.keras.Input((3,)), shared, shared])
+    assert len(model.layers) == 2 and model.count_params() == 12
+    np.testing.assert_array_equal(model(np.ones((1, 3), np.float32)), [[9.0, 9.0, 9.0]])
+    with pytest.raises(ValueError, match="unique names"):
+        model.add(layers.Dense(3, name=shared.name))
+
+
+@pytest.mark.parametrize("make", [layers.LayerNormalization, layers.RMSNormalization, layers.BatchNormalization])
+def test_normalization_along_an_axis_that_is_none_is_an_error(make):
+    with pytest.raises(ValueError, match="Axis 7"):
+        make(axis=7)(np.ones((2, 3), np.float32))
+
+
+def test_outputs_show_the_mask_that_goes_with_them():
+    words = layers.Embedding(10, 3, mask_zero=True)(np.array([[1, 2, 0], [0, 3, 0]]))
+    np.testing.assert_array_equal(words._keras_mask, [[True, True, False], [False, True, False]])
+    assert layers.LSTM(2)(words)._keras_mask is None

@@ -224,6 +224,35 @@ def test_configs_make_equal_models(make):
     assert all(np.array_equal(a, b) for a, b in zip(tf.nest.flatten(one), tf.nest.flatten(other), strict=True))
 
 
+def test_clones_take_inputs_and_ways_to_call_layers():
+    shared = layers.Dense(3, name="shared")
+    entry = keras.Input((3,), name="entry")
+    model = keras.Model(entry, shared(shared(entry)))
+    given, called = keras.Input((3,), batch_size=2, name="given"), []
+
+    def call(layer, *args, **kwargs):
+        called.append(layer.name)
+        return layer(*args, **kwargs)
+
+    clone = keras.models.clone_model(model, input_tensors=given, call_function=call)
+    assert clone.output_shape == (2, 3) and called == ["shared", "shared"] and len(clone.weights) == 2
+    assert [layer.name for layer in clone.layers] == ["given", "shared"]
+    inner = keras.Sequential([keras.Input((3,)), layers.Dense(3, name="deep")], name="inner")
+    outer, seen = keras.Model(entry, inner(entry)), []
+
+    def remade(layer):
+        seen.append(layer.name)
+        return type(layer).from_config(layer.get_config())
+
+    keras.models.clone_model(outer, clone_function=remade)
+    keras.models.clone_model(outer, clone_function=remade, recursive=True)
+    assert seen == ["inner", "deep"]
+    with pytest.raises(ValueError, match="1 inputs"):
+        keras.models.clone_model(model, input_tensors=[given, given])
+    with pytest.raises(ValueError, match="functional models"):
+        keras.models.clone_model(inner, call_function=call)
+
+
 def test_clones_have_weights_of_their_own():
     model = branched()
     clone = keras.models.clone_model(model, clone_function=lambda layer: type(layer).from_config(layer.get_config()))
@@ -233,26 +262,86 @@ def test_clones_have_weights_of_their_own():
 
 SUMMARY = """\
 Model: "sequential"
-┏━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━┳━━━━━━━━━━━━━━━━━━━━━━━━┳━━━━━━━━━━━━━━┓
-┃ Layer (type)                     ┃ Output Shape           ┃      Param # ┃
-┡━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━╇━━━━━━━━━━━━━━━━━━━━━━━━╇━━━━━━━━━━━━━━┩
-│ dense (Dense)                    │ (None, 1000)           │        4,000 │
-├──────────────────────────────────┼────────────────────────┼──────────────┤
-│ batch_normalization              │ (None, 1000)           │        4,000 │
-│ (BatchNormalization)             │                        │              │
-└──────────────────────────────────┴────────────────────────┴──────────────┘
+┏━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━┳━━━━━━━━━━━━━━━━━━━━━━━━┳━━━━━━━━━━━━━━━┓
+┃ Layer (type)                    ┃ Output Shape           ┃       Param # ┃
+┡━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━╇━━━━━━━━━━━━━━━━━━━━━━━━╇━━━━━━━━━━━━━━━┩
+│ dense (Dense)                   │ (None, 1000)           │         4,000 │
+├─────────────────────────────────┼────────────────────────┼───────────────┤
+│ batch_normalization             │ (None, 1000)           │         4,000 │
+│ (BatchNormalization)            │                        │               │
+└─────────────────────────────────┴────────────────────────┴───────────────┘
  Total params: 8,000 (31.25 KB)
  Trainable params: 6,000 (23.44 KB)
  Non-trainable params: 2,000 (7.81 KB)
+"""
+
+# as Keras 3 prints it
+CONNECTED = """\
+Model: "two"
+┏━━━━━━━━━━━━━━━━━━━┳━━━━━━━━━━━━━━━━━┳━━━━━━━━━━━┳━━━━━━━━━━━━━━━━┳━━━━━━━┓
+┃ Layer (type)      ┃ Output Shape    ┃   Param # ┃ Connected to   ┃ Trai… ┃
+┡━━━━━━━━━━━━━━━━━━━╇━━━━━━━━━━━━━━━━━╇━━━━━━━━━━━╇━━━━━━━━━━━━━━━━╇━━━━━━━┩
+│ a (InputLayer)    │ (None, 8)       │         0 │ -              │   -   │
+├───────────────────┼─────────────────┼───────────┼────────────────┼───────┤
+│ b (InputLayer)    │ (None, 8)       │         0 │ -              │   -   │
+├───────────────────┼─────────────────┼───────────┼────────────────┼───────┤
+│ shared (Dense)    │ (None, 8)       │        72 │ a[0][0],       │   N   │
+│                   │                 │           │ b[0][0]        │       │
+├───────────────────┼─────────────────┼───────────┼────────────────┼───────┤
+│ add (Add)         │ (None, 8)       │         0 │ shared[0][0],  │   -   │
+│                   │                 │           │ shared[1][0]   │       │
+├───────────────────┼─────────────────┼───────────┼────────────────┼───────┤
+│ batch_normalizat… │ (None, 8)       │        32 │ add[0][0]      │   Y   │
+│ (BatchNormalizat… │                 │           │                │       │
+├───────────────────┼─────────────────┼───────────┼────────────────┼───────┤
+│ out (Dense)       │ (None, 1)       │         9 │ batch_normali… │   Y   │
+└───────────────────┴─────────────────┴───────────┴────────────────┴───────┘
+ Total params: 113 (452.00 B)
+ Trainable params: 25 (100.00 B)
+ Non-trainable params: 88 (352.00 B)
 """
 
 
 def test_the_summary(capsys):
     keras.Sequential([keras.Input((3,)), layers.Dense(1000), layers.BatchNormalization()]).summary()
     assert capsys.readouterr().out == SUMMARY
-    lines = []
-    branched().summary(print_fn=lines.append)
-    assert any("shared[0][0]" in line for line in lines) and any("Connected to" in line for line in lines)
+
+
+def test_the_summary_of_a_graph_says_what_is_trained_and_what_leads_where():
+    first, second = keras.Input((8,), name="a"), keras.Input((8,), name="b")
+    shared = layers.Dense(8, name="shared")
+    joined = layers.BatchNormalization()(layers.Add()([shared(first), shared(second)]))
+    model = keras.Model([first, second], [layers.Dense(1, name="out")(joined), joined], name="two")
+    shared.trainable = False
+    texts = []
+    model.summary(print_fn=texts.append, show_trainable=True)
+    assert texts == [CONNECTED]
+    model.summary(print_fn=texts.append, line_length=60)
+    assert max(map(len, texts[1].split("\n"))) == 60
+
+
+def test_the_summary_shows_layers_within_and_shapes_of_calls():
+    inner = keras.Sequential([keras.Input((4,)), layers.Dense(3)], name="inner")
+    entry = keras.Input((4,))
+    texts = []
+    keras.Model(entry, layers.Dense(1)(inner(entry))).summary(print_fn=texts.append, expand_nested=True)
+    assert "│    └ dense (Dense)              │ (None, 3)" in texts[0] and "Connected to" not in texts[0]
+    model = keras.Sequential([layers.Dense(2), layers.LSTM(3, return_state=True)])
+    model.summary(print_fn=texts.append)
+    assert texts[1].count("0 (unbuilt)") == 2
+
+    class Own(keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.rows, self.steps = layers.Dense(3), layers.LSTM(3, return_state=True)
+
+        def call(self, x):
+            return self.steps(self.rows(x))[0]
+
+    own = Own()
+    own(np.zeros((2, 4, 5), np.float32))
+    own.summary(print_fn=texts.append)
+    assert "(2, 4, 3)" in texts[2] and "((2, 3), (2, 3), (2," in texts[2]
 
 
 def test_pictures(tmp_path):

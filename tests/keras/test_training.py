@@ -309,3 +309,61 @@ def test_numbers_in_one_axis_are_columns_where_the_model_says_so():
     model.compile("sgd", "mse")
     assert model.predict(np.arange(3.0), verbose=0).tolist() == [[0.0], [1.0], [2.0]]
     assert model.evaluate(np.arange(3.0), np.arange(3.0), verbose=0) == 0.0
+
+
+def test_weighted_metrics_have_names_of_their_own():
+    x, y = data(6)
+    model = keras.Sequential([layers.Dense(1, input_shape=(3,), kernel_initializer="ones")])
+    model.compile("sgd", "mse", metrics=["mae", "mae"], weighted_metrics=["mae"])
+    weight = np.arange(6, dtype=np.float32)
+    logs = model.test_on_batch(x, y, sample_weight=weight, return_dict=True)
+    error = np.abs(x.sum(1, keepdims=True) - y)[:, 0]
+    assert sorted(logs) == ["loss", "mae", "mae_1", "weighted_mae"]
+    assert logs["mae"] == logs["mae_1"] == pytest.approx(float(error.mean()), rel=1e-5)
+    assert logs["weighted_mae"] == pytest.approx(float((error * weight).sum() / weight.sum()), rel=1e-5)
+
+
+@pytest.mark.parametrize("eagerly", [False, True])
+def test_a_step_of_a_subclass_finds_the_metrics_of_compile(eagerly):
+    class Own(keras.Model):
+        def train_step(self, data):
+            x, y = data
+            with tf.GradientTape() as tape:
+                predicted = self(x, training=True)
+                loss = self.compute_loss(y=y, y_pred=predicted)
+            self.optimizer.apply(tape.gradient(loss, self.trainable_variables), self.trainable_variables)
+            for metric in self.metrics:
+                if metric.name == "loss":
+                    metric.update_state(loss)
+                else:
+                    metric.update_state(y, predicted)
+            return {metric.name: metric.result() for metric in self.metrics}
+
+    x, y = data(8)
+    entry = keras.Input((3,))
+    model = Own(entry, layers.Dense(1, kernel_initializer="ones")(entry))
+    model.compile(keras.optimizers.SGD(0.0), "mse", metrics=["mae"], run_eagerly=eagerly)
+    history = model.fit(x, y, verbose=0).history
+    assert history["mae"] == [pytest.approx(float(np.abs(x.sum(1, keepdims=True) - y).mean()), rel=1e-5)]
+
+
+def test_a_step_of_a_subclass_need_not_call_the_model():
+    class Own(keras.Model):
+        def train_step(self, data):
+            return {"seen": tf.cast(tf.shape(data[0])[0], tf.float32)}
+
+    model = Own()
+    model.compile("sgd", "mse", metrics=["mae"])
+    assert model.fit(*data(8), verbose=0).history["seen"] == [8.0]
+
+
+def test_single_batches_report_their_own_values():
+    x, y = data(8)
+    model = keras.Sequential([layers.Dense(1, input_shape=(3,), kernel_initializer="ones")])
+    model.compile(keras.optimizers.SGD(0.0), "mse")
+    error = (x.sum(1, keepdims=True) - y) ** 2
+    model.train_on_batch(x[:4], y[:4])
+    assert model.train_on_batch(x[4:], y[4:]) == pytest.approx(float(error[4:].mean()), rel=1e-5)
+    assert model.test_on_batch(x[:4], y[:4]) == pytest.approx(float(error[:4].mean()), rel=1e-5)
+    model.train_on_batch(x[4:], y[4:], reset_metrics=False)
+    assert model.train_on_batch(x[:4], y[:4], reset_metrics=False) != pytest.approx(float(error[:4].mean()), rel=1e-5)

@@ -10,6 +10,8 @@ import contextvars
 import weakref
 from typing import Any
 
+import twofold as tf
+
 __all__ = ["CallContext", "current", "entered", "get_mask", "learning_phase", "left", "masks", "set_learning_phase",
            "set_mask"]
 
@@ -71,3 +73,7 @@ def get_mask(tensor: Any) -> Any:
         return None
     found = masks.get(id(tensor))
     return found[1] if found is not None and found[0]() is tensor else None
+
+
+# the name under which Keras's guides read the mask of a layer's output
+tf.Tensor._keras_mask = property(get_mask, set_mask)  # type: ignore[attr-defined]

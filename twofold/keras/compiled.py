@@ -159,7 +159,19 @@ class CompiledMetrics:
             return [m for m in flat if hasattr(m, "update_state")]
         return [m for plain, weighted in self._built for m in (*plain, *weighted)]
 
-    def _build(self, y_true: Any, y_pred: Any) -> list[tuple[list[Any], list[Any]]]:
+    @property
+    def built(self) -> bool:
+        """Whether there is nothing to be learnt from a batch any more."""
+        return self._built is not None or not (self.given or self.given_weighted)
+
+    def build(self, y_true: Any, y_pred: Any) -> list[tuple[list[Any], list[Any]]]:
+        """Make the metrics.
+
+        Args:
+            y_true, y_pred: labels and outputs, or specs of them.
+        Returns:
+            For each output its metrics, plain and weighted.
+        """
         names = _names_of(y_pred, self._output_names)
         self._names = names
         labels, predicted = _matched(y_true, names, y_pred, "y"), tf.nest.flatten(y_pred)
@@ -170,6 +182,7 @@ class CompiledMetrics:
             kinds.append([[_metric(m, label, value, name if several else None) for m in found if m is not None]
                           for found, label, value, name in zip(each, labels, predicted, names, strict=True)])
         self._built = list(zip(*kinds, strict=True))
+        _rename_repeated(self._built)
         return self._built
 
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
@@ -180,7 +193,7 @@ class CompiledMetrics:
             sample_weight: weights, for weighted metrics.
         """
         if self._built is None:
-            with_labels = self._build(y_true, y_pred)
+            with_labels = self.build(y_true, y_pred)
         else:
             with_labels = self._built
         labels = _matched(y_true, self._names, y_pred, "y")
@@ -202,6 +215,30 @@ class CompiledMetrics:
         """Begin anew."""
         for metric in self.metrics:
             metric.reset_state()
+
+
+def _rename_repeated(built: list[tuple[list[Any], list[Any]]]) -> None:
+    """Metrics of one name get numbers, weighted ones that have the name of a plain one the word before it."""
+    counts: dict[str, int] = {}
+    seen: set[int] = set()
+
+    def rename(metric: Any) -> None:
+        if id(metric) not in seen:
+            seen.add(id(metric))
+            count = counts.get(metric.name, 0)
+            counts[metric.name] = count + 1
+            if count:
+                metric.name = f"{metric.name}_{count}"
+
+    for plain, _ in built:
+        for metric in plain:
+            rename(metric)
+    taken = set(counts)
+    for _, weighted in built:
+        for metric in weighted:
+            if metric.name in taken and id(metric) not in seen:
+                metric.name = f"weighted_{metric.name}"
+            rename(metric)
 
 
 def _metrics_by_output(given: Any, names: list[str]) -> Iterator[list[Any]]:

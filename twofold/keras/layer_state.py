@@ -128,20 +128,22 @@ class LayerState(tf.Module):
     def _gather(self, wanted: str) -> list[tf.Variable]:
         """The weights of a kind ("weights", "trainable" or "non_trainable"), those of this layer first."""
         found: dict[int, tf.Variable] = {}
-        self._gather_into(found, wanted, set())
+        if wanted != "trainable" or self._trainable:
+            self._gather_into(found, wanted, set())
         return list(found.values())
 
     def _gather_into(self, found: dict[int, tf.Variable], wanted: str, seen: set[int]) -> None:
-        if wanted == "trainable" and not self._trainable:
+        """Each layer's own flag decides: one thawed within a frozen one is trained with a model around both."""
+        if id(self) in seen:
             return
-        if wanted == "non_trainable" and not self._trainable:
-            wanted = "weights"
-        if (id(self), wanted) in seen:  # type: ignore[comparison-overlap]
-            return
-        seen.add((id(self), wanted))  # type: ignore[arg-type]
+        seen.add(id(self))
         own, parts = self._parts()
-        for kind in (True, False):
-            if wanted != ("non_trainable" if kind else "trainable"):
+        if not self._trainable:
+            wanted_here = {"trainable": "", "non_trainable": "weights"}.get(wanted, wanted)
+        else:
+            wanted_here = wanted
+        for kind in (True, False) if wanted_here else ():
+            if wanted_here != ("non_trainable" if kind else "trainable"):
                 for variable in own:
                     if variable.trainable is kind:
                         found[id(variable)] = variable
@@ -149,7 +151,7 @@ class LayerState(tf.Module):
             if isinstance(part, LayerState):
                 part._gather_into(found, wanted, seen)
             else:
-                for variable in _of_module(part, wanted):
+                for variable in _of_module(part, wanted_here) if wanted_here else ():
                     found[id(variable)] = variable
 
     @property

@@ -71,7 +71,7 @@ class Sequential(Model):
                                  f"{self._known_input_shape()}. You cannot add a different Input layer to it.")
             own["_entry"] = layer
         else:
-            if any(layer.name == other.name for other in own["_stack"]):
+            if any(layer.name == other.name and layer is not other for other in own["_stack"]):
                 raise ValueError("All layers added to a Sequential model should have unique names. Name "
                                  f"'{layer.name}' is already the name of a layer in this model.")
             if not own["_stack"] and own["_entry"] is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -15,46 +16,61 @@ from .keras_tensor import KerasTensor
 __all__ = ["model_to_dot", "plot_model", "print_summary"]
 
 _MARGIN = 2
+_NUMBERS = 2  # the column of numbers
+_WIDTH = 76
+#: the columns of a table of that width, by whether it says what layers are connected to, and whether they are trained
+_COLUMNS = {(False, False): (31, 22, 13), (True, False): (19, 17, 10, 17), (False, True): (27, 21, 10, 5),
+            (True, True): (17, 15, 9, 14, 5)}
 
 
 def print_summary(model: Any, line_length: int | None = None, print_fn: Callable[..., Any] | None = None,
                   expand_nested: bool = False, show_trainable: bool = False, layer_range: Any = None) -> None:
     """Print the table of a model's layers; see `Model.summary`."""
-    text = summary_text(model, line_length, expand_nested, show_trainable, layer_range)
+    connected = _branches(model)
+    if line_length is None and print_fn is None and sys.stdout.isatty():
+        most = (108 if connected else 88) + (12 if show_trainable else 0)
+        line_length = max(_WIDTH, min(most, shutil.get_terminal_size().columns))
+    text = _summary_text(model, line_length or _WIDTH, expand_nested, show_trainable, layer_range, connected)
     if print_fn is None:
-        sys.stdout.write(text + "\n")
-        return
-    for line in text.split("\n"):
-        print_fn(line)
+        sys.stdout.write(text)
+    else:
+        print_fn(text)
 
 
-def summary_text(model: Any, line_length: int | None, expand_nested: bool, show_trainable: bool,
-                 layer_range: Any) -> str:
+def _summary_text(model: Any, width: int, expand_nested: bool, show_trainable: bool, layer_range: Any,
+                  connected: bool) -> str:
     """The table, and the numbers of parameters below it."""
-    connected = model.__dict__.get("_graph") is not None and _branches(model)
-    heads = ["Layer (type)", "Output Shape", "Param #", *(["Trai…"] if show_trainable else []),
-             *(["Connected to"] if connected else [])]
-    shares = [0.45, 0.32, 0.2] if not connected else [0.3, 0.25, 0.16]
-    shares += [0.08] if show_trainable else []
-    shares += [0.26] if connected else []
-    width = line_length or (79 if connected else 76)
-    widths = [max(7, int(width * share / sum(shares)) - 3) for share in shares]
+    heads = ["Layer (type)", "Output Shape", "Param #", *(["Connected to"] if connected else []),
+             *(["Trainable"] if show_trainable else [])]
+    widths = _widths(width, connected, show_trainable)
     rows = [_row(layer, level, show_trainable, connected, model)
             for layer, level in _shown(model.layers, expand_nested, layer_range)]
-    right = 2
-    lines = [f'Model: "{model.name}"', _rule("┏━┳┓", widths), *_cells(heads, widths, "┃", right),
-             _rule("┡━╇┩", widths)]
+    lines = [f'Model: "{model.name}"', _rule("┏━┳┓", widths), *_cells(heads, widths, "┃"), _rule("┡━╇┩", widths)]
     for n, row in enumerate(rows):
         if n:
             lines.append(_rule("├─┼┤", widths))
-        lines += _cells(row, widths, "│", right)
+        lines += _cells(row, widths, "│", centred=len(row) - 1 if show_trainable else None)
     lines.append(_rule("└─┴┘", widths))
-    return "\n".join([*lines, *_totals(model)])
+    return "\n".join([*lines, *_totals(model)]) + "\n"
+
+
+def _widths(width: int, connected: bool, show_trainable: bool) -> list[int]:
+    """The columns of a table of a width: as wide as Keras's in a table of 76, and in proportion in others."""
+    usual = _COLUMNS[connected, show_trainable]
+    room, full = width - 3 * len(usual) - 1, sum(usual)
+    found = [max(4, usual[n] * room // full if n in (0, 2) else round(usual[n] * room / full))
+             for n in range(len(usual))]
+    return [max(4, room - sum(found[1:])), *found[1:]]
 
 
 def _branches(model: Any) -> bool:
-    """Whether a model is more than one layer after another."""
-    return not hasattr(model, "_file_layers")
+    """Whether a model is a graph that is more than one layer after another."""
+    graph = model.__dict__.get("_graph")
+    if graph is None or hasattr(model, "_file_layers"):
+        return False
+    chain = all(len(node.inputs) == 1 for node in graph.nodes) and len(graph.inputs) == 1 and all(
+        after.inputs[0]._node is before for before, after in zip(graph.nodes, graph.nodes[1:], strict=False))
+    return not chain or len({id(node.operation) for node in graph.nodes}) < len(graph.nodes)
 
 
 def _shown(layers: list[Any], expand: bool, layer_range: Any, level: int = 0) -> Iterator[tuple[Any, int]]:
@@ -71,25 +87,43 @@ def _shown(layers: list[Any], expand: bool, layer_range: Any, level: int = 0) ->
 
 
 def _row(layer: Any, level: int, show_trainable: bool, connected: bool, model: Any) -> list[str]:
-    head = f"{'└ ' * level}{layer.name} ({type(layer).__name__})"
+    head = f"{'   ' * level + '└ ' if level else ''}{layer.name} ({type(layer).__name__})"
     count = "0 (unbuilt)" if not layer.built else f"{_params(layer.weights):,}"
     row = [head, _output_shape(layer), count]
-    if show_trainable:
-        row.append("Y" if layer.trainable_weights else "N" if layer.weights else "-")
     if connected:
         row.append(_connections(layer, model) if not level else "")
+    if show_trainable:
+        row.append("Y" if layer.trainable_weights else "N" if layer.weights else "-")
     return row
 
 
 def _output_shape(layer: Any) -> str:
     nodes = layer.inbound_nodes
     if not nodes:
-        return "?"
+        return _shape_of_build(layer)
     shapes = [[tuple(x.shape) for x in node.outputs] for node in nodes]
     first = shapes[0]
     if any(other != first for other in shapes):
         return "multiple"
     return str(first[0]) if len(first) == 1 else f"[{', '.join(map(str, first))}]"
+
+
+def _shape_of_build(layer: Any) -> str:
+    """The shape of the outputs of a layer that was called, but in no graph."""
+    shapes = getattr(layer, "_build_shapes", None)
+    if not shapes:
+        return "?"
+    try:
+        found = layer.compute_output_shape(*shapes.values())
+    except Exception:  # noqa: BLE001 - a layer of a user's, whose shapes may depend on more than the first call's
+        return "?"
+    return str(_plain_shape(found))
+
+
+def _plain_shape(shape: Any) -> Any:
+    if isinstance(shape, dict):
+        return {k: _plain_shape(v) for k, v in shape.items()}
+    return tuple([_plain_shape(v) if isinstance(v, (list, tuple, dict)) else v for v in shape])
 
 
 def _connections(layer: Any, model: Any) -> str:
@@ -108,29 +142,30 @@ def _rule(marks: Sequence[str], widths: list[int]) -> str:
     return left + cross.join([line * (w + _MARGIN) for w in widths]) + right
 
 
-def _cells(row: list[str], widths: list[int], bar: str, right: int) -> list[str]:
+def _cells(row: list[str], widths: list[int], bar: str, centred: int | None = None) -> list[str]:
     parts = [_wrapped(text, width) for text, width in zip(row, widths, strict=True)]
     lines = []
     for n in range(max(map(len, parts))):
         texts = [part[n] if n < len(part) else "" for part in parts]
-        cells = [t.rjust(w) if i == right else t.ljust(w) for i, (t, w) in enumerate(zip(texts, widths, strict=True))]
+        cells = [t.rjust(w) if i == _NUMBERS else t.center(w) if i == centred else t.ljust(w)
+                 for i, (t, w) in enumerate(zip(texts, widths, strict=True))]
         lines.append(bar + bar.join([f" {c} " for c in cells]) + bar)
     return lines
 
 
 def _wrapped(text: str, width: int) -> list[str]:
-    """A text in lines of a width, broken at blanks where there are any."""
-    lines, line = [], ""
-    for word in text.split(" "):
-        if line and len(line) + 1 + len(word) > width:
+    """A text in lines of a width, broken at blanks; what is longer without one ends in an ellipsis."""
+    indent = text[:len(text) - len(text.lstrip())]
+    lines, line = [], indent
+    for word in text.split():
+        blank = " " if line.strip() else ""
+        if line.strip() and len(line) + 1 + len(word) > width:
             lines.append(line)
-            line = word
-        else:
-            line = f"{line} {word}" if line else word
-        while len(line) > width:
-            lines.append(line[:width - 1] + "…" if len(line) > width * 2 else line[:width])
-            line = "" if len(line) > width * 2 else line[width:]
-    return [*lines, line] if line or not lines else lines
+            line, blank = "", ""
+        line = f"{line}{blank}{word}"
+        if len(line) > width:
+            line = line[:width - 1] + "…"
+    return [*lines, line]
 
 
 def _params(variables: Any) -> int:

@@ -257,8 +257,29 @@ class Trainer(LayerState):
         functions = self.__dict__.setdefault("_functions", StepFunctions())
         method = getattr(self, f"{kind}_step")
         key = kind, getattr(method, "__func__", method), self.run_eagerly, self.steps_per_execution
+        if getattr(type(self), f"{kind}_step") is not getattr(Trainer, f"{kind}_step"):
+            method = self._with_metrics(method)
         return functions.get((*key, self._trainable_key()), lambda: StepFunction(
             method, f"{kind}_step", self.steps_per_execution, self.run_eagerly, joined=kind == "predict"))
+
+    def _with_metrics(self, step: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        """A step of a subclass, which finds the metrics of `compile` among `metrics` from its first batch on."""
+        def run(data: Any) -> Any:
+            if self._compile_metrics is not None and not self._compile_metrics.built:
+                self._build_metrics(data)
+            return step(data)
+        return run
+
+    def _build_metrics(self, data: Any) -> None:
+        x, y, _ = data_adapter.unpack_x_y_sample_weight(data)
+        if y is None:
+            return
+        from .functional import traced_spec
+        specs = tf.nest.map_structure(lambda t: tf.TensorSpec(t.shape, t.dtype), x)
+        try:
+            self._compile_metrics.build(y, traced_spec(self, (specs,), {"training": False}))
+        except Exception:  # noqa: BLE001 - a step of its own need not call the model, or with other inputs
+            return
 
     def _trainable_key(self) -> tuple[bool, ...]:
         """Which layers are trained: a step that was compiled for others does not serve."""
@@ -487,7 +508,7 @@ class Trainer(LayerState):
 
     # -- single batches ---------------------------------------------------------------------------
     def train_on_batch(self, x: Any, y: Any = None, sample_weight: Any = None, class_weight: Any = None,
-                       return_dict: bool = False, reset_metrics: bool = False) -> Any:
+                       return_dict: bool = False, reset_metrics: bool = True) -> Any:
         """Train on one batch.
 
         Args:
@@ -501,8 +522,8 @@ class Trainer(LayerState):
         return self._on_batch("train", x, y, sample_weight, class_weight, return_dict, reset_metrics)
 
     def test_on_batch(self, x: Any, y: Any = None, sample_weight: Any = None, return_dict: bool = False,
-                      reset_metrics: bool = False) -> Any:
-        """The loss and the metrics with one more batch; arguments and result as for `train_on_batch`."""
+                      reset_metrics: bool = True) -> Any:
+        """The loss and the metrics of one batch; arguments and result as for `train_on_batch`."""
         self._require_compiled("test_on_batch")
         return self._on_batch("test", x, y, sample_weight, None, return_dict, reset_metrics)
 
