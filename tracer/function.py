@@ -412,6 +412,11 @@ class Function:
         return ("\n\n" if verbose else "\n").join(
             [ConcreteFunction(self, t).pretty_printed_signature(verbose) for t in traces])
 
+    def _list_all_concrete_functions(self) -> list[ConcreteFunction]:
+        """The traces that there are, in the order in which they were made."""
+        traces = [t for family in self._families.values() for t in family.traces]
+        return [ConcreteFunction(self, t) for t in sorted(traces, key=lambda t: t.number)]
+
     def experimental_get_tracing_count(self) -> int:
         """How many times the Python function has been traced."""
         return self._count

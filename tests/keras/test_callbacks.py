@@ -7,7 +7,6 @@ import csv
 import numpy as np
 import pytest
 
-import twofold as tf
 from twofold import keras
 
 callbacks, layers = keras.callbacks, keras.layers
@@ -175,12 +174,3 @@ def test_an_interrupted_training_goes_on(tmp_path):
     assert history.epoch == [2, 3]
     assert all(np.array_equal(a, b) for a, b in zip(want.get_weights(), again.get_weights(), strict=True))
     assert not (tmp_path / "backup").exists()
-
-
-def test_event_files(tmp_path):
-    fit(model_of(), callbacks.TensorBoard(tmp_path, histogram_freq=1), validation_data=(X, Y), epochs=2)
-    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-    read = EventAccumulator(str(tmp_path / "validation"))
-    read.Reload()
-    assert [e.step for e in read.Tensors("epoch_loss")] == [0, 1]
-    assert tf.executing_eagerly()

@@ -11,7 +11,7 @@ import functools
 import inspect
 import itertools
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,7 @@ from .shapes import InputShape, as_shape
 __all__ = ["Layer"]
 
 _Tensor = tf.Tensor
+_NO_SCOPE = nullcontext()
 _ACCEPTED = frozenset({"input_shape", "batch_input_shape", "batch_shape", "batch_size", "input_dim", "weights",
                        "input_dtype", "implementation"})
 _made = itertools.count()
@@ -221,7 +222,8 @@ class Layer(LayerState):
 
     @contextmanager
     def _scoped(self) -> Iterator[None]:
-        """A block in which new weights have this layer's name before theirs, once, below the layers around it."""
+        """A block in which new weights, ops and summaries have this layer's name before theirs, once, below the layers
+        around it."""
         own = self.__dict__
         if own.get("_in_scope") or not self._own_scope:
             yield
@@ -309,7 +311,8 @@ class Layer(LayerState):
             kwargs, masks = spec.with_masks(args, kwargs)
         token = call_context.entered(call_context.CallContext(self if outer is None else outer.layer, training))
         try:
-            outputs = self._computed(args, kwargs)
+            with self._scoped() if tf.inside_function() else _NO_SCOPE:  # graphs and summaries tell layers apart
+                outputs = self._computed(args, kwargs)
         finally:
             call_context.left(token)
         if own["activity_regularizer"] is not None:

@@ -8,6 +8,8 @@ step after step. What a step does is the model's; where batches come from is `da
 from __future__ import annotations
 
 import itertools
+import sys
+import weakref
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any
 
@@ -17,7 +19,7 @@ import twofold as tf
 from twofold import _iteration as engine
 from twofold._api import staged
 
-__all__ = ["StepFunction", "StepFunctions", "several_steps"]
+__all__ = ["StepFunction", "StepFunctions", "several_steps", "summary_writer"]
 
 _CONTAINERS = (tuple, list, dict)
 
@@ -54,6 +56,11 @@ class StepFunction:
     def compiled(self) -> Any:
         """The `tf.function` of the tensors of a batch that is a tuple of them."""
         return self._flat
+
+    def graphs(self) -> list[Any]:
+        """The graphs of the step for one batch, for each kind of batch that there was."""
+        functions = [self._flat, *self._by_form.values(), self._whole]
+        return [concrete.graph for fn in functions for concrete in fn._list_all_concrete_functions()]
 
     def __call__(self, iterator: Iterator[Any]) -> Any:
         """The result for the next batches of an iterator.
@@ -241,3 +248,10 @@ def several_steps(batches: Iterator[Any], count: int) -> Iterator[list[Any]]:
     """Batches in groups of `count`; the last group may be smaller."""
     while group := list(itertools.islice(batches, count)):
         yield group
+
+
+def summary_writer() -> Hashable:
+    """What stands for the writer of summaries in this context, None without one: compiled steps keep theirs."""
+    module = sys.modules.get("twofold.summary.writer")  # where it is not loaded, nobody has made a writer
+    writer = None if module is None else module.default.get()
+    return None if writer is None else weakref.ref(writer)

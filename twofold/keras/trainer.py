@@ -18,7 +18,7 @@ from . import data_adapter
 from .compiled import CompiledLoss, CompiledMetrics
 from .layer_state import LayerState
 from .serialization import serialize_keras_object
-from .steps import StepFunction, StepFunctions, several_steps
+from .steps import StepFunction, StepFunctions, several_steps, summary_writer
 
 __all__ = ["Trainer"]
 
@@ -256,7 +256,8 @@ class Trainer(LayerState):
         """The step for "train", "test" or "predict"."""
         functions = self.__dict__.setdefault("_functions", StepFunctions())
         method = getattr(self, f"{kind}_step")
-        key = kind, getattr(method, "__func__", method), self.run_eagerly, self.steps_per_execution
+        key = (kind, getattr(method, "__func__", method), self.run_eagerly, self.steps_per_execution,
+               summary_writer())
         if getattr(type(self), f"{kind}_step") is not getattr(Trainer, f"{kind}_step"):
             method = self._with_metrics(method)
         return functions.get((*key, self._trainable_key()), lambda: StepFunction(
