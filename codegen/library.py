@@ -58,13 +58,17 @@ class Detail:
 
 @dataclass(eq=False, slots=True)
 class Run:
-    """A kernel run as a lowering asks for it: what fills its args array, its range, and the work of an iteration."""
+    """A kernel run as a lowering asks for it: what fills its args array, its range, and the work of an iteration.
+
+    fixed: it does the same in every round of the loop around it, and may run once, before.
+    """
 
     kernel: Any  # a loop.Kernel or a Library
     arguments: list[Any]
     total: DimLike
     weight: Any
     detail: Detail | None = None
+    fixed: bool = False
 
     def values(self) -> list[g.Value]:
         """The values whose memory the kernel gets."""

@@ -297,9 +297,12 @@ class _Body:
                 self.control(unit)
             else:
                 for run in unit.runs:
-                    codes = () if isinstance(run.kernel, library.Library) else run.kernel.codes
-                    self.add(Step(run.kernel, run.arguments, run.total, run.weight, [], unit.node, codes, run.detail))
+                    self.run(run, unit.node)
         return self.tree
+
+    def run(self, run: library.Run, node: g.Node) -> None:
+        codes = () if isinstance(run.kernel, library.Library) else run.kernel.codes
+        self.add(Step(run.kernel, run.arguments, run.total, run.weight, [], node, codes, run.detail))
 
     def add(self, step: Step, written: Sequence[Any] | None = None) -> None:
         """Appends a step; `written` is the memory that a map writes, None for any other step."""
@@ -495,10 +498,16 @@ class _Body:
         self.touch([*[operand for operand, _ in begin], *operands[count:], *node.outputs])
         self.tree += [Copy(operand, out) for operand, out in begin]
         state = [*node.outputs, *operands[count:]]
-        first = len(self.shared.steps)
         test = self.region(node.regions[0], state, {})
-        before = test.compile()
         body = self.region(node.regions[1], state, {n: n for n in range(count)}, loop)
+        for unit in body.plan.units:
+            if isinstance(unit, Single):  # what is the same in all rounds
+                for run in unit.runs:
+                    if run.fixed:
+                        self.run(run, unit.node)
+                unit.runs = [run for run in unit.runs if not run.fixed]
+        first = len(self.shared.steps)
+        before = test.compile()
         rounds = body.compile()
         for n, (value, out) in enumerate(zip(body.outputs, node.outputs, strict=True)):
             if n not in body.donated:

@@ -70,16 +70,17 @@ def product(p: Placer, out: g.Value, begin: DimLike, left: Source, right: Source
     dims = merged(batch, [a.strides[:-2], b.strides[:-2]])
     x = products.merged(products.Matrices(m, n, a.shape[-1], a.strides[-2:], b.strides[-2:], n,
                                           tuple((d, *s) for d, s in dims), m * n))
-    found = _planned(x, dtype)
+    fixed = right.base in p.fuser.loop.fixed
+    found = _planned(x, dtype, fixed)
     first, second = p.at(left), p.at(right)
     if found.swapped:
         first, second = second, first
     target: Any = Within(out, begin)
     runs = []
-    if found.packs:
+    if found.packs:  # which reads no more of A than its address
         work = Work(dtype.compute, found.room)
-        runs.append(Run(_kernel(dtype, "pack_b"), [work, first, second, *found.integers], found.packs,
-                        max(found.room // 8 // found.packs, 1)))
+        runs.append(Run(_kernel(dtype, "pack_b"), [work, second, second, *found.integers], found.packs,
+                        max(found.room // 8 // found.packs, 1), fixed=fixed))
         second = work  # type: ignore[assignment]
     weight = max(found.work // found.total, 1) if _number(found.work) and _number(found.total) and found.total else \
         _weight(x)
@@ -228,12 +229,13 @@ def _number(size: Any) -> bool:
     return not isinstance(size, Dim)
 
 
-def _planned(x: products.Matrices, dtype: Any) -> products.Plan:
+def _planned(x: products.Matrices, dtype: Any, often: bool = False) -> products.Plan:
+    """The plan of a product; `often` as for `products.plan`."""
     flat = [x.m, x.n, x.k, *x.a, *x.b, x.ldc, x.c_batch, *[w for d in x.batch for w in d]]
     if not any(isinstance(v, Dim) for v in flat):
         if 0 in (x.m, x.n) or any(d[0] == 0 for d in x.batch):
             return products.Plan("tall", False, 0, (0,) * gemm.HEADER, 0, 0, 0)
-        return products.plan(x, dtype, _threads())
+        return products.plan(x, dtype, _threads(), often)
     # Units for typical sizes; the first stride of a row, and whether columns are neighbours, are known or assumed not.
     def typical(v: Any) -> int:
         return _TYPICAL if isinstance(v, Dim) else v
@@ -241,18 +243,20 @@ def _planned(x: products.Matrices, dtype: Any) -> products.Plan:
     beside = x.b[1] if _number(x.b[1]) else 2
     wide = max(typical(x.n), 2)  # a single column would be planned as a row, for another kernel
     guess = products.Matrices(max(typical(x.m), 2), wide, typical(x.k), (typical(x.k), 1), (wide, beside), wide)
-    made = products.plan(guess, dtype, _threads())
+    often = often and not x.batch and _number(x.n) and _number(x.k) and 0 not in (x.n, x.k)
+    made = products.plan(guess, dtype, _threads(), often)
     shape = gemm.tiling(dtype)
     rows, columns, mode = shape.tall * 4, gemm.panel_width(shape, False) * 4, made.integers[0]
     if _number(x.n):
         columns = made.integers[10]
-    if mode == gemm.PACKED:
+    packs, room = (made.packs, made.room) if often and x.n > 1 else (0, 0)
+    if mode == gemm.PACKED and not packs:
         mode = gemm.HERE
     count = dm.numel([d[0] for d in x.batch])
     integers = (mode, x.m, x.n, x.k, x.ldc, *x.a, *x.b, rows, columns, x.c_batch, len(x.batch),
                 *(w for d in x.batch for w in d))
     total = count * dm.ceil_div(x.m, rows) * dm.ceil_div(x.n, columns)
-    return products.Plan("tall", False, total, integers, 0, 0, total)  # type: ignore[arg-type]
+    return products.Plan("tall", False, total, integers, packs, room, total)  # type: ignore[arg-type]
 
 
 def _threads() -> int:

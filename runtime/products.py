@@ -66,9 +66,11 @@ class Plan(NamedTuple):
     work: int
 
 
-def plan(x: Matrices, dtype: DType, count: int) -> Plan:
+def plan(x: Matrices, dtype: DType, count: int, often: bool = False) -> Plan:
     """The plan for at most `count` threads.
 
+    Args:
+        often: the same B has many products: what packing it beforehand costs is nothing.
     Raises:
         ValueError: there are more batch dimensions than `gemm.MAX_BATCH_RANK`.
     """
@@ -85,7 +87,7 @@ def plan(x: Matrices, dtype: DType, count: int) -> Plan:
     multiplied = batches * x.m * x.n * x.k
     work = multiplied // (4 if flat else 16)  # one row waits for memory
     count = max(min(count, work >> 15), 1) if work >= _SHARED_FROM else 1
-    rows, columns, mode = _units(x, dtype, shape, flat, batches, count)
+    rows, columns, mode = _units(x, dtype, shape, flat, batches, count, often and not swapped)
     width = gemm.panel_width(shape, flat)
     panels = batches * max(-(-x.k // gemm.BLOCK), 1) * -(-x.n // width) if mode == gemm.PACKED else 0
     integers = (mode, x.m, x.n, x.k, x.ldc, *x.a, *x.b, rows, columns, x.c_batch, len(x.batch),
@@ -94,7 +96,8 @@ def plan(x: Matrices, dtype: DType, count: int) -> Plan:
     return Plan("flat" if flat else "tall", swapped, total, integers, panels, panels * gemm.BLOCK * width, work)
 
 
-def _units(x: Matrices, dtype: DType, shape: gemm.Tiling, flat: bool, batches: int, count: int) -> tuple[int, int, int]:
+def _units(x: Matrices, dtype: DType, shape: gemm.Tiling, flat: bool, batches: int, count: int,
+           often: bool) -> tuple[int, int, int]:
     """Rows and columns of a unit of work, and how it reads B."""
     beside = x.b[1] == 1
     readable = beside and shape.masks and dtype.compute == dtype
@@ -111,8 +114,8 @@ def _units(x: Matrices, dtype: DType, shape: gemm.Tiling, flat: bool, batches: i
         for wide in sorted({-(-panels // parts) for parts in range(1, count + 1)}):
             units = batches * -(-tiles // tall) * -(-panels // wide)
             mine = -(-units // count)
-            inner = tall * wide * shape.tall * _ROW + tall * _PACK_A
-            once = batches * panels * turn / count * x.k + _START
+            inner = wide * _height(min(x.m, tall * shape.tall), shape) * _ROW + tall * _PACK_A
+            once = 0.0 if often else batches * panels * turn / count * x.k + _START
             costs = ((gemm.HERE, mine * (inner + wide * turn) * x.k), (gemm.PACKED, mine * inner * x.k + once))
             direct = ((gemm.DIRECT, mine * (inner + tall * wide * 1.5) * x.k),) if readable else ()
             for mode, cost in (*direct, *costs):
@@ -121,6 +124,12 @@ def _units(x: Matrices, dtype: DType, shape: gemm.Tiling, flat: bool, batches: i
     assert found is not None
     _, tall, wide, mode = found
     return tall * shape.tall, wide * width, mode
+
+
+def _height(rows: int, shape: gemm.Tiling) -> int:
+    """How many rows the tiles for `rows` of them compute."""
+    whole, rest = divmod(rows, shape.tall)
+    return whole * shape.tall + min((h for h in shape.heights if h >= rest), default=0) * (rest > 0)
 
 
 def _parts(tiles: int, limit: int, count: int) -> range:

@@ -247,3 +247,42 @@ def test_gradients_of_loops_have_the_bits_of_a_tape() -> None:
         return tape.gradient(loss, x)
     x = tf.constant(X)
     assert tf.function(gradient)(x).numpy().tobytes() == gradient(x).numpy().tobytes()
+
+
+# -- products with the same matrix in every round ------------------------------------------------------
+def recurrence(x: Any, w: Any) -> Any:
+    body = lambda i, h: (i + 1, tf.tanh(tf.matmul(h, w) + tf.matmul(h, w, transpose_b=True)))  # noqa: E731
+    return tf.while_loop(lambda i, _: i < 3, body, (0, x))[1]
+
+
+def changing(x: Any, w: Any) -> Any:
+    body = lambda i, h, w: (i + 1, tf.tanh(tf.matmul(h, w)), w * 0.5)  # noqa: E731
+    return tf.while_loop(lambda i, *_: i < 3, body, (0, x, w))[1]
+
+
+def rounds_in_rounds(x: Any, w: Any) -> Any:
+    return tf.while_loop(lambda i, _: i < 2, lambda i, h: (i + 1, recurrence(h, w) + 1), (0, x))[1]
+
+
+@pytest.mark.parametrize("rows", [32, None, 1])
+@pytest.mark.parametrize("fn, packed", [(recurrence, 2), (rounds_in_rounds, 2), (changing, None)])
+@pytest.mark.parametrize("dtype", [tf.float32, tf.bfloat16], ids=lambda d: d.name)
+def test_a_matrix_that_stays_is_packed_once(fn: Callable[..., Any], packed: int | None, rows: int | None,
+                                            dtype: Any) -> None:
+    rng = np.random.default_rng(1)
+    x, w = (tf.cast(tf.constant(rng.normal(size=s) / 8), dtype) for s in ((rows or 32, 96), (96, 96)))
+    traced = tf.function(fn, input_signature=[tf.TensorSpec([rows, 96], dtype), tf.TensorSpec([96, 96], dtype)])
+    assert traced(x, w).numpy().tobytes() == fn(x, w).numpy().tobytes()
+    want, factor = x.numpy().astype(np.float64), w.numpy().astype(np.float64)
+    for _ in range(2 if fn is rounds_in_rounds else 1):
+        for n in range(3):
+            want = np.tanh(want @ (factor * 0.5**n) if fn is changing else want @ factor + want @ factor.T)
+        want = want + 1 if fn is rounds_in_rounds else want
+    np.testing.assert_allclose(traced(x, w).numpy().astype(np.float64), want, atol=2e-5 if dtype is tf.float32 else 0.1)
+    plan = program.outline(passes.run(traced.get_concrete_function().graph.copy()))
+    packs = [n for n, step in enumerate(plan.steps) if getattr(step.kernel, "key", ("",))[-1] == "pack_b"]
+    tests = [n for n, step in enumerate(plan.steps) if str(step.kernel).startswith("kernel less")]
+    if packed is None or rows == 1:
+        assert not [n for n in packs if n < max(tests)]
+    else:
+        assert len(packs) == packed and max(packs) < max(tests)
