@@ -1,7 +1,8 @@
 """Running a kernel over a range: on one thread or split over OpenMP's, with the interpreter lock released.
 
-Kernel ABI: `int64 kernel(int64 start, int64 stop, int64* args)`, 0 on success. The split is static and even, and a
-kernel's result for an element does not depend on its range, so results do not depend on the number of threads.
+Kernel ABI: `int64 kernel(int64 start, int64 stop, int64* args)`, 0 on success. Threads begin with even ranges and
+help each other when done. A kernel's result for an element does not depend on its range, so results depend neither on
+the number of threads nor on who did what.
 
 OpenMP's library is loaded on the first parallel run, never at import. A child forked after that runs on one thread:
 OpenMP's worker threads do not survive a fork and waiting for them would never end. Idle workers spin for some
@@ -36,14 +37,14 @@ _fork_join: Any = None  # None: not loaded yet; False: cannot be had, or must no
 
 
 def parallel_for(kernel: int, total: int, args: int, threads: int) -> int:
-    """Runs `kernel` over [0, total) split into at most `threads` even ranges.
+    """Runs `kernel` over [0, total) on at most `threads` threads.
 
     Args:
         kernel, args: addresses of the kernel and of its int64 arguments, which must stay alive meanwhile.
         total: number of outermost iterations.
         threads: how many threads to use at most.
     Returns:
-        The first nonzero status in the order of the ranges, or 0.
+        The first nonzero status in the order of the range, or 0.
     """
     if threads <= 1 or total <= 1:
         return serial(kernel, total, args)
@@ -222,15 +223,23 @@ def _after_fork() -> None:
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
 
-_STATUSES = 5  # index of the first status in the shared data, after the words listed in `fork_join_module`
+_COMMON = 5  # words of the shared data before those of the threads, which `fork_join_module` lists
+_OWN = 16  # words of a thread: two cache lines, since the neighbouring line is fetched too
+_CLAIMED, _STATUS, _WHERE = range(3)
+_PIECES = 8  # of a thread's range
 
 
 def fork_join_module() -> Any:
     """`fork_join(kernel, total, args, threads, context)`, and the body that every thread runs.
 
-    Shared data, eight bytes each: kernel, total, args, omp_get_thread_num, omp_get_num_threads, then one status a
-    thread. Thread `t` of `n` takes the units [units * t / n, units * (t + 1) / n), a unit being one iteration, or
-    `_GRAIN` of them when every thread has many.
+    Thread `t` of `n` begins with the units [units * t / n, units * (t + 1) / n), a unit being one iteration, or
+    `_GRAIN` of them when every thread has many. It takes them piece by piece, and what is left of the others' ranges
+    after that, so that nobody waits long for a thread that wakes late or loses its processor. Where there are few units
+    all threads take them in their order, since those that are less work come last.
+
+    Shared data, eight bytes each: kernel, total, args, omp_get_thread_num, omp_get_num_threads; then for each thread
+    how many pieces of its range are taken, and of the calls that it made, the status of the first that failed in the
+    order of the range, and where that began.
     """
     from .emit import Code, i32, i64, new_module, ptr, void
 
@@ -240,41 +249,79 @@ def fork_join_module() -> Any:
     _region(region, region.fn.args[0])
     c = entry
     kernel, total, args, threads, context = c.fn.args
-    data = c.room(i64, c.add(threads, i64(_STATUSES)))
+    data = c.room(i64, c.add(c.mul(threads, i64(_OWN)), i64(2 * _OWN)))
     for index in (1, 2):
         c.store(c.load(c.word(context, index), typ=i64), c.word(data, index + 2))
     for index, value in enumerate((kernel, total, args)):
         c.store(value, c.word(data, index))
-    statuses = c.word(data, _STATUSES)
-    c.each(threads, lambda i: c.store(i64(0), c.word(statuses, i)))
+
+    def clear(i: Any) -> None:
+        for index, value in ((_CLAIMED, i64(0)), (_STATUS, i64(0)), (_WHERE, total)):
+            c.store(value, _own(c, data, i, index))
+
+    c.each(threads, clear)
     c.to(c.load(c.word(context, 0), typ=i64), void, region.fn, data, c.trunc(threads, i32), i32(0))
-    first = c.room(i64)
+    first, where = c.room(i64), c.room(i64)
     c.store(i64(0), first)
+    c.store(total, where)
 
     def keep_first(i: Any) -> None:
-        status, found = c.load(c.word(statuses, i), typ=i64), c.load(first, typ=i64)
-        c.store(c.select(c.same(found, i64(0)), status, found), first)
+        _keep(c, first, where, *(c.load(_own(c, data, i, index), typ=i64) for index in (_STATUS, _WHERE)))
 
     c.each(threads, keep_first)
     c.ret(c.load(first, typ=i64))
     return module
 
 
+def _own(c: Any, data: Any, thread: Any, index: int) -> Any:
+    """The address of a word of a thread."""
+    from .emit import i64
+
+    return c.word(data, c.add(c.mul(thread, i64(_OWN)), i64(_OWN + index)))
+
+
+def _keep(c: Any, status: Any, where: Any, found: Any, at: Any) -> None:
+    """Stores status `found` of a call that began at `at`, if it failed before what is stored."""
+    from .emit import i64
+
+    earlier = c.icmp_signed("<", at, c.load(where, typ=i64))
+    with c.if_then(c.and_(c.icmp_signed("!=", found, i64(0)), earlier)):
+        c.store(found, status)
+        c.store(at, where)
+
+
 def _region(c: Any, data: Any) -> None:
-    """What each thread runs: its own range of the kernel."""
+    """What each thread runs."""
     from .emit import i32, i64
 
-    kernel, total, args, thread_num, num_threads = (c.load(c.word(data, i), typ=i64) for i in range(_STATUSES))
+    kernel, total, args, thread_num, num_threads = (c.load(c.word(data, i), typ=i64) for i in range(_COMMON))
     thread, threads = (c.sext(c.to(f, i32), i64) for f in (thread_num, num_threads))
     many = c.icmp_signed(">=", total, c.mul(threads, i64(16 * _GRAIN)))
     grain = c.select(many, i64(_GRAIN), i64(1))
     units = c.sdiv(c.add(total, c.sub(grain, i64(1))), grain)
+    few = c.icmp_signed("<=", units, c.mul(threads, i64(_PIECES)))
+    ranges = c.select(few, i64(1), threads)
+    status, where = (_own(c, data, thread, index) for index in (_STATUS, _WHERE))
 
-    def bound(number: Any) -> Any:
-        at = c.mul(c.sdiv(c.mul(units, number), threads), grain)
-        return c.select(c.icmp_signed("<", at, total), at, total)
+    def least(x: Any, y: Any) -> Any:
+        return c.select(c.icmp_signed("<", x, y), x, y)
 
-    start, stop = bound(thread), bound(c.add(thread, i64(1)))
-    with c.if_then(c.icmp_signed("<", start, stop)):
-        c.store(c.to(kernel, i64, start, stop, args), c.word(data, c.add(thread, i64(_STATUSES))))
+    def pieces_of(after: Any) -> None:
+        """Runs what is left of the range of the thread that comes `after` this one."""
+        number = c.select(few, after, c.srem(c.add(thread, after), threads))
+        begin, end = (c.sdiv(c.mul(units, least(n, ranges)), ranges) for n in (number, c.add(number, i64(1))))
+        step = c.select(few, i64(1), c.sdiv(c.add(c.sub(end, begin), i64(_PIECES - 1)), i64(_PIECES)))
+        claimed = _own(c, data, number, _CLAIMED)
+        claim, run, done = (c.fn.append_basic_block(name) for name in ("claim", "run", "done"))
+        c.branch(claim)
+        c.position_at_end(claim)
+        piece = c.add(begin, c.mul(c.atomic_rmw("add", claimed, i64(1), "monotonic"), step))
+        c.cbranch(c.icmp_signed("<", piece, end), run, done)
+        c.position_at_end(run)
+        start, stop = c.mul(piece, grain), least(c.mul(least(c.add(piece, step), end), grain), total)
+        _keep(c, status, where, c.to(kernel, i64, start, stop, args), start)
+        c.branch(claim)
+        c.position_at_end(done)
+
+    c.each(threads, pieces_of)
     c.ret_void()

@@ -97,6 +97,40 @@ def test_several_python_threads_at_once(count):
     assert results == [True] * 80
 
 
+# Counts indices in args[0]; the range that begins with 0 waits until all others are counted, or for very long.
+PATIENT = """
+define i64 @patient(i64 %start, i64 %stop, ptr %args) {
+entry:
+  %many = sub i64 %stop, %start
+  %end = getelementptr i64, ptr %args, i64 1
+  %total = load i64, ptr %end
+  %first = icmp eq i64 %start, 0
+  br i1 %first, label %wait, label %count
+wait:
+  %round = phi i64 [0, %entry], [%next, %wait]
+  %next = add i64 %round, 1
+  %seen = load atomic volatile i64, ptr %args seq_cst, align 8
+  %with = add i64 %seen, %many
+  %all = icmp eq i64 %with, %total
+  %tired = icmp sgt i64 %next, 20000000000
+  %go = or i1 %all, %tired
+  br i1 %go, label %judge, label %wait
+judge:
+  %status = select i1 %all, i64 0, i64 1
+  ret i64 %status
+count:
+  %old = atomicrmw add ptr %args, i64 %many seq_cst
+  ret i64 0
+}"""
+
+
+@pytest.mark.parametrize("total", [2, 5, 16, 1000, 100_000])
+def test_others_take_over_what_a_late_thread_would_have_done(assemble, total):
+    args = (ctypes.c_int64 * 2)(0, total)
+    assert threads.parallel_for(assemble(PATIENT, "patient"), total, ctypes.addressof(args), 2) == 0
+    assert 0 < args[0] < total
+
+
 # Spins until args[0] is set by another thread: ends only if the interpreter lock is released.
 WAIT = """
 define i64 @wait(i64 %start, i64 %stop, ptr %args) {
