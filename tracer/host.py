@@ -24,7 +24,7 @@ from twofold.ir.spec import TensorShape, TensorSpec, spec
 from .symbolic import SymbolicTensor
 from .trace import Trace, current, location
 
-__all__ = ["call", "differentiable", "drop_unranked", "Unranked"]
+__all__ = ["call", "carried", "differentiable", "drop_unranked", "Unranked"]
 
 
 class Unranked(SymbolicTensor):
@@ -103,6 +103,28 @@ def staged(trace: Trace, fn: Callable[..., Any], name: str, operands: Sequence[A
         made.trace = trace
         found.append(made)
     return found
+
+
+def carried(tensor: Any, handle: Callable[[np.ndarray], Tensor]) -> bool:
+    """Let a result of unknown rank go through the graph as what `handle` makes of its array: a scalar string.
+
+    Returns:
+        False for all other tensors, which stay as they are.
+    """
+    if not isinstance(tensor, Unranked) or tensor._late.dims is not None:
+        return False
+    value = tensor._late
+    node, at, dtype = value.node, value.index, value.dtype
+    assert node is not None
+    fn = node.attrs["fn"]
+
+    def run(*tensors: Any) -> list[Any]:
+        found = list(fn(*tensors))
+        found[at] = handle(convert.as_tensor(found[at], dtype=dtype)._a)
+        return found
+    node.attrs = {**node.attrs, "fn": run}
+    value.dims, value.dtype = (), dt.string
+    return True
 
 
 def drop_unranked(graph: g.Graph) -> None:

@@ -28,7 +28,7 @@ from twofold.tracer.trace import current
 
 from ._api import public
 
-__all__ = ["StagedElements", "array_of", "arrays_of", "dtype_of", "fold", "guarded", "handle", "held",
+__all__ = ["StagedElements", "array_of", "arrays_of", "carried", "dtype_of", "fold", "guarded", "handle", "held",
            "host_call", "host_effect", "is_symbolic", "prompt", "public", "random_key", "run_with_captures", "staging",
            "symbolic_captures", "tensor_of", "tensors_of", "user_function", "weak_finalizer"]
 
@@ -109,6 +109,11 @@ def prompt(concrete: Any) -> Callable[..., Sequence[Any]]:
 def host_call(fn: Callable[..., Any], name: str, operands: Sequence[Any], results: Sequence[TensorSpec]) -> list[Any]:
     """What `fn` gives for tensors: now, or each time that the traced function comes by here."""
     return host.call(fn, name, [convert.as_tensor(t) for t in operands], results)
+
+
+def carried(tensor: Any) -> bool:
+    """Let a tensor of unknown rank leave a trace as a handle that holds its array; False for all other tensors."""
+    return host.carried(tensor, handle)
 
 
 def host_effect(fn: Callable[..., Any], name: str, operands: Sequence[Any]) -> None:

@@ -278,3 +278,29 @@ def test_the_old_way_to_make_a_dataset_of_ones_own():
             return tf.data.Dataset.from_generator(lambda: (i * i for i in range(count)),
                                                   output_signature=tf.TensorSpec([], tf.int64))
     assert [int(x) for x in Squares(3)] == [0, 1, 4]
+
+
+def test_results_of_python_whose_rank_is_not_declared_pass():
+    numbers = tf.data.Dataset.range(4)
+    rows = numbers.map(lambda i: tf.py_function(lambda n: tf.ones([int(n), 2]), [i], tf.float32))
+    assert rows.element_spec.shape.rank is None and rows.element_spec.dtype == tf.float32
+    assert [x.shape.as_list() for x in rows] == [[0, 2], [1, 2], [2, 2], [3, 2]]
+    sums = rows.map(tf.reduce_sum, num_parallel_calls=2).prefetch(1)
+    assert [float(x) for x in sums] == [0.0, 2.0, 4.0, 6.0]
+
+    def both(i):
+        found = tf.numpy_function(lambda n: (n * 2, np.float32(n) / 2), [i], [tf.int64, tf.float32])
+        return found[0], {"half": found[1], "same": found[0], "number": i}
+
+    pairs = numbers.map(both).batch(2)
+    first, rest = next(iter(pairs))
+    assert first.numpy().tolist() == [0, 2] and rest["same"].numpy().tolist() == [0, 2]
+    assert rest["half"].numpy().tolist() == [0.0, 0.5] and rest["number"].numpy().tolist() == [0, 1]
+    kept = numbers.filter(lambda i: tf.py_function(lambda n: n > 1, [i], tf.bool))
+    assert [int(x) for x in kept] == [2, 3]
+
+
+def test_a_python_function_of_another_dtype_than_declared_is_an_error_that_names_it():
+    wrong = tf.data.Dataset.range(2).map(lambda i: tf.numpy_function(lambda n: np.float64(n), [i], tf.int32))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="float64"):
+        list(wrong)

@@ -43,20 +43,25 @@ class ElementFunction(Capturing):
         self._fn = engine.user_function(fn)
         self._specs = [spec for form in forms for spec in form.flat]
         self._made: list[Any] = []
+        self._late: set[int] = set()  # results of Python calls whose rank is known when they are there
         self.captured = []
         self._batched: Any = _UNKNOWN
         self._prompt: Any = None
         self._handles = [i for i, spec in enumerate(self._specs) if isinstance(spec, DatasetSpec)]
         self._traced = tf.function(self._named(fn), autograph=False, fallback=False)
         self.form = self._inferred()
-        self._datasets = [i for i, spec in enumerate(self.form.flat) if isinstance(spec, DatasetSpec)]
+        self._held = {i for i, spec in enumerate(self.form.flat) if isinstance(spec, DatasetSpec)} | self._late
 
     def _named(self, fn: Callable[..., Any]) -> Callable[..., Any]:
         """A function of the leaves as tensors that gives the leaves of the result as tensors."""
         def flat(*leaves: Any) -> tuple[Any, ...]:
             result = self._result(self._call(leaves))
-            self._made.append(result)
-            return tuple([_as_handle(x) if is_dataset(x) else x for x in tf.nest.flatten(result)])
+            found = tf.nest.flatten(result)
+            specs = {id(x): tf.TensorSpec(None, dtype) for x, dtype in [
+                (x, x.dtype) for x in found if not is_dataset(x)] if engine.carried(x)}
+            self._late.update([i for i, x in enumerate(found) if id(x) in specs])
+            self._made.append(tf.nest.map_structure(lambda x: specs.get(id(x), x), result) if specs else result)
+            return tuple([_as_handle(x) if is_dataset(x) else x for x in found])
         flat.__name__ = getattr(fn, "__name__", type(fn).__name__)
         return flat
 
@@ -112,7 +117,7 @@ class ElementFunction(Capturing):
 
     def over_rows(self) -> Callable[..., Any] | None:
         """The function of batches that this is element by element; None where it is not, or it cannot be told."""
-        if self._handles or self.captured or self._run is self._traced:
+        if self._handles or self._late or self.captured or self._run is self._traced:
             return None
         if self._batched is _UNKNOWN:
             self._batched = over_rows(self._run)
@@ -131,9 +136,9 @@ class ElementFunction(Capturing):
             arrays = engine.arrays_of(self._prompt(*engine.tensors_of(item)))
         if self._made:
             self._made.clear()
-        if not self._datasets:
+        if not self._held:
             return arrays
-        return tuple([engine.held(x) if i in self._datasets else x for i, x in enumerate(arrays)])
+        return tuple([engine.held(x) if i in self._held else x for i, x in enumerate(arrays)])
 
 
 def _common(first: Any, *others: Any) -> Any:
