@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from llvmlite import ir
 
@@ -40,10 +40,13 @@ from .gemm_shapes import (
     tiles_at_once,
     tiling,
 )
-from .gemm_tile import I64, POINTER, Code, micro
+from .gemm_tile import I64, LINE, POINTER, Code, micro
 
 __all__ = ["BLOCK", "DIRECT", "PACKED", "HERE", "TURNED", "HEADER", "MAX_BATCH_RANK", "Tiling", "tiling",
            "panel_width", "tiles_at_once", "PARTS", "symbol", "build", "object_code"]
+
+NULL = ir.Constant(POINTER, None)
+_REPAYS = 3
 
 
 def build(module: ir.Module, dtype: DType, shape: Tiling, part: str) -> None:
@@ -53,7 +56,7 @@ def build(module: ir.Module, dtype: DType, shape: Tiling, part: str) -> None:
     numbers them by batch, rows, columns. `flat` is for products of one row. args: the addresses of C, A and B (or of
     what `pack_b` made of B); how B is read (`tall`: DIRECT, HERE, PACKED; `flat`: DIRECT, HERE, TURNED); M, N, K; the
     strides, in elements, of C from row to row, of A from row to row and along k, of B along k and from column to
-    column; rows and columns of a unit, the rows at most `tiles_at_once` tallest tiles, columns whole panels; C's
+    column; rows and columns of a unit, the rows at most `tiles_at_once` (of K) tallest tiles, columns whole panels; C's
     stride from one product to the next; how many batch dimensions follow, at most MAX_BATCH_RANK. For each of them,
     outermost first: its length, the strides of A and of B (0 to repeat them), in elements. B is read DIRECT only where
     its columns are neighbours, it is not of 16-bit floats and `shape.masks`; TURNED where neighbours along k lie beside
@@ -122,6 +125,39 @@ class _Call:
         return at_a, at_b
 
 
+class _Rows(NamedTuple):
+    """The rows of a unit, for one block of the inner dimension.
+
+    packed: where they are to be packed. source: where they lie. lies: whether whole tiles are read as they lie there.
+    rows: how many. depth: of the block. fresh: whether it is the first one. after: where the block lies that is needed
+    next, or null.
+    """
+
+    packed: Any
+    source: Any
+    lies: Any
+    rows: Any
+    depth: Any
+    fresh: Any
+    after: Any
+
+
+class _Panel(NamedTuple):
+    """A panel of B.
+
+    base: where it lies. ldb: from one inner index to the next. columns: how many. out: C above it. after: the panel
+    that is read next. first, count: the inner indices of the next block of A that are fetched meanwhile.
+    """
+
+    base: Any
+    ldb: Any
+    columns: Any
+    out: Any
+    after: Any
+    first: Any
+    count: Any
+
+
 class _Parts:
     """The functions of a module that share tiles and packing."""
 
@@ -133,11 +169,11 @@ class _Parts:
         self.pack = pack(module, shape, dtype)
         make = functools.partial(micro, module, shape, dtype.compute)
         if flat:
-            self.strip = make(1, FLAT_VECTORS, 1)
+            self.strip = make(1, FLAT_VECTORS)
             self.dots = dots(module, shape, dtype, FLAT_VECTORS)
         else:
-            self.tiles = {rows: make(rows, VECTORS, shape.depth) for rows in shape.heights}
-            self.narrow = make(shape.tall, 1, shape.depth)
+            self.tiles = {rows: make(rows, VECTORS) for rows in shape.heights}
+            self.narrow = make(shape.tall, 1)
 
     def kernel(self, name: str) -> tuple[Code, _Call]:
         c = Code(self.module, symbol(name, self.dtype), I64, [I64, I64, POINTER], internal=False)
@@ -168,6 +204,10 @@ class _Parts:
                                    for size, unit in ((call.m, call.rows), (call.n, call.columns)))
         panels = self.panels(c, call.n, width)
         size = c.mul(c.mul(panels, count), I64(BLOCK * width))  # of one packed B
+        # Where rows of A are neighbours, one inner index of a tile lies as a panel would have it.
+        lies = ir.Constant(ir.IntType(1), 0)
+        if self.memory == self.kind:
+            lies = c.icmp_signed("==", call.a_m, I64(1))
 
         def unit(number: Any) -> None:
             of_batch = c.udiv(number, column_units)
@@ -179,18 +219,22 @@ class _Parts:
             a = c.at(call.a, c.add(at_a, c.mul(top, call.a_m)), self.memory)
             rows = c.least(c.sub(call.m, top), call.rows)
             end = c.least(c.add(edge, call.columns), call.n)
+            below = c.select(c.less(c.add(top, rows), call.m), c.at(a, c.mul(rows, call.a_m), self.memory), NULL)
 
             def block(index: Any) -> None:
                 first = c.mul(index, I64(BLOCK))
                 depth = c.least(c.sub(call.k, first), I64(BLOCK))
                 here = c.at(a, c.mul(first, call.a_k), self.memory)
+                fresh = c.icmp_signed("==", index, I64(0))
                 if flat:  # one row: a column of a panel, all of it neighbours
                     c.call(self.pack, [left, I64(BLOCK), here, call.a_k, I64(0), depth, I64(1)])
                 else:
-                    self.pack_rows(c, call, left, here, rows, depth)
+                    last = c.icmp_signed("==", c.add(index, I64(1)), count)
+                    after = c.select(last, below, c.at(here, c.mul(I64(BLOCK), call.a_k), self.memory))
+                    block_of_a = _Rows(left, here, lies, rows, depth, fresh, after)
+                    self.pack_rows(c, call, block_of_a)
                 source = c.at(call.b, c.add(at_b, c.mul(first, call.b_k)), self.memory)
                 packed = c.add(c.mul(batch, size), c.mul(c.mul(index, panels), I64(BLOCK * width)))
-                fresh = c.icmp_signed("==", index, I64(0))
 
                 def panel(column: Any) -> None:
                     from_ = c.at(source, c.mul(column, call.b_n), self.memory)
@@ -198,50 +242,83 @@ class _Parts:
                     columns = c.least(c.sub(end, column), I64(width))
                     with c.if_then(c.icmp_signed("==", call.mode, I64(HERE))):
                         c.call(self.pack, [right, I64(width), from_, call.b_n, call.b_k, columns, depth])
-                    direct = c.icmp_signed("==", call.mode, I64(DIRECT))
-                    base = c.select(direct, from_, c.select(c.icmp_signed("==", call.mode, I64(PACKED)), before, right))
+                    direct, ready = (c.icmp_signed("==", call.mode, I64(mode)) for mode in (DIRECT, PACKED))
+                    base = c.select(direct, from_, c.select(ready, before, right))
                     ldb = c.select(direct, call.b_k, I64(width))
                     to = c.at(out, column, self.kind)
                     if not flat:
-                        self.column(c, call, left, base, ldb, to, depth, rows, columns, zeros, fresh)
+                        step = c.select(direct, I64(width), c.select(ready, I64(BLOCK * width), I64(0)))
+                        following, share = c.at(base, step, self.kind), self.share(c, edge, column, end, depth)
+                        self.column(c, call, block_of_a, _Panel(base, ldb, columns, to, following, *share), zeros)
                         return
                     old = c.select(fresh, zeros, to)
                     with c.if_else(c.icmp_signed("==", call.mode, I64(TURNED))) as (turned, other):
                         with turned:
                             c.call(self.dots, [left, from_, call.b_n, old, to, depth, columns])
                         with other:
-                            c.call(self.strip, [left, base, ldb, old, I64(0), to, I64(0), depth, I64(1), columns])
+                            c.call(self.strip, [left, I64(1), base, ldb, old, I64(0), to, I64(0), depth, I64(1),
+                                                columns, base])
                 c.each(edge, end, I64(width), panel)
             c.each(I64(0), count, I64(1), block)
         c.each(call.start, c.select(empty, call.start, call.stop), I64(1), unit)
         c.ret(I64(0))
         self.kernels[c.fn.name] = c.fn
 
-    def pack_rows(self, c: Code, call: _Call, left: Any, source: Any, rows: Any, depth: Any) -> None:
-        """Packs tile after tile of A."""
+    def share(self, c: Code, edge: Any, column: Any, end: Any, depth: Any) -> tuple[Any, Any]:
+        """The first of the inner indices of the next block of A that are fetched during one panel, and how many."""
+        panels, number = self.panels(c, c.sub(end, edge), self.width), c.udiv(c.sub(column, edge), I64(self.width))
+        count = c.udiv(c.add(depth, c.sub(panels, I64(1))), panels)
+        return c.mul(number, count), count
+
+    def panel_of(self, c: Code, call: _Call, a: _Rows, row: Any) -> Any:
+        """Where the packed tile from `row` on lies."""
+        return c.at(a.packed, c.mul(c.udiv(row, I64(self.shape.tall)), self.panel_size(c, call)), self.kind)
+
+    def panel_size(self, c: Code, call: _Call) -> Any:
+        return c.mul(c.least(call.k, I64(BLOCK)), I64(self.shape.depth))
+
+    def pack_rows(self, c: Code, call: _Call, a: _Rows) -> None:
+        """Packs tile after tile of A; only the last one, where it is not whole, if A is read as it lies."""
         tall = self.shape.tall
-        to = BLOCK * self.shape.depth
 
         def tile(row: Any) -> None:
-            panel = c.at(left, c.mul(c.udiv(row, I64(tall)), I64(to)), self.kind)
-            height = c.least(c.sub(rows, row), I64(tall))
-            c.call(self.pack, [panel, I64(self.shape.depth), c.at(source, c.mul(row, call.a_m), self.memory), call.a_m,
-                               call.a_k, height, depth])
-        c.each(I64(0), rows, I64(tall), tile)
+            height = c.least(c.sub(a.rows, row), I64(tall))
+            c.call(self.pack, [self.panel_of(c, call, a, row), I64(self.shape.depth),
+                               c.at(a.source, c.mul(row, call.a_m), self.memory), call.a_m, call.a_k, height, a.depth])
 
-    def column(self, c: Code, call: _Call, left: Any, base: Any, ldb: Any, out: Any, depth: Any, rows: Any,
-               columns: Any, zeros: Any, fresh: Any) -> None:
+        first = c.select(a.lies, c.mul(c.udiv(a.rows, I64(tall)), I64(tall)), I64(0))
+        c.each(first, a.rows, I64(tall), tile)
+
+    def column(self, c: Code, call: _Call, a: _Rows, b: _Panel, zeros: Any) -> None:
         """The tiles of C beside one panel of B."""
-        tall, size = self.shape.tall, BLOCK * self.shape.depth
+        tall = self.shape.tall
 
         def tile(row: Any) -> None:
-            panel = c.at(left, c.mul(c.udiv(row, I64(tall)), I64(size)), self.kind)
-            to = c.at(out, c.mul(row, call.ldc), self.kind)
-            old, step = c.select(fresh, zeros, to), c.select(fresh, I64(0), call.ldc)
-            height = c.least(c.sub(rows, row), I64(tall))
-            self.choose(c, columns, height, lambda kernel: c.call(kernel, [
-                panel, base, ldb, old, step, to, call.ldc, depth, height, columns]))
-        c.each(I64(0), rows, I64(tall), tile)
+            height = c.least(c.sub(a.rows, row), I64(tall))
+            as_it_lies = c.and_(a.lies, c.icmp_signed("==", height, I64(tall)))
+            panel = c.select(as_it_lies, c.at(a.source, row, self.memory), self.panel_of(c, call, a, row))
+            lda = c.select(as_it_lies, call.a_k, I64(self.shape.depth))
+            to = c.at(b.out, c.mul(row, call.ldc), self.kind)
+            old, step = c.select(a.fresh, zeros, to), c.select(a.fresh, I64(0), call.ldc)
+            with c.if_then(c.icmp_unsigned("!=", a.after, NULL)):
+                self.fetch(c, call, a, b, row, height)
+            self.choose(c, b.columns, height, lambda kernel: c.call(kernel, [
+                panel, lda, b.base, b.ldb, old, step, to, call.ldc, a.depth, height, b.columns, b.after]))
+        c.each(I64(0), a.rows, I64(tall), tile)
+
+    def fetch(self, c: Code, call: _Call, a: _Rows, b: _Panel, row: Any, height: Any) -> None:
+        """Fetches what the share of panel `b` and the tile from `row` on have of the next block of A."""
+        line = LINE // self.dtype.size
+        start = c.at(a.after, c.add(c.mul(row, call.a_m), c.mul(b.first, call.a_k)), self.memory)
+
+        def along(r: Any) -> None:
+            from_ = c.at(start, c.mul(r, call.a_m), self.memory)
+            c.each(I64(0), b.count, I64(line), lambda t: c.fetch(c.at(from_, t, self.memory)))
+
+        with c.if_then(c.icmp_signed("==", call.a_k, I64(1))):
+            c.each(I64(0), height, I64(1), along)
+        with c.if_then(c.icmp_signed("==", call.a_m, I64(1))):
+            c.each(I64(0), b.count, I64(1), lambda t: c.fetch(c.at(start, c.mul(t, call.a_k), self.memory)))
 
     def choose(self, c: Code, columns: Any, height: Any, run: Callable[[ir.Function], None]) -> None:
         """The micro-kernel that does the least for a tile at an edge."""

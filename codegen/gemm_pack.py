@@ -67,7 +67,7 @@ def dots(module: ir.Module, tiling: Tiling, dtype: DType, groups: int) -> ir.Fun
 
     def square(t: Any, s: Any) -> None:
         left, at = c.sub(k, t), c.at(sums, s, kind)
-        columns = p.columns(t, s)
+        columns = p.columns(p.rows(s), t, left)
         done, sum_ = c.fn.append_basic_block(), c.vector(at, vector)
         ends = [(sum_, c.block)]
         for i, column in enumerate(columns):
@@ -128,50 +128,60 @@ class _Packing:
     def copy(self) -> None:
         """Neighbours stay neighbours."""
         c = self.c
+        whole = c.and_(self.m, I64(-self.lanes))
+        edge = c.mask(c.sub(self.m, whole), self.lanes)
 
         def row(t: Any) -> None:
             start = c.at(self.source, c.mul(t, self.t), self.memory)
-
-            def piece(s: Any) -> None:
-                from_, left = c.at(start, s, self.memory), c.sub(self.m, s)
-                with c.if_else(c.less(left, I64(self.lanes))) as (edge, whole):
-                    with edge:
-                        c.put(self.read(from_, c.mask(left, self.lanes)), self.place(t, s))
-                    with whole:
-                        c.put(self.read(from_), self.place(t, s))
-            c.each(I64(0), self.m, I64(self.lanes), piece)
+            c.each(I64(0), whole, I64(self.lanes),
+                   lambda s: c.put(self.read(c.at(start, s, self.memory)), self.place(t, s)))
+            with c.if_then(c.less(whole, self.m)):
+                c.put(self.read(c.at(start, whole, self.memory), edge), self.place(t, whole))
         c.each(I64(0), self.k, I64(1), row)
 
     def transpose(self) -> None:
         """Squares of vectors are turned in registers."""
         c, lanes = self.c, self.lanes
-        whole = self.k if self.tiling.masks else c.and_(self.k, I64(-lanes))
+        whole = c.and_(self.k, I64(-lanes))
 
-        def square(t: Any, s: Any) -> None:
-            left = c.sub(self.k, t)
-            done = c.fn.append_basic_block()
-            for n, column in enumerate(self.columns(t, s)):
-                store = c.fn.append_basic_block()
-                c.cbranch(c.less(I64(n), left), store, done)
-                c.position_at_end(store)
-                c.put(column, self.place(c.add(t, I64(n)), s))
-            c.branch(done)
-            c.position_at_end(done)
+        def rows_from(s: Any) -> None:
+            rows = self.rows(s)
 
-        c.each(I64(0), whole, I64(lanes), lambda t: c.each(I64(0), self.m, I64(lanes), lambda s: square(t, s)))
+            def square(t: Any) -> None:
+                for n, column in enumerate(self.columns(rows, t)):
+                    c.put(column, self.place(c.add(t, I64(n)), s))
+
+            c.each(I64(0), whole, I64(lanes), square)
+            if not self.tiling.masks:
+                return
+            with c.if_then(c.less(whole, self.k)):
+                done = c.fn.append_basic_block()
+                left = c.sub(self.k, whole)
+                for n, column in enumerate(self.columns(rows, whole, left)):
+                    store = c.fn.append_basic_block()
+                    c.cbranch(c.less(I64(n), left), store, done)
+                    c.position_at_end(store)
+                    c.put(column, self.place(c.add(whole, I64(n)), s))
+                c.branch(done)
+                c.position_at_end(done)
+
+        c.each(I64(0), self.m, I64(lanes), rows_from)
         if not self.tiling.masks:
             self.one_by_one(whole)
 
-    def columns(self, t: Any, s: Any) -> list[Any]:
-        """Vectors along s from `s`, for inner indices from `t`, of a matrix where these are neighbours."""
+    def rows(self, s: Any) -> list[Any]:
+        """The addresses of a vector's rows from `s` on, of a matrix whose inner indices are neighbours."""
         c = self.c
-        mask = c.mask(c.sub(self.k, t), self.lanes) if self.tiling.masks else None
         last = c.sub(self.m, I64(1))
-        rows = []
-        for r in range(self.lanes):
-            row = c.least(c.add(s, I64(r)), last)  # rows beyond the edge repeat the last one
-            rows.append(self.read(c.at(self.source, c.add(c.mul(row, self.s), t), self.memory), mask))
-        return _transposed(c, rows)
+        # Rows beyond the edge repeat the last one.
+        return [c.at(self.source, c.mul(c.least(c.add(s, I64(r)), last), self.s), self.memory)
+                for r in range(self.lanes)]
+
+    def columns(self, rows: list[Any], t: Any, left: Any = None) -> list[Any]:
+        """Vectors along the rows, for inner indices from `t`, of which there may be only `left`."""
+        c = self.c
+        mask = None if left is None else c.mask(left, self.lanes)
+        return _transposed(c, [self.read(c.at(row, t, self.memory), mask) for row in rows])
 
     def one_by_one(self, start: Any) -> None:
         """Whatever the strides, from inner index `start`."""

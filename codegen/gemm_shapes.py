@@ -66,9 +66,9 @@ def panel_width(shape: Tiling, flat: bool) -> int:
     return shape.lanes * (FLAT_VECTORS if flat else VECTORS)
 
 
-def tiles_at_once(shape: Tiling, dtype: DType) -> int:
-    """How many tiles of rows a unit of work may have."""
-    return max(_STACK // (BLOCK * shape.depth * dtype.compute.size), 1)
+def tiles_at_once(shape: Tiling, dtype: DType, inner: int = BLOCK) -> int:
+    """How many tiles of rows a unit of work may have in products over `inner` indices."""
+    return max(_STACK // (min(max(inner, 1), BLOCK) * shape.depth * dtype.compute.size), 1)
 
 
 def symbol(name: str, dtype: DType) -> str:

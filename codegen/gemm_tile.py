@@ -19,8 +19,9 @@ from . import llvm_ops
 from . import target as targets
 from .gemm_shapes import Tiling
 
-__all__ = ["Code", "micro", "size_of", "POINTER", "I64", "I32", "VOID"]
+__all__ = ["Code", "micro", "size_of", "POINTER", "I64", "I32", "VOID", "LINE"]
 
+LINE = 64  # bytes that are fetched as one
 I64, POINTER, VOID, I32 = ir.IntType(64), ir.PointerType(), ir.VoidType(), ir.IntType(32)
 
 
@@ -97,6 +98,11 @@ class Code(ir.IRBuilder):
         fn = self._declared(name, ir.FunctionType(VOID, [kind, POINTER, I32, mask.type]))
         self.call(fn, [value, base, I32(size), mask])
 
+    def fetch(self, address: Any) -> None:
+        """Asks the second cache for the line at `address`, which may be no memory at all."""
+        fn = self._declared("llvm.prefetch.p0", ir.FunctionType(VOID, [POINTER, I32, I32, I32]))
+        self.call(fn, [address, I32(0), I32(2), I32(1)])
+
     def spread(self, x: Any, lanes: int) -> Any:
         """The vector with `x` in all lanes."""
         kind = ir.VectorType(x.type, lanes)
@@ -128,32 +134,36 @@ def size_of(kind: ir.Type) -> int:
     return {"float": 4, "double": 8}.get(str(kind)) or int(str(kind)[1:]) // 8
 
 
-def micro(module: ir.Module, tiling: Tiling, dtype: DType, rows: int, vectors: int, depth: int) -> ir.Function:
-    """The micro-kernel `(A, B, ldb, old, ldo, C, ldc, k, m, n)`: C = old + A B on a tile, the sum over k in order.
+def micro(module: ir.Module, tiling: Tiling, dtype: DType, rows: int, vectors: int) -> ir.Function:
+    """The micro-kernel `(A, lda, B, ldb, old, ldo, C, ldc, k, m, n, next)`: C = old + A B on a tile.
+
+    The sum over k is taken in order. `next` is where the B of a later call begins, which is fetched meanwhile.
 
     Args:
         module: takes the function.
         dtype: float32 or float64.
-        rows, vectors: the largest tile. It writes the first m rows and n columns.
-        depth: elements from one inner index of the panel A to the next.
+        rows, vectors: the largest tile. It reads that many rows of A, and writes the first m rows and n columns.
     """
     lanes, kind = tiling.lanes, llvm_ops.llvm_type(dtype)
     vector = ir.VectorType(kind, lanes)
-    c = Code(module, f"micro_{rows}x{vectors}", VOID, [POINTER, POINTER, I64, POINTER, I64, POINTER, *[I64] * 4])
-    a, b, ldb, old, ldo, out, ldc, k, m, n = c.fn.args
+    c = Code(module, f"micro_{rows}x{vectors}", VOID, [*[POINTER, I64] * 4, *[I64] * 3, POINTER])
+    a, lda, b, ldb, old, ldo, out, ldc, k, m, n, ahead = c.fn.args
     masks = [c.mask(c.sub(n, I64(j * lanes)), lanes) for j in range(vectors)]
     zero = ir.Constant(vector, None)
     entry, loop, done = c.block, c.fn.append_basic_block("loop"), c.fn.append_basic_block("done")
     c.cbranch(c.less(I64(0), k), loop, done)
     c.position_at_end(loop)
-    left, pa, pb = c.phi(I64), c.phi(POINTER), c.phi(POINTER)
+    left, pa, pb, pn = c.phi(I64), c.phi(POINTER), c.phi(POINTER), c.phi(POINTER)
     sums = [[c.phi(vector) for _ in range(vectors)] for _ in range(rows)]
     right = [c.vector(c.at(pb, j * lanes, kind), vector, masks[j] if tiling.masks else None) for j in range(vectors)]
+    for j in range(0, vectors * lanes, LINE // size_of(kind)):
+        c.fetch(c.at(pn, j, kind))
     after = []
     for i in range(rows):
         x = c.spread(c.element(pa, i, kind), lanes)
         after.append([c.fma(x, right[j], sums[i][j]) for j in range(vectors)])
-    steps = ((left, c.sub(left, I64(1)), k), (pa, c.at(pa, depth, kind), a), (pb, c.at(pb, ldb, kind), b))
+    steps = ((left, c.sub(left, I64(1)), k), (pa, c.at(pa, lda, kind), a), (pb, c.at(pb, ldb, kind), b),
+             (pn, c.at(pn, ldb, kind), ahead))
     for phi, value, first in steps:
         phi.add_incoming(first, entry)
         phi.add_incoming(value, loop)
