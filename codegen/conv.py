@@ -29,7 +29,9 @@ from .gemm_tile import I64, POINTER, VOID, Code, size_of
 
 __all__ = ["PARTS", "symbol", "tiling", "build", "object_code"]
 
-_UNROLLED = (4, 1)  # columns of a line that a pass takes
+# Columns of a line that a pass takes, by the vectors of a tile: few registers in use leave room for more.
+_UNROLLED = {1: (4, 1), 2: (1,)}
+_SCATTERED = 9  # elements of short lines that a tile of `filters` takes: their offsets are to stay in registers
 _I8 = ir.IntType(8)
 
 
@@ -176,7 +178,7 @@ class _Forward(_Kernel):
             count = c.least(c.sub(length, pos), left)
             from_ = c.at(c.gep(x, [c.load(lines, typ=I64)], source_etype=_I8), pos, self.kind)
             state = [count, from_, b, *sums]
-            for unrolled in _UNROLLED:
+            for unrolled in _UNROLLED[vectors]:
                 state = _while(c, state, lambda s, u=unrolled: c.less(I64(u - 1), s[0]),
                                functools.partial(step, count=unrolled))
             return [c.sub(left, count), c.at(lines, 1, I64), I64(0), *state[2:]]
@@ -204,6 +206,7 @@ class _Forward(_Kernel):
         count = c.add(c.udiv(c.sub(v.k, I64(1)), I64(BLOCK)), I64(1))
         panels = c.add(c.udiv(c.sub(v.n, I64(1)), I64(self.width)), I64(1))
         packed = c.icmp_signed("==", v.mode, I64(PACKED))
+        work = c.add(v.work, self.bytes(c, c.mul(c.fn.args[0], v.room)))
 
         def unit(number: Any) -> None:
             rest, x = self.parted(c, number, v.boxes_x)
@@ -212,7 +215,8 @@ class _Forward(_Kernel):
             first = [c.mul(at, box) for at, box in ((z, v.box_z), (y, v.box_y), (x, v.box_x))]
             sizes = [c.least(c.sub(all_, at), box) for all_, at, box in
                      zip((v.out_z, v.out_y, v.out_x), first, (v.box_z, v.box_y, v.box_x), strict=True)]
-            source = self.offset(c, v.x, image, first, (v.x_n, v.x_z, v.x_y, v.x_x))
+            inside = self.offset(c, v.x, image, first, (v.x_n, v.x_z, v.x_y, v.x_x))
+            source = self.covered(c, image, first, work, inside)
             target = self.offset(c, v.out, image, first, (v.to_n, v.to_z, v.to_y, v.to_x))
             rows = self.table(c, places, to, sizes)
 
@@ -244,6 +248,56 @@ class _Forward(_Kernel):
             c.each(I64(0), count, I64(1), block)
         c.each(c.fn.args[0], c.fn.args[1], I64(1), unit)
         c.ret(I64(0))
+
+    def covered(self, c: Code, image: Any, first: list[Any], work: Any, inside: Any) -> Any:
+        """Where the windows of a box lie: `inside` of the image, or in `work` after a copy with zeros around it."""
+        v = self.v
+        here, copy, done = c.block, c.fn.append_basic_block(), c.fn.append_basic_block()
+        c.cbranch(c.icmp_signed("==", v.work, I64(0)), done, copy)
+        c.position_at_end(copy)
+        z, y, x = (c.sub(c.mul(at, stride), before) for at, stride, before in
+                   zip(first, (v.stride_z, v.stride_y, v.stride_x), (v.before_z, v.before_y, v.before_x), strict=True))
+        low = c.least(c.most(c.sub(I64(0), x), I64(0)), v.cover_x)
+        high = c.most(c.least(c.sub(v.size_x, x), v.cover_x), low)
+        target = c.inttoptr(work, POINTER)
+
+        def line(i: Any, j: Any) -> None:
+            at_z, at_y = c.add(z, i), c.add(y, j)
+            valid = functools.reduce(c.and_, [c.icmp_unsigned("<", at, size) for at, size in
+                                              ((at_z, v.size_z), (at_y, v.size_y))])
+            begin, end = (c.mul(c.select(valid, at, v.cover_x), v.channels) for at in (low, high))
+            to = c.at(target, c.mul(c.mul(c.add(c.mul(i, v.cover_y), j), v.cover_x), v.channels), self.kind)
+            row = c.add(c.mul(c.add(c.mul(image, v.size_z), at_z), v.size_y), at_y)
+            from_ = c.at(v.x, c.mul(c.add(c.mul(row, v.size_x), x), v.channels), self.kind)
+            self.stretch(c, to, I64(0), begin, None)
+            self.stretch(c, to, begin, end, from_)
+            self.stretch(c, to, end, c.mul(v.cover_x, v.channels), None)
+
+        c.each(I64(0), v.cover_z, I64(1), lambda i: c.each(I64(0), v.cover_y, I64(1), lambda j: line(i, j)))
+        copied = c.block
+        c.branch(done)
+        c.position_at_end(done)
+        found = c.phi(POINTER)
+        found.add_incoming(inside, here)
+        found.add_incoming(target, copied)
+        return found
+
+    def stretch(self, c: Code, to: Any, begin: Any, end: Any, from_: Any) -> None:
+        """Fills elements of `to` with those of `from_`, or with zeros."""
+        def piece(at: Any) -> None:
+            left = c.sub(end, at)
+            mask = c.mask(left, self.lanes)
+            with c.if_else(c.less(left, I64(self.lanes))) as (edge, whole):
+                with edge:
+                    self.move(c, to, at, from_, mask)
+                with whole:
+                    self.move(c, to, at, from_, None)
+        c.each(begin, end, I64(self.lanes), piece)
+
+    def move(self, c: Code, to: Any, at: Any, from_: Any, mask: Any) -> None:
+        none = ir.Constant(self.vector, None)
+        value = none if from_ is None else c.vector(c.at(from_, at, self.kind), self.vector, mask)
+        c.put(value, c.at(to, at, self.kind), mask)
 
     def parted(self, c: Code, number: Any, size: Any) -> tuple[Any, Any]:
         """Quotient and remainder."""
@@ -315,24 +369,29 @@ class _Filters(_Kernel):
         self.pack = pack(module, shape, dtype)
         self.tiles = {vectors: [(rows, self.micro(rows, vectors)) for rows in _heights(shape, vectors)]
                       for vectors in range(1, VECTORS + 1)}
+        self.scattered = {vectors: self.micro(_SCATTERED, vectors, True) for vectors in range(1, VECTORS + 1)}
 
-    def micro(self, rows: int, vectors: int) -> ir.Function:
+    def micro(self, rows: int, vectors: int, scattered: bool = False) -> ir.Function:
         """The micro-kernel `(x, places, k, B, ldb, out, ldo, n, fresh)` for `rows` neighbours in `x`.
 
         `places` holds k byte offsets into `x`. n columns are written; unless `fresh`, what they hold is added to.
+        Where they are `scattered`, two more arguments are `(offsets, m)`: where the rows are in `x`, in bytes, and how
+        many of them are written.
         """
-        c = Code(self.module, f"filters_{rows}x{vectors}", VOID,
-                 [POINTER, POINTER, I64, POINTER, I64, POINTER, I64, I64, I64])
-        x, places, k, b, ldb, out, ldo, n, fresh = c.fn.args
+        c = Code(self.module, f"filters_{'scattered_' if scattered else ''}{rows}x{vectors}", VOID,
+                 [POINTER, POINTER, I64, POINTER, I64, POINTER, I64, I64, I64, *([POINTER, I64] if scattered else [])])
+        x, places, k, b, ldb, out, ldo, n, fresh, *more = c.fn.args
         masks = self.masks(c, n, vectors)
         ldb = self.bytes(c, ldb)
+        offsets = [c.element(more[0], i, I64) for i in range(rows)] if scattered else []
 
         def place(values: list[Any]) -> list[Any]:
             left, places, b, *sums = values
             row = c.gep(x, [c.load(places, typ=I64)], source_etype=_I8)
             right = self.rows_of(c, b, vectors, masks)
             for i in range(rows):
-                value = c.spread(c.element(row, i, self.kind), self.lanes)
+                at = c.gep(row, [offsets[i]], source_etype=_I8) if scattered else c.at(row, i, self.kind)
+                value = c.spread(c.load(at, typ=self.kind), self.lanes)
                 for j in range(vectors):
                     sums[i * vectors + j] = c.fma(value, right[j], sums[i * vectors + j])
             return [c.sub(left, I64(1)), c.at(places, 1, I64), c.gep(b, [ldb], source_etype=_I8), *sums]
@@ -340,9 +399,16 @@ class _Filters(_Kernel):
         _, _, _, *sums = _while(c, [k, places, b, *self.zeros(rows * vectors)],
                                 lambda values: c.less(I64(0), values[0]), place)
         is_fresh = c.icmp_signed("!=", fresh, I64(0))
+        done = c.fn.append_basic_block("done")
         for i in range(rows):
+            if scattered:
+                row = c.fn.append_basic_block()
+                c.cbranch(c.less(I64(i), more[1]), row, done)
+                c.position_at_end(row)
             target = c.at(out, c.mul(ldo, I64(i)), self.kind)
             self.add(c, sums[i * vectors:(i + 1) * vectors], target, masks, is_fresh)
+        c.branch(done)
+        c.position_at_end(done)
         c.ret_void()
         return c.fn
 
@@ -350,6 +416,7 @@ class _Filters(_Kernel):
         c = self.begin()
         v = self.v
         places, right = c.room(I64, BLOCK), c.room(self.kind, BLOCK * self.width)
+        offsets = c.room(I64, _SCATTERED)
         direct = c.icmp_signed("<=", v.n, I64(self.width if self.shape.masks else 0))
 
         def unit(number: Any) -> None:
@@ -371,16 +438,41 @@ class _Filters(_Kernel):
                         c.call(self.pack, [right, I64(self.width), from_, I64(1), v.ldb, columns, depth])
                     rows = c.select(direct, from_, right)
                     ldb = c.select(direct, v.ldb, I64(self.width))
-                    arguments = [depth, rows, ldb]
-                    c.each(line, last_line, I64(1),
-                           lambda n: self.tiled(c, n, places, arguments, c.at(out, column, self.kind), columns, fresh))
+                    arguments = [places, depth, rows, ldb]
+                    to = c.at(out, column, self.kind)
+                    with c.if_else(c.icmp_signed("<=", v.length, I64(_SCATTERED))) as (short, long):
+                        with short:
+                            self.gathered(c, line, last_line, arguments, to, columns, fresh, offsets)
+                        with long:
+                            c.each(line, last_line, I64(1),
+                                   lambda n: self.tiled(c, n, arguments, to, columns, fresh))
                 c.each(I64(0), v.n, I64(self.width), panel)
             c.each(first, last, I64(BLOCK), block)
         c.each(c.fn.args[0], c.fn.args[1], I64(1), unit)
         c.ret(I64(0))
 
-    def tiled(self, c: Code, line: Any, places: Any, arguments: list[Any], out: Any, columns: Any,
-              fresh: Any) -> None:
+    def gathered(self, c: Code, line: Any, last: Any, arguments: list[Any], out: Any, columns: Any, fresh: Any,
+                 offsets: Any) -> None:
+        """All tiles of short lines, whose elements are put together."""
+        v = self.v
+        end = c.mul(last, v.length)
+
+        def tile(first: Any) -> None:
+            def element(n: Any) -> None:
+                number = c.least(c.add(first, n), c.sub(end, I64(1)))
+                line = c.udiv(number, v.length)
+                at = c.sub(number, c.mul(line, v.length))
+                c.store(c.add(self.line(c, line), self.bytes(c, at)), c.at(offsets, n, I64))
+            c.each(I64(0), I64(_SCATTERED), I64(1), element)
+            call = [v.x, *arguments, c.at(out, c.mul(first, v.ldo), self.kind), v.ldo, columns, fresh, offsets,
+                    c.sub(end, first)]
+            with c.if_else(c.icmp_signed("<=", columns, I64(self.lanes))) as (narrow, wide):
+                for vectors, part in zip(range(1, VECTORS + 1), (narrow, wide), strict=True):
+                    with part:
+                        c.call(self.scattered[vectors], call)
+        c.each(c.mul(line, v.length), end, I64(_SCATTERED), tile)
+
+    def tiled(self, c: Code, line: Any, arguments: list[Any], out: Any, columns: Any, fresh: Any) -> None:
         """All tiles of a line, from the largest on as they fit."""
         v = self.v
         x = c.gep(v.x, [self.line(c, line)], source_etype=_I8)
@@ -394,8 +486,7 @@ class _Filters(_Kernel):
                 def tile(values: list[Any], kernel: Any = kernel, rows: int = rows) -> list[Any]:
                     at, = values
                     to = c.at(out, c.mul(c.add(top, at), v.ldo), self.kind)
-                    depth, right, ldb = arguments
-                    c.call(kernel, [c.at(x, at, self.kind), places, depth, right, ldb, to, v.ldo, columns, fresh])
+                    c.call(kernel, [c.at(x, at, self.kind), *arguments, to, v.ldo, columns, fresh])
                     return [c.add(at, I64(rows))]
                 pos, = _while(c, [pos], lambda values, rows=rows: c.icmp_signed(
                     "<=", c.add(values[0], I64(rows)), v.length), tile)

@@ -1,19 +1,24 @@
 """How a convolution and its gradients are cut into the work of two kernels: what `conv.py` and its callers agree on.
 
 A `Cut` is one run of a kernel: its integers, its range, how much work that is. Sizes may be unknown (`ir/dims.py`), but
-for those of the filters. What it takes of operands is said by each function; padding is laid out before, where a
-window reaches beyond the image (`padded`), so that every tap of a window lies in memory at the same offset from it.
+for those of the filters. What it takes of operands is said by each function. Every tap of a window lies in memory at
+the same offset from it: where windows reach beyond an image, what they cover is copied, with zeros around it. `forward`
+does that box by box, into work memory; for `filters` it is done before, with whole images (`padded`).
 
 Words of a kernel's arguments, after the addresses of the result, of x and of B, and what they mean:
 
 - `n`: columns of B and of the result. `ldb`: elements from one row of B to the next.
 - `length`, `lines`: a window's elements come in lines of neighbours; `lines_y`, `lines_x`: how many lie along the last
   two axes; `line_z`, `line_y`, `line_x`: how far they are apart, in elements, as all steps are.
-- `out_z`, `out_y`, `out_x`: places along each axis; `x_n` .. `x_x`: the step in x from an image or a place to the next.
+- `out_z`, `out_y`, `out_x`: places along each axis; `x_z` .. `x_x`: the step in x, or in what is copied of it, from
+  a place to the next; `x_n`: from an image to the next.
 
 `forward` takes B, the filters, DIRECT or PACKED as matrix products do (`mode`), in all `k` rows; `to_n` .. `to_x`,
-steps in the result; and boxes of places, of `box_z` by `box_y` by `box_x`, `boxes_z` .. of them along each axis.
-Its range numbers images and boxes.
+steps in the result; and boxes of places, of `box_z` by `box_y` by `box_x`, `boxes_z` .. of them along each axis. Its
+range numbers images and boxes. Where it copies, `work` is not 0 but the address of work memory, of which the n-th
+iteration may take `room` elements from n `room` on; `cover_z` .. are the pixels that a box covers, of `channels`
+elements each, `size_z` .. an image's, `before_z` .. those of padding before, and `stride_z` .. those from one window to
+the next.
 
 `filters` takes B, the outputs' gradient, a row a place, `places` of them; `ldo`: elements from one row of the result to
 the next; in how many `shares` the places are summed, each into a result of its own, `share` elements apart, and in how
@@ -39,8 +44,10 @@ __all__ = ["FORWARD", "FILTERS", "PARTS", "MAX_ROWS", "Cut", "Phase", "symbol", 
 
 _WINDOW = ("length", "lines_y", "lines_x", "line_z", "line_y", "line_x", "out_z", "out_y", "out_x",
            "x_n", "x_z", "x_y", "x_x")
-FORWARD = ("out", "x", "b", "mode", "n", "ldb", "k", *_WINDOW, "to_n", "to_z", "to_y", "to_x",
-           "box_z", "box_y", "box_x", "boxes_z", "boxes_y", "boxes_x")
+FORWARD = ("out", "x", "b", "work", "mode", "n", "ldb", "k", *_WINDOW, "to_n", "to_z", "to_y", "to_x",
+           "box_z", "box_y", "box_x", "boxes_z", "boxes_y", "boxes_x", "room", "cover_z", "cover_y", "cover_x",
+           "size_z", "size_y", "size_x", "before_z", "before_y", "before_x", "stride_z", "stride_y", "stride_x",
+           "channels")
 FILTERS = ("out", "x", "b", "n", "ldb", "lines", *_WINDOW, "places", "ldo", "shares", "splits", "share")
 PARTS = {"forward": ("forward",), "filters": ("filters",)}
 MAX_ROWS = 1024  # places of a box
@@ -58,15 +65,20 @@ def symbol(name: str, dtype: DType) -> str:
 class Cut(NamedTuple):
     """A run of a kernel.
 
-    integers: its arguments after the addresses of result, x and B. weight: of an iteration. x, out, b: where these
-    begin, in elements, in x, the result and B. packs: the integers and the range of the `pack_b` of matrix products,
-    run before on B, and how many elements it fills; None where B is read as it lies.
+    Attributes:
+        kernel: its name. total: its range. weight: simple operations of an iteration.
+        integers: its arguments after the addresses of result, x and B, and for `forward` of work memory.
+        work: how many elements of work memory it needs; 0 where the address is to be 0.
+        x, out, b: where these begin, in elements.
+        packs: the integers and the range of the `pack_b` of matrix products, run before on B, and how many elements it
+            fills; None where B is read as it lies.
     """
 
     kernel: str
     integers: tuple[Any, ...]
     total: DimLike
     weight: Any
+    work: DimLike = 0
     x: DimLike = 0
     out: DimLike = 0
     b: DimLike = 0
@@ -111,9 +123,11 @@ def _steps(sizes: Sequence[Any], channels: Any) -> tuple[Any, Any, Any, Any]:
     return math.prod(sizes) * channels, y * x * channels, x * channels, channels
 
 
-def _window(w: Geometry, groups: int) -> tuple[tuple[Any, ...], int, int, DimLike]:
-    """The words of a window, how many lines it has, their length, and where the first one begins."""
-    image, *steps = _steps(w.sizes, w.channels)
+def _window(w: Geometry, images: Geometry, groups: int) -> tuple[tuple[Any, ...], int, int, DimLike]:
+    """The words of a window over `w`, which is of `images` or of what is copied of them; how many lines it has, their
+    length, and where the first one begins."""
+    image = _steps(images.sizes, images.channels)[0]
+    _, *steps = _steps(w.sizes, w.channels)
     lines, length = w.window, w.channels // groups
     if w.dilations[2] == 1 and groups == 1:  # neighbours' channels are neighbours
         lines, length = (*w.window[:2], 1), length * w.window[2]
@@ -128,17 +142,24 @@ def forward(w: Geometry, outputs: int, group: int, groups: int, dtype: DType,
     """The convolution by the filters of a group, [taps, channels / groups, outputs] in memory.
 
     Args:
-        w: of images whose padding is laid out.
+        w: of the images; windows of several groups stay inside of them.
         outputs: channels of the result.
         pixels: of the result: how many along each axis, and which of them the places are: the first, and the strides.
             Every one, where it is None.
     """
     sizes, first, strides = pixels or (w.outputs, (0, 0, 0), (1, 1, 1))
     inner, columns = w.channels // groups, outputs // groups
-    words, lines, length, begin = _window(w, groups)
     image, *steps = _steps(sizes, outputs)
     box = _box(w)
     boxes = [dm.ceil_div(o, b) for o, b in zip(w.outputs, box, strict=True)]
+    total = w.images * math.prod(boxes)
+    copied, room, seen = (0,) * 14, 0, w
+    if padded(w) is not None:
+        cover = _reach(w._replace(outputs=box))
+        room = math.prod(cover) * w.channels
+        seen = w._replace(sizes=cover, before=(0, 0, 0))
+        copied = (room, *cover, *w.sizes, *w.before, *w.strides, w.channels)
+    words, lines, length, begin = _window(seen, w, groups)
     k, shape = lines * length, tiling(dtype)
     width = panel_width(shape, False)
     mode, packs = DIRECT, None
@@ -148,9 +169,8 @@ def forward(w: Geometry, outputs: int, group: int, groups: int, dtype: DType,
         packs = ((mode, 0, columns, k, 0, 0, 0, outputs, 1, 0, 0, 0, 0), blocks * panels,
                  blocks * panels * BLOCK * width)
     integers = (mode, columns, outputs, k, *words, image, *(n * s for n, s in zip(strides, steps, strict=True)), *box,
-                *boxes)
-    total = w.images * math.prod(boxes)
-    return Cut("forward", integers, total, math.prod(box) * k * columns // 16 + 1, begin + group * inner,
+                *boxes, *copied)
+    return Cut("forward", integers, total, math.prod(box) * k * columns // 16 + 1, total * room, begin + group * inner,
                sum(f * s for f, s in zip(first, steps, strict=True)) + group * columns, group * columns, packs)
 
 
@@ -212,8 +232,8 @@ def filters(w: Geometry, outputs: int, group: int, groups: int, count: DimLike) 
         outputs: channels of the outputs' gradient, which is row-major.
     """
     inner, columns = w.channels // groups, outputs // groups
-    words, lines, length, begin = _window(w, groups)
+    words, lines, length, begin = _window(w, w, groups)
     splits = min(lines, _UNITS // 4 // count) if not isinstance(count, Dim) and count < _UNITS // 4 else 1
     integers = (columns, outputs, lines, *words, w.places, outputs, count, splits, lines * length * outputs)
     weight = w.places * lines * length * columns // 16 // dm.maximum(count * splits, 1) + 1
-    return Cut("filters", integers, count * splits, weight, begin + group * inner, group * columns, group * columns)
+    return Cut("filters", integers, count * splits, weight, 0, begin + group * inner, group * columns, group * columns)

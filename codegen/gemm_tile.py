@@ -52,6 +52,10 @@ class Code(ir.IRBuilder):
         """The smaller of two signed integers."""
         return self.select(self.less(x, y), x, y)
 
+    def most(self, x: Any, y: Any) -> Any:
+        """The larger of two signed integers."""
+        return self.select(self.less(x, y), y, x)
+
     def each(self, start: Any, stop: Any, step: Any, body: Callable[[Any], None]) -> None:
         """Runs `body(index)` for start, start + step, ... below stop."""
         before, test, inside, after = self.block, *(self.fn.append_basic_block() for _ in range(3))

@@ -155,7 +155,7 @@ def _framed(p: Placer, x: Source, w: Geometry) -> tuple[Source, Geometry]:
 
 def _cut(out: g.Value, x: Source, b: Source, cut: shapes.Cut) -> list[Run]:
     """A run of a kernel of convolutions, and what packs B before."""
-    dtype = x.base.dtype
+    dtype, padding = x.base.dtype, not (_number(cut.work) and cut.work == 0)
     right: Any = Within(b.base, b.layout.offset + cut.b)
     runs = []
     if cut.packs is not None:
@@ -163,7 +163,8 @@ def _cut(out: g.Value, x: Source, b: Source, cut: shapes.Cut) -> list[Run]:
         work = Work(dtype, room)
         runs.append(Run(_kernel(dtype, "pack_b"), [work, right, right, *integers], panels, max(room // 8 // panels, 1)))
         right = work
-    arguments = [Within(out, cut.out), Within(x.base, x.layout.offset + cut.x), right, *cut.integers]
+    work = () if cut.kernel == "filters" else (Work(dtype, cut.work) if padding else 0,)
+    arguments = [Within(out, cut.out), Within(x.base, x.layout.offset + cut.x), right, *work, *cut.integers]
     return [*runs, Run(Library(("conv", dtype.name, cut.kernel)), arguments, cut.total, cut.weight)]
 
 
@@ -175,7 +176,8 @@ def _forward(p: Placer, w: Geometry, filters: Any, groups: int) -> None:
         rows = Source(x.base, x.layout.reshape((w.places, w.channels)))
         p.run([out], *product(p, out, 0, rows, Source(y.base, y.layout.reshape((w.channels, outputs)))))
     else:
-        x, w = _framed(p, x, w)
+        if groups > 1:
+            x, w = _framed(p, x, w)
         cuts = [shapes.forward(w, outputs, group, groups, compute) for group in range(groups)]
         p.run([out], *[run for cut in cuts for run in _cut(out, x, y, cut)])
     p.give(out)
@@ -201,7 +203,7 @@ def _input_grad(p: Placer, w: Geometry, filters: Any, groups: int) -> None:
         taps = tuple(slice(first, first + count * step if first + count * step >= 0 else None, step)
                      for first, count, step in phase.window)
         turned = p.dense(Source(y.base, y.layout[taps].transpose((0, 1, 2, 5, 4, 3))))
-        source, inner = _framed(p, ct, phase.geometry)
+        source, inner = _framed(p, ct, phase.geometry) if groups > 1 else (ct, phase.geometry)
         pixels = (w.sizes, phase.first, phase.strides)
         for group in range(groups):
             runs += _cut(out, source, turned, shapes.forward(inner, w.channels, group, groups, compute, pixels))

@@ -43,11 +43,15 @@ def _driver(make: Callable[[Any, Any, Any, dict[str, Any]], _Run]) -> Callable[.
     return prepared
 
 
+def _same(x: np.ndarray) -> np.ndarray:
+    return x
+
+
 def _framed(w: Geometry, dtype: DType) -> tuple[Geometry, Callable[[np.ndarray], np.ndarray]]:
     """The geometry of images whose padding is laid out, and what does that to contiguous images."""
     inner = shapes.padded(w)
     if inner is None:
-        return w, lambda x: x
+        return w, _same
 
     def frame(x: np.ndarray) -> np.ndarray:
         out = memory.empty((inner.images, *inner.sizes, inner.channels), x.dtype)
@@ -71,7 +75,7 @@ def _conv(x: Any, filters: Any, out: Any, attrs: dict[str, Any]) -> _Run:
         return _depthwise(convolution.depthwise, w.places, out.dims, filters, w, compute)
     if groups == 1 and shapes.is_plain(w):
         return lambda x, f: product(x.reshape(w.places, -1), f.reshape(-1, outputs)).reshape(out.dims)
-    w, frame = _framed(w, compute)
+    w, frame = _framed(w, compute) if groups > 1 else (w, _same)
     steps = [convolutions.prepared(shapes.forward(w, outputs, group, groups, compute), compute)
             for group in range(groups)]
 
@@ -111,7 +115,7 @@ def _input_grad(ct: Any, filters: Any, out: Any, attrs: dict[str, Any]) -> _Run:
 
 def _phase(phase: shapes.Phase, w: Geometry, groups: int, dtype: DType) -> Callable[..., None]:
     """What computes the pixels of a phase: a function of the result, the outputs' gradient and transposed filters."""
-    inner, frame = _framed(phase.geometry, dtype)
+    inner, frame = _framed(phase.geometry, dtype) if groups > 1 else (phase.geometry, _same)
     pixels = (w.sizes, phase.first, phase.strides)
     steps = [convolutions.prepared(shapes.forward(inner, w.channels, group, groups, dtype, pixels), dtype)
             for group in range(groups)]

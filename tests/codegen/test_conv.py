@@ -122,7 +122,6 @@ def load(dtype, shape):
 def test_other_widths_and_heights_give_the_same_bits(number, dtype, monkeypatch):
     width, heights, masks = SHAPES[number]
     shape = gemm.Tiling(width // dtype.size, heights, masks)
-    monkeypatch.setattr(conv_shapes, "tiling", lambda _: shape)
     engine = load(dtype, shape)
 
     def start(name, total, integers, *operands):
@@ -130,18 +129,29 @@ def test_other_widths_and_heights_give_the_same_bits(number, dtype, monkeypatch)
         kind = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
         assert kind(engine.get_function_address(name))(0, total, words.ctypes.data) == 0
 
-    for case in CASES[:4]:
-        x, w, ct, window = drawn(case, dtype)
-        outputs, g = w.shape[-1], geometry(x.shape, ct.shape[1:-1], w.shape[:-2], window)
-        cut = conv_shapes.forward(g, outputs, 0, 1, dtype)
-        out, right = np.full(ct.shape, np.nan, dtype.np), w
+    def convolved(x, w, expected, window):
+        g = geometry(x.shape, expected.shape[1:-1], w.shape[:-2], window)
+        with monkeypatch.context() as patched:
+            patched.setattr(conv_shapes, "tiling", lambda _: shape)
+            cut = conv_shapes.forward(g, w.shape[-1], 0, 1, dtype)
+        out, right, work = np.full_like(expected, np.nan), w, np.full(cut.work, np.nan, dtype.np)
         if cut.packs:
             integers, panels, room = cut.packs
             right = np.full(room, np.nan, dtype.np)
             start(gemm.symbol("pack_b", dtype), panels, integers, (right, 0), (w, 0), (w, 0))
-        start(conv.symbol("forward", dtype), cut.total, cut.integers, (out, cut.out), (x, cut.x), (right, cut.b))
-        np.testing.assert_array_equal(out, ops.conv(tf.constant(x), tf.constant(w), **window).numpy())
-        cut = conv_shapes.filters(g, outputs, 0, 1, 1)
+        integers = cut.integers if cut.work else (0, *cut.integers)
+        work = [(work, 0)] if cut.work else []
+        start(conv.symbol("forward", dtype), cut.total, integers, (out, cut.out), (x, cut.x), (right, cut.b), *work)
+        np.testing.assert_array_equal(out, expected)
+
+    for case in CASES[:4]:
+        x, w, ct, window = drawn(case, dtype)
+        convolved(x, w, ops.conv(tf.constant(x), tf.constant(w), **window).numpy(), window)
+        window = {**window, "padding": "SAME"}
+        convolved(x, w, ops.conv(tf.constant(x), tf.constant(w), **window).numpy(), window)
+        window = {**window, "padding": "VALID"}
+        g = geometry(x.shape, ct.shape[1:-1], w.shape[:-2], window)
+        cut = conv_shapes.filters(g, w.shape[-1], 0, 1, 1)
         found = np.full(w.shape, np.nan, dtype.np)
         start(conv.symbol("filters", dtype), cut.total, cut.integers, (found, cut.out), (x, cut.x), (ct, cut.b))
         expected = ops.conv_filter_grad(tf.constant(x), tf.constant(ct), filter_shape=w.shape, **window).numpy()
