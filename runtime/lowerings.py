@@ -64,12 +64,10 @@ def product(p: Placer, out: g.Value, begin: DimLike, left: Source, right: Source
     """
     dtype = left.base.dtype
     left, right = p.in_memory(left), p.in_memory(right)
-    m, n = left.layout.shape[-2], right.layout.shape[-1]
-    a = left.layout.broadcast_to((*batch, *left.layout.shape[-2:]))
-    b = right.layout.broadcast_to((*batch, *right.layout.shape[-2:]))
-    dims = merged(batch, [a.strides[:-2], b.strides[:-2]])
-    x = products.merged(products.Matrices(m, n, a.shape[-1], a.strides[-2:], b.strides[-2:], n,
-                                          tuple((d, *s) for d, s in dims), m * n))
+    x = _matrices(left, right, batch)
+    if products.is_scattered(x) and not left.layout.is_dense():
+        left = p.copy(left)
+        x = _matrices(left, right, batch)
     fixed = right.base in p.fuser.loop.fixed
     found = _planned(x, dtype, fixed)
     first, second = p.at(left), p.at(right)
@@ -85,6 +83,16 @@ def product(p: Placer, out: g.Value, begin: DimLike, left: Source, right: Source
     weight = max(found.work // found.total, 1) if _number(found.work) and _number(found.total) and found.total else \
         _weight(x)
     return [*runs, Run(_kernel(dtype, found.kernel), [target, first, second, *found.integers], found.total, weight)]
+
+
+def _matrices(left: Source, right: Source, batch: Sequence[DimLike]) -> products.Matrices:
+    """The products of two sources that broadcast to `batch`, as few as can be."""
+    m, n = left.layout.shape[-2], right.layout.shape[-1]
+    a = left.layout.broadcast_to((*batch, *left.layout.shape[-2:]))
+    b = right.layout.broadcast_to((*batch, *right.layout.shape[-2:]))
+    dims = merged(batch, [a.strides[:-2], b.strides[:-2]])
+    return products.merged(products.Matrices(m, n, a.shape[-1], a.strides[-2:], b.strides[-2:], n,
+                                             tuple((d, *s) for d, s in dims), m * n))
 
 
 def _complex_product(p: Placer, a: Source, b: Source) -> None:

@@ -24,11 +24,12 @@ from .calls import PARALLEL_FROM, RowCall, row_call
 
 __all__ = ["Matrices", "Plan", "plan", "functions", "Product"]
 
+_FEW = 128  # rows for which packing B once more is too much
 _SHARED_FROM = 1 << 16  # multiply-adds of 16 from which threads share a product in compiled programs
 
-# What a tile costs in cycles for each inner index: computing a row of it, packing one panel of A, of B where columns
-# are neighbours and where they are not; and what it costs to start threads once more.
-_ROW, _PACK_A, _PACK_B, _TURN_B, _START = 1.0, 6.0, 3.0, 8.0, 10_000.0
+# What a tile costs in cycles for each inner index: computing a row of it, and all its rows besides; packing a panel of A
+# or of B; reading a panel of B for the first of several tiles; and what it costs to start threads once more.
+_ROW, _TILE, _PACK_A, _PACK_B, _SEEN, _START = 1.0, 0.75, 5.0, 11.0, 2.0, 10_000.0
 
 
 class Matrices(NamedTuple):
@@ -107,34 +108,54 @@ def _units(x: Matrices, dtype: DType, shape: gemm.Tiling, flat: bool, batches: i
         share = -(-panels // max(-(-count // batches), 1))
         mode = gemm.DIRECT if readable else gemm.TURNED if x.b[0] == 1 and shape.masks else gemm.HERE
         return 1, max(share, 1) * width, mode
-    tiles, limit = -(-x.m // shape.tall), gemm.tiles_at_once(shape, dtype)
-    turn = _PACK_B if beside else _TURN_B
+    limit = gemm.tiles_at_once(shape, dtype, x.k)
+    packing = 0.0 if x.a[0] == 1 and dtype.compute == dtype else _PACK_A
     found: tuple[float, int, int, int] | None = None
-    for tall in sorted({min(-(-tiles // parts), limit) for parts in _parts(tiles, limit, count)}):
+    for tall in sorted(_heights_of_units(x.m, shape, limit, count), reverse=True):
         for wide in sorted({-(-panels // parts) for parts in range(1, count + 1)}):
-            units = batches * -(-tiles // tall) * -(-panels // wide)
-            mine = -(-units // count)
-            inner = wide * _height(min(x.m, tall * shape.tall), shape) * _ROW + tall * _PACK_A
-            once = 0.0 if often else batches * panels * turn / count * x.k + _START
-            costs = ((gemm.HERE, mine * (inner + wide * turn) * x.k), (gemm.PACKED, mine * inner * x.k + once))
-            direct = ((gemm.DIRECT, mine * (inner + tall * wide * 1.5) * x.k),) if readable else ()
-            for mode, cost in (*direct, *costs):
+            rows, columns = -(-x.m // tall), -(-panels // wide)
+            units = [(batches * a * b, long * _cost(high, shape) + -(-high // shape.tall) * packing + long * _SEEN)
+                     for a, high in ((rows - 1, tall), (1, x.m - (rows - 1) * tall))
+                     for b, long in ((columns - 1, wide), (1, panels - (columns - 1) * wide))]
+            longest = _longest(units, count) * x.k
+            packed = batches * panels * _PACK_B / count * x.k
+            ways = [(gemm.DIRECT, longest)] if readable else [
+                (gemm.HERE, longest + rows * packed), (gemm.PACKED, longest + (0.0 if often else packed + _START))]
+            for mode, cost in ways:
                 if found is None or cost < found[0]:
                     found = cost, tall, wide, mode
     assert found is not None
-    _, tall, wide, mode = found
-    return tall * shape.tall, wide * width, mode
+    _, rows, wide, mode = found
+    return rows, wide * width, mode
 
 
-def _height(rows: int, shape: gemm.Tiling) -> int:
-    """How many rows the tiles for `rows` of them compute."""
+def _longest(units: list[tuple[int, float]], count: int) -> float:
+    """What the thread with the most work has, where threads share units of work: the numbers of equal ones, and what
+    one costs; large ones first."""
+    loads = [0.0] * count
+    for number, cost in units:
+        each, rest = divmod(number, count)
+        loads = sorted([load + each * cost for load in loads])
+        for n in range(rest):
+            loads[n] += cost
+    return max(loads)
+
+
+def _cost(rows: int, shape: gemm.Tiling) -> float:
+    """What the tiles for so many rows cost, for each panel and inner index."""
     whole, rest = divmod(rows, shape.tall)
-    return whole * shape.tall + min((h for h in shape.heights if h >= rest), default=0) * (rest > 0)
+    last = min(h for h in shape.heights if h >= rest) * _ROW + _TILE if rest else 0.0
+    return whole * (shape.tall * _ROW + _TILE) + last
 
 
-def _parts(tiles: int, limit: int, count: int) -> range:
+def _heights_of_units(m: int, shape: gemm.Tiling, limit: int, count: int) -> set[int]:
+    """Rows that units of work may have: of the tallest tiles, or as near to equal parts as the shortest allow."""
+    tiles, short = -(-m // shape.tall), shape.heights[-1]
     least = -(-tiles // limit)
-    return range(least, least + 2 * count)
+    found = set()
+    for parts in range(least, min(2 * least + 2 * count, tiles) + 1):
+        found |= {-(-tiles // parts) * shape.tall, -(-m // (parts * short)) * short}
+    return {rows for rows in found if rows <= limit * shape.tall}
 
 
 @functools.cache
@@ -156,6 +177,7 @@ class _Run(NamedTuple):
     """How to run products of operands with the strides `a` and `b`.
 
     copies: whether operands must be copied first, as their strides are not whole elements; then all else is unset.
+    gathers: the same for A alone, whose rows are better in one piece.
     swapped: whether A and B change places. Small products hand array objects over as they are: `direct` takes the words
     of `template`, of which the last three are to be the objects' addresses. Others are run by `call`, and `packing`
     before it into work memory of `room` elements. threads: for which number it was planned, 0 where that is all one.
@@ -164,6 +186,7 @@ class _Run(NamedTuple):
     a: tuple[int, ...] | None = None
     b: tuple[int, ...] | None = None
     copies: bool = False
+    gathers: bool = False
     swapped: bool = False
     total: int = 0
     direct: Callable[[int, int, int], int] | None = None
@@ -230,8 +253,8 @@ class Product:
             words[-3] = id(out)
             words[-2], words[-1] = (id(b), id(a)) if run.swapped else (id(a), id(b))
             run.direct(0, run.total, words.buffer_info()[0])
-        elif run.copies:
-            self.into(out, np.array(a), np.array(b))
+        elif run.copies or run.gathers:
+            self.into(out, np.array(a, order="C"), np.array(b, order="C") if run.copies else b)
         elif run.call is not None:
             if run.swapped:
                 a, b = b, a
@@ -249,16 +272,19 @@ class Product:
             return _Run(a, b, copies=True)
         count = threads.get_num_threads()
         matrices = self._matrices(a, b, batch, m, n)
+        if is_scattered(matrices):
+            return _Run(a, b, gathers=True)
         found = plan(matrices, self.dtype, count)
         if found.work < PARALLEL_FROM and count > 1:
             found = plan(matrices, self.dtype, 1)
         call = row_call(_function(self.dtype, found.kernel), 3, found.total, found.work, found.integers, None)
         if call.direct is not None and not found.packs:
-            return _Run(a, b, False, found.swapped, found.total, call.direct, array("q", (*call.head, 0, 0, 0)))
+            return _Run(a, b, swapped=found.swapped, total=found.total, direct=call.direct,
+                        template=array("q", (*call.head, 0, 0, 0)))
         packing = None
         if found.packs:
-            packing = row_call(_function(self.dtype, "pack_b"), 3, found.packs, found.room // 8, found.integers, None)
-        return _Run(a, b, False, found.swapped, call=call, packing=packing, room=found.room, threads=count)
+            packing = row_call(_function(self.dtype, "pack_b"), 3, found.packs, found.room, found.integers, None)
+        return _Run(a, b, swapped=found.swapped, call=call, packing=packing, room=found.room, threads=count)
 
     def _matrices(self, a: tuple[int, ...], b: tuple[int, ...], batch: list[int], m: int, n: int) -> Matrices:
         size, (flip_a, flip_b) = self.dtype.size, self._flips
@@ -282,3 +308,11 @@ def merged(x: Matrices) -> Matrices:
         return x
     rows = length * x.m
     return x._replace(m=rows, a=(a if x.m == 1 else x.a[0], x.a[1]), batch=tuple(outer), c_batch=rows * x.n)
+
+
+
+def is_scattered(x: Matrices) -> bool:
+    """Whether A should be copied first, row-major: all products of a batch have the same B and few rows each, and are
+    not one long product only because A's rows do not follow one another. Sizes that are not known count as few."""
+    return bool(x.batch) and all(b == 0 for _, _, b in x.batch) and x.ldc == x.n and x.c_batch == x.m * x.n and \
+        not (isinstance(x.m, int) and x.m > _FEW) and not (isinstance(x.n, int) and x.n < _FEW // 4)

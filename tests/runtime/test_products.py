@@ -1,0 +1,54 @@
+"""Plans of matrix products: batches that are one long product, units of work, and that no plan changes a bit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import twofold as tf
+from twofold.codegen import gemm_shapes
+from twofold.ir import dtypes as dt
+from twofold.runtime import products
+
+
+@pytest.mark.parametrize("axes", [(1, 0, 2), (2, 0, 1), (0, 2, 1)])
+@pytest.mark.parametrize("dtype", [tf.float32, tf.float64, tf.float16], ids=lambda d: d.name)
+@pytest.mark.parametrize("columns", [1, 20, 64])
+def test_batches_of_turned_operands(axes: tuple[int, ...], dtype: Any, columns: int) -> None:
+    rng = np.random.default_rng(0)
+    x = tf.cast(tf.constant(rng.normal(size=(6, 9, 12))), dtype)
+    turned = tf.transpose(x, axes)
+    w = tf.cast(tf.constant(rng.normal(size=(turned.shape[-1], columns))), dtype)
+    each = np.stack([tf.matmul(tf.constant(np.ascontiguousarray(m)), w).numpy() for m in turned.numpy()])
+    assert tf.matmul(turned, w).numpy().tobytes() == each.tobytes()
+    assert tf.function(lambda x, w: tf.matmul(tf.transpose(x, axes), w))(x, w).numpy().tobytes() == each.tobytes()
+    tolerance = {tf.float16: 2e-2, tf.float32: 1e-5, tf.float64: 1e-13}[dtype]
+    want = turned.numpy().astype(np.float64) @ w.numpy().astype(np.float64)
+    np.testing.assert_allclose(each.astype(np.float64), want, atol=tolerance)
+
+
+def test_what_is_copied_first() -> None:
+    turned = products.Matrices(32, 512, 64, (3200, 1), (512, 1), 512, ((50, 64, 0),), 32 * 512)
+    assert products.is_scattered(turned)
+    assert not products.is_scattered(turned._replace(batch=((50, 64, 64 * 512),)))  # each has a B of its own
+    assert not products.is_scattered(turned._replace(m=4096, c_batch=4096 * 512))  # B is packed for many rows anyway
+    assert not products.is_scattered(turned._replace(n=1, ldc=1, c_batch=32))
+    whole = products.merged(turned._replace(a=(64, 1), batch=((50, 32 * 64, 0),)))
+    assert whole.m == 1600 and not products.is_scattered(whole)
+
+
+@pytest.mark.parametrize("m, n, k", [(128, 512, 1600), (32, 512, 128), (200, 64, 300), (17, 33, 65), (1, 5, 9)])
+@pytest.mark.parametrize("threads", [1, 2, 5])
+@pytest.mark.parametrize("often", [False, True])
+def test_units_are_all_of_the_product(m: int, n: int, k: int, threads: int, often: bool) -> None:
+    x = products.Matrices(m, n, k, (k, 1), (n, 1), n)
+    plan = products.plan(x, dt.float32, threads, often)
+    rows, columns = plan.integers[9:11]
+    assert plan.total == -(-m // rows) * -(-n // columns)
+    shape = gemm_shapes.tiling(dt.float32)
+    assert rows <= gemm_shapes.tiles_at_once(shape, dt.float32) * shape.tall
+    assert columns % gemm_shapes.panel_width(shape, m == 1) == 0
+    if m == 128 and threads == 2:  # as many rows for one thread as for the other
+        assert rows * 2 == m or rows >= m
