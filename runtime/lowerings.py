@@ -78,7 +78,7 @@ def product(p: Placer, out: g.Value, begin: DimLike, left: Source, right: Source
     if found.packs:  # which reads no more of A than its address
         work = Work(dtype.compute, found.room)
         runs.append(Run(_kernel(dtype, "pack_b"), [work, second, second, *found.integers], found.packs,
-                        max(found.room // 8 // found.packs, 1), fixed=fixed))
+                        max(found.room // found.packs, 1), fixed=fixed))
         second = work  # type: ignore[assignment]
     weight = max(found.work // found.total, 1) if _number(found.work) and _number(found.total) and found.total else \
         _weight(x)

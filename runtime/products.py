@@ -25,10 +25,11 @@ from .calls import PARALLEL_FROM, RowCall, row_call
 __all__ = ["Matrices", "Plan", "plan", "functions", "Product"]
 
 _FEW = 128  # rows for which packing B once more is too much
+_FEW_THREADS = 8  # up to which it is found exactly who does what
 _SHARED_FROM = 1 << 16  # multiply-adds of 16 from which threads share a product in compiled programs
 
-# What a tile costs in cycles for each inner index: computing a row of it, and all its rows besides; packing a panel of A
-# or of B; reading a panel of B for the first of several tiles; and what it costs to start threads once more.
+# What a tile costs in cycles for each inner index: computing a row of it, and all its rows besides; packing a panel of
+# A or of B; reading a panel of B for the first of several tiles; and what it costs to start threads once more.
 _ROW, _TILE, _PACK_A, _PACK_B, _SEEN, _START = 1.0, 0.75, 5.0, 11.0, 2.0, 10_000.0
 
 
@@ -132,6 +133,8 @@ def _units(x: Matrices, dtype: DType, shape: gemm.Tiling, flat: bool, batches: i
 def _longest(units: list[tuple[int, float]], count: int) -> float:
     """What the thread with the most work has, where threads share units of work: the numbers of equal ones, and what
     one costs; large ones first."""
+    if count > _FEW_THREADS:
+        return max(sum(n * cost for n, cost in units) / count, *[-(-n // count) * cost for n, cost in units])
     loads = [0.0] * count
     for number, cost in units:
         each, rest = divmod(number, count)
