@@ -205,6 +205,9 @@ class Recorder(list[Guard]):
 
     def known(self, kind: str, d: DimLike) -> bool | None:
         """What bounds and the recorded guards decide; None for nothing."""
+        answer = _decided(kind, d)
+        if answer is not None:
+            return answer
         reduced = _replaced(d, self._solved)
         answer = _decided(kind, reduced)
         if answer is not None or not self._facts:
@@ -228,6 +231,7 @@ class Recorder(list[Guard]):
             return
         self._solved = {name: _replaced(v, solution) for name, v in self._solved.items()} | solution
         self._facts = [(k, _replaced(f, solution)) for k, f in self._facts]
+        self._facts += [("not negative", value) for value in solution.values() if not at_least(value, 0)]
 
     def _follows(self, kind: str, d: DimLike) -> bool:
         if type(d) is int:

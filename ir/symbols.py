@@ -12,7 +12,8 @@ from typing import Any
 
 from . import dims as dm
 from . import graph as g
-from .dims import Dim
+from .assumptions import renamed
+from .dims import Dim, DimLike
 from .graph import Graph, Node, Value
 from .replay import resolve
 
@@ -114,8 +115,9 @@ def symbols_in(values: Iterable[Value]) -> frozenset[str]:
     return frozenset().union(*[dm.symbols_of(v.dims) for v in values])
 
 
-def rename(graph: Graph, names: Mapping[str, Dim]) -> None:
-    """Give symbols of a graph and of its regions other names; callees have names of their own."""
+def rename(graph: Graph, names: Mapping[str, DimLike]) -> None:
+    """Give symbols of a graph and of its regions other names, or sizes; callees have names of their own."""
+    graph.guards = [renamed(guard, names) for guard in graph.guards]
     for value in graph.inputs:
         value.dims = dm.substitute(value.dims, names)
     for node in graph.nodes:

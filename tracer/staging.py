@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ import numpy as np
 from twofold.eager.tensor import wrap
 from twofold.ir import dims as dm
 from twofold.ir import graph as g
+from twofold.ir import symbols
+from twofold.ir.assumptions import renamed
 from twofold.ir.dims import DimLike
 from twofold.ir.replay import replay, resolve
 from twofold.ir.spec import TensorSpec, spec
@@ -17,11 +20,71 @@ from twofold.ir.spec import TensorSpec, spec
 from . import host
 from .trace import current
 
-__all__ = ["restage"]
+__all__ = ["restage", "stage_graph"]
 
 
-def restage(node: g.Node, operands: list[Any], sizes: dict[str, DimLike]) -> Sequence[Any]:
-    """The results of a construct in the trace that is under way; for `ir.replay.replay`."""
+def stage_graph(graph: g.Graph, inputs: Sequence[Any], sizes: dict[str, DimLike] | None = None) -> list[Any]:
+    """The outputs, in the trace under way, of a graph that another trace made.
+
+    Sizes that its regions bring get names of this trace, and what was assumed of them is assumed here.
+
+    Args:
+        sizes: what its symbols are here, beside those that the shapes of `inputs` tell.
+    """
+    staging = _Staging()
+    outputs = replay(graph, inputs, staging, sizes)
+    for guard in graph.guards:
+        if not guard.symbols().isdisjoint(staging.names) and guard.symbols() <= staging.known.keys():
+            new = renamed(guard, staging.known)
+            dm.require(new.left, new.op, new.right)
+    return outputs
+
+
+class _Staging:
+    """Writes constructs of another trace into the one under way.
+
+    Attributes:
+        names: of sizes that regions bring, here, by their old names.
+        known: the same, and those around the regions.
+    """
+
+    def __init__(self) -> None:
+        self.names: dict[str, DimLike] = {}
+        self.known: dict[str, DimLike] = {}
+
+    def __call__(self, node: g.Node, operands: list[Any], sizes: dict[str, DimLike]) -> Sequence[Any]:
+        trace: Any = current()
+        local = sorted(_brought(node) - sizes.keys()) if node.op is not g.CALL else []
+        for name in local:
+            if name not in self.names:
+                self.names[name] = trace.fresh(_stem(name))
+        results = restage(node, operands, sizes, {name: self.names[name] for name in local})
+        self.known = {**self.names, **sizes}
+        return results
+
+
+def _brought(node: g.Node) -> set[str]:
+    """The sizes that the regions of a node bring."""
+    found: set[str] = set()
+    for region in node.regions:
+        found.update(name for v in region.inputs for name in symbols.alone(v.dims))
+        for inner in region.nodes:
+            found |= symbols.brought(inner)
+            found |= _brought(inner) if inner.op is not g.CALL else set()
+    return found
+
+
+def _stem(name: str) -> str:
+    return name.rpartition("_")[0] or name
+
+
+def restage(node: g.Node, operands: list[Any], sizes: dict[str, DimLike],
+            local: Mapping[str, DimLike] = MappingProxyType({})) -> Sequence[Any]:
+    """The results of a construct in the trace that is under way; for `ir.replay.replay`.
+
+    Args:
+        local: new names of the sizes that its regions bring.
+    """
     trace = current()
     assert trace is not None, "a graph is staged inside of a trace only"
     if node.op is g.CONSTANT:
@@ -38,26 +101,23 @@ def restage(node: g.Node, operands: list[Any], sizes: dict[str, DimLike]) -> Seq
         return host.differentiable(node.attrs["fn"], node.attrs["name"], operands, specs)
     if node.op is g.CALL:
         own = {name: resolve(size, sizes) for name, size in node.attrs["sizes"]}
-        return replay(node.regions[0], operands, restage, own)
+        return stage_graph(node.regions[0], operands, own)
+    regions = [_renamed(r, {**sizes, **local}) for r in node.regions]
     specs = [spec(dm.substitute(v.dims, _known(node, sizes, trace)), v.dtype) for v in node.outputs]
     attrs = {k: resolve(v, sizes) for k, v in node.attrs.items()}
     op: Any = node.op
-    return trace.construct(op, operands, attrs, specs, [_renamed(r, sizes) for r in node.regions])
+    return trace.construct(op, operands, attrs, specs, regions)
 
 
 def _known(node: g.Node, sizes: dict[str, DimLike], trace: Any) -> dict[str, DimLike]:
     """`sizes`, with a size of the trace for each symbol that the results of the node bring."""
     for name in sorted(dm.symbols_of([d for v in node.outputs for d in v.dims]) - sizes.keys()):
-        sizes[name] = trace.fresh(name.rpartition("_")[0] or name)
+        sizes[name] = trace.fresh(_stem(name))
     return sizes
 
 
-def _renamed(region: g.Graph, sizes: dict[str, DimLike]) -> g.Graph:
-    """A copy of a region in which symbols of the surrounding graph are what they are called here."""
+def _renamed(region: g.Graph, names: Mapping[str, DimLike]) -> g.Graph:
+    """A copy of a region in which sizes are what they are called here."""
     made = region.copy()
-    for graph in [made, *[r for n in made.walk() for r in n.regions]]:
-        for value in [*graph.inputs, *[v for n in graph.nodes for v in n.outputs]]:
-            value.dims = dm.substitute(value.dims, sizes)
-        for node in graph.nodes:
-            node.attrs = {k: resolve(v, sizes) for k, v in node.attrs.items()}
+    symbols.rename(made, names)
     return made

@@ -17,7 +17,7 @@ from twofold.ir import dims as dm
 from twofold.ir import errors, nest
 from twofold.ir import graph as g
 from twofold.ir.dims import Dim
-from twofold.ir.replay import bind_sizes, replay
+from twofold.ir.replay import bind_sizes
 from twofold.ir.spec import TensorSpec, spec
 
 from . import watching
@@ -26,7 +26,7 @@ from .host import drop_unranked
 from .running import Runner
 from .shapes import SizeAskedError
 from .signature import Call, Parameters, template
-from .staging import restage
+from .staging import stage_graph
 from .symbolic import SymbolicTensor
 from .trace import LeakedTensorError, Trace
 
@@ -187,7 +187,7 @@ class Traced:
         for value, operand in zip(self.graph.inputs, operands, strict=True):
             bind_sizes(value.dims, operand.dims, env)
         if record.active.get():
-            return self._finish(replay(self.graph, operands, restage, env))
+            return self._finish(stage_graph(self.graph, operands, env))
         known = {name: env[name] for name in self.graph.symbols() if name in env}
         brought = dm.symbols_of([d for v in self.graph.outputs for d in v.dims]) - known.keys()
         names = {**known, **{name: outer.fresh(name.rpartition("_")[0] or name) for name in sorted(brought)}}

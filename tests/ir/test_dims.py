@@ -292,6 +292,16 @@ def test_equations_are_solved_in_turn():
     assert len(guards) == 3
 
 
+def test_a_size_that_others_tell_is_still_no_less_than_zero():
+    a, b, c = map(symbol, "abc")
+    with recording() as guards:
+        assert dims.require(a, "==", b + c)
+        assert dims.require(a, ">=", 0) and dims.require(b, ">=", 0) and dims.require(c, ">=", 0)
+        assert dims.require(b, "<=", a) and dims.require(c, "<=", a)
+        assert dims.require(2 * a, ">=", b)
+    assert [str(g) for g in guards] == ["a == b + c"]
+
+
 def test_require_follows_proofs_without_a_guard():
     with recording() as guards:
         assert dims.require(n + 1, ">", n) and not dims.require(n, ">", n) and not dims.require_eq(2 * n, 5)

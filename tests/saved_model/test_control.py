@@ -86,14 +86,14 @@ def derived(fn: Callable[..., Any], order: int) -> Callable[..., Any]:
     return derived(gradient, order - 1) if order else fn
 
 
-def test_assumptions_inside_regions_are_kept():
-    """What the gradient of a gradient relies on inside of a loop is made a guard there, and is tested when it runs."""
+def test_assumptions_on_sizes_of_loops_are_kept():
+    """What the gradient of a gradient relies on inside of a loop is assumed where the sizes have their new names."""
     spec = [tf.TensorSpec([3])]
     whole = tf.function(derived(tf.function(derived(growing, 1)), 1), input_signature=spec)
-    text = graph_to_text(whole.get_concrete_function().graph, Sources())
-    inside = [line for line in text.splitlines() if line.startswith("      ") and line.strip().startswith("assume")]
-    assert inside
-    assert graph_to_text(text_to_graph(text, 1, "<model>"), Sources()).count("assume") >= text.count("assume")
+    graph = whole.get_concrete_function().graph
+    text = graph_to_text(graph, Sources())
+    assert "assume" in text
+    assert graph_to_text(text_to_graph(text, 1, "<model>"), Sources()).count("assume") == text.count("assume")
 
 
 @pytest.mark.parametrize("sizes", [[3], [None]], ids=["known", "unknown"])
@@ -103,7 +103,7 @@ def test_gradients_inside(fn, sizes):
     x = tf.constant([0.3, 0.9, 0.2])
     spec = [tf.TensorSpec(sizes)]
     wholes = [derived(fn, 1), derived(tf.function(fn), 1)]
-    if fn is not growing and sizes == [3]:
+    if sizes == [3]:
         wholes += [derived(fn, 2), derived(tf.function(derived(fn, 1)), 1)]
     for whole in wholes:
         traced = tf.function(whole, input_signature=spec)

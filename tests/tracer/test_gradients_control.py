@@ -198,6 +198,36 @@ def test_order_split_between_function_and_tape() -> None:
         agree(derived(tf.function(derived(f, 1)), 1)(x), derived(f, 2)(x), exact=False)
 
 
+def doubling(x: Any) -> Tensors:
+    """A loop whose value has twice as many elements in each round, which a branch makes in two ways."""
+    def body(i: Any, v: Any) -> Any:
+        longer = tf.cond(tf.reduce_sum(v) > 1.0, lambda: tf.reshape(tf.reshape(v, [2, -1]) * x[1], [-1]),
+                         lambda: v * x[0])
+        return i + 1, tf.concat([v, longer], 0)
+    return [tf.square(tf.while_loop(lambda i, v: i < 3, body, [tf.constant(0), x],
+                                    shape_invariants=[tf.TensorShape([]), tf.TensorShape([None])])[1])]
+
+
+def masked(x: Any) -> Tensors:
+    """A loop whose value grows by as many elements as are positive."""
+    def body(i: Any, v: Any) -> Any:
+        return i + 1, tf.concat([v, tf.boolean_mask(v, v > 0.0) * x[0]], 0)
+    return [tf.sin(tf.while_loop(lambda i, v: i < 2, body, [tf.constant(0), x],
+                                 shape_invariants=[tf.TensorShape([]), tf.TensorShape([None])])[1])]
+
+
+@pytest.mark.parametrize("f", [growing, doubling, masked])
+def test_gradients_of_gradients_of_loops_that_grow(f: Callable[..., Any]) -> None:
+    """Sizes of loops get names of their own where a function is written into another, with what was assumed of them."""
+    x = f64([0.6, 0.5, 0.3, -0.2])
+    wanted = derived(f, 2)(x)
+    inner, whole = tf.function(f, fallback=False), tf.function(derived(f, 1), fallback=False)
+    within = tf.function(derived(inner, 1), fallback=False)
+    for g in (tf.function(derived(f, 2), fallback=False), derived(whole, 1), derived(within, 1),
+              tf.function(derived(whole, 1), fallback=False), tf.function(derived(within, 1), fallback=False)):
+        agree(g(x), wanted, exact=False)
+
+
 def test_unconnected_is_none() -> None:
     @tf.function
     def f(x: Any, y: Any) -> Any:
