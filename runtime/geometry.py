@@ -14,12 +14,13 @@ from typing import NamedTuple
 from twofold.codegen.reduce import CHUNK
 from twofold.codegen.schedule import TILE_WIDTH
 
-__all__ = ["Dim", "Grid", "MapPlan", "collapse", "ReducePlan", "broadcast_strides", "plan_map",
-           "plan_reduce"]
+__all__ = ["Dim", "Grid", "MapPlan", "collapse", "ReducePlan", "broadcast_strides", "plan_map", "plan_dims",
+           "Widened", "widened", "plan_reduce"]
 
 # What a row costs to start, and an element of it by how operands move, in nanoseconds; only ratios matter.
 _ROW, _UNIT, _STRIDED = 10.0, 0.15, 0.8
 _LINE = 64  # bytes of a cache line, and of the rows of a tile together along an operand that leaps
+_ROWS, _SHORT, _WIDE = 1 << 11, 128, 512  # of short rows, so many are worth it; elements of these, and of a better one
 _TILED_FROM = 1 << 13  # elements: what fits the nearest cache needs no tiles
 
 
@@ -88,8 +89,61 @@ def plan_map(shape: tuple[int, ...], strides: Sequence[Sequence[int]], sizes: tu
         sizes: each operand's element size.
         same: pairs (operand, output) that lie in the same memory in the same way.
     """
+    return plan_dims(collapse(shape, strides), sizes, same)
+
+
+class Widened(NamedTuple):
+    """A map over short rows, as one over longer rows.
+
+    dims: its index space. copies: by operand, the shape and the strides in bytes of what is to be copied to a
+    C-contiguous array that takes the operand's place.
+    """
+
+    dims: list[Dim]
+    copies: dict[int, tuple[tuple[int, ...], tuple[int, ...]]]
+
+
+def widened(shape: tuple[int, ...], strides: Sequence[Sequence[int]], sizes: tuple[int, ...]) -> Widened | None:
+    """A better way to walk where rows are short since an operand repeats a few elements, such as a bias: the operand
+    written out several times over makes the rows that much longer. None where it is no better.
+
+    >>> found = widened((4096, 8), [(32, 4), (32, 4), (0, 4)], (4, 4, 4))
+    >>> found.dims
+    [Dim(length=64, strides=(2048, 2048, 0)), Dim(length=512, strides=(4, 4, 4))]
+    >>> found.copies
+    {2: ((64, 8), (0, 4))}
+    """
     dims = collapse(shape, strides)
-    total = math.prod(shape)
+    if len(dims) < 2 or dims[-1].length > _SHORT or math.prod(shape) < _ROWS * dims[-1].length:
+        return None
+    *outer, column, row = dims
+    times = next((m for m in range(_WIDE // row.length, 3, -1) if column.length % m == 0), 0)
+    repeated = [n for n, (down, along) in enumerate(zip(column.strides, row.strides, strict=True))
+                if down == 0 and along]
+    whole = all(down == along * row.length for n, (down, along) in enumerate(zip(column.strides, row.strides,
+                                                                                  strict=True)) if n not in repeated)
+    if not times or not whole:
+        return None
+    copies: dict[int, tuple[tuple[int, ...], tuple[int, ...]]] = {}
+    steps = [list(d.strides) for d in (*outer, column, row)]
+    steps[-2] = [s * times for s in column.strides]
+    for n in repeated:
+        own = [d for d in outer if d.strides[n]]
+        copies[n] = ((*(d.length for d in own), times, row.length), (*(d.strides[n] for d in own), 0, row.strides[n]))
+        step = sizes[n] * times * row.length
+        for at in range(len(outer) - 1, -1, -1):
+            if outer[at].strides[n]:
+                steps[at][n] = step
+                step *= outer[at].length
+        steps[-1][n] = sizes[n]
+    lengths = (*(d.length for d in outer), column.length // times, times * row.length)
+    found = [Dim(length, tuple(step)) for length, step in zip(lengths, steps, strict=True) if length > 1]
+    return Widened(found, copies)
+
+
+def plan_dims(dims: list[Dim], sizes: tuple[int, ...], same: Sequence[tuple[int, int]] = ()) -> MapPlan:
+    """`plan_map` for an index space that is collapsed; see there."""
+    total = math.prod(d.length for d in dims)
     if not dims:
         return MapPlan(_with("v" * len(sizes), same), total, (), None)
     inner = min(range(len(dims)), key=lambda d: (_cost(dims[d], sizes), -d))

@@ -45,12 +45,12 @@ def _remember(plans: dict[Any, Any], key: Any, plan: Any) -> Any:
 
 
 class _MapCall(NamedTuple):
-    """A planned map: its call (None where there is nothing to do), how results are allocated, and whether an operand
-    must be copied before it can be walked."""
+    """A planned map: its call (None where there is nothing to do), how results are allocated, and what brings operands
+    to where they can be walked, if that is needed."""
 
     call: RowCall | None
     empty: Callable[..., np.ndarray]
-    copies: bool
+    copied: Callable[[Sequence[np.ndarray]], Sequence[np.ndarray]] | None
 
 
 class MapFamily:
@@ -113,10 +113,10 @@ class MapFamily:
         if found is None:
             outs = [memory.empty(shape, t) for t in self._types]
             found = _remember(self._plans, key, self._plan(outs, arrays, shape))
-        call, empty, copies = found
+        call, empty, copied = found
         outs = [empty(shape, t) for t in self._types]
         if call is not None:
-            call.run((*outs, *map(_walkable, arrays)) if copies else (*outs, *arrays))
+            call.run((*outs, *(arrays if copied is None else copied(arrays))))
         return tuple(outs)
 
     def into(self, outs: Sequence[np.ndarray], arrays: Sequence[np.ndarray]) -> None:
@@ -138,7 +138,7 @@ class MapFamily:
         if found is None:
             found = _remember(self._plans, key, self._plan(outs, arrays, shape, same))
         if found.call is not None:
-            found.call.run((*outs, *map(_walkable, arrays)))
+            found.call.run((*outs, *(arrays if found.copied is None else found.copied(arrays))))
 
     def address(self, mask: str) -> int:
         """The address of the contiguous kernel in which `mask` says for each operand `v` (advances) or `s` (fixed)."""
@@ -154,17 +154,23 @@ class MapFamily:
     def _plan(self, outs: Sequence[np.ndarray], arrays: Sequence[np.ndarray], shape: tuple[int, ...],
               same: Sequence[tuple[int, int]] = ()) -> _MapCall:
         if 0 in shape:
-            return _MapCall(None, np.empty, False)
+            return _MapCall(None, np.empty, None)
         if any(_walkable(o) is not o for o in outs):
             raise ValueError(f"{self.name}: an output's strides are not whole elements")
         operands = [*outs, *map(_walkable, arrays)]
         strides = [geometry.broadcast_strides(a.shape, a.strides, shape) for a in operands]
-        plan = geometry.plan_map(shape, strides, self._sizes, same)
+        copied: Any = None
+        if any(o is not a for o, a in zip(operands[len(outs):], arrays, strict=True)):
+            copied = _all_walkable
+        wide = geometry.widened(shape, strides, self._sizes) if copied is None and not same else None
+        if wide is not None and not any(n < len(outs) for n in wide.copies):
+            plan, copied = geometry.plan_dims(wide.dims, self._sizes), _Repeated(wide, len(outs))
+        else:
+            plan = geometry.plan_map(shape, strides, self._sizes, same)
         compiled = self._variant(plan.mask)
-        copies = any(o is not a for o, a in zip(operands[len(outs):], arrays, strict=True))
         work = math.prod(shape) * compiled.weight
         call = row_call(compiled, len(operands), plan.total, work, plan.steps, plan.grid)
-        return _MapCall(call, np.empty if work < SMALL else memory.empty, copies)
+        return _MapCall(call, np.empty if work < SMALL else memory.empty, copied)
 
 
 def _is_same(a: np.ndarray, b: np.ndarray) -> bool:
@@ -176,6 +182,23 @@ def _walkable(value: np.ndarray) -> np.ndarray:
     """`value`, or a copy where its strides are not whole elements."""
     size = value.itemsize
     return value if all(s % size == 0 for s in value.strides) else np.ascontiguousarray(value)
+
+
+def _all_walkable(arrays: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
+    return [_walkable(a) for a in arrays]
+
+
+class _Repeated:
+    """Writes operands out several times over: see `geometry.widened`."""
+
+    def __init__(self, wide: geometry.Widened, outputs: int) -> None:
+        self.copies = {n - outputs: layout for n, layout in wide.copies.items()}
+
+    def __call__(self, arrays: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
+        found = list(arrays)
+        for n, (shape, strides) in self.copies.items():
+            found[n] = np.array(np.lib.stride_tricks.as_strided(found[n], shape, strides), order="C")
+        return found
 
 
 class _ReduceCall(NamedTuple):

@@ -312,3 +312,23 @@ def test_threads_may_share_a_family() -> None:
     for w in workers:
         w.join()
     assert not wrong
+
+
+@pytest.mark.parametrize(("shape", "other"), [
+    ((300, 64, 16), (16,)), ((300, 64, 16), (300, 1, 16)), ((5, 4096, 3), (5, 1, 1)), ((4, 3, 2000, 6), (3, 1, 6)),
+    ((2, 9001, 4), (4,)), ((7000, 5), (5,)), ((20, 40, 12, 8), (20, 1, 12, 8)), ((60, 60, 2, 8), (1, 60, 1, 8)),
+])
+def test_operands_that_repeat_a_few_elements(shape, other):
+    rng = np.random.default_rng(0)
+    wide, small = rng.normal(size=shape).astype(np.float32), rng.normal(size=other).astype(np.float32)
+    family = MapFamily("less", lambda s, x, y: s.sub(x, y), (dt.float32,) * 2, (dt.float32,))
+    strided = np.zeros((*small.shape[:-1], 2 * small.shape[-1]), np.float32)[..., ::2]
+    strided[...] = small
+    for y in (small, strided):
+        np.testing.assert_array_equal(family((wide, y), shape)[0], wide - y)
+        np.testing.assert_array_equal(family((y, wide), shape)[0], y - wide)
+        out = wide.copy()
+        family.into((out,), (out, y))
+        np.testing.assert_array_equal(out, wide - y)
+    turned = np.ascontiguousarray(np.moveaxis(wide, 0, -1))
+    np.testing.assert_array_equal(family((np.moveaxis(turned, -1, 0), small), shape)[0], wide - small)
