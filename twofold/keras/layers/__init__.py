@@ -40,6 +40,8 @@ _FAMILIES = {
                 "GlobalMaxPooling1D GlobalMaxPooling2D GlobalMaxPooling3D MaxPool1D MaxPool2D MaxPool3D MaxPooling1D "
                 "MaxPooling2D MaxPooling3D",
     ".preprocessing": "CategoryEncoding CenterCrop Discretization Normalization Rescaling Resizing",
+    ".random_images": "RandomBrightness RandomContrast RandomCrop RandomFlip RandomRotation RandomTranslation "
+                      "RandomZoom",
     ".recurrent": "RNN StackedRNNCells",
     ".regularization": "ActivityRegularization AlphaDropout Dropout GaussianDropout GaussianNoise SpatialDropout1D "
                        "SpatialDropout2D SpatialDropout3D",

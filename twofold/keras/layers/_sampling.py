@@ -1,0 +1,83 @@
+"""Images seen through affine maps: where each pixel of the result comes from, and what lies beyond the edges."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import twofold as tf
+
+__all__ = ["FILL_MODES", "INTERPOLATIONS", "transformed"]
+
+FILL_MODES = ("constant", "nearest", "wrap", "reflect")
+INTERPOLATIONS = ("nearest", "bilinear")
+
+
+def transformed(images: Any, maps: Any, interpolation: str, fill_mode: str, fill_value: float) -> Any:
+    """Each image through a map of its own.
+
+    Args:
+        images: floating [batch, height, width, channels].
+        maps: float32 [batch, 6]: (a, b, c, d, e, f) take the pixel at (x, y) from (a x + b y + c, d x + e y + f).
+        interpolation: one of `INTERPOLATIONS`.
+        fill_mode: one of `FILL_MODES`: what is beyond the edges, as (d c b a | a b c d | d c b a) for "reflect" and
+            (a b c d | a b c d | a b c d) for "wrap".
+        fill_value: what is there with "constant".
+    Returns:
+        Images of the same shape and dtype.
+    """
+    shape = tf.shape(images)
+    height, width = _size(images, shape, 1), _size(images, shape, 2)
+    x = tf.cast(tf.range(width), tf.float32)[tf.newaxis, tf.newaxis, :]
+    y = tf.cast(tf.range(height), tf.float32)[tf.newaxis, :, tf.newaxis]
+    a, b, c, d, e, f = (maps[:, n, tf.newaxis, tf.newaxis] for n in range(6))
+    across = _within(a * x + b * y + c, width, fill_mode)
+    down = _within(d * x + e * y + f, height, fill_mode)
+    rows = tf.reshape(images, [shape[0], height * width, images.shape[3]])
+    constant = fill_mode == "constant"
+
+    def pixels(at_x: Any, at_y: Any) -> Any:
+        """The pixels at whole numbers; the fill value where there are none."""
+        column, row = tf.cast(at_x, tf.int32), tf.cast(at_y, tf.int32)
+        last_x, last_y = tf.cast(width, tf.int32) - 1, tf.cast(height, tf.int32) - 1
+        place = tf.clip_by_value(row, 0, last_y) * (last_x + 1) + tf.clip_by_value(column, 0, last_x)
+        found = tf.gather(rows, tf.reshape(place, [shape[0], height * width]), axis=1, batch_dims=1)
+        found = tf.reshape(found, shape)
+        there = (column >= 0) & (column <= last_x) & (row >= 0) & (row <= last_y)
+        # the neighbour of an edge pixel has no share where places are brought into the image
+        return tf.where(there[..., tf.newaxis], found, tf.cast(fill_value if constant else 0.0, found.dtype))
+
+    if interpolation == "nearest":
+        return pixels(_rounded(across), _rounded(down))
+    left, top = tf.floor(across), tf.floor(down)
+    right_share = tf.cast((across - left)[..., tf.newaxis], images.dtype)
+    low_share = tf.cast((down - top)[..., tf.newaxis], images.dtype)
+    high = (1 - right_share) * pixels(left, top) + right_share * pixels(left + 1, top)
+    low = (1 - right_share) * pixels(left, top + 1) + right_share * pixels(left + 1, top + 1)
+    return (1 - low_share) * high + low_share * low
+
+
+def _size(images: Any, shape: Any, axis: int) -> Any:
+    return shape[axis] if images.shape[axis] is None else images.shape[axis]
+
+
+def _rounded(places: Any) -> Any:
+    """To the nearest whole number, halves away from zero."""
+    return tf.sign(places) * tf.floor(tf.abs(places) + 0.5)
+
+
+def _within(places: Any, size: Any, fill_mode: str) -> Any:
+    """Places along an axis, brought into the image; unchanged for "constant"."""
+    if fill_mode == "constant":
+        return places
+    count = tf.cast(size, tf.float32)
+    if fill_mode == "reflect":
+        # the image and its mirror image take turns, each edge pixel twice
+        turned = tf.math.floormod(places, 2 * count)
+        places = tf.where((places < 0) | (places > count - 1),
+                          tf.where(turned >= count, 2 * count - 1 - turned, turned), places)
+    elif fill_mode == "wrap":
+        # a turn is as long as the image, the way from the last pixel to the first included
+        span = tf.maximum(count - 1, 1.0)
+        places = tf.where(places < 0, places + count * (tf.floor(-places / span) + 1),
+                          tf.where(places > count - 1, places - count * tf.floor(places / span), places))
+    return tf.clip_by_value(places, 0.0, count - 1)
