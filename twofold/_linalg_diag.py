@@ -30,10 +30,43 @@ def _longest(rows: Any, columns: Any, low: int, high: int) -> Any:
     return dm.minimum(rows + min(high, 0), columns - max(low, 0))
 
 
-def _slice(rows: int, columns: int, k: int) -> tuple[int, int, int]:
+def _slice(rows: Any, columns: Any, k: int) -> tuple[Any, Any, Any]:
     """Diagonal `k` as a slice of the flat matrix."""
     first, step = max(0, -k) * columns + max(0, k), columns + 1
     return (first, first + _length(rows, columns, k) * step - columns, step)
+
+
+def _read(flat: Any, rows: Any, columns: Any, k: int) -> Any:
+    """Diagonal `k` of flat matrices."""
+    lead = flat.dims[:-1]
+    if not isinstance(columns, dm.Dim):
+        return ops.strided_slice(flat, spec=_last(lead, _slice(rows, columns, k)))
+    # No slice has a step of unknown size: in rows that are longer by one, the diagonal is the first column.
+    first, length = _slice(rows, columns, k)[0], _length(rows, columns, k)
+    longer = ops.pad(flat, constant_of(0, flat.dtype), paddings=(*[(0, 0)] * len(lead), (0, columns)))
+    part = ops.slice_(longer, begin=(*[0] * len(lead), first), size=(*lead, length * (columns + 1)))
+    turned = ops.reshape(part, shape=(*lead, length, columns + 1))
+    return ops.strided_slice(turned, spec=(*_last(lead, (None, None, None)), 0))
+
+
+def _written(flat: Any, values: Any, rows: Any, columns: Any, k: int) -> Any:
+    """Flat matrices with diagonal `k` replaced."""
+    lead = flat.dims[:-1]
+    if not isinstance(columns, dm.Dim):
+        return ops.strided_slice_assign(flat, values, spec=_last(lead, _slice(rows, columns, k)))
+    inside = ops.fill(constant_of(True, dt.bool_), shape=(_length(rows, columns, k),))
+    return ops.where(_spread(inside, rows, columns, k), _spread(values, rows, columns, k), flat)
+
+
+def _spread(values: Any, rows: Any, columns: Any, k: int) -> Any:
+    """Flat matrices with `values` on diagonal `k`, and zeros: what `_read` takes, given back."""
+    *lead, length = values.dims
+    first, zero, still = _slice(rows, columns, k)[0], constant_of(0, values.dtype), [(0, 0)] * len(lead)
+    turned = ops.pad(ops.expand_dims(values, axis=(-1,)), zero, paddings=(*still, (0, 0), (0, columns)))
+    part = ops.reshape(turned, shape=(*lead, length * (columns + 1)))
+    rest = (rows + 1) * columns - first - length * (columns + 1)
+    longer = ops.pad(part, zero, paddings=(*still, (first, rest)))
+    return ops.slice_(longer, begin=(0,) * (len(lead) + 1), size=(*lead, rows * columns))
 
 
 def _bounds(op: str, k: Any) -> tuple[int, int]:
@@ -44,9 +77,9 @@ def _bounds(op: str, k: Any) -> tuple[int, int]:
     return low, high
 
 
-def _require_inside(op: str, rows: int, columns: int, low: int, high: int) -> None:
+def _require_inside(op: str, rows: Any, columns: Any, low: int, high: int) -> None:
     for k in (low, high):
-        if not (-rows < k < columns or k == 0):
+        if k != 0 and not (dm.require(-k, "<", rows) and dm.require(k, "<", columns)):
             raise InvalidArgumentError(f"{op}: diagonal {k} is not in a matrix of shape [{rows}, {columns}].")
 
 
@@ -106,28 +139,28 @@ def diag_part(input: Any, name: str = "diag_part", k: Any = 0, padding_value: An
     _require_inside("diag_part", rows, columns, low, high)
     flat, lead = _flat(x), tuple(batch)
     if low == high:
-        return ops.strided_slice(flat, spec=_last(lead, _slice(rows, columns, low)))
+        return _read(flat, rows, columns, low)
     longest = _longest(rows, columns, low, high)
     padding = padding_of(padding_value, x.dtype)
     parts = []
     for d in range(high, low - 1, -1):
-        part = ops.strided_slice(flat, spec=_last(lead, _slice(rows, columns, d)))
+        part = _read(flat, rows, columns, d)
         around = (*[(0, 0)] * len(lead), _margin(align, d, _length(rows, columns, d), longest))
         parts.append(ops.expand_dims(ops.pad(part, padding, paddings=around), axis=(-2,)))
     return ops.concat(*parts, axis=-2)
 
 
-def _with_diagonals(flat: Any, values: Any, rows: int, columns: int, low: int, high: int, align: str) -> Any:
+def _with_diagonals(flat: Any, values: Any, rows: Any, columns: Any, low: int, high: int, align: str) -> Any:
     """The flat matrices with diagonals `low` to `high` replaced by the rows of `values`."""
     lead = flat.dims[:-1]
     if low == high:
-        return ops.strided_slice_assign(flat, values, spec=_last(lead, _slice(rows, columns, low)))
+        return _written(flat, values, rows, columns, low)
     longest = _longest(rows, columns, low, high)
     for row, d in enumerate(range(high, low - 1, -1)):
         length = _length(rows, columns, d)
         before, _ = _margin(align, d, length, longest)
         part = ops.strided_slice(values, spec=(*_last(lead, row), (before, before + length, None)))
-        flat = ops.strided_slice_assign(flat, part, spec=_last(lead, _slice(rows, columns, d)))
+        flat = _written(flat, part, rows, columns, d)
     return flat
 
 
@@ -156,7 +189,7 @@ def set_diag(input: Any, diagonal: Any, name: str = "set_diag", k: Any = 0, alig
     _require_inside("set_diag", rows, columns, low, high)
     several = (high - low + 1,) if low != high else ()
     want = (*batch, *several, _longest(rows, columns, low, high))
-    if values.dims != want:
+    if not dm.require_same(values.dims, want):
         raise InvalidArgumentError(f"set_diag: diagonal has shape {values.shape}; expected {want}.")
     return ops.reshape(_with_diagonals(_flat(x), values, rows, columns, low, high, align), shape=x.dims)
 
@@ -249,14 +282,14 @@ def tensor_diag_part(input: Any, name: str | None = None) -> Any:
     """
     x = tensor(input)
     half = len(x.dims) // 2
-    if not half or x.dims[:half] != x.dims[half:]:
+    if not half or not dm.require_same(x.dims[:half], x.dims[half:]):
         raise InvalidArgumentError(f"tensor_diag_part: input must have the shape [d1, .., dk, d1, .., dk]; got "
                                    f"{x.shape}.")
     size = 1
     for d in x.dims[:half]:
         size = size * d
     flat = ops.reshape(x, shape=(size * size,))
-    return ops.reshape(ops.strided_slice(flat, spec=(_slice(size, size, 0),)), shape=x.dims[:half])
+    return ops.reshape(_read(flat, size, size, 0), shape=x.dims[:half])
 
 
 @public

@@ -148,7 +148,7 @@ def trace(x: Any, name: str | None = None) -> Any:
     5
     """
     x = _matrix(x, "trace")
-    return ops.reduce_sum(matrices.diag_part(x), axis=(-1,))
+    return ops.reduce_sum(diag_part(x), axis=(-1,))
 
 
 @public

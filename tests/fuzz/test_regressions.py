@@ -205,3 +205,57 @@ def test_arrays_that_grow_under_a_tape_beside_arrays_that_do_not():
             results = fn(x)
         found.append([t.numpy().tolist() for t in (*results, tape.gradient(results, x))])
     assert found[0] == found[1]
+
+
+def positive(x):
+    return tf.boolean_mask(x, x > 0.0)
+
+
+def outer(x):
+    return positive(x)[:, None] * positive(x)
+
+
+DIAGONALS = {
+    "diag": lambda x: tf.linalg.diag(positive(x)),
+    "diag above": lambda x: tf.linalg.diag(positive(x), k=1),
+    "diag below": lambda x: tf.linalg.diag(positive(x), k=-2, padding_value=7.0),
+    "diag of a batch": lambda x: tf.linalg.diag(tf.stack([positive(x), positive(x) * 2.0])),
+    "diags": lambda x: tf.linalg.diag(tf.stack([positive(x), positive(x) * 2.0, positive(x) * 3.0]), k=(-1, 1)),
+    "diag of a rectangle": lambda x: tf.linalg.diag(positive(x), num_rows=4, num_cols=9),
+    "diag of a part": lambda x: tf.linalg.diag(x[:3]),
+    "diag_part": lambda x: tf.linalg.diag_part(outer(x)),
+    "diag_part above": lambda x: tf.linalg.diag_part(outer(x), k=1),
+    "diag_parts": lambda x: tf.linalg.diag_part(outer(x), k=(-1, 1)),
+    "diag_part, wide": lambda x: tf.linalg.diag_part(positive(x)[:, None] * x),
+    "diag_part, high": lambda x: tf.linalg.diag_part(x[:, None] * positive(x), k=-1),
+    "set_diag": lambda x: tf.linalg.set_diag(outer(x), positive(x)),
+    "set_diags": lambda x: tf.linalg.set_diag(outer(x), tf.linalg.diag_part(outer(x), k=(-1, 0)) * 3.0, k=(-1, 0)),
+    "tensor_diag": lambda x: tf.linalg.tensor_diag(positive(x)),
+    "tensor_diag_part": lambda x: tf.linalg.tensor_diag_part(outer(x)),
+    "trace": lambda x: tf.linalg.trace(outer(x))[None],
+}
+
+
+@pytest.mark.parametrize("size", [None, 6])
+@pytest.mark.parametrize("name", list(DIAGONALS))
+def test_diagonals_of_sizes_that_values_decide(name, size):
+    def both(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = DIAGONALS[name](x)
+        return y, tape.gradient(y, x)
+
+    x = tf.constant([1.0, 2.0, -3.0, 4.0, 5.0, -6.0])
+    compiled = tf.function(both, input_signature=[tf.TensorSpec([size])], fallback=False)
+    for found, wanted in zip(compiled(x), both(x), strict=True):
+        assert np.array_equal(found, wanted)
+
+
+def test_diagonals_of_sizes_that_values_decide_against_numpy():
+    compiled = tf.function(lambda x: (tf.linalg.diag(positive(x), k=1), tf.linalg.diag_part(outer(x), k=-1)),
+                           input_signature=[tf.TensorSpec([None])], fallback=False)
+    x = np.array([1.0, 2.0, -3.0, 4.0, 5.0, -6.0], np.float32)
+    kept = x[x > 0]
+    made, read = compiled(x)
+    assert made.numpy().tolist() == np.diag(kept, 1).tolist()
+    assert read.numpy().tolist() == np.diagonal(np.outer(kept, kept), -1).tolist()
