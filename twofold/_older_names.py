@@ -15,12 +15,31 @@ TOP_LEVEL = ("log", "random_normal", "random_uniform")
 
 #: names of `tf.compat.v1` that programs of TensorFlow 1 look for in `tf`
 FROM_V1 = frozenset({
-    "AUTO_REUSE", "Graph", "GraphKeys", "InteractiveSession", "Session", "add_to_collection", "assign", "assign_add",
-    "assign_sub", "disable_eager_execution", "get_collection", "get_default_graph", "get_variable",
-    "get_variable_scope", "global_variables", "global_variables_initializer", "group",
-    "initialize_all_variables", "layers", "local_variables_initializer", "no_op", "placeholder",
-    "placeholder_with_default", "py_func", "reset_default_graph", "tables_initializer", "trainable_variables",
-    "truncated_normal", "variable_scope", "variables_initializer",
+    "AUTO_REUSE", "ConfigProto", "GPUOptions", "Graph", "GraphKeys", "InteractiveSession", "OpError", "Print",
+    "RunMetadata", "RunOptions", "Session", "accumulate_n", "add_to_collection", "add_to_collections", "all_variables",
+    "arg_max", "arg_min", "assert_greater_equal", "assert_less_equal", "assert_non_negative", "assert_positive",
+    "assign", "assign_add", "assign_sub", "batch_gather", "ceil", "check_numerics", "cholesky", "clip_by_average_norm",
+    "confusion_matrix", "conj", "count_nonzero", "cross", "cumprod", "decode_raw", "depth_to_space", "diag",
+    "diag_part", "digamma", "disable_eager_execution", "disable_v2_behavior", "div", "div_no_nan", "enable_v2_behavior",
+    "erf", "erfc", "expm1", "fft", "floor_div", "floordiv", "floormod", "get_collection", "get_collection_ref",
+    "get_default_graph", "get_default_session", "get_local_variable", "get_variable", "get_variable_scope",
+    "glorot_normal_initializer", "glorot_uniform_initializer", "global_norm", "global_variables",
+    "global_variables_initializer", "group", "ifft", "imag", "initialize_all_variables", "initialize_variables",
+    "invert_permutation", "is_finite", "is_inf", "is_nan", "is_variable_initialized", "layers", "lgamma", "lin_space",
+    "local_variables", "local_variables_initializer", "log1p", "log_sigmoid", "logical_xor", "matrix_band_part",
+    "matrix_determinant", "matrix_diag", "matrix_diag_part", "matrix_inverse", "matrix_set_diag", "matrix_solve",
+    "matrix_solve_ls", "matrix_transpose", "matrix_triangular_solve", "mod", "moving_average_variables", "multinomial",
+    "no_op", "orthogonal_initializer", "placeholder", "placeholder_with_default", "polygamma", "py_func", "qr",
+    "random_crop", "random_gamma", "random_poisson", "random_shuffle", "read_file", "real", "reciprocal",
+    "report_uninitialized_variables", "reset_default_graph", "reverse_v2", "rint", "rsqrt", "scatter_add",
+    "scatter_nd_add", "scatter_nd_sub", "scatter_nd_update", "scatter_sub", "scatter_update", "segment_max",
+    "segment_mean", "segment_min", "segment_prod", "segment_sum", "self_adjoint_eig", "self_adjoint_eigvals",
+    "set_random_seed", "space_to_depth", "squared_difference", "svd", "tables_initializer", "tensor_scatter_add",
+    "tensor_scatter_sub", "tensor_scatter_update", "to_bfloat16", "to_double", "to_float", "to_int32", "to_int64",
+    "trace", "trainable_variables", "truncated_normal", "truncated_normal_initializer",
+    "uniform_unit_scaling_initializer", "unsorted_segment_max", "unsorted_segment_mean", "unsorted_segment_min",
+    "unsorted_segment_prod", "unsorted_segment_sum", "variable_scope", "variables_initializer",
+    "variance_scaling_initializer", "verify_tensor_all_finite", "write_file",
 })
 _told = False
 

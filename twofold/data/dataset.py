@@ -14,6 +14,7 @@ from ._functions import _as_handle
 from ._mapping import settled_state
 from ._methods_batch import BatchMethods
 from ._methods_combine import CombineMethods
+from ._methods_graphs import GraphMethods
 from ._methods_map import MapMethods
 from ._methods_order import OrderMethods
 from ._methods_source import SourceMethods
@@ -27,7 +28,7 @@ __all__ = ["Dataset"]
 
 
 @engine.guarded
-class Dataset(SourceMethods, OrderMethods, MapMethods, BatchMethods, CombineMethods):
+class Dataset(SourceMethods, OrderMethods, MapMethods, BatchMethods, CombineMethods, GraphMethods):
     """A sequence of elements, each a tensor or a structure of tensors; it may be endless.
 
     A dataset starts from a source, such as `from_tensor_slices`, and each step makes a new one of it. Nothing runs

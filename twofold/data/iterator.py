@@ -148,6 +148,13 @@ class Iterator(Trackable):
         self._waiting: Any = None  # an element that a loop has asked for and not taken
         self._stream: Any = self._node.start(run_of(self._options))
 
+    @staticmethod
+    def from_structure(output_types: Any, output_shapes: Any = None, shared_name: str | None = None,
+                       output_classes: Any = None) -> Any:
+        """An iterator of a graph without a dataset; see `tf.compat.v1.data.Iterator.from_structure`."""
+        from twofold.compat.v1.data import Iterator as OfGraphs
+        return OfGraphs.from_structure(output_types, output_shapes)
+
     # -- elements ---------------------------------------------------------------------------------
     def _pull(self) -> Any:
         """The next item, or None; at the end the streams go."""

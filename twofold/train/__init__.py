@@ -12,9 +12,14 @@ __all__ = [
     "get_checkpoint_state", "latest_checkpoint", "list_variables", "load_checkpoint", "load_variable",
 ]
 
-_FROM_V1 = frozenset({"AdagradOptimizer", "AdamOptimizer", "GradientDescentOptimizer", "MomentumOptimizer", "Optimizer",
-                      "RMSPropOptimizer", "create_global_step", "exponential_decay", "get_global_step",
-                      "get_or_create_global_step", "global_step"})
+_FROM_V1 = frozenset({
+    "AdadeltaOptimizer", "AdagradOptimizer", "AdamOptimizer", "ExponentialMovingAverage", "FtrlOptimizer",
+    "GradientDescentOptimizer", "MomentumOptimizer", "Optimizer", "ProximalAdagradOptimizer",
+    "ProximalGradientDescentOptimizer", "RMSPropOptimizer", "Saver", "checkpoint_exists", "cosine_decay",
+    "cosine_decay_restarts", "create_global_step", "exponential_decay", "get_global_step", "get_or_create_global_step",
+    "global_step", "init_from_checkpoint", "inverse_time_decay", "linear_cosine_decay", "natural_exp_decay",
+    "piecewise_constant", "piecewise_constant_decay", "polynomial_decay", "summary_iterator", "update_checkpoint_state",
+})  # ExponentialMovingAverage is a name of TensorFlow 2, too; all others are looked for by older programs
 
 
 def __getattr__(name: str) -> Any:

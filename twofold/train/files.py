@@ -29,11 +29,11 @@ _FORMAT = "twofold checkpoint"
 _VERSION = 1
 
 
-def write(prefix: str, nodes: list[Node], tensors: dict[str, np.ndarray]) -> None:
-    """Write a checkpoint in one step."""
+def write(prefix: str, nodes: list[Node] | None, tensors: dict[str, np.ndarray]) -> None:
+    """Write a checkpoint in one step; without nodes it is one of names alone."""
     path = Path(prefix + SUFFIX)
     path.parent.mkdir(parents=True, exist_ok=True)
-    objects = [{"children": node.children, "values": node.values} for node in nodes]
+    objects = None if nodes is None else [{"children": node.children, "values": node.values} for node in nodes]
     about = {"format": _FORMAT, "version": str(_VERSION), "objects": json.dumps(objects, separators=(",", ":"))}
     _tensor_file.write(path, tensors, about)
 
@@ -120,8 +120,8 @@ class CheckpointReader:
                          for dtype, shape in [self._about(key)])
 
 
-def _objects(prefix: str, about: dict[str, str], tensors: dict[str, np.ndarray]) -> list[Node]:
-    """The nodes in a file's metadata.
+def _objects(prefix: str, about: dict[str, str], tensors: dict[str, np.ndarray]) -> list[Node] | None:
+    """The nodes in a file's metadata; None where it has names alone.
 
     Raises:
         DataLossError: it is no checkpoint, or of a later version, or its objects are not what they should be.
@@ -132,6 +132,8 @@ def _objects(prefix: str, about: dict[str, str], tensors: dict[str, np.ndarray])
     if about.get("version") != str(_VERSION):
         raise tf.errors.UnimplementedError(f"{path} has version {about.get('version')} of the format; this "
                                            f"version of twofold reads version {_VERSION}")
+    if about.get("objects") == "null":
+        return None
     try:
         nodes = [Node(dict(o["children"]), dict(o["values"])) for o in json.loads(about["objects"])]
         sound = bool(nodes) and all(

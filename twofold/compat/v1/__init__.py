@@ -2,64 +2,132 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import twofold as _tf
 from twofold._tensors import enable_eager_execution
-from twofold.eager.variable import Variable
 
-from . import layers, losses, train
+from . import functions as _functions
+from . import initializers, layers, losses, train
 from .building import (
-    AUTO_REUSE,
-    GraphKeys,
+    Assert,
+    Print,
     add_to_collection,
-    assign,
-    assign_add,
-    assign_sub,
+    add_to_collections,
+    control_dependencies,
     get_collection,
+    get_collection_ref,
     get_default_graph,
-    get_variable,
-    get_variable_scope,
-    global_variables,
-    global_variables_initializer,
     gradients,
     group,
-    initialize_all_variables,
-    local_variables_initializer,
+    identity,
+    name_scope,
     no_op,
     placeholder,
     placeholder_with_default,
     py_func,
     tables_initializer,
+)
+from .building import print_ as print
+from .building import tuple_ as tuple
+from .functions import *  # noqa: F403
+from .graph import Graph
+from .initializers import (
+    constant_initializer,
+    glorot_normal_initializer,
+    glorot_uniform_initializer,
+    ones_initializer,
+    orthogonal_initializer,
+    random_normal_initializer,
+    random_uniform_initializer,
+    truncated_normal_initializer,
+    uniform_unit_scaling_initializer,
+    variance_scaling_initializer,
+    zeros_initializer,
+)
+from .keys import GraphKeys
+from .mode import disable_eager_execution, reset_default_graph
+from .older import ALIASES as _ALIASES
+from .older import assertion as _assertion
+from .older import found_in as _found_in
+from .operations import Operation
+from .session import InteractiveSession, Session, get_default_session
+from .settings import ConfigProto, GPUOptions, GraphOptions, OptimizerOptions, RunMetadata, RunOptions
+from .variables import (
+    AUTO_REUSE,
+    Variable,
+    VariableScope,
+    assign,
+    assign_add,
+    assign_sub,
+    get_local_variable,
+    get_variable,
+    get_variable_scope,
+    global_variables,
+    global_variables_initializer,
+    initialize_all_variables,
+    is_variable_initialized,
+    local_variables,
+    local_variables_initializer,
+    model_variables,
+    moving_average_variables,
+    report_uninitialized_variables,
     trainable_variables,
     variable_scope,
     variables_initializer,
 )
-from .graph import Graph
-from .mode import disable_eager_execution, reset_default_graph
-from .operations import Operation
-from .session import InteractiveSession, Session
 
 __all__ = [
-    "AUTO_REUSE", "Graph", "GraphKeys", "InteractiveSession", "Operation", "Session", "Variable", "add_to_collection",
-    "assign", "assign_add", "assign_sub", "disable_eager_execution", "disable_v2_behavior", "enable_eager_execution",
-    "get_collection", "get_default_graph", "get_variable", "get_variable_scope", "global_variables",
-    "global_variables_initializer", "gradients", "group", "initialize_all_variables", "layers",
-    "local_variables_initializer", "losses", "no_op", "placeholder", "placeholder_with_default", "py_func",
-    "random_normal", "random_uniform", "reset_default_graph", "tables_initializer", "train", "trainable_variables",
-    "truncated_normal", "variable_scope", "variables_initializer",
+    *_functions.__all__,
+    "AUTO_REUSE", "Assert", "ConfigProto", "GPUOptions", "Graph", "GraphKeys", "GraphOptions", "InteractiveSession",
+    "Operation", "OptimizerOptions", "Print", "RunMetadata", "RunOptions", "Session", "Variable", "VariableScope",
+    "add_to_collection", "add_to_collections", "all_variables", "assign", "assign_add", "assign_sub",
+    "constant_initializer", "control_dependencies", "disable_eager_execution", "disable_v2_behavior",
+    "enable_eager_execution", "get_collection", "get_collection_ref", "get_default_graph", "get_default_session",
+    "get_local_variable", "get_variable", "get_variable_scope", "global_variables", "global_variables_initializer",
+    "glorot_normal_initializer", "glorot_uniform_initializer", "gradients", "group", "identity",
+    "initialize_all_variables", "initialize_local_variables", "initialize_variables", "initializers",
+    "is_variable_initialized", "layers", "local_variables", "local_variables_initializer", "losses", "model_variables",
+    "moving_average_variables", "name_scope", "no_op", "ones_initializer", "orthogonal_initializer", "placeholder",
+    "placeholder_with_default", "print", "py_func", "random_normal", "random_normal_initializer", "random_uniform",
+    "random_uniform_initializer", "report_uninitialized_variables", "reset_default_graph", "tables_initializer",
+    "train", "trainable_variables", "truncated_normal", "truncated_normal_initializer", "tuple",
+    "uniform_unit_scaling_initializer", "variable_scope", "variables_initializer", "variance_scaling_initializer",
+    "zeros_initializer",
 ]
 
 disable_v2_behavior = disable_eager_execution
 random_normal = _tf.random.normal
 random_uniform = _tf.random.uniform
 truncated_normal = _tf.random.truncated_normal
+all_variables, initialize_variables = global_variables, variables_initializer
+initialize_local_variables = local_variables_initializer
 log = _tf.math.log
+
+_MODULES = frozenset({"data", "metrics", "nn", "random", "summary"})  # loaded when they are first asked for
 
 
 def enable_v2_behavior() -> None:
     """Nothing is left to do: it is how things are."""
 
 
+enable_resource_variables = disable_resource_variables = enable_v2_tensorshape = enable_v2_behavior
+enable_control_flow_v2 = disable_control_flow_v2 = disable_v2_tensorshape = enable_v2_behavior
+enable_tensor_equality = enable_v2_behavior
+
+
+def executing_eagerly_outside_functions() -> bool:
+    """Whether ops run at once outside of functions: where there is no graph."""
+    from .graph import current_graph
+    return current_graph() is None
+
+
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f"{__name__}.{name}")
+    if name in _ALIASES:
+        return _found_in(_tf, _ALIASES[name])
+    if name.startswith("assert_") and hasattr(_tf.debugging, name):
+        return _assertion(name)
     return getattr(_tf, name)

@@ -1,9 +1,8 @@
-"""What programs of TensorFlow 1 build graphs with: placeholders, variables in scopes, initialisers, gradients."""
+"""What programs of TensorFlow 1 build graphs with: placeholders, operations, control dependencies, gradients."""
 
 from __future__ import annotations
 
 import contextlib
-import contextvars
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -14,29 +13,15 @@ from twofold.ir.spec import TensorShape
 
 from . import mode
 from .graph import current_graph
-from .operations import Operation, deferred
+from .keys import GraphKeys
+from .operations import GraphTensor, Operation, deferred
+from .variables import global_variables, local_variables, trainable_variables
 
 __all__ = [
-    "AUTO_REUSE", "GraphKeys", "add_to_collection", "assign", "assign_add", "assign_sub", "get_collection",
-    "get_default_graph", "get_variable", "get_variable_scope", "global_variables", "global_variables_initializer",
-    "gradients", "group", "initialize_all_variables", "local_variables_initializer", "no_op", "placeholder",
-    "placeholder_with_default", "py_func", "tables_initializer", "trainable_variables", "variable_scope",
-    "variables_initializer",
+    "Assert", "Print", "add_to_collection", "add_to_collections", "control_dependencies", "effect", "get_collection",
+    "get_collection_ref", "get_default_graph", "gradients", "group", "identity", "name_scope", "no_op", "placeholder",
+    "placeholder_with_default", "print_", "py_func", "tables_initializer", "tuple_", "with_dependencies",
 ]
-
-AUTO_REUSE = "auto"  # makes a variable where there is none of its name
-
-
-class GraphKeys:
-    """Names of collections."""
-
-    GLOBAL_VARIABLES = "variables"
-    TRAINABLE_VARIABLES = "trainable_variables"
-    GLOBAL_STEP = "global_step"
-    SUMMARIES = "summaries"
-    LOSSES = "losses"
-    REGULARIZATION_LOSSES = "regularization_losses"
-    UPDATE_OPS = "update_ops"
 
 
 @public
@@ -85,10 +70,27 @@ def placeholder_with_default(input: Any, shape: Any, name: str | None = None) ->
 
     Args:
         input: the value.
-        shape: accepted, without effect: the shape is the value's.
-        name: accepted, without effect.
+        shape: its shape, with None for sizes that may be others when it is fed.
+        name: its name.
+
+    >>> import twofold as tf
+    >>> with tf.compat.v1.Session() as session:
+    ...     x = tf.compat.v1.placeholder_with_default([1.0, 2.0], [None])
+    ...     print(session.run(x * 2.0), session.run(x * 2.0, {x: [5.0]}))
+    [2. 4.] [10.]
     """
-    return tf.identity(input)
+    graph, value = current_graph(), tf.convert_to_tensor(input)
+    if graph is None:
+        return tf.identity(value)
+    dims = TensorShape(shape).dims
+    if dims is None:
+        raise ValueError("placeholder_with_default: give the shape, with None for sizes that may differ")
+    if not TensorShape(shape).is_compatible_with(value.shape):
+        raise ValueError(f"placeholder_with_default: a value of shape {value.shape} does not fit {TensorShape(shape)}")
+    made = graph.trace.placeholder([graph.trace.fresh("p") if d is None else d for d in dims], value.dtype,
+                                   graph.scoped("PlaceholderWithDefault" if name is None else name))
+    graph.defaults[made.value] = graph.trace.lift(value)
+    return made
 
 
 @public
@@ -122,212 +124,169 @@ def py_func(func: Callable[..., Any], inp: Sequence[Any], Tout: Any, stateful: b
     return found if several else found[0]
 
 
-# -- variables -----------------------------------------------------------------------------------------
-class VariableScope:
-    """A scope of `get_variable`: a prefix of names, and whether variables are made or found.
-
-    Attributes:
-        name: the prefix, without a slash at its end.
-        reuse: False to make, True to find, AUTO_REUSE for either.
-        initializer: what makes the values of variables that give none.
-    """
-
-    def __init__(self, name: str, reuse: Any = False, initializer: Any = None) -> None:
-        self.name, self.reuse, self.initializer = name, reuse, initializer
-
-    def reuse_variables(self) -> None:
-        """Find variables from now on."""
-        self.reuse = True
-
-
-_scope: contextvars.ContextVar[VariableScope | None] = contextvars.ContextVar("v1_variable_scope", default=None)
-_eager_store: dict[str, Any] = {}
-
-
-@public
-def get_variable_scope() -> VariableScope:
-    """The scope of `get_variable` here."""
-    found = _scope.get()
-    if found is None:
-        found = VariableScope("")
-        _scope.set(found)
-    return found
-
-
-@contextlib.contextmanager
-def variable_scope(name_or_scope: Any, default_name: str | None = None, values: Any = None, initializer: Any = None,
-                   reuse: Any = None, **ignored: Any) -> Iterator[VariableScope]:
-    """A block whose variables have a prefix.
-
-    Args:
-        name_or_scope: the prefix within the scope around it, or a scope to enter again.
-        default_name: the prefix where there is none.
-        initializer: for variables that give none.
-        reuse: whether to find variables rather than make them; by default as around it.
-        values, ignored: accepted, without effect.
-    """
-    around = get_variable_scope()
-    if isinstance(name_or_scope, VariableScope):
-        name = name_or_scope.name
-    else:
-        part = name_or_scope or default_name or "scope"
-        name = f"{around.name}/{part}" if around.name else str(part)
-    made = VariableScope(name, around.reuse if reuse is None else reuse, initializer or around.initializer)
-    token = _scope.set(made)
-    try:
-        with tf.name_scope(f"{name}/"):
-            yield made
-    finally:
-        _scope.reset(token)
-
-
-@public
-def get_variable(name: str, shape: Any = None, dtype: Any = None, initializer: Any = None, regularizer: Any = None,
-                 trainable: bool | None = None, collections: Any = None, **ignored: Any) -> Any:
-    """The variable of a name in the current scope: made, or found, as the scope says.
-
-    Args:
-        name: its name.
-        shape: its shape, where there is no initial value.
-        dtype: its dtype; float32 by default.
-        initializer: a value, or a function of a shape and a dtype; Glorot's uniform one by default, and zeros for
-            integers.
-        trainable: whether tapes watch it.
-        regularizer, collections, ignored: accepted, without effect.
-    Raises:
-        ValueError: it exists already, or does not exist, against what the scope says; or there is no shape.
-
-    >>> import twofold as tf
-    >>> with tf.compat.v1.variable_scope("layer", reuse=tf.compat.v1.AUTO_REUSE):
-    ...     w = tf.compat.v1.get_variable("w", [2, 3])
-    >>> w.name
-    'layer/w:0'
-    """
-    scope, graph = get_variable_scope(), current_graph()
-    store = _eager_store if graph is None else graph.store
-    full = f"{scope.name}/{name}" if scope.name else name
-    if full in store and scope.reuse:
-        return store[full]
-    if full in store and graph is not None:
-        raise ValueError(f"Variable {full} already exists, disallowed. Did you mean to set reuse=True or "
-                         "reuse=tf.AUTO_REUSE in VarScope?")
-    if scope.reuse is True:
-        raise ValueError(f"Variable {full} does not exist, or was not created with tf.get_variable(). Did you mean to "
-                         "set reuse=tf.AUTO_REUSE in VarScope?")
-    value = _initial(full, shape, dt.as_dtype(dtype or dt.float32), initializer or scope.initializer)
-    with tf.name_scope(""):
-        store[full] = tf.Variable(value, name=full, trainable=trainable, dtype=dtype)
-    return store[full]
-
-
-def _initial(name: str, shape: Any, dtype: Any, initializer: Any) -> Any:
-    if initializer is not None and not callable(initializer):
-        return initializer
-    if shape is None:
-        raise ValueError(f"Shape of a new variable ({name}) must be fully defined, but instead was <unknown>.")
-    make = initializer() if isinstance(initializer, type) else initializer
-    if make is None:
-        make = tf.keras.initializers.GlorotUniform() if dtype.is_floating else tf.keras.initializers.Zeros()
-    sizes = TensorShape(shape).as_list()
-    return lambda: make(sizes, dtype=dtype)
-
-
-@public
-def assign(ref: Any, value: Any, validate_shape: Any = None, use_locking: Any = None, name: Any = None) -> Any:
-    """Set a variable; in a graph, what sets it when it runs."""
-    return ref.assign(value)
-
-
-@public
-def assign_add(ref: Any, value: Any, use_locking: Any = None, name: Any = None) -> Any:
-    """Add to a variable; in a graph, what adds to it when it runs."""
-    return ref.assign_add(value)
-
-
-@public
-def assign_sub(ref: Any, value: Any, use_locking: Any = None, name: Any = None) -> Any:
-    """Subtract from a variable; in a graph, what subtracts from it when it runs."""
-    return ref.assign_sub(value)
-
-
-@public
-def global_variables(scope: str | None = None) -> list[Any]:
-    """The variables of the current graph; none where ops run at once."""
-    graph = current_graph()
-    return [] if graph is None else [v for v in graph.variables if scope is None or v.name.startswith(scope)]
-
-
-@public
-def trainable_variables(scope: str | None = None) -> list[Any]:
-    """The trainable variables of the current graph; none where ops run at once."""
-    return [v for v in global_variables(scope) if v.trainable]
-
-
-@public
-def variables_initializer(var_list: Sequence[Any], name: str = "init") -> Any:
-    """What gives variables their first values when it runs; nothing where ops run at once.
-
-    Args:
-        var_list: the variables.
-        name: accepted, without effect.
-    """
-    graph = current_graph()
-    if graph is None:
-        return None
-    updates = []
-    for variable in var_list:
-        start = graph.initial[id(variable)]
-        updates.append((variable, tf.convert_to_tensor(start() if callable(start) else start, dtype=variable.dtype)))
-    return Operation(graph, updates, graph.unique(name), initialises=True)
-
-
-@public
-def global_variables_initializer() -> Any:
-    """What gives all variables of the current graph their first values when it runs.
-
-    >>> import twofold as tf
-    >>> with tf.compat.v1.Session() as session:
-    ...     v = tf.Variable(3.0)
-    ...     session.run(tf.compat.v1.global_variables_initializer())
-    ...     print(session.run(v), session.run(v.assign_add(1.0)))
-    3.0 4.0
-    """
-    return variables_initializer(global_variables())
-
-
-initialize_all_variables = global_variables_initializer
-
-
+# -- operations ----------------------------------------------------------------------------------------
 @public
 def no_op(name: str | None = None) -> Any:
     """What does nothing when it runs."""
     graph = current_graph()
-    return None if graph is None else Operation(graph, [], graph.unique("NoOp" if name is None else name))
-
-
-@public
-def local_variables_initializer() -> Any:
-    """What does nothing when it runs: there are no local variables."""
-    return no_op("local_init")
+    return None if graph is None else Operation(graph, [], graph.scoped("NoOp" if name is None else name))
 
 
 @public
 def tables_initializer(name: str = "init_all_tables") -> Any:
-    """What does nothing when it runs: there are no tables."""
-    return no_op(name)
-
-
-@public
-def group(*inputs: Any, **ignored: Any) -> Any:
-    """What runs several operations."""
+    """What runs the initialisers of iterators when it runs."""
     graph = current_graph()
     if graph is None:
         return None
-    operations = [getattr(x, "operation", x) for given in inputs
-                  for x in (given if isinstance(given, (list, tuple)) else [given])]
-    updates = [u for op in operations if isinstance(op, Operation) for u in op.updates]
-    initialises = any(getattr(op, "initialises", False) for op in operations)
-    return Operation(graph, updates, graph.unique("group_deps"), initialises)
+    return Operation(graph, [], graph.scoped(name), after=graph.get_collection(GraphKeys.TABLE_INITIALIZERS))
+
+
+@public
+def group(*inputs: Any, name: str | None = None, **ignored: Any) -> Any:
+    """What runs several operations, and computes tensors.
+
+    Args:
+        inputs: operations and tensors, or lists of them; None is passed over.
+        name: of the operation.
+        ignored: accepted, without effect.
+    """
+    graph = current_graph()
+    if graph is None:
+        return None
+    first = [graph.as_operation(x) for x in tf.nest.flatten(inputs) if x is not None]
+    initialises = bool(first) and all(operation.initialises for operation in first)
+    return Operation(graph, [], graph.scoped("group_deps" if name is None else name), initialises, after=first)
+
+
+@public
+def tuple_(tensors: Sequence[Any], name: str | None = None, control_inputs: Sequence[Any] | None = None) -> list[Any]:
+    """Tensors none of which can be had before all are computed.
+
+    Args:
+        tensors: tensors, variables or None.
+        name: accepted, without effect.
+        control_inputs: further operations that come first.
+    """
+    graph = current_graph()
+    if graph is None:
+        return [None if t is None else tf.convert_to_tensor(t) for t in tensors]
+    with graph.control_dependencies([*[t for t in tensors if t is not None], *(control_inputs or ())]):
+        return [None if t is None else tf.identity(t) for t in tensors]
+
+
+def control_dependencies(control_inputs: Sequence[Any] | None) -> contextlib.AbstractContextManager[Any]:
+    """A block whose operations come after others, and see what they do to variables; no block where ops run at once.
+
+    Args:
+        control_inputs: operations, tensors and variables; None leaves those of the blocks around it.
+    Raises:
+        TypeError: something else is among them.
+
+    >>> import twofold as tf
+    >>> with tf.compat.v1.Session() as session:
+    ...     v = tf.Variable(1.0)
+    ...     with tf.compat.v1.control_dependencies([v.assign_add(1.0)]):
+    ...         doubled = v * 2.0
+    ...     session.run(v.initializer)
+    ...     print(session.run(doubled), session.run(v))
+    4.0 2.0
+    """
+    graph = current_graph()
+    return contextlib.nullcontext() if graph is None else graph.control_dependencies(control_inputs)
+
+
+def with_dependencies(dependencies: Sequence[Any], output_tensor: Any, name: str | None = None) -> Any:
+    """A tensor that cannot be had before some operations have run."""
+    with control_dependencies(dependencies):
+        return tf.identity(output_tensor)
+
+
+@contextlib.contextmanager
+def name_scope(name: str | None = None, default_name: str | None = None, values: Any = None) -> Iterator[str]:
+    """A block whose operations have a prefix; in a graph it gets a number where it is taken.
+
+    Args:
+        name: the prefix; one that ends in a slash is entered again as it is.
+        default_name: the prefix where `name` is None.
+        values: accepted, without effect.
+    """
+    graph, title = current_graph(), default_name if name is None else name
+    if graph is not None and title and not title.endswith("/"):
+        title = graph.scoped(title) + "/"
+    with tf.name_scope(title or "") as scope:
+        yield scope
+
+
+@public
+def identity(input: Any, name: str | None = None) -> Any:
+    """`input` under a name of its own.
+
+    Args:
+        input: a tensor.
+        name: its name in the graph.
+    """
+    return named(tf.identity(input), name)
+
+
+def named(tensor: Any, name: str | None) -> Any:
+    """A tensor of a graph under a further name; others as they are."""
+    graph = current_graph()
+    if graph is None or name is None or not isinstance(tensor, GraphTensor):
+        return tensor
+    full = graph.scoped(name)
+    graph.named[f"{full}:0"] = tensor
+    tensor._name = f"{full}:0"
+    return tensor
+
+
+def effect(graph: Any, name: str, run: Callable[[], Any]) -> Operation:
+    """The operation of the nodes that a function adds to a graph for their effect."""
+    nodes = graph.trace.graph.nodes
+    before = len(nodes)
+    run()
+    return Operation(graph, [], graph.scoped(name), nodes=nodes[before:], kind=name)
+
+
+@public
+def print_(*inputs: Any, **options: Any) -> Any:
+    """Print when it runs; see `tf.print`. In a graph it is an operation, which something has to run."""
+    graph = current_graph()
+    if graph is None:
+        return tf.print(*inputs, **options)
+    return effect(graph, "PrintV2", lambda: tf.print(*inputs, **options))
+
+
+@public
+def Print(input_: Any, data: Sequence[Any], message: str | None = None, first_n: int | None = None,
+          summarize: int | None = None, name: str | None = None) -> Any:
+    """`input_`; when it is computed, `data` are printed to standard error.
+
+    Args:
+        input_: a tensor.
+        data: tensors to print.
+        message: a text before them.
+        summarize: how many entries of an axis are shown at each end; 3 by default.
+        first_n, name: accepted, without effect.
+    """
+    said = [*([message] if message else []), *[part for x in data for part in ("[", x, "]")]]
+    with control_dependencies([print_(*said, sep="", summarize=3 if summarize is None else summarize)]):
+        return tf.identity(input_)
+
+
+@public
+def Assert(condition: Any, data: Sequence[Any], summarize: int | None = None, name: str | None = None) -> Any:
+    """Raise InvalidArgumentError when it runs and the condition does not hold; in a graph, something has to run it.
+
+    Args:
+        condition: a bool scalar.
+        data: what the error tells.
+        summarize: how many entries of an axis it shows.
+        name: accepted, without effect.
+    """
+    graph = current_graph()
+    if graph is None:
+        return tf.debugging.Assert(condition, data, summarize)
+    return effect(graph, "Assert", lambda: tf.debugging.Assert(condition, data, summarize))
 
 
 @public
@@ -362,15 +321,36 @@ def add_to_collection(name: str, value: Any) -> None:
     """Put a value into a collection of the current graph; nothing happens where ops run at once."""
     graph = current_graph()
     if graph is not None:
-        graph.collections.setdefault(name, []).append(value)
+        graph.add_to_collection(name, value)
+
+
+@public
+def add_to_collections(names: Any, value: Any) -> None:
+    """Put a value into several collections of the current graph."""
+    for name in [names] if isinstance(names, str) else names:
+        add_to_collection(name, value)
 
 
 @public
 def get_collection(key: str, scope: str | None = None) -> list[Any]:
-    """The values of a collection of the current graph."""
+    """The values of a collection of the current graph.
+
+    Args:
+        key: the name of the collection.
+        scope: gives those alone whose name begins with it.
+    """
     graph = current_graph()
     if key == GraphKeys.GLOBAL_VARIABLES:
         return global_variables(scope)
+    if key == GraphKeys.LOCAL_VARIABLES:
+        return local_variables(scope)
     if key == GraphKeys.TRAINABLE_VARIABLES:
         return trainable_variables(scope)
-    return [] if graph is None else list(graph.collections.get(key, []))
+    return [] if graph is None else graph.get_collection(key, scope)
+
+
+@public
+def get_collection_ref(key: str) -> list[Any]:
+    """A collection of the current graph itself, which may be changed; a new list where ops run at once."""
+    graph = current_graph()
+    return [] if graph is None else graph.get_collection_ref(key)

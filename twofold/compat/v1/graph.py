@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -74,8 +75,7 @@ class Graph:
         self.initial: dict[int, Any] = {}  # id of a variable -> what it starts from, or a function that gives it
         self.uninitialised: set[int] = set()
         self.collections: dict[str, list[Any]] = {}
-        self.store: dict[str, Any] = {}  # variables of `get_variable`
-        self.layers: dict[str, Any] = {}  # layers of `tf.layers` by the scope of their variables
+        self.names: Any = None  # what `get_variable` knows
         self.runs: dict[Any, Any] = {}  # what sessions have run
         self.defaults: dict[Any, Any] = {}  # values of placeholders that need not be fed
         self._taken: dict[str, int] = {}
@@ -99,6 +99,7 @@ class Graph:
     def note(self, variable: Any, start: Any) -> None:
         """A variable of this graph, with what it starts from."""
         variable._name = self.unique(variable._name)
+        variable._graph = weakref.ref(self)
         self.variables.append(variable)
         self.initial[id(variable)] = start
 
@@ -113,6 +114,9 @@ class Graph:
         first = [] if control_inputs is None else [self.as_operation(x) for x in control_inputs if x is not None]
         self.controlling = [] if control_inputs is None else [*before, *first]
         kept = [(s, s.tensor) for s in trace.variables.values()]
+        if control_inputs is None:
+            for state, _ in kept:
+                state.tensor = trace.entered[id(state.variable)]
         for variable, value in _updates(first):
             trace._state(variable).tensor = value if isinstance(value, SymbolicTensor) else trace.constant_of(value)
         try:

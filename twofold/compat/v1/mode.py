@@ -7,13 +7,15 @@ refused after it; `disable_eager_execution` makes a default graph current for go
 from __future__ import annotations
 
 import contextlib
+from typing import Any
 
 from twofold._api import public
 from twofold._tensors import eager_for_good
 
 from .graph import Graph, current_graph
 
-__all__ = ["builds_graphs", "default_graph", "disable_eager_execution", "refuse_eager", "reset_default_graph"]
+__all__ = ["builds_graphs", "default_graph", "disable_eager_execution", "graph_of", "refuse_eager",
+           "reset_default_graph"]
 
 _open: contextlib.ExitStack | None = None
 
@@ -55,6 +57,19 @@ def default_graph() -> Graph:
         raise RuntimeError("There is no default graph: ops run at once. Use `with tf.compat.v1.Graph().as_default()`, "
                            "or tf.compat.v1.disable_eager_execution() at the start of the program.")
     return found
+
+
+def graph_of(variable: Any) -> Graph:
+    """The graph that a variable was made in.
+
+    Raises:
+        RuntimeError: it was made where ops run at once.
+    """
+    found = getattr(variable, "_graph", None)
+    graph = None if found is None else found()
+    if graph is None:
+        raise RuntimeError(f"{variable.name} was not made in a graph: ops ran at once")
+    return graph
 
 
 @public

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
-from twofold._api import public_class
+from twofold._api import public, public_class
 from twofold.ir import nest
 from twofold.tracer.symbolic import SymbolicTensor
 
@@ -19,7 +19,7 @@ from .graph import Graph, current_graph
 from .operations import Operation
 from .runs import Run
 
-__all__ = ["InteractiveSession", "Session", "session_or_default"]
+__all__ = ["InteractiveSession", "Session", "get_default_session", "session_or_default"]
 
 _default: contextvars.ContextVar[Session | None] = contextvars.ContextVar("v1_session", default=None)
 
@@ -35,6 +35,12 @@ def session_or_default(session: Any) -> Session:
         raise ValueError("Cannot run this: no default session is registered. Use `with sess.as_default()` or pass an "
                          "explicit session")
     return found
+
+
+@public
+def get_default_session() -> Session | None:
+    """The session of `eval` and `run` here, or None."""
+    return _default.get()
 
 
 @public_class
