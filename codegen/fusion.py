@@ -25,6 +25,7 @@ from twofold.ir import graph as g
 from twofold.ir.dims import Dim
 from twofold.ir.dtypes import DType
 from twofold.ir.op import Op
+from twofold.ir.passes.views import order_of
 from twofold.ir.scalar import Reduction
 
 from . import library, loops, reduce, slots
@@ -153,12 +154,14 @@ class _Fuser:
         self.made_at: dict[g.Value, int] = {}
         self.spaces: dict[tuple[Any, ...], list[Group]] = {}
         self.moving = True  # whether groups may still move behind others
+        self.orders: dict[g.Value, tuple[int, ...]] = {}  # in which values are wanted
 
     def run(self, graph: g.Graph) -> Plan:
         for value in graph.inputs:
             self.own(value, -1)
         self.changing = slots.changed_in_place(graph)
         slots.checked_first(self)
+        self.orders = _orders(graph)
         for node in graph.nodes:
             self.node(node)
         units = [unit for unit in self.units if unit is not None]
@@ -434,6 +437,18 @@ class _Fuser:
             self.own(value, group.at)
         if item.into is not None:
             group.into[item.outs[0]] = item.into
+
+
+def _orders(graph: g.Graph) -> dict[g.Value, tuple[int, ...]]:
+    """The orders of axes in which values are wanted that nothing but one transpose reads."""
+    uses: dict[g.Value, int] = dict.fromkeys(graph.outputs, 2)
+    turned: dict[g.Value, tuple[int, ...]] = {}
+    for node in graph.nodes:
+        for value in node.inputs:
+            uses[value] = uses.get(value, 0) + 1
+        if node.op.name == "transpose":
+            turned[node.inputs[0]] = order_of(node)
+    return {value: order for value, order in turned.items() if uses[value] == 1}
 
 
 def _walks(layout: Layout, space: Sequence[Any]) -> bool:

@@ -56,9 +56,9 @@ def build(module: ir.Module, dtype: DType, shape: Tiling, part: str) -> None:
     numbers them by batch, rows, columns. `flat` is for products of one row. args: the addresses of C, A and B (or of
     what `pack_b` made of B); how B is read (`tall`: DIRECT, HERE, PACKED; `flat`: DIRECT, HERE, TURNED); M, N, K; the
     strides, in elements, of C from row to row, of A from row to row and along k, of B along k and from column to
-    column; rows and columns of a unit, the rows at most `tiles_at_once` (of K) tallest tiles, columns whole panels; C's
-    stride from one product to the next; how many batch dimensions follow, at most MAX_BATCH_RANK. For each of them,
-    outermost first: its length, the strides of A and of B (0 to repeat them), in elements. B is read DIRECT only where
+    column; rows and columns of a unit, the rows at most `tiles_at_once` (of K) tallest tiles, columns whole panels; how
+    many batch dimensions follow, at most MAX_BATCH_RANK. For each of them, outermost first: its length, and in elements
+    the strides of A and of B (0 to repeat them), and of C. B is read DIRECT only where
     its columns are neighbours, it is not of 16-bit floats and `shape.masks`; TURNED where neighbours along k lie beside
     each other and `shape.masks`.
 
@@ -101,28 +101,28 @@ class _Call:
         words = [c.element(args, n, I64) for n in range(HEADER)]
         self.c, self.a, self.b = (c.inttoptr(w, POINTER) for w in words[:3])
         self.mode, self.m, self.n, self.k, self.ldc, self.a_m, self.a_k, self.b_k, self.b_n = words[3:12]
-        self.rows, self.columns, self.c_batch, self.rank = words[12:16]
+        self.rows, self.columns, self.rank = words[12:HEADER]
 
-    def seek(self, c: Code, batch: Any) -> tuple[Any, Any]:
-        """The offsets of A and B for product number `batch`."""
+    def seek(self, c: Code, batch: Any) -> tuple[Any, Any, Any]:
+        """The offsets of A, B and C for product number `batch`."""
         before, test, inside, after = c.block, *(c.fn.append_basic_block() for _ in range(3))
         c.branch(test)
         c.position_at_end(test)
-        left, number, at_a, at_b = phis = [c.phi(I64) for _ in range(4)]
+        left, number, *offsets = phis = [c.phi(I64) for _ in range(5)]
         c.cbranch(c.less(I64(0), left), inside, after)
         c.position_at_end(inside)
         dim = c.sub(left, I64(1))
-        base = c.add(I64(HEADER), c.mul(dim, I64(3)))
-        length, step_a, step_b = (c.element(self.args, c.add(base, I64(n)), I64) for n in range(3))
+        base = c.add(I64(HEADER), c.mul(dim, I64(4)))
+        length, *steps = (c.element(self.args, c.add(base, I64(n)), I64) for n in range(4))
         rest = c.udiv(number, length)
         index = c.sub(number, c.mul(rest, length))
-        following = (dim, rest, c.add(at_a, c.mul(index, step_a)), c.add(at_b, c.mul(index, step_b)))
-        for phi, first, value in zip(phis, (self.rank, batch, I64(0), I64(0)), following, strict=True):
+        following = (dim, rest, *(c.add(at, c.mul(index, step)) for at, step in zip(offsets, steps, strict=True)))
+        for phi, first, value in zip(phis, (self.rank, batch, *[I64(0)] * 3), following, strict=True):
             phi.add_incoming(first, before)
             phi.add_incoming(value, c.block)
         c.branch(test)
         c.position_at_end(after)
-        return at_a, at_b
+        return offsets[0], offsets[1], offsets[2]
 
 
 class _Rows(NamedTuple):
@@ -214,8 +214,8 @@ class _Parts:
             batch = c.udiv(of_batch, row_units)
             top = c.mul(c.sub(of_batch, c.mul(batch, row_units)), call.rows)
             edge = c.mul(c.sub(number, c.mul(of_batch, column_units)), call.columns)
-            at_a, at_b = call.seek(c, batch)
-            out = c.at(call.c, c.add(c.mul(batch, call.c_batch), c.mul(top, call.ldc)), self.kind)
+            at_a, at_b, at_c = call.seek(c, batch)
+            out = c.at(call.c, c.add(at_c, c.mul(top, call.ldc)), self.kind)
             a = c.at(call.a, c.add(at_a, c.mul(top, call.a_m)), self.memory)
             rows = c.least(c.sub(call.m, top), call.rows)
             end = c.least(c.add(edge, call.columns), call.n)
@@ -348,7 +348,7 @@ class _Parts:
             batch = c.udiv(of_batch, count)
             column = c.mul(c.sub(number, c.mul(of_batch, panels)), I64(self.width))
             first = c.mul(c.sub(of_batch, c.mul(batch, count)), I64(BLOCK))
-            _, at_b = call.seek(c, batch)
+            _, at_b, _ = call.seek(c, batch)
             index = c.add(at_b, c.add(c.mul(first, call.b_k), c.mul(column, call.b_n)))
             to = c.at(call.c, c.mul(number, I64(BLOCK * self.width)), self.kind)
             c.call(self.pack, [to, I64(self.width), c.at(call.b, index, self.memory), call.b_n, call.b_k,
@@ -366,7 +366,7 @@ class _Parts:
         if self.shape.masks and self.dtype.compute == self.dtype:  # few rows are not worth packing B
             mode = c.select(c.less(I64(2 * self.shape.tall), m), mode, I64(DIRECT))
         one, zero = I64(1), I64(0)
-        for i, word in enumerate((out, a, b, mode, m, n, k, n, k, one, n, one, rows, n, zero, zero)):
+        for i, word in enumerate((out, a, b, mode, m, n, k, n, k, one, n, one, rows, n, zero)):
             c.store(word, c.at(words, i, I64))
         units = c.udiv(c.add(m, c.sub(rows, one)), rows)
         c.ret(c.call(self.kernels[symbol("tall", self.dtype)], [zero, units, words]))

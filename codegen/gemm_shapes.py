@@ -20,7 +20,7 @@ VECTORS = 2  # of a tile of C, side by side
 FLAT_VECTORS = 8  # the same where there is one row only
 # How B is read: as it lies, packed by the unit that needs it, packed before by `pack_b`, turned in registers.
 DIRECT, HERE, PACKED, TURNED = range(4)
-HEADER = 16  # int64 arguments before those of the batch dimensions
+HEADER = 15  # int64 arguments before those of the batch dimensions
 MAX_BATCH_RANK = 16
 # What is compiled together: most programs need no `flat`.
 PARTS = {"tall": ("tall", "pack_b", "small"), "flat": ("flat",)}

@@ -6,7 +6,6 @@ Sizes may be unknown here. Where a plan needs numbers it is made for typical one
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 from twofold.codegen import conv_shapes as shapes
@@ -42,9 +41,14 @@ def _matmul(p: Placer) -> None:
     elif dtype.is_complex:
         _complex_product(p, a, b)
     else:
-        out = p.target(dtype.compute)
-        p.run([out], *product(p, out, 0, a, b, p.out.dims[:-2]))
-        p.give(out)
+        order = p.fuser.orders.get(p.out)
+        if order is not None and order[-1] == len(order) - 1 and dtype.compute is dtype:
+            out = g.Value(tuple(p.out.dims[n] for n in order), dtype)  # as the transpose that reads it wants it
+            layout = contiguous(out.dims).transpose(tuple(order.index(n) for n in range(len(order))))
+        else:
+            out, layout = p.target(dtype.compute), contiguous(p.out.dims)
+        p.run([out], *product(p, out, 0, a, b, layout))
+        p.give(out, layout)
 
 
 def _transposed(source: Source) -> Source:
@@ -57,17 +61,19 @@ def _turned(layout: Layout) -> Layout:
 
 
 def product(p: Placer, out: g.Value, begin: DimLike, left: Source, right: Source,
-            batch: Sequence[DimLike] = ()) -> list[Run]:
-    """The runs that put the products of two sources of real floats into `out`, row-major from element `begin` on.
+            layout: Layout | None = None) -> list[Run]:
+    """The runs that put the products of two sources of real floats into `out`, from element `begin` on.
 
-    Sources have any strides, and broadcast to `batch`; `out` is of their compute type.
+    Sources have any strides, and broadcast to the batch of `layout`, which says how `out` holds the result, the columns
+    as neighbours; None for one product, row-major. `out` is of their compute type.
     """
     dtype = left.base.dtype
     left, right = p.in_memory(left), p.in_memory(right)
-    x = _matrices(left, right, batch)
+    layout = layout or contiguous((left.layout.shape[-2], right.layout.shape[-1]))
+    x = _matrices(left, right, layout)
     if products.is_scattered(x) and not left.layout.is_dense():
         left = p.copy(left)
-        x = _matrices(left, right, batch)
+        x = _matrices(left, right, layout)
     fixed = right.base in p.fuser.loop.fixed
     found = _planned(x, dtype, fixed)
     first, second = p.at(left), p.at(right)
@@ -85,14 +91,14 @@ def product(p: Placer, out: g.Value, begin: DimLike, left: Source, right: Source
     return [*runs, Run(_kernel(dtype, found.kernel), [target, first, second, *found.integers], found.total, weight)]
 
 
-def _matrices(left: Source, right: Source, batch: Sequence[DimLike]) -> products.Matrices:
-    """The products of two sources that broadcast to `batch`, as few as can be."""
-    m, n = left.layout.shape[-2], right.layout.shape[-1]
+def _matrices(left: Source, right: Source, out: Layout) -> products.Matrices:
+    """The products of two sources that broadcast to the batch of `out`, as few as can be."""
+    *batch, m, n = out.shape
     a = left.layout.broadcast_to((*batch, *left.layout.shape[-2:]))
     b = right.layout.broadcast_to((*batch, *right.layout.shape[-2:]))
-    dims = merged(batch, [a.strides[:-2], b.strides[:-2]])
-    return products.merged(products.Matrices(m, n, a.shape[-1], a.strides[-2:], b.strides[-2:], n,
-                                             tuple((d, *s) for d, s in dims), m * n))
+    dims = merged(batch, [a.strides[:-2], b.strides[:-2], out.strides[:-2]])
+    return products.merged(products.Matrices(m, n, a.shape[-1], a.strides[-2:], b.strides[-2:], out.strides[-2],
+                                             tuple((d, *s) for d, s in dims)))
 
 
 def _complex_product(p: Placer, a: Source, b: Source) -> None:
@@ -105,7 +111,7 @@ def _complex_product(p: Placer, a: Source, b: Source) -> None:
     made = []
     for i, j in ((0, 0), (1, 1), (0, 1), (1, 0)):
         out = g.Value(p.out.dims, half)
-        p.run([out], *product(p, out, 0, parts[0][i], parts[1][j], p.out.dims[:-2]))
+        p.run([out], *product(p, out, 0, parts[0][i], parts[1][j], contiguous(out.dims)))
         made.append(Source(out, contiguous(out.dims)))
     p.item(made, p.out, lambda e, rr, ii, ri, ir: e.complex(rr - ii, ri + ir))
 
@@ -241,7 +247,7 @@ def _number(size: Any) -> bool:
 
 def _planned(x: products.Matrices, dtype: Any, often: bool = False) -> products.Plan:
     """The plan of a product; `often` as for `products.plan`."""
-    flat = [x.m, x.n, x.k, *x.a, *x.b, x.ldc, x.c_batch, *[w for d in x.batch for w in d]]
+    flat = [x.m, x.n, x.k, *x.a, *x.b, x.ldc, *[w for d in x.batch for w in d]]
     if not any(isinstance(v, Dim) for v in flat):
         if 0 in (x.m, x.n) or any(d[0] == 0 for d in x.batch):
             return products.Plan("tall", False, 0, (0,) * gemm.HEADER, 0, 0, 0)
@@ -263,7 +269,7 @@ def _planned(x: products.Matrices, dtype: Any, often: bool = False) -> products.
     if mode == gemm.PACKED and not packs:
         mode = gemm.HERE
     count = dm.numel([d[0] for d in x.batch])
-    integers = (mode, x.m, x.n, x.k, x.ldc, *x.a, *x.b, rows, columns, x.c_batch, len(x.batch),
+    integers = (mode, x.m, x.n, x.k, x.ldc, *x.a, *x.b, rows, columns, len(x.batch),
                 *(w for d in x.batch for w in d))
     total = count * dm.ceil_div(x.m, rows) * dm.ceil_div(x.n, columns)
     return products.Plan("tall", False, total, integers, packs, room, total)  # type: ignore[arg-type]

@@ -36,8 +36,7 @@ _ROW, _TILE, _PACK_A, _PACK_B, _SEEN, _START = 1.0, 0.75, 5.0, 11.0, 2.0, 10_000
 class Matrices(NamedTuple):
     """A batch of products C = A B: sizes, and strides in elements.
 
-    batch: for each batch dimension, outermost first, its length and the strides of A and B along it; C's products lie
-    one after another, `c_batch` apart.
+    batch: for each batch dimension, outermost first, its length and the strides of A, B and C along it.
     """
 
     m: int
@@ -46,8 +45,7 @@ class Matrices(NamedTuple):
     a: tuple[int, int]
     b: tuple[int, int]
     ldc: int
-    batch: tuple[tuple[int, int, int], ...] = ()
-    c_batch: int = 0
+    batch: tuple[tuple[int, int, int, int], ...] = ()
 
 
 class Plan(NamedTuple):
@@ -81,18 +79,18 @@ def plan(x: Matrices, dtype: DType, count: int, often: bool = False) -> Plan:
     swapped = x.n == 1 and x.m > 1 and x.ldc == 1
     if swapped:  # a column is computed as a row
         x = x._replace(m=1, n=x.m, a=(x.b[1], x.b[0]), b=(x.a[1], x.a[0]), ldc=x.m,
-                       batch=tuple((length, b, a) for length, a, b in x.batch))
+                       batch=tuple((length, b, a, c) for length, a, b, c in x.batch))
     x = x._replace(a=(x.a[0] if x.m > 1 else 0, x.a[1]), b=(x.b[0], x.b[1] if x.n > 1 else 1))
     shape = gemm.tiling(dtype)
     flat = x.m == 1
-    batches = math.prod(length for length, _, _ in x.batch)
+    batches = math.prod(length for length, *_ in x.batch)
     multiplied = batches * x.m * x.n * x.k
     work = multiplied // (4 if flat else 16)  # one row waits for memory
     count = max(min(count, work >> 15), 1) if work >= _SHARED_FROM else 1
     rows, columns, mode = _units(x, dtype, shape, flat, batches, count, often and not swapped)
     width = gemm.panel_width(shape, flat)
     panels = batches * max(-(-x.k // gemm.BLOCK), 1) * -(-x.n // width) if mode == gemm.PACKED else 0
-    integers = (mode, x.m, x.n, x.k, x.ldc, *x.a, *x.b, rows, columns, x.c_batch, len(x.batch),
+    integers = (mode, x.m, x.n, x.k, x.ldc, *x.a, *x.b, rows, columns, len(x.batch),
                 *(word for dim in x.batch for word in dim))
     total = batches * -(-x.m // rows) * -(-x.n // columns)
     return Plan("flat" if flat else "tall", swapped, total, integers, panels, panels * gemm.BLOCK * width, work)
@@ -293,29 +291,34 @@ class Product:
         size, (flip_a, flip_b) = self.dtype.size, self._flips
         steps = [geometry.broadcast_strides(shape[:-2], strides[:-2], tuple(batch))
                  for shape, strides in ((self._a, a), (self._b, b))]
-        dims = geometry.collapse(batch, steps)
+        of_c = tuple(math.prod(self.shape[n + 1:]) * size for n in range(len(batch)))
+        dims = geometry.collapse(batch, [*steps, of_c])
         inside = [(s[-2] // size, s[-1] // size) for s in (a, b)]
         of_a, of_b = (s[::-1] if flip else s for s, flip in zip(inside, (flip_a, flip_b), strict=True))
         k = self._a[-2 if flip_a else -1]
-        return merged(Matrices(m, n, k, of_a, of_b, n, tuple((d.length, *(s // size for s in d.strides)) for d in dims),
-                               m * n))
+        outer = tuple((d.length, *(s // size for s in d.strides)) for d in dims)
+        return merged(Matrices(m, n, k, of_a, of_b, n, outer))
 
 
 def merged(x: Matrices) -> Matrices:
     """The same with the innermost batch dimension as further rows, where B is the same for all of it and they follow
     one another: one long product is quicker than many short ones."""
-    if not x.batch or x.ldc != x.n or x.c_batch != x.m * x.n:
+    if not x.batch:
         return x
-    *outer, (length, a, b) = x.batch
-    if b != 0 or (a != x.m * x.a[0] and x.m != 1):
+    *outer, (length, a, b, c) = x.batch
+    if b != 0 or c != x.m * x.ldc or (a != x.m * x.a[0] and x.m != 1):
         return x
-    rows = length * x.m
-    return x._replace(m=rows, a=(a if x.m == 1 else x.a[0], x.a[1]), batch=tuple(outer), c_batch=rows * x.n)
-
+    return x._replace(m=length * x.m, a=(a if x.m == 1 else x.a[0], x.a[1]), batch=tuple(outer))
 
 
 def is_scattered(x: Matrices) -> bool:
     """Whether A should be copied first, row-major: all products of a batch have the same B and few rows each, and are
     not one long product only because A's rows do not follow one another. Sizes that are not known count as few."""
-    return bool(x.batch) and all(b == 0 for _, _, b in x.batch) and x.ldc == x.n and x.c_batch == x.m * x.n and \
-        not (isinstance(x.m, int) and x.m > _FEW) and not (isinstance(x.n, int) and x.n < _FEW // 4)
+    step = x.m * x.ldc
+    for length, _, b, c in reversed(x.batch):
+        if b != 0 or c != step:
+            return False
+        step = step * length
+    if not x.batch or isinstance(x.m, int) and x.m > _FEW:
+        return False
+    return not (isinstance(x.n, int) and x.n < _FEW // 4)

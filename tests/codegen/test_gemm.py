@@ -219,7 +219,7 @@ def test_batches_of_large_matrices():
 
 def test_too_many_batch_dimensions():
     with pytest.raises(ValueError, match="at most 16 batch dimensions, got 17"):
-        products.plan(Matrices(1, 1, 1, (1, 1), (1, 1), 1, ((2, 1, 1),) * 17, 1), dt.float32, 1)
+        products.plan(Matrices(1, 1, 1, (1, 1), (1, 1), 1, ((2, 1, 1, 1),) * 17), dt.float32, 1)
 
 
 # -- other processors -------------------------------------------------------------------------------------------
@@ -234,7 +234,7 @@ def run(addresses, mode, a, b, dtype, shape):
     (m, k), n, size = a.shape, b.shape[1], a.itemsize
     out = np.full((m, n), np.nan, dtype.compute.np)
     width = gemm.panel_width(shape, False)
-    sizes = (mode, m, n, k, n, *(s // size for s in (*a.strides, *b.strides)), shape.tall, width, 0, 0)
+    sizes = (mode, m, n, k, n, *(s // size for s in (*a.strides, *b.strides)), shape.tall, width, 0)
     call = (ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
 
     def start(name, total, *operands):

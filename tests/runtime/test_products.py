@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
 import pytest
 
 import twofold as tf
-from twofold.codegen import gemm_shapes
+from twofold.codegen import gemm_shapes, program
 from twofold.ir import dtypes as dt
 from twofold.runtime import products
+from twofold.tracer.traced import trace
 
 
 @pytest.mark.parametrize("axes", [(1, 0, 2), (2, 0, 1), (0, 2, 1)])
@@ -30,13 +32,43 @@ def test_batches_of_turned_operands(axes: tuple[int, ...], dtype: Any, columns: 
 
 
 def test_what_is_copied_first() -> None:
-    turned = products.Matrices(32, 512, 64, (3200, 1), (512, 1), 512, ((50, 64, 0),), 32 * 512)
+    turned = products.Matrices(32, 512, 64, (3200, 1), (512, 1), 512, ((50, 64, 0, 32 * 512),))
     assert products.is_scattered(turned)
-    assert not products.is_scattered(turned._replace(batch=((50, 64, 64 * 512),)))  # each has a B of its own
-    assert not products.is_scattered(turned._replace(m=4096, c_batch=4096 * 512))  # B is packed for many rows anyway
-    assert not products.is_scattered(turned._replace(n=1, ldc=1, c_batch=32))
-    whole = products.merged(turned._replace(a=(64, 1), batch=((50, 32 * 64, 0),)))
+    assert not products.is_scattered(turned._replace(batch=((50, 64, 64 * 512, 32 * 512),)))  # each has a B of its own
+    long = turned._replace(m=4096, batch=((50, 64, 0, 4096 * 512),))
+    assert not products.is_scattered(long)  # B is packed for many rows anyway
+    assert not products.is_scattered(turned._replace(n=1, ldc=1, batch=((50, 64, 0, 32),)))
+    whole = products.merged(turned._replace(a=(64, 1), batch=((50, 32 * 64, 0, 32 * 512),)))
     assert whole.m == 1600 and not products.is_scattered(whole)
+
+
+@pytest.mark.parametrize("shapes", [((2, 3, 17, 5), (2, 3, 5, 9)), ((4, 1, 40, 300), (3, 300, 33)), ((5, 6), (4, 6, 7)),
+                                    ((3, 2, 1, 8), (3, 2, 8, 40)), ((3, 2, 20, 8), (3, 2, 8, 1))], ids=str)
+@pytest.mark.parametrize("known", [True, False])
+def test_results_are_laid_out_as_a_transpose_wants_them(shapes: Any, known: bool) -> None:
+    rng = np.random.default_rng(0)
+    a, b = (tf.constant(rng.normal(size=shape).astype(np.float32)) for shape in shapes)
+    product = tf.matmul(a, b)
+    rank = len(product.shape)
+    specs = [tf.TensorSpec(x.shape if known else [None] * len(x.shape), x.dtype) for x in (a, b)]
+    for order in itertools.permutations(range(rank)):
+        def both(a: Any, b: Any, order: Any = order) -> Any:
+            turned = tf.transpose(tf.matmul(a, b), order)
+            return turned, tf.reshape(turned, [-1]) * 2.0
+        turned, flat = tf.function(both, input_signature=specs)(a, b)
+        want = product.numpy().transpose(order)
+        assert turned.numpy().tobytes() == np.ascontiguousarray(want).tobytes()
+        assert flat.numpy().tobytes() == (want.reshape(-1) * 2).tobytes()
+
+
+def test_a_transpose_of_products_is_no_copy() -> None:
+    spec = tf.TensorSpec([4, 8, 40, 40], tf.float32)
+
+    def mixed(a: Any, b: Any) -> Any:
+        return tf.reshape(tf.transpose(tf.matmul(a, b), [0, 2, 1, 3]), [4, 40, 320])
+    compiled = trace(mixed, [spec, spec], "mixed").graph
+    assert [step.node.op.name for step in program.outline(compiled).steps if step.node] == ["matmul"]
+    assert len(program.outline(compiled).steps) == 1
 
 
 @pytest.mark.parametrize("m, n, k", [(128, 512, 1600), (32, 512, 128), (200, 64, 300), (17, 33, 65), (1, 5, 9)])
