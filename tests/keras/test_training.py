@@ -158,6 +158,68 @@ def test_steps_per_epoch_go_on_where_the_last_epoch_stopped():
     assert np.array_equal(one.get_weights()[0], other.get_weights()[0])
 
 
+def test_data_that_run_out_end_the_training():
+    x, y = data(48)
+
+    def some(count):
+        yield from ((x[n:n + 8], y[n:n + 8]) for n in range(0, 8 * count, 8))
+
+    want = linear()
+    losses = want.fit(x[:24], y[:24], batch_size=8, shuffle=False, verbose=0).history["loss"]
+    model = linear()
+    with pytest.warns(UserWarning, match="ran out of data; training ends before epoch 2 of 5"):
+        assert model.fit(some(3), epochs=5, verbose=0).history["loss"] == losses
+    model = linear()
+    with pytest.warns(UserWarning, match="ran out of data") as told:
+        history = model.fit(some(3), steps_per_epoch=2, epochs=5, verbose=0)
+    assert history.epoch == [0, 1] and int(model.optimizer.iterations) == 3
+    assert ["after 1 of 2 steps" in str(w.message) for w in told] == [True, False, False]
+    with pytest.raises(ValueError, match="empty"):
+        linear().fit(some(0), verbose=0)
+    unknown = tf.data.Dataset.from_generator(lambda: some(4), output_signature=(
+        tf.TensorSpec((8, 3)), tf.TensorSpec((8, 1))))
+    model = linear()
+    model.fit(unknown, steps_per_epoch=2, epochs=4, verbose=0)  # every second epoch begins anew
+    assert int(model.optimizer.iterations) == 8
+
+
+def test_validation_begins_with_the_first_batch_each_time():
+    x, y = data(32)
+    seen = []
+
+    class Seeing(keras.callbacks.Callback):
+        def on_test_batch_end(self, batch, logs=None):
+            seen.append(logs["loss"])
+
+    model = linear(optimizer=keras.optimizers.SGD(0.0))
+    model.fit(x, y, epochs=3, verbose=0, validation_data=(x, y), validation_batch_size=8, validation_steps=2,
+              callbacks=[Seeing()])
+    assert seen == seen[:2] * 3 and seen[0] != seen[1]
+
+
+def test_weights_of_samples_and_classes_multiply():
+    x, y = data(16)
+    labels, weight = (y > 0).astype(np.float32), np.random.RandomState(1).rand(16).astype(np.float32)
+    both, one = linear(), linear()
+    both.fit(x, labels, class_weight={1: 3.0}, sample_weight=weight, shuffle=False, verbose=0)
+    one.fit(x, labels, sample_weight=weight * np.where(labels[:, 0] > 0, 3.0, 1.0), shuffle=False, verbose=0)
+    assert np.allclose(both.get_weights()[0], one.get_weights()[0], atol=1e-7)
+    odd = linear()
+    odd.fit(x, -labels, class_weight={1: 3.0}, shuffle=False, verbose=0)  # -1 is no class that is named
+    plain = linear()
+    plain.fit(x, -labels, shuffle=False, verbose=0)
+    assert np.array_equal(odd.get_weights()[0], plain.get_weights()[0])
+
+
+def test_a_model_without_trainable_weights_is_told_of():
+    x, y = data(8)
+    model = linear()
+    model.trainable = False
+    model.compile("sgd", "mse")
+    with pytest.warns(UserWarning, match="does not have any trainable weights"):
+        assert model.fit(x, y, verbose=0).history["loss"] == [pytest.approx(float((y ** 2).mean()), rel=1e-6)]
+
+
 def test_several_outputs_have_losses_by_name():
     a = keras.Input((3,), name="a")
     model = keras.Model(a, {"one": layers.Dense(1, name="one")(a), "two": layers.Dense(2, name="two")(a)})

@@ -87,7 +87,7 @@ class CompiledLoss:
         names = _names_of(y_pred, self._output_names)
         chosen = [losses.get(x) for x in _by_output(self.given, names, y_pred, "loss")]
         weights = _by_output(self.loss_weights, names, y_pred, "loss_weights", 1.0)
-        if len(names) > 1:
+        if sum(fn is not None for fn in chosen) > 1:
             with tf.init_scope():
                 self._trackers = [None if fn is None else metrics.Mean(name=f"{name}_loss")
                                   for name, fn in zip(names, chosen, strict=True)]
@@ -275,13 +275,17 @@ def _metric(given: Any, label: Any, value: Any, output: str | None) -> Any:
         else:
             found = metrics.get(given)
             if not hasattr(found, "update_state"):
-                found = metrics.MeanMetricWrapper(found, name=getattr(found, "__name__", "metric"))
+                found = metrics.MeanMetricWrapper(found, name=_name_of(found))
             if isinstance(given, str):
                 found.name = given
             made = found
     if output is not None and not made.name.startswith(f"{output}_"):
         made.name = f"{output}_{made.name}"
     return made
+
+
+def _name_of(fn: Any) -> str:
+    return getattr(fn, "__name__", "metric").strip("<>")  # of a lambda, without the brackets
 
 
 def _by_shapes(given: str, label: Any, value: Any) -> Any:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import abc
 import math
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -67,6 +68,9 @@ class Source:
         """The batches of the next epoch."""
         raise NotImplementedError
 
+    def restart(self) -> None:
+        """Let the next epoch begin with the first batch, where it would go on."""
+
     def on_epoch_begin(self) -> None:
         """Told before an epoch."""
 
@@ -81,11 +85,12 @@ class ArraySource(Source):
         data: a structure of arrays.
         batch_size: of all batches but the last.
         shuffle: whether each epoch has an order of its own; "batch" shuffles whole batches.
+        steps: how many batches there are, where their size is not given.
     Raises:
         ValueError: arrays differ in their first size.
     """
 
-    def __init__(self, data: Any, batch_size: int | None, shuffle: Any):
+    def __init__(self, data: Any, batch_size: int | None, shuffle: Any, steps: int | None = None):
         self._data = tf.nest.map_structure(_array, data)
         sizes = sorted({a.shape[0] for a in tf.nest.flatten(self._data) if a is not None})
         if len(sizes) != 1:
@@ -93,7 +98,7 @@ class ArraySource(Source):
             raise ValueError("Data cardinality is ambiguous. Make sure all arrays contain the same number of samples. "
                              f"Shapes: {shapes}")
         self.size = sizes[0]
-        self._step = self.batch_size = batch_size or 32
+        self._step = self.batch_size = batch_size or (math.ceil(self.size / steps) if steps else 32)
         self._count = self.num_batches = math.ceil(self.size / self._step)
         self._shuffle = shuffle
         self._leaves = tf.nest.flatten(self._data)
@@ -131,6 +136,9 @@ def _taker(array: Any) -> Callable[[np.ndarray], Any]:
 class IterableSource(Source):
     """Datasets, generators and iterators.
 
+    With a number of steps, an epoch goes on where the last one stopped. Where the batches end, the epoch ends as well,
+    with a warning, and the next one begins anew.
+
     Args:
         iterable: gives batches.
         steps: how many make an epoch; by default all there are.
@@ -139,30 +147,40 @@ class IterableSource(Source):
     def __init__(self, iterable: Any, steps: int | None):
         self._iterable = iterable
         self._iterator: Any = None
-        self._steps = steps
+        self._steps, self._seen = steps, 0
         self._again = not isinstance(iterable, Iterator)
-        self.num_batches = steps if steps is not None else _cardinality(iterable)
+        self._count = _cardinality(iterable)
+        self.num_batches = steps if steps is not None else self._count
+
+    def restart(self) -> None:
+        if self._again:
+            self._iterator = None
 
     def epoch(self) -> Iterator[Any]:
-        """The batches of the next epoch: with a number of steps, where the last epoch stopped."""
+        """The batches of the next epoch."""
         if self._steps is None:
             yield from map(_tensors, iter(self._iterable))
             return
-        for _ in range(self._steps):
+        for step in range(self._steps):
             if self._iterator is None:
-                self._iterator = iter(self._iterable)
-            try:
-                batch = next(self._iterator)
-            except StopIteration:
+                self._iterator, self._seen = iter(self._iterable), 0
+            batch = next(self._iterator, _END)
+            if batch is _END and not step and self._seen and self._again:  # the last epoch took all, unknowingly
+                self._iterator, self._seen = iter(self._iterable), 0
+                batch = next(self._iterator, _END)
+            if batch is _END:
                 self._iterator = None
-                if not self._again:
-                    return
-                self._iterator = iter(self._iterable)
-                try:
-                    batch = next(self._iterator)
-                except StopIteration:
-                    return
+                warnings.warn(f"Your input ran out of data; interrupting training after {step} of {self._steps} steps. "
+                              "A dataset or generator must give `steps_per_epoch * epochs` batches; `.repeat()` makes "
+                              "a dataset without an end.", stacklevel=2)
+                return
+            self._seen += 1
             yield _tensors(batch)
+        if self._again and self._seen == self._count:
+            self._iterator = None
+
+
+_END = object()
 
 
 class SequenceSource(Source):
@@ -235,21 +253,30 @@ class WeightedSource(Source):
         self._source = source
         self.num_batches, self.batch_size = source.num_batches, source.batch_size
         self.on_epoch_begin, self.on_epoch_end = source.on_epoch_begin, source.on_epoch_end  # type: ignore[method-assign]
-        table = np.ones(max(map(int, class_weight)) + 1, np.float32)
+        self.restart = source.restart  # type: ignore[method-assign]
+        self._table = np.ones(max([int(label) for label in class_weight], default=-1) + 2, np.float32)
         for label, weight in class_weight.items():
-            table[int(label)] = weight
-        self._table = table
+            self._table[int(label)] = weight
 
     def epoch(self) -> Iterator[Any]:
         """The batches of the next epoch, with weights."""
         for batch in self._source.epoch():
             x, y, weight = unpack_x_y_sample_weight(batch)
-            labels = np.asarray(y)
-            labels = labels.argmax(-1) if labels.ndim > 1 and labels.shape[-1] > 1 else labels.reshape(len(labels))
-            labels = labels.astype(np.int64)
-            own = np.where(labels < len(self._table), self._table[np.minimum(labels, len(self._table) - 1)], 1.0)
-            weights = tf.constant(own.astype(np.float32))
+            weights = tf.constant(self._weights_of(y))
             yield x, y, weights if weight is None else tf.cast(weight, tf.float32) * weights
+
+    def _weights_of(self, y: Any) -> np.ndarray:
+        """The weight of each label; classes that were not named count once.
+
+        Raises:
+            ValueError: there are labels of several outputs.
+        """
+        if not isinstance(y, (tf.Tensor, np.ndarray)):
+            raise ValueError("`class_weight` is only supported for models with a single output.")
+        labels = np.asarray(y)
+        labels = labels.argmax(-1) if labels.ndim > 1 and labels.shape[-1] > 1 else labels.reshape(len(labels))
+        numbers, last = np.round(labels).astype(np.int64), len(self._table) - 1  # the last one is for all others
+        return self._table[np.where((numbers >= 0) & (numbers < last), numbers, last)]
 
 
 def source_of(x: Any, y: Any = None, sample_weight: Any = None, batch_size: int | None = None, shuffle: Any = False,
@@ -277,7 +304,7 @@ def source_of(x: Any, y: Any = None, sample_weight: Any = None, batch_size: int 
         if isinstance(sample_weight, Mapping) and not isinstance(y, Mapping):
             raise ValueError("`sample_weight` is a dict, and `y` is not.")
         data = (x, y, sample_weight) if sample_weight is not None else pack_x_y_sample_weight(x, y)
-        source: Source = ArraySource(data, batch_size, shuffle)
+        source: Source = ArraySource(data, batch_size, shuffle, steps)
         if steps is not None:
             source = _limited(source, steps)
     elif kind == "sequence":
@@ -291,11 +318,13 @@ def source_of(x: Any, y: Any = None, sample_weight: Any = None, batch_size: int 
 
 def _limited(source: Source, steps: int) -> Source:
     """Arrays with a number of steps: epochs go on where the last one stopped."""
-    class Endless:
+    class Batches:
         def __iter__(self) -> Iterator[Any]:
-            while True:
-                yield from source.epoch()
-    found = IterableSource(Endless(), steps)
+            return source.epoch()
+
+        def __len__(self) -> int:
+            return source.num_batches or 0
+    found = IterableSource(Batches(), steps)
     found.batch_size = source.batch_size
     return found
 

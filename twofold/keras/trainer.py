@@ -7,6 +7,7 @@ several outputs are `compiled.py`'s, what happens at the ends of batches and epo
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -224,9 +225,10 @@ class Trainer(LayerState):
             self._loss_tracker.update_state(loss, sample_weight=_batch_of(x))
             loss = self.optimizer.scale_loss(loss)
         variables = self.trainable_weights
-        if not variables:
-            raise ValueError("The model has no trainable weights.")
-        self.optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables, strict=True))
+        if variables:
+            self.optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables, strict=True))
+        else:
+            warnings.warn("The model does not have any trainable weights.", stacklevel=2)
         return self.compute_metrics(x, y, y_pred, sample_weight)
 
     def test_step(self, data: Any) -> dict[str, Any]:
@@ -337,10 +339,11 @@ class Trainer(LayerState):
             validation_split: the fraction of arrays, their last part, that is kept for validation.
             validation_data: arrays `(x, y)` or `(x, y, sample_weight)`, or a source of batches.
             shuffle: whether arrays are taken in a new order each epoch.
-            class_weight: a weight for each class, by number.
-            sample_weight: a weight for each sample, with arrays.
+            class_weight: a weight for each class, by number; those that are not named count once.
+            sample_weight: a weight for each sample, with arrays; it multiplies that of the class.
             initial_epoch: the number of epochs that are done already.
-            steps_per_epoch: how many batches make an epoch; by default all there are.
+            steps_per_epoch: how many batches make an epoch; by default all there are. Without `batch_size`, arrays
+                are cut into as many. The next epoch goes on where this one stopped, as long as there are batches.
             validation_steps, validation_batch_size: the same for validation.
             validation_freq: after how many epochs there is a validation, or a list of epochs.
             max_queue_size, workers, use_multiprocessing: accepted, without effect.
@@ -362,13 +365,22 @@ class Trainer(LayerState):
         self.stop_training = False
         group.on_train_begin()
         logs: dict[str, Any] = {}
-        for epoch in range(group.first_epoch(initial_epoch), epochs):
+        start = group.first_epoch(initial_epoch)
+        for epoch in range(start, epochs):
             self.reset_metrics()
             source.on_epoch_begin()
             group.on_epoch_begin(epoch)
-            logs = self._epoch(source, group)
+            done, last = self._steps("train", source, group)
             source.on_epoch_end()
+            if not done:
+                if epoch == start:
+                    raise ValueError("The data set is empty: there was no batch to train on.")
+                warnings.warn(f"Your input ran out of data; training ends before epoch {epoch + 1} of {epochs}.",
+                              stacklevel=2)
+                break
+            logs = self._final(last)
             if validation is not None and _is_due(epoch, validation_freq):
+                validation.restart()
                 found = self._evaluated(validation, group)
                 logs = {**logs, **{f"val_{k}": v for k, v in found.items()}}
             group.on_epoch_end(epoch, logs)
@@ -385,13 +397,6 @@ class Trainer(LayerState):
             x, y, sample_weight = data_adapter.unpack_x_y_sample_weight(tuple(data))
             return data_adapter.source_of(x, y, sample_weight, batch_size, steps=steps)
         return data_adapter.source_of(data, batch_size=batch_size, steps=steps)
-
-    def _epoch(self, source: Any, group: Any) -> dict[str, Any]:
-        """Train on the batches of an epoch; the values at its end."""
-        done, logs = self._steps("train", source, group)
-        if not done:
-            raise ValueError("The data set is empty: there was no batch to train on.")
-        return self._final(logs)
 
     def _steps(self, kind: str, source: Any, group: Any) -> tuple[int, Any]:
         """Take the steps of an epoch: how many there were, and what the last reported."""

@@ -24,7 +24,7 @@ class ModelCheckpoint(Monitor):
             (or `.h5`) for models, in `.weights.h5` for weights.
         monitor: the name of the value that says which model is best.
         verbose: 1 to tell of each file.
-        save_best_only: whether only a model better than all before is saved.
+        save_best_only: whether only a model better than all before is saved; every one where there is no value.
         save_weights_only: whether only weights are saved.
         mode: "min", "max" or "auto".
         save_freq: "epoch", or a number of batches.
@@ -82,6 +82,7 @@ class ModelCheckpoint(Monitor):
         if self.save_best_only:
             value = self.value_in(logs)
             if value is None:
+                self._store(epoch, path)
                 return
             if not self.is_better(value, self.best):
                 if self.verbose:
@@ -94,6 +95,9 @@ class ModelCheckpoint(Monitor):
             self.best = value
         elif self.verbose:
             tell(f"\nEpoch {epoch + 1}: saving model to {path}")
+        self._store(epoch, path)
+
+    def _store(self, epoch: int, path: str) -> None:
         folder = os.path.dirname(path)
         if folder:
             os.makedirs(folder, exist_ok=True)
@@ -101,6 +105,8 @@ class ModelCheckpoint(Monitor):
             self.model.save_weights(path, overwrite=True)
         else:
             self.model.save(path, overwrite=True)
+        if self.verbose:
+            tell(f"\nEpoch {epoch + 1}: finished saving model to {path}")
 
     def _path(self, epoch: int, batch: int | None, logs: Any) -> str:
         """The file's name with the values filled in.
@@ -152,6 +158,8 @@ class CSVLogger(Callback):
         logs = logs or {}
         if self._names is None:
             self._names = sorted(logs)
+            if not any(name.startswith("val_") for name in logs):  # a validation may come in a later epoch
+                self._names += [f"val_{name}" for name in self._names]
             if not self._headed:
                 csv.writer(self._file, delimiter=self.sep, lineterminator="\n").writerow(["epoch", *self._names])
         row = [epoch, *[_text(logs.get(name, "NA")) for name in self._names]]

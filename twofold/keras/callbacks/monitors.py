@@ -219,7 +219,7 @@ class LearningRateScheduler(Callback):
             rate = self.schedule(epoch, _rate(self.model))
         except TypeError:  # a schedule of one argument
             rate = self.schedule(epoch)
-        if np.ndim(rate) or not isinstance(float(rate), float):
+        if np.ndim(rate) or np.asarray(rate).dtype.kind not in "fiu":
             raise ValueError(f"The output of the `schedule` function should be a float. Got: {rate}")
         self.model.optimizer.learning_rate = float(rate)
         if self.verbose:
