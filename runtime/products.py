@@ -24,6 +24,7 @@ from .calls import PARALLEL_FROM, RowCall, row_call
 
 __all__ = ["Matrices", "Plan", "plan", "functions", "Product"]
 
+_FOREIGN = 2.0  # cycles to get an element of A from another processor's cache
 _FEW = 128  # rows for which packing B once more is too much
 _FEW_THREADS = 8  # up to which it is found exactly who does what
 _SHARED_FROM = 1 << 16  # multiply-adds of 16 from which threads share a product in compiled programs
@@ -110,7 +111,8 @@ def _units(x: Matrices, dtype: DType, shape: gemm.Tiling, flat: bool, batches: i
     limit = gemm.tiles_at_once(shape, dtype, x.k)
     packing = 0.0 if x.a[0] == 1 and dtype.compute == dtype else _PACK_A
     found: tuple[float, int, int, int] | None = None
-    for tall in sorted(_heights_of_units(x.m, shape, limit, count), reverse=True):
+    heights = _heights_of_units(x.m, shape, limit, count) | ({shape.heights[1]} if often else set())
+    for tall in sorted(heights, reverse=not often):
         for wide in sorted({-(-panels // parts) for parts in range(1, count + 1)}):
             rows, columns = -(-x.m // tall), -(-panels // wide)
             units = [(batches * a * b, long * _cost(high, shape) + -(-high // shape.tall) * packing + long * _SEEN)
@@ -119,7 +121,9 @@ def _units(x: Matrices, dtype: DType, shape: gemm.Tiling, flat: bool, batches: i
             longest = _longest(units, count) * x.k
             packed = batches * panels * _PACK_B / count * x.k
             ways = [(gemm.DIRECT, longest)] if readable else [
-                (gemm.HERE, longest + rows * packed), (gemm.PACKED, longest + (0.0 if often else packed + _START))]
+                (gemm.HERE, longest + rows * packed), (gemm.PACKED, longest + packed + _START)]
+            if often:  # threads that share columns read what others have made before
+                ways = [(gemm.PACKED, longest + (columns > 1) * x.m * _FOREIGN * x.k)]
             for mode, cost in ways:
                 if found is None or cost < found[0]:
                     found = cost, tall, wide, mode
