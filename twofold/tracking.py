@@ -37,6 +37,18 @@ class Trackable:
         """What this object itself has to be saved, beside its children: arrays, or bytes, by name."""
         return {}
 
+    def _slot_of(self, variable: Variable, name: str) -> Variable | None:
+        """The variable that this object keeps for another one, by the name that TensorFlow's checkpoints have for it.
+
+        What is not there yet is asked for again: an object that makes such variables later calls each of
+        `self._waiting_for_slots` with the variable, the name and what it made.
+        """
+        return None
+
+    def _known_as(self, name: str) -> str | None:
+        """The name of the child that TensorFlow's checkpoints call `name`; None for what is no variable here."""
+        return name
+
     def _restore_values(self, values: dict[str, Any]) -> None:
         """Take back what `_saved_values` gave: arrays by name; bytes come as arrays of one element.
 
@@ -45,7 +57,7 @@ class Trackable:
         """
 
 
-_OWN = frozenset({"_waiting_for_children"})
+_OWN = frozenset({"_waiting_for_children", "_waiting_for_slots"})
 
 
 def is_tracked(value: Any) -> bool:

@@ -12,7 +12,7 @@ import functools
 import logging
 import weakref
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -35,10 +35,13 @@ class Node:
     Attributes:
         children: numbers of nodes by name.
         values: keys of tensors by the name of the value.
+        slots: for each variable that the object keeps for another one, in TensorFlow's checkpoints: the number of that
+            one, a name, and its own number.
     """
 
     children: dict[str, int]
     values: dict[str, str]
+    slots: list[tuple[int, str, int]] = field(default_factory=list)
 
 
 def describe(root: Any) -> tuple[list[Node], dict[str, np.ndarray]]:
@@ -99,6 +102,7 @@ class Restoration:
     def __init__(self, nodes: list[Node], tensor: Callable[[str], np.ndarray], source: str) -> None:
         self.nodes, self.source = nodes, source
         self._tensor = tensor
+        self._owners: list[int] = []  # numbers of objects that keep variables for others
         self._read: dict[str, np.ndarray] = {}  # what was read to be checked, until it is assigned
         self.bound: dict[int, Any] = {}
         # Alive for as long as something waits: what nobody has taken then is told of, unless that is expected.
@@ -124,29 +128,76 @@ class Restoration:
             self._fill(value, node)
             self.untaken.discard(number)
             value = self.bound[number] = self._waiting(value, number, owner, name)
-            for child, at in reversed(node.children.items()):
+            if node.slots and isinstance(value, tracking.Trackable):
+                self._owners.append(number)
+                value.__dict__.setdefault("_waiting_for_slots", []).append(functools.partial(self._slot_came, number))
+            for child, at in reversed(self._children(value, node)):
                 found = _child(value, child)
                 if found is not None:
                     pending.append((found, at, value, child))
                 elif isinstance(value, tracking.Trackable):  # a list or dict that waits has its own way
                     waiting = value.__dict__.setdefault("_waiting_for_children", {})
                     waiting[child] = functools.partial(self._came, value, child, at)
+        for owner_number in self._owners:
+            for slot, at in self._slots(owner_number, self.bound):
+                self._bind_slot(slot, at)
+
+    def _children(self, value: Any, node: Node) -> list[tuple[str, int]]:
+        """A node's children, by the names that they have in the object; settings that are no variables are left out."""
+        if not isinstance(value, tracking.Trackable) or not (node.slots or "iter" in node.children):
+            return list(node.children.items())
+        found = []  # an optimizer before Keras 2.11
+        for name, at in node.children.items():
+            known = value._known_as(name)
+            if known is None:
+                self.untaken.discard(at)
+            else:
+                found.append((known, at))
+        return found
+
+    def _slots(self, number: int, objects: dict[int, Any]) -> list[tuple[Any, int]]:
+        """The variables that an object keeps for others and has already, each with the number of its node."""
+        owner, found = objects[number], []
+        for of, name, at in self.nodes[number].slots:
+            slot = owner._slot_of(objects[of], name) if of in objects else None
+            if slot is not None and at not in self.bound:
+                found.append((slot, at))
+        return found
+
+    def _bind_slot(self, slot: tf.Variable, number: int) -> None:
+        self._fill(slot, self.nodes[number])
+        self.untaken.discard(number)
+        self.bound[number] = slot
+
+    def _slot_came(self, owner: int, variable: Any, name: str, slot: tf.Variable) -> None:
+        """Told that an object made a variable for another one."""
+        for of, known, at in self.nodes[owner].slots:
+            if self.bound.get(of) is variable and known == name and at not in self.bound:
+                key = self.nodes[at].values.get(VARIABLE)
+                if key is not None:
+                    self._fits(slot, self._tensor(key), key)
+                self._bind_slot(slot, at)
 
     def _check(self, value: Any, number: int) -> None:
         """Read all that these objects get, and see that it fits."""
-        pending, seen = [(value, number)], set(self.bound)
+        pending, seen = [(value, number)], dict(self.bound)
         while pending:
             value, number = pending.pop()
             if number in seen:
                 continue
-            seen.add(number)
+            seen[number] = value
             node = self.nodes[number]
             for name, key in node.values.items() if isinstance(value, (tf.Variable, tracking.Trackable)) else ():
                 array = self._read[key] = self._tensor(key)
                 if isinstance(value, tf.Variable) and name == VARIABLE:
                     self._fits(value, array, key)
-            pending.extend((found, at) for child, at in node.children.items()
+            pending.extend((found, at) for child, at in self._children(value, node)
                            if (found := _child(value, child)) is not None)
+        for owner in [n for n, value in seen.items() if self.nodes[n].slots and isinstance(value, tracking.Trackable)]:
+            for slot, at in self._slots(owner, seen):
+                for key in self.nodes[at].values.values():
+                    array = self._read[key] = self._tensor(key)
+                    self._fits(slot, array, key)
 
     def _fits(self, variable: tf.Variable, array: np.ndarray, key: str) -> None:
         if not variable.shape.is_compatible_with(array.shape):
@@ -207,7 +258,8 @@ def paths_of(nodes: list[Node], numbers: Iterable[int]) -> list[str]:
     paths = {0: "(root)"}
     queue = [0]
     for at in queue:
-        for name, child in nodes[at].children.items():
+        slots = [(f"{name} of node {of}", child) for of, name, child in nodes[at].slots]
+        for name, child in [*nodes[at].children.items(), *slots]:
             if child not in paths:
                 paths[child] = f"{paths[at]}.{name}"
                 queue.append(child)

@@ -163,8 +163,10 @@ class Bundle:
         except (ValueError, IndexError, TypeError, struct.error, UnicodeDecodeError) as e:
             raise tf.errors.DataLossError(f"{self.prefix}.index is damaged: objects: {e}") from None
         for node in found:
-            if not all(0 <= child < len(found) for child in node.children.values()):
+            numbers = [*node.children.values(), *[n for of, _, at in node.slots for n in (of, at)]]
+            if not all(0 <= number < len(found) for number in numbers):
                 raise tf.errors.DataLossError(f"{self.prefix}.index is damaged: a child that is not there")
+        _as_keras_3_numbers(found)
         return found
 
 
@@ -314,4 +316,21 @@ def _node(data: bytes) -> Node:
             node.children[fields[2].decode()] = int(fields.get(1, 0))
         elif number == 2:
             node.values[fields[1].decode()] = fields[3].decode()
+        elif number == 3:
+            node.slots.append((int(fields.get(1, 0)), fields[2].decode(), int(fields.get(3, 0))))
     return node
+
+
+def _as_keras_3_numbers(nodes: list[Node]) -> None:
+    """Give the variables of optimizers the numbers of Keras 3, where the learning rate has one, too.
+
+    Keras 2.11 to 2.15 list the count of steps, then the slots; Keras 3 has the learning rate between.
+    """
+    for node in nodes:
+        rate, steps = node.children.get("_learning_rate"), node.children.get("_iterations")
+        listed = nodes[node.children["_variables"]].children if "_variables" in node.children else {}
+        if rate is None or steps is None or listed.get("0") != steps or rate in listed.values():
+            continue
+        moved = {str(int(name) + 1): at for name, at in listed.items() if name.isdecimal() and name != "0"}
+        listed.clear()
+        listed.update({"0": steps, "1": rate, **moved})

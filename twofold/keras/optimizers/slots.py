@@ -22,6 +22,18 @@ from .. import config as keras_config
 
 __all__ = ["Slots", "path_of"]
 
+#: what slots are called by optimizers before Keras 2.11
+_OLDER_SLOTS = {
+    "momentum": ("m", "momentum"), "velocity": ("v", "rms"), "velocity_hat": ("vhat",), "norm": ("v",),
+    "average_gradient": ("mg",), "accumulator": ("accumulator",), "linear": ("linear",),
+    "accumulated_grad": ("accum_grad",), "accumulated_delta_var": ("accum_var",),
+}
+#: the same for the other variables; and settings that were variables then
+_OLDER_CHILDREN = {"iter": "_iterations", "learning_rate": "_learning_rate", "momentum_cache": "_u_product"}
+_OLDER_SETTINGS = frozenset({"beta", "beta_1", "beta_2", "decay", "epsilon", "initial_accumulator_value",
+                             "l1_regularization_strength", "l2_regularization_strength", "learning_rate_power",
+                             "momentum", "rho"})
+
 
 class Slots(Trackable):
     """An object with variables of its own, of which some belong to variables of a model."""
@@ -77,8 +89,13 @@ class Slots(Trackable):
         'sgd/dense_kernel_speed:0'
         """
         of = re.sub(r"[/:]", "_", path_of(reference_variable).removesuffix(":0"))
-        return self.add_variable(reference_variable.dims, initializer, reference_variable.dtype,
+        made = self.add_variable(reference_variable.dims, initializer, reference_variable.dtype,
                                  name=f"{of}_{name or 'var'}")
+        made._slot = reference_variable.ref(), name
+        for told in self.__dict__.get("_waiting_for_slots", ()):
+            for older in _OLDER_SLOTS.get(name or "", ()):
+                told(reference_variable, older, made)
+        return made
 
     def add_optimizer_variables(self, trainable_variables: Sequence[tf.Variable], name: str | Sequence[str],
                                 initializer: Any = "zeros") -> Any:
@@ -114,6 +131,17 @@ class Slots(Trackable):
         own = super()._tracked_children()
         own.pop("_trainable_variables", None)  # the model's, not the optimizer's
         return own
+
+    # -- what TensorFlow's checkpoints call things -------------------------------------------------
+    def _slot_of(self, variable: tf.Variable, name: str) -> tf.Variable | None:
+        for made in self._variables:
+            of, ours = getattr(made, "_slot", (None, ""))
+            if of is not None and of.deref() is variable and name in _OLDER_SLOTS.get(ours, ()):
+                return made
+        return None
+
+    def _known_as(self, name: str) -> str | None:
+        return None if name in _OLDER_SETTINGS else _OLDER_CHILDREN.get(name, name)
 
     def get_weights(self) -> list[np.ndarray]:
         """The values of `variables`."""

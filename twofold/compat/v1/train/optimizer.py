@@ -155,6 +155,9 @@ class Optimizer(tf.Module):
         for key, start in self._shared().items():
             if key not in self._state:
                 self._state[key] = make_variable(start, key)
+                waiting = self.__dict__.get("_waiting_for_children", {})
+                if key in waiting:
+                    waiting.pop(key)(self._state[key])
         for variable in variables:
             if id(variable) in self._numbers:
                 continue
@@ -162,7 +165,10 @@ class Optimizer(tf.Module):
             self._moved.append(variable)
             for n, (slot, start) in enumerate(self._slots().items()):
                 name = f"{variable.name[:-2]}/{self.name}" + (f"_{n}" if n else "")
-                self._state[f"{slot}/{number}"] = make_variable(lambda s=start, v=variable: s(v), name)  # type: ignore[misc]
+                made = make_variable(lambda s=start, v=variable: s(v), name)  # type: ignore[misc]
+                self._state[f"{slot}/{number}"] = made
+                for told in self.__dict__.get("_waiting_for_slots", ()):
+                    told(variable, slot, made)
 
     def _updates(self, pairs: Sequence[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
         shared = {key: self._state[key]._read_tensor() for key in self._shared()}
@@ -199,4 +205,9 @@ class Optimizer(tf.Module):
         return list(self._state.values())
 
     def _tracked_children(self) -> dict[str, Any]:
-        return {"_state": self._state} if self._state else {}
+        if not self._state:
+            return {}
+        return {"_state": self._state, **{key: self._state[key] for key in self._shared()}}
+
+    def _slot_of(self, variable: Any, name: str) -> Any:
+        return self.get_slot(variable, name)
