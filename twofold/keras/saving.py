@@ -201,7 +201,18 @@ def _read_archive(path: str, custom_objects: Any, compile: bool, safe_mode: bool
             with custom_object_scope(custom_objects or {}):
                 model.compile_from_config(compiled)
         read_weights(io.BytesIO(_member(archive, "model.weights.h5")), model, False)
+        _read_vocabularies(archive, model)
     return model
+
+
+def _read_vocabularies(archive: zipfile.ZipFile, model: Any) -> None:
+    """Give layers the vocabularies that Keras keeps beside the weights, in texts of a term a line."""
+    from .saving_h5 import paths_of
+    names = {name for name in archive.namelist() if name.startswith("assets/")}
+    for path, value in paths_of(model, False) if names else ():
+        name = f"assets/{path}/vocabulary.txt"
+        if name in names and hasattr(value, "load_vocabulary"):
+            value.load_vocabulary(archive.read(name).decode("utf-8").rstrip("\n").split("\n"))
 
 
 def _member(archive: zipfile.ZipFile, name: str) -> bytes:

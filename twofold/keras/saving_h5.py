@@ -21,7 +21,7 @@ from twofold.tracking import Trackable
 from .layer_state import LayerState
 from .naming import to_snake_case
 
-__all__ = ["read_model", "read_weights", "write_model", "write_weights"]
+__all__ = ["paths_of", "read_model", "read_weights", "write_model", "write_weights"]
 
 
 def _h5py() -> Any:
@@ -33,7 +33,7 @@ def _h5py() -> Any:
 
 
 # -- .weights.h5 ----------------------------------------------------------------------------------
-def _objects(root: Any, optimizer: bool) -> Iterator[tuple[str, Any]]:
+def paths_of(root: Any, optimizer: bool) -> Iterator[tuple[str, Any]]:
     """Each object with variables or objects within once, with the path of its group."""
     seen: set[int] = set()
     stack: list[tuple[str, Any]] = [("", root)]
@@ -101,7 +101,7 @@ def write_weights(file: Any, model: Any, optimizer: bool = True) -> None:
         raise ValueError(f"Unable to save weights: model '{model.name}' has not been built yet. Build it by calling it "
                          "on data, or by `build`.")
     with _h5py().File(file, "w") as f:
-        for path, value in _objects(model, optimizer):
+        for path, value in paths_of(model, optimizer):
             store = _Store()
             if hasattr(value, "save_own_variables"):
                 value.save_own_variables(store)
@@ -132,7 +132,7 @@ def read_weights(file: Any, model: Any, skip_mismatch: bool) -> None:
                              "calling it on data, or by `build`.")
         _build_optimizer(f, model)
         wanted: list[tuple[Any, dict[str, np.ndarray]]] = []
-        for path, value in _objects(model, True):
+        for path, value in paths_of(model, True):
             store = _store_of(f, path)
             fault = _fault(value, store)
             if fault and (hasattr(value, "apply_gradients") or skip_mismatch):

@@ -27,6 +27,7 @@ _FAMILIES = {
                   "SeparableConvolution2D",
     ".gru": "GRU GRUCell",
     ".lstm": "LSTM LSTMCell",
+    ".lookup": "Hashing IntegerLookup StringLookup",
     ".merging": "Add Average Concatenate Dot Maximum Minimum Multiply Subtract add average concatenate dot maximum "
                 "minimum multiply subtract",
     ".multi_head": "GroupQueryAttention MultiHeadAttention",
@@ -47,6 +48,7 @@ _FAMILIES = {
                        "SpatialDropout2D SpatialDropout3D",
     ".reshaping": "Flatten Permute RepeatVector Reshape",
     ".simple_rnn": "SimpleRNN SimpleRNNCell",
+    ".text": "TextVectorization",
     ".wrappers": "SpectralNormalization TimeDistributed Wrapper",
 }
 _WHERE = {name: module for module, names in _FAMILIES.items() for name in names.split()}

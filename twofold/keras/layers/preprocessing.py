@@ -12,7 +12,8 @@ import twofold as tf
 from ._declared import DeclaredLayer, Shape, data_format_of, positive, without_trainable
 from ._resizing import INTERPOLATIONS, resized
 
-__all__ = ["CategoryEncoding", "CenterCrop", "Discretization", "Normalization", "Rescaling", "Resizing"]
+__all__ = ["CategoryEncoding", "CenterCrop", "Discretization", "Normalization", "Rescaling", "Resizing", "batches_of",
+           "encoded"]
 
 
 class Rescaling(DeclaredLayer):
@@ -142,7 +143,7 @@ class Normalization(DeclaredLayer):
             raise ValueError("Cannot `adapt` a Normalization layer that is initialized with static `mean` and "
                              "`variance`.")
         total, mean, variance = 0, np.zeros(()), np.zeros(())
-        for batch in _batches(data, steps):
+        for batch in batches_of(data, steps):
             if not self.built:
                 with self._scoped():
                     self.build((None, *batch.shape[1:]) if batch.ndim and 0 not in [
@@ -172,7 +173,7 @@ class Normalization(DeclaredLayer):
         return input_shape
 
 
-def _batches(data: Any, steps: int | None) -> Iterator[np.ndarray]:
+def batches_of(data: Any, steps: int | None) -> Iterator[np.ndarray]:
     """Data as arrays, batch by batch."""
     if isinstance(data, np.ndarray) or tf.is_tensor(data):
         yield np.asarray(data)
@@ -189,7 +190,7 @@ def _batches(data: Any, steps: int | None) -> Iterator[np.ndarray]:
         yield found if found.ndim else found[np.newaxis]
 
 
-def _encoded(inputs: Any, depth: int, mode: str, dtype: Any, weights: Any = None) -> Any:
+def encoded(inputs: Any, depth: int, mode: str, dtype: Any, weights: Any = None) -> Any:
     """Integers as one-hot vectors, or their sums or maxima along the last axis."""
     if mode == "one_hot" and len(inputs.shape) > 1 and inputs.shape[-1] == 1:
         inputs = tf.squeeze(inputs, -1)
@@ -240,7 +241,7 @@ class CategoryEncoding(DeclaredLayer):
         if count_weights is not None and self.output_mode != "count":
             raise ValueError("`count_weights` is not used when `output_mode` is not 'count'. "
                              f"Received `count_weights={count_weights}`.")
-        return _encoded(tf.convert_to_tensor(inputs), self.num_tokens, self.output_mode, self.compute_dtype,
+        return encoded(tf.convert_to_tensor(inputs), self.num_tokens, self.output_mode, self.compute_dtype,
                         count_weights)
 
     def compute_output_shape(self, input_shape: Any) -> Shape:
@@ -303,7 +304,7 @@ class Discretization(DeclaredLayer):
         if self.num_bins is None:
             raise ValueError("Cannot adapt a Discretization layer that has been initialized with `bin_boundaries`, use "
                              "`num_bins` instead.")
-        found = np.concatenate([batch.ravel() for batch in _batches(data, steps)])
+        found = np.concatenate([batch.ravel() for batch in batches_of(data, steps)])
         self.bin_boundaries = np.quantile(found, np.arange(1, self.num_bins) / self.num_bins).tolist()
 
     def call(self, inputs: Any) -> Any:
@@ -315,7 +316,7 @@ class Discretization(DeclaredLayer):
         bins = tf.reduce_sum(tf.cast(x[..., tf.newaxis] >= tf.constant(self.bin_boundaries, x.dtype), tf.int32), -1)
         if self.output_mode == "int":
             return bins
-        return _encoded(bins, len(self.bin_boundaries) + 1, self.output_mode, self.compute_dtype)
+        return encoded(bins, len(self.bin_boundaries) + 1, self.output_mode, self.compute_dtype)
 
     def compute_output_shape(self, input_shape: Any) -> Shape:
         """The shape of the outputs for inputs of a shape."""
