@@ -58,14 +58,20 @@ class Loop:
             return None
         x: g.Value = node.inputs[2]
         value, factor, more = _affine(x)
-        low, end = self.ranges.get(value, (-1, 0))
-        return x if all(dm.decide_le(0, at * factor + more) is True for at in (low, end - 1)) else None
+        low, _ = self.ranges.get(value, (-1, 0))
+        up = dm.decide_le(0, factor) is True and dm.decide_le(0, low * factor + more) is True
+        return x if up else None
 
     def within(self, place: Affine, last: DimLike) -> bool:
         """Whether a place is known to be between 0 and `last`."""
         if place.value not in self.ranges:
             return False
-        return all(dm.decide_le(0, at) is True and dm.decide_le(at, last) is True for at in self.ends(place))
+        first, end = self.ends(place)
+        if dm.decide_le(0, place.factor) is not True:
+            if dm.decide_le(place.factor, 0) is not True:
+                return False
+            first, end = end, first
+        return dm.decide_le(0, first) is True and dm.decide_le(end, last) is True
 
     def ends(self, place: Affine) -> tuple[DimLike, DimLike]:
         """The places of the least and the greatest number of a counter."""
@@ -92,36 +98,29 @@ def analyse(node: g.Node) -> Loop:
         place = loop.place(item.place)
         if place.value in loop.ranges and place.factor in (item.step, -item.step):
             first, last = loop.ends(place) if place.factor == item.step else loop.ends(place)[::-1]
-            if first == 0 and last + item.step == dm.numel(out.dims) // item.size * item.step:
+            if first == 0 and last + item.step == out.dims[0]:
                 loop.filled.add(n)
     return loop
 
 
 class Written(NamedTuple):
-    """An item that a node writes: the scalar that names its place, how much that grows from an item to the next, the
-    number of the operand that is the item, and how many elements that has."""
+    """An item that a node writes: the scalar that names its place, how much that grows from an item to the next, and
+    the number of the operand that is the item."""
 
     place: g.Value
     step: DimLike
     operand: int
-    size: DimLike
 
 
 def written(node: g.Node) -> Written | None:
     """What a node replaces in its first operand, where that is one item and all of it is replaced."""
-    if node.op is g.PUSH and not node.attrs["add"] and node.inputs[0].dims == node.outputs[0].dims:
-        size = dm.numel(node.inputs[1].dims)
-        return Written(node.inputs[2], size, 1, size) if _at_least_one(size) else None
+    if node.op is g.PUSH:
+        same = not node.attrs["add"] and node.inputs[0].dims == node.outputs[0].dims
+        return Written(node.inputs[2], dm.numel(node.inputs[1].dims), 1) if same else None
     if not isinstance(node.op, g.Construct) and node.op.name == "tensor_scatter" and node.attrs["mode"] == "update":
-        whole, indices, _ = (v.dims for v in node.inputs)
-        size = dm.numel(whole[1:])
-        one = all(_is(d, 1) for d in indices)
-        return Written(node.inputs[1], 1, 2, size) if one and _at_least_one(size) else None
+        one = all(_is(d, 1) for d in node.inputs[1].dims)
+        return Written(node.inputs[1], 1, 2) if one else None
     return None
-
-
-def _at_least_one(size: DimLike) -> bool:
-    return dm.decide_le(1, size) is True
 
 
 def _is(size: Any, value: int) -> bool:

@@ -128,7 +128,7 @@ def checked_first(fuser: Any) -> None:
 def _limit(writer: g.Node, item: loops.Written) -> DimLike:
     """The first index that is too large."""
     length: DimLike = writer.inputs[0].dims[0]
-    return length - item.size + 1 if writer.op is g.PUSH else length
+    return length - item.step + 1 if writer.op is g.PUSH else length
 
 
 def _words(writer: g.Node, index: Source, limit: DimLike) -> tuple[str, Detail | None]:
@@ -154,7 +154,7 @@ def write(p: Placer) -> bool:
     index = fuser.sources[place.value]
     if place.value.dtype not in _INDEX or fuser.is_inline(index.base) or index.base in fuser.slots:
         index, ready = p.index(p.in_memory(index)), False
-    stride = 1 if writer.op is g.PUSH else item.size
+    stride = 1 if writer.op is g.PUSH else dm.numel(whole.dims[1:])
     slot = Slot(whole, index.base, index.layout.offset, stride * place.factor, stride * place.more)
     if ready and _may_lie_there(p, source, index):
         fuser.slots[source.base] = slot
