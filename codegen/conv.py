@@ -143,21 +143,38 @@ class _Forward(_Kernel):
 
     def __init__(self, module: ir.Module, dtype: DType, shape: Tiling) -> None:
         super().__init__(module, dtype, shape, "forward", FORWARD)
-        self.tiles = {(rows, vectors): self.micro(rows, vectors)
-                      for vectors in range(1, VECTORS + 1) for rows in shape.heights}
+        self.tiles = {vectors: {rows: self.micro(rows, vectors, False) for rows in sorted(shape.heights)}
+                      for vectors in range(1, VECTORS + 1)}
+        heights = [n for n in (shape.tall - 6, shape.tall - 2, shape.tall) if n > 0 and 2 * n >= shape.tall]
+        self.spaced = {vectors: {rows: self.micro(rows, vectors, True) for rows in heights}
+                       for vectors in range(1, VECTORS + 1)}
 
-    def micro(self, rows: int, vectors: int) -> ir.Function:
-        """The micro-kernel `(x, places, lines, pos, length, k, B, ldb, out, to, m, n, fresh)`.
+    def micro(self, rows: int, vectors: int, spaced: bool) -> ir.Function:
+        """The micro-kernel `(x, places, lines, pos, length, k, B, ldb, out, to, rest, n, fresh)`.
 
-        `places` and `to` hold a byte offset for each of `rows` rows, into `x` and `out`; `lines` the lines' offsets.
-        The first line begins at element `pos`. Of the tile m rows and n columns are written; unless `fresh`, what they
-        hold is added to.
+        Its rows lie in `x` and in `out` at the byte offsets in `places` and `to`; or, if `spaced`, that many bytes
+        apart, which spares it reading their addresses. `lines` are the lines' offsets; the first begins at element
+        `pos`. Of the tile n columns are written, unless `fresh` added to what is there, and of the rows the first
+        `rest`; if `spaced`, all but the first `rest`.
         """
-        c = Code(self.module, f"conv_{rows}x{vectors}", VOID,
-                 [POINTER, POINTER, POINTER, I64, I64, I64, POINTER, I64, POINTER, POINTER, I64, I64, I64])
-        x, places, lines, pos, length, k, b, ldb, out, to, m, n, fresh = c.fn.args
+        tables = [I64 if spaced else POINTER] * 2
+        c = Code(self.module, f"conv_{'spaced_' if spaced else ''}{rows}x{vectors}", VOID,
+                 [POINTER, tables[0], POINTER, I64, I64, I64, POINTER, I64, POINTER, tables[1], I64, I64, I64])
+        x, places, lines, pos, length, k, b, ldb, out, to, rest, n, fresh = c.fn.args
         masks = self.masks(c, n, vectors)
         ldb = self.bytes(c, ldb)
+        odd = {n: c.mul(places, I64(n)) for n in (3, 5, 7)} if spaced else {}
+
+        def row_of(from_: Any, i: int) -> Any:
+            if not spaced:
+                return c.gep(from_, [c.element(places, i, I64)], source_etype=_I8)
+            if i >= 8:
+                from_ = c.gep(from_, [c.shl(places, I64(3))], source_etype=_I8)
+            power, factor = next((p, i % 8 >> p) for p in (3, 2, 1, 0) if i % 8 % (1 << p) == 0)
+            if factor == 0:
+                return from_
+            # An address takes a register times 1, 2, 4 or 8: four registers serve all rows.
+            return c.gep(from_, [c.shl(odd.get(factor, places), I64(power))], source_etype=_I8)
 
         def step(values: list[Any], count: int) -> list[Any]:
             at, from_, b, *sums = values
@@ -166,7 +183,7 @@ class _Forward(_Kernel):
                 right.append(self.rows_of(c, b, vectors, masks))
                 b = c.gep(b, [ldb], source_etype=_I8)
             for i in range(rows):
-                row = c.gep(from_, [c.element(places, i, I64)], source_etype=_I8)
+                row = row_of(from_, i)
                 for u in range(count):
                     left = c.spread(c.element(row, u, self.kind), self.lanes)
                     for j in range(vectors):
@@ -188,11 +205,14 @@ class _Forward(_Kernel):
         is_fresh = c.icmp_signed("!=", fresh, I64(0))
         finish = c.fn.append_basic_block("finish")
         for i in range(rows):
-            row = c.fn.append_basic_block()
-            c.cbranch(c.less(I64(i), m), row, finish)
+            row, after = c.fn.append_basic_block(), c.fn.append_basic_block() if spaced else finish
+            c.cbranch(c.icmp_signed("<=", rest, I64(i)) if spaced else c.less(I64(i), rest), row, after)
             c.position_at_end(row)
-            target = c.gep(out, [c.element(to, i, I64)], source_etype=_I8)
-            self.add(c, sums[i * vectors:(i + 1) * vectors], target, masks, is_fresh)
+            at = c.mul(to, I64(i)) if spaced else c.element(to, i, I64)
+            self.add(c, sums[i * vectors:(i + 1) * vectors], c.gep(out, [at], source_etype=_I8), masks, is_fresh)
+            if spaced:
+                c.branch(after)
+                c.position_at_end(after)
         c.branch(finish)
         c.position_at_end(finish)
         c.ret_void()
@@ -207,6 +227,7 @@ class _Forward(_Kernel):
         panels = c.add(c.udiv(c.sub(v.n, I64(1)), I64(self.width)), I64(1))
         packed = c.icmp_signed("==", v.mode, I64(PACKED))
         work = c.add(v.work, self.bytes(c, c.mul(c.fn.args[0], v.room)))
+        from_place, to_place = self.bytes(c, v.x_x), self.bytes(c, v.to_x)
 
         def unit(number: Any) -> None:
             rest, x = self.parted(c, number, v.boxes_x)
@@ -219,6 +240,7 @@ class _Forward(_Kernel):
             source = self.covered(c, image, first, work, inside)
             target = self.offset(c, v.out, image, first, (v.to_n, v.to_z, v.to_y, v.to_x))
             rows = self.table(c, places, to, sizes)
+            height = self.height(c, sizes[2])
 
             def block(index: Any) -> None:
                 begin = c.mul(index, I64(BLOCK))
@@ -238,12 +260,29 @@ class _Forward(_Kernel):
                     columns = c.least(c.sub(v.n, column), I64(self.width))
                     out = c.at(target, column, self.kind)
 
+                    middle = [lines, pos, v.length, depth, right, ldb]
+
                     def tile(row: Any) -> None:
                         height = c.least(c.sub(rows, row), I64(self.shape.tall))
-                        arguments = [source, c.at(places, row, I64), lines, pos, v.length, depth, right, ldb, out,
-                                     c.at(to, row, I64), height, columns, fresh]
-                        self.choose(c, columns, height, lambda kernel: c.call(kernel, arguments))
-                    c.each(I64(0), rows, I64(self.shape.tall), tile)
+                        arguments = [source, c.at(places, row, I64), *middle, out, c.at(to, row, I64), height, columns,
+                                     fresh]
+                        self.choose(c, self.tiles, columns, height, lambda kernel: c.call(kernel, arguments))
+
+                    def stretch(first: Any, at: Any) -> None:
+                        # The last tile begins early enough to be whole, and leaves out what was done.
+                        begin = c.least(at, c.sub(sizes[2], height))
+                        row = c.add(first, begin)
+                        from_, target = (c.gep(base, [c.element(table, row, I64)], source_etype=_I8)
+                                         for base, table in ((source, places), (out, to)))
+                        arguments = [from_, from_place, *middle, target, to_place, c.sub(at, begin), columns, fresh]
+                        self.choose(c, self.spaced, columns, height, lambda kernel: c.call(kernel, arguments))
+
+                    with c.if_else(c.icmp_signed("<=", height, sizes[2])) as (straight, other):
+                        with straight:
+                            c.each(I64(0), rows, sizes[2], lambda first: c.each(
+                                I64(0), sizes[2], height, lambda at: stretch(first, at)))
+                        with other:
+                            c.each(I64(0), rows, I64(self.shape.tall), tile)
                 c.each(I64(0), panels, I64(1), panel)
             c.each(I64(0), count, I64(1), block)
         c.each(c.fn.args[0], c.fn.args[1], I64(1), unit)
@@ -340,19 +379,29 @@ class _Forward(_Kernel):
                 c.store(held, c.at(table, c.add(rows, I64(n)), I64))
         return rows
 
-    def choose(self, c: Code, columns: Any, height: Any, run: Callable[[ir.Function], None]) -> None:
+    def height(self, c: Code, length: Any) -> Any:
+        """The tiles that part a line of places evenly: how many of these one takes, if that many there are."""
+        tall = self.shape.tall
+        count = c.udiv(c.add(length, I64(tall - 1)), I64(tall))
+        even = c.udiv(c.add(length, c.sub(count, I64(1))), count)
+        found: Any = I64(tall)
+        for rows in sorted(self.spaced[1], reverse=True)[1:]:
+            found = c.select(c.icmp_signed("<=", even, I64(rows)), I64(rows), found)
+        return found
+
+    def choose(self, c: Code, kernels: dict[int, dict[int, ir.Function]], columns: Any, height: Any,
+               run: Callable[[ir.Function], None]) -> None:
         """The micro-kernel that does the least for a tile at an edge."""
         done = c.fn.append_basic_block()
-        for vectors in range(1, VECTORS + 1):
-            wider = c.fn.append_basic_block()
-            fits = c.fn.append_basic_block()
+        for vectors, tiles in kernels.items():
+            fits, wider = c.fn.append_basic_block(), c.fn.append_basic_block()
             c.cbranch(c.icmp_signed("<=", columns, I64(vectors * self.lanes)), fits, wider)
             c.position_at_end(fits)
-            for rows in sorted(self.shape.heights):
+            for rows, kernel in tiles.items():
                 this, other = c.fn.append_basic_block(), c.fn.append_basic_block()
                 c.cbranch(c.icmp_signed("<=", height, I64(rows)), this, other)
                 c.position_at_end(this)
-                run(self.tiles[rows, vectors])
+                run(kernel)
                 c.branch(done)
                 c.position_at_end(other)
             c.branch(done)  # no tile is taller

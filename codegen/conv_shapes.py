@@ -170,8 +170,13 @@ def forward(w: Geometry, outputs: int, group: int, groups: int, dtype: DType,
                  blocks * panels * BLOCK * width)
     integers = (mode, columns, outputs, k, *words, image, *(n * s for n, s in zip(strides, steps, strict=True)), *box,
                 *boxes, *copied)
-    return Cut("forward", integers, total, math.prod(box) * k * columns // 16 + 1, total * room, begin + group * inner,
+    return Cut("forward", integers, total, math.prod(box) * _weight(k, columns), total * room, begin + group * inner,
                sum(f * s for f, s in zip(first, steps, strict=True)) + group * columns, group * columns, packs)
+
+
+def _weight(window: int, columns: int) -> int:
+    """Simple operations of a place: for its products, and for walking there."""
+    return 2 * window * -(-columns // 16) + 16
 
 
 def _box(w: Geometry) -> tuple[int, int, int]:
@@ -235,5 +240,5 @@ def filters(w: Geometry, outputs: int, group: int, groups: int, count: DimLike) 
     words, lines, length, begin = _window(w, w, groups)
     splits = min(lines, _UNITS // 4 // count) if not isinstance(count, Dim) and count < _UNITS // 4 else 1
     integers = (columns, outputs, lines, *words, w.places, outputs, count, splits, lines * length * outputs)
-    weight = w.places * lines * length * columns // 16 // dm.maximum(count * splits, 1) + 1
+    weight = w.places * _weight(lines * length, columns) // dm.maximum(count * splits, 1) + 1
     return Cut("filters", integers, count * splits, weight, 0, begin + group * inner, group * columns, group * columns)

@@ -5,8 +5,8 @@ help each other when done. A kernel's result for an element does not depend on i
 the number of threads nor on who did what.
 
 OpenMP's library is loaded on the first parallel run, never at import. A child forked after that runs on one thread:
-OpenMP's worker threads do not survive a fork and waiting for them would never end. Idle workers spin for some
-microseconds only; OMP_WAIT_POLICY and GOMP_SPINCOUNT override that. Which work is worth splitting is
+OpenMP's worker threads do not survive a fork and waiting for them would never end. Idle workers spin for tens
+of microseconds only; OMP_WAIT_POLICY and GOMP_SPINCOUNT override that. Which work is worth splitting is
 decided by the caller.
 """
 
@@ -27,7 +27,7 @@ __all__ = ["parallel_for", "serial", "get_num_threads", "set_num_threads", "fork
 MAX_THREADS = 256
 _GRAIN = 64  # elements: threads share no cache line of an output when ranges are long
 _LIBRARIES = ("libgomp.so.1", "libomp.so", "libomp.so.5", "libiomp5.so", "libomp.dylib", "libgomp.so")
-_SPINS = "1000"  # some microseconds: long enough for the next of a row of ops, short enough for other threads
+_SPINS = "5000"  # tens of microseconds: long enough for the next of a row of ops, short enough for other threads
 _KERNEL = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
 
 _lock = threading.Lock()
