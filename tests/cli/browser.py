@@ -1,7 +1,7 @@
 """A browser without a window, for tests of pages: Chromium, driven through its own protocol over two pipes.
 
 Nothing but the standard library and the browser itself is needed. The browser gets no network: every name resolves to
-nowhere, so that a page that asked for anything would fail to load it.
+nowhere, so that a page that asked for anything would fail to load it; a test may except this machine.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome", "headless_shell")
 _FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
           "--disable-component-update", "--disable-sync", "--hide-scrollbars", "--mute-audio",
-          "--host-resolver-rules=MAP * ~NOTFOUND", "--window-size=1400,900", "--disable-dev-shm-usage",
+          "--window-size=1400,900", "--disable-dev-shm-usage",
           "--remote-debugging-pipe")
 
 
@@ -72,13 +72,21 @@ class Page:
         text, _, self._rest = self._rest.partition(b"\0")
         return json.loads(text)
 
-    def open(self, path: Path) -> None:
-        """Load a file and wait until it is there."""
+    def open(self, path: Path | str) -> None:
+        """Load a file, or an address, and wait until it is there."""
         self.events.clear()
-        self.send("Page.navigate", url=path.resolve().as_uri())
+        self.send("Page.navigate", url=path if isinstance(path, str) else path.resolve().as_uri())
         while not any(e.get("method") == "Page.loadEventFired" for e in self.events):
             self.events.append(self._next())
         self.settle()
+
+    def until(self, script: str, seconds: float = 60.0) -> Any:
+        """The value of an expression, as soon as it is true."""
+        end = time.monotonic() + seconds
+        while not (found := self.run(script)):
+            assert time.monotonic() < end, f"not within {seconds:.0f} seconds: {script}"
+            time.sleep(0.1)
+        return found
 
     def settle(self) -> None:
         """Wait for two frames."""
@@ -103,10 +111,11 @@ class Page:
         finally:
             self._session = outer
 
-    def click(self, x: float, y: float) -> None:
+    def click(self, x: float, y: float, times: int = 1) -> None:
         """Press and lift the mouse at a place of the window."""
-        for kind in ("mousePressed", "mouseReleased"):
-            self.send("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+        for count in range(1, times + 1):
+            for kind in ("mousePressed", "mouseReleased"):
+                self.send("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=count)
         self.settle()
 
     def click_on(self, script: str) -> None:
@@ -155,8 +164,13 @@ class Page:
 
 
 @contextlib.contextmanager
-def opened(program: str) -> Iterator[Page]:
-    """A page of a browser that ends with the block."""
+def opened(program: str, reach: str = "") -> Iterator[Page]:
+    """A page of a browser that ends with the block.
+
+    Args:
+        reach: a host that it may reach.
+    """
+    rules = "MAP * ~NOTFOUND" + (f", EXCLUDE {reach}" if reach else "")
     ours, theirs = os.pipe(), os.pipe()  # what we write; what we read
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
 
@@ -166,7 +180,8 @@ def opened(program: str) -> Iterator[Page]:
             os.dup2(103, 3)
             os.dup2(104, 4)
 
-        running = subprocess.Popen([program, *_FLAGS, f"--user-data-dir={folder}"], preexec_fn=wire, pass_fds=(3, 4),
+        running = subprocess.Popen([program, *_FLAGS, f"--host-resolver-rules={rules}",
+                                    f"--user-data-dir={folder}"], preexec_fn=wire, pass_fds=(3, 4),
                                    stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         os.close(ours[0])
         os.close(theirs[1])
