@@ -107,7 +107,7 @@ def test_masks_move_with_their_images():
 
 @pytest.mark.parametrize("name", MADE)
 def test_models_and_pipelines_use_them(name):
-    layer = MADE[name]()
+    layer = MADE[name](seed=1)
     model = keras.Sequential([keras.Input(X.shape[1:]), layer, layers.Flatten(), layers.Dense(1)])
     model.compile("sgd", "mse")
     model.fit(X, np.zeros((6, 1)), verbose=0, batch_size=3)
