@@ -286,7 +286,7 @@ class Function:
         self._created = True
         traced.hold_weakly(list(objects_of(call.key)))
         traced.describe(call.with_leaves([TensorSpec(x.shape, x.dtype, x.name) for x in specs]), self._parameters)
-        traced.reason = reason
+        traced.reason, traced.fast_math = reason, self._settings.fast_math
         family.traces.append(traced)
         return traced
 

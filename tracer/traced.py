@@ -49,6 +49,7 @@ class Traced:
         relaxed: whether unknown sizes were assumed by ourselves.
         number: tells it from all other traces.
         reason: why it was made.
+        fast_math: whether results may differ from eager ones by rounding.
         form: `(args, kwargs)` that it was traced for, with specs for tensors; objects are held weakly.
         arguments: `(name, kind, value)` of each, likewise.
     """
@@ -60,7 +61,7 @@ class Traced:
         self.number = next(_numbers)
         self.form: Any = ((), {})
         self.arguments: list[tuple[str, str, Any]] = []
-        self.reason = ""
+        self.reason, self.fast_math = "", False
         self._program = Differentiable(self.graph)
         self._runner: Runner | None = None
         self._captures = list(captures)
@@ -148,7 +149,7 @@ class Traced:
     def runner(self) -> Runner:
         """What runs it while nothing is recorded."""
         if self._runner is None:
-            self._runner = Runner(self)
+            self._runner = Runner(self, self.fast_math)
         return self._runner
 
     @property

@@ -4,6 +4,7 @@ import gzip
 import json
 import threading
 
+import numpy as np
 import pytest
 
 import twofold as tf
@@ -53,9 +54,71 @@ def test_ops_functions_kernels_and_named_parts(tmp_path, step):
         assert any(p["ts"] <= e["ts"] and end_of(e) <= end_of(p) for p in by_kind["part"])
     assert {"matmul", "softmax"} <= {e["name"] for e in by_kind["kernel"]}
     for e in by_kind["kernel"]:
-        assert any(f["ts"] <= e["ts"] and end_of(e) <= end_of(f) + 0.01 for f in by_kind["function"])
+        assert any(f["ts"] <= e["ts"] and end_of(e) <= end_of(f) + 1e-6 for f in by_kind["function"])
         assert "test_profile.py:" in e["args"]["lines"]
     assert "MainThread" in [e["args"]["name"] for e in names]
+
+
+def test_the_file_is_as_perfetto_wants_it(tmp_path, step):
+    """Its importer drops events that overlap without nesting, and threads beyond 32 bits; times are nanoseconds."""
+    x = tf.random.normal([32, 64])
+    step(x)
+
+    def work():
+        for n in range(5):
+            with tf.profiler.experimental.Trace("outer", step_num=n), tf.profiler.experimental.Trace("inner"):
+                step(x)
+                tf.tanh(x)
+
+    with tf.profiler.experimental.Profile(tmp_path):
+        threads = [threading.Thread(target=work) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        work()
+        for thread in threads:
+            thread.join()
+    events, names = events_of(tmp_path)
+    assert {e["tid"] for e in events} == {e["tid"] for e in names if e["name"] == "thread_name"}
+    assert len({e["tid"] for e in events}) == 3
+    for e in events + names:
+        assert type(e["pid"]) is int and type(e.get("tid", 0)) is int and 0 <= e.get("tid", 0) < 1 << 32
+        assert all(type(k) is str for k in e["args"])
+    for tid in {e["tid"] for e in events}:
+        open_until: list[int] = []
+        spans = [(round(e["ts"] * 1000), round(end_of(e) * 1000)) for e in events if e["tid"] == tid]
+        for begin, end in sorted(spans, key=lambda span: (span[0], -span[1])):
+            assert 0 <= begin <= end
+            while open_until and open_until[-1] <= begin:
+                open_until.pop()
+            assert not open_until or end <= open_until[-1]
+            open_until.append(end)
+
+
+def test_kernels_of_fast_math_are_those_that_run(tmp_path):
+    x = tf.constant([-0.0, 1.0])
+    exact, free = (tf.function(lambda x: tf.exp(x + 0.0), fast_math=fast) for fast in (False, True))
+    assert np.signbit(tf.function(lambda x: x + 0.0, fast_math=True)(x).numpy()).tolist() == [True, False]
+    assert np.signbit(tf.function(lambda x: x + 0.0)(x).numpy()).tolist() == [False, False]
+    for number, fn in enumerate((exact, free)):
+        fn(x)
+        with tf.profiler.experimental.Profile(tmp_path / str(number)):
+            fn(x)
+        names = [e["name"] for e in events_of(tmp_path / str(number))[0] if e["cat"] == "kernel"]
+        assert any("add" in name for name in names) == (fn is exact), names
+        assert names
+
+
+def test_arguments_are_kept_within_bounds(tmp_path, monkeypatch):
+    """Kernels are shown of the first function, and of others while what is kept of their arguments is little."""
+    from twofold.profiler import recording
+    monkeypatch.setattr(recording, "_KEPT", 3000)
+    first, second, third = (tf.function(f) for f in (lambda x: tf.tanh(x), lambda x: tf.sin(x), lambda x: tf.cos(x)))
+    with tf.profiler.experimental.Profile(tmp_path):
+        first(tf.zeros([500]))  # 2000 bytes
+        second(tf.zeros([500]))  # too many
+        third(tf.zeros([200]))
+    names = [e["name"] for e in events_of(tmp_path)[0] if e["cat"] == "kernel"]
+    assert names == ["tanh", "cos"]
 
 
 def test_profiling_changes_nothing(tmp_path):

@@ -2,7 +2,9 @@
 
 Ops are timed at the single door of eager execution, which native shortcuts leave to Python while a profile is under
 way; compiled functions where they are called. The file is in the Trace Event Format that Chrome, Perfetto and
-TensorBoard read ("complete" events, times in microseconds).
+TensorBoard read ("complete" events, times in microseconds). Perfetto takes events of one thread that overlap without
+being one inside the other for damage, and no number of a thread beyond 32 bits: so times are whole nanoseconds, and
+threads are told by the system's numbers.
 """
 
 from __future__ import annotations
@@ -31,7 +33,9 @@ from twofold.tracer.trace import location
 
 __all__ = ["Recording"]
 
-_KEPT = 1 << 20  # arguments of a call are kept up to as many bytes in all, to measure its kernels for
+# To measure kernels, the arguments of one call of each function are kept: always of the first function, and of others
+# while all that is kept has no more bytes than this.
+_KEPT = 1 << 28
 _numbers = itertools.count()
 
 
@@ -48,6 +52,7 @@ class Recording:
         self._events: list[tuple[str, str, int, int, int, dict[str, Any]]] = []
         self._calls: list[tuple[int, int, int, Any]] = []  # begin, end, thread and what was called
         self._inputs: dict[Any, list[np.ndarray]] = {}  # of a call of each traced function
+        self._kept = 0  # bytes of them
         self._names: dict[int, str] = {}
 
     def now(self) -> int:
@@ -56,7 +61,7 @@ class Recording:
 
     def add(self, name: str, kind: str, begun: int, more: dict[str, Any]) -> None:
         """Note what began at `begun` and ends now."""
-        thread = threading.get_ident()
+        thread = threading.get_native_id()
         self._names.setdefault(thread, threading.current_thread().name)
         self._events.append((name, kind, begun, self.now(), thread, more))
 
@@ -77,15 +82,17 @@ class Recording:
         line = location()
         given = [*inputs, *traced.captures]
         if traced not in self._inputs:
-            tensors = [x if isinstance(x, Tensor) else x._current() for x in given]
-            if sum(t._a.nbytes for t in tensors) <= _KEPT or not self._inputs:
-                self._inputs[traced] = [t._a for t in tensors]
+            arrays = [x._a if isinstance(x, Tensor) else x._current()._a for x in given]
+            more_bytes = sum(a.nbytes for a in arrays)
+            if self._kept + more_bytes <= _KEPT or not self._inputs:
+                self._inputs[traced] = arrays
+                self._kept += more_bytes
         more = {"line": str(line), "arguments": ", ".join(_short(x) for x in given)}
         begun = self.now()
 
         def ended() -> None:
             self.add(traced.graph.name, "function", begun, more)
-            self._calls.append((begun, self.now(), threading.get_ident(), traced))
+            self._calls.append((begun, self.now(), threading.get_native_id(), traced))
         return ended
 
     # -- writing ----------------------------------------------------------------------------------
@@ -133,13 +140,13 @@ def _short(x: Any) -> str:
 
 
 def _complete(name: str, kind: str, begin: int, end: int, thread: int, more: dict[str, Any]) -> dict[str, Any]:
-    return {"ph": "X", "name": name, "cat": kind, "ts": begin / 1000, "dur": max(end - begin, 1) / 1000,
+    return {"ph": "X", "name": name, "cat": kind, "ts": begin / 1000, "dur": (end - begin) / 1000,
             "pid": os.getpid(), "tid": thread, "args": more}
 
 
 def _kernels(traced: Any, arrays: list[np.ndarray]) -> list[tuple[str, float, dict[str, Any]]]:
     """Name, seconds and description of each kernel of a function, in order; none where it cannot be run again."""
-    compiled, kernels, _ = whole.compiled_kernels(traced.graph)
+    compiled, kernels, _ = whole.compiled_kernels(traced.graph, traced.fast_math)
     if any(g.effect_of(node) is not None for node in compiled.walk()):
         return []
     timing.measure(compiled, kernels, arrays)
@@ -152,9 +159,8 @@ def _inside(begin: int, end: int, thread: int, kernels: Sequence[tuple[str, floa
     """The kernels of a call, one after another; they fill it at most."""
     total = sum(seconds for _, seconds, _ in kernels) * 1e9
     scale = min(1.0, (end - begin) / total) if total else 1.0
-    events, at = [], float(begin)
+    events, past = [], 0.0
     for name, seconds, more in kernels:
-        length = seconds * 1e9 * scale
-        events.append(_complete(name, "kernel", at, at + length, thread, more))  # type: ignore[arg-type]
-        at += length
+        start, past = past, past + seconds * 1e9 * scale
+        events.append(_complete(name, "kernel", begin + int(start), min(begin + int(past), end), thread, more))
     return events
