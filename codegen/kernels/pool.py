@@ -7,8 +7,10 @@ larger than any number. Element types are those that compute as themselves; 16-b
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-from twofold.codegen.loop import Cell, Kernel, LoopBuilder, Pointer
+from twofold.codegen.loop import Kernel, LoopBuilder, Pointer
 from twofold.ir import dtypes as dt
 from twofold.ir.dtypes import DType
 from twofold.ir.scalar import Value
@@ -17,7 +19,7 @@ from .windows import Window, accumulate, fill
 
 __all__ = ["maximum", "argmax", "gather", "maximum_grad", "average", "average_grad", "BLOCK"]
 
-BLOCK = 16  # channels that `maximum_grad` takes at a time
+BLOCK = 32  # channels that a search for the largest element takes at a time
 
 
 def _lowest(dtype: DType) -> float | int:
@@ -41,17 +43,39 @@ def maximum(dtype: DType) -> Kernel:
     return b.finish()
 
 
-def _search(b: LoopBuilder, w: Window, x: Pointer, image: Value, at: list[Value], c: Value) -> Cell:
-    """Where in `x` the first largest element of a window lies; -1 where the window is empty."""
-    best, where = b.local(_lowest(x.dtype), x.dtype), b.local(-1)
-    with w.taps(image, at) as (_, pixel):
-        here = pixel * w.channels + c
-        value, held = b.load(x, here), best.get()
-        larger = b.and_(b.not_(b.ge(held, value)), b.not_(b.isnan(held)))
-        wins = b.or_(larger, b.lt(where.get(), 0))
-        best.set(b.select(wins, value, held))
-        where.set(b.select(wins, here, where.get()))
-    return where
+class _Winners:
+    """Which tap of a window holds its first largest element, for up to BLOCK neighbouring channels at a time."""
+
+    def __init__(self, b: LoopBuilder, w: Window, x: Pointer) -> None:
+        self.b, self.w, self.x = b, w, x
+        self.best, self.which = b.scratch(x.dtype, BLOCK), b.scratch(dt.int32, BLOCK)
+
+    @contextmanager
+    def of(self, r: Value, image: Value, at: list[Value], left: Value, width: Value,
+           ) -> Iterator[tuple[Value, Value, Value]]:
+        """For output place `r`, and each tap and channel from `left` on: the numbers of the pixel's and of the place's
+        element, and whether the former is the first largest of the latter's window."""
+        b, w = self.b, self.w
+        with b.for_(0, width) as c:
+            b.store(self.which, c, -1)
+        with w.taps(image, at) as (tap, pixel), b.for_(0, width) as c:
+            value, held = b.load(self.x, pixel * w.channels + left + c), b.load(self.best, c)
+            which = b.load(self.which, c)
+            larger = b.and_(b.not_(b.ge(held, value)), b.not_(b.isnan(held)))
+            wins = b.or_(larger, b.lt(which, 0))
+            b.store(self.best, c, b.select(wins, value, held))
+            b.store(self.which, c, b.select(wins, b.cast(tap, dt.int32), which))
+        with w.taps(image, at) as (tap, pixel), b.for_(0, width) as c:
+            wins = b.eq(b.load(self.which, c), b.cast(tap, dt.int32))
+            yield pixel * w.channels + left + c, r * w.channels + left + c, wins
+
+    @contextmanager
+    def blocks(self, r: Value) -> Iterator[tuple[Value, Value, list[Value], Value, Value]]:
+        """The blocks of channels of output place `r`: it, its image, where it lies, the first channel, how many."""
+        b, w = self.b, self.w
+        image, at = w.split(r, w.outputs)
+        with b.for_(0, w.channels, BLOCK) as left:
+            yield r, image, at, left, b.minimum(w.channels - left, BLOCK)
 
 
 def argmax(dtype: DType) -> Kernel:
@@ -62,12 +86,12 @@ def argmax(dtype: DType) -> Kernel:
     b = LoopBuilder(f"max_pool_argmax {dtype.short}")
     out, x = b.pointer("out", dt.int64), b.pointer("x", dtype)
     w = Window(b)
+    winners = _Winners(b, w, x)
     span = w.sizes[0] * w.sizes[1] * w.sizes[2] * w.channels
     with b.for_(b.start, b.stop) as r:
-        image, at = w.split(r, w.outputs)
-        with b.for_(0, w.channels) as c:
-            where = _search(b, w, x, image, at, c).get()
-            b.store(out, r * w.channels + c, b.maximum(where - image * span, 0))
+        fill(b, out, r * w.channels, w.channels)
+        with winners.blocks(r) as block, winners.of(*block) as (here, place, wins):
+            b.store(out, place, b.select(wins, here - block[1] * span, b.load(out, place)))
     return b.finish()
 
 
@@ -79,13 +103,11 @@ def gather(dtype: DType) -> Kernel:
     b = LoopBuilder(f"max_pool_gather {dtype.short}")
     out, g, x = b.pointer("out", dtype), b.pointer("g", dtype), b.pointer("x", dtype)
     w = Window(b)
+    winners = _Winners(b, w, x)
     with b.for_(b.start, b.stop) as r:
-        image, at = w.split(r, w.outputs)
-        with b.for_(0, w.channels) as c:
-            where = _search(b, w, x, image, at, c).get()
-            b.store(out, r * w.channels + c, 0.0)
-            with b.if_(b.ge(where, 0)):
-                b.store(out, r * w.channels + c, b.load(g, where))
+        fill(b, out, r * w.channels, w.channels)
+        with winners.blocks(r) as block, winners.of(*block) as (here, place, wins):
+            b.store(out, place, b.select(wins, b.load(g, here), b.load(out, place)))
     return b.finish()
 
 
@@ -97,17 +119,17 @@ def maximum_grad(dtype: DType) -> Kernel:
     b = LoopBuilder(f"max_pool_grad {dtype.short}")
     out, ct, x = b.pointer("out", dtype), b.pointer("ct", dtype), b.pointer("x", dtype)
     w = Window(b)
+    winners = _Winners(b, w, x)
     blocks = b.idiv(w.channels + (BLOCK - 1), BLOCK)
     places = w.outputs[0] * w.outputs[1] * w.outputs[2]
     with b.for_(b.start, b.stop) as task:
         image = b.idiv(task, blocks)
         left = (task - image * blocks) * BLOCK
+        width = b.minimum(w.channels - left, BLOCK)
         with b.for_(image * places, (image + 1) * places) as r:
             _, at = w.split(r, w.outputs)
-            with b.for_(left, b.minimum(left + BLOCK, w.channels)) as c:
-                where = _search(b, w, x, image, at, c).get()
-                with b.if_(b.ge(where, 0)):
-                    accumulate(b, out, where, b.load(ct, r * w.channels + c))
+            with winners.of(r, image, at, left, width) as (here, place, wins):
+                accumulate(b, out, here, b.select(wins, b.load(ct, place), 0.0))
     return b.finish()
 
 
