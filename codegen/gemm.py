@@ -46,6 +46,8 @@ __all__ = ["BLOCK", "DIRECT", "PACKED", "HERE", "TURNED", "HEADER", "MAX_BATCH_R
            "panel_width", "tiles_at_once", "PARTS", "symbol", "build", "object_code"]
 
 NULL = ir.Constant(POINTER, None)
+_CLASH = 2048  # bytes: rows that are multiples of it apart crowd the first cache
+_FEW = 2  # panels of B for which packing such rows does not repay
 _REPAYS = 3
 
 
@@ -128,14 +130,15 @@ class _Call:
 class _Rows(NamedTuple):
     """The rows of a unit, for one block of the inner dimension.
 
-    packed: where they are to be packed. source: where they lie. lies: whether whole tiles are read as they lie there.
-    rows: how many. depth: of the block. fresh: whether it is the first one. after: where the block lies that is needed
-    next, or null.
+    packed: where they are to be packed. source: where they lie. beside, apart: whether whole tiles are read as they lie
+    there, since rows are neighbours, or inner indices are. rows: how many. depth: of the block. fresh: whether it is
+    the first one. after: where the block lies that is needed next, or null.
     """
 
     packed: Any
     source: Any
-    lies: Any
+    beside: Any
+    apart: Any
     rows: Any
     depth: Any
     fresh: Any
@@ -172,8 +175,9 @@ class _Parts:
             self.strip = make(1, FLAT_VECTORS)
             self.dots = dots(module, shape, dtype, FLAT_VECTORS)
         else:
-            self.tiles = {rows: make(rows, VECTORS) for rows in shape.heights}
-            self.narrow = make(shape.tall, 1)
+            ways = (False, True) if self.memory == self.kind else (False,)
+            self.tiles = {apart: {rows: make(rows, VECTORS, apart) for rows in shape.heights} for apart in ways}
+            self.narrow = {apart: make(shape.tall, 1, apart) for apart in ways}
 
     def kernel(self, name: str) -> tuple[Code, _Call]:
         c = Code(self.module, symbol(name, self.dtype), I64, [I64, I64, POINTER], internal=False)
@@ -204,10 +208,15 @@ class _Parts:
                                    for size, unit in ((call.m, call.rows), (call.n, call.columns)))
         panels = self.panels(c, call.n, width)
         size = c.mul(c.mul(panels, count), I64(BLOCK * width))  # of one packed B
-        # Where rows of A are neighbours, one inner index of a tile lies as a panel would have it.
-        lies = ir.Constant(ir.IntType(1), 0)
+        # Where rows of A are neighbours, one inner index of a tile lies as a panel would have it. Where inner indices
+        # are, there are micro-kernels for that; but rows that far apart share few places of the first cache, so that
+        # packing them repays when several panels read them.
+        beside = apart = ir.Constant(ir.IntType(1), 0)
         if self.memory == self.kind:
-            lies = c.icmp_signed("==", call.a_m, I64(1))
+            beside, along = (c.icmp_signed("==", step, I64(1)) for step in (call.a_m, call.a_k))
+            clash = c.icmp_signed("==", c.urem(call.a_m, I64(_CLASH // self.dtype.size)), I64(0))
+            packs = c.and_(clash, c.less(I64(_FEW * width), call.columns))
+            apart = c.and_(c.and_(c.not_(beside), along), c.not_(packs))
 
         def unit(number: Any) -> None:
             of_batch = c.udiv(number, column_units)
@@ -231,8 +240,8 @@ class _Parts:
                 else:
                     last = c.icmp_signed("==", c.add(index, I64(1)), count)
                     after = c.select(last, below, c.at(here, c.mul(I64(BLOCK), call.a_k), self.memory))
-                    block_of_a = _Rows(left, here, lies, rows, depth, fresh, after)
-                    self.pack_rows(c, call, block_of_a)
+                    block_of_a = _Rows(left, here, beside, apart, rows, depth, fresh, after)
+                    self.pack_rows(c, call, block_of_a, c.sub(end, edge))
                 source = c.at(call.b, c.add(at_b, c.mul(first, call.b_k)), self.memory)
                 packed = c.add(c.mul(batch, size), c.mul(c.mul(index, panels), I64(BLOCK * width)))
 
@@ -277,8 +286,13 @@ class _Parts:
     def panel_size(self, c: Code, call: _Call) -> Any:
         return c.mul(c.least(call.k, I64(BLOCK)), I64(self.shape.depth))
 
-    def pack_rows(self, c: Code, call: _Call, a: _Rows) -> None:
-        """Packs tile after tile of A; only the last one, where it is not whole, if A is read as it lies."""
+    def is_whole(self, c: Code, height: Any, narrow: Any) -> Any:
+        """Whether a micro-kernel reads just so many rows, in `narrow` panels or others."""
+        low = functools.reduce(c.or_, [c.icmp_signed("==", height, I64(h)) for h in self.shape.heights[1:]])
+        return c.or_(c.icmp_signed("==", height, I64(self.shape.tall)), c.and_(low, c.not_(narrow)))
+
+    def pack_rows(self, c: Code, call: _Call, a: _Rows, columns: Any) -> None:
+        """Packs tile after tile of A; if it is read as it lies only the last one, where that is not whole."""
         tall = self.shape.tall
 
         def tile(row: Any) -> None:
@@ -286,8 +300,11 @@ class _Parts:
             c.call(self.pack, [self.panel_of(c, call, a, row), I64(self.shape.depth),
                                c.at(a.source, c.mul(row, call.a_m), self.memory), call.a_m, call.a_k, height, a.depth])
 
-        first = c.select(a.lies, c.mul(c.udiv(a.rows, I64(tall)), I64(tall)), I64(0))
-        c.each(first, a.rows, I64(tall), tile)
+        whole = c.mul(c.udiv(a.rows, I64(tall)), I64(tall))
+        rest = c.urem(columns, I64(self.width))
+        narrow = c.and_(c.less(I64(0), rest), c.icmp_signed("<=", rest, I64(self.shape.lanes)))
+        whole = c.select(self.is_whole(c, c.sub(a.rows, whole), narrow), a.rows, whole)
+        c.each(c.select(c.or_(a.beside, a.apart), whole, I64(0)), a.rows, I64(tall), tile)
 
     def column(self, c: Code, call: _Call, a: _Rows, b: _Panel, zeros: Any) -> None:
         """The tiles of C beside one panel of B."""
@@ -295,15 +312,29 @@ class _Parts:
 
         def tile(row: Any) -> None:
             height = c.least(c.sub(a.rows, row), I64(tall))
-            as_it_lies = c.and_(a.lies, c.icmp_signed("==", height, I64(tall)))
-            panel = c.select(as_it_lies, c.at(a.source, row, self.memory), self.panel_of(c, call, a, row))
-            lda = c.select(as_it_lies, call.a_k, I64(self.shape.depth))
+            whole = self.is_whole(c, height, c.icmp_signed("<=", b.columns, I64(self.shape.lanes)))
+            here, packed = c.at(a.source, c.mul(row, call.a_m), self.memory), self.panel_of(c, call, a, row)
             to = c.at(b.out, c.mul(row, call.ldc), self.kind)
             old, step = c.select(a.fresh, zeros, to), c.select(a.fresh, I64(0), call.ldc)
             with c.if_then(c.icmp_unsigned("!=", a.after, NULL)):
                 self.fetch(c, call, a, b, row, height)
-            self.choose(c, b.columns, height, lambda kernel: c.call(kernel, [
-                panel, lda, b.base, b.ldb, old, step, to, call.ldc, a.depth, height, b.columns, b.after]))
+
+            def run(apart: bool, from_: Any, lda: Any) -> None:
+                self.choose(c, apart, b.columns, height, lambda kernel: c.call(kernel, [
+                    from_, lda, b.base, b.ldb, old, step, to, call.ldc, a.depth, height, b.columns, b.after]))
+
+            def as_panel() -> None:
+                beside = c.and_(a.beside, whole)
+                run(False, c.select(beside, here, packed), c.select(beside, call.a_k, I64(self.shape.depth)))
+
+            if True not in self.tiles:
+                as_panel()
+                return
+            with c.if_else(c.and_(a.apart, whole)) as (apart, other):
+                with apart:
+                    run(True, here, call.a_m)
+                with other:
+                    as_panel()
         c.each(I64(0), a.rows, I64(tall), tile)
 
     def fetch(self, c: Code, call: _Call, a: _Rows, b: _Panel, row: Any, height: Any) -> None:
@@ -320,7 +351,7 @@ class _Parts:
         with c.if_then(c.icmp_signed("==", call.a_m, I64(1))):
             c.each(I64(0), b.count, I64(1), lambda t: c.fetch(c.at(start, c.mul(t, call.a_k), self.memory)))
 
-    def choose(self, c: Code, columns: Any, height: Any, run: Callable[[ir.Function], None]) -> None:
+    def choose(self, c: Code, apart: bool, columns: Any, height: Any, run: Callable[[ir.Function], None]) -> None:
         """The micro-kernel that does the least for a tile at an edge."""
         done = c.fn.append_basic_block()
 
@@ -332,10 +363,10 @@ class _Parts:
             c.branch(done)
             c.position_at_end(other)
 
-        case(c.icmp_signed("<=", columns, I64(self.shape.lanes)), self.narrow)
+        case(c.icmp_signed("<=", columns, I64(self.shape.lanes)), self.narrow[apart])
         for rows in sorted(self.shape.heights)[:-1]:
-            case(c.icmp_signed("<=", height, I64(rows)), self.tiles[rows])
-        run(self.tiles[self.shape.tall])
+            case(c.icmp_signed("<=", height, I64(rows)), self.tiles[apart][rows])
+        run(self.tiles[apart][self.shape.tall])
         c.branch(done)
         c.position_at_end(done)
 

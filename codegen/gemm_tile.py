@@ -138,7 +138,7 @@ def size_of(kind: ir.Type) -> int:
     return {"float": 4, "double": 8}.get(str(kind)) or int(str(kind)[1:]) // 8
 
 
-def micro(module: ir.Module, tiling: Tiling, dtype: DType, rows: int, vectors: int) -> ir.Function:
+def micro(module: ir.Module, tiling: Tiling, dtype: DType, rows: int, vectors: int, apart: bool = False) -> ir.Function:
     """The micro-kernel `(A, lda, B, ldb, old, ldo, C, ldc, k, m, n, next)`: C = old + A B on a tile.
 
     The sum over k is taken in order. `next` is where the B of a later call begins, which is fetched meanwhile.
@@ -147,12 +147,15 @@ def micro(module: ir.Module, tiling: Tiling, dtype: DType, rows: int, vectors: i
         module: takes the function.
         dtype: float32 or float64.
         rows, vectors: the largest tile. It reads that many rows of A, and writes the first m rows and n columns.
+        apart: the inner indices of A are neighbours, and its rows are `lda` apart. Otherwise it is the other way round.
     """
     lanes, kind = tiling.lanes, llvm_ops.llvm_type(dtype)
     vector = ir.VectorType(kind, lanes)
-    c = Code(module, f"micro_{rows}x{vectors}", VOID, [*[POINTER, I64] * 4, *[I64] * 3, POINTER])
+    name = f"micro_{rows}x{vectors}{'_apart' if apart else ''}"
+    c = Code(module, name, VOID, [*[POINTER, I64] * 4, *[I64] * 3, POINTER])
     a, lda, b, ldb, old, ldo, out, ldc, k, m, n, ahead = c.fn.args
     masks = [c.mask(c.sub(n, I64(j * lanes)), lanes) for j in range(vectors)]
+    places = [c.mul(lda, I64(i)) if apart else i for i in range(rows)]
     zero = ir.Constant(vector, None)
     entry, loop, done = c.block, c.fn.append_basic_block("loop"), c.fn.append_basic_block("done")
     c.cbranch(c.less(I64(0), k), loop, done)
@@ -164,9 +167,9 @@ def micro(module: ir.Module, tiling: Tiling, dtype: DType, rows: int, vectors: i
         c.fetch(c.at(pn, j, kind))
     after = []
     for i in range(rows):
-        x = c.spread(c.element(pa, i, kind), lanes)
+        x = c.spread(c.element(pa, places[i], kind), lanes)
         after.append([c.fma(x, right[j], sums[i][j]) for j in range(vectors)])
-    steps = ((left, c.sub(left, I64(1)), k), (pa, c.at(pa, lda, kind), a), (pb, c.at(pb, ldb, kind), b),
+    steps = ((left, c.sub(left, I64(1)), k), (pa, c.at(pa, 1 if apart else lda, kind), a), (pb, c.at(pb, ldb, kind), b),
              (pn, c.at(pn, ldb, kind), ahead))
     for phi, value, first in steps:
         phi.add_incoming(first, entry)

@@ -109,7 +109,7 @@ def _units(x: Matrices, dtype: DType, shape: gemm.Tiling, flat: bool, batches: i
         mode = gemm.DIRECT if readable else gemm.TURNED if x.b[0] == 1 and shape.masks else gemm.HERE
         return 1, max(share, 1) * width, mode
     limit = gemm.tiles_at_once(shape, dtype, x.k)
-    packing = 0.0 if x.a[0] == 1 and dtype.compute == dtype else _PACK_A
+    packing = 0.0 if 1 in x.a and dtype.compute == dtype else _PACK_A
     found: tuple[float, int, int, int] | None = None
     heights = _heights_of_units(x.m, shape, limit, count) | ({shape.heights[1]} if often else set())
     for tall in sorted(heights, reverse=not often):
