@@ -268,6 +268,16 @@ case("stacked cells masked", lambda k: k.RNN(k.StackedRNNCells([k.SimpleRNNCell(
 for _name in ("concat", "sum", "mul", "ave"):
     case(f"bidirectional {_name}",
          lambda k, mode=_name: k.Bidirectional(k.LSTM(3, return_sequences=True), merge_mode=mode), STEPS)
+FILMS = wave(20, 2, 3, 5, 4, 2)
+case("conv lstm", lambda k: k.ConvLSTM2D(3, 2), FILMS, compiled=True)
+case("conv lstm sequences", lambda k: k.ConvLSTM2D(2, (3, 2), strides=(2, 1), padding="same", return_sequences=True,
+                                                   return_state=True, go_backwards=True), FILMS)
+case("conv lstm dilated", lambda k: k.ConvLSTM2D(2, 2, dilation_rate=2, use_bias=False, activation="relu",
+                                                 recurrent_activation="hard_sigmoid"), FILMS)
+case("conv lstm masked", lambda k: k.ConvLSTM2D(2, 3, return_sequences=True), FILMS,
+     np.array([[True, False, True], [False, True, True]]), call=masked)
+case("conv lstm 1d", lambda k: k.ConvLSTM1D(3, 2, return_sequences=True, unit_forget_bias=False), wave(21, 2, 4, 6, 2))
+case("conv lstm 3d", lambda k: k.ConvLSTM3D(2, 2), wave(22, 1, 2, 3, 4, 3, 2))
 case("bidirectional last", lambda k: k.Bidirectional(k.GRU(3)), STEPS)
 case("bidirectional apart", lambda k: k.Bidirectional(k.SimpleRNN(3, return_sequences=True), merge_mode=None), STEPS)
 case("bidirectional masked", lambda k: k.Bidirectional(k.LSTM(3, return_sequences=True)), STEPS, MASK, call=masked)

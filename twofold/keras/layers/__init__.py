@@ -17,9 +17,10 @@ _FAMILIES = {
     "..input_layer": "Input InputLayer",
     "..input_spec": "InputSpec",
     "..layer": "Layer",
-    ".activation": "Activation ELU LeakyReLU PReLU ReLU Softmax",
+    ".activation": "Activation ELU LeakyReLU PReLU ReLU Softmax ThresholdedReLU",
     ".attention": "AdditiveAttention Attention",
     ".bidirectional": "Bidirectional",
+    ".conv_lstm": "ConvLSTM1D ConvLSTM2D ConvLSTM3D",
     ".convolution": "Conv1D Conv1DTranspose Conv2D Conv2DTranspose Conv3D Conv3DTranspose Convolution1D "
                     "Convolution1DTranspose Convolution2D Convolution2DTranspose Convolution3D Convolution3DTranspose",
     ".core": "Dense EinsumDense Embedding Identity Lambda Masking ReversibleEmbedding",

@@ -9,7 +9,7 @@ import twofold as tf
 from .. import activations
 from ._declared import DeclaredLayer, InputSpec
 
-__all__ = ["ELU", "Activation", "LeakyReLU", "PReLU", "ReLU", "Softmax"]
+__all__ = ["ELU", "Activation", "LeakyReLU", "PReLU", "ReLU", "Softmax", "ThresholdedReLU"]
 
 
 class _Elementwise(DeclaredLayer):
@@ -196,3 +196,30 @@ class Softmax(_Elementwise):
         low = tf.cast(-3e4 if inputs.dtype == tf.float16 else -1e9, inputs.dtype)
         weights = activations.softmax(tf.where(kept, inputs, low), self.axis)
         return tf.where(kept, weights, tf.zeros((), weights.dtype))
+
+
+class ThresholdedReLU(_Elementwise):
+    """`x` where it is above a threshold, else 0: an older layer, for which `ReLU(threshold=..)` serves as well.
+
+    Args:
+        theta: the threshold, not negative.
+        kwargs: those of `Layer`.
+    Raises:
+        ValueError: the threshold is negative, or None.
+
+    >>> import twofold as tf
+    >>> tf.keras.layers.ThresholdedReLU(1.5)(tf.constant([-3.0, 1.0, 2.0])).numpy().tolist()
+    [0.0, 0.0, 2.0]
+    """
+
+    _arguments = ("theta",)
+
+    def __init__(self, theta: float = 1.0, **kwargs: Any):
+        super().__init__(**kwargs)
+        if theta is None or theta < 0:
+            raise ValueError(f"The theta value of a ThresholdedReLU layer should be >= 0. Received: {theta}")
+        self.theta = float(theta)
+
+    def call(self, inputs: Any) -> Any:
+        """The outputs for `inputs`."""
+        return inputs * tf.cast(inputs > self.theta, inputs.dtype)
