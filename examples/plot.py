@@ -5,11 +5,11 @@ nothing else is said. For the programs in this folder.
 """
 
 import math
-import struct
-import zlib
 from pathlib import Path
 
 import numpy as np
+
+import twofold as tf
 
 __all__ = ["in_terminal", "png"]
 
@@ -84,7 +84,7 @@ def png(path, fine, coarse, title, below, size=(900, 480), scale=math.log10, fir
     _line(picture, [(box[0], box[1]), (box[0], box[3]), (box[2], box[3])], (86, 96, 116), 1.5)
     _text(picture, box[0], 14, title, (27, 34, 48))
     _text(picture, (box[0] + box[2]) // 2 - 6 * len(below), box[3] + 32, below, (27, 34, 48))
-    _write(path, np.rint(picture).astype(np.uint8))
+    Path(path).write_bytes(tf.io.encode_png(np.rint(picture).astype(np.uint8), compression=9).numpy())
 
 
 def _levels(low, high):
@@ -122,14 +122,3 @@ def _text(picture, x, y, text, color):
         dots = np.array([[row >> (4 - n) & 1 for n in range(5)] for row in _FONT[letter]], bool)
         picture[y:y + 14, x:x + 10][dots.repeat(2, 0).repeat(2, 1)] = color
         x += 12
-
-
-def _write(path, pixels):
-    """A PNG file (W3C recommendation, 2003): a header, the rows each behind a byte for "as they are", an end."""
-    height, width, _ = pixels.shape
-    rows = np.concatenate([np.zeros((height, 1), np.uint8), pixels.reshape(height, -1)], axis=1)
-    chunks = [(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)),
-              (b"IDAT", zlib.compress(rows.tobytes(), 9)), (b"IEND", b"")]
-    parts = [struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))
-             for name, body in chunks]
-    Path(path).write_bytes(b"\x89PNG\r\n\x1a\n" + b"".join(parts))

@@ -1,7 +1,8 @@
-"""`tf.io`: files of records, and bytes as numbers."""
+"""`tf.io`: files of records, bytes as numbers, and images as PNG files."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from . import _iteration as engine
 from ._api import public
 
-__all__ = ["TFRecordOptions", "TFRecordWriter", "decode_raw"]
+__all__ = ["TFRecordOptions", "TFRecordWriter", "decode_raw", "encode_png"]
 
 
 class TFRecordOptions:
@@ -139,3 +140,54 @@ def decode_raw(input_bytes: Any, out_type: Any, little_endian: bool = True, name
     rank = given.shape.rank
     return engine.host_call(decode, "decode_raw", [given],
                             [TensorSpec(None if rank is None else [*given.shape, None], dtype)])[0]
+
+
+@public
+def encode_png(image: Any, compression: int = -1, name: str | None = None) -> Any:
+    """Images as the bytes of PNG files.
+
+    Args:
+        image: a uint8 or uint16 tensor [..., height, width, channels]; one channel is grey, two are grey and alpha,
+            three RGB, four RGB and alpha.
+        compression: 0 (quick) to 9 (small); -1 for the usual one.
+        name: accepted, without effect.
+    Returns:
+        A string tensor [...].
+    Raises:
+        InvalidArgumentError: it is of another dtype or rank, has another number of channels or no pixels, or
+            `compression` is out of range.
+
+    >>> import twofold as tf
+    >>> tf.io.encode_png(tf.zeros([2, 3, 3], tf.uint8)).numpy()[:4]
+    b'\\x89PNG'
+    """
+    del name
+    from twofold import _png
+    from twofold.ir import dtypes as dt
+    from twofold.ir.errors import InvalidArgumentError
+    from twofold.ir.spec import TensorSpec
+
+    from ._api import tensor
+    given, level = tensor(image), int(compression)
+    if given.dtype not in (dt.uint8, dt.uint16):
+        raise InvalidArgumentError(None, "encode_png", f"image must be uint8 or uint16; got {given.dtype.name}")
+    if not -1 <= level <= 9:
+        raise InvalidArgumentError(None, "encode_png", f"compression must be in -1..9; got {level}")
+    rank = given.shape.rank
+    if rank is not None and rank < 3:
+        raise InvalidArgumentError(None, "encode_png", f"image must be [..., height, width, channels]; got shape "
+                                                       f"{given.shape}")
+
+    def encode(value: Any) -> list[Any]:
+        pixels = engine.array_of(value)
+        images = pixels.reshape(math.prod(pixels.shape[:-3]), *pixels.shape[-3:])
+        try:
+            files = [_png.encode(each, level) for each in images]
+        except ValueError as e:
+            raise InvalidArgumentError(None, "encode_png", str(e)) from None
+        found = np.empty(len(files), object)
+        found[:] = files
+        return [engine.tensor_of(found.reshape(pixels.shape[:-3]))]
+
+    spec = TensorSpec(None if rank is None else given.shape[:-3], dt.string)
+    return engine.host_call(encode, "encode_png", [given], [spec])[0]

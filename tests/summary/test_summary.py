@@ -128,6 +128,26 @@ def test_png_of_every_kind(channels):
             _png.encode(bad)
 
 
+def test_encode_png():
+    image = pytest.importorskip("PIL.Image")
+    rng = np.random.default_rng(0)
+    pixels = rng.integers(0, 256, (2, 3, 6, 5, 3), np.uint8)
+    compiled = tf.function(tf.io.encode_png, input_signature=[tf.TensorSpec([2, None, None, None, 3], tf.uint8)])
+    for files in (tf.io.encode_png(pixels), tf.io.encode_png(pixels, compression=0), compiled(pixels)):
+        assert files.shape == (2, 3) and files.dtype == tf.string
+        for n, file in np.ndenumerate(files.numpy()):
+            assert np.array_equal(np.asarray(image.open(io.BytesIO(file))), pixels[n])
+    assert tf.io.encode_png(pixels[:, :0]).shape == (2, 0)
+    deep = rng.integers(0, 1 << 16, (6, 5, 1), np.uint16)
+    assert np.array_equal(np.asarray(image.open(io.BytesIO(tf.io.encode_png(deep).numpy()))), deep[..., 0])
+    for bad, match in ((pixels.astype(np.float32), "uint8 or uint16"), (deep[..., 0], "height, width, channels"),
+                       (np.zeros((2, 2, 5), np.uint8), "1 to 4"), (pixels[..., :0, :], "pixels in it")):
+        with pytest.raises(tf.errors.InvalidArgumentError, match=match):
+            tf.io.encode_png(bad)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="compression"):
+        tf.io.encode_png(deep, compression=10)
+
+
 def test_text_and_sound(log):
     tone = np.sin(np.arange(100.0) / 5)[None, :, None].astype(np.float32)
     with log.writer.as_default(step=0):
