@@ -243,8 +243,8 @@ from .version import __version__
 newaxis = None
 
 #: sub-packages that are imported when they are first asked for, so that `import twofold` stays quick
-_ON_FIRST_USE = frozenset({"compat", "data", "export", "io", "keras", "losses", "profiler", "saved_model", "summary",
-                           "train"})
+_ON_FIRST_USE = frozenset({"compat", "data", "export", "image", "io", "keras", "losses", "profiler", "saved_model",
+                           "summary", "train"})
 #: modules of Keras that have a place here too
 _KERAS = frozenset({"initializers", "metrics", "optimizers"})
 
@@ -274,21 +274,21 @@ __all__ = [
     "broadcast_to", "case", "cast", "clip_by_global_norm", "clip_by_norm", "clip_by_value", "complex", "complex128",
     "complex64", "concat", "cond", "config", "constant", "contrib", "convert_to_tensor", "cos", "cosh", "cumsum",
     "custom_gradient", "debugging", "device", "divide", "double", "dtypes", "dynamic_partition", "dynamic_stitch",
-    "eig", "eigvals", "einsum", "enable_eager_execution", "ensure_shape", "equal", "errors", "executing_eagerly",
-    "exp", "expand_dims", "eye", "fill", "float16", "float32", "float64", "floor", "foldl", "foldr", "function",
-    "gather", "gather_nd", "get_static_value", "grad_pass_through", "gradients", "greater", "greater_equal", "half",
-    "hessians", "histogram_fixed_width", "histogram_fixed_width_bins", "identity", "init_scope", "inside_function", "int16",
+    "eig", "eigvals", "einsum", "enable_eager_execution", "ensure_shape", "equal", "errors", "executing_eagerly", "exp",
+    "expand_dims", "eye", "fill", "float16", "float32", "float64", "floor", "foldl", "foldr", "function", "gather",
+    "gather_nd", "get_static_value", "grad_pass_through", "gradients", "greater", "greater_equal", "half", "hessians",
+    "histogram_fixed_width", "histogram_fixed_width_bins", "identity", "init_scope", "inside_function", "int16",
     "int32", "int64", "int8", "is_tensor", "less", "less_equal", "linalg", "linspace", "log", "logical_and",
-    "logical_not", "logical_or", "map_fn", "math", "matmul", "maximum", "meshgrid", "minimum", "multiply",
-    "name_scope", "negative", "nest", "newaxis", "nn", "norm", "not_equal", "numpy_function", "one_hot", "ones",
-    "ones_like", "pad", "pow", "print", "py_function", "random", "random_normal", "random_uniform", "range", "rank",
-    "recompute_grad", "reduce_all", "reduce_any", "reduce_logsumexp", "reduce_max", "reduce_mean", "reduce_min",
-    "reduce_prod", "reduce_sum", "repeat", "reshape", "reverse", "roll", "round", "saturate_cast", "scalar_mul",
-    "scan", "scatter_nd", "searchsorted", "sequence_mask", "shape", "shape_n", "sigmoid", "sign", "signal", "sin",
-    "sinh", "size", "slice", "sort", "space_to_batch", "space_to_batch_nd", "split", "sqrt", "square", "squeeze",
-    "stack", "stop_gradient", "strided_slice", "string", "subtract", "switch_case", "tan", "tanh",
-    "tensor_scatter_nd_add", "tensor_scatter_nd_max", "tensor_scatter_nd_min", "tensor_scatter_nd_sub",
-    "tensor_scatter_nd_update", "tensordot", "test", "tile", "transpose", "truediv", "truncatediv", "truncatemod",
-    "types", "uint16", "uint32", "uint64", "uint8", "unique", "unique_with_counts", "unstack", "vectorized_map",
-    "verify", "where", "while_loop", "zeros", "zeros_like",
+    "logical_not", "logical_or", "map_fn", "math", "matmul", "maximum", "meshgrid", "minimum", "multiply", "name_scope",
+    "negative", "nest", "newaxis", "nn", "norm", "not_equal", "numpy_function", "one_hot", "ones", "ones_like", "pad",
+    "pow", "print", "py_function", "random", "random_normal", "random_uniform", "range", "rank", "recompute_grad",
+    "reduce_all", "reduce_any", "reduce_logsumexp", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod",
+    "reduce_sum", "repeat", "reshape", "reverse", "roll", "round", "saturate_cast", "scalar_mul", "scan", "scatter_nd",
+    "searchsorted", "sequence_mask", "shape", "shape_n", "sigmoid", "sign", "signal", "sin", "sinh", "size", "slice",
+    "sort", "space_to_batch", "space_to_batch_nd", "split", "sqrt", "square", "squeeze", "stack", "stop_gradient",
+    "strided_slice", "string", "subtract", "switch_case", "tan", "tanh", "tensor_scatter_nd_add",
+    "tensor_scatter_nd_max", "tensor_scatter_nd_min", "tensor_scatter_nd_sub", "tensor_scatter_nd_update", "tensordot",
+    "test", "tile", "transpose", "truediv", "truncatediv", "truncatemod", "types", "uint16", "uint32", "uint64",
+    "uint8", "unique", "unique_with_counts", "unstack", "vectorized_map", "verify", "where", "while_loop", "zeros",
+    "zeros_like",
 ]

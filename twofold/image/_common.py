@@ -1,0 +1,50 @@
+"""What functions of images share: batches, and sizes that may be known or not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import twofold as tf
+
+__all__ = ["batched", "images_of", "is_number", "sizes_of"]
+
+
+def images_of(images: Any, what: str, least: int = 3) -> Any:
+    """`images` as a tensor of a rank that images have.
+
+    Raises:
+        ValueError: it has another rank.
+    """
+    x = tf.convert_to_tensor(images)
+    rank = x.shape.rank
+    if rank is None or rank < least:
+        raise ValueError(f"{what}: images must have at least {least} dimensions; got shape {x.shape}")
+    return x
+
+
+def batched(images: Any, what: str, fn: Callable[[Any], Any]) -> Any:
+    """What `fn` gives for a batch, for a batch or a single image.
+
+    Raises:
+        ValueError: the rank is neither 3 nor 4.
+    """
+    x = images_of(images, what)
+    if x.shape.rank == 3:
+        return fn(x[tf.newaxis])[0]
+    if x.shape.rank != 4:
+        raise ValueError(f"{what}: images must be [height, width, channels] or [batch, height, width, channels]; got "
+                         f"shape {x.shape}")
+    return fn(x)
+
+
+def sizes_of(x: Any, first: int) -> tuple[Any, Any]:
+    """The sizes of two axes: numbers where they are known, else int32 scalars."""
+    shape = x.shape.as_list()
+    found = [shape[axis] if shape[axis] is not None else tf.shape(x)[axis] for axis in (first, first + 1)]
+    return found[0], found[1]
+
+
+def is_number(*values: Any) -> bool:
+    """Whether all are numbers, and no tensors."""
+    return all(isinstance(v, int) for v in values)

@@ -1,0 +1,230 @@
+"""Images of other sizes. Pixels are squares: places are compared by the centres of pixels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import twofold as tf
+from twofold._api import public
+
+from ._common import batched, is_number, sizes_of
+from ._parts import padded
+
+__all__ = ["ResizeMethod", "axis_resized", "linear_along", "nearest_along", "resize", "resize_with_pad"]
+
+
+class ResizeMethod:
+    """The names of the ways to resize images."""
+
+    BILINEAR = "bilinear"
+    NEAREST_NEIGHBOR = "nearest"
+    BICUBIC = "bicubic"
+    AREA = "area"
+    LANCZOS3 = "lanczos3"
+    LANCZOS5 = "lanczos5"
+    GAUSSIAN = "gaussian"
+    MITCHELLCUBIC = "mitchellcubic"
+
+
+def _cubic(b: float, c: float) -> Callable[[Any], Any]:
+    """The cubic of Mitchell and Netravali (1988); b = 0 and c = 1/2 give that of Keys (1981)."""
+    def weight(d: Any) -> Any:
+        near = ((12 - 9 * b - 6 * c) * d + (-18 + 12 * b + 6 * c)) * d * d + (6 - 2 * b)
+        far = (((-b - 6 * c) * d + (6 * b + 30 * c)) * d + (-12 * b - 48 * c)) * d + (8 * b + 24 * c)
+        return tf.where(d < 1.0, near, tf.where(d < 2.0, far, 0.0)) / 6.0
+    return weight
+
+
+def _lanczos(radius: float) -> Callable[[Any], Any]:
+    def weight(d: Any) -> Any:
+        angle = math.pi * tf.maximum(d, 1e-3)
+        wave = radius * tf.sin(angle) * tf.sin(angle / radius) / (angle * angle)
+        return tf.where(d > radius, 0.0, tf.where(d <= 1e-3, 1.0, wave))
+    return weight
+
+
+def _gaussian(d: Any) -> Any:
+    return tf.where(d >= 1.5, 0.0, tf.exp(-d * d / (2.0 * 0.5 * 0.5)))
+
+
+#: how much a pixel counts by its distance
+_WEIGHTS: dict[str, Callable[[Any], Any]] = {
+    "bilinear": lambda d: tf.maximum(1.0 - d, 0.0), "bicubic": _cubic(0.0, 0.5), "lanczos3": _lanczos(3.0),
+    "lanczos5": _lanczos(5.0), "gaussian": _gaussian, "mitchellcubic": _cubic(1 / 3, 1 / 3),
+}
+
+
+@public
+def resize(images: Any, size: Any, method: str = ResizeMethod.BILINEAR, preserve_aspect_ratio: bool = False,
+           antialias: bool = False, name: str | None = None) -> Any:
+    """Images of another size.
+
+    Sources: Keys, "Cubic convolution interpolation for digital image processing" (1981); Mitchell and Netravali,
+    "Reconstruction filters in computer graphics" (1988); Duchon, "Lanczos filtering in one and two dimensions" (1979).
+
+    Args:
+        images: [height, width, channels] or [batch, height, width, channels], numeric.
+        size: new height and width, integers or an int32 tensor of two elements.
+        method: "bilinear", "nearest", "bicubic", "area", "lanczos3", "lanczos5", "gaussian" or "mitchellcubic".
+        preserve_aspect_ratio: whether height and width are the largest of the old proportion within `size`.
+        antialias: whether all pixels that fall into a new one count, where images get smaller.
+        name: accepted, without effect.
+    Returns:
+        The images: float32; of the old dtype for "nearest".
+    Raises:
+        ValueError: another rank or size, or no such method.
+
+    >>> import twofold as tf
+    >>> tf.image.resize([[[0.0], [1.0]]], [1, 4])[0, :, 0].numpy().tolist()
+    [0.0, 0.25, 0.75, 1.0]
+    >>> tf.image.resize([[[1], [2]]], [1, 4], "nearest")[0, :, 0].numpy().tolist()
+    [1, 1, 2, 2]
+    """
+    method = method.lower() if isinstance(method, str) else method
+    if method not in (*_WEIGHTS, "nearest", "area"):
+        raise ValueError(f"Resize method is not implemented: {method!r}; there are {[*_WEIGHTS, 'nearest', 'area']}")
+    target = _target(size)
+    return batched(images, "resize", lambda x: _resized(x, *_of_proportion(x, target, preserve_aspect_ratio), method,
+                                                        antialias))
+
+
+def _target(size: Any) -> tuple[Any, Any]:
+    """New height and width: numbers where they are known, else scalars."""
+    if tf.is_tensor(size) or isinstance(size, tf.Variable):
+        known = tf.get_static_value(tf.convert_to_tensor(size))
+        if known is None:
+            tensor = tf.cast(size, tf.int32)
+            if tensor.shape.rank != 1 or tensor.shape[0] != 2:
+                raise ValueError(f"'size' must be a 1-D Tensor of 2 elements: new_height, new_width; got {size!r}")
+            return tensor[0], tensor[1]
+        size = known
+    parts = [p if tf.is_tensor(p) else int(p) for p in list(size)]
+    if len(parts) != 2:
+        raise ValueError(f"'size' must be two numbers: new_height, new_width; got {size!r}")
+    if any(is_number(p) and p <= 0 for p in parts):
+        raise ValueError(f"'size' must be positive; got {size!r}")
+    return parts[0], parts[1]
+
+
+def _of_proportion(x: Any, target: tuple[Any, Any], wanted: bool) -> tuple[Any, Any]:
+    if not wanted:
+        return target
+    height, width = sizes_of(x, 1)
+    if is_number(height, width, *target):
+        scale = min(target[0] / height, target[1] / width)
+        return max(round(scale * height), 1), max(round(scale * width), 1)
+    old = [tf.cast(n, tf.float32) for n in (height, width)]
+    scale = tf.minimum(*[tf.cast(t, tf.float32) / n for t, n in zip(target, old, strict=True)])
+    new = [tf.maximum(tf.cast(tf.round(scale * n), tf.int32), 1) for n in old]
+    return new[0], new[1]
+
+
+def _resized(x: Any, height: Any, width: Any, method: str, antialias: bool) -> Any:
+    old = sizes_of(x, 1)
+    same = is_number(*old, height, width) and old == (height, width)
+    if method == "nearest":
+        return x if same else nearest_along(nearest_along(x, 1, height), 2, width)
+    x = tf.cast(x, tf.float32)
+    if same:
+        return x
+    if method == "bilinear" and not antialias:
+        return linear_along(linear_along(x, 2, width), 1, height)
+    if method == "area":
+        return _averaged(_averaged(x, 1, height), 2, width)
+    return axis_resized(axis_resized(x, 1, height, method, antialias), 2, width, method, antialias)
+
+
+def _places(size: Any, target: Any, align_corners: bool, half_pixels: bool) -> Any:
+    """Where the centres of new pixels lie among old ones."""
+    new, old, count = tf.range(target, dtype=tf.float32), tf.cast(size, tf.float32), tf.cast(target, tf.float32)
+    if align_corners:
+        return new * tf.where(count > 1.0, (old - 1.0) / tf.maximum(count - 1.0, 1.0), old / count)
+    return (new + 0.5) * (old / count) - 0.5 if half_pixels else new * (old / count)
+
+
+def nearest_along(x: Any, axis: int, target: Any, align_corners: bool = False, half_pixels: bool = True) -> Any:
+    """The pixels into which the centres of new ones fall."""
+    size = sizes_of(x, axis)[0] if axis == 1 else sizes_of(x, 1)[1]
+    places = _places(size, target, align_corners, half_pixels)
+    places = places + 0.5 if half_pixels or align_corners else places
+    chosen = tf.minimum(tf.cast(tf.floor(places), tf.int32), tf.cast(size, tf.int32) - 1)
+    return tf.gather(x, chosen, axis=axis)
+
+
+def linear_along(x: Any, axis: int, target: Any, align_corners: bool = False, half_pixels: bool = True) -> Any:
+    """Between the two pixels beside each new one, on a line."""
+    size = sizes_of(x, axis)[0] if axis == 1 else sizes_of(x, 1)[1]
+    places = _places(size, target, align_corners, half_pixels)
+    low = tf.floor(places)
+    last = tf.cast(size, tf.int32) - 1
+    before = tf.maximum(tf.cast(low, tf.int32), 0)
+    after = tf.minimum(tf.cast(low, tf.int32) + 1, last)
+    part = tf.reshape(places - low, [-1] + [1] * (x.shape.rank - 1 - axis))
+    first = tf.gather(x, before, axis=axis)
+    return first + (tf.gather(x, after, axis=axis) - first) * part
+
+
+def axis_resized(x: Any, axis: int, target: Any, method: str, antialias: bool) -> Any:
+    """A product with the matrix of how much old pixels count for new ones."""
+    size = sizes_of(x, axis)[0] if axis == 1 else sizes_of(x, 1)[1]
+    places = _places(size, target, False, True)
+    scale = tf.cast(size, tf.float32) / tf.cast(target, tf.float32)
+    spread = tf.maximum(scale, 1.0) if antialias else 1.0
+    weights = _WEIGHTS[method](tf.abs(places[:, tf.newaxis] - tf.range(size, dtype=tf.float32)) / spread)
+    weights = tf.math.divide_no_nan(weights, tf.reduce_sum(weights, axis=1, keepdims=True))
+    return _product(weights, x, axis)
+
+
+def _averaged(x: Any, axis: int, target: Any) -> Any:
+    """The mean over what each new pixel covers."""
+    size = sizes_of(x, axis)[0] if axis == 1 else sizes_of(x, 1)[1]
+    scale = tf.cast(size, tf.float32) / tf.cast(target, tf.float32)
+    begin = tf.range(target, dtype=tf.float32)[:, tf.newaxis] * scale
+    left = tf.range(size, dtype=tf.float32)
+    covered = tf.maximum(tf.minimum(begin + scale, left + 1.0) - tf.maximum(begin, left), 0.0)
+    return _product(covered / tf.reduce_sum(covered, axis=1, keepdims=True), x, axis)
+
+
+def _product(weights: Any, x: Any, axis: int) -> Any:
+    moved = tf.tensordot(weights, x, axes=([1], [axis]))
+    order = [*range(1, axis + 1), 0, *range(axis + 1, x.shape.rank)]
+    return tf.transpose(moved, order)
+
+
+@public
+def resize_with_pad(image: Any, target_height: Any, target_width: Any, method: str = ResizeMethod.BILINEAR,
+                    antialias: bool = False) -> Any:
+    """Images resized in proportion to fit into a size, and zeros around them.
+
+    Args:
+        image: [height, width, channels] or [batch, height, width, channels].
+        target_height, target_width: the size.
+        method, antialias: as for `resize`.
+    Returns:
+        The images, of the dtype that `resize` gives.
+
+    >>> import twofold as tf
+    >>> tf.image.resize_with_pad(tf.ones([2, 4, 1]), 4, 4)[:, 0, 0].numpy().tolist()
+    [0.0, 1.0, 1.0, 0.0]
+    """
+    target = _target([target_height, target_width])
+
+    def fitted(x: Any) -> Any:
+        height, width = _inside(x, target)
+        found = _resized(x, height, width, method, antialias)
+        top, left = (target[0] - height) // 2, (target[1] - width) // 2
+        return padded(found, top, left, *target)
+    return batched(image, "resize_with_pad", fitted)
+
+
+def _inside(x: Any, target: tuple[Any, Any]) -> tuple[Any, Any]:
+    """Height and width in proportion, rounded down, that fit into a size."""
+    height, width = sizes_of(x, 1)
+    if is_number(height, width, *target):
+        ratio = max(width / target[1], height / target[0])
+        return int(height / ratio), int(width / ratio)
+    old = [tf.cast(n, tf.float32) for n in (height, width)]
+    ratio = tf.maximum(old[1] / tf.cast(target[1], tf.float32), old[0] / tf.cast(target[0], tf.float32))
+    return tf.cast(tf.floor(old[0] / ratio), tf.int32), tf.cast(tf.floor(old[1] / ratio), tf.int32)
