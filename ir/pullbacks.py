@@ -28,6 +28,7 @@ from . import graph as g
 from . import ops, symbols
 from .autodiff import Backward, Linearised, Mask, Scope, reached, reaching, scope_of
 from .build import Builder
+from .counting import counting
 from .dims import Dim
 from .grad import scalar, zeros_like
 from .graph import Graph, Node, Value
@@ -325,7 +326,9 @@ class _Loop(Pullback):
                  builder: Builder) -> None:
         self.count = count = node.attrs["carried"]
         test, body = node.regions
-        self.trips, self.scope = node.attrs.get("trips"), scope
+        counted = counting(node)
+        self.trips = node.attrs.get("trips") if counted is None else counted.rounds
+        self.scope = scope
         depends = _loop_forward(node, wanted)
         seeds = _loop_seeds(node, seeded)
         active = tuple([a and b for a, b in zip(depends, seeds, strict=True)])
@@ -342,7 +345,7 @@ class _Loop(Pullback):
         test = test.copy()
         test.inputs[count:count] = [Value(v.dims, v.dtype) for v in body.inputs[count:count + extra]]
         _number(test)
-        attrs = {**node.attrs, "carried": count + extra}
+        attrs = {**node.attrs, "carried": count + extra, "trips": self.trips}
         self.node = builder.graph.add(g.WHILE, [*operands[:count], *first, *operands[count:]], attrs,
                                       [*node.outputs, *specs], [test, body], node.loc)
 

@@ -1,0 +1,154 @@
+"""Counters of loops: how many rounds a `while` has, between which numbers a carried integer runs, what an index is.
+
+Known is what follows from constants and sizes: counters that grow by 1 or -1, of which the test compares one with a
+number. Everything else is unknown, and None.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from . import dims as dm
+from . import dtypes as dt
+from . import graph as g
+from .dims import Dim, DimLike
+
+__all__ = ["Affine", "Counting", "affine", "counting", "node_of", "number", "root"]
+
+_LESS = {"less": 0, "less_equal": 1}  # how many more rounds there are than the difference of the bounds
+_GREATER = {"greater": 0, "greater_equal": 1}
+_COUNTERS = (dt.int32, dt.int64)
+_LARGE = 1 << 30  # numbers below it add up without overflow
+
+
+class Affine(NamedTuple):
+    """The integer `value * factor + more`, for a scalar value."""
+
+    value: g.Value
+    factor: DimLike
+    more: DimLike
+
+
+class Counting(NamedTuple):
+    """How a loop counts: how many rounds it has, and for the numbers of carried integers that count the least that the
+    body sees and the first number that it does not reach."""
+
+    rounds: DimLike
+    ranges: dict[int, tuple[DimLike, DimLike]]
+
+
+def counting(node: g.Node) -> Counting | None:
+    """How the carried counters of a `while` run, where one of them ends it.
+
+    >>> from .graph_text import parse
+    >>> graph = parse('''graph f(%0: i32[]) {
+    ...   %1 = constant 2 : i32[]
+    ...   %2 = while(%1) {carried: 1, trips: none} : i32[] {
+    ...     graph test(%0: i32[]) { %1 = constant 5 : i32[] %2 = less(%0, %1) : i1[] return %2 }
+    ...     graph body(%0: i32[]) { %1 = constant 1 : i32[] %2 = add(%0, %1) : i32[] return %2 } }
+    ...   return %2 }''')
+    >>> counting(graph.nodes[1])
+    Counting(rounds=3, ranges={0: (2, 5)})
+    """
+    test, body = node.regions
+    count = node.attrs["carried"]
+    condition = node_of(test.outputs[0])
+    if condition is None or condition.op.name not in (*_LESS, *_GREATER):
+        return None
+    steps = {n: step for n in range(count) if (step := _step(body.inputs[n], body.outputs[n])) is not None}
+    begins = {n: begin for n in steps if (begin := number(node.inputs[n])) is not None}
+    name, (left, right) = condition.op.name, condition.inputs
+    n = next((n for n in begins if left is test.inputs[n]), None)
+    bound = _outer(right, node, count)
+    if n is None or bound is None or steps[n] != (1 if name in _LESS else -1):
+        return None
+    rounds = bound - begins[n] + _LESS[name] if name in _LESS else begins[n] - bound + _GREATER[name]
+    if not isinstance(rounds, Dim):
+        rounds = max(rounds, 0)
+    elif dm.decide_le(0, rounds) is not True:
+        return None
+    return Counting(rounds, {k: (begin, begin + rounds) if steps[k] == 1 else (begin + 1 - rounds, begin + 1)
+                             for k, begin in begins.items()})
+
+
+def _step(before: g.Value, after: g.Value) -> int | None:
+    """1 or -1 where a carried integer grows by that in every round."""
+    if before.dtype not in _COUNTERS or before.dims != ():
+        return None
+    found = affine(after)
+    if found.value is not before or not _is(found.factor, 1):
+        return None
+    return 1 if _is(found.more, 1) else -1 if _is(found.more, -1) else None
+
+
+def _outer(value: g.Value, node: g.Node, count: int) -> DimLike | None:
+    """The number that a value of the test is, where that can be told before the loop."""
+    test = node.regions[0]
+    if value.node is None and value.index >= count and test.inputs[value.index] is value:
+        value = node.inputs[value.index]
+    return number(value)
+
+
+def root(value: g.Value) -> g.Value:
+    """The value of which a tensor of one element is a mere view."""
+    while (node := node_of(value)) is not None and node.op.view is not None:
+        if not all(_is(d, 1) for d in node.inputs[0].dims):
+            return value
+        value = node.inputs[0]
+    return value
+
+
+def node_of(value: g.Value) -> Any:
+    """The node that makes a value, where that is of an op."""
+    node = value.node
+    return None if node is None or isinstance(node.op, g.Construct) else node
+
+
+def number(value: g.Value) -> DimLike | None:
+    """The number that an integer scalar is known to be: a constant, a size, or a size less a constant."""
+    value = root(value)
+    array = g.constant_of(value)
+    if array is not None:
+        return int(array.reshape(-1)[0]) if array.size == 1 and value.dtype.is_integer else None
+    if value.node is not None and value.node.op is g.SIZE:
+        size: DimLike = value.node.attrs["size"]
+        return size
+    node = node_of(value)
+    if node is None or node.op.name not in ("add", "subtract"):
+        return None
+    left, right = map(number, node.inputs)
+    if left is None or right is None:
+        return None
+    more = right if node.op.name == "add" else -right
+    if isinstance(more, Dim):
+        left, more = more, left
+    whole = not isinstance(more, Dim) and -_LARGE < more <= (0 if isinstance(left, Dim) else _LARGE)
+    return left + more if whole and (isinstance(left, Dim) or abs(left) < _LARGE) else None
+
+
+def affine(value: g.Value) -> Affine:
+    """An integer scalar as a multiple of another, and a number more: as if nothing overflowed."""
+    value = root(value)
+    node = node_of(value)
+    if node is None or not value.dtype.is_integer:
+        return Affine(value, 1, 0)
+    if node.op.name == "cast" and node.inputs[0].dtype.is_integer and value.dtype.size >= node.inputs[0].dtype.size:
+        return affine(node.inputs[0])
+    if node.op.name in ("add", "subtract", "multiply"):
+        left, right = node.inputs
+        if node.op.name != "subtract" and number(left) is not None:
+            left, right = right, left
+        more = number(right)
+        if more is not None:
+            x, factor, rest = affine(left)
+            if node.op.name == "multiply":
+                return Affine(x, factor * more, rest * more)
+            return Affine(x, factor, rest + more if node.op.name == "add" else rest - more)
+        if node.op.name == "subtract" and (more := number(left)) is not None:
+            x, factor, rest = affine(right)
+            return Affine(x, -factor, more - rest)
+    return Affine(value, 1, 0)
+
+
+def _is(size: Any, value: int) -> bool:
+    return type(size) is int and size == value

@@ -1,0 +1,110 @@
+"""How loops count: rounds and ranges of counters against Python's own counting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import twofold as tf
+from twofold.codegen import program
+from twofold.ir import graph as g
+from twofold.ir import ops, passes
+from twofold.ir.build import Builder
+from twofold.ir.counting import counting, number
+from twofold.ir.dim_expr import symbol
+from twofold.ir.op import use_interpreter
+from twofold.ir.spec import TensorSpec
+from twofold.tracer.traced import trace
+
+
+def loop_of(fn: Callable[..., Any], *specs: Any) -> g.Node:
+    graph = trace(fn, list(specs)).graph
+    return next(node for node in graph.nodes if node.op is g.WHILE)
+
+
+def seen(start: int, test: Callable[[Any], Any], step: int) -> list[int]:
+    found = []
+    while test(start):
+        found.append(start)
+        start += step
+    return found
+
+
+@pytest.mark.parametrize("start, step", [(0, 1), (3, 1), (9, 1), (9, -1), (5, -1), (0, -1)])
+@pytest.mark.parametrize("test", [lambda i: i < 9, lambda i: i <= 9, lambda i: i > 0, lambda i: i >= 0],
+                         ids=["less", "less_equal", "greater", "greater_equal"])
+@pytest.mark.parametrize("dtype", [tf.int32, tf.int64], ids=lambda d: d.name)
+def test_rounds_and_ranges(start: int, step: int, test: Callable[[Any], Any], dtype: Any) -> None:
+    def fn(x: Any) -> Any:
+        first = (tf.constant(start, dtype), tf.constant(7, tf.int32), x)
+        return tf.while_loop(lambda i, *_: test(i), lambda i, k, v: (i + step, k - 1, v * 2), first)[2]
+
+    endless = (step > 0) == bool(test(10**6))
+    found = counting(loop_of(fn, tf.TensorSpec([2])))
+    if endless:
+        assert found is None
+        return
+    want = seen(start, test, step)
+    assert found is not None and found.rounds == len(want)
+    low, end = found.ranges[0]
+    assert list(range(low, end)) == sorted(want)
+    assert found.ranges[1] == (8 - len(want), 8)
+
+
+@pytest.mark.parametrize("fn", [
+    lambda x: tf.while_loop(lambda i, _: i < 9, lambda i, v: (i + 2, v * 2), (0, x)),
+    lambda x: tf.while_loop(lambda i, v: (i < 9) & (v[0] < 1), lambda i, v: (i + 1, v * 2), (0, x)),
+    lambda x: tf.while_loop(lambda i, v: v[0] < i, lambda i, v: (i + 1, v * 2), (0.0, x)),
+    lambda x: tf.while_loop(lambda i, _: i < 9, lambda i, v: (i + 1, v * 2), (tf.cast(x[0], tf.int32), x)),
+    lambda x: tf.while_loop(lambda i, _: i < 9, lambda i, v: (i + 1, v * 2), (tf.constant(0, tf.int8), x)),
+], ids=["by two", "two conditions", "floats", "unknown start", "small integers"])
+def test_what_is_not_counted(fn: Callable[[Any], Any]) -> None:
+    assert counting(loop_of(fn, tf.TensorSpec([2]))) is None
+
+
+def test_numbers_that_graphs_are_known_to_hold() -> None:
+    graph = g.Graph("f")
+    size = symbol("n")
+    x = graph.add_input((size,), tf.float32)
+    assert number(x) is None
+    last = graph.add(g.SIZE, (), {"size": size, "dtype": tf.int32}, (TensorSpec((), tf.int32),)).outputs[0]
+    with use_interpreter(Builder(graph)):
+        assert number(ops.subtract(last, 1)) == size - 1
+        assert number(ops.add(last, 1)) is None  # which may overflow
+        assert number(ops.add(ops.subtract(5, 2), 3)) == 6
+    assert number(graph.constant(np.array(4, np.int64))) == 4
+    assert number(graph.constant(np.array([[4]], np.int32))) == 4
+    assert number(graph.constant(np.array(4.0))) is None
+
+
+def recurrence(x: Any) -> Any:
+    """A loop that says nothing of how many rounds it has."""
+    def body(i: Any, h: Any) -> Any:
+        return i + 1, tf.tanh(h * 0.9 + x[i])
+    return tf.while_loop(lambda i, _: i < 5, body, (0, tf.zeros([3])))[1]
+
+
+def test_gradients_of_counted_loops_are_native() -> None:
+    def gradient(x: Any) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.reduce_sum(recurrence(x) ** 2)
+        return tape.gradient(y, x)
+    traced = tf.function(gradient)
+    x = tf.constant(np.random.default_rng(0).normal(size=(5, 3)).astype(np.float32))
+    got = traced(x).numpy()
+    assert got.tobytes() == gradient(x).numpy().tobytes()
+    graph = passes.run(traced.get_concrete_function(tf.TensorSpec([5, 3])).graph.copy())
+    assert all(program.is_native(node) for node in graph.nodes)
+    h, slopes, wide = np.zeros(3), [], x.numpy().astype(np.float64)
+    for t in range(5):
+        h = np.tanh(h * 0.9 + wide[t])
+        slopes.append(1 - h * h)
+    want, ct = np.zeros((5, 3)), 2 * h
+    for t in reversed(range(5)):
+        want[t] = ct * slopes[t]
+        ct = want[t] * 0.9
+    np.testing.assert_allclose(got, want, rtol=1e-5)
