@@ -226,21 +226,24 @@ class _Forward(_Kernel):
         count = c.add(c.udiv(c.sub(v.k, I64(1)), I64(BLOCK)), I64(1))
         panels = c.add(c.udiv(c.sub(v.n, I64(1)), I64(self.width)), I64(1))
         packed = c.icmp_signed("==", v.mode, I64(PACKED))
-        work = c.add(v.work, self.bytes(c, c.mul(c.fn.args[0], v.room)))
+        work = c.add(v.work, self.bytes(c, c.mul(c.fn.args[0], c.mul(v.box_n, v.room))))
         from_place, to_place = self.bytes(c, v.x_x), self.bytes(c, v.to_x)
 
         def unit(number: Any) -> None:
-            rest, x = self.parted(c, number, v.boxes_x)
+            rest, piece = self.parted(c, number, v.pieces)
+            rest, x = self.parted(c, rest, v.boxes_x)
             rest, y = self.parted(c, rest, v.boxes_y)
-            image, z = self.parted(c, rest, v.boxes_z)
-            first = [c.mul(at, box) for at, box in ((z, v.box_z), (y, v.box_y), (x, v.box_x))]
-            sizes = [c.least(c.sub(all_, at), box) for all_, at, box in
-                     zip((v.out_z, v.out_y, v.out_x), first, (v.box_z, v.box_y, v.box_x), strict=True)]
-            inside = self.offset(c, v.x, image, first, (v.x_n, v.x_z, v.x_y, v.x_x))
-            source = self.covered(c, image, first, work, inside)
-            target = self.offset(c, v.out, image, first, (v.to_n, v.to_z, v.to_y, v.to_x))
+            n, z = self.parted(c, rest, v.boxes_z)
+            box = (v.box_n, v.box_z, v.box_y, v.box_x)
+            first = [c.mul(at, size) for at, size in zip((n, z, y, x), box, strict=True)]
+            sizes = [c.least(c.sub(all_, at), size) for all_, at, size in
+                     zip((v.images, v.out_z, v.out_y, v.out_x), first, box, strict=True)]
+            inside = self.offset(c, v.x, first, (v.x_n, v.x_z, v.x_y, v.x_x))
+            source = self.covered(c, sizes[0], first, work, inside)
+            target = self.offset(c, v.out, first, (v.to_n, v.to_z, v.to_y, v.to_x))
             rows = self.table(c, places, to, sizes)
-            height = self.height(c, sizes[2])
+            height = self.height(c, sizes[3])
+            first_panel, last_panel = (c.udiv(c.mul(n, panels), v.pieces) for n in (piece, c.add(piece, I64(1))))
 
             def block(index: Any) -> None:
                 begin = c.mul(index, I64(BLOCK))
@@ -270,49 +273,52 @@ class _Forward(_Kernel):
 
                     def stretch(first: Any, at: Any) -> None:
                         # The last tile begins early enough to be whole, and leaves out what was done.
-                        begin = c.least(at, c.sub(sizes[2], height))
+                        begin = c.least(at, c.sub(sizes[3], height))
                         row = c.add(first, begin)
                         from_, target = (c.gep(base, [c.element(table, row, I64)], source_etype=_I8)
                                          for base, table in ((source, places), (out, to)))
                         arguments = [from_, from_place, *middle, target, to_place, c.sub(at, begin), columns, fresh]
                         self.choose(c, self.spaced, columns, height, lambda kernel: c.call(kernel, arguments))
 
-                    with c.if_else(c.icmp_signed("<=", height, sizes[2])) as (straight, other):
+                    with c.if_else(c.icmp_signed("<=", height, sizes[3])) as (straight, other):
                         with straight:
-                            c.each(I64(0), rows, sizes[2], lambda first: c.each(
-                                I64(0), sizes[2], height, lambda at: stretch(first, at)))
+                            c.each(I64(0), rows, sizes[3], lambda first: c.each(
+                                I64(0), sizes[3], height, lambda at: stretch(first, at)))
                         with other:
                             c.each(I64(0), rows, I64(self.shape.tall), tile)
-                c.each(I64(0), panels, I64(1), panel)
+                c.each(first_panel, last_panel, I64(1), panel)
             c.each(I64(0), count, I64(1), block)
         c.each(c.fn.args[0], c.fn.args[1], I64(1), unit)
         c.ret(I64(0))
 
-    def covered(self, c: Code, image: Any, first: list[Any], work: Any, inside: Any) -> Any:
-        """Where the windows of a box lie: `inside` of the image, or in `work` after a copy with zeros around it."""
+    def covered(self, c: Code, images: Any, first: list[Any], work: Any, inside: Any) -> Any:
+        """Where the windows of a box lie: `inside` of the images, or in `work` after a copy with zeros around it."""
         v = self.v
         here, copy, done = c.block, c.fn.append_basic_block(), c.fn.append_basic_block()
         c.cbranch(c.icmp_signed("==", v.work, I64(0)), done, copy)
         c.position_at_end(copy)
-        z, y, x = (c.sub(c.mul(at, stride), before) for at, stride, before in
-                   zip(first, (v.stride_z, v.stride_y, v.stride_x), (v.before_z, v.before_y, v.before_x), strict=True))
+        strides, befores = (v.stride_z, v.stride_y, v.stride_x), (v.before_z, v.before_y, v.before_x)
+        z, y, x = (c.sub(c.mul(at, stride), before)
+                   for at, stride, before in zip(first[1:], strides, befores, strict=True))
         low = c.least(c.most(c.sub(I64(0), x), I64(0)), v.cover_x)
         high = c.most(c.least(c.sub(v.size_x, x), v.cover_x), low)
         target = c.inttoptr(work, POINTER)
 
-        def line(i: Any, j: Any) -> None:
+        def line(n: Any, i: Any, j: Any) -> None:
             at_z, at_y = c.add(z, i), c.add(y, j)
             valid = functools.reduce(c.and_, [c.icmp_unsigned("<", at, size) for at, size in
                                               ((at_z, v.size_z), (at_y, v.size_y))])
             begin, end = (c.mul(c.select(valid, at, v.cover_x), v.channels) for at in (low, high))
-            to = c.at(target, c.mul(c.mul(c.add(c.mul(i, v.cover_y), j), v.cover_x), v.channels), self.kind)
-            row = c.add(c.mul(c.add(c.mul(image, v.size_z), at_z), v.size_y), at_y)
+            to_row = c.add(c.mul(c.add(c.mul(n, v.cover_z), i), v.cover_y), j)
+            to = c.at(target, c.mul(c.mul(to_row, v.cover_x), v.channels), self.kind)
+            row = c.add(c.mul(c.add(c.mul(c.add(first[0], n), v.size_z), at_z), v.size_y), at_y)
             from_ = c.at(v.x, c.mul(c.add(c.mul(row, v.size_x), x), v.channels), self.kind)
             self.stretch(c, to, I64(0), begin, None)
             self.stretch(c, to, begin, end, from_)
             self.stretch(c, to, end, c.mul(v.cover_x, v.channels), None)
 
-        c.each(I64(0), v.cover_z, I64(1), lambda i: c.each(I64(0), v.cover_y, I64(1), lambda j: line(i, j)))
+        c.each(I64(0), images, I64(1), lambda n: c.each(I64(0), v.cover_z, I64(1), lambda i: c.each(
+            I64(0), v.cover_y, I64(1), lambda j: line(n, i, j))))
         copied = c.block
         c.branch(done)
         c.position_at_end(done)
@@ -343,24 +349,22 @@ class _Forward(_Kernel):
         rest = c.udiv(number, size)
         return rest, c.sub(number, c.mul(rest, size))
 
-    def offset(self, c: Code, base: Any, image: Any, first: list[Any], steps: tuple[Any, ...]) -> Any:
-        at = c.mul(image, steps[0])
-        for index, step in zip(first, steps[1:], strict=True):
-            at = c.add(at, c.mul(index, step))
+    def offset(self, c: Code, base: Any, first: list[Any], steps: tuple[Any, ...]) -> Any:
+        at = functools.reduce(c.add, [c.mul(index, step) for index, step in zip(first, steps, strict=True)])
         return c.at(base, at, self.kind)
 
     def table(self, c: Code, places: Any, to: Any, sizes: list[Any]) -> Any:
         """Fills in the offsets of a box's places; how many there are. The last is repeated to fill a tile."""
         v = self.v
-        (z_x, z_to), (y_x, y_to), (x_x, x_to) = (
+        (n_x, n_to), (z_x, z_to), (y_x, y_to), (x_x, x_to) = (
             tuple(self.bytes(c, step) for step in steps)
-            for steps in ((v.x_z, v.to_z), (v.x_y, v.to_y), (v.x_x, v.to_x)))
-        size_z, size_y, size_x = sizes
+            for steps in ((v.place_n, v.to_n), (v.x_z, v.to_z), (v.x_y, v.to_y), (v.x_x, v.to_x)))
+        size_n, size_z, size_y, size_x = sizes
 
-        def line(z: Any, y: Any) -> None:
-            first = c.mul(c.add(c.mul(z, size_y), y), size_x)
-            at = c.add(c.mul(z, z_x), c.mul(y, y_x))
-            into = c.add(c.mul(z, z_to), c.mul(y, y_to))
+        def line(n: Any, z: Any, y: Any) -> None:
+            first = c.mul(c.add(c.mul(c.add(c.mul(n, size_z), z), size_y), y), size_x)
+            at = c.add(c.add(c.mul(n, n_x), c.mul(z, z_x)), c.mul(y, y_x))
+            into = c.add(c.add(c.mul(n, n_to), c.mul(z, z_to)), c.mul(y, y_to))
 
             def place(values: list[Any]) -> list[Any]:
                 x, at, into = values
@@ -370,8 +374,9 @@ class _Forward(_Kernel):
                 return [c.add(x, I64(1)), c.add(at, x_x), c.add(into, x_to)]
             _while(c, [I64(0), at, into], lambda values: c.less(values[0], size_x), place)
 
-        c.each(I64(0), size_z, I64(1), lambda z: c.each(I64(0), size_y, I64(1), lambda y: line(z, y)))
-        rows = c.mul(c.mul(size_z, size_y), size_x)
+        c.each(I64(0), size_n, I64(1), lambda n: c.each(I64(0), size_z, I64(1), lambda z: c.each(
+            I64(0), size_y, I64(1), lambda y: line(n, z, y))))
+        rows = c.mul(c.mul(c.mul(size_n, size_z), size_y), size_x)
         last = c.sub(rows, I64(1))
         for table in (places, to):
             held = c.element(table, last, I64)

@@ -10,15 +10,16 @@ Words of a kernel's arguments, after the addresses of the result, of x and of B,
 - `n`: columns of B and of the result. `ldb`: elements from one row of B to the next.
 - `length`, `lines`: a window's elements come in lines of neighbours; `lines_y`, `lines_x`: how many lie along the last
   two axes; `line_z`, `line_y`, `line_x`: how far they are apart, in elements, as all steps are.
-- `out_z`, `out_y`, `out_x`: places along each axis; `x_z` .. `x_x`: the step in x, or in what is copied of it, from
-  a place to the next; `x_n`: from an image to the next.
+- `out_z`, `out_y`, `out_x`: places along each axis; `x_n`, `x_z`, `x_y`, `x_x`: the step in x from an image, and from a
+  place along each axis, to the next.
 
 `forward` takes B, the filters, DIRECT or PACKED as matrix products do (`mode`), in all `k` rows; `to_n` .. `to_x`,
-steps in the result; and boxes of places, of `box_z` by `box_y` by `box_x`, `boxes_z` .. of them along each axis. Its
-range numbers images and boxes. Where it copies, `work` is not 0 but the address of work memory, of which the n-th
-iteration may take `room` elements from n `room` on; `cover_z` .. are the pixels that a box covers, of `channels`
-elements each, `size_z` .. an image's, `before_z` .. those of padding before, and `stride_z` .. those from one window to
-the next.
+steps in the result; how many `images` there are; and boxes of places, of `box_n` images by `box_z` by `box_y` by
+`box_x`, `boxes_z` .. of them along each axis. The columns are parted in `pieces`; the range numbers boxes and pieces.
+`place_n` is what `x_n` is, but in what is copied of x, if it is, and so are `x_z` .. `x_x`. If it is, `work` is not 0
+but the address of work memory, of which an iteration takes `box_n` times `room` elements; the memory of the first in
+a range is used for all of it. `cover_z` .. are the pixels of an image that a box covers, of `channels` elements each,
+`size_z` .. an image's, `before_z` .. those of padding before, `stride_z` .. those from one window to the next.
 
 `filters` takes B, the outputs' gradient, a row a place, `places` of them; `ldo`: elements from one row of the result to
 the next; in how many `shares` the places are summed, each into a result of its own, `share` elements apart, and in how
@@ -44,14 +45,15 @@ __all__ = ["FORWARD", "FILTERS", "PARTS", "MAX_ROWS", "Cut", "Phase", "symbol", 
 
 _WINDOW = ("length", "lines_y", "lines_x", "line_z", "line_y", "line_x", "out_z", "out_y", "out_x",
            "x_n", "x_z", "x_y", "x_x")
-FORWARD = ("out", "x", "b", "work", "mode", "n", "ldb", "k", *_WINDOW, "to_n", "to_z", "to_y", "to_x",
-           "box_z", "box_y", "box_x", "boxes_z", "boxes_y", "boxes_x", "room", "cover_z", "cover_y", "cover_x",
-           "size_z", "size_y", "size_x", "before_z", "before_y", "before_x", "stride_z", "stride_y", "stride_x",
-           "channels")
+FORWARD = ("out", "x", "b", "work", "mode", "n", "ldb", "k", *_WINDOW, "to_n", "to_z", "to_y", "to_x", "images",
+           "box_n", "box_z", "box_y", "box_x", "boxes_z", "boxes_y", "boxes_x", "pieces", "place_n", "room",
+           "cover_z", "cover_y", "cover_x", "size_z", "size_y", "size_x", "before_z", "before_y", "before_x",
+           "stride_z", "stride_y", "stride_x", "channels")
 FILTERS = ("out", "x", "b", "n", "ldb", "lines", *_WINDOW, "places", "ldo", "shares", "splits", "share")
 PARTS = {"forward": ("forward",), "filters": ("filters",)}
 MAX_ROWS = 1024  # places of a box
 
+_LARGE = 1 << 17  # elements of filters that take more than the nearest caches
 _UNITS = 32  # boxes, or shares by splits, that are worth having
 _SHARE = 1 << 11  # places of a share, at least
 _HELD = 1 << 20  # elements of all shares together, unless one has more
@@ -150,27 +152,29 @@ def forward(w: Geometry, outputs: int, group: int, groups: int, dtype: DType,
     sizes, first, strides = pixels or (w.outputs, (0, 0, 0), (1, 1, 1))
     inner, columns = w.channels // groups, outputs // groups
     image, *steps = _steps(sizes, outputs)
-    box = _box(w)
-    boxes = [dm.ceil_div(o, b) for o, b in zip(w.outputs, box, strict=True)]
-    total = w.images * math.prod(boxes)
-    copied, room, seen = (0,) * 14, 0, w
-    if padded(w) is not None:
-        cover = _reach(w._replace(outputs=box))
-        room = math.prod(cover) * w.channels
-        seen = w._replace(sizes=cover, before=(0, 0, 0))
-        copied = (room, *cover, *w.sizes, *w.before, *w.strides, w.channels)
+    copies = padded(w) is not None
+    images, *box = _box(w, w.taps * inner * columns)
+    cover = _reach(w._replace(outputs=tuple(box)))
+    room = math.prod(cover) * w.channels if copies else 0
+    seen = w._replace(sizes=cover, before=(0, 0, 0)) if copies else w
     words, lines, length, begin = _window(seen, w, groups)
     k, shape = lines * length, tiling(dtype)
     width = panel_width(shape, False)
+    blocks, panels = -(-k // BLOCK), -(-columns // width)
     mode, packs = DIRECT, None
     if not shape.masks or columns > width:
-        blocks, panels = -(-k // BLOCK), -(-columns // width)
         mode = PACKED
         packs = ((mode, 0, columns, k, 0, 0, 0, outputs, 1, 0, 0, 0, 0), blocks * panels,
                  blocks * panels * BLOCK * width)
-    integers = (mode, columns, outputs, k, *words, image, *(n * s for n, s in zip(strides, steps, strict=True)), *box,
-                *boxes, *copied)
-    return Cut("forward", integers, total, math.prod(box) * _weight(k, columns), total * room, begin + group * inner,
+    boxes = [dm.ceil_div(o, b) for o, b in zip(w.outputs, box, strict=True)]
+    count = dm.ceil_div(w.images, images) * math.prod(boxes)
+    pieces = min(panels, -(-_UNITS // max(count, 1))) if not isinstance(count, Dim) else 1
+    place = room if copies else words[_WINDOW.index("x_n")]
+    copied = (room, *cover, *w.sizes, *w.before, *w.strides, w.channels) if copies else (0,) * 14
+    integers = (mode, columns, outputs, k, *words, image, *(n * s for n, s in zip(strides, steps, strict=True)),
+                w.images, images, *box, *boxes, pieces, place, *copied)
+    weight = images * math.prod(box) * _weight(k, -(-panels // pieces) * width if pieces > 1 else columns)
+    return Cut("forward", integers, count * pieces, weight, count * pieces * images * room, begin + group * inner,
                sum(f * s for f, s in zip(first, steps, strict=True)) + group * columns, group * columns, packs)
 
 
@@ -179,17 +183,18 @@ def _weight(window: int, columns: int) -> int:
     return 2 * window * -(-columns // 16) + 16
 
 
-def _box(w: Geometry) -> tuple[int, int, int]:
-    """Places of a box: enough boxes to share out, of many places each, and evenly cut."""
+def _box(w: Geometry, filters: int) -> tuple[int, ...]:
+    """Images, and places along each axis, of a box: enough boxes to share out, of many places each, and evenly cut.
+    Where there are many elements of `filters`, boxes are large, so that they are read few times."""
     if any(isinstance(o, Dim) for o in w.outputs):
-        return 1, 8, 64
+        return 1, 1, 8, 64
     images = 1 if isinstance(w.images, Dim) else w.images
-    room = min(max(images * math.prod(w.outputs) // _UNITS, 56), MAX_ROWS)
+    room = MAX_ROWS if filters > _LARGE else min(max(images * math.prod(w.outputs) // _UNITS, 56), MAX_ROWS)
     box: list[int] = []
-    for size in reversed(w.outputs):
+    for size in (*reversed(w.outputs), images):
         most = max(room // math.prod(box), 1)
         box.insert(0, -(-size // -(-size // most)))
-    return tuple(box)  # type: ignore[return-value]
+    return tuple(box)
 
 
 def backward(w: Geometry, outputs: int) -> list[Phase] | None:
