@@ -45,7 +45,6 @@ from .gemm_tile import I64, LINE, POINTER, Code, micro
 __all__ = ["BLOCK", "DIRECT", "PACKED", "HERE", "TURNED", "HEADER", "MAX_BATCH_RANK", "Tiling", "tiling",
            "panel_width", "tiles_at_once", "PARTS", "symbol", "build", "object_code"]
 
-NULL = ir.Constant(POINTER, None)
 _CLASH = 2048  # bytes: rows that are multiples of it apart crowd the first cache
 _FEW = 2  # panels of B for which packing such rows does not repay
 _REPAYS = 3
@@ -132,7 +131,7 @@ class _Rows(NamedTuple):
 
     packed: where they are to be packed. source: where they lie. beside, apart: whether whole tiles are read as they lie
     there, since rows are neighbours, or inner indices are. rows: how many. depth: of the block. fresh: whether it is
-    the first one. after: where the block lies that is needed next, or null.
+    the first one. after: where the block lies that is needed next.
     """
 
     packed: Any
@@ -228,7 +227,9 @@ class _Parts:
             a = c.at(call.a, c.add(at_a, c.mul(top, call.a_m)), self.memory)
             rows = c.least(c.sub(call.m, top), call.rows)
             end = c.least(c.add(edge, call.columns), call.n)
-            below = c.select(c.less(c.add(top, rows), call.m), c.at(a, c.mul(rows, call.a_m), self.memory), NULL)
+            follows, _, _ = call.seek(c, c.add(batch, I64(1)))
+            below = c.select(c.less(c.add(top, rows), call.m), c.at(a, c.mul(rows, call.a_m), self.memory),
+                             c.at(call.a, follows, self.memory))
 
             def block(index: Any) -> None:
                 first = c.mul(index, I64(BLOCK))
@@ -316,8 +317,7 @@ class _Parts:
             here, packed = c.at(a.source, c.mul(row, call.a_m), self.memory), self.panel_of(c, call, a, row)
             to = c.at(b.out, c.mul(row, call.ldc), self.kind)
             old, step = c.select(a.fresh, zeros, to), c.select(a.fresh, I64(0), call.ldc)
-            with c.if_then(c.icmp_unsigned("!=", a.after, NULL)):
-                self.fetch(c, call, a, b, row, height)
+            self.fetch(c, call, a, b, row, height)
 
             def run(apart: bool, from_: Any, lda: Any) -> None:
                 self.choose(c, apart, b.columns, height, lambda kernel: c.call(kernel, [

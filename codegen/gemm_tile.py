@@ -22,6 +22,7 @@ from .gemm_shapes import Tiling
 __all__ = ["Code", "micro", "size_of", "POINTER", "I64", "I32", "VOID", "LINE"]
 
 LINE = 64  # bytes that are fetched as one
+_HURRIED = 100  # inner indices below which C is not there by itself when it is to be written
 I64, POINTER, VOID, I32 = ir.IntType(64), ir.PointerType(), ir.VoidType(), ir.IntType(32)
 
 
@@ -102,10 +103,10 @@ class Code(ir.IRBuilder):
         fn = self._declared(name, ir.FunctionType(VOID, [kind, POINTER, I32, mask.type]))
         self.call(fn, [value, base, I32(size), mask])
 
-    def fetch(self, address: Any) -> None:
-        """Asks the second cache for the line at `address`, which may be no memory at all."""
+    def fetch(self, address: Any, write: bool = False) -> None:
+        """Asks the second cache for the line at `address`, or the first if it is to be written. It may be no memory."""
         fn = self._declared("llvm.prefetch.p0", ir.FunctionType(VOID, [POINTER, I32, I32, I32]))
-        self.call(fn, [address, I32(0), I32(2), I32(1)])
+        self.call(fn, [address, I32(int(write)), I32(3 if write else 2), I32(1)])
 
     def spread(self, x: Any, lanes: int) -> Any:
         """The vector with `x` in all lanes."""
@@ -157,6 +158,10 @@ def micro(module: ir.Module, tiling: Tiling, dtype: DType, rows: int, vectors: i
     masks = [c.mask(c.sub(n, I64(j * lanes)), lanes) for j in range(vectors)]
     places = [c.mul(lda, I64(i)) if apart else i for i in range(rows)]
     zero = ir.Constant(vector, None)
+    with c.if_then(c.less(k, I64(_HURRIED))):
+        for i in range(rows):
+            for j in range(0, vectors * lanes, LINE // size_of(kind)):
+                c.fetch(c.at(out, c.add(c.mul(ldc, I64(i)), I64(j)), kind), True)
     entry, loop, done = c.block, c.fn.append_basic_block("loop"), c.fn.append_basic_block("done")
     c.cbranch(c.less(I64(0), k), loop, done)
     c.position_at_end(loop)
@@ -165,6 +170,8 @@ def micro(module: ir.Module, tiling: Tiling, dtype: DType, rows: int, vectors: i
     right = [c.vector(c.at(pb, j * lanes, kind), vector, masks[j] if tiling.masks else None) for j in range(vectors)]
     for j in range(0, vectors * lanes, LINE // size_of(kind)):
         c.fetch(c.at(pn, j, kind))
+    if not apart and rows > 1:  # where the rows of a whole matrix lie beside each other, the next tile's
+        c.fetch(c.at(pa, 2 * rows - 1, kind))
     after = []
     for i in range(rows):
         x = c.spread(c.element(pa, places[i], kind), lanes)
