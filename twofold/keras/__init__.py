@@ -41,6 +41,7 @@ _WHERE = {
     "mixed_precision": "",
     "models": "",
     "optimizers": "",
+    "preprocessing": "",
     "random": "",
     "regularizers": "",
     "saving": "",

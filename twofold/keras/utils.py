@@ -11,6 +11,7 @@ import numpy as np
 
 import twofold as tf
 
+from .backend import clear_session, is_keras_tensor, standardize_dtype
 from .data_adapter import pack_x_y_sample_weight, unpack_x_y_sample_weight
 from .files import get_file
 from .progress import Progbar
@@ -24,13 +25,15 @@ from .serialization import (
     register_keras_serializable,
     serialize_keras_object,
 )
+from .sequences import pad_sequences, text_dataset_from_directory, timeseries_dataset_from_array
 from .summary import model_to_dot, plot_model
 
-__all__ = ["CustomObjectScope", "Progbar", "PyDataset", "Sequence", "custom_object_scope", "deserialize_keras_object",
-           "get_custom_objects", "get_file", "get_registered_name", "get_registered_object", "model_to_dot",
-           "normalize", "pack_x_y_sample_weight", "plot_model", "register_keras_serializable",
-           "serialize_keras_object", "set_random_seed", "split_dataset", "to_categorical",
-           "unpack_x_y_sample_weight"]
+__all__ = ["CustomObjectScope", "Progbar", "PyDataset", "Sequence", "clear_session", "custom_object_scope",
+           "deserialize_keras_object", "get_custom_objects", "get_file", "get_registered_name",
+           "get_registered_object", "is_keras_tensor", "model_to_dot", "normalize", "pack_x_y_sample_weight",
+           "pad_sequences", "plot_model", "register_keras_serializable", "serialize_keras_object", "set_random_seed",
+           "split_dataset", "standardize_dtype", "text_dataset_from_directory", "timeseries_dataset_from_array",
+           "to_categorical", "unpack_x_y_sample_weight"]
 
 
 def to_categorical(x: Any, num_classes: int | None = None, dtype: Any = None) -> np.ndarray:

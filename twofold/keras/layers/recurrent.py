@@ -88,7 +88,7 @@ class UsualCell(DeclaredLayer):
         self.seed = seed
         self.seed_generator = random.SeedGenerator(seed)
         self.state_size: Any = self.units
-        self.output_size = self.units
+        self.output_size: Any = self.units
         self._take(**options)
 
     def build(self, input_shape: Any) -> None:
