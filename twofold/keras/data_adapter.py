@@ -9,7 +9,7 @@ from __future__ import annotations
 import abc
 import math
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -102,7 +102,7 @@ class ArraySource(Source):
         self._count = self.num_batches = math.ceil(self.size / self._step)
         self._shuffle = shuffle
         self._leaves = tf.nest.flatten(self._data)
-        self._plain = type(self._data) is tuple and all(isinstance(a, np.ndarray) for a in self._data)
+        self._plain = type(self._data) is tuple and all(map(_is_plain, self._data))
 
     def epoch(self) -> Iterator[Any]:
         """The batches of the next epoch."""
@@ -113,24 +113,27 @@ class ArraySource(Source):
             starts = (np.random.permutation(self._count) * step).tolist()
         elif self._shuffle:
             order = np.random.permutation(size)
-        takes = [_taker(a) for a in self._leaves]
+        if self._plain:  # without a call too many: between two steps, all code and data come from far
+            takes, tensor_of = [a.take for a in self._leaves], engine.tensor_of
+            for start in starts:
+                rows = order[start:start + step]
+                yield tuple([tensor_of(take(rows, 0)) for take in takes])
+            return
         for start in starts:
             rows = order[start:start + step]
-            yield self._packed([take(rows) for take in takes])
-
-    def _packed(self, leaves: list[Any]) -> Any:
-        """A batch of these tensors."""
-        return tuple(leaves) if self._plain else tf.nest.pack_sequence_as(self._data, leaves)
+            yield tf.nest.pack_sequence_as(self._data, [_rows_of(a, rows) for a in self._leaves])
 
 
-def _taker(array: Any) -> Callable[[np.ndarray], Any]:
-    """What gives some rows of an array as a tensor."""
+def _is_plain(array: Any) -> bool:
+    """Whether what is taken of an array can be a tensor's memory."""
+    return isinstance(array, np.ndarray) and array.dtype.kind not in "OSU" and array.dtype.isnative
+
+
+def _rows_of(array: Any, rows: np.ndarray) -> Any:
+    """Some rows of an array as a tensor."""
     if array is None:
-        return lambda rows: None
-    if array.dtype.kind in "OSU" or not array.dtype.isnative:
-        return lambda rows: tf.constant(array[rows])
-    take, tensor_of = array.take, engine.tensor_of
-    return lambda rows: tensor_of(take(rows, 0))
+        return None
+    return engine.tensor_of(array.take(rows, 0)) if _is_plain(array) else tf.constant(array[rows])
 
 
 class IterableSource(Source):
