@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 from guides.page import Page
+from local_server import serving
 from sklearn.datasets import load_digits
 
 import twofold as tf
@@ -55,14 +56,18 @@ def small_mnist_files(small_mnist: bytes) -> dict[str, bytes]:
 
 
 @pytest.fixture
-def mnist(small_mnist: bytes, tmp_path, monkeypatch) -> None:
-    """Lets `load_data` find the small file where it keeps the real one, whose checksum it then has."""
-    folder = tmp_path / "keras" / "datasets"
-    folder.mkdir(parents=True)
-    (folder / "mnist.npz").write_bytes(small_mnist)
+def mnist(small_mnist: bytes, small_mnist_files: dict[str, bytes], tmp_path, monkeypatch) -> Iterator[list[str]]:
+    """Lets a server on this machine give the small files where MNIST is published; the paths that it is asked for."""
+    folder = tmp_path / "served"
+    folder.mkdir()
+    for name, content in {"mnist.npz": small_mnist, **small_mnist_files}.items():
+        (folder / name).write_bytes(content)
     monkeypatch.setenv("KERAS_HOME", str(tmp_path / "keras"))
-    address, _ = _sources.FILES["mnist.npz"]
-    monkeypatch.setitem(_sources.FILES, "mnist.npz", (address, hashlib.sha256(small_mnist).hexdigest()))
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    with serving(folder) as (address, asked):
+        monkeypatch.setitem(_sources.FILES, "mnist.npz",
+                            (address + "mnist.npz", hashlib.sha256(small_mnist).hexdigest()))
+        yield asked
 
 
 @pytest.fixture

@@ -197,8 +197,9 @@ def mean_loss(guide: Page) -> float:
 
 
 @pytest.mark.filterwarnings("ignore:Do not pass an `input_shape`:UserWarning")
-def test_training_a_model(guide: Page, mnist: None, folder) -> None:
-    guide.run("""
+def test_training_a_model(guide: Page, mnist: list[str], folder) -> None:
+    printed = guide.run("""
+# 获取并格式化mnist数据
 (mnist_images, mnist_labels), _ = tf.keras.datasets.mnist.load_data()
 
 dataset = tf.data.Dataset.from_tensor_slices(
@@ -206,7 +207,9 @@ dataset = tf.data.Dataset.from_tensor_slices(
    tf.cast(mnist_labels,tf.int64)))
 dataset = dataset.shuffle(1000).batch(32)
 """)
+    assert printed.startswith("Downloading data from http://127.0.0.1:") and mnist == ["/mnist.npz"]
     guide.run("""
+# 建立模型
 mnist_model = tf.keras.Sequential([
   tf.keras.layers.Conv2D(16,[3,3], activation='relu',
                          input_shape=(None, None, 1)),

@@ -264,7 +264,7 @@ def train_cpu():
 """}
 
 
-def test_training_a_network(guide: Page, mnist: None, folder) -> None:
+def test_training_a_network(guide: Page, mnist: list[str], folder) -> None:
     guide.run(CNN)
     guide.run(TRAINING["gpu"])
     guide.run(TRAINING["cpu"])

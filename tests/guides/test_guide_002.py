@@ -9,6 +9,7 @@ import pytest
 from guides.page import Page, check_regression, losses
 
 from twofold.examples.tutorials.mnist import input_data
+from twofold.keras.datasets import _sources
 
 
 @pytest.fixture
@@ -121,6 +122,26 @@ if tfe.num_gpus() > 0:
     print("GPU: %s" % measure(tf.random_normal([1000, 1000])))
 """)
     assert re.match(r"CPU: Took [0-9.e-]+ seconds to multiply a \(1000, 1000\) matrix by itself 10 times\n", printed)
+
+
+def test_copies_on_devices(guide: Page) -> None:
+    """The guide has a GPU. Where there is none, its copy to one says so, as TensorFlow's does."""
+    block = """
+x = tf.random_normal([10, 10])
+
+x_gpu0 = x.gpu()
+x_cpu = x.cpu()
+
+_ = tf.matmul(x_cpu, x_cpu)  # Runs on CPU
+_ = tf.matmul(x_gpu0, x_gpu0)  # Runs on GPU:0
+
+if tfe.num_gpus() > 1:
+  x_gpu1 = x.gpu(1)
+  _ = tf.matmul(x_gpu1, x_gpu1)  # Runs on GPU:1
+"""
+    with pytest.raises(RuntimeError, match=r"(?i)gpu:0"):
+        guide.run(block)
+    guide.run(block, {"x_gpu0 = x.gpu()": "x_gpu0 = x.cpu()"})
 
 
 def test_gradient_functions(guide: Page) -> None:
@@ -314,11 +335,10 @@ data = input_data.read_data_sets("./mnist_data", one_hot=True)
 """
 
 
-def test_training_on_mnist(guide: Page, folder, small_mnist_files: dict[str, bytes]) -> None:
-    (folder / "mnist_data").mkdir()
-    for name, content in small_mnist_files.items():
-        (folder / "mnist_data" / name).write_bytes(content)
-    guide.run(MNIST, {"one_hot=True)": "one_hot=True, validation_size=100)"})  # of the small file's 640
+def test_training_on_mnist(guide: Page, folder, mnist: list[str]) -> None:
+    address = _sources.FILES["mnist.npz"][0].removesuffix("mnist.npz")
+    guide.run(MNIST, {"one_hot=True)": f"one_hot=True, validation_size=100, source_url={address!r})"})  # of 640 images
+    assert len(mnist) == 4 and all(path.endswith("-ubyte.gz") for path in mnist)
     data = guide["data"]
     assert data.train.images.shape == (540, 784) and data.validation.labels.shape == (100, 10)
     printed = guide.run("""

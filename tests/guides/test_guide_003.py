@@ -173,8 +173,8 @@ model = MNISTModel()
     assert len(guide["model"].trainable_variables) == 4
 
 
-def test_training_a_model(guide: Page, mnist: None, folder) -> None:
-    guide.run("""
+def test_training_a_model(guide: Page, mnist: list[str], folder) -> None:
+    printed = guide.run("""
 # Fetch and format the mnist data
 (mnist_images, mnist_labels), _ = tf.keras.datasets.mnist.load_data()
 
@@ -191,6 +191,7 @@ mnist_model = tf.keras.Sequential([
     tf.keras.layers.Dense(10)
 ])
 """)
+    assert printed.startswith("Downloading data from http://127.0.0.1:") and mnist == ["/mnist.npz"]
     printed = guide.run("""
 for images,labels in dataset.take(1):
     print("Logits: ", mnist_model(images[0:1]).numpy())

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import gzip
 import hashlib
-import http.server
 import io
 import json
 import os
@@ -13,11 +11,11 @@ import pickle
 import socket
 import struct
 import tarfile
-import threading
 from pathlib import Path
 
 import numpy as np
 import pytest
+from local_server import serving
 
 import twofold as tf
 from twofold.keras.datasets import _sources
@@ -28,33 +26,20 @@ def served(tmp_path, monkeypatch):
     """A folder whose files a server gives under the addresses of the data sets, with the requests it got."""
     folder = tmp_path / "served"
     folder.mkdir()
-    asked = []
-
-    class Handler(http.server.SimpleHTTPRequestHandler):
-        def log_message(self, *args):
-            asked.append(self.path)
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Handler, directory=folder))
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
     monkeypatch.setenv("KERAS_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("no_proxy", "127.0.0.1")
-    address = f"http://127.0.0.1:{server.server_port}/"
+    with serving(folder) as (address, asked):
+        def put(name, data):
+            """Serve a file in place of a published one."""
+            (folder / name).write_bytes(data)
+            if name in _sources.FILES:
+                old = _sources.FILES[name][1]
+                made = None if old is None else hashlib.sha256(data) if len(old) == 64 else hashlib.md5(data)
+                monkeypatch.setitem(_sources.FILES, name, (address + name, made and made.hexdigest()))
+            return address + name
 
-    def put(name, data):
-        """Serve a file in place of a published one."""
-        (folder / name).write_bytes(data)
-        if name in _sources.FILES:
-            old = _sources.FILES[name][1]
-            made = None if old is None else hashlib.sha256(data) if len(old) == 64 else hashlib.md5(data)
-            monkeypatch.setitem(_sources.FILES, name, (address + name, made and made.hexdigest()))
-        return address + name
-
-    put.asked, put.home = asked, tmp_path / "home"
-    yield put
-    server.shutdown()
-    thread.join()
-    server.server_close()
+        put.asked, put.home = asked, tmp_path / "home"
+        yield put
 
 
 def npz(**arrays):
