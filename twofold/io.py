@@ -9,8 +9,16 @@ import numpy as np
 
 from . import _iteration as engine
 from ._api import public
+from ._parsing import (
+    FixedLenFeature,
+    FixedLenSequenceFeature,
+    parse_example,
+    parse_single_example,
+    parse_single_sequence_example,
+)
 
-__all__ = ["TFRecordOptions", "TFRecordWriter", "decode_raw", "encode_png"]
+__all__ = ["FixedLenFeature", "FixedLenSequenceFeature", "TFRecordOptions", "TFRecordWriter", "decode_raw",
+           "encode_png", "parse_example", "parse_single_example", "parse_single_sequence_example"]
 
 
 class TFRecordOptions:

@@ -1,14 +1,26 @@
-"""`tf.train`: checkpoints of objects that hold state."""
+"""`tf.train`: checkpoints of objects that hold state, and the messages that records hold."""
 
 from typing import Any
 
 from .checkpoint import Checkpoint, CheckpointOptions
+from .example import (
+    BytesList,
+    Example,
+    Feature,
+    FeatureList,
+    FeatureLists,
+    Features,
+    FloatList,
+    Int64List,
+    SequenceExample,
+)
 from .files import list_variables, load_checkpoint, load_variable
 from .manager import CheckpointManager, checkpoints_iterator
 from .state import CheckpointState, get_checkpoint_state, latest_checkpoint
 
 __all__ = [
-    "Checkpoint", "CheckpointManager", "CheckpointOptions", "CheckpointState", "checkpoints_iterator",
+    "BytesList", "Checkpoint", "CheckpointManager", "CheckpointOptions", "CheckpointState", "Example", "Feature",
+    "FeatureList", "FeatureLists", "Features", "FloatList", "Int64List", "SequenceExample", "checkpoints_iterator",
     "get_checkpoint_state", "latest_checkpoint", "list_variables", "load_checkpoint", "load_variable",
 ]
 

@@ -19,6 +19,7 @@ import numpy as np
 
 import twofold as tf
 from twofold._crc32c import crc32c, masked
+from twofold._wire import fields, varint
 
 from .objects import Node
 
@@ -72,9 +73,9 @@ class Bundle:
             raise tf.errors.DataLossError(f"{path} is damaged: {e}") from None
 
     def _header(self, data: bytes) -> None:
-        fields = dict(_fields(data))
-        self._shards = int(fields.get(1, 1))
-        if fields.get(2, 0) != 0:
+        header = dict(fields(data))
+        self._shards = int(header.get(1, 1))
+        if header.get(2, 0) != 0:
             raise tf.errors.UnimplementedError(f"{self.prefix}: written on a machine of the other byte order")
 
     def keys(self) -> list[str]:
@@ -159,7 +160,7 @@ class Bundle:
         if _GRAPH not in self._entries:
             return None
         try:
-            found = [_node(data) for number, data in _fields(bytes(self.tensor(_GRAPH)[()])) if number == 1]
+            found = [_node(data) for number, data in fields(bytes(self.tensor(_GRAPH)[()])) if number == 1]
         except (ValueError, IndexError, TypeError, struct.error, UnicodeDecodeError) as e:
             raise tf.errors.DataLossError(f"{self.prefix}.index is damaged: objects: {e}") from None
         for node in found:
@@ -178,13 +179,13 @@ def _table(path: Path) -> Iterator[tuple[bytes, bytes]]:
     if len(data) < _FOOTER or struct.unpack_from("<Q", data, len(data) - 8)[0] != _MAGIC:
         raise tf.errors.DataLossError(f"{path} is no index of a TensorFlow checkpoint, or is cut off")
     at = len(data) - _FOOTER
-    _, at = _varint(data, at)
-    _, at = _varint(data, at)
-    offset, at = _varint(data, at)
-    size, at = _varint(data, at)
+    _, at = varint(data, at)
+    _, at = varint(data, at)
+    offset, at = varint(data, at)
+    size, at = varint(data, at)
     for _, handle in _block(path, data, offset, size):
-        begin, end = _varint(handle, 0)
-        length, _ = _varint(handle, end)
+        begin, end = varint(handle, 0)
+        length, _ = varint(handle, end)
         yield from _block(path, data, begin, length)
 
 
@@ -202,9 +203,9 @@ def _block(path: Path, data: bytes, offset: int, size: int) -> Iterator[tuple[by
     if end < 0:
         raise ValueError("a block has more restarts than room")
     while at < end:
-        shared, at = _varint(block, at)
-        own, at = _varint(block, at)
-        length, at = _varint(block, at)
+        shared, at = varint(block, at)
+        own, at = varint(block, at)
+        length, at = varint(block, at)
         if shared > len(key) or at + own + length > end:
             raise ValueError("an entry ends after its block")
         key = key[:shared] + block[at:at + own]
@@ -212,53 +213,18 @@ def _block(path: Path, data: bytes, offset: int, size: int) -> Iterator[tuple[by
         at += own + length
 
 
-def _varint(data: bytes, at: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        if shift > 63:
-            raise ValueError("a number has more than 64 bits")
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, at
-        shift += 7
-
-
 # -- protocol buffers ----------------------------------------------------------------------------------
-def _fields(data: bytes) -> Iterator[tuple[int, Any]]:
-    """The fields of a message: numbers as they are, texts and messages as bytes."""
-    at = 0
-    while at < len(data):
-        tag, at = _varint(data, at)
-        kind = tag & 7
-        value: Any
-        if kind == 0:
-            value, at = _varint(data, at)
-        elif kind == 2:
-            size, at = _varint(data, at)
-            if at + size > len(data):
-                raise ValueError("a field ends after its message")
-            value, at = data[at:at + size], at + size
-        elif kind in (1, 5):
-            width = 8 if kind == 1 else 4
-            value, at = struct.unpack_from("<Q" if kind == 1 else "<I", data, at)[0], at + width
-        else:
-            raise ValueError(f"a field of wire type {kind}")
-        yield tag >> 3, value
-
-
 def _entry(data: bytes) -> _Entry:
-    fields: dict[int, Any] = {1: 0, 2: b"", 3: 0, 4: 0, 5: 0, 6: 0}
+    known: dict[int, Any] = {1: 0, 2: b"", 3: 0, 4: 0, 5: 0, 6: 0}
     slices = []
-    for number, value in _fields(data):
-        fields[number] = value
+    for number, value in fields(data):
+        known[number] = value
         if number == 7:
-            extents = [dict(_fields(extent)) for n, extent in _fields(value) if n == 1]
+            extents = [dict(fields(extent)) for n, extent in fields(value) if n == 1]
             slices.append(tuple((int(e.get(1, 0)), int(e.get(2, -1))) for e in extents))
-    shape = tuple(int(dict(_fields(dim)).get(1, 0)) for number, dim in _fields(fields[2]) if number == 2)
-    dtype = int(fields[1])
-    return _Entry(dtype, _dtype(dtype), shape, fields[3], fields[4], fields[5], fields[6], tuple(slices))
+    shape = tuple(int(dict(fields(dim)).get(1, 0)) for number, dim in fields(known[2]) if number == 2)
+    dtype = int(known[1])
+    return _Entry(dtype, _dtype(dtype), shape, known[3], known[4], known[5], known[6], tuple(slices))
 
 
 def _dtype(number: int) -> tf.DType | None:
@@ -290,7 +256,7 @@ def _strings(path: Path, key: str, data: bytes, entry: _Entry, count: int) -> np
     lengths, at = [], 0
     try:
         for _ in range(count):
-            length, at = _varint(data, at)
+            length, at = varint(data, at)
             lengths.append(length)
     except (IndexError, ValueError):
         raise tf.errors.DataLossError(f"{path} is damaged: the lengths of {key!r}") from None
@@ -310,14 +276,14 @@ def _strings(path: Path, key: str, data: bytes, entry: _Entry, count: int) -> np
 
 def _node(data: bytes) -> Node:
     node = Node({}, {})
-    for number, value in _fields(data):
-        fields = dict(_fields(value)) if isinstance(value, bytes) else {}
+    for number, value in fields(data):
+        parts = dict(fields(value)) if isinstance(value, bytes) else {}
         if number == 1:
-            node.children[fields[2].decode()] = int(fields.get(1, 0))
+            node.children[parts[2].decode()] = int(parts.get(1, 0))
         elif number == 2:
-            node.values[fields[1].decode()] = fields[3].decode()
+            node.values[parts[1].decode()] = parts[3].decode()
         elif number == 3:
-            node.slots.append((int(fields.get(1, 0)), fields[2].decode(), int(fields.get(3, 0))))
+            node.slots.append((int(parts.get(1, 0)), parts[2].decode(), int(parts.get(3, 0))))
     return node
 
 

@@ -1,0 +1,272 @@
+"""`tf.io.parse_example` and its like: what records of `tf.train.Example` hold, as tensors.
+
+A record is read by a function of Python each time that this is reached; the shapes come from what is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import twofold as tf
+from twofold import _iteration as engine
+from twofold.ir.spec import TensorShape, TensorSpec
+
+from ._api import public
+
+__all__ = ["FixedLenFeature", "FixedLenSequenceFeature", "parse_example", "parse_single_example",
+           "parse_single_sequence_example"]
+
+
+class FixedLenFeature(NamedTuple):
+    """A feature of as many values as a shape has.
+
+    Attributes:
+        shape: of the tensor, all sizes known.
+        dtype: tf.float32, tf.int64 or tf.string.
+        default_value: for records without it; without a default they are an error.
+
+    >>> import twofold as tf
+    >>> tf.io.FixedLenFeature([2], tf.float32).shape
+    [2]
+    """
+
+    shape: Any
+    dtype: Any
+    default_value: Any = None
+
+
+class FixedLenSequenceFeature(NamedTuple):
+    """A feature of any number of parts of one shape.
+
+    Attributes:
+        shape: of a part, all sizes known.
+        dtype: tf.float32, tf.int64 or tf.string.
+        allow_missing: whether a record may be without it, and then has no part.
+        default_value: what fills shorter ones in a batch; 0, or "".
+    """
+
+    shape: Any
+    dtype: Any
+    allow_missing: bool = False
+    default_value: Any = None
+
+
+_LISTS = {"string": "bytes_list", "float32": "float_list", "int64": "int64_list"}
+
+
+class _Wanted:
+    """A feature that is asked for."""
+
+    def __init__(self, name: str, form: Any) -> None:
+        if not isinstance(form, (FixedLenFeature, FixedLenSequenceFeature)):
+            raise ValueError(f"parse_example: {name!r}: features are tf.io.FixedLenFeature and "
+                             f"tf.io.FixedLenSequenceFeature here; got {form!r}")
+        self.name, self.dtype = name, tf.as_dtype(form.dtype)
+        shape = TensorShape(form.shape)
+        if shape.dims is None or any(d is None for d in shape.as_list()):
+            raise ValueError(f"First dimension of shape for feature {name} unknown. Consider using "
+                             "FixedLenSequenceFeature.")
+        if self.dtype.name not in _LISTS:
+            raise ValueError(f"parse_example: {name!r}: dtype must be float32, int64 or string; got {self.dtype.name}")
+        self.kind, self.shape = _LISTS[self.dtype.name], tuple(shape.as_list())
+        self.several = isinstance(form, FixedLenSequenceFeature)
+        self.optional = self.several and bool(form.allow_missing)
+        self.default = None if form.default_value is None else self._default(form.default_value)
+
+    def _default(self, value: Any) -> np.ndarray:
+        found = np.asarray(engine.array_of(tf.constant(value, self.dtype)))
+        if not self.several and found.size == 1:
+            return np.broadcast_to(found.reshape(()), self.shape)
+        if not self.several and found.shape != self.shape:
+            raise ValueError(f"parse_example: {self.name!r}: the default value has shape {found.shape}, the feature "
+                             f"{self.shape}")
+        return found
+
+    def spec(self, lead: tuple[Any, ...]) -> TensorSpec:
+        """Of the tensor for records of a batch's shape."""
+        return TensorSpec((*lead, *((None,) if self.several else ()), *self.shape), self.dtype)
+
+    def array(self, values: list[Any]) -> np.ndarray:
+        """Values as an array, flat."""
+        if self.dtype != tf.string:
+            return np.array(values, self.dtype.as_numpy_dtype)
+        found = np.empty(len(values), object)
+        found[:] = values
+        return found
+
+    def of(self, features: Mapping[str, Any], where: str) -> np.ndarray:
+        """The value in a record.
+
+        Raises:
+            InvalidArgumentError: it is missing, of another kind, or has another number of values.
+        """
+        feature = features.get(self.name)
+        kind = None if feature is None else feature.WhichOneof()
+        if kind is None:
+            if self.several and self.optional:
+                return self.array([]).reshape(0, *self.shape)
+            if self.default is not None and not self.several:
+                return self.default
+            raise _wrong(f"{where}: Feature: {self.name} (data type: {self.dtype.name}) is required but could not be "
+                         "found.")
+        if kind != self.kind:
+            raise _wrong(f"{where}: Feature: {self.name}. Data types don't match. Expected type: {self.dtype.name}, "
+                         f"but the record has a {kind}.")
+        values = getattr(feature, kind).value
+        size = int(np.prod(self.shape))
+        if self.several and size and len(values) % size == 0:
+            return self.array(values).reshape(-1, *self.shape)
+        if self.several or len(values) != size:
+            raise _wrong(f"{where}: Key: {self.name}. Number of {self.dtype.name} values != expected. Values size: "
+                         f"{len(values)} but output shape: {list(self.shape)}")
+        return self.array(values).reshape(self.shape)
+
+    def stacked(self, parts: list[np.ndarray]) -> np.ndarray:
+        """The values of several records as one array; shorter sequences are filled."""
+        if not self.several:
+            return np.stack(parts) if parts else self.array([]).reshape(0, *self.shape)
+        longest = max((len(p) for p in parts), default=0)
+        filler: Any = b"" if self.dtype == tf.string else 0
+        if self.default is not None:
+            filler = self.default.reshape(-1)[0]
+        kind: Any = object if self.dtype == tf.string else self.dtype.as_numpy_dtype
+        found = np.full((len(parts), longest, *self.shape), filler, kind)
+        for n, part in enumerate(parts):
+            found[n, :len(part)] = part
+        return found
+
+
+def _wrong(text: str) -> Exception:
+    return tf.errors.InvalidArgumentError(None, None, text)
+
+
+def _wanted(features: Mapping[str, Any]) -> list[_Wanted]:
+    if not features:
+        raise ValueError("Missing: features was an empty dictionary.")
+    return [_Wanted(name, features[name]) for name in sorted(features)]
+
+
+def _example(data: Any) -> Any:
+    try:
+        return tf.train.Example.FromString(data)
+    except tf.errors.DataLossError as e:
+        raise _wrong(f"Could not parse example input: {e}") from None
+
+
+@public
+def parse_single_example(serialized: Any, features: Mapping[str, Any], example_names: Any = None,
+                         name: str | None = None) -> dict[str, Any]:
+    """The features of a record.
+
+    Args:
+        serialized: bytes, or a string scalar: a `tf.train.Example`.
+        features: what to read: `tf.io.FixedLenFeature`s and `tf.io.FixedLenSequenceFeature`s by name.
+        example_names, name: accepted, without effect.
+    Returns:
+        Tensors by name.
+    Raises:
+        ValueError: `features` ask for what cannot be.
+        InvalidArgumentError: the record is damaged, or has not what is asked for.
+
+    >>> import twofold as tf
+    >>> data = tf.train.Example(features=tf.train.Features(feature={
+    ...     "x": tf.train.Feature(float_list=tf.train.FloatList(value=[1.0, 2.0]))})).SerializeToString()
+    >>> tf.io.parse_single_example(data, {"x": tf.io.FixedLenFeature([2], tf.float32)})["x"].numpy().tolist()
+    [1.0, 2.0]
+    """
+    wanted = _wanted(features)
+
+    def parse(record: Any) -> list[Any]:
+        found = _example(engine.array_of(record)[()]).features.feature
+        return engine.tensors_of([np.array(w.of(found, "Example")) for w in wanted])
+    given = tf.convert_to_tensor(serialized, tf.string)
+    if given.shape.rank not in (0, None):
+        raise ValueError(f"parse_single_example: serialized must be a scalar; got shape {given.shape}")
+    tensors = engine.host_call(parse, "ParseSingleExample", [given], [w.spec(()) for w in wanted])
+    return {w.name: t for w, t in zip(wanted, tensors, strict=True)}
+
+
+@public
+def parse_example(serialized: Any, features: Mapping[str, Any], example_names: Any = None,
+                  name: str | None = None) -> dict[str, Any]:
+    """The features of a batch of records.
+
+    Args:
+        serialized: strings [batch]: each a `tf.train.Example`; or a scalar, as for `parse_single_example`.
+        features, example_names, name: as there.
+    Returns:
+        Tensors [batch, ..] by name; sequences are filled up to the longest.
+    Raises:
+        ValueError: `features` ask for what cannot be.
+        InvalidArgumentError: a record is damaged, or has not what is asked for.
+    """
+    given = tf.convert_to_tensor(serialized, tf.string)
+    if given.shape.rank == 0:
+        return parse_single_example(given, features)
+    if given.shape.rank != 1:
+        raise ValueError(f"parse_example: serialized must be a vector; got shape {given.shape}")
+    wanted = _wanted(features)
+
+    def parse(records: Any) -> list[Any]:
+        found = [_example(r).features.feature for r in engine.array_of(records).tolist()]
+        return engine.tensors_of([w.stacked([w.of(f, f"Example {n}") for n, f in enumerate(found)]) for w in wanted])
+    lead = given.shape.as_list()[0]
+    tensors = engine.host_call(parse, "ParseExample", [given], [w.spec((lead,)) for w in wanted])
+    return {w.name: t for w, t in zip(wanted, tensors, strict=True)}
+
+
+@public
+def parse_single_sequence_example(serialized: Any, context_features: Mapping[str, Any] | None = None,
+                                  sequence_features: Mapping[str, Any] | None = None, example_name: Any = None,
+                                  name: str | None = None) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The features of a record of sequences.
+
+    Args:
+        serialized: bytes, or a string scalar: a `tf.train.SequenceExample`.
+        context_features: what to read of the whole, as for `parse_single_example`.
+        sequence_features: `tf.io.FixedLenSequenceFeature`s by name.
+        example_name, name: accepted, without effect.
+    Returns:
+        Tensors of the whole by name, and tensors [steps, ..] of the sequences by name.
+    Raises:
+        ValueError: nothing is asked for, or what cannot be.
+        InvalidArgumentError: the record is damaged, or has not what is asked for.
+    """
+    whole = _wanted(context_features) if context_features else []
+    lists = _wanted(sequence_features) if sequence_features else []
+    if not whole and not lists:
+        raise ValueError("Missing features.")
+    if not all(w.several for w in lists):
+        raise ValueError("parse_single_sequence_example: sequence_features are tf.io.FixedLenSequenceFeature here")
+
+    def parse(record: Any) -> list[Any]:
+        try:
+            found = tf.train.SequenceExample.FromString(engine.array_of(record)[()])
+        except tf.errors.DataLossError as e:
+            raise _wrong(f"Could not parse sequence example: {e}") from None
+        context = [np.array(w.of(found.context.feature, "Context")) for w in whole]
+        return engine.tensors_of([*context, *[_sequence(w, found.feature_lists.feature_list) for w in lists]])
+    given = tf.convert_to_tensor(serialized, tf.string)
+    tensors = engine.host_call(parse, "ParseSingleSequenceExample", [given], [w.spec(()) for w in [*whole, *lists]])
+    pairs = list(zip([*whole, *lists], tensors, strict=True))
+    return ({w.name: t for w, t in pairs[:len(whole)]}, {w.name: t for w, t in pairs[len(whole):]})
+
+
+def _sequence(wanted: _Wanted, found: Mapping[str, Any]) -> np.ndarray:
+    """The parts of a sequence, each a feature of its own."""
+    if wanted.name not in found:
+        if wanted.optional:
+            return wanted.array([]).reshape(0, *wanted.shape)
+        raise _wrong(f"Name: <unknown>, Feature list '{wanted.name}' is required but could not be found.")
+    size, rows = int(np.prod(wanted.shape)), []
+    for n, feature in enumerate(found[wanted.name].feature):
+        kind = feature.WhichOneof()
+        values = [] if kind is None else getattr(feature, kind).value
+        if (kind is not None and kind != wanted.kind) or len(values) != size:
+            raise _wrong(f"Feature list: {wanted.name}, Index: {n}. Expected {size} values of {wanted.dtype.name}; the "
+                         f"record has {len(values)} in {kind}")
+        rows += values
+    return wanted.array(rows).reshape(-1, *wanted.shape)

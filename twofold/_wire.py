@@ -1,0 +1,72 @@
+"""The wire format of protocol buffers (https://protobuf.dev/programming-guides/encoding/): numbers and fields.
+
+What messages mean is for whoever reads or writes them.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import Any
+
+__all__ = ["field", "fields", "number", "varint"]
+
+
+def varint(data: bytes, at: int) -> tuple[int, int]:
+    """A number at a place, and the place after it.
+
+    Raises:
+        ValueError: it has more than 64 bits. IndexError: the data end before it does.
+    """
+    value = shift = 0
+    while True:
+        if shift > 63:
+            raise ValueError("a number has more than 64 bits")
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, at
+        shift += 7
+
+
+def fields(data: bytes) -> Iterator[tuple[int, Any]]:
+    """The fields of a message: numbers as they are, texts and messages as bytes.
+
+    Raises:
+        ValueError, IndexError, struct.error: the message is damaged.
+    """
+    at = 0
+    while at < len(data):
+        tag, at = varint(data, at)
+        kind = tag & 7
+        value: Any
+        if kind == 0:
+            value, at = varint(data, at)
+        elif kind == 2:
+            size, at = varint(data, at)
+            if at + size > len(data):
+                raise ValueError("a field ends after its message")
+            value, at = data[at:at + size], at + size
+        elif kind in (1, 5):
+            width = 8 if kind == 1 else 4
+            value, at = struct.unpack_from("<Q" if kind == 1 else "<I", data, at)[0], at + width
+        else:
+            raise ValueError(f"a field of wire type {kind}")
+        yield tag >> 3, value
+
+
+def number(value: int) -> bytes:
+    """A number as it is written: seven bits a byte, the lowest first; negative ones in 64 bits."""
+    value &= (1 << 64) - 1
+    found = bytearray()
+    while value > 0x7F:
+        found.append(value & 0x7F | 0x80)
+        value >>= 7
+    found.append(value)
+    return bytes(found)
+
+
+def field(tag: int, content: bytes) -> bytes:
+    """A field that is a text or a message."""
+    return number(tag << 3 | 2) + number(len(content)) + content
