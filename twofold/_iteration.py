@@ -16,6 +16,7 @@ from twofold.eager import convert
 from twofold.eager.tensor import Tensor, wrap
 from twofold.ir import dtypes as dt
 from twofold.ir import errors
+from twofold.ir import graph as graphs
 from twofold.ir.dims import Dim
 from twofold.ir.ops.random import mix
 from twofold.ir.spec import TensorSpec
@@ -29,8 +30,9 @@ from twofold.tracer.trace import current
 from ._api import public
 
 __all__ = ["StagedElements", "array_of", "arrays_of", "carried", "dtype_of", "fold", "guarded", "handle", "held",
-           "host_call", "host_effect", "is_symbolic", "prompt", "public", "random_key", "run_with_captures", "staging",
-           "symbolic_captures", "tensor_of", "tensors_of", "user_function", "weak_finalizer"]
+           "host_call", "host_effect", "is_symbolic", "one_host_call", "prompt", "public", "random_key",
+           "run_with_captures", "staging", "symbolic_captures", "tensor_of", "tensors_of", "user_function",
+           "weak_finalizer"]
 
 
 # -- tensors and arrays ---------------------------------------------------------------------------
@@ -88,6 +90,23 @@ def run_with_captures(concrete: Any, tensors: Sequence[Tensor], values: Sequence
     captured = [next(given) if is_symbolic(c) else c if isinstance(c, Tensor) else c._read_tensor()
                 for c in traced.captures]
     return traced._finish(traced.execute([*tensors, *captured]))
+
+
+def one_host_call(concrete: Any, name: str) -> tuple[Callable[..., Any], tuple[int, ...]] | None:
+    """What is called, and with which arguments, where a concrete function is no more than one such call.
+
+    Args:
+        concrete: it has one result.
+        name: of the call, see `host_call`.
+    """
+    traced = concrete._traced
+    nodes = list(traced.graph.walk())
+    if len(nodes) != 1 or nodes[0].op is not graphs.HOST or nodes[0].attrs["name"] != name or traced.updates:
+        return None
+    inputs = list(traced.graph.inputs)
+    if traced.captures or any(v not in inputs for v in nodes[0].inputs):
+        return None
+    return nodes[0].attrs["fn"], tuple([inputs.index(v) for v in nodes[0].inputs])
 
 
 def prompt(concrete: Any) -> Callable[..., Sequence[Any]]:

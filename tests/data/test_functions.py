@@ -304,3 +304,23 @@ def test_a_python_function_of_another_dtype_than_declared_is_an_error_that_names
     wrong = tf.data.Dataset.range(2).map(lambda i: tf.numpy_function(lambda n: np.float64(n), [i], tf.int32))
     with pytest.raises(tf.errors.InvalidArgumentError, match="float64"):
         list(wrong)
+
+
+def test_functions_that_only_make_datasets_still_run_what_else_is_in_them():
+    seen = []
+
+    def noted(i):
+        tf.py_function(lambda n: seen.append(int(n)), [i], [])
+        return tf.data.Dataset.range(i)
+
+    plain = tf.data.Dataset.range(4).flat_map(tf.data.Dataset.range)
+    assert [int(x) for x in plain] == [int(x) for x in tf.data.Dataset.range(4).flat_map(noted)] == [0, 0, 1, 0, 1, 2]
+    assert seen == [0, 1, 2, 3]
+    one = tf.data.Dataset.range(2)
+    assert [int(x) for x in tf.data.Dataset.range(3).flat_map(lambda _: one)] == [0, 1] * 3
+
+
+def test_options_of_one_dataset_are_not_those_of_others():
+    first, second = tf.data.Dataset.range(1), tf.data.Dataset.range(1)
+    first.options().deterministic = False
+    assert first.options().deterministic is False and second.options().deterministic is None

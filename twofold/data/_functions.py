@@ -20,6 +20,7 @@ from ._structure import DatasetSpec, Form, Item, is_dataset, normal, spec_of
 __all__ = ["ElementFunction", "dataset_of", "predicate", "scalar_of"]
 
 _UNKNOWN = object()
+_MAKES = "dataset"  # the name of calls of Python that make one
 _RANKS = range(5)  # tried, to learn the form of results, where the rank of an argument is unknown
 
 
@@ -47,6 +48,7 @@ class ElementFunction(Capturing):
         self.captured = []
         self._batched: Any = _UNKNOWN
         self._prompt: Any = None
+        self._maker: Any = None
         self._handles = [i for i, spec in enumerate(self._specs) if isinstance(spec, DatasetSpec)]
         self._traced = tf.function(self._named(fn), autograph=False, fallback=False)
         self.form = self._inferred()
@@ -89,6 +91,7 @@ class ElementFunction(Capturing):
         if all(s.shape.rank is not None for s in tensors):
             self._run = self._traced.get_concrete_function(*tensors)
             self.captured = engine.symbolic_captures(self._run)
+            self._maker = engine.one_host_call(self._run, _MAKES)
             return Form(self._general(spec_of(self._made.pop())))
         self._run = self._traced
         return self._by_ranks(tensors)
@@ -128,6 +131,9 @@ class ElementFunction(Capturing):
         """The result for the leaves of the arguments."""
         if self._handles:
             item = tuple([engine.array_of(engine.handle(x)) if is_dataset(x) else x for x in item])
+        if self._maker is not None:
+            make, places = self._maker
+            return (engine.held(make(*[engine.tensor_of(item[i]) for i in places])[0]),)
         if self.captured:
             arrays = engine.arrays_of(engine.run_with_captures(self._run, engine.tensors_of(item), self.captured))
         else:
@@ -163,7 +169,7 @@ def _as_handle(dataset: Any) -> Any:
 
     def make(*tensors: Any) -> list[Any]:
         return [engine.handle(tf.data.Dataset(bound(node, iter(tensors))))]
-    return engine.host_call(make, "dataset", operands, [tf.TensorSpec([], tf.string)])[0]
+    return engine.host_call(make, _MAKES, operands, [tf.TensorSpec([], tf.string)])[0]
 
 
 def predicate(fn: Callable[..., Any], form: Form, what: str, argument: str = "predicate") -> ElementFunction:

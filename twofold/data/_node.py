@@ -155,8 +155,17 @@ def tensors_in(value: Any, found: list[Any] | None = None) -> list[Any]:
     return found
 
 
+_whole: set[type] = set()  # of values that hold no tensors of a trace
+
+
 def bound(value: Any, given: Any) -> Any:
     """`value` with the next of the iterator `given` in the place of each of `tensors_in`."""
+    kind = type(value)
+    if kind in _whole:
+        return value
+    if not issubclass(kind, (Node, tf.data.Dataset, Capturing, list, tuple, tf.Tensor)):
+        _whole.add(kind)
+        return value
     if engine.is_symbolic(value):
         return next(given)
     if isinstance(value, Node):
@@ -183,7 +192,8 @@ def _bound_node(node: Node, given: Any) -> Node:
             changed[key] = found
     made = node
     if changed:
-        made = copy.copy(node)
+        made = object.__new__(type(node))
+        vars(made).update(vars(node))
         vars(made).update(changed)
         made.settle()
     return made.resolved()

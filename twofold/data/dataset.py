@@ -27,6 +27,9 @@ from .options import Options, run_of
 __all__ = ["Dataset"]
 
 
+_DEFAULTS = Options()  # of datasets that were given none; never changed
+
+
 @engine.guarded
 class Dataset(SourceMethods, OrderMethods, MapMethods, BatchMethods, CombineMethods, GraphMethods):
     """A sequence of elements, each a tensor or a structure of tensors; it may be endless.
@@ -51,7 +54,7 @@ class Dataset(SourceMethods, OrderMethods, MapMethods, BatchMethods, CombineMeth
             raise TypeError("datasets are made by tf.data.Dataset.from_tensor_slices and other sources, not by "
                             f"tf.data.Dataset(...); got {type(variant).__name__}.")
         self._node = variant
-        self._given = Options() if options is None else options
+        self._given = _DEFAULTS if options is None else options
 
     def _then(self, node: Node, *others: Any) -> Dataset:
         """The dataset of a node over this one's and others'."""
@@ -103,6 +106,8 @@ class Dataset(SourceMethods, OrderMethods, MapMethods, BatchMethods, CombineMeth
 
     def options(self) -> Options:
         """The options of this dataset and of what it is made of."""
+        if self._given is _DEFAULTS:
+            self._given = Options()  # which the caller may change
         return self._given
 
     def with_options(self, options: Options, name: str | None = None) -> Dataset:

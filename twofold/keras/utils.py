@@ -15,6 +15,7 @@ from .backend import clear_session, is_keras_tensor, standardize_dtype
 from .data_adapter import pack_x_y_sample_weight, unpack_x_y_sample_weight
 from .files import get_file
 from .progress import Progbar
+from .sequences import pad_sequences, text_dataset_from_directory, timeseries_dataset_from_array
 from .serialization import (
     CustomObjectScope,
     custom_object_scope,
@@ -25,7 +26,6 @@ from .serialization import (
     register_keras_serializable,
     serialize_keras_object,
 )
-from .sequences import pad_sequences, text_dataset_from_directory, timeseries_dataset_from_array
 from .summary import model_to_dot, plot_model
 
 __all__ = ["CustomObjectScope", "Progbar", "PyDataset", "Sequence", "clear_session", "custom_object_scope",
