@@ -16,6 +16,7 @@ import ctypes
 import math
 import os
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -172,15 +173,21 @@ def _load() -> Any:
     library = _openmp()
     if library is None:
         return None
-    try:
-        address = machine.load("threads", fork_join_module, ("threads.py", "emit.py"))["fork_join"]
-    except (OSError, RuntimeError, ImportError):
-        return None
     names = ("GOMP_parallel", "omp_get_thread_num", "omp_get_num_threads")
-    context = (ctypes.c_void_p * 3)(*[ctypes.cast(getattr(library, n), ctypes.c_void_p).value for n in names])
+    try:
+        functions = [getattr(library, n) for n in names] + [ctypes.CDLL(None).clock_gettime]
+        address = machine.load("threads", _timed_module, ("threads.py", "emit.py"))["fork_join"]
+    except (OSError, RuntimeError, ImportError, AttributeError):
+        return None
+    addresses = [ctypes.cast(f, ctypes.c_void_p).value or 0 for f in functions]
+    context = (ctypes.c_int64 * 6)(*addresses, time.CLOCK_MONOTONIC, 0)
     i64 = ctypes.c_int64
     call = ctypes.CFUNCTYPE(i64, i64, i64, i64, i64, ctypes.c_void_p)(address)
     return call, context
+
+
+def _timed_module() -> Any:
+    return fork_join_module(timed=True)
 
 
 def _openmp() -> Any:
@@ -227,28 +234,38 @@ _COMMON = 5  # words of the shared data before those of the threads, which `fork
 _OWN = 16  # words of a thread: two cache lines, since the neighbouring line is fetched too
 _CLAIMED, _STATUS, _WHERE = range(3)
 _PIECES = 8  # of a thread's range
+_LATE = 300_000  # nanoseconds that threads may be waited for: waking up takes less
+_ALONE = 8  # for how many times as long as they were waited for they are left alone
 
 
-def fork_join_module() -> Any:
+def fork_join_module(timed: bool = False) -> Any:
     """`fork_join(kernel, total, args, threads, context)`, and the body that every thread runs.
+
+    `context` holds the addresses of GOMP_parallel, omp_get_thread_num and omp_get_num_threads; and if `timed` that of
+    clock_gettime, the number of a clock, and the nanosecond until which this thread works alone.
 
     Thread `t` of `n` begins with the units [units * t / n, units * (t + 1) / n), a unit being one iteration, or
     `_GRAIN` of them when every thread has many. It takes them piece by piece, and what is left of the others' ranges
     after that, so that nobody waits long for a thread that wakes late or loses its processor. Where there are few units
     all threads take them in their order, since those that are less work come last.
 
-    Shared data, eight bytes each: kernel, total, args, omp_get_thread_num, omp_get_num_threads; then for each thread
-    how many pieces of its range are taken, and of the calls that it made, the status of the first that failed in the
-    order of the range, and where that began.
+    Where other processes want the processors, the end of a kernel may wait for a thread that is not running, and for
+    longer than all of it takes. Then the caller's thread does better alone for a while.
+
+    Shared data, eight bytes each: kernel, total, args, omp_get_thread_num, omp_get_num_threads; clock_gettime, the
+    number of the clock, and when the caller's thread had nothing more to do; then for each thread how many pieces of
+    its range are taken, and of the calls that it made, the status of the first that failed in the order of the range,
+    and where that began.
     """
     from .emit import Code, i32, i64, new_module, ptr, void
 
     module = new_module("threads")
     entry = Code(module, "fork_join", i64, [i64, i64, i64, i64, ptr])
     region = Code(module, "region", void, [ptr], internal=True)
-    _region(region, region.fn.args[0])
+    _region(region, region.fn.args[0], timed)
     c = entry
     kernel, total, args, threads, context = c.fn.args
+    begin = _alone(c, kernel, total, args, context) if timed else None
     data = c.room(i64, c.add(c.mul(threads, i64(_OWN)), i64(2 * _OWN)))
     for index in (1, 2):
         c.store(c.load(c.word(context, index), typ=i64), c.word(data, index + 2))
@@ -260,7 +277,11 @@ def fork_join_module() -> Any:
             c.store(value, _own(c, data, i, index))
 
     c.each(threads, clear)
+    for index in (3, 4) if timed else ():
+        c.store(c.load(c.word(context, index), typ=i64), c.word(data, index + 2))
     c.to(c.load(c.word(context, 0), typ=i64), void, region.fn, data, c.trunc(threads, i32), i32(0))
+    if timed:
+        _judge(c, context, begin, c.load(c.word(data, _COMMON + 2), typ=i64))
     first, where = c.room(i64), c.room(i64)
     c.store(i64(0), first)
     c.store(total, where)
@@ -271,6 +292,37 @@ def fork_join_module() -> Any:
     c.each(threads, keep_first)
     c.ret(c.load(first, typ=i64))
     return module
+
+
+def _now(c: Any, clock: Any, number: Any) -> Any:
+    """Nanoseconds by a clock."""
+    from .emit import i32, i64
+
+    moment = c.room(i64, i64(2))
+    c.to(clock, i32, c.trunc(number, i32), moment)
+    seconds, rest = (c.load(c.word(moment, n), typ=i64) for n in range(2))
+    return c.add(c.mul(seconds, i64(1_000_000_000)), rest)
+
+
+def _alone(c: Any, kernel: Any, total: Any, args: Any, context: Any) -> Any:
+    """Runs all of the kernel here and returns, where that is the time for it; else gives the time."""
+    from .emit import i64
+
+    now = _now(c, *(c.load(c.word(context, n), typ=i64) for n in (3, 4)))
+    with c.if_then(c.icmp_signed("<", now, c.load(c.word(context, 5), typ=i64))):
+        c.ret(c.to(kernel, i64, i64(0), total, args))
+    return now
+
+
+def _judge(c: Any, context: Any, begin: Any, done: Any) -> None:
+    """Decides whether this thread works alone for a while, since it waited longer for the others than it worked."""
+    from .emit import i64
+
+    now = _now(c, *(c.load(c.word(context, n), typ=i64) for n in (3, 4)))
+    waited = c.sub(now, done)
+    late = c.and_(c.icmp_signed(">", waited, i64(_LATE)), c.icmp_signed(">", waited, c.sub(done, begin)))
+    with c.if_then(late):
+        c.store(c.add(now, c.mul(waited, i64(_ALONE))), c.word(context, 5))
 
 
 def _own(c: Any, data: Any, thread: Any, index: int) -> Any:
@@ -290,7 +342,7 @@ def _keep(c: Any, status: Any, where: Any, found: Any, at: Any) -> None:
         c.store(at, where)
 
 
-def _region(c: Any, data: Any) -> None:
+def _region(c: Any, data: Any, timed: bool) -> None:
     """What each thread runs."""
     from .emit import i32, i64
 
@@ -324,4 +376,8 @@ def _region(c: Any, data: Any) -> None:
         c.position_at_end(done)
 
     c.each(threads, pieces_of)
+    if timed:
+        with c.if_then(c.icmp_signed("==", thread, i64(0))):
+            done = _now(c, *(c.load(c.word(data, _COMMON + n), typ=i64) for n in range(2)))
+            c.store(done, c.word(data, _COMMON + 2))
     c.ret_void()

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
 
@@ -126,9 +127,69 @@ count:
 
 @pytest.mark.parametrize("total", [2, 5, 16, 1000, 100_000])
 def test_others_take_over_what_a_late_thread_would_have_done(assemble, total):
-    args = (ctypes.c_int64 * 2)(0, total)
-    assert threads.parallel_for(assemble(PATIENT, "patient"), total, ctypes.addressof(args), 2) == 0
+    patient = assemble(PATIENT, "patient")
+    for _ in range(1000):  # not while this thread works alone
+        args = (ctypes.c_int64 * 2)(0, total)
+        assert threads.parallel_for(patient, total, ctypes.addressof(args), 2) == 0
+        if args[0]:
+            break
+        time.sleep(0.001)
     assert 0 < args[0] < total
+
+
+# The second of two iterations is long; the first ends when the second has begun.
+UNEVEN = """
+define i64 @uneven(i64 %start, i64 %stop, ptr %args) {
+entry:
+  %first = icmp eq i64 %start, 0
+  br i1 %first, label %wait, label %begin
+begin:
+  store atomic volatile i64 1, ptr %args seq_cst, align 8
+  br label %work
+work:
+  %i = phi i64 [0, %begin], [%more, %work]
+  %more = add i64 %i, 1
+  %place = getelementptr i64, ptr %args, i64 1
+  store volatile i64 %i, ptr %place
+  %enough = icmp sgt i64 %more, 10000000
+  br i1 %enough, label %done, label %work
+wait:
+  %round = phi i64 [0, %entry], [%next, %wait]
+  %next = add i64 %round, 1
+  %begun = load atomic volatile i64, ptr %args seq_cst, align 8
+  %set = icmp ne i64 %begun, 0
+  %both = icmp sgt i64 %stop, 1
+  %tired = icmp sgt i64 %next, 1000000000
+  %go.1 = or i1 %set, %tired
+  %go = or i1 %go.1, %both
+  br i1 %go, label %done, label %wait
+done:
+  ret i64 0
+}"""
+CALLS = """
+define i64 @calls(i64 %start, i64 %stop, ptr %args) {
+  %old = atomicrmw add ptr %args, i64 1 seq_cst
+  ret i64 0
+}"""
+
+
+def test_who_waited_longer_than_it_worked_goes_alone_for_a_while(assemble):
+    uneven, calls = assemble(UNEVEN, "uneven"), assemble(CALLS, "calls")
+
+    def is_alone():
+        args = (ctypes.c_int64 * 1)()
+        assert threads.parallel_for(calls, 100, ctypes.addressof(args), 2) == 0
+        return args[0] == 1
+
+    def waits():
+        assert threads.parallel_for(uneven, 2, ctypes.addressof((ctypes.c_int64 * 2)()), 2) == 0
+        return is_alone()
+
+    assert any(waits() for _ in range(100))
+    deadline = time.monotonic() + 30
+    while is_alone() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert time.monotonic() < deadline
 
 
 # Spins until args[0] is set by another thread: ends only if the interpreter lock is released.
