@@ -249,6 +249,156 @@ def nothing_to_train(tf):
     return model.fit(X, Y, **QUIET).history
 
 
+# -- steps of the model's own ---------------------------------------------------------------------
+def own(tf, **methods):
+    """A model of one layer, with methods of its own."""
+    keras = tf.keras
+
+    class Own(keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.dense = keras.layers.Dense(1, kernel_initializer="ones")
+            self.mean = keras.metrics.Mean(name="mine")
+
+        def call(self, x):
+            return self.dense(x)
+
+    for name, method in methods.items():
+        setattr(Own, name, method)
+    return Own()
+
+
+@case
+def losses_that_models_compute(tf):
+    def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
+        loss = tf.reduce_mean((y - y_pred) ** 2)
+        self.mean.update_state(loss)
+        return loss * 2.0
+    model = own(tf, compute_loss=compute_loss, metrics=property(lambda self: [self.mean]))
+    model.compile(tf.keras.optimizers.SGD(0.1))
+    return [model.fit(X, Y, epochs=2, **QUIET).history, model.evaluate(X, Y, verbose=0)]
+
+
+@case
+def steps_that_models_define(tf):
+    def train_step(self, data):
+        x, y, weight = data
+        with tf.GradientTape() as tape:
+            loss = self.compute_loss(y=y, y_pred=self(x, training=True), sample_weight=weight)
+        variables = self.trainable_variables
+        self.optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables, strict=True))
+        self.mean.update_state(loss)
+        return {"own": self.mean.result()}
+
+    def test_step(self, data):
+        return {"sum": tf.reduce_sum(self(data[0])), "two": tf.constant(2.0)}
+
+    def predict_step(self, data):
+        return {"outputs": self(data[0] if isinstance(data, tuple) else data) * 2.0}
+    model = own(tf, train_step=train_step, test_step=test_step, predict_step=predict_step,
+                metrics=property(lambda self: [self.mean]))
+    model.compile(tf.keras.optimizers.SGD(0.1), "mse")
+    fitted = model.fit(X, Y, sample_weight=WEIGHT, epochs=2, validation_data=(X, Y), **QUIET).history
+    return [fitted, model.evaluate(X, Y, verbose=0, return_dict=True), model.predict(X[:2], verbose=0)]
+
+
+@case
+def two_optimizers_in_one_step(tf):
+    keras = tf.keras
+
+    class Both(keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.parts = [keras.layers.Dense(1, kernel_initializer="ones") for _ in range(2)]
+
+        def compile(self, first, second):
+            super().compile()
+            self.first, self.second = first, second
+
+        def train_step(self, x):
+            found = {}
+            for name, optimizer, part in zip("ab", (self.first, self.second), self.parts, strict=True):
+                with tf.GradientTape() as tape:
+                    found[name] = tf.reduce_mean(part(x) ** 2)
+                weights = part.trainable_weights
+                optimizer.apply_gradients(zip(tape.gradient(found[name], weights), weights, strict=True))
+            return found
+
+    model = Both()
+    model.compile(keras.optimizers.SGD(0.1), keras.optimizers.Adam(0.1))
+    return [model.fit(X, epochs=2, **QUIET).history, model.fit(batches(tf, X).map(lambda x: x), verbose=0).history]
+
+
+@case
+def losses_of_layers(tf):
+    class Adding(tf.keras.layers.Layer):
+        def call(self, x):
+            self.add_loss(tf.reduce_mean(x ** 2))
+            return x
+    inputs = tf.keras.Input((3,))
+    model = tf.keras.Model(inputs, Adding()(tf.keras.layers.Dense(2, kernel_initializer="ones")(inputs)))
+    model.compile(tf.keras.optimizers.SGD(0.1))
+    return [model.fit(X, epochs=2, **QUIET).history, model.evaluate(X, verbose=0)]
+
+
+@case
+def gradients_of_two_batches(tf):
+    model = linear(tf, optimizer=tf.keras.optimizers.SGD(0.1, gradient_accumulation_steps=2))
+    return model.fit(X, Y, epochs=3, **QUIET).history
+
+
+# -- other inputs ---------------------------------------------------------------------------------
+@case
+def batches_by_number(tf):
+    class Batches(tf.keras.utils.PyDataset):
+        ended = 0
+
+        def __len__(self):
+            return 3
+
+        def __getitem__(self, n):
+            return X[n * 6:n * 6 + 6], Y[n * 6:n * 6 + 6]
+
+        def on_epoch_end(self):
+            self.ended += 1
+
+    data = Batches()
+    fits = [linear(tf).fit(source, epochs=3, shuffle=False, verbose=0, **options).history
+            for source, options in [(data, {}), (Batches(workers=2, max_queue_size=2), {}),
+                                    (Batches(), {"steps_per_epoch": 2}),
+                                    (Batches(), {"class_weight": {0: 2.0, 1: 1.0}}),
+                                    (Batches(), {"validation_data": Batches(), "validation_steps": 2})]]
+    model = linear(tf)
+    return [fits, model.evaluate(data, verbose=0), list(model.predict(data, verbose=0).shape)]
+
+
+@case
+def inputs_by_name(tf):
+    keras = tf.keras
+    a, b = keras.Input((3,), name="a"), keras.Input((2,), name="b")
+    outputs = keras.layers.Dense(1, kernel_initializer="ones")(keras.layers.Concatenate()([a, b]))
+    found = []
+    for inputs in ({"a": a, "b": b}, [a, b]):
+        model = keras.Model(inputs, outputs)
+        model.compile(keras.optimizers.SGD(0.0), "mse")
+        found.append(model.fit({"a": X, "b": SIDE}, Y, **QUIET).history)
+        found.append(model.fit(batches(tf, {"a": X, "b": SIDE}, Y), verbose=0).history)
+    return found
+
+
+@case
+def masks_and_weights_of_steps_in_time(tf):
+    keras, layers = tf.keras, tf.keras.layers
+    model = keras.Sequential([
+        keras.Input((4,)), layers.Embedding(5, 2, mask_zero=True, embeddings_initializer="ones"),
+        layers.LSTM(2, return_sequences=True, kernel_initializer="ones", recurrent_initializer="ones"),
+        layers.Dense(1, kernel_initializer="ones")])
+    model.compile(keras.optimizers.SGD(0.1), "mse", metrics=["mae"], weighted_metrics=["mse"])
+    x, y = np.array([[1, 2, 0, 0], [3, 4, 1, 0], [1, 1, 1, 1]]), np.arange(12, dtype=np.float32).reshape(3, 4, 1) / 9
+    plain_fit = model.fit(x, y, verbose=0, shuffle=False).history
+    return [plain_fit, model.fit(x, y, sample_weight=np.arange(12).reshape(3, 4) / 5, verbose=0, shuffle=False).history]
+
+
 # -- callbacks ------------------------------------------------------------------------------------
 def scripted(tf, values, *callbacks, **options):
     """What is printed, and the model, after epochs whose value `val_x` is given."""

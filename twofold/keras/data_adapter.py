@@ -7,6 +7,7 @@ an epoch has, or that it cannot know, and gives `(x,)`, `(x, y)` or `(x, y, samp
 from __future__ import annotations
 
 import abc
+import itertools
 import math
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -190,19 +191,16 @@ class SequenceSource(Source):
     """A `Sequence`: batches by index, which threads may prepare.
 
     Args:
-        sequence: has `__len__` and `__getitem__`.
+        sequence: has `__len__` and `__getitem__`; without a length it has no end.
         shuffle: whether the batches of each epoch are in an order of their own.
-        steps: how many batches make an epoch; by default all.
     """
 
-    def __init__(self, sequence: Any, shuffle: bool, steps: int | None):
+    def __init__(self, sequence: Any, shuffle: bool):
         self._sequence, self._shuffle = sequence, shuffle
-        self._all: int | None
         try:
-            self._all = len(sequence)
-        except TypeError:  # it has no end
-            self._all = None
-        self.num_batches = steps if steps is not None else self._all
+            self.num_batches = len(sequence)
+        except TypeError:
+            self.num_batches = getattr(sequence, "num_batches", None)
         self._threads = max(1, int(getattr(sequence, "workers", 1) or 1))
         self._queue = max(1, int(getattr(sequence, "max_queue_size", 10) or 10))
 
@@ -217,10 +215,10 @@ class SequenceSource(Source):
             self._sequence.on_epoch_end()
 
     def _indices(self) -> Iterator[int]:
-        count = self._all if self._all is not None else self.num_batches or 0
-        order = np.random.permutation(count) if self._shuffle else np.arange(count)
-        for n in range(self.num_batches or 0):
-            yield int(order[n % len(order)])
+        if self.num_batches is None:
+            return itertools.count()
+        order = np.random.permutation(self.num_batches) if self._shuffle else np.arange(self.num_batches)
+        return iter(order.tolist())
 
     def epoch(self) -> Iterator[Any]:
         """The batches of the next epoch."""
@@ -231,9 +229,8 @@ class SequenceSource(Source):
         from concurrent.futures import ThreadPoolExecutor
         with ThreadPoolExecutor(self._threads) as pool:
             waiting: deque[Any] = deque()
-            indices = self._indices()
             try:
-                for n in indices:
+                for n in self._indices():
                     waiting.append(pool.submit(self._sequence.__getitem__, n))
                     if len(waiting) >= self._queue:
                         yield _tensors(waiting.popleft().result())
@@ -308,27 +305,35 @@ def source_of(x: Any, y: Any = None, sample_weight: Any = None, batch_size: int 
             raise ValueError("`sample_weight` is a dict, and `y` is not.")
         data = (x, y, sample_weight) if sample_weight is not None else pack_x_y_sample_weight(x, y)
         source: Source = ArraySource(data, batch_size, shuffle, steps)
-        if steps is not None:
-            source = _limited(source, steps)
     elif kind == "sequence":
-        source = SequenceSource(x, bool(shuffle), steps)
+        source = SequenceSource(x, bool(shuffle))
     else:
         source = IterableSource(x, steps)
+    if steps is not None and kind != "iterable":
+        source = _limited(source, steps)
     if class_weight is not None:
         source = WeightedSource(source, class_weight)
     return source
 
 
-def _limited(source: Source, steps: int) -> Source:
-    """Arrays with a number of steps: epochs go on where the last one stopped."""
-    class Batches:
-        def __iter__(self) -> Iterator[Any]:
-            return source.epoch()
+class _Passes:
+    """The batches of a source as an iterable; each time that it is iterated over is an epoch of the source's."""
 
-        def __len__(self) -> int:
-            return source.num_batches or 0
-    found = IterableSource(Batches(), steps)
+    def __init__(self, source: Source):
+        self._source = source
+
+    def __iter__(self) -> Iterator[Any]:
+        return self._source.epoch()
+
+    def cardinality(self) -> int:
+        return -1 if self._source.num_batches is None else self._source.num_batches
+
+
+def _limited(source: Source, steps: int) -> Source:
+    """Arrays or a sequence with a number of steps: epochs go on where the last one stopped."""
+    found = IterableSource(_Passes(source), steps)
     found.batch_size = source.batch_size
+    found.on_epoch_begin, found.on_epoch_end = source.on_epoch_begin, source.on_epoch_end  # type: ignore[method-assign]
     return found
 
 
