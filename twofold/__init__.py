@@ -244,7 +244,7 @@ newaxis = None
 
 #: sub-packages that are imported when they are first asked for, so that `import twofold` stays quick
 _ON_FIRST_USE = frozenset({"compat", "data", "export", "image", "io", "keras", "losses", "profiler", "saved_model",
-                           "summary", "train"})
+                           "strings", "summary", "train"})
 #: modules of Keras that have a place here too
 _KERAS = frozenset({"initializers", "metrics", "optimizers"})
 

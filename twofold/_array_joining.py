@@ -9,6 +9,7 @@ from twofold._array_creation import padding_of
 from twofold._array_shape import one_axis
 from twofold.ir import dims as dm
 from twofold.ir import ops
+from twofold.ir.dims import Dim
 from twofold.ir.errors import InvalidArgumentError
 
 __all__ = ["concat", "stack", "unstack", "split", "pad", "reverse", "roll"]
@@ -98,7 +99,9 @@ def unstack(value: Any, num: int | None = None, axis: Any = 0, name: str = "unst
     x = tensor(value)
     at = one_axis(axis, len(x.dims))
     count = x.dims[at] if num is None else int(num)
-    if count != x.dims[at]:
+    if num is not None and isinstance(x.dims[at], Dim):
+        dm.require(x.dims[at], "==", count)
+    elif count != x.dims[at]:
         raise InvalidArgumentError(f"unstack: num is {count}, but axis {at} has size {x.dims[at]}.")
     whole = ((None, None, None),) * at
     return [ops.strided_slice(x, spec=(*whole, i)) for i in range(count)]

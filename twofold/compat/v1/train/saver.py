@@ -43,10 +43,9 @@ class Saver:
     ...     saver = tf.compat.v1.train.Saver()
     ...     session.run(v.initializer)
     ...     path = saver.save(session, folder + "/model", global_step=7)
-    ...     session.run(v.assign(0.0))
+    ...     _ = session.run(v.assign(0.0))
     ...     saver.restore(session, path)
     ...     print(os.path.basename(path), session.run(v))
-    0.0
     model-7 3.0
     """
 

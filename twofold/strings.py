@@ -1,0 +1,483 @@
+"""`tf.strings`: functions of text, element by element.
+
+Strings are bytes; "UTF8_CHAR" counts characters instead. The functions are computed by Python each time that they are
+reached, in compiled functions, too. What TensorFlow gives as ragged tensors is here for single strings alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import twofold as tf
+from twofold import _iteration as engine
+from twofold.ir.spec import TensorSpec
+
+from ._api import public
+
+__all__ = ["as_string", "bytes_split", "format", "join", "length", "lower", "reduce_join", "regex_full_match",
+           "regex_replace", "split", "strip", "substr", "to_number", "unicode_decode", "unicode_encode",
+           "unicode_split", "upper"]
+
+
+def _texts(value: Any, what: str) -> Any:
+    given = tf.convert_to_tensor(value)
+    if given.dtype != tf.string:
+        raise tf.errors.InvalidArgumentError(None, what, f"{what}: expected strings; got {given.dtype.name}")
+    return given
+
+
+def _objects(shape: Sequence[int], values: Sequence[Any]) -> np.ndarray:
+    found = np.empty(len(values), object)
+    found[:] = values
+    return found.reshape(shape)
+
+
+def _each(fn: Callable[[bytes], Any], value: Any, what: str, dtype: Any = tf.string) -> Any:
+    """What a function gives for each string."""
+    given = _texts(value, what)
+
+    def run(tensor: Any) -> list[Any]:
+        array = engine.array_of(tensor)
+        found = [fn(text) for text in array.ravel().tolist()]
+        made = _objects(array.shape, found) if dtype == tf.string else np.array(
+            found, dtype.as_numpy_dtype).reshape(array.shape)
+        return [engine.tensor_of(made)]
+    return engine.host_call(run, what, [given], [TensorSpec(given.shape, dtype)])[0]
+
+
+def _unit(unit: str) -> bool:
+    if unit not in ("BYTE", "UTF8_CHAR"):
+        raise ValueError(f"unit must be 'BYTE' or 'UTF8_CHAR'; got {unit!r}")
+    return unit == "UTF8_CHAR"
+
+
+def _characters(text: bytes) -> str:
+    return text.decode("utf-8", "surrogateescape")
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
+
+
+@public
+def length(input: Any, unit: str = "BYTE", name: str | None = None) -> Any:
+    """How long strings are: int32, of their shape.
+
+    Args:
+        input: strings.
+        unit: "BYTE" or "UTF8_CHAR".
+        name: accepted, without effect.
+
+    >>> import twofold as tf
+    >>> tf.strings.length(["a", "été"], unit="UTF8_CHAR").numpy().tolist()
+    [1, 3]
+    """
+    return _each((lambda t: len(_characters(t))) if _unit(unit) else len, input, "StringLength", tf.int32)
+
+
+def _cased(change: str, encoding: str) -> Callable[[bytes], bytes]:
+    if encoding not in ("", "utf-8"):
+        raise ValueError(f"encoding must be '' (for ASCII letters) or 'utf-8'; got {encoding!r}")
+    if encoding:
+        return lambda t: _bytes(getattr(_characters(t), change)())
+    return lambda t: getattr(t, change)()
+
+
+@public
+def lower(input: Any, encoding: str = "", name: str | None = None) -> Any:
+    """Strings in lower case.
+
+    Args:
+        input: strings.
+        encoding: "" changes ASCII letters alone, "utf-8" all.
+        name: accepted, without effect.
+
+    >>> import twofold as tf
+    >>> tf.strings.lower("Abc").numpy()
+    b'abc'
+    """
+    return _each(_cased("lower", encoding), input, "StringLower")
+
+
+@public
+def upper(input: Any, encoding: str = "", name: str | None = None) -> Any:
+    """Strings in upper case; see `lower`."""
+    return _each(_cased("upper", encoding), input, "StringUpper")
+
+
+@public
+def strip(input: Any, name: str | None = None) -> Any:
+    """Strings without the white space around them.
+
+    >>> import twofold as tf
+    >>> tf.strings.strip([" a ", "b\\n"]).numpy().tolist()
+    [b'a', b'b']
+    """
+    return _each(lambda t: t.strip(), input, "StringStrip")
+
+
+def _pattern(pattern: Any) -> re.Pattern[bytes]:
+    known = pattern if isinstance(pattern, (str, bytes)) else tf.get_static_value(pattern)
+    if known is None:
+        raise ValueError("the pattern must be a string, or a tensor whose value is known")
+    text = known if isinstance(known, (str, bytes)) else np.asarray(known, object)[()]
+    try:
+        return re.compile(text.encode() if isinstance(text, str) else text)
+    except re.error as e:
+        raise tf.errors.InvalidArgumentError(None, "regex", f"Invalid pattern: {text!r}: {e}") from None
+
+
+@public
+def regex_replace(input: Any, pattern: Any, rewrite: Any, replace_global: bool = True, name: str | None = None) -> Any:
+    """Strings in which what matches a pattern is replaced.
+
+    Args:
+        input: strings.
+        pattern: a regular expression.
+        rewrite: what comes in its place; \\\\1 to \\\\9 are groups of the pattern, \\\\0 is all of it.
+        replace_global: whether all matches are replaced, or the first alone.
+        name: accepted, without effect.
+    Raises:
+        InvalidArgumentError: the pattern is none.
+
+    >>> import twofold as tf
+    >>> tf.strings.regex_replace("ab12", "[0-9]", "#").numpy()
+    b'ab##'
+    """
+    compiled, new = _pattern(pattern), rewrite.encode() if isinstance(rewrite, str) else bytes(
+        np.asarray(tf.get_static_value(rewrite) if tf.is_tensor(rewrite) else rewrite, object)[()])
+    template = new.replace(b"\\0", b"\\g<0>")
+    return _each(lambda t: compiled.sub(template, t, count=0 if replace_global else 1), input, "RegexReplace")
+
+
+@public
+def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Any:
+    """Whether strings as a whole match a pattern.
+
+    Args:
+        input: strings.
+        pattern: a regular expression.
+        name: accepted, without effect.
+    Raises:
+        InvalidArgumentError: the pattern is none.
+
+    >>> import twofold as tf
+    >>> tf.strings.regex_full_match(["a1", "b"], "[a-z][0-9]").numpy().tolist()
+    [True, False]
+    """
+    compiled = _pattern(pattern)
+    return _each(lambda t: compiled.fullmatch(t) is not None, input, "RegexFullMatch", tf.bool)
+
+
+@public
+def substr(input: Any, pos: Any, len: Any, unit: str = "BYTE", name: str | None = None) -> Any:
+    """Parts of strings.
+
+    Args:
+        input: strings.
+        pos: where they begin, counted from the end where negative; one integer, or one for each.
+        len: how long they are at most.
+        unit: "BYTE" or "UTF8_CHAR".
+        name: accepted, without effect.
+    Raises:
+        InvalidArgumentError: one begins outside of its string.
+
+    >>> import twofold as tf
+    >>> tf.strings.substr(["hello", "world"], 1, 3).numpy().tolist()
+    [b'ell', b'orl']
+    """
+    characters, given = _unit(unit), _texts(input, "Substr")
+    places, sizes = tf.cast(pos, tf.int64), tf.cast(len, tf.int64)
+
+    def part(text: bytes, at: int, size: int) -> bytes:
+        found: Any = _characters(text) if characters else text
+        whole = found.__len__()
+        if not -whole <= at <= whole:
+            raise tf.errors.InvalidArgumentError(None, "Substr", f"pos {at} out of range for string {text!r}")
+        begin = at + whole if at < 0 else at
+        taken = found[begin:begin + max(size, 0)]
+        return _bytes(taken) if characters else taken
+
+    def run(*tensors: Any) -> list[Any]:
+        arrays = np.broadcast_arrays(*[engine.array_of(t) for t in tensors])
+        return [engine.tensor_of(_objects(arrays[0].shape, [
+            part(t, int(p), int(n)) for t, p, n in zip(*[a.ravel().tolist() for a in arrays], strict=True)]))]
+    shape = tf.broadcast_static_shape(tf.broadcast_static_shape(given.shape, places.shape), sizes.shape)
+    return engine.host_call(run, "Substr", [given, places, sizes], [TensorSpec(shape, tf.string)])[0]
+
+
+# -- together and apart --------------------------------------------------------------------------------
+@public
+def join(inputs: Sequence[Any], separator: str = "", name: str | None = None) -> Any:
+    """Strings one behind another, element by element.
+
+    Args:
+        inputs: string tensors of one shape, or scalars.
+        separator: what is between them.
+        name: accepted, without effect.
+
+    >>> import twofold as tf
+    >>> tf.strings.join([["a", "b"], "c"], separator="-").numpy().tolist()
+    [b'a-c', b'b-c']
+    """
+    given = [_texts(x, "StringJoin") for x in inputs]
+    between = separator.encode() if isinstance(separator, str) else bytes(separator)
+    shape = given[0].shape
+    for x in given[1:]:
+        shape = tf.broadcast_static_shape(shape, x.shape)
+
+    def run(*tensors: Any) -> list[Any]:
+        arrays = np.broadcast_arrays(*[engine.array_of(t) for t in tensors])
+        rows = zip(*[a.ravel().tolist() for a in arrays], strict=True)
+        return [engine.tensor_of(_objects(arrays[0].shape, [between.join(row) for row in rows]))]
+    return engine.host_call(run, "StringJoin", given, [TensorSpec(shape, tf.string)])[0]
+
+
+@public
+def reduce_join(inputs: Any, axis: int | None = None, keepdims: bool = False, separator: str = "",
+                name: str | None = None) -> Any:
+    """Strings one behind another along an axis.
+
+    Args:
+        inputs: strings.
+        axis: which; all, in order, where it is None.
+        keepdims: whether the axis stays, with size 1.
+        separator: what is between them.
+        name: accepted, without effect.
+
+    >>> import twofold as tf
+    >>> tf.strings.reduce_join([["a", "b"], ["c", "d"]], axis=1).numpy().tolist()
+    [b'ab', b'cd']
+    """
+    given, between = _texts(inputs, "ReduceJoin"), separator.encode()
+    rank = given.shape.rank
+    which = list(range(rank)) if axis is None else [int(axis) % rank]
+    sizes = [1 if i in which else d for i, d in enumerate(given.shape.as_list())]
+
+    def run(tensor: Any) -> list[Any]:
+        array = engine.array_of(tensor)
+        if axis is None:
+            return [engine.tensor_of(_objects([1] * rank if keepdims else [], [between.join(array.ravel().tolist())]))]
+        last = np.moveaxis(array, which[0], -1)
+        joined = _objects(last.shape[:-1], [between.join(row) for row in last.reshape(-1, last.shape[-1]).tolist()])
+        return [engine.tensor_of(np.expand_dims(joined, which[0]) if keepdims else joined)]
+    shape = sizes if keepdims else [d for i, d in enumerate(sizes) if i not in which]
+    return engine.host_call(run, "ReduceJoin", [given], [TensorSpec(shape, tf.string)])[0]
+
+
+def _parts(fn: Callable[[bytes], list[Any]], value: Any, what: str, dtype: Any = tf.string) -> Any:
+    """The parts of a single string."""
+    given = _texts(value, what)
+    if given.shape.rank != 0:
+        raise tf.errors.UnimplementedError(None, what, f"{what}: the parts of several strings are a ragged tensor, "
+                                           f"which there is none of; map it over them. Got shape {given.shape}")
+
+    def run(tensor: Any) -> list[Any]:
+        found = fn(engine.array_of(tensor)[()])
+        made = _objects([len(found)], found) if dtype == tf.string else np.array(found, dtype.as_numpy_dtype)
+        return [engine.tensor_of(made)]
+    return engine.host_call(run, what, [given], [TensorSpec([None], dtype)])[0]
+
+
+@public
+def split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = None) -> Any:
+    """The parts of a string, a vector.
+
+    Args:
+        input: a string scalar.
+        sep: what is between them; None for white space, of which any amount counts as one.
+        maxsplit: how often it is split at most; -1 for always.
+        name: accepted, without effect.
+    Raises:
+        UnimplementedError: there are several strings.
+
+    >>> import twofold as tf
+    >>> tf.strings.split("a b  c").numpy().tolist()
+    [b'a', b'b', b'c']
+    """
+    between = None if sep is None or sep == "" else sep.encode() if isinstance(sep, str) else bytes(sep)
+    return _parts(lambda t: t.split(between, maxsplit), input, "StringSplit")
+
+
+@public
+def bytes_split(input: Any, name: str | None = None) -> Any:
+    """The bytes of a string, each as a string.
+
+    >>> import twofold as tf
+    >>> tf.strings.bytes_split("ab").numpy().tolist()
+    [b'a', b'b']
+    """
+    return _parts(lambda t: [t[i:i + 1] for i in range(len(t))], input, "StringBytesSplit")
+
+
+def _decoded(text: bytes, encoding: str, errors: str, replacement: int) -> str:
+    how = {"strict": "strict", "ignore": "ignore", "replace": "replace"}.get(errors)
+    if how is None:
+        raise ValueError(f"errors must be 'strict', 'replace' or 'ignore'; got {errors!r}")
+    try:
+        return text.decode(encoding, how).replace("\ufffd", chr(replacement)) if how == "replace" else text.decode(
+            encoding, how)
+    except UnicodeDecodeError as e:
+        raise tf.errors.InvalidArgumentError(None, "UnicodeDecode", f"Invalid formatting on input: {e}") from None
+
+
+@public
+def unicode_decode(input: Any, input_encoding: str, errors: str = "replace", replacement_char: int = 65533,
+                   replace_control_characters: bool = False, name: str | None = None) -> Any:
+    """The code points of a string, int32.
+
+    Args:
+        input: a string scalar.
+        input_encoding: such as "UTF-8".
+        errors: what becomes of bytes that are no characters: "replace", "ignore" or "strict".
+        replacement_char: the code point in their place.
+        replace_control_characters, name: accepted, without effect.
+    Raises:
+        UnimplementedError: there are several strings. InvalidArgumentError: with "strict", a byte is no character.
+
+    >>> import twofold as tf
+    >>> tf.strings.unicode_decode("hé", "UTF-8").numpy().tolist()
+    [104, 233]
+    """
+    return _parts(lambda t: [ord(c) for c in _decoded(t, input_encoding, errors, replacement_char)], input,
+                  "UnicodeDecode", tf.int32)
+
+
+@public
+def unicode_split(input: Any, input_encoding: str, errors: str = "replace", replacement_char: int = 65533,
+                  name: str | None = None) -> Any:
+    """The characters of a string, each as a string; see `unicode_decode`."""
+    return _parts(lambda t: [c.encode(input_encoding) for c in _decoded(t, input_encoding, errors, replacement_char)],
+                  input, "UnicodeSplit")
+
+
+@public
+def unicode_encode(input: Any, output_encoding: str, errors: str = "replace", replacement_char: int = 65533,
+                   name: str | None = None) -> Any:
+    """Strings of code points.
+
+    Args:
+        input: int32 [.., characters].
+        output_encoding: such as "UTF-8".
+        errors, replacement_char, name: accepted, without effect.
+    Returns:
+        Strings [..].
+
+    >>> import twofold as tf
+    >>> tf.strings.unicode_encode([104, 105], "UTF-8").numpy()
+    b'hi'
+    """
+    given = tf.cast(input, tf.int32)
+
+    def run(tensor: Any) -> list[Any]:
+        array = engine.array_of(tensor)
+        rows = array.reshape(-1, array.shape[-1]).tolist()
+        return [engine.tensor_of(_objects(array.shape[:-1], ["".join(map(chr, row)).encode(output_encoding)
+                                                             for row in rows]))]
+    return engine.host_call(run, "UnicodeEncode", [given], [TensorSpec(given.shape[:-1], tf.string)])[0]
+
+
+# -- numbers -------------------------------------------------------------------------------------------
+@public
+def to_number(input: Any, out_type: Any = tf.float32, name: str | None = None) -> Any:
+    """The numbers that strings say.
+
+    Args:
+        input: strings.
+        out_type: tf.float32, tf.float64, tf.int32 or tf.int64.
+        name: accepted, without effect.
+    Raises:
+        InvalidArgumentError: a string says no number.
+
+    >>> import twofold as tf
+    >>> tf.strings.to_number(["1.5", " -2"]).numpy().tolist()
+    [1.5, -2.0]
+    """
+    dtype = tf.as_dtype(out_type)
+    read: Any = int if dtype.is_integer else float
+
+    def number(text: bytes) -> Any:
+        try:
+            if b"_" in text:
+                raise ValueError(text)
+            return read(text)
+        except ValueError:
+            raise tf.errors.InvalidArgumentError(
+                None, "StringToNumber", f"StringToNumberOp could not correctly convert string: {text!r}") from None
+    return _each(number, input, "StringToNumber", dtype)
+
+
+@public
+def as_string(input: Any, precision: int = -1, scientific: bool = False, shortest: bool = False, width: int = -1,
+              fill: str = "", name: str | None = None) -> Any:
+    """Numbers as strings.
+
+    Args:
+        input: a tensor of numbers, bools or strings.
+        precision: digits after the point; six by default. For floats alone.
+        scientific: whether there is an exponent.
+        shortest: whether it is chosen by the number what is shorter.
+        width: of the string at least, with `fill` before the number.
+        fill: " ", "0", "+" or "-", the latter for numbers at the left.
+        name: accepted, without effect.
+    Raises:
+        ValueError: settings do not go together.
+
+    >>> import twofold as tf
+    >>> tf.strings.as_string([1, 22]).numpy().tolist(), tf.strings.as_string(3.14159, precision=2).numpy()
+    ([b'1', b'22'], b'3.14')
+    """
+    given = tf.convert_to_tensor(input)
+    if given.dtype == tf.string:
+        return given
+    if scientific and shortest:
+        raise ValueError("Cannot select both scientific and shortest notation")
+    if not given.dtype.is_floating and (precision >= 0 or scientific or shortest):
+        raise ValueError("precision, scientific and shortest are for floats")
+    if len(fill) > 1:
+        raise ValueError(f"Fill string must be one or fewer characters: {fill!r}")
+    kind = ("e" if scientific else "g" if shortest else "f") if given.dtype.is_floating else "d"
+    form = "%" + fill + (str(width) if width >= 0 else "") + (f".{precision}" if precision >= 0 else "") + kind
+
+    def text(value: Any) -> bytes:
+        return (str(value).lower() if isinstance(value, bool) else form % value).encode()
+
+    def run(tensor: Any) -> list[Any]:
+        array = engine.array_of(tensor)
+        return [engine.tensor_of(_objects(array.shape, [text(v) for v in array.ravel().tolist()]))]
+    return engine.host_call(run, "AsString", [given], [TensorSpec(given.shape, tf.string)])[0]
+
+
+@public
+def format(template: str, inputs: Any, placeholder: str = "{}", summarize: int = 3, name: str | None = None) -> Any:
+    """A text with tensors in it, as `tf.print` shows them.
+
+    Args:
+        template: the text, with a placeholder for each tensor.
+        inputs: a tensor or a list of tensors.
+        placeholder: what stands for them.
+        summarize: how many entries of an axis are shown at each end.
+        name: accepted, without effect.
+    Returns:
+        A string scalar.
+    Raises:
+        ValueError: there are more placeholders than tensors, or fewer.
+
+    >>> import twofold as tf
+    >>> tf.strings.format("x is {}", tf.constant([1, 2])).numpy()
+    b'x is [1 2]'
+    """
+    from twofold.eager import summary
+    given = [tf.convert_to_tensor(x) for x in (inputs if isinstance(inputs, (list, tuple)) else [inputs])]
+    pieces = template.split(placeholder)
+    if len(pieces) != len(given) + 1:
+        raise ValueError(f"{len(pieces) - 1} placeholder(s) in template does not match {len(given)} tensor(s) provided "
+                         "as input")
+
+    def run(*tensors: Any) -> list[Any]:
+        return [engine.tensor_of(_objects([], [summary.filled(pieces, tensors, summarize).encode()]))]
+    return engine.host_call(run, "StringFormat", given, [TensorSpec([], tf.string)])[0]
