@@ -9,7 +9,8 @@ deriving from `Trackable`, or by overriding `_tracked_children`. What walks the 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from types import MappingProxyType
+from typing import Any, ClassVar
 
 from twofold.eager.variable import Variable
 
@@ -48,6 +49,13 @@ class Trackable:
     def _known_as(self, name: str) -> str | None:
         """The name of the child that TensorFlow's checkpoints call `name`; None for what is no variable here."""
         return name
+
+    #: names that children have in the checkpoints of TensorFlow's Keras, where they are others there -> names here
+    _checkpoint_names: ClassVar[Mapping[str, str]] = MappingProxyType({})
+
+    def _also_known(self, name: str) -> Any:
+        """What TensorFlow's checkpoints call `name`, where it is no attribute here; None for nothing."""
+        return None
 
     def _restore_values(self, values: dict[str, Any]) -> None:
         """Take back what `_saved_values` gave: arrays by name; bytes come as arrays of one element.

@@ -77,6 +77,34 @@ def test_states_of_iterators_are_left_alone():
     assert float(v) == 0.0  # nothing changes before all of it fits
 
 
+def keras_models():
+    """The models of the checkpoint `keras`, as its README entry describes them."""
+    layers = tf.keras.layers
+    inputs = tf.keras.Input((4, 4, 1))
+    x = layers.BatchNormalization()(layers.Conv2D(2, 3, activation="relu")(inputs)) * 2.0
+    model = tf.keras.Model(inputs, layers.Dense(3)(layers.Flatten()(x)))
+    model.compile(tf.keras.optimizers.Adam(1e-2), tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    return model, tf.keras.Sequential([layers.Embedding(7, 3), layers.LSTM(2), layers.Dense(2)])
+
+
+@pytest.mark.parametrize("built", [False, True])
+def test_models_and_optimizers_of_keras(built):
+    """They go on as TensorFlow's do: with the moments of Adam, and where weights are made after the restore."""
+    wanted = np.load(DATA / "keras.npz")
+    model, words = keras_models()
+    if built:
+        words(wanted["w"])
+        model.optimizer.build(model.trainable_variables)
+    status = tf.train.Checkpoint(model=model, words=words).read(DATA / "keras")
+    np.testing.assert_allclose(model.predict(wanted["x"], verbose=0), wanted["before"], atol=2e-6)
+    np.testing.assert_allclose(words(wanted["w"]), wanted["told"], atol=1e-6)
+    model.fit(wanted["x"], wanted["y"], batch_size=4, epochs=1, verbose=0, shuffle=False)
+    np.testing.assert_allclose(model.predict(wanted["x"], verbose=0), wanted["after"], atol=2e-5)
+    assert int(model.optimizer.iterations) == 6
+    with pytest.raises(AssertionError, match="seed_generator_state"):  # which TensorFlow does not save
+        status.assert_consumed()
+
+
 def test_damage_found_late_changes_nothing(tmp_path):
     prefix = copied(tmp_path)
     data = tmp_path / "objects.data-00000-of-00001"

@@ -151,6 +151,10 @@ class Model(Trainer, Layer):
             found["optimizer"] = optimizer
         return found
 
+    def _also_known(self, name: str) -> Any:
+        graph = self.__dict__.get("_graph")
+        return tuple(graph.layers) if name == "_operations" and graph is not None else super()._also_known(name)
+
     def get_layer(self, name: str | None = None, index: int | None = None) -> Layer:
         """A layer by name or by index.
 

@@ -192,6 +192,12 @@ class Sequential(Model):
         entry = self.__dict__["_entry"]
         return [*([] if entry is None else [entry]), *self.__dict__["_stack"]]
 
+    def _also_known(self, name: str) -> Any:
+        if name == "_functional":  # Keras keeps a functional model in this one
+            return self
+        entry = self.__dict__["_entry"]
+        return (() if entry is None else entry, *self.__dict__["_stack"]) if name == "_operations" else None
+
     def __len__(self) -> int:
         return len(self.__dict__["_stack"])
 

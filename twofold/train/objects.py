@@ -80,6 +80,7 @@ def _child(value: Any, name: str) -> Any:
     found = tracking.children(value).get(name)
     if found is None and isinstance(value, tracking.Trackable):
         found = vars(value).get(name)
+        found = value._also_known(name) if found is None else found
     elif found is None and isinstance(value, list):
         found = value[int(name)] if name.isdecimal() and int(name) < len(value) else None
     elif found is None and isinstance(value, dict):
@@ -144,8 +145,11 @@ class Restoration:
 
     def _children(self, value: Any, node: Node) -> list[tuple[str, int]]:
         """A node's children, by the names that they have in the object; settings that are no variables are left out."""
-        if not isinstance(value, tracking.Trackable) or not (node.slots or "iter" in node.children):
+        if not isinstance(value, tracking.Trackable):
             return list(node.children.items())
+        if not (node.slots or "iter" in node.children):
+            names = value._checkpoint_names
+            return [(names.get(name, name), at) for name, at in node.children.items()]
         found = []  # an optimizer before Keras 2.11
         for name, at in node.children.items():
             known = value._known_as(name)

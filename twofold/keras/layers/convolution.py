@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import Any
 
 import twofold as tf
@@ -76,6 +77,7 @@ class _Windowed(FirstOrLast):
 class _Conv(_Windowed):
     """What convolutions of every rank share."""
 
+    _checkpoint_names = MappingProxyType({"_kernel": "kernel"})
     _arguments = ("filters", "kernel_size", "strides", "padding", "data_format", "dilation_rate", "groups", *_OPTIONS)
 
     def __init__(self, filters: int, kernel_size: Any, strides: Any = 1, padding: str = "valid",

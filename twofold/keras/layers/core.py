@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import twofold as tf
@@ -37,6 +38,7 @@ class Dense(DeclaredLayer):
     [[3.0, 3.0], [0.0, 0.0]]
     """
 
+    _checkpoint_names = MappingProxyType({"_kernel": "kernel"})
     _arguments = ("units", "activation", "use_bias", "kernel_initializer", "bias_initializer", "kernel_regularizer",
                   "bias_regularizer", "kernel_constraint", "bias_constraint")
 
@@ -96,6 +98,7 @@ class EinsumDense(DeclaredLayer):
     (TensorShape([2, 32, 64]), TensorShape([64]))
     """
 
+    _checkpoint_names = MappingProxyType({"_kernel": "kernel"})
     _arguments = ("output_shape", "equation", "activation", "bias_axes", "kernel_initializer", "bias_initializer",
                   "kernel_regularizer", "bias_regularizer", "activity_regularizer", "kernel_constraint",
                   "bias_constraint")
@@ -158,6 +161,8 @@ class Embedding(DeclaredLayer):
 
     embeddings_initializer: Any
     autocast = False
+
+    _checkpoint_names = MappingProxyType({"_embeddings": "embeddings"})
 
     def __init__(self, input_dim: int, output_dim: int, embeddings_initializer: Any = "uniform",
                  embeddings_regularizer: Any = None, embeddings_constraint: Any = None, mask_zero: bool = False,
