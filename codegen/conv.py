@@ -20,7 +20,7 @@ from twofold.ir.dtypes import DType
 from . import llvm_module
 from .conv_filters import Filters
 from .conv_forward import Forward
-from .conv_shapes import PARTS, symbol
+from .conv_shapes import KERNELS, PARTS, symbol
 from .gemm_shapes import Tiling, tiling
 
 __all__ = ["PARTS", "symbol", "tiling", "build", "object_code"]
@@ -35,7 +35,8 @@ def build(module: ir.Module, dtype: DType, shape: Tiling, part: str) -> None:
         shape: the tile shapes of matrix products, also for another processor than the host.
         part: a key of PARTS.
     """
-    {"forward": Forward, "filters": Filters}[part](module, dtype, shape).write()
+    name, vectors = KERNELS[part]
+    {"forward": Forward, "filters": Filters}[name](module, dtype, shape, vectors).write()
 
 
 def object_code(dtype: DType, shape: Tiling, part: str) -> bytes:

@@ -25,13 +25,14 @@ BYTE = ir.IntType(8)
 class ConvKernel:
     """A kernel being written: its arguments, and what both have in common."""
 
-    def __init__(self, module: ir.Module, dtype: DType, shape: Tiling, name: str, words: tuple[str, ...]) -> None:
+    def __init__(self, module: ir.Module, dtype: DType, shape: Tiling, name: str, vectors: int,
+                 words: tuple[str, ...]) -> None:
         self.module, self.dtype, self.shape = module, dtype, shape
         self.kind, self.lanes = llvm_ops.llvm_type(dtype), shape.lanes
         self.size = size_of(self.kind)
         self.width = panel_width(shape, False)
         self.vector = ir.VectorType(self.kind, self.lanes)
-        self.name, self.words = name, words
+        self.name, self.vectors, self.words = f"{name}_{vectors}", range(1, vectors + 1), words
 
     def begin(self) -> Code:
         """The function, its arguments loaded into attributes of this object's `v`."""
@@ -76,6 +77,20 @@ class ConvKernel:
             phi.add_incoming(old, before)
         for j, (phi, sum_) in enumerate(zip(held, sums, strict=True)):
             c.put(c.fadd(phi, sum_), c.at(out, j * self.lanes, self.kind), masks[j])
+
+    def by_width(self, c: Code, columns: Any, write: Callable[[int], None]) -> None:
+        """Code that depends on how many vectors so many columns take: `write(vectors)` writes it."""
+        done = c.fn.append_basic_block()
+        for vectors in self.vectors[:-1]:
+            this, wider = c.fn.append_basic_block(), c.fn.append_basic_block()
+            c.cbranch(c.icmp_signed("<=", columns, I64(vectors * self.lanes)), this, wider)
+            c.position_at_end(this)
+            write(vectors)
+            c.branch(done)
+            c.position_at_end(wider)
+        write(self.vectors[-1])
+        c.branch(done)
+        c.position_at_end(done)
 
     def zeros(self, count: int) -> list[Any]:
         return [ir.Constant(self.vector, None)] * count

@@ -17,7 +17,7 @@ from twofold.ir.dtypes import DType
 from .conv_code import BYTE, ConvKernel, looped
 from .conv_shapes import FILTERS
 from .gemm_pack import pack
-from .gemm_shapes import BLOCK, VECTORS, Tiling
+from .gemm_shapes import BLOCK, Tiling
 from .gemm_tile import I64, POINTER, VOID, Code
 
 __all__ = ["Filters"]
@@ -35,12 +35,12 @@ def _heights(shape: Tiling, vectors: int) -> tuple[int, ...]:
 class Filters(ConvKernel):
     """`filters`: elements of a line by outputs."""
 
-    def __init__(self, module: ir.Module, dtype: DType, shape: Tiling) -> None:
-        super().__init__(module, dtype, shape, "filters", FILTERS)
+    def __init__(self, module: ir.Module, dtype: DType, shape: Tiling, vectors: int) -> None:
+        super().__init__(module, dtype, shape, "filters", vectors, FILTERS)
         self.pack = pack(module, shape, dtype)
         self.tiles = {vectors: [(rows, self.micro(rows, vectors)) for rows in _heights(shape, vectors)]
-                      for vectors in range(1, VECTORS + 1)}
-        self.scattered = {vectors: self.micro(_SCATTERED, vectors, True) for vectors in range(1, VECTORS + 1)}
+                      for vectors in self.vectors}
+        self.scattered = {vectors: self.micro(_SCATTERED, vectors, True) for vectors in self.vectors}
 
     def micro(self, rows: int, vectors: int, scattered: bool = False) -> ir.Function:
         """The micro-kernel `(x, places, k, B, ldb, out, ldo, n, fresh)` for `rows` neighbours in `x`.
@@ -137,10 +137,7 @@ class Filters(ConvKernel):
             c.each(I64(0), I64(_SCATTERED), I64(1), element)
             call = [v.x, *arguments, c.at(out, c.mul(first, v.ldo), self.kind), v.ldo, columns, fresh, offsets,
                     c.sub(end, first)]
-            with c.if_else(c.icmp_signed("<=", columns, I64(self.lanes))) as (narrow, wide):
-                for vectors, part in zip(range(1, VECTORS + 1), (narrow, wide), strict=True):
-                    with part:
-                        c.call(self.scattered[vectors], call)
+            self.by_width(c, columns, lambda vectors: c.call(self.scattered[vectors], call))
         c.each(c.mul(line, v.length), end, I64(_SCATTERED), tile)
 
     def tiled(self, c: Code, line: Any, arguments: list[Any], out: Any, columns: Any, fresh: Any) -> None:
@@ -148,10 +145,8 @@ class Filters(ConvKernel):
         v = self.v
         x = c.gep(v.x, [self.line(c, line)], source_etype=BYTE)
         top = c.mul(line, v.length)
-        narrow, wide, done = (c.fn.append_basic_block() for _ in range(3))
-        c.cbranch(c.icmp_signed("<=", columns, I64(self.lanes)), narrow, wide)
-        for vectors, block in zip(range(1, VECTORS + 1), (narrow, wide), strict=True):
-            c.position_at_end(block)
+
+        def tiles(vectors: int) -> None:
             pos: Any = I64(0)
             for rows, kernel in self.tiles[vectors]:
                 def tile(values: list[Any], kernel: Any = kernel, rows: int = rows) -> list[Any]:
@@ -161,8 +156,7 @@ class Filters(ConvKernel):
                     return [c.add(at, I64(rows))]
                 pos, = looped(c, [pos], lambda values, rows=rows: c.icmp_signed(
                     "<=", c.add(values[0], I64(rows)), v.length), tile)
-            c.branch(done)
-        c.position_at_end(done)
+        self.by_width(c, columns, tiles)
 
     def table(self, c: Code, places: Any, begin: Any, depth: Any) -> None:
         """Fills in the offsets of `depth` places from number `begin` on."""

@@ -17,7 +17,7 @@ from twofold.ir.dtypes import DType
 
 from .conv_code import BYTE, ConvKernel, looped
 from .conv_shapes import FORWARD, MAX_ROWS
-from .gemm_shapes import BLOCK, PACKED, VECTORS, Tiling
+from .gemm_shapes import BLOCK, PACKED, Tiling
 from .gemm_tile import I64, POINTER, VOID, Code
 
 __all__ = ["Forward"]
@@ -29,13 +29,13 @@ _UNROLLED = {1: (4, 1), 2: (1,)}
 class Forward(ConvKernel):
     """`forward`: places by outputs."""
 
-    def __init__(self, module: ir.Module, dtype: DType, shape: Tiling) -> None:
-        super().__init__(module, dtype, shape, "forward", FORWARD)
+    def __init__(self, module: ir.Module, dtype: DType, shape: Tiling, vectors: int) -> None:
+        super().__init__(module, dtype, shape, "forward", vectors, FORWARD)
         self.tiles = {vectors: {rows: self.micro(rows, vectors, False) for rows in sorted(shape.heights)}
-                      for vectors in range(1, VECTORS + 1)}
+                      for vectors in self.vectors}
         heights = [n for n in (shape.tall - 6, shape.tall - 2, shape.tall) if n > 0 and 2 * n >= shape.tall]
         self.spaced = {vectors: {rows: self.micro(rows, vectors, True) for rows in heights}
-                       for vectors in range(1, VECTORS + 1)}
+                       for vectors in self.vectors}
 
     def micro(self, rows: int, vectors: int, spaced: bool) -> ir.Function:
         """The micro-kernel `(x, places, lines, pos, length, k, B, ldb, out, to, rest, n, fresh)`.
@@ -285,19 +285,17 @@ class Forward(ConvKernel):
     def choose(self, c: Code, kernels: dict[int, dict[int, ir.Function]], columns: Any, height: Any,
                run: Callable[[ir.Function], None]) -> None:
         """The micro-kernel that does the least for a tile at an edge."""
-        done = c.fn.append_basic_block()
-        for vectors, tiles in kernels.items():
-            fits, wider = c.fn.append_basic_block(), c.fn.append_basic_block()
-            c.cbranch(c.icmp_signed("<=", columns, I64(vectors * self.lanes)), fits, wider)
-            c.position_at_end(fits)
-            for rows, kernel in tiles.items():
+        def tiles(vectors: int) -> None:
+            done = c.fn.append_basic_block()
+            *lower, tallest = kernels[vectors].items()
+            for rows, kernel in lower:
                 this, other = c.fn.append_basic_block(), c.fn.append_basic_block()
                 c.cbranch(c.icmp_signed("<=", height, I64(rows)), this, other)
                 c.position_at_end(this)
                 run(kernel)
                 c.branch(done)
                 c.position_at_end(other)
-            c.branch(done)  # no tile is taller
-            c.position_at_end(wider)
-        c.branch(done)  # and no panel wider
-        c.position_at_end(done)
+            run(tallest[1])
+            c.branch(done)
+            c.position_at_end(done)
+        self.by_width(c, columns, tiles)

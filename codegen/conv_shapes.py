@@ -1,4 +1,4 @@
-"""How a convolution and its gradients are cut into the work of two kernels: what `conv.py` and its callers agree on.
+"""How a convolution and its gradients are cut into the work of kernels: what `conv.py` and its callers agree on.
 
 A `Cut` is one run of a kernel: its integers, its range, how much work that is. Sizes may be unknown (`ir/dims.py`), but
 for those of the filters. What it takes of operands is said by each function. Every tap of a window lies in memory at
@@ -37,11 +37,11 @@ from twofold.ir import dims as dm
 from twofold.ir.dims import Dim, DimLike
 from twofold.ir.dtypes import DType
 
-from .gemm_shapes import BLOCK, DIRECT, PACKED, panel_width, tiling
+from .gemm_shapes import BLOCK, DIRECT, PACKED, VECTORS, Tiling, panel_width, tiling
 from .kernels.windows import Geometry
 
-__all__ = ["FORWARD", "FILTERS", "PARTS", "MAX_ROWS", "Cut", "Phase", "symbol", "is_plain", "padded", "forward",
-           "backward", "filters", "shares"]
+__all__ = ["FORWARD", "FILTERS", "KERNELS", "PARTS", "MAX_ROWS", "Cut", "Phase", "symbol", "is_plain", "padded",
+           "forward", "backward", "filters", "shares"]
 
 _WINDOW = ("length", "lines_y", "lines_x", "line_z", "line_y", "line_x", "out_z", "out_y", "out_x",
            "x_n", "x_z", "x_y", "x_x")
@@ -50,7 +50,9 @@ FORWARD = ("out", "x", "b", "work", "mode", "n", "ldb", "k", *_WINDOW, "to_n", "
            "cover_z", "cover_y", "cover_x", "size_z", "size_y", "size_x", "before_z", "before_y", "before_x",
            "stride_z", "stride_y", "stride_x", "channels")
 FILTERS = ("out", "x", "b", "n", "ldb", "lines", *_WINDOW, "places", "ldo", "shares", "splits", "share")
-PARTS = {"forward": ("forward",), "filters": ("filters",)}
+# Kernels by how many vectors of columns their tiles have at most: one suffices for few outputs.
+KERNELS = {f"{name}_{vectors}": (name, vectors) for name in ("forward", "filters") for vectors in (1, VECTORS)}
+PARTS = {name: (name,) for name in KERNELS}
 MAX_ROWS = 1024  # places of a box
 
 _LARGE = 1 << 17  # elements of filters that take more than the nearest caches
@@ -174,8 +176,13 @@ def forward(w: Geometry, outputs: int, group: int, groups: int, dtype: DType,
     integers = (mode, columns, outputs, k, *words, image, *(n * s for n, s in zip(strides, steps, strict=True)),
                 w.images, images, *box, *boxes, pieces, place, *copied)
     weight = images * math.prod(box) * _weight(k, -(-panels // pieces) * width if pieces > 1 else columns)
-    return Cut("forward", integers, count * pieces, weight, count * pieces * images * room, begin + group * inner,
-               sum(f * s for f, s in zip(first, steps, strict=True)) + group * columns, group * columns, packs)
+    begin_out = sum(f * s for f, s in zip(first, steps, strict=True))
+    return Cut(_kernel("forward", columns, shape), integers, count * pieces, weight, count * pieces * images * room,
+               begin + group * inner, begin_out + group * columns, group * columns, packs)
+
+
+def _kernel(name: str, columns: int, shape: Tiling) -> str:
+    return f"{name}_{1 if columns <= shape.lanes else VECTORS}"
 
 
 def _weight(window: int, columns: int) -> int:
@@ -234,7 +241,7 @@ def shares(w: Geometry, outputs: int, groups: int) -> DimLike:
     return dm.maximum(dm.minimum(w.places // _SHARE, most) // 4 * 4, 1)  # by fours: they part evenly among threads
 
 
-def filters(w: Geometry, outputs: int, group: int, groups: int, count: DimLike) -> Cut:
+def filters(w: Geometry, outputs: int, group: int, groups: int, count: DimLike, dtype: DType) -> Cut:
     """The gradient for a group's filters, [shares, taps, channels / groups, outputs] in memory, in `count` shares.
 
     Args:
@@ -246,4 +253,5 @@ def filters(w: Geometry, outputs: int, group: int, groups: int, count: DimLike) 
     splits = min(lines, _UNITS // 4 // count) if not isinstance(count, Dim) and count < _UNITS // 4 else 1
     integers = (columns, outputs, lines, *words, w.places, outputs, count, splits, lines * length * outputs)
     weight = w.places * _weight(lines * length, columns) // dm.maximum(count * splits, 1) + 1
-    return Cut("filters", integers, count * splits, weight, 0, begin + group * inner, group * columns, group * columns)
+    return Cut(_kernel("filters", columns, tiling(dtype)), integers, count * splits, weight, 0, begin + group * inner,
+               group * columns, group * columns)

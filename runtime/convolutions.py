@@ -23,7 +23,7 @@ __all__ = ["functions", "prepared"]
 
 @functools.cache
 def functions(dtype: DType) -> Mapping[str, int]:
-    """The addresses of `forward` and `filters` for float32 or float64; see `codegen/conv.py`."""
+    """The addresses of the kernels for float32 or float64; see `codegen/conv.py`."""
     return generated.Functions("conv", dtype)
 
 
@@ -33,7 +33,7 @@ library.provide("conv", lambda dtype, name: functions(as_dtype(dtype))[name])
 def prepared(cut: Cut, dtype: DType) -> Callable[[np.ndarray, np.ndarray, np.ndarray], None]:
     """What makes a run of known sizes on contiguous arrays of `dtype`: a function of the result, x and B."""
     kernel = generated.Function(conv_shapes.symbol(cut.kernel, dtype), functions(dtype)[cut.kernel])
-    head = (0, 0, 0) if cut.kernel == "filters" else (0, 0, 0, 0)
+    head = (0, 0, 0) if cut.kernel.startswith("filters") else (0, 0, 0, 0)
     template = array("q", (*head, *cut.integers))
     offsets = [dtype.size * at for at in (cut.out, cut.x, cut.b)]
     total, work = cut.total, cut.total * cut.weight

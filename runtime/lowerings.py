@@ -177,7 +177,7 @@ def _cut(out: g.Value, x: Source, b: Source, cut: shapes.Cut) -> list[Run]:
         work = Work(dtype, room)
         runs.append(Run(_kernel(dtype, "pack_b"), [work, right, right, *integers], panels, max(room // 8 // panels, 1)))
         right = work
-    work = () if cut.kernel == "filters" else (Work(dtype, cut.work) if padding else 0,)
+    work = () if cut.kernel.startswith("filters") else (Work(dtype, cut.work) if padding else 0,)
     arguments = [Within(out, cut.out), Within(x.base, x.layout.offset + cut.x), right, *work, *cut.integers]
     return [*runs, Run(Library(("conv", dtype.name, cut.kernel)), arguments, cut.total, cut.weight)]
 
@@ -233,7 +233,7 @@ def _filter_grad(p: Placer, w: Geometry, filters: Any, groups: int) -> None:
     out = p.target(compute)
     single = _number(count) and count == 1
     parts = out if single else g.Value((count, *filters), compute)
-    cuts = [shapes.filters(w, outputs, group, groups, count) for group in range(groups)]
+    cuts = [shapes.filters(w, outputs, group, groups, count, compute) for group in range(groups)]
     p.run([parts], *[run for cut in cuts for run in _cut(parts, x, ct, cut)])
     if not single:
         size = math.prod(filters)

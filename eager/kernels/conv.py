@@ -138,7 +138,7 @@ def _filter_grad(x: Any, ct: Any, out: Any, attrs: dict[str, Any]) -> _Run:
         return _depthwise_filter_grad(out.dims, w, compute)
     count = shapes.shares(w, outputs, groups)
     w, frame = _framed(w, compute)
-    steps = [convolutions.prepared(shapes.filters(w, outputs, group, groups, count), compute)
+    steps = [convolutions.prepared(shapes.filters(w, outputs, group, groups, count, compute), compute)
             for group in range(groups)]
 
     def call(x: np.ndarray, ct: np.ndarray) -> np.ndarray:

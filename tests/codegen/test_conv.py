@@ -142,7 +142,7 @@ def test_other_widths_and_heights_give_the_same_bits(number, dtype, monkeypatch)
             start(gemm.symbol("pack_b", dtype), panels, integers, (right, 0), (w, 0), (w, 0))
         integers = cut.integers if cut.work else (0, *cut.integers)
         work = [(work, 0)] if cut.work else []
-        start(conv.symbol("forward", dtype), cut.total, integers, (out, cut.out), (x, cut.x), (right, cut.b), *work)
+        start(conv.symbol(cut.kernel, dtype), cut.total, integers, (out, cut.out), (x, cut.x), (right, cut.b), *work)
         np.testing.assert_array_equal(out, expected)
 
     for case in (*CASES[:4], CASES[-2]):
@@ -152,8 +152,10 @@ def test_other_widths_and_heights_give_the_same_bits(number, dtype, monkeypatch)
         convolved(x, w, ops.conv(tf.constant(x), tf.constant(w), **window).numpy(), window)
         window = {**window, "padding": "VALID"}
         g = geometry(x.shape, ct.shape[1:-1], w.shape[:-2], window)
-        cut = conv_shapes.filters(g, w.shape[-1], 0, 1, 1)
+        with monkeypatch.context() as patched:
+            patched.setattr(conv_shapes, "tiling", lambda _: shape)
+            cut = conv_shapes.filters(g, w.shape[-1], 0, 1, 1, dtype)
         found = np.full(w.shape, np.nan, dtype.np)
-        start(conv.symbol("filters", dtype), cut.total, cut.integers, (found, cut.out), (x, cut.x), (ct, cut.b))
+        start(conv.symbol(cut.kernel, dtype), cut.total, cut.integers, (found, cut.out), (x, cut.x), (ct, cut.b))
         expected = ops.conv_filter_grad(tf.constant(x), tf.constant(ct), filter_shape=w.shape, **window).numpy()
         np.testing.assert_array_equal(found, expected)
