@@ -30,11 +30,12 @@ class Affine(NamedTuple):
 
 
 class Counting(NamedTuple):
-    """How a loop counts: how many rounds it has, and for the numbers of carried integers that count the least that the
-    body sees and the first number that it does not reach."""
+    """How a loop counts: how many rounds it has; for the numbers of carried integers that count the least that the body
+    sees and the first number that it does not reach; and what they are after the loop."""
 
     rounds: DimLike
     ranges: dict[int, tuple[DimLike, DimLike]]
+    after: dict[int, DimLike]
 
 
 def counting(node: g.Node) -> Counting | None:
@@ -48,7 +49,7 @@ def counting(node: g.Node) -> Counting | None:
     ...     graph body(%0: i32[]) { %1 = constant 1 : i32[] %2 = add(%0, %1) : i32[] return %2 } }
     ...   return %2 }''')
     >>> counting(graph.nodes[1])
-    Counting(rounds=3, ranges={0: (2, 5)})
+    Counting(rounds=3, ranges={0: (2, 5)}, after={0: 5})
     """
     test, body = node.regions
     count = node.attrs["carried"]
@@ -67,8 +68,19 @@ def counting(node: g.Node) -> Counting | None:
         rounds = max(rounds, 0)
     elif dm.decide_le(0, rounds) is not True:
         return None
+    kept = {k: begin for k, begin in begins.items() if _fits(body.inputs[k].dtype, begin, steps[k], rounds,
+                                                             body.inputs[n].dtype)}
     return Counting(rounds, {k: (begin, begin + rounds) if steps[k] == 1 else (begin + 1 - rounds, begin + 1)
-                             for k, begin in begins.items()})
+                             for k, begin in kept.items()},
+                    {k: begin + steps[k] * rounds for k, begin in kept.items()})
+
+
+def _fits(dtype: dt.DType, begin: DimLike, step: int, rounds: DimLike, counter: dt.DType) -> bool:
+    """Whether a carried integer does not overflow before the one that the test asks for."""
+    end = begin + step * rounds
+    if isinstance(end, Dim) or isinstance(begin, Dim):
+        return dtype.size >= counter.size
+    return -(1 << (8 * dtype.size - 1)) <= end < 1 << (8 * dtype.size - 1)
 
 
 def _step(before: g.Value, after: g.Value) -> int | None:
@@ -105,7 +117,8 @@ def node_of(value: g.Value) -> Any:
 
 
 def number(value: g.Value) -> DimLike | None:
-    """The number that an integer scalar is known to be: a constant, a size, or a size less a constant."""
+    """The number that an integer scalar is known to be: a constant, a size, a size less a constant, a counter after its
+    loop."""
     value = root(value)
     array = g.constant_of(value)
     if array is not None:
@@ -113,6 +126,9 @@ def number(value: g.Value) -> DimLike | None:
     if value.node is not None and value.node.op is g.SIZE:
         size: DimLike = value.node.attrs["size"]
         return size
+    if value.node is not None and value.node.op is g.WHILE and value.dtype in _COUNTERS:
+        counted = counting(value.node)
+        return None if counted is None else counted.after.get(value.index)
     node = node_of(value)
     if node is None or node.op.name not in ("add", "subtract"):
         return None

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 
 from .. import graph as g
 from ..verify import verify
+from .accumulating import add_items
 from .branches import take_known_branches
 from .dead import remove_dead
 from .folding import fold_constants
@@ -29,7 +30,7 @@ Pass = Callable[[g.Graph], bool]
 Trace = Callable[[str, g.Graph, bool, float], None]
 
 PIPELINE: tuple[Pass, ...] = (inline_calls, fold_constants, take_known_branches, simplify, fold_views, fold_transposes,
-                              merge_equal, move_invariants, remove_dead)
+                              merge_equal, move_invariants, add_items, remove_dead)
 FAST_PIPELINE: tuple[Pass, ...] = tuple([simplify_fast if p is simplify else p for p in PIPELINE])
 
 _ROUNDS = 4

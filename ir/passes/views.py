@@ -57,6 +57,13 @@ def same_shape(r: Rewriter, node: g.Node) -> Any:
     return x if r.same_dims(x.dims, node.outputs[0].dims) else None
 
 
+@VIEWS.rule("strided_slice_assign")
+def all_is_replaced(r: Rewriter, node: g.Node) -> Any:
+    """strided_slice_assign(x, y) to all of x -> y, of the shape of x"""
+    whole = all(entry in ((None, None, None), Ellipsis) for entry in node.attrs["spec"])
+    return node.inputs[1] if whole and r.same_dims(node.inputs[1].dims, node.outputs[0].dims) else None
+
+
 @VIEWS.rule("reshape", "expand_dims", "squeeze")
 def reshape_of_reshape(r: Rewriter, node: g.Node) -> Any:
     """reshape(reshape(x)) -> reshape(x), and so with axes of size 1 added or taken away"""

@@ -65,6 +65,14 @@ def test_what_is_not_counted(fn: Callable[[Any], Any]) -> None:
     assert counting(loop_of(fn, tf.TensorSpec([2]))) is None
 
 
+def test_counters_that_overflow_are_not_counted() -> None:
+    def fn(x: Any) -> Any:
+        first = (tf.constant(0, tf.int64), tf.constant(2**31 - 3, tf.int32), tf.constant(-(2**31) + 9, tf.int32), x)
+        return tf.while_loop(lambda i, *_: i < 5, lambda i, k, m, v: (i + 1, k + 1, m - 1, v), first)[3]
+    found = counting(loop_of(fn, tf.TensorSpec([2])))
+    assert found is not None and found.ranges == {0: (0, 5), 2: (-(2**31) + 5, -(2**31) + 10)}
+
+
 def test_numbers_that_graphs_are_known_to_hold() -> None:
     graph = g.Graph("f")
     size = symbol("n")

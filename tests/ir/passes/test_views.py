@@ -81,3 +81,26 @@ def test_only_one_of_two_repeated_operands_is_dropped():
     assert fold_views(verify(after))
     assert verify(after).outputs[0].dims == before.outputs[0].dims
     same_results(before, after)
+
+
+def test_assigning_all_is_what_is_assigned():
+    for spec in ("[[none, none, none]]", "[[none, none, none], [none, none, none]]", "[]"):
+        check(fold_views, f"""
+graph f(%0: f32[n,3], %1: f32[n,3]) {{
+  %2 = exp(%1) : f32[n,3]
+  %3 = strided_slice_assign(%0, %2) {{spec: {spec}}} : f32[n,3]
+  return %3
+}}
+---
+graph f(%0: f32[n,3], %1: f32[n,3]) {{
+  %2 = exp(%1) : f32[n,3]
+  return %2
+}}""")
+    for assign in ("strided_slice_assign(%0, %1) {spec: [[none, none, -1]]}",
+                   "strided_slice_assign(%0, %1) {spec: [[none, none, none], [0, 3, none]]}",
+                   "strided_slice_assign(%0, %2) {spec: [[none, none, none]]}"):
+        check(fold_views, f"""
+graph f(%0: f32[4,3], %1: f32[4,3], %2: f32[3]) {{
+  %3 = {assign} : f32[4,3]
+  return %3
+}}""")
