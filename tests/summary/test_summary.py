@@ -160,7 +160,22 @@ def test_text_and_sound(log):
     with wave.open(io.BytesIO(found.Tensors("tone")[0].tensor_proto.string_val[0])) as file:
         assert (file.getframerate(), file.getnframes(), file.getnchannels()) == (8000, 100, 1)
         samples = np.frombuffer(file.readframes(100), "<i2")
-    np.testing.assert_allclose(samples / 32767, tone[0, :, 0], atol=1e-4)
+    wanted = np.minimum(np.round(tone[0, :, 0] * 32768), 32767)  # as TensorFlow's files have it
+    assert samples.tolist() == wanted.tolist()
+
+
+def test_floats_become_the_bytes_that_tensorflow_writes(log):
+    image = pytest.importorskip("PIL.Image")
+    with log.writer.as_default(step=0):
+        tf.summary.image("i", np.array([-1.0, 0.0, 0.25, 0.5, 0.75, 0.999, 1.0, 2.0], np.float32).reshape(1, 2, 4, 1))
+        sound = np.array([-2.0, -1.0, -0.25, 0.0, 0.23840319, 0.8607957, 1.0, 2.0])
+        tf.summary.audio("a", sound.reshape(1, 8, 1), 8000)
+    found = log.read()
+    pixels = np.asarray(image.open(io.BytesIO(found.Tensors("i")[0].tensor_proto.string_val[2])))
+    assert pixels.ravel().tolist() == [0, 0, 63, 127, 191, 255, 255, 255]
+    with wave.open(io.BytesIO(found.Tensors("a")[0].tensor_proto.string_val[0])) as file:
+        samples = np.frombuffer(file.readframes(8), "<i2")
+    assert samples.tolist() == [-32768, -32768, -8192, 0, 7812, 28207, 32767, 32767]
 
 
 def test_messages_made_elsewhere(log):

@@ -161,7 +161,7 @@ def image(name: str, data: Any, step: Any = None, max_outputs: Any = 3, descript
         raise ValueError(f"tf.summary.image: {name!r} is to have shape [count, height, width, channels]; got "
                          f"{tensor.shape}")
     if tensor.dtype != tf.uint8:
-        tensor = tf.saturate_cast(tf.round(tf.cast(tensor, tf.float32) * 255.0), tf.uint8)
+        tensor = tf.saturate_cast(tf.cast(tensor, tf.float32) * 255.5, tf.uint8)  # as TensorFlow scales
     limit = int(max_outputs)
 
     def make(pixels: Any) -> dict[str, Any]:
@@ -247,7 +247,8 @@ def _wav(clip: np.ndarray, rate: int) -> bytes:
         out.setnchannels(clip.shape[1])
         out.setsampwidth(2)
         out.setframerate(rate)
-        out.writeframes(np.round(np.clip(clip, -1, 1) * 32767).astype("<i2").tobytes())
+        scaled = np.round(clip * np.float32(1 << 15))
+        out.writeframes(np.clip(scaled, -(1 << 15), (1 << 15) - 1).astype("<i2").tobytes())
     return file.getvalue()
 
 
