@@ -97,3 +97,20 @@ def test_checkpoints_as_they_come(tmp_path):
         if len(seen) < 3:
             manager.save()
     assert seen == ["ckpt-1", "ckpt-2", "ckpt-3"]
+
+
+def test_callbacks_after_writing(tmp_path):
+    calls = []
+
+    def seen(path):
+        calls.append(os.path.basename(path))
+        tf.train.load_checkpoint(path)  # it is there already
+
+    options = tf.train.CheckpointOptions(experimental_write_callbacks=[lambda: calls.append("first"), seen])
+    c = tf.train.Checkpoint(v=tf.Variable(1.0))
+    c.write(tmp_path / "a", options)
+    c.save(tmp_path / "b", options=options)
+    tf.train.CheckpointManager(c, tmp_path / "m", 1).save(options=options)
+    assert calls == ["first", "a", "first", "b-1", "first", "ckpt-2"]
+    with pytest.raises(ValueError, match="the path or nothing"):
+        tf.train.CheckpointOptions(experimental_write_callbacks=[lambda a, b: None])

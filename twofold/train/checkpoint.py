@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import weakref
 from typing import Any
@@ -13,15 +14,25 @@ from twofold._api import public_class
 from . import files, state
 from .objects import SHOWN, Restoration, describe, listed, paths_of
 
-__all__ = ["Checkpoint", "CheckpointLoadStatus", "CheckpointOptions", "InitializationOnlyStatus"]
-
+__all__ = ["Checkpoint", "CheckpointLoadStatus", "CheckpointOptions", "InitializationOnlyStatus", "called_back"]
 
 
 class CheckpointOptions:
-    """How to write or read a checkpoint; accepted for TensorFlow's sake, as nothing here depends on it.
+    """How to write or read a checkpoint.
 
+    Args:
+        experimental_write_callbacks: functions that are called after a checkpoint was written, in this order, with its
+            path, or without arguments where they take none.
+        experimental_io_device, experimental_enable_async_checkpoint, enable_async, experimental_sharding_callback,
+            experimental_skip_slot_variables: accepted for TensorFlow's sake, without effect.
+    Raises:
+        ValueError: a callback takes more than one argument.
+
+    >>> import tempfile
     >>> import twofold as tf
-    >>> path = tf.train.CheckpointOptions(experimental_io_device="/job:localhost")
+    >>> options = tf.train.CheckpointOptions(experimental_write_callbacks=[lambda: print("written")])
+    >>> _ = tf.train.Checkpoint(v=tf.Variable(1)).save(tempfile.mkdtemp() + "/ckpt", options)
+    written
     """
 
     def __init__(self, experimental_io_device: str | None = None, experimental_enable_async_checkpoint: bool = False,
@@ -29,10 +40,19 @@ class CheckpointOptions:
                  experimental_sharding_callback: Any = None, experimental_skip_slot_variables: bool = False):
         self.experimental_io_device = experimental_io_device
         self.experimental_enable_async_checkpoint = experimental_enable_async_checkpoint
+        for callback in experimental_write_callbacks or ():
+            if len(inspect.signature(callback).parameters) > 1:
+                raise ValueError(f"CheckpointOptions: a write callback takes the path or nothing; got {callback!r}")
         self.experimental_write_callbacks = experimental_write_callbacks
         self.enable_async = enable_async
         self.experimental_sharding_callback = experimental_sharding_callback
         self.experimental_skip_slot_variables = experimental_skip_slot_variables
+
+
+def called_back(options: Any, path: str) -> None:
+    """Call what the options say is to be called after writing."""
+    for callback in getattr(options, "experimental_write_callbacks", None) or ():
+        callback(path) if inspect.signature(callback).parameters else callback()
 
 
 @public_class
@@ -209,13 +229,15 @@ class Checkpoint(tracking.Trackable):
 
         Args:
             file_prefix: the path, without suffix. What was there is replaced in one step.
-            options: accepted, without effect.
+            options: a `CheckpointOptions`, for what is called when it is written.
         Returns:
             The path, to give to `read`.
         Raises:
             OSError: it cannot be written.
         """
-        return self._write(file_prefix)
+        path = self._write(file_prefix)
+        called_back(options, path)
+        return path
 
     def _write(self, file_prefix: Any) -> str:
         prefix = os.fspath(file_prefix)
@@ -228,7 +250,7 @@ class Checkpoint(tracking.Trackable):
 
         Args:
             file_prefix: the start of the path, such as "/tmp/training/ckpt".
-            options: accepted, without effect.
+            options: a `CheckpointOptions`, for what is called when it is written.
         Returns:
             The path, to give to `restore`, such as "/tmp/training/ckpt-1".
         Raises:
@@ -238,6 +260,7 @@ class Checkpoint(tracking.Trackable):
             self.save_counter.assign_add(1)
             path = self._write(f"{os.fspath(file_prefix)}-{int(self.save_counter)}")
             state.update(os.path.dirname(path) or ".", path, [path])
+        called_back(options, path)
         return path
 
     def read(self, save_path: Any, options: CheckpointOptions | None = None) -> CheckpointLoadStatus:

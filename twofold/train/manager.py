@@ -11,7 +11,7 @@ import twofold as tf
 from twofold._api import public, public_class
 
 from . import files, state
-from .checkpoint import Checkpoint
+from .checkpoint import Checkpoint, called_back
 
 __all__ = ["CheckpointManager", "checkpoints_iterator"]
 
@@ -119,7 +119,7 @@ class CheckpointManager:
         Args:
             checkpoint_number: the number in its name, an integer, variable or tensor; by default the next one.
             check_interval: whether nothing is saved before the interval is over.
-            options: accepted, without effect.
+            options: a `CheckpointOptions`, for what is called when it is written.
         Returns:
             The path, or None where nothing was saved.
         Raises:
@@ -142,6 +142,7 @@ class CheckpointManager:
         for old in doomed:  # after the list is without them, so that it never names what is not there
             for file in reversed(files.files_of(old)):
                 file.unlink(missing_ok=True)
+        called_back(options, path)
         return path
 
     def _surplus(self) -> list[str]:
