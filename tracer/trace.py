@@ -15,7 +15,7 @@ from __future__ import annotations
 import itertools
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -302,6 +302,11 @@ class Trace:
     def initial_value(self, value: Any, dtype: Any) -> Tensor:
         """The first value of a variable that is created here, as an eager tensor."""
         return self.creation.initial_value(value, dtype)
+
+    def after(self, control_inputs: Any) -> AbstractContextManager[Any]:
+        """A block whose operations come after others; program order is kept anyway."""
+        del control_inputs
+        return nullcontext()
 
     def differentiated(self) -> None:
         """Told when gradients were asked for: constructs may have been replaced by ones that give residuals."""

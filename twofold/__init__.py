@@ -36,6 +36,12 @@ from . import (
     test,
     types,
 )
+from ._array_order import (
+    identity_n,
+    required_space_to_batch_paddings,
+    reverse_sequence,
+    unravel_index,
+)
 from ._clip import (
     clip_by_global_norm,
     clip_by_norm,
@@ -74,6 +80,18 @@ from ._older_names import (
     log,
     random_normal,
     random_uniform,
+)
+from ._scopes import (
+    AggregationMethod,
+    VariableAggregation,
+    VariableSynchronization,
+    control_dependencies,
+    get_current_name_scope,
+    get_logger,
+    guarantee_const,
+    is_symbolic_tensor,
+    timestamp,
+    tuple,
 )
 from ._sorting import (
     argsort,
@@ -148,6 +166,10 @@ from .array import (
 )
 from .debugging import (
     Assert,
+    assert_equal,
+    assert_greater,
+    assert_less,
+    assert_rank,
 )
 from .dtypes import (
     DType,
@@ -245,8 +267,10 @@ newaxis = None
 #: sub-packages that are imported when they are first asked for, so that `import twofold` stays quick
 _ON_FIRST_USE = frozenset({"compat", "data", "export", "image", "io", "keras", "losses", "profiler", "saved_model",
                            "strings", "summary", "train"})
-#: modules of Keras that have a place here too
+#: modules of Keras that have a place here too, and its initialisers under their older names
 _KERAS = frozenset({"initializers", "metrics", "optimizers"})
+_INITIALIZERS = {"constant_initializer": "Constant", "ones_initializer": "Ones", "random_normal_initializer":
+                 "RandomNormal", "random_uniform_initializer": "RandomUniform", "zeros_initializer": "Zeros"}
 
 
 if _TYPE_CHECKING:
@@ -261,34 +285,40 @@ def __getattr__(name: str) -> object:
     if name in _KERAS:
         from . import keras
         return getattr(keras, name)
+    if name in _INITIALIZERS:
+        from .keras import initializers
+        return getattr(initializers, _INITIALIZERS[name])
     if name in _older_names.FROM_V1:
         return _older_names.from_v1(name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 __all__ = [
-    "Assert", "DType", "GradientTape", "Module", "Tensor", "TensorArray", "TensorShape", "TensorSpec",
-    "UnconnectedGradients", "Variable", "__version__", "abs", "acos", "acosh", "add", "add_n", "argmax", "argmin",
-    "argsort", "as_dtype", "asin", "asinh", "atan", "atan2", "atanh", "autodiff", "autograph", "batch_to_space",
+    "AggregationMethod", "Assert", "DType", "GradientTape", "Module", "Tensor", "TensorArray", "TensorShape",
+    "TensorSpec", "UnconnectedGradients", "Variable", "VariableAggregation", "VariableSynchronization", "__version__",
+    "abs", "acos", "acosh", "add", "add_n", "argmax", "argmin", "argsort", "as_dtype", "asin", "asinh", "assert_equal",
+    "assert_greater", "assert_less", "assert_rank", "atan", "atan2", "atanh", "autodiff", "autograph", "batch_to_space",
     "bfloat16", "bitcast", "bitwise", "bool", "boolean_mask", "broadcast_dynamic_shape", "broadcast_static_shape",
     "broadcast_to", "case", "cast", "clip_by_global_norm", "clip_by_norm", "clip_by_value", "complex", "complex128",
-    "complex64", "concat", "cond", "config", "constant", "contrib", "convert_to_tensor", "cos", "cosh", "cumsum",
-    "custom_gradient", "debugging", "device", "divide", "double", "dtypes", "dynamic_partition", "dynamic_stitch",
-    "eig", "eigvals", "einsum", "enable_eager_execution", "ensure_shape", "equal", "errors", "executing_eagerly", "exp",
-    "expand_dims", "eye", "fill", "float16", "float32", "float64", "floor", "foldl", "foldr", "function", "gather",
-    "gather_nd", "get_static_value", "grad_pass_through", "gradients", "greater", "greater_equal", "half", "hessians",
-    "histogram_fixed_width", "histogram_fixed_width_bins", "identity", "init_scope", "inside_function", "int16",
-    "int32", "int64", "int8", "is_tensor", "less", "less_equal", "linalg", "linspace", "log", "logical_and",
-    "logical_not", "logical_or", "map_fn", "math", "matmul", "maximum", "meshgrid", "minimum", "multiply", "name_scope",
-    "negative", "nest", "newaxis", "nn", "norm", "not_equal", "numpy_function", "one_hot", "ones", "ones_like", "pad",
-    "pow", "print", "py_function", "random", "random_normal", "random_uniform", "range", "rank", "recompute_grad",
-    "reduce_all", "reduce_any", "reduce_logsumexp", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod",
-    "reduce_sum", "repeat", "reshape", "reverse", "roll", "round", "saturate_cast", "scalar_mul", "scan", "scatter_nd",
-    "searchsorted", "sequence_mask", "shape", "shape_n", "sigmoid", "sign", "signal", "sin", "sinh", "size", "slice",
-    "sort", "space_to_batch", "space_to_batch_nd", "split", "sqrt", "square", "squeeze", "stack", "stop_gradient",
-    "strided_slice", "string", "subtract", "switch_case", "tan", "tanh", "tensor_scatter_nd_add",
-    "tensor_scatter_nd_max", "tensor_scatter_nd_min", "tensor_scatter_nd_sub", "tensor_scatter_nd_update", "tensordot",
-    "test", "tile", "transpose", "truediv", "truncatediv", "truncatemod", "types", "uint16", "uint32", "uint64",
-    "uint8", "unique", "unique_with_counts", "unstack", "vectorized_map", "verify", "where", "while_loop", "zeros",
+    "complex64", "concat", "cond", "config", "constant", "contrib", "control_dependencies", "convert_to_tensor", "cos",
+    "cosh", "cumsum", "custom_gradient", "debugging", "device", "divide", "double", "dtypes", "dynamic_partition",
+    "dynamic_stitch", "eig", "eigvals", "einsum", "enable_eager_execution", "ensure_shape", "equal", "errors",
+    "executing_eagerly", "exp", "expand_dims", "eye", "fill", "float16", "float32", "float64", "floor", "foldl",
+    "foldr", "function", "gather", "gather_nd", "get_current_name_scope", "get_logger", "get_static_value",
+    "grad_pass_through", "gradients", "greater", "greater_equal", "guarantee_const", "half", "hessians",
+    "histogram_fixed_width", "histogram_fixed_width_bins", "identity", "identity_n", "init_scope", "inside_function",
+    "int16", "int32", "int64", "int8", "is_symbolic_tensor", "is_tensor", "less", "less_equal", "linalg", "linspace",
+    "log", "logical_and", "logical_not", "logical_or", "map_fn", "math", "matmul", "maximum", "meshgrid", "minimum",
+    "multiply", "name_scope", "negative", "nest", "newaxis", "nn", "norm", "not_equal", "numpy_function", "one_hot",
+    "ones", "ones_like", "pad", "pow", "print", "py_function", "random", "random_normal", "random_uniform", "range",
+    "rank", "recompute_grad", "reduce_all", "reduce_any", "reduce_logsumexp", "reduce_max", "reduce_mean", "reduce_min",
+    "reduce_prod", "reduce_sum", "repeat", "required_space_to_batch_paddings", "reshape", "reverse", "reverse_sequence",
+    "roll", "round", "saturate_cast", "scalar_mul", "scan", "scatter_nd", "searchsorted", "sequence_mask", "shape",
+    "shape_n", "sigmoid", "sign", "signal", "sin", "sinh", "size", "slice", "sort", "space_to_batch",
+    "space_to_batch_nd", "split", "sqrt", "square", "squeeze", "stack", "stop_gradient", "strided_slice", "string",
+    "subtract", "switch_case", "tan", "tanh", "tensor_scatter_nd_add", "tensor_scatter_nd_max", "tensor_scatter_nd_min",
+    "tensor_scatter_nd_sub", "tensor_scatter_nd_update", "tensordot", "test", "tile", "timestamp", "transpose",
+    "truediv", "truncatediv", "truncatemod", "tuple", "types", "uint16", "uint32", "uint64", "uint8", "unique",
+    "unique_with_counts", "unravel_index", "unstack", "vectorized_map", "verify", "where", "while_loop", "zeros",
     "zeros_like",
 ]

@@ -1,6 +1,7 @@
 """tf.signal: discrete Fourier transforms over the last axes of a tensor, and shifts of their origin.
 
-The ops are in `ir/ops/fourier.py`; gradients of every order are transforms again.
+Frames, windows, cosine transforms and the mel scale are in `_signal_frames.py`, which is loaded when they are first
+asked for. The ops are in `ir/ops/fourier.py`; gradients of every order are transforms again.
 """
 
 from __future__ import annotations
@@ -11,8 +12,18 @@ from twofold._api import ints, public, tensor
 from twofold.ir import ops
 from twofold.ir.errors import InvalidArgumentError
 
+_FRAMES = ["dct", "frame", "hamming_window", "hann_window", "idct", "inverse_stft", "inverse_stft_window_fn",
+           "kaiser_bessel_derived_window", "kaiser_window", "linear_to_mel_weight_matrix",
+           "mfccs_from_log_mel_spectrograms", "overlap_and_add", "stft", "vorbis_window"]
 __all__ = ["fft", "ifft", "fft2d", "ifft2d", "fft3d", "ifft3d", "rfft", "irfft", "rfft2d", "irfft2d", "rfft3d",
-           "irfft3d", "fftshift", "ifftshift"]
+           "irfft3d", "fftshift", "ifftshift", *_FRAMES]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _FRAMES:
+        from . import _signal_frames
+        return getattr(_signal_frames, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def _fitted(name: str, x: Any, sizes: tuple[int, ...]) -> Any:

@@ -407,6 +407,10 @@ class _GraphTrace(Trace):
         owner.controls[given.value.node] = (*owner.controls.get(given.value.node, ()), operation)
         return made
 
+    def after(self, control_inputs: Any) -> contextlib.AbstractContextManager[Any]:
+        """A block whose operations come after others."""
+        return self.owner.control_dependencies(control_inputs)
+
     def differentiated(self) -> None:
         """What came before constructs comes before those in their places now."""
         controls = self.owner.controls
