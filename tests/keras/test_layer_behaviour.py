@@ -394,3 +394,31 @@ def test_outputs_show_the_mask_that_goes_with_them():
     words = layers.Embedding(10, 3, mask_zero=True)(np.array([[1, 2, 0], [0, 3, 0]]))
     np.testing.assert_array_equal(words._keras_mask, [[True, True, False], [False, True, False]])
     assert layers.LSTM(2)(words)._keras_mask is None
+
+
+@pytest.mark.parametrize("make", [lambda: layers.Dense(2, kernel_initializer="ones"),
+                                  lambda: layers.EinsumDense("...a,ab->...b", 2, kernel_initializer="ones"),
+                                  lambda: layers.SimpleRNN(2, kernel_initializer="ones", activation=None)])
+def test_integers_and_bools_meet_floating_weights(make):
+    x = np.array([[[1, 2, 3]], [[0, 1, 0]]])
+    floats = make()(x.astype(np.float32))
+    for given in (x, tf.constant(x, tf.int32), x.astype(np.uint8)):
+        np.testing.assert_array_equal(make()(given), floats)
+    np.testing.assert_array_equal(make()(x > 0), make()((x > 0).astype(np.float32)))
+
+
+class _Doubled(layers.Layer):
+    """What it does depends on values, which only Python sees."""
+
+    def call(self, inputs):
+        return inputs * 2 if float(np.asarray(inputs).sum()) > 0 else inputs
+
+
+@pytest.mark.filterwarnings("ignore:.*runs eagerly")
+@pytest.mark.parametrize("eagerly", [False, True])
+def test_a_sequential_model_of_a_layer_that_asks_for_values_runs_layer_by_layer(eagerly):
+    model = tf.keras.Sequential([_Doubled(dynamic=True), layers.Dense(1, kernel_initializer="ones")])
+    model.compile(tf.keras.optimizers.SGD(0.0), "mse", run_eagerly=eagerly)
+    x = np.ones((4, 3), np.float32)
+    assert model.fit(x, np.zeros((4, 1)), verbose=0).history["loss"] == [36.0]
+    np.testing.assert_array_equal(model(-x), [[-3.0]] * 4)

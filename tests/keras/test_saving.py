@@ -280,3 +280,25 @@ def test_every_layer_comes_back_from_a_file(name, tmp_path):
     for found, expected in zip(tf.nest.flatten(again(list(case.inputs))), tf.nest.flatten(model(list(case.inputs))),
                                strict=True):
         np.testing.assert_array_equal(found, expected)
+
+
+class Held(layers.Layer):
+    """Layers in a dict, and in a list within it."""
+
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.parts = {"one": layers.Dense(2), "more": [layers.Dense(3), (layers.Dense(4), layers.Dense(5))]}
+
+    def call(self, inputs):
+        return self.parts["more"][1][1](self.parts["more"][1][0](self.parts["more"][0](self.parts["one"](inputs))))
+
+
+def test_layers_in_lists_within_dicts_are_saved(tmp_path):
+    entry = keras.Input((3,))
+    model, other = (keras.Model(entry, Held()(entry)) for _ in range(2))
+    model.save_weights(tmp_path / "held.weights.h5")
+    names = set(paths((tmp_path / "held.weights.h5").read_bytes()))
+    assert {f"layers/held/parts/{path}/vars/0" for path in (  # as Keras 3 names them
+        "dense", "container/dense", "container/container/dense", "container/container/dense_1")} <= names
+    other.load_weights(tmp_path / "held.weights.h5")
+    assert all(np.array_equal(a, b) for a, b in zip(model.get_weights(), other.get_weights(), strict=True))

@@ -35,28 +35,28 @@ def _h5py() -> Any:
 # -- .weights.h5 ----------------------------------------------------------------------------------
 def paths_of(root: Any, optimizer: bool) -> Iterator[tuple[str, Any]]:
     """Each object with variables or objects within once, with the path of its group."""
-    seen: set[int] = set()
+    seen: dict[int, Any] = {}  # the objects as well, so that no other gets the identity of one that is gone
     stack: list[tuple[str, Any]] = [("", root)]
     while stack:
         path, value = stack.pop()
-        if isinstance(value, (list, tuple, Mapping)):
+        if id(value) in seen:
+            continue
+        seen[id(value)] = value
+        if isinstance(value, _CONTAINERS):
             found = list(_numbered(value, path))
         else:
-            if id(value) in seen:
-                continue
-            seen.add(id(value))
             yield path, value
             found = [(f"{path}/{name}" if path else name, child) for name, child in _children(value, optimizer)]
         stack += found[::-1]
 
 
 def _numbered(container: Any, path: str) -> Iterator[tuple[str, Any]]:
-    """The objects of a list or dict: named by their class, with numbers for further ones of a class."""
+    """The objects of a list or dict: named by their class (lists within: "container"), further ones with numbers."""
     items = list(container.values()) if isinstance(container, Mapping) else list(container)
     counts: dict[str, int] = {}
     for item in items:
-        if _is_saved(item):
-            name = to_snake_case(type(item).__name__)
+        if _is_saved(item) or isinstance(item, _CONTAINERS):
+            name = "container" if isinstance(item, _CONTAINERS) else to_snake_case(type(item).__name__)
             count = counts.get(name, 0)
             counts[name] = count + 1
             yield f"{path}/{name}_{count}" if count else f"{path}/{name}", item
@@ -76,9 +76,11 @@ def _children(value: Any, optimizer: bool) -> Iterator[tuple[str, Any]]:
         child = found[name]
         if name.startswith("_") and getattr(value, name[1:], None) is child:
             name = name[1:]  # there is a property of that name
-        if _is_saved(child) or (isinstance(child, (list, tuple, Mapping)) and any(map(_is_saved, (
-                child.values() if isinstance(child, Mapping) else child)))):
+        if _is_saved(child) or isinstance(child, _CONTAINERS):
             yield name, child
+
+
+_CONTAINERS = (list, tuple, Mapping)
 
 
 def _is_saved(value: Any) -> bool:

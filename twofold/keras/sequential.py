@@ -140,7 +140,11 @@ class Sequential(Model):
             return
         dtype = own.pop("_first_dtype", None) or own["_stack"][0].compute_dtype
         own["_entry"] = Input(batch_shape=(None, *shape[1:]), dtype=dtype)._node.operation
-        self._connect(own["_entry"].output)
+        try:
+            self._connect(own["_entry"].output)
+        except TypeError:  # a layer asks for values: there is no graph then, and calls go from layer to layer
+            own["_entry"] = None
+            own["built"] = True
 
     def call(self, inputs: Any, training: Any = None, mask: Any = None) -> Any:
         """The output of the last layer.

@@ -10,8 +10,8 @@ from .. import activations, config, constraints, initializers, regularizers
 from ..input_spec import InputSpec
 from ..layer import Layer
 
-__all__ = ["DeclaredLayer", "FirstOrLast", "InputSpec", "Layer", "Shape", "build_within", "data_format_of", "numbers",
-           "padding_of", "positive", "window_sizes", "without_trainable"]
+__all__ = ["DeclaredLayer", "FirstOrLast", "InputSpec", "Layer", "Shape", "as_floats", "build_within",
+           "data_format_of", "numbers", "padding_of", "positive", "window_sizes", "without_trainable"]
 
 Shape = tuple[Any, ...]
 _KINDS = {"activation": activations, "initializer": initializers, "regularizer": regularizers,
@@ -90,6 +90,11 @@ class FirstOrLast(DeclaredLayer):
         if self._first:
             bias = tf.reshape(bias, (-1,) + (1,) * self.rank)
         return outputs + bias
+
+
+def as_floats(inputs: Any, dtype: Any) -> Any:
+    """Integers and bools in a floating dtype; other tensors as they are."""
+    return tf.cast(inputs, dtype) if inputs.dtype.is_integer or inputs.dtype.is_bool else inputs
 
 
 def numbers(value: Any, count: int, name: str, least: int = 1) -> tuple[int, ...]:

@@ -10,7 +10,7 @@ from typing import Any
 import twofold as tf
 
 from ..serialization import deserialize_keras_object, serialize_keras_object
-from ._declared import DeclaredLayer, InputSpec, Layer, Shape, positive
+from ._declared import DeclaredLayer, InputSpec, Layer, Shape, as_floats, positive
 from ._equations import dense_shapes
 
 __all__ = ["Dense", "EinsumDense", "Embedding", "Identity", "Lambda", "Masking", "ReversibleEmbedding"]
@@ -67,7 +67,7 @@ class Dense(DeclaredLayer):
 
     def call(self, inputs: Any) -> Any:
         """The outputs for `inputs`."""
-        outputs = tf.matmul(inputs, self.kernel)
+        outputs = tf.matmul(as_floats(inputs, self.compute_dtype), self.kernel)
         if self.bias is not None:
             outputs = outputs + self.bias
         return self.activation(outputs)
@@ -127,7 +127,7 @@ class EinsumDense(DeclaredLayer):
 
     def call(self, inputs: Any) -> Any:
         """The outputs for `inputs`."""
-        outputs = tf.einsum(self.equation, inputs, self.kernel)
+        outputs = tf.einsum(self.equation, as_floats(inputs, self.compute_dtype), self.kernel)
         if self.bias is not None:
             outputs = outputs + self.bias
         return self.activation(outputs)

@@ -15,7 +15,7 @@ import twofold as tf
 
 from .. import activations, random
 from ..serialization import deserialize_keras_object, serialize_keras_object
-from ._declared import DeclaredLayer, InputSpec, Layer, Shape, build_within, positive
+from ._declared import DeclaredLayer, InputSpec, Layer, Shape, as_floats, build_within, positive
 from ._recurrence import Scan, masked_outputs, recur, steps_first
 
 __all__ = ["RNN", "StackedRNNCells"]
@@ -150,6 +150,7 @@ class UsualCell(DeclaredLayer):
     def project(self, inputs: Any, mask: Any) -> Any:
         """The product of inputs [.., batch, features] with the kernel, and the bias of it."""
         bias = self._input_bias()
+        inputs = as_floats(inputs, self.compute_dtype)
         if isinstance(mask, list):
             parts = tf.split(self.kernel, self._gates, axis=1)
             product = tf.concat([tf.matmul(inputs * m, part) for m, part in zip(mask, parts, strict=True)], -1)
