@@ -287,7 +287,9 @@ for trial in range(trials):
         while True:
             v.assign(np.full(20_000, float(v[0]) + 1, np.float32))
             manager.save()
-    os.read(reads, 1)
+            os.write(writes, b"x")
+    for _ in range(rng.randrange(1, 4)):  # until it has begun, or saved once or twice
+        os.read(reads, 1)
     os.close(reads), os.close(writes)
     time.sleep(rng.random() * 0.004)
     os.kill(child, signal.SIGKILL)
