@@ -129,15 +129,14 @@ class _Call:
 class _Rows(NamedTuple):
     """The rows of a unit, for one block of the inner dimension.
 
-    packed: where they are to be packed. source: where they lie. beside, apart: whether whole tiles are read as they lie
-    there, since rows are neighbours, or inner indices are. rows: how many. depth: of the block. fresh: whether it is
-    the first one. after: where the block lies that is needed next.
+    packed: where they are to be packed. source: where they lie. lies: whether whole tiles are read as they lie there.
+    rows: how many. depth: of the block. fresh: whether it is the first one. after: where the block lies that is needed
+    next.
     """
 
     packed: Any
     source: Any
-    beside: Any
-    apart: Any
+    lies: Any
     rows: Any
     depth: Any
     fresh: Any
@@ -174,9 +173,8 @@ class _Parts:
             self.strip = make(1, FLAT_VECTORS)
             self.dots = dots(module, shape, dtype, FLAT_VECTORS)
         else:
-            ways = (False, True) if self.memory == self.kind else (False,)
-            self.tiles = {apart: {rows: make(rows, VECTORS, apart) for rows in shape.heights} for apart in ways}
-            self.narrow = {apart: make(shape.tall, 1, apart) for apart in ways}
+            self.tiles = {rows: make(rows, VECTORS) for rows in shape.heights}
+            self.narrow = make(shape.tall, 1)
 
     def kernel(self, name: str) -> tuple[Code, _Call]:
         c = Code(self.module, symbol(name, self.dtype), I64, [I64, I64, POINTER], internal=False)
@@ -207,15 +205,14 @@ class _Parts:
                                    for size, unit in ((call.m, call.rows), (call.n, call.columns)))
         panels = self.panels(c, call.n, width)
         size = c.mul(c.mul(panels, count), I64(BLOCK * width))  # of one packed B
-        # Where rows of A are neighbours, one inner index of a tile lies as a panel would have it. Where inner indices
-        # are, there are micro-kernels for that; but rows that far apart share few places of the first cache, so that
-        # packing them repays when several panels read them.
-        beside = apart = ir.Constant(ir.IntType(1), 0)
+        # Micro-kernels read A as it lies where rows or inner indices are neighbours. But rows that far apart share few
+        # places of the first cache, so that packing them repays when several panels read them.
+        lies = ir.Constant(ir.IntType(1), 0)
         if self.memory == self.kind:
             beside, along = (c.icmp_signed("==", step, I64(1)) for step in (call.a_m, call.a_k))
             clash = c.icmp_signed("==", c.urem(call.a_m, I64(_CLASH // self.dtype.size)), I64(0))
             packs = c.and_(clash, c.less(I64(_FEW * width), call.columns))
-            apart = c.and_(c.and_(c.not_(beside), along), c.not_(packs))
+            lies = c.or_(beside, c.and_(along, c.not_(packs)))
 
         def unit(number: Any) -> None:
             of_batch = c.udiv(number, column_units)
@@ -241,7 +238,7 @@ class _Parts:
                 else:
                     last = c.icmp_signed("==", c.add(index, I64(1)), count)
                     after = c.select(last, below, c.at(here, c.mul(I64(BLOCK), call.a_k), self.memory))
-                    block_of_a = _Rows(left, here, beside, apart, rows, depth, fresh, after)
+                    block_of_a = _Rows(left, here, lies, rows, depth, fresh, after)
                     self.pack_rows(c, call, block_of_a, c.sub(end, edge))
                 source = c.at(call.b, c.add(at_b, c.mul(first, call.b_k)), self.memory)
                 packed = c.add(c.mul(batch, size), c.mul(c.mul(index, panels), I64(BLOCK * width)))
@@ -266,7 +263,7 @@ class _Parts:
                         with turned:
                             c.call(self.dots, [left, from_, call.b_n, old, to, depth, columns])
                         with other:
-                            c.call(self.strip, [left, I64(1), base, ldb, old, I64(0), to, I64(0), depth, I64(1),
+                            c.call(self.strip, [left, I64(1), I64(1), base, ldb, old, I64(0), to, I64(0), depth, I64(1),
                                                 columns, base])
                 c.each(edge, end, I64(width), panel)
             c.each(I64(0), count, I64(1), block)
@@ -305,7 +302,7 @@ class _Parts:
         rest = c.urem(columns, I64(self.width))
         narrow = c.and_(c.less(I64(0), rest), c.icmp_signed("<=", rest, I64(self.shape.lanes)))
         whole = c.select(self.is_whole(c, c.sub(a.rows, whole), narrow), a.rows, whole)
-        c.each(c.select(c.or_(a.beside, a.apart), whole, I64(0)), a.rows, I64(tall), tile)
+        c.each(c.select(a.lies, whole, I64(0)), a.rows, I64(tall), tile)
 
     def column(self, c: Code, call: _Call, a: _Rows, b: _Panel, zeros: Any) -> None:
         """The tiles of C beside one panel of B."""
@@ -318,23 +315,11 @@ class _Parts:
             to = c.at(b.out, c.mul(row, call.ldc), self.kind)
             old, step = c.select(a.fresh, zeros, to), c.select(a.fresh, I64(0), call.ldc)
             self.fetch(c, call, a, b, row, height)
-
-            def run(apart: bool, from_: Any, lda: Any) -> None:
-                self.choose(c, apart, b.columns, height, lambda kernel: c.call(kernel, [
-                    from_, lda, b.base, b.ldb, old, step, to, call.ldc, a.depth, height, b.columns, b.after]))
-
-            def as_panel() -> None:
-                beside = c.and_(a.beside, whole)
-                run(False, c.select(beside, here, packed), c.select(beside, call.a_k, I64(self.shape.depth)))
-
-            if True not in self.tiles:
-                as_panel()
-                return
-            with c.if_else(c.and_(a.apart, whole)) as (apart, other):
-                with apart:
-                    run(True, here, call.a_m)
-                with other:
-                    as_panel()
+            lies = c.and_(a.lies, whole)
+            from_, a_m, a_k = (c.select(lies, x, y) for x, y in (
+                (here, packed), (call.a_m, I64(1)), (call.a_k, I64(self.shape.depth))))
+            self.choose(c, b.columns, height, lambda kernel: c.call(kernel, [
+                from_, a_m, a_k, b.base, b.ldb, old, step, to, call.ldc, a.depth, height, b.columns, b.after]))
         c.each(I64(0), a.rows, I64(tall), tile)
 
     def fetch(self, c: Code, call: _Call, a: _Rows, b: _Panel, row: Any, height: Any) -> None:
@@ -351,7 +336,7 @@ class _Parts:
         with c.if_then(c.icmp_signed("==", call.a_m, I64(1))):
             c.each(I64(0), b.count, I64(1), lambda t: c.fetch(c.at(start, c.mul(t, call.a_k), self.memory)))
 
-    def choose(self, c: Code, apart: bool, columns: Any, height: Any, run: Callable[[ir.Function], None]) -> None:
+    def choose(self, c: Code, columns: Any, height: Any, run: Callable[[ir.Function], None]) -> None:
         """The micro-kernel that does the least for a tile at an edge."""
         done = c.fn.append_basic_block()
 
@@ -363,10 +348,10 @@ class _Parts:
             c.branch(done)
             c.position_at_end(other)
 
-        case(c.icmp_signed("<=", columns, I64(self.shape.lanes)), self.narrow[apart])
+        case(c.icmp_signed("<=", columns, I64(self.shape.lanes)), self.narrow)
         for rows in sorted(self.shape.heights)[:-1]:
-            case(c.icmp_signed("<=", height, I64(rows)), self.tiles[apart][rows])
-        run(self.tiles[apart][self.shape.tall])
+            case(c.icmp_signed("<=", height, I64(rows)), self.tiles[rows])
+        run(self.tiles[self.shape.tall])
         c.branch(done)
         c.position_at_end(done)
 

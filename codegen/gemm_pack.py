@@ -142,31 +142,38 @@ class _Packing:
     def transpose(self) -> None:
         """Squares of vectors are turned in registers."""
         c, lanes = self.c, self.lanes
+        masks = self.tiling.masks
         whole = c.and_(self.k, I64(-lanes))
 
         def rows_from(s: Any) -> None:
             rows = self.rows(s)
 
             def square(t: Any) -> None:
-                for n, column in enumerate(self.columns(rows, t)):
-                    c.put(column, self.place(c.add(t, I64(n)), s))
+                left = c.sub(self.k, t)
+                columns = self.columns(rows, t, left if masks else None)
+                places = [self.place(c.add(t, I64(n)), s) for n in range(lanes)]
+                if not masks:
+                    for column, place in zip(columns, places, strict=True):
+                        c.put(column, place)
+                    return
+                with c.if_else(c.less(left, I64(lanes))) as (edge, inside):
+                    with edge:
+                        done = c.fn.append_basic_block()
+                        for n, (column, place) in enumerate(zip(columns, places, strict=True)):
+                            store = c.fn.append_basic_block()
+                            c.cbranch(c.less(I64(n), left), store, done)
+                            c.position_at_end(store)
+                            c.put(column, place)
+                        c.branch(done)
+                        c.position_at_end(done)
+                    with inside:
+                        for column, place in zip(columns, places, strict=True):
+                            c.put(column, place)
 
-            c.each(I64(0), whole, I64(lanes), square)
-            if not self.tiling.masks:
-                return
-            with c.if_then(c.less(whole, self.k)):
-                done = c.fn.append_basic_block()
-                left = c.sub(self.k, whole)
-                for n, column in enumerate(self.columns(rows, whole, left)):
-                    store = c.fn.append_basic_block()
-                    c.cbranch(c.less(I64(n), left), store, done)
-                    c.position_at_end(store)
-                    c.put(column, self.place(c.add(whole, I64(n)), s))
-                c.branch(done)
-                c.position_at_end(done)
+            c.each(I64(0), self.k if masks else whole, I64(lanes), square)
 
         c.each(I64(0), self.m, I64(lanes), rows_from)
-        if not self.tiling.masks:
+        if not masks:
             self.one_by_one(whole)
 
     def rows(self, s: Any) -> list[Any]:

@@ -139,8 +139,8 @@ def size_of(kind: ir.Type) -> int:
     return {"float": 4, "double": 8}.get(str(kind)) or int(str(kind)[1:]) // 8
 
 
-def micro(module: ir.Module, tiling: Tiling, dtype: DType, rows: int, vectors: int, apart: bool = False) -> ir.Function:
-    """The micro-kernel `(A, lda, B, ldb, old, ldo, C, ldc, k, m, n, next)`: C = old + A B on a tile.
+def micro(module: ir.Module, tiling: Tiling, dtype: DType, rows: int, vectors: int) -> ir.Function:
+    """The micro-kernel `(A, a_m, a_k, B, ldb, old, ldo, C, ldc, k, m, n, next)`: C = old + A B on a tile.
 
     The sum over k is taken in order. `next` is where the B of a later call begins, which is fetched meanwhile.
 
@@ -148,20 +148,21 @@ def micro(module: ir.Module, tiling: Tiling, dtype: DType, rows: int, vectors: i
         module: takes the function.
         dtype: float32 or float64.
         rows, vectors: the largest tile. It reads that many rows of A, and writes the first m rows and n columns.
-        apart: the inner indices of A are neighbours, and its rows are `lda` apart. Otherwise it is the other way round.
     """
     lanes, kind = tiling.lanes, llvm_ops.llvm_type(dtype)
     vector = ir.VectorType(kind, lanes)
-    name = f"micro_{rows}x{vectors}{'_apart' if apart else ''}"
-    c = Code(module, name, VOID, [*[POINTER, I64] * 4, *[I64] * 3, POINTER])
-    a, lda, b, ldb, old, ldo, out, ldc, k, m, n, ahead = c.fn.args
+    arguments = [POINTER, I64, *[I64, POINTER] * 3, *[I64] * 4, POINTER]
+    c = Code(module, f"micro_{rows}x{vectors}", VOID, arguments)
+    a, a_m, a_k, b, ldb, old, ldo, out, ldc, k, m, n, ahead = c.fn.args
     masks = [c.mask(c.sub(n, I64(j * lanes)), lanes) for j in range(vectors)]
-    places = [c.mul(lda, I64(i)) if apart else i for i in range(rows)]
+    places = [c.mul(a_m, I64(i)) for i in range(rows)]
+    beyond = c.mul(a_m, I64(2 * rows - 1))
     zero = ir.Constant(vector, None)
-    with c.if_then(c.less(k, I64(_HURRIED))):
-        for i in range(rows):
-            for j in range(0, vectors * lanes, LINE // size_of(kind)):
-                c.fetch(c.at(out, c.add(c.mul(ldc, I64(i)), I64(j)), kind), True)
+    if rows == tiling.tall and vectors > 1:
+        with c.if_then(c.less(k, I64(_HURRIED))):
+            for i in range(rows):
+                for j in range(0, vectors * lanes, LINE // size_of(kind)):
+                    c.fetch(c.at(out, c.add(c.mul(ldc, I64(i)), I64(j)), kind), True)
     entry, loop, done = c.block, c.fn.append_basic_block("loop"), c.fn.append_basic_block("done")
     c.cbranch(c.less(I64(0), k), loop, done)
     c.position_at_end(loop)
@@ -170,13 +171,13 @@ def micro(module: ir.Module, tiling: Tiling, dtype: DType, rows: int, vectors: i
     right = [c.vector(c.at(pb, j * lanes, kind), vector, masks[j] if tiling.masks else None) for j in range(vectors)]
     for j in range(0, vectors * lanes, LINE // size_of(kind)):
         c.fetch(c.at(pn, j, kind))
-    if not apart and rows > 1:  # where the rows of a whole matrix lie beside each other, the next tile's
-        c.fetch(c.at(pa, 2 * rows - 1, kind))
+    if rows > 1:  # where rows are neighbours, the next tile's
+        c.fetch(c.at(pa, beyond, kind))
     after = []
     for i in range(rows):
         x = c.spread(c.element(pa, places[i], kind), lanes)
         after.append([c.fma(x, right[j], sums[i][j]) for j in range(vectors)])
-    steps = ((left, c.sub(left, I64(1)), k), (pa, c.at(pa, 1 if apart else lda, kind), a), (pb, c.at(pb, ldb, kind), b),
+    steps = ((left, c.sub(left, I64(1)), k), (pa, c.at(pa, a_k, kind), a), (pb, c.at(pb, ldb, kind), b),
              (pn, c.at(pn, ldb, kind), ahead))
     for phi, value, first in steps:
         phi.add_incoming(first, entry)
