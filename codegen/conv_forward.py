@@ -114,10 +114,9 @@ class Forward(ConvKernel):
         count = c.add(c.udiv(c.sub(v.k, I64(1)), I64(BLOCK)), I64(1))
         panels = c.add(c.udiv(c.sub(v.n, I64(1)), I64(self.width)), I64(1))
         packed = c.icmp_signed("==", v.mode, I64(PACKED))
-        work = c.add(v.work, self.bytes(c, c.mul(c.fn.args[0], c.mul(v.box_n, v.room))))
         from_place, to_place = self.bytes(c, v.x_x), self.bytes(c, v.to_x)
 
-        def unit(number: Any) -> None:
+        def unit(number: Any, work: Any) -> None:
             rest, piece = self.parted(c, number, v.pieces)
             rest, x = self.parted(c, rest, v.boxes_x)
             rest, y = self.parted(c, rest, v.boxes_y)
@@ -176,7 +175,12 @@ class Forward(ConvKernel):
                             c.each(I64(0), rows, I64(self.shape.tall), tile)
                 c.each(first_panel, last_panel, I64(1), panel)
             c.each(I64(0), count, I64(1), block)
-        c.each(c.fn.args[0], c.fn.args[1], I64(1), unit)
+
+        def part(number: Any) -> None:
+            first, last = (c.udiv(c.mul(n, v.units), v.parts) for n in (number, c.add(number, I64(1))))
+            work = c.add(v.work, self.bytes(c, c.mul(number, c.mul(v.box_n, v.room))))
+            c.each(first, last, I64(1), lambda n: unit(n, work))
+        c.each(c.fn.args[0], c.fn.args[1], I64(1), part)
         c.ret(I64(0))
 
     def covered(self, c: Code, images: Any, first: list[Any], work: Any, inside: Any) -> Any:

@@ -15,10 +15,10 @@ Words of a kernel's arguments, after the addresses of the result, of x and of B,
 
 `forward` takes B, the filters, DIRECT or PACKED as matrix products do (`mode`), in all `k` rows; `to_n` .. `to_x`,
 steps in the result; how many `images` there are; and boxes of places, of `box_n` images by `box_z` by `box_y` by
-`box_x`, `boxes_z` .. of them along each axis. The columns are parted in `pieces`; the range numbers boxes and pieces.
-`place_n` is what `x_n` is, but in what is copied of x, if it is, and so are `x_z` .. `x_x`. If it is, `work` is not 0
-but the address of work memory, of which an iteration takes `box_n` times `room` elements; the memory of the first in
-a range is used for all of it. `cover_z` .. are the pixels of an image that a box covers, of `channels` elements each,
+`box_x`, `boxes_z` .. of them along each axis. The columns are parted in `pieces`. That makes so many `units`, boxes and
+pieces; the range numbers `parts`, even runs of units. `place_n` is what `x_n` is, but in what is copied of x, if it is,
+and so are `x_z` .. `x_x`. If it is, `work` is not 0 but the address of work memory, of which each part takes `box_n`
+times `room` elements; `cover_z` .. are the pixels of an image that a box covers, of `channels` elements each,
 `size_z` .. an image's, `before_z` .. those of padding before, `stride_z` .. those from one window to the next.
 
 `filters` takes B, the outputs' gradient, a row a place, `places` of them; `ldo`: elements from one row of the result to
@@ -46,8 +46,8 @@ __all__ = ["FORWARD", "FILTERS", "KERNELS", "PARTS", "MAX_ROWS", "Cut", "Phase",
 _WINDOW = ("length", "lines_y", "lines_x", "line_z", "line_y", "line_x", "out_z", "out_y", "out_x",
            "x_n", "x_z", "x_y", "x_x")
 FORWARD = ("out", "x", "b", "work", "mode", "n", "ldb", "k", *_WINDOW, "to_n", "to_z", "to_y", "to_x", "images",
-           "box_n", "box_z", "box_y", "box_x", "boxes_z", "boxes_y", "boxes_x", "pieces", "place_n", "room",
-           "cover_z", "cover_y", "cover_x", "size_z", "size_y", "size_x", "before_z", "before_y", "before_x",
+           "box_n", "box_z", "box_y", "box_x", "boxes_z", "boxes_y", "boxes_x", "pieces", "units", "parts", "place_n",
+           "room", "cover_z", "cover_y", "cover_x", "size_z", "size_y", "size_x", "before_z", "before_y", "before_x",
            "stride_z", "stride_y", "stride_x", "channels")
 FILTERS = ("out", "x", "b", "n", "ldb", "lines", *_WINDOW, "places", "ldo", "shares", "splits", "share")
 # Kernels by how many vectors of columns their tiles have at most: one suffices for few outputs.
@@ -56,6 +56,8 @@ PARTS = {name: (name,) for name in KERNELS}
 MAX_ROWS = 1024  # places of a box
 
 _LARGE = 1 << 17  # elements of filters that take more than the nearest caches
+_LINE = 256  # places of a line that a box has at most: several lines share what their windows cover
+_PARTS = 64  # of all boxes, at most: each may need memory
 _UNITS = 32  # boxes, or shares by splits, that are worth having
 _SHARE = 1 << 11  # places of a share, at least
 _HELD = 1 << 20  # elements of all shares together, unless one has more
@@ -171,13 +173,16 @@ def forward(w: Geometry, outputs: int, group: int, groups: int, dtype: DType,
     boxes = [dm.ceil_div(o, b) for o, b in zip(w.outputs, box, strict=True)]
     count = dm.ceil_div(w.images, images) * math.prod(boxes)
     pieces = min(panels, -(-_UNITS // max(count, 1))) if not isinstance(count, Dim) else 1
+    units = count * pieces
+    parts = dm.minimum(units, _PARTS)
     place = room if copies else words[_WINDOW.index("x_n")]
     copied = (room, *cover, *w.sizes, *w.before, *w.strides, w.channels) if copies else (0,) * 14
     integers = (mode, columns, outputs, k, *words, image, *(n * s for n, s in zip(strides, steps, strict=True)),
-                w.images, images, *box, *boxes, pieces, place, *copied)
-    weight = images * math.prod(box) * _weight(k, -(-panels // pieces) * width if pieces > 1 else columns)
+                w.images, images, *box, *boxes, pieces, units, parts, place, *copied)
+    each = images * math.prod(box) * _weight(k, -(-panels // pieces) * width if pieces > 1 else columns)
+    weight = each * units // dm.maximum(parts, 1) + 1
     begin_out = sum(f * s for f, s in zip(first, steps, strict=True))
-    return Cut(_kernel("forward", columns, shape), integers, count * pieces, weight, count * pieces * images * room,
+    return Cut(_kernel("forward", columns, shape), integers, parts, weight, parts * images * room,
                begin + group * inner, begin_out + group * columns, group * columns, packs)
 
 
@@ -199,7 +204,7 @@ def _box(w: Geometry, filters: int) -> tuple[int, ...]:
     room = MAX_ROWS if filters > _LARGE else min(max(images * math.prod(w.outputs) // _UNITS, 56), MAX_ROWS)
     box: list[int] = []
     for size in (*reversed(w.outputs), images):
-        most = max(room // math.prod(box), 1)
+        most = max(room // math.prod(box), 1) if box else min(room, _LINE)
         box.insert(0, -(-size // -(-size // most)))
     return tuple(box)
 
