@@ -174,3 +174,52 @@ def test_an_interrupted_training_goes_on(tmp_path):
     assert history.epoch == [2, 3]
     assert all(np.array_equal(a, b) for a, b in zip(want.get_weights(), again.get_weights(), strict=True))
     assert not (tmp_path / "backup").exists()
+
+
+def test_a_loss_that_is_no_number_may_be_an_error():
+    model = model_of(optimizer=keras.optimizers.SGD(1e30))
+    with pytest.raises(RuntimeError, match="NaN or Inf loss"):
+        fit(model, callbacks.TerminateOnNaN(raise_error=True), epochs=10, batch_size=8)
+
+
+class _Weights(keras.callbacks.Callback):
+    """Notes the weights at some hooks."""
+
+    def __init__(self):
+        super().__init__()
+        self.seen = {"train": [], "test": [], "epoch": []}
+
+    def on_train_batch_end(self, batch, logs=None):
+        self.seen["train"].append(float(self.model.weights[0].numpy()[0, 0]))
+
+    def on_test_batch_end(self, batch, logs=None):
+        self.seen["test"].append(float(self.model.weights[0].numpy()[0, 0]))
+
+    def on_epoch_end(self, epoch, logs=None):
+        self.seen["epoch"].append(float(self.model.weights[0].numpy()[0, 0]))
+
+
+@pytest.mark.parametrize("on_epoch", [False, True])
+def test_averages_of_weights_are_in_the_model_while_it_is_judged(on_epoch):
+    def trained(**options):
+        model = keras.Sequential([keras.layers.Dense(1, use_bias=False, kernel_initializer="ones", input_shape=(1,))])
+        model.compile(keras.optimizers.SGD(0.1, use_ema=True, ema_momentum=0.5), "mse")
+        x, seen = np.ones((2, 1), np.float32), _Weights()
+        model.fit(x, 0 * x, epochs=3, verbose=0, validation_data=(x, x), callbacks=[*options.get("first", ()), seen])
+        return model, seen.seen
+
+    plain_model, plain = trained()
+    model, seen = trained(first=[callbacks.SwapEMAWeights(swap_on_epoch=on_epoch)])
+    assert seen["train"] == plain["train"]  # the training is the same
+    averages, average = [], None
+    for value in plain["train"]:
+        average = value if average is None else 0.5 * average + 0.5 * value
+        averages.append(average)
+    assert seen["test"] == pytest.approx(averages, rel=1e-6)
+    assert seen["epoch"] == pytest.approx(averages if on_epoch else plain["train"], rel=1e-6)
+    np.testing.assert_array_equal(model.get_weights()[0], plain_model.get_weights()[0])
+    assert float(model.get_weights()[0][0, 0]) == pytest.approx(averages[-1], rel=1e-6)
+    without = keras.Sequential([keras.layers.Dense(1, input_shape=(1,))])
+    without.compile("sgd", "mse")
+    with pytest.raises(ValueError, match="use_ema"):
+        without.evaluate(np.ones((2, 1)), np.ones((2, 1)), verbose=0, callbacks=[callbacks.SwapEMAWeights()])

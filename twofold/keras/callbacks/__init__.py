@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from .averages import SwapEMAWeights
 from .base import Callback, CallbackList, History, LambdaCallback, ProgbarLogger
 from .files import BackupAndRestore, CSVLogger, ModelCheckpoint
 from .monitors import EarlyStopping, LearningRateScheduler, ReduceLROnPlateau, TerminateOnNaN
 from .tensorboard import TensorBoard
 
 __all__ = ["BackupAndRestore", "CSVLogger", "Callback", "CallbackList", "EarlyStopping", "History", "LambdaCallback",
-           "LearningRateScheduler", "ModelCheckpoint", "ProgbarLogger", "ReduceLROnPlateau", "TensorBoard",
-           "TerminateOnNaN"]
+           "LearningRateScheduler", "ModelCheckpoint", "ProgbarLogger", "ReduceLROnPlateau",
+           "SwapEMAWeights", "TensorBoard", "TerminateOnNaN"]

@@ -234,13 +234,25 @@ class LearningRateScheduler(Callback):
 class TerminateOnNaN(Callback):
     """Ends training when the loss of a batch is infinite or not a number.
 
+    Args:
+        raise_error: whether that is an error, rather than the end of training alone.
+    Raises:
+        RuntimeError: by the training.
+
     >>> import twofold as tf
     >>> stop = tf.keras.callbacks.TerminateOnNaN()
     """
+
+    def __init__(self, raise_error: bool = False) -> None:
+        super().__init__()
+        self.raise_error = raise_error
 
     def on_batch_end(self, batch: int, logs: Any = None) -> None:
         """Look at the loss of a batch."""
         loss = (logs or {}).get("loss")
         if loss is not None and not math.isfinite(loss):
+            if self.raise_error:
+                raise RuntimeError(f"NaN or Inf loss encountered at batch {batch}. Loss value: {loss}. Terminating "
+                                   "training immediately.")
             tell(f"Batch {batch}: Invalid loss, terminating training")
             self.model.stop_training = True
