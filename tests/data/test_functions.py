@@ -324,3 +324,10 @@ def test_options_of_one_dataset_are_not_those_of_others():
     first, second = tf.data.Dataset.range(1), tf.data.Dataset.range(1)
     first.options().deterministic = False
     assert first.options().deterministic is False and second.options().deterministic is None
+
+
+def test_the_experimental_choice_goes_on_past_the_end_of_a_dataset():
+    parts = [tf.data.Dataset.range(1), tf.data.Dataset.range(10, 14)]
+    order = tf.data.Dataset.from_tensor_slices(np.array([0, 0, 1, 1], np.int64))
+    assert [int(x) for x in tf.data.experimental.choose_from_datasets(parts, order)] == [0, 10, 11]
+    assert [int(x) for x in tf.data.Dataset.choose_from_datasets(parts, order)] == [0]

@@ -279,8 +279,17 @@ scan = _applied("scan")
 take_while = _applied("take_while")
 unbatch = _applied("unbatch")
 unique = _applied("unique")
-choose_from_datasets = Dataset.choose_from_datasets
 sample_from_datasets = Dataset.sample_from_datasets
+
+
+@engine.public
+def choose_from_datasets(datasets: Any, choice_dataset: Any, stop_on_empty_dataset: bool = False) -> Any:
+    """`Dataset.choose_from_datasets`, which goes on by default when one of the datasets has ended.
+
+    Args:
+        datasets, choice_dataset, stop_on_empty_dataset: as there.
+    """
+    return Dataset.choose_from_datasets(datasets, choice_dataset, stop_on_empty_dataset)
 
 
 @engine.public
