@@ -1,4 +1,4 @@
-"""`tf.io`: files of records, bytes as numbers, and images as PNG files."""
+"""`tf.io`: files, records and what they hold, bytes as numbers, and images as PNG files."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from . import _gfile as gfile
 from . import _iteration as engine
 from ._api import public
+from ._gfile import matching_files, read_file, write_file
 from ._parsing import (
     FixedLenFeature,
     FixedLenSequenceFeature,
@@ -18,7 +20,8 @@ from ._parsing import (
 )
 
 __all__ = ["FixedLenFeature", "FixedLenSequenceFeature", "TFRecordOptions", "TFRecordWriter", "decode_raw",
-           "encode_png", "parse_example", "parse_single_example", "parse_single_sequence_example"]
+           "encode_png", "gfile", "matching_files", "parse_example", "parse_single_example",
+           "parse_single_sequence_example", "read_file", "write_file"]
 
 
 class TFRecordOptions:

@@ -71,6 +71,10 @@ CASES = {
     "sobel": lambda tf: tf.image.sobel_edges(X),
     "boxes": lambda tf: tf.image.crop_and_resize(X, BOXES, [0, 1, 1], [4, 3]),
     "boxes_nearest": lambda tf: tf.image.crop_and_resize(X, BOXES, [0, 1, 0], [3, 1], "nearest", 7.0),
+    **{f"v1_{name}_{h}{'_aligned' if aligned else ''}": lambda tf, name=name, h=h, aligned=aligned: getattr(
+        tf.compat.v1.image, f"resize_{name}")(X, [h, 6], align_corners=aligned)
+       for name in ("bilinear", "nearest_neighbor") for h in (3, 11) for aligned in (False, True)},
+    "v1_images": lambda tf: tf.compat.v1.image.resize_images(BYTES, [9, 4]),
     "kept": lambda tf: tf.image.non_max_suppression(MANY, SCORES, 8, 0.4, 0.2),
     "kept_all": lambda tf: tf.image.non_max_suppression(MANY, SCORES, 50),
 }

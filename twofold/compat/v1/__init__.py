@@ -105,7 +105,8 @@ all_variables, initialize_variables = global_variables, variables_initializer
 initialize_local_variables = local_variables_initializer
 log = _tf.math.log
 
-_MODULES = frozenset({"data", "metrics", "nn", "random", "summary"})  # loaded when they are first asked for
+#: loaded when they are first asked for
+_MODULES = frozenset({"app", "data", "flags", "gfile", "image", "logging", "metrics", "nn", "random", "summary"})
 
 
 def enable_v2_behavior() -> None:

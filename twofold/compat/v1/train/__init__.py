@@ -5,9 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from twofold.train import (
+    BytesList,
     Checkpoint,
     CheckpointManager,
     CheckpointOptions,
+    Example,
+    Feature,
+    FeatureList,
+    FeatureLists,
+    Features,
+    FloatList,
+    Int64List,
+    SequenceExample,
     checkpoints_iterator,
     get_checkpoint_state,
     latest_checkpoint,
@@ -57,14 +66,15 @@ from .steps import (
 )
 
 __all__ = [
-    "AdadeltaOptimizer", "AdagradOptimizer", "AdamOptimizer", "Checkpoint", "CheckpointManager", "CheckpointOptions",
-    "ExponentialMovingAverage", "FtrlOptimizer", "GradientDescentOptimizer", "MomentumOptimizer", "NewCheckpointReader",
+    "AdadeltaOptimizer", "AdagradOptimizer", "AdamOptimizer", "BytesList", "Checkpoint", "CheckpointManager",
+    "CheckpointOptions", "Example", "ExponentialMovingAverage", "Feature", "FeatureList", "FeatureLists", "Features",
+    "FloatList", "FtrlOptimizer", "GradientDescentOptimizer", "Int64List", "MomentumOptimizer", "NewCheckpointReader",
     "Optimizer", "ProximalAdagradOptimizer", "ProximalGradientDescentOptimizer", "RMSPropOptimizer", "Saver",
-    "assert_global_step", "checkpoint_exists", "checkpoints_iterator", "cosine_decay", "cosine_decay_restarts",
-    "create_global_step", "exponential_decay", "get_checkpoint_mtimes", "get_checkpoint_state", "get_global_step",
-    "get_or_create_global_step", "global_step", "init_from_checkpoint", "inverse_time_decay", "latest_checkpoint",
-    "linear_cosine_decay", "list_variables", "load_checkpoint", "load_variable", "natural_exp_decay",
-    "piecewise_constant", "piecewise_constant_decay", "polynomial_decay", "remove_checkpoint",
+    "SequenceExample", "assert_global_step", "checkpoint_exists", "checkpoints_iterator", "cosine_decay",
+    "cosine_decay_restarts", "create_global_step", "exponential_decay", "get_checkpoint_mtimes", "get_checkpoint_state",
+    "get_global_step", "get_or_create_global_step", "global_step", "init_from_checkpoint", "inverse_time_decay",
+    "latest_checkpoint", "linear_cosine_decay", "list_variables", "load_checkpoint", "load_variable",
+    "natural_exp_decay", "piecewise_constant", "piecewise_constant_decay", "polynomial_decay", "remove_checkpoint",
     "update_checkpoint_state",
 ]
 

@@ -1,0 +1,6 @@
+"""`tf.compat.v1.app`: running a program with its flags."""
+
+from . import flags
+from .flags import run
+
+__all__ = ["flags", "run"]

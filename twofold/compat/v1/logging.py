@@ -1,0 +1,46 @@
+"""`tf.compat.v1.logging`: the logger of the package, with TensorFlow 1's names."""
+
+from __future__ import annotations
+
+import logging as _logging
+from typing import Any
+
+__all__ = ["DEBUG", "ERROR", "FATAL", "INFO", "WARN", "debug", "error", "fatal", "get_verbosity", "info", "log",
+           "log_first_n", "set_verbosity", "warn", "warning"]
+
+DEBUG, INFO, WARN, ERROR, FATAL = (_logging.DEBUG, _logging.INFO, _logging.WARNING, _logging.ERROR, _logging.CRITICAL)
+_logger = _logging.getLogger("twofold")
+_counted: dict[str, int] = {}
+
+debug, info, warning, warn, error, fatal, log = (
+    _logger.debug, _logger.info, _logger.warning, _logger.warning, _logger.error, _logger.critical, _logger.log)
+
+
+def set_verbosity(v: int) -> None:
+    """Tell what is at least of a level; to standard error, where nothing else was set up.
+
+    Args:
+        v: one of DEBUG, INFO, WARN, ERROR and FATAL.
+    """
+    _logger.setLevel(v)
+    if not _logger.handlers and not _logging.getLogger().handlers:
+        _logger.addHandler(_logging.StreamHandler())
+
+
+def get_verbosity() -> int:
+    """The level from which on something is told."""
+    return _logger.getEffectiveLevel()
+
+
+def log_first_n(level: int, msg: str, n: int, *args: Any) -> None:
+    """Tell something the first `n` times.
+
+    Args:
+        level: its level.
+        msg: the text, with places for `args`.
+        n: how often.
+        args: what is put there.
+    """
+    _counted[msg] = _counted.get(msg, 0) + 1
+    if _counted[msg] <= n:
+        _logger.log(level, msg, *args)
