@@ -54,6 +54,12 @@ def _max_pool_grad(p: Placer) -> None:
     compute = p.out.dtype.compute
     ct, x = (p.dense(s, compute) for s in p.operands)
     w = window_of(p, x.layout.shape, ct.layout.shape[1:-1], p.attrs["ksize"])
+    if pool.is_tiled(w):
+        out = p.target(compute)
+        arguments = [out, p.at(ct), p.at(x), *w.integers]
+        p.run([out], Run(pool.maximum_grad_tiled(compute), arguments, w.places, 4 * w.taps * w.channels))
+        p.give(out)
+        return
     whole = p.zeros(compute)
     tasks = w.images * dm.ceil_div(w.channels, pool.BLOCK)
     weight = 2 * w.taps * pool.BLOCK * dm.numel(w.outputs)

@@ -11,13 +11,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from twofold.codegen.loop import Kernel, LoopBuilder, Pointer
+from twofold.ir import dims as dm
 from twofold.ir import dtypes as dt
 from twofold.ir.dtypes import DType
 from twofold.ir.scalar import Value
 
-from .windows import Window, accumulate, fill
+from .windows import Geometry, Window, accumulate, fill
 
-__all__ = ["maximum", "argmax", "gather", "maximum_grad", "average", "average_grad", "BLOCK"]
+__all__ = ["maximum", "argmax", "gather", "maximum_grad", "maximum_grad_tiled", "is_tiled", "average", "average_grad",
+           "BLOCK"]
 
 BLOCK = 32  # channels that a search for the largest element takes at a time
 
@@ -130,6 +132,26 @@ def maximum_grad(dtype: DType) -> Kernel:
             _, at = w.split(r, w.outputs)
             with winners.of(r, image, at, left, width) as (here, place, wins):
                 accumulate(b, out, here, b.select(wins, b.load(ct, place), 0.0))
+    return b.finish()
+
+
+def is_tiled(w: Geometry) -> bool:
+    """Whether every pixel is in one window."""
+    whole = [dm.decide_eq(o * s, size) is True for o, s, size in zip(w.outputs, w.strides, w.sizes, strict=True)]
+    return all(whole) and w.strides == w.window and w.before == (0, 0, 0) and w.dilations == (1, 1, 1)
+
+
+def maximum_grad_tiled(dtype: DType) -> Kernel:
+    """`maximum_grad` where every pixel is in one window, for output places in the range.
+
+    args: addresses of the result, of `ct` and of `x`; the window.
+    """
+    b = LoopBuilder(f"max_pool_grad tiled {dtype.short}")
+    out, ct, x = b.pointer("out", dtype), b.pointer("ct", dtype), b.pointer("x", dtype)
+    w = Window(b)
+    winners = _Winners(b, w, x)
+    with b.for_(b.start, b.stop) as r, winners.blocks(r) as block, winners.of(*block) as (here, place, wins):
+        b.store(out, here, b.select(wins, b.load(ct, place) + 0.0, 0.0))  # a sum that begins at 0, as elsewhere
     return b.finish()
 
 

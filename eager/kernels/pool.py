@@ -57,6 +57,10 @@ def _max_pool_grad(arrays: list[np.ndarray], outs: Any, attrs: dict[str, Any]) -
     ct, x = (operand(a, dtype) for a in arrays)
     g = geometry(x.shape, ct.shape[1:-1], attrs["ksize"], attrs)
     out = memory.empty(x.shape, dtype.compute.np)
+    if pool.is_tiled(g):
+        run(("max_pool_grad tiled", dtype.compute), lambda: pool.maximum_grad_tiled(dtype.compute), g.places,
+            [out, ct, x], g.integers, 2 * _work(g))
+        return out.astype(dtype.np, copy=False)
     out.fill(0)
     tasks = g.images * -(-g.channels // pool.BLOCK)
     run(("max_pool_grad", dtype.compute), lambda: pool.maximum_grad(dtype.compute), tasks, [out, ct, x], g.integers,
