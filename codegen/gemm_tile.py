@@ -1,7 +1,8 @@
 """The micro-kernel of the matrix product as an LLVM function, and the builder that its parts are written with.
 
 A *micro-kernel* keeps a tile of C in registers, `rows` by `vectors` vectors, and runs over one block of the inner
-dimension. It reads *panels*: for each inner index, neighbouring rows of A (or columns of B) side by side.
+dimension. It reads rows of A and columns of B as they lie, where one of their strides is 1, or *panels*: for each inner
+index, neighbouring rows of A (or columns of B) side by side.
 
 Panels are made by `gemm_pack.py`; how tiles make up a product, and in which order a sum is taken, is `gemm.py`'s.
 """
