@@ -271,8 +271,9 @@ def test_convolution_and_pooling(tmp_path):
     found = library.call("f_grad", [x, ct, ct2], [(F32, 4), (F32, 2), (F32, 4), (F32, 4)])
     same(found[3:], [expected])
     unknown = f.get_concrete_function(tf.TensorSpec([None, 8, 8, 2], tf.float32))
-    library, _ = exported(tmp_path, {"f": unknown}, "open")
+    library, _ = exported(tmp_path, {"f": unknown}, "open", gradients=True)
     same(library.call("f", [x], [(F32, 4), (F32, 2)]), f(x))
+    same(library.call("f_grad", [x, ct, ct2], [(F32, 4), (F32, 2), (F32, 4), (F32, 4)])[3:], [expected])
 
 
 def test_results_that_are_inputs_constants_or_twice_the_same(tmp_path):
