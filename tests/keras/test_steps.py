@@ -207,3 +207,13 @@ def test_an_epoch_can_be_ended_in_between():
     assert model.predict(X, batch_size=10, verbose=0, callbacks=[Cut()]).shape == (10, 3)
     short = model.evaluate(X, Y, batch_size=10, verbose=0, callbacks=[Cut()])
     assert short == model.evaluate(X[:10], Y[:10], verbose=0)
+
+
+def test_steps_for_writers_that_are_gone_are_not_kept():
+    model = classifier(1)
+    kept = model.make_train_function()
+    for _ in range(40):
+        with tf.summary.create_noop_writer().as_default(step=0):
+            model.make_train_function()
+        assert len(model._functions._functions) <= 16
+        assert model.make_train_function() is kept  # what is used stays

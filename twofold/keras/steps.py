@@ -22,6 +22,7 @@ from twofold._api import staged
 __all__ = ["StepFunction", "StepFunctions", "several_steps", "summary_writer"]
 
 _CONTAINERS = (tuple, list, dict)
+_KEPT = 16
 
 
 class StepFunction:
@@ -228,17 +229,21 @@ _LEAF = object()
 
 
 class StepFunctions:
-    """The compiled steps of a model by what they depend on. Copies of a model have none: they compile their own."""
+    """The compiled steps of a model by what they depend on: those used last.
+
+    Copies of a model have none: they compile their own.
+    """
 
     def __init__(self) -> None:
         self._functions: dict[Hashable, StepFunction] = {}
 
     def get(self, key: Hashable, make: Callable[[], StepFunction]) -> StepFunction:
         """The step of a key; it is made where there is none."""
-        found = self._functions.get(key)
-        if found is None:
-            found = self._functions[key] = make()
-        return found
+        found = self._functions.pop(key, None)
+        self._functions[key] = make() if found is None else found
+        if len(self._functions) > _KEPT:
+            del self._functions[next(iter(self._functions))]
+        return self._functions[key]
 
     def __deepcopy__(self, memo: Any) -> StepFunctions:
         return StepFunctions()
