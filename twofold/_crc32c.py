@@ -1,7 +1,7 @@
 """CRC-32C (Castagnoli), which TensorFlow's record files and checkpoints carry.
 
 The polynomial and the bit order are those of RFC 3720, appendix B.4; the masked form is that of TensorFlow's and
-LevelDB's record formats. Native code (`_crc32c_native.py`) takes one byte after another. Without it, bytes go through
+LevelDB's record formats. Native code (`_crc32c_native.py`) takes one word after another. Without it, bytes go through
 the table in many lanes side by side, one NumPy step a byte of each lane; the lanes' remainders are then joined pair by
 pair, because appending zeros to a message is a linear map of its remainder.
 """
@@ -113,8 +113,17 @@ def _natively(data: np.ndarray, state: int) -> int:
 
 
 @functools.cache
+def _tables() -> np.ndarray:
+    """The remainder of each byte with none to seven zero bytes after it."""
+    rows = [_table()]
+    for _ in range(7):
+        rows.append(rows[-1] >> np.uint32(8) ^ _table()[rows[-1] & np.uint32(0xFF)])
+    return np.stack(rows)
+
+
+@functools.cache
 def _table_address() -> int:
-    address: int = _table().__array_interface__["data"][0]
+    address: int = _tables().__array_interface__["data"][0]
     return address
 
 

@@ -91,13 +91,26 @@ def _strings(data: np.ndarray, ends: np.ndarray, name: str) -> np.ndarray:
     return made.reshape(ends.shape)
 
 
-def write(file: BinaryIO, arrays: Mapping[str, np.ndarray], texts: Mapping[str, str] | None = None) -> tuple[int, str]:
+class _Unhashed:
+    """In the place of a checksum that nobody asks for."""
+
+    def update(self, data: Any) -> None:
+        """Nothing."""
+
+    def hexdigest(self) -> str:
+        """No text."""
+        return ""
+
+
+def write(file: BinaryIO, arrays: Mapping[str, np.ndarray], texts: Mapping[str, str] | None = None,
+          hashed: bool = True) -> tuple[int, str]:
     """Write arrays of types that the format has, in order of their names.
 
     Args:
         file: open for writing bytes.
         arrays: by name.
         texts: the file's metadata.
+        hashed: whether the file's checksum is wanted.
     Returns:
         How many bytes were written, and their SHA-256.
     """
@@ -111,7 +124,8 @@ def write(file: BinaryIO, arrays: Mapping[str, np.ndarray], texts: Mapping[str, 
         place += array.nbytes
     head = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
     head += b" " * (-len(head) % _ALIGN)
-    digest, count = hashlib.sha256(), 0
+    digest: Any = hashlib.sha256() if hashed else _Unhashed()
+    count = 0
     for piece in (len(head).to_bytes(8, "little"), head, *map(_bytes_of, (arrays[name] for name in order))):
         file.write(piece)
         digest.update(piece)
@@ -139,13 +153,16 @@ def read(file: BinaryIO, size: int) -> tuple[dict[str, np.ndarray], str]:
     return read_all(file, size)[:2]
 
 
-def read_all(file: BinaryIO, size: int) -> tuple[dict[str, np.ndarray], str, dict[str, str]]:
+def read_all(file: BinaryIO, size: int,
+             hashed: bool = True) -> tuple[dict[str, np.ndarray], str, dict[str, str]]:
     """What `read` gives, and the file's metadata.
 
+    Args:
+        hashed: whether the file's checksum is wanted.
     Raises:
         FormatError: as of `read`.
     """
-    digest = hashlib.sha256()
+    digest: Any = hashlib.sha256() if hashed else _Unhashed()
     first = _exactly(file, 8, digest)
     length = int.from_bytes(first, "little")
     if length > min(_HEADER, size - 8):

@@ -31,6 +31,7 @@ __all__ = ["replace", "read", "write"]
 
 _TABLE = "twofold.tensors"  # the metadata entry that holds dtypes and checksums
 _SUM = "twofold.checksum"  # and the checksum of all metadata
+_MANY = 1 << 22  # bytes from which threads are worth their while
 
 
 def write(path: str | os.PathLike[str], tensors: Mapping[str, np.ndarray], metadata: Mapping[str, str]) -> None:
@@ -43,16 +44,13 @@ def write(path: str | os.PathLike[str], tensors: Mapping[str, np.ndarray], metad
     Raises:
         OSError: the file cannot be written.
     """
-    table: dict[str, Any] = {}
-    stored: dict[str, np.ndarray] = {}
-    for name, array in tensors.items():
-        dtype = dt.as_dtype(array.dtype)
-        parts = _safetensors.spelt(name, np.asarray(array), dtype)
-        stored.update(parts)
-        table[name] = {"dtype": dtype.name, "sha256": _digest(parts)}
+    dtypes = {name: dt.as_dtype(array.dtype) for name, array in tensors.items()}
+    parts = {name: _safetensors.spelt(name, np.asarray(array), dtypes[name]) for name, array in tensors.items()}
+    stored = {key: array for each in parts.values() for key, array in each.items()}
+    table = {name: {"dtype": dtypes[name].name, "sha256": digest} for name, digest in _digests(parts).items()}
     texts = {**metadata, _TABLE: json.dumps(table, separators=(",", ":"))}
     texts[_SUM] = _text_digest(texts)
-    replace(Path(path), lambda file: _safetensors.write(file, stored, texts))
+    replace(Path(path), lambda file: _safetensors.write(file, stored, texts, hashed=False))
 
 
 def read(path: str | os.PathLike[str]) -> tuple[dict[str, np.ndarray], dict[str, str]]:
@@ -67,21 +65,19 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, np.ndarray], dict[str,
         raise NotFoundError(f"{path}: no such file")
     try:
         with path.open("rb") as file:
-            arrays, _, texts = _safetensors.read_all(file, path.stat().st_size)
+            arrays, _, texts = _safetensors.read_all(file, path.stat().st_size, hashed=False)
         _check_metadata(path, texts)
         table = json.loads(texts.pop(_TABLE))
         texts.pop(_SUM)
-        return {name: _decoded(path, name, arrays, about) for name, about in table.items()}, texts
+        dtypes = {name: dt.as_dtype(about["dtype"]) for name, about in table.items()}
+        found = {name: _safetensors.restored(name, arrays, dtype) for name, dtype in dtypes.items()}
+        digests = _digests({name: _safetensors.spelt(name, array, dtypes[name]) for name, array in found.items()})
+        for name, digest in digests.items():
+            if digest != table[name]["sha256"]:
+                raise DataLossError(f"{path} is damaged: the checksum of tensor {name!r} does not match its data")
+        return found, texts
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as e:
         raise DataLossError(f"{path} is damaged: {type(e).__name__}: {e}") from None
-
-
-def _decoded(path: Path, name: str, arrays: Mapping[str, np.ndarray], about: Mapping[str, Any]) -> np.ndarray:
-    dtype = dt.as_dtype(about["dtype"])
-    found = _safetensors.restored(name, arrays, dtype)
-    if _digest(_safetensors.spelt(name, found, dtype)) != about["sha256"]:
-        raise DataLossError(f"{path} is damaged: the checksum of tensor {name!r} does not match its data")
-    return found
 
 
 def replace(path: Path, content: bytes | Callable[[BinaryIO], object]) -> None:
@@ -151,6 +147,15 @@ def _sync_folder(folder: Path) -> None:
         pass
     finally:
         os.close(handle)
+
+
+def _digests(parts: Mapping[str, Mapping[str, np.ndarray]]) -> dict[str, str]:
+    """The checksum of each tensor, of the arrays it is stored as; large ones side by side."""
+    if sum(array.nbytes for each in parts.values() for array in each.values()) < _MANY:
+        return {name: _digest(each) for name, each in parts.items()}
+    from concurrent.futures import ThreadPoolExecutor
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return dict(zip(parts, pool.map(_digest, parts.values()), strict=True))
 
 
 def _digest(parts: Mapping[str, np.ndarray]) -> str:

@@ -5,6 +5,7 @@ import logging
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import ml_dtypes
@@ -220,6 +221,30 @@ def test_nothing_changes_before_all_values_fit(tmp_path, caplog):
         gc.collect()
     assert [v.numpy().tolist() for v in (a, b, z)] == [9.0, [9.0, 9.0], 9.0]
     assert not caplog.records
+
+
+def test_large_tensors_are_hashed_side_by_side_and_hold_what_was_there(tmp_path):
+    """Also while a compiled function overwrites the variables."""
+    many = [tf.Variable(tf.fill([250_000], float(n))) for n in range(5)]
+    step = tf.function(lambda: [v.assign_add(tf.ones([250_000])) for v in many])
+    step()
+    saved, over = [], threading.Event()
+
+    def save():
+        for n in range(3):
+            saved.append(tf.train.Checkpoint(v=many).write(tmp_path / f"c{n}"))
+        over.set()
+
+    thread = threading.Thread(target=save)
+    thread.start()
+    while not over.wait(0.001):
+        step()
+    thread.join()
+    for path in saved:
+        reader = tf.train.load_checkpoint(path)
+        for n in range(5):
+            found = reader.get_tensor(f"v/{n}/.ATTRIBUTES/VARIABLE_VALUE")
+            assert (found == found[0]).all() and found[0] >= n + 1
 
 
 def test_a_second_process_restores(tmp_path):

@@ -23,11 +23,12 @@ def test_published_values(data, crc):
     assert crc32c(data) == crc
 
 
-@pytest.mark.parametrize("size", [0, 1, 2047, 2048, 2049, 4096, 5000, 65_537, 100_003])
+@pytest.mark.parametrize("size", [0, 1, *range(33, 42), 2047, 2048, 2049, 4096, 5000, 65_537, 100_003])
 def test_any_length_in_one_piece_or_two(size):
     data = np.random.default_rng(size).integers(0, 256, size, np.uint8).tobytes()
     assert crc32c(data) == bitwise(data)
     assert crc32c(data[size // 3:], crc32c(data[:size // 3])) == crc32c(data)
+    assert crc32c(np.frombuffer(b"odd" + data, np.uint8)[3:]) == bitwise(data)
 
 
 def test_arrays_by_their_bytes():

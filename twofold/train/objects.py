@@ -61,7 +61,7 @@ def describe(root: Any) -> tuple[list[Node], dict[str, np.ndarray]]:
 
 def _values(value: Any) -> dict[str, np.ndarray]:
     if isinstance(value, tf.Variable):
-        return {VARIABLE: np.asarray(value.numpy())}
+        return {VARIABLE: np.asarray(value.read_value())}  # which is not copied
     if isinstance(value, tracking.Trackable):
         return {name: _array(content) for name, content in value._saved_values().items()}
     return {}
