@@ -12,6 +12,7 @@ from google.protobuf import text_format
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from tensorboard.compat.proto import config_pb2, graph_pb2
 from tensorboard.plugins import projector
+from tensorboard.plugins.graph import keras_util
 from tensorboard.util.tensor_util import make_ndarray
 
 import twofold as tf
@@ -107,6 +108,9 @@ def test_the_model_and_the_graph_of_its_step(tmp_path):
     event = found.Tensors("keras")[0]
     assert found.SummaryMetadata("keras").plugin_data.plugin_name == "graph_keras_model"
     assert json.loads(make_ndarray(event.tensor_proto).item()) == json.loads(model.to_json())
+    drawn = keras_util.keras_model_to_graph_def(json.loads(make_ndarray(event.tensor_proto).item()))
+    assert [node.name.split("/", 1)[1] for node in drawn.node][-2:] == ["first", "second"]
+    assert list(drawn.node[-1].input) == [drawn.node[-2].name]
     graph = graph_pb2.GraphDef.FromString(found.Graph().SerializeToString())
     assert [node.op for node in graph.node].count("matmul") >= 3  # forwards and backwards
     fit(model_of(), keras.callbacks.TensorBoard(tmp_path / "none", write_graph=False))
