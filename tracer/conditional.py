@@ -206,7 +206,7 @@ class _Joint:
         self.made = self.trace.construct(g.COND, [self.pred, *outer], {}, self.specs, graphs)
         first = len(self.specs) - len(written)
         for variable, tensor in zip(written.values(), self.made[first:], strict=True):
-            self.trace.assign_variable(variable, tensor)
+            self.trace.assigned_within(variable, tensor)
 
     def filled(self, value: Any) -> Any:
         """A joined value with the node's results in its slots."""

@@ -346,7 +346,7 @@ class _Loop:
         made = self.trace.construct(g.WHILE, [*tensors, *outer], {"carried": len(outputs), "trips": self.trips},
                                     specs, graphs)
         for variable, tensor in zip(written, made[len(tensors):], strict=True):
-            self.trace.assign_variable(variable, tensor)
+            self.trace.assigned_within(variable, tensor)
         return self._values(made, carried, late)
 
     def _condition(self, test: Region) -> g.Value:

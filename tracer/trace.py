@@ -276,6 +276,10 @@ class Trace:
         value = self.lift(tensor)
         state.tensor, state.assigned = symbolic(value, self), True
 
+    def assigned_within(self, variable: Any, tensor: Tensor) -> None:
+        """From here on `variable` has the value that a construct gave it."""
+        self.assign_variable(variable, tensor)
+
     def _state(self, variable: Any) -> _State:
         state = self.variables.get(id(variable))
         if state is None:

@@ -78,6 +78,31 @@ def test_gradients_of_loops_keep_what_comes_before_them():
         assert session.run(v) == 2.0
 
 
+def test_assignments_in_branches_and_loops():
+    with v1.Session() as session:
+        v, p, n = tf.Variable(1.0), v1.placeholder(tf.bool, []), v1.placeholder(tf.int32, [])
+        changed = v1.cond(p, lambda: v.assign_add(1.0), lambda: v.assign(v * 10.0))
+        grouped = v1.cond(p, lambda: v1.group(v.assign(0.0)), v1.no_op)
+
+        def body(i):
+            v.assign_add(2.0)
+            return i + 1
+        count = tf.while_loop(lambda i: i < n, body, [0])
+        untouched = v * 1.0
+        with pytest.raises(TypeError, match="made in a branch"):
+            v1.cond(p, lambda: v1.train.GradientDescentOptimizer(0.1).apply_gradients([(1.0, v)]), v1.no_op)
+        session.run(v.initializer)
+        assert session.run(changed, {p: True}) == 2.0
+        assert session.run(changed, {p: False}) == 20.0
+        assert session.run(untouched) == 20.0
+        assert session.run(count, {n: 3}) == [3]
+        assert session.run(v) == 26.0
+        session.run(grouped, {p: False})
+        assert session.run(v) == 26.0
+        session.run(grouped, {p: True})
+        assert session.run(v) == 0.0
+
+
 # -- names and variables -----------------------------------------------------------------------------
 def test_names_of_operations_and_tensors():
     with v1.Graph().as_default() as graph:

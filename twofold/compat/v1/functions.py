@@ -13,6 +13,7 @@ import twofold as tf
 from twofold._api import public
 
 from .building import named
+from .operations import Operation
 
 __all__ = [
     "arg_max", "arg_min", "argmax", "argmin", "batch_gather", "boolean_mask", "clip_by_average_norm", "cond",
@@ -153,8 +154,42 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
 @public
 def cond(pred: Any, true_fn: Any = None, false_fn: Any = None, strict: bool = False, name: str | None = None,
          fn1: Any = None, fn2: Any = None) -> Any:
-    """`tf.cond`; `fn1` and `fn2` are older names of `true_fn` and `false_fn`."""
-    return tf.cond(pred, one_of(true_fn, fn1, "true_fn", "fn1"), one_of(false_fn, fn2, "false_fn", "fn2"))
+    """`tf.cond`; `fn1` and `fn2` are older names of `true_fn` and `false_fn`. Functions may assign variables.
+
+    Args:
+        pred: a bool scalar.
+        true_fn, false_fn: functions of no arguments, whose results agree; `tf.no_op()` counts as True.
+        strict, name, fn1, fn2: accepted; the latter are older names of the functions.
+    Raises:
+        TypeError: a function gives an operation that was made in it.
+
+    >>> import twofold as tf
+    >>> with tf.compat.v1.Session() as session:
+    ...     v, wanted = tf.Variable(1.0), tf.compat.v1.placeholder(tf.bool, [])
+    ...     add = tf.compat.v1.cond(wanted, lambda: v.assign_add(1.0), lambda: v)
+    ...     session.run(v.initializer)
+    ...     print(session.run(add, {wanted: True}), session.run(add, {wanted: False}), session.run(v))
+    2.0 2.0 2.0
+    """
+    then, otherwise = one_of(true_fn, fn1, "true_fn", "fn1"), one_of(false_fn, fn2, "false_fn", "fn2")
+    for which, fn in (("true_fn", then), ("false_fn", otherwise)):
+        if not callable(fn):
+            raise TypeError(f"{which} must be callable.")
+    return tf.cond(pred, lambda: _values(then()), lambda: _values(otherwise()))
+
+
+def _values(result: Any) -> Any:
+    """The result of a branch, with tensors in the places of variables and of operations that do nothing."""
+    def value(leaf: Any) -> Any:
+        if isinstance(leaf, tf.Variable):
+            return leaf.read_value()
+        if isinstance(leaf, Operation):
+            if leaf.updates or leaf.nodes:
+                raise TypeError(f"tf.cond: {leaf!r} was made in a branch, and cannot be run from there: assign with "
+                                "`Variable.assign`, or make it outside")
+            return tf.constant(True)
+        return leaf
+    return tf.nest.map_structure(value, result)
 
 
 @public

@@ -395,6 +395,16 @@ class _GraphTrace(Trace):
         self._state(variable)
         return self.assigned(variable, tensor)
 
+    def assigned_within(self, variable: Any, tensor: Any) -> None:
+        """A construct assigned: whoever runs it assigns."""
+        if self.sequential:
+            super().assigned_within(variable, tensor)
+            return
+        self._state(variable)
+        owner, node = self.owner, tensor.value.node
+        operation = Operation(owner, [(variable, tensor)], owner.scoped("Assign"), kind="Assign")
+        owner.controls[node] = (*owner.controls.get(node, ()), operation)
+
     def assigned(self, variable: Any, tensor: Tensor) -> GraphTensor:
         """The value that an assignment gives a variable; whoever needs it assigns."""
         owner = self.owner
