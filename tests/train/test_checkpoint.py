@@ -177,6 +177,18 @@ def test_asserts_say_what_does_not_match(tmp_path):
         nothing.assert_consumed()
 
 
+def test_keys_that_are_no_strings_are_refused(tmp_path):
+    module = tf.Module()
+    module.layers = {0: tf.Variable(1.0)}
+    with pytest.raises(ValueError, match=r"dict m.layers: .* no string, 0"):
+        tf.train.Checkpoint(m=module).write(tmp_path / "c")
+    module.layers = {"a": {1: [tf.Variable(1.0)], "b": tf.Variable(2.0)}}
+    with pytest.raises(ValueError, match=r"dict m.layers.a: .* no string, 1"):
+        tf.train.Checkpoint(m=module).write(tmp_path / "c")
+    module.layers = {"a": tf.Variable(1.0), 1: "no state"}
+    tf.train.Checkpoint(m=module).write(tmp_path / "c")
+
+
 def test_what_nobody_took_is_told_once(tmp_path, caplog):
     path = tf.train.Checkpoint(v=tf.Variable(1.0), w=tf.Variable(2.0)).save(tmp_path / "c")
     gc.collect()

@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import logging
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -45,8 +45,14 @@ class Node:
 
 
 def describe(root: Any) -> tuple[list[Node], dict[str, np.ndarray]]:
-    """The nodes of a graph of objects, and the values of all by key."""
+    """The nodes of a graph of objects, and the values of all by key.
+
+    Raises:
+        ValueError: a dict holds state under a key that is no text, which a checkpoint has no name for.
+    """
     found = list(tracking.walk(root))
+    for path, value in found:
+        _refuse_other_keys(path, value)
     numbers = {id(value): n for n, (_, value) in enumerate(found)}
     nodes, tensors = [], {}
     for path, value in found:
@@ -57,6 +63,18 @@ def describe(root: Any) -> tuple[list[Node], dict[str, np.ndarray]]:
             tensors[key] = content
         nodes.append(node)
     return nodes, tensors
+
+
+def _refuse_other_keys(path: tuple[str, ...], value: Any) -> None:
+    held = {"": value} if isinstance(value, Mapping) else {}
+    if isinstance(value, tracking.Trackable):
+        held = {name: item for name, item in vars(value).items() if isinstance(item, Mapping) and name[:1] != "_"}
+    for name, items in held.items():
+        for key, item in items.items():
+            if not isinstance(key, str) and tracking.is_tracked(item):
+                where = ".".join([*path, *([name] if name else [])])
+                raise ValueError(f"Unable to save the dict {where}: it holds variables, or objects with variables, "
+                                 f"under a key that is no string, {key!r}. Use strings as keys.")
 
 
 def _values(value: Any) -> dict[str, np.ndarray]:
