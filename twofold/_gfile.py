@@ -271,7 +271,7 @@ def read_file(filename: Any, name: str | None = None) -> Any:
     """
     def run(path: Any) -> list[Any]:
         found = np.empty((), object)
-        text = os.fsdecode(engine.array_of(path)[()])
+        text = os.fsdecode(engine.array_of(path).item())
         found[()] = _told(lambda: Path(text).read_bytes(), text)
         return [engine.tensor_of(found)]
     return engine.host_call(run, "ReadFile", [_string(filename)], [TensorSpec((), dt.string)])[0]
@@ -294,11 +294,11 @@ def write_file(filename: Any, contents: Any, name: str | None = None) -> None:
         name: has no effect.
     """
     def run(path: Any, content: Any) -> list[Any]:
-        text = os.fsdecode(engine.array_of(path)[()])
+        text = os.fsdecode(engine.array_of(path).item())
 
         def write() -> None:
             Path(text).parent.mkdir(parents=True, exist_ok=True)
-            Path(text).write_bytes(engine.array_of(content)[()])
+            Path(text).write_bytes(engine.array_of(content).item())
         _told(write, text)
         return []
     engine.host_effect(run, "WriteFile", [_string(filename), _string(contents)])

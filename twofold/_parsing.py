@@ -71,9 +71,9 @@ class _Wanted:
                              "FixedLenSequenceFeature.")
         if self.dtype.name not in _LISTS:
             raise ValueError(f"parse_example: {name!r}: dtype must be float32, int64 or string; got {self.dtype.name}")
-        self.kind, self.shape = _LISTS[self.dtype.name], tuple(shape.as_list())
+        self.kind, self.shape = _LISTS[self.dtype.name], tuple([int(d or 0) for d in shape.as_list()])
         self.several = isinstance(form, FixedLenSequenceFeature)
-        self.optional = self.several and bool(form.allow_missing)
+        self.optional = isinstance(form, FixedLenSequenceFeature) and bool(form.allow_missing)
         self.default = None if form.default_value is None else self._default(form.default_value)
 
     def _default(self, value: Any) -> np.ndarray:
@@ -180,7 +180,7 @@ def parse_single_example(serialized: Any, features: Mapping[str, Any], example_n
     wanted = _wanted(features)
 
     def parse(record: Any) -> list[Any]:
-        found = _example(engine.array_of(record)[()]).features.feature
+        found = _example(engine.array_of(record).item()).features.feature
         return engine.tensors_of([np.array(w.of(found, "Example")) for w in wanted])
     given = tf.convert_to_tensor(serialized, tf.string)
     if given.shape.rank not in (0, None):
@@ -244,7 +244,7 @@ def parse_single_sequence_example(serialized: Any, context_features: Mapping[str
 
     def parse(record: Any) -> list[Any]:
         try:
-            found = tf.train.SequenceExample.FromString(engine.array_of(record)[()])
+            found = tf.train.SequenceExample.FromString(engine.array_of(record).item())
         except tf.errors.DataLossError as e:
             raise _wrong(f"Could not parse sequence example: {e}") from None
         context = [np.array(w.of(found.context.feature, "Context")) for w in whole]
@@ -261,7 +261,8 @@ def _sequence(wanted: _Wanted, found: Mapping[str, Any]) -> np.ndarray:
         if wanted.optional:
             return wanted.array([]).reshape(0, *wanted.shape)
         raise _wrong(f"Name: <unknown>, Feature list '{wanted.name}' is required but could not be found.")
-    size, rows = int(np.prod(wanted.shape)), []
+    size = int(np.prod(wanted.shape))
+    rows: list[Any] = []
     for n, feature in enumerate(found[wanted.name].feature):
         kind = feature.WhichOneof()
         values = [] if kind is None else getattr(feature, kind).value

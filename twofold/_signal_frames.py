@@ -105,7 +105,8 @@ def frame(signal: Any, frame_length: Any, frame_step: Any, pad_end: bool = False
     >>> tf.signal.frame([1, 2, 3, 4, 5], 3, 1, pad_end=False).numpy().tolist()
     [[1, 2, 3], [2, 3, 4], [3, 4, 5]]
     """
-    x, length, step = tf.convert_to_tensor(signal), int(frame_length), int(frame_step)
+    length, step = int(frame_length), int(frame_step)
+    x: Any = tf.convert_to_tensor(signal)
     if length < 1 or step < 1:
         raise ValueError(f"frame: frame_length and frame_step must be positive; got {length} and {step}")
     at = axis % x.shape.rank
@@ -140,7 +141,8 @@ def overlap_and_add(signal: Any, frame_step: Any, name: str | None = None) -> An
     >>> tf.signal.overlap_and_add([[1, 1, 1], [2, 2, 2]], 2).numpy().tolist()
     [1, 1, 3, 2, 2]
     """
-    x, step = tf.convert_to_tensor(signal), int(frame_step)
+    step = int(frame_step)
+    x: Any = tf.convert_to_tensor(signal)
     rank = x.shape.rank
     length = x.shape.as_list()[-1] if rank is not None and rank >= 2 else None
     if length is None:
@@ -295,7 +297,7 @@ def dct(input: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: s
     >>> print(tf.signal.dct([1.0, 1.0], norm="ortho").numpy().round(3))
     [1.414 0.   ]
     """
-    x = tf.convert_to_tensor(input)
+    x: Any = tf.convert_to_tensor(input)
     if n is not None:
         if n < 1:
             raise ValueError(f"n should be a positive integer or None; got {n}")

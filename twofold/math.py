@@ -97,6 +97,11 @@ from twofold._math_functions import (
     xlog1py,
     xlogy,
 )
+from twofold._math_orders import (
+    is_non_decreasing,
+    is_strictly_increasing,
+    lbeta,
+)
 from twofold._math_reductions import (
     argmax,
     argmin,
@@ -133,6 +138,10 @@ from twofold._math_segments import (
     unsorted_segment_sqrt_n,
     unsorted_segment_sum,
 )
+from twofold._nn_batches import (
+    approx_max_k,
+    approx_min_k,
+)
 from twofold._nn_losses import (
     log_softmax,
     softmax,
@@ -144,22 +153,23 @@ from twofold._sorting import (
     top_k,
 )
 
-__all__ = ["abs", "accumulate_n", "acos", "acosh", "add", "add_n", "angle", "argmax", "argmin", "asin", "asinh",
-           "atan", "atan2", "atanh", "bincount", "ceil", "confusion_matrix", "conj", "cos", "cosh", "count_nonzero",
-           "cumprod", "cumsum", "cumulative_logsumexp", "digamma", "divide", "divide_no_nan", "equal", "erf", "erfc",
-           "erfcinv", "erfinv", "exp", "expm1", "floor", "floordiv", "floormod", "greater", "greater_equal",
-           "histogram_fixed_width", "histogram_fixed_width_bins", "imag", "in_top_k", "invert_permutation", "is_finite",
-           "is_inf", "is_nan",
-           "l2_normalize", "less", "less_equal", "lgamma", "log", "log1p", "log_sigmoid", "log_softmax",
-           "logical_and", "logical_not", "logical_or", "logical_xor", "maximum", "minimum", "mod", "multiply",
-           "multiply_no_nan", "ndtri", "negative", "nextafter", "not_equal", "polygamma", "polyval", "pow", "real",
-           "reciprocal", "reciprocal_no_nan", "reduce_all", "reduce_any", "reduce_euclidean_norm", "reduce_logsumexp",
-           "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_std", "reduce_sum", "reduce_variance",
-           "rint", "round", "rsqrt", "scalar_mul", "segment_max", "segment_mean", "segment_min", "segment_prod",
-           "segment_sum", "sigmoid", "sign", "sin", "sinh", "softmax", "softplus", "softsign", "sqrt", "square",
-           "squared_difference", "subtract", "tan", "tanh", "top_k", "truediv", "truncatediv", "truncatemod",
-           "unsorted_segment_max", "unsorted_segment_mean", "unsorted_segment_min", "unsorted_segment_prod",
-           "unsorted_segment_sqrt_n", "unsorted_segment_sum", "xdivy", "xlog1py", "xlogy", "zero_fraction"]
+__all__ = [
+    "abs", "accumulate_n", "acos", "acosh", "add", "add_n", "angle", "approx_max_k", "approx_min_k", "argmax", "argmin",
+    "asin", "asinh", "atan", "atan2", "atanh", "bincount", "ceil", "confusion_matrix", "conj", "cos", "cosh",
+    "count_nonzero", "cumprod", "cumsum", "cumulative_logsumexp", "digamma", "divide", "divide_no_nan", "equal", "erf",
+    "erfc", "erfcinv", "erfinv", "exp", "expm1", "floor", "floordiv", "floormod", "greater", "greater_equal",
+    "histogram_fixed_width", "histogram_fixed_width_bins", "imag", "in_top_k", "invert_permutation", "is_finite",
+    "is_inf", "is_nan", "is_non_decreasing", "is_strictly_increasing", "l2_normalize", "lbeta", "less", "less_equal",
+    "lgamma", "log", "log1p", "log_sigmoid", "log_softmax", "logical_and", "logical_not", "logical_or", "logical_xor",
+    "maximum", "minimum", "mod", "multiply", "multiply_no_nan", "ndtri", "negative", "nextafter", "not_equal",
+    "polygamma", "polyval", "pow", "real", "reciprocal", "reciprocal_no_nan", "reduce_all", "reduce_any",
+    "reduce_euclidean_norm", "reduce_logsumexp", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_std",
+    "reduce_sum", "reduce_variance", "rint", "round", "rsqrt", "scalar_mul", "segment_max", "segment_mean",
+    "segment_min", "segment_prod", "segment_sum", "sigmoid", "sign", "sin", "sinh", "softmax", "softplus", "softsign",
+    "sqrt", "square", "squared_difference", "subtract", "tan", "tanh", "top_k", "truediv", "truncatediv", "truncatemod",
+    "unsorted_segment_max", "unsorted_segment_mean", "unsorted_segment_min", "unsorted_segment_prod",
+    "unsorted_segment_sqrt_n", "unsorted_segment_sum", "xdivy", "xlog1py", "xlogy", "zero_fraction",
+]
 
 TOP_LEVEL = ("abs", "acos", "acosh", "add", "add_n", "argmax", "argmin", "asin", "asinh", "atan", "atan2", "atanh",
              "cos", "cosh", "cumsum", "divide", "equal", "exp", "floor", "greater", "greater_equal",

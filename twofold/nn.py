@@ -23,6 +23,13 @@ from twofold._nn_activations import (
     swish,
     tanh,
 )
+from twofold._nn_batches import (
+    approx_max_k,
+    approx_min_k,
+    batch_norm_with_global_normalization,
+    compute_average_loss,
+    scale_regularization_loss,
+)
 from twofold._nn_conv import (
     atrous_conv2d,
     conv1d,
@@ -76,13 +83,14 @@ from twofold._nn_pool import (
 from twofold._sorting import in_top_k, top_k
 
 __all__ = [
-    "atrous_conv2d", "avg_pool", "avg_pool1d", "avg_pool2d", "avg_pool3d", "batch_normalization",
-    "batch_to_space", "bias_add", "conv1d", "conv1d_transpose", "conv2d", "conv2d_transpose", "conv3d",
-    "conv3d_transpose", "conv_transpose", "convolution", "crelu", "depth_to_space", "depthwise_conv2d", "dropout",
-    "elu", "embedding_lookup", "fused_batch_norm", "gelu", "in_top_k", "l2_loss", "l2_normalize",
-    "layer_normalization", "leaky_relu", "local_response_normalization", "log_poisson_loss", "log_softmax", "lrn",
-    "max_pool", "max_pool1d", "max_pool2d", "max_pool3d", "max_pool_with_argmax", "moments", "normalize_moments",
-    "pool", "relu", "relu6", "selu", "separable_conv2d", "sigmoid", "sigmoid_cross_entropy_with_logits", "silu",
+    "approx_max_k", "approx_min_k", "atrous_conv2d", "avg_pool", "avg_pool1d", "avg_pool2d", "avg_pool3d",
+    "batch_norm_with_global_normalization", "batch_normalization", "batch_to_space", "bias_add", "compute_average_loss",
+    "conv1d", "conv1d_transpose", "conv2d", "conv2d_transpose", "conv3d", "conv3d_transpose", "conv_transpose",
+    "convolution", "crelu", "depth_to_space", "depthwise_conv2d", "dropout", "elu", "embedding_lookup",
+    "fused_batch_norm", "gelu", "in_top_k", "l2_loss", "l2_normalize", "layer_normalization", "leaky_relu",
+    "local_response_normalization", "log_poisson_loss", "log_softmax", "lrn", "max_pool", "max_pool1d", "max_pool2d",
+    "max_pool3d", "max_pool_with_argmax", "moments", "normalize_moments", "pool", "relu", "relu6",
+    "scale_regularization_loss", "selu", "separable_conv2d", "sigmoid", "sigmoid_cross_entropy_with_logits", "silu",
     "softmax", "softmax_cross_entropy_with_logits", "softplus", "softsign", "space_to_batch", "space_to_depth",
     "sparse_softmax_cross_entropy_with_logits", "sufficient_statistics", "swish", "tanh", "top_k",
     "weighted_cross_entropy_with_logits", "weighted_moments", "zero_fraction",

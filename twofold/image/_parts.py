@@ -149,7 +149,7 @@ def resize_with_crop_or_pad(image: Any, target_height: Any, target_width: Any) -
         add = [_positive(t - s) // 2 for s, t in zip(size, target, strict=True)]
         kept = [_smaller(s, t) for s, t in zip(size, target, strict=True)]
         part = x[:, cut[0]:cut[0] + kept[0], cut[1]:cut[1] + kept[1]]
-        return padded(part, *add, *target)
+        return padded(part, add[0], add[1], target[0], target[1])
     return batched(image, "resize_with_crop_or_pad", fitted)
 
 

@@ -78,7 +78,7 @@ class _Message:
         self.ParseFromString(other.SerializeToString())
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and self._written() == other._written()  # type: ignore[attr-defined]
+        return type(other) is type(self) and self._written() == other._written()
 
     __hash__ = None  # type: ignore[assignment]
 

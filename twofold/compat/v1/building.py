@@ -58,7 +58,7 @@ def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Any:
     kind, dims = dt.as_dtype(dtype), TensorShape(shape).dims
     title = graph.scoped("Placeholder" if name is None else name)
     if dims is None:
-        made = deferred(graph, None, (), [kind], title)[0]  # type: ignore[arg-type]
+        made = deferred(graph, None, (), [kind], title)[0]
         graph.named[f"{title}:0"], made._name = made, f"{title}:0"
         return made
     return graph.trace.placeholder([graph.trace.fresh("p") if d is None else d for d in dims], kind, title)

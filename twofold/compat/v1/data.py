@@ -13,7 +13,6 @@ from typing import Any
 import twofold as tf
 from twofold import _iteration as engine
 from twofold._api import public, public_class
-from twofold.data import *  # noqa: F403
 from twofold.data import __all__ as _data
 from twofold.data import experimental as experimental
 from twofold.data._node import bound, tensors_in
@@ -311,3 +310,7 @@ def get_output_shapes(dataset_or_iterator: Any) -> Any:
 def get_output_classes(dataset_or_iterator: Any) -> Any:
     """The structure of classes of an element."""
     return _mapped(dataset_or_iterator, lambda spec: tf.Tensor)
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(tf.data, name)

@@ -251,7 +251,8 @@ random_shuffle = tf.random.shuffle
 @public
 def random_crop(value: Any, size: Any, seed: Any = None, name: str | None = None) -> Any:
     """`tf.image.random_crop`: a part of `value` of a size, from a place drawn at random."""
-    return tf.image.random_crop(value, size, seed)
+    from twofold.image import random_crop as crop
+    return crop(value, size, seed)
 
 
 @public

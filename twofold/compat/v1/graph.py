@@ -425,7 +425,7 @@ class _GraphTrace(Trace):
         """What came before constructs comes before those in their places now."""
         controls = self.owner.controls
         for node in [n for n in controls if n.outputs and n.outputs[0].node is not n]:
-            controls[node.outputs[0].node] = controls.pop(node)  # type: ignore[index]
+            controls[node.outputs[0].node] = controls.pop(node)
 
     def initial_value(self, value: Any, dtype: Any) -> Tensor:
         """The first value of a variable, which is computed again when an initialiser runs."""

@@ -77,7 +77,7 @@ class constant_initializer(_OfDtype, _keras.Constant):
         sizes = tf.TensorShape(shape).as_list()
         kind = dtype or self._dtype or tf.float32
         value = tf.cast(tf.constant(self.value), kind)
-        full = math.prod(sizes) == value.shape.num_elements()
+        full = math.prod(d or 0 for d in sizes) == value.shape.num_elements()
         return tf.reshape(value, sizes) if full else tf.broadcast_to(value, sizes)
 
 

@@ -31,7 +31,10 @@ __all__ = [
 ]
 
 
-class Layer(_layers.Layer):
+_keras: Any = _layers
+
+
+class Layer(_keras.Layer):
     """The base of layers whose weights are made with `get_variable`.
 
     Args:
@@ -103,7 +106,7 @@ AveragePooling1D, AveragePooling2D, AveragePooling3D = (
     _layers.AveragePooling1D, _layers.AveragePooling2D, _layers.AveragePooling3D)
 
 
-class Dropout(Layer, _layers.Dropout):
+class Dropout(Layer, _keras.Dropout):
     """Some elements zeroed while `training`, which may be a tensor, and the others scaled up for it.
 
     Args:
@@ -130,7 +133,7 @@ def _when(training: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) 
     return then() if training else otherwise()
 
 
-class BatchNormalization(Layer, _layers.BatchNormalization):
+class BatchNormalization(Layer, _keras.BatchNormalization):
     """Each channel brought to mean 0 and variance 1: of the batch while `training`, else by moving averages.
 
     The updates of the averages are in the collection UPDATE_OPS of the graph; where ops run at once, they are made.
@@ -167,9 +170,9 @@ class BatchNormalization(Layer, _layers.BatchNormalization):
             self._update(kept, [now[0], self._unbiased(now[1], x, axes)], training)
         along = [1] * rank
         along[self.axis % rank] = -1
-        parts = [None if part is None else tf.cast(tf.reshape(part, along), x.dtype)
-                 for part in (mean, variance, self.beta, self.gamma)]
-        return tf.cast(tf.nn.batch_normalization(x, *parts, self.epsilon), inputs.dtype)
+        mean, variance, beta, gamma = (None if part is None else tf.cast(tf.reshape(part, along), x.dtype)
+                                       for part in (mean, variance, self.beta, self.gamma))
+        return tf.cast(tf.nn.batch_normalization(x, mean, variance, beta, gamma, self.epsilon), inputs.dtype)
 
     def _unbiased(self, variance: Any, x: Any, axes: list[int]) -> Any:
         if not (x.shape.rank == 4 if self._fused is None else self._fused):

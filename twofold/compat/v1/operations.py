@@ -89,7 +89,7 @@ class GraphTensor(SymbolicTensor):
         return self._name
 
     @property
-    def graph(self) -> Any:  # type: ignore[override]
+    def graph(self) -> Any:
         """The graph that it is of."""
         return self.trace.owner
 

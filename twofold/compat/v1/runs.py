@@ -152,7 +152,8 @@ class _Need:
         return sizes if value.node is None else [value.node, *sizes]
 
     def _node(self, node: g.Node) -> list[Any]:
-        node = node.outputs[0].node if node.outputs else node  # what gives residuals is in its place since
+        if node.outputs and node.outputs[0].node is not None:
+            node = node.outputs[0].node  # what gives residuals is in its place since
         if node in self.nodes:
             return []
         self.nodes.add(node)
@@ -174,7 +175,8 @@ def _dims_in(found: Any) -> list[Dim]:
 
 def _sources(graph: Graph) -> dict[str, Any]:
     """For each unknown size the value whose shape tells it, or the node that binds it."""
-    whole, found = graph.trace.graph, {}
+    whole = graph.trace.graph
+    found: dict[str, Any] = {}
     for value in whole.inputs:
         _note(value, found)
     for node in whole.nodes:

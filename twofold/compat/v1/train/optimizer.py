@@ -163,9 +163,9 @@ class Optimizer(tf.Module):
                 continue
             number = self._numbers[id(variable)] = len(self._moved)
             self._moved.append(variable)
-            for n, (slot, start) in enumerate(self._slots().items()):
+            for n, (slot, first) in enumerate(self._slots().items()):
                 name = f"{variable.name[:-2]}/{self.name}" + (f"_{n}" if n else "")
-                made = make_variable(lambda s=start, v=variable: s(v), name)  # type: ignore[misc]
+                made = make_variable(lambda s=first, v=variable: s(v), name)  # type: ignore[misc]
                 self._state[f"{slot}/{number}"] = made
                 for told in self.__dict__.get("_waiting_for_slots", ()):
                     told(variable, slot, made)

@@ -1,0 +1,44 @@
+"""Small functions of tf.math and tf.nn, against formulas and SciPy."""
+
+import numpy as np
+import pytest
+from scipy import special
+
+import twofold as tf
+
+X = np.array([[0.5, 2.0, 3.5], [1.0, 4.0, 0.25]])
+
+
+def test_orders():
+    for values, steps, strict in (([1, 2, 2], True, False), ([1, 2, 3], True, True), ([2, 1], False, False),
+                                  ([], True, True), ([[1, 2], [3, 4]], True, True), ([[1, 4], [3, 5]], False, False)):
+        values = np.array(values, np.int32)
+        assert bool(tf.math.is_non_decreasing(values)) is steps
+        assert bool(tf.math.is_strictly_increasing(values)) is strict
+
+
+def test_lbeta():
+    np.testing.assert_allclose(tf.math.lbeta(X), special.gammaln(X).sum(1) - special.gammaln(X.sum(1)), rtol=1e-12)
+
+
+def test_largest_and_smallest():
+    values, places = tf.nn.approx_max_k(X.astype(np.float32), 2)
+    assert (values.numpy().tolist(), places.numpy().tolist()) == ([[3.5, 2.0], [4.0, 1.0]], [[2, 1], [1, 0]])
+    values, places = tf.math.approx_min_k(X.astype(np.float32), 1)
+    assert (values.numpy().tolist(), places.numpy().tolist()) == ([[0.5], [0.25]], [[0], [2]])
+    with pytest.raises(ValueError, match="last one"):
+        tf.nn.approx_max_k(X.astype(np.float32), 1, 0)
+    with pytest.raises(TypeError, match="float32"):
+        tf.nn.approx_max_k(X, 1)
+
+
+def test_losses_of_batches():
+    losses, weights = tf.constant(X), [1.0, 0.5]
+    expected = (X * np.array([[1.0], [0.5]])).sum()
+    assert float(tf.nn.compute_average_loss(losses, weights)) == expected / 2
+    assert float(tf.nn.compute_average_loss(losses, weights, global_batch_size=8)) == expected / 8
+    compiled = tf.function(tf.nn.compute_average_loss, input_signature=[tf.TensorSpec([None, 3], tf.float64)])
+    assert float(compiled(X)) == X.sum() / 2
+    assert float(tf.nn.scale_regularization_loss(X)) == X.sum()
+    found = tf.nn.batch_norm_with_global_normalization(X, 1.0, 4.0, 0.5, 3.0, 0.0, True)
+    np.testing.assert_allclose(found, (X - 1) / 2 * 3 + 0.5)
