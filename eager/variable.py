@@ -24,6 +24,7 @@ from twofold.runtime import program_call
 
 from . import convert, indexing, naming
 from .record import active
+from .scatter import ScatterMethods
 from .sessions import SessionMethods
 from .tensor import Tensor, TensorRef, text_of, wrap
 
@@ -35,7 +36,7 @@ _made = itertools.count()
 created: contextvars.ContextVar[tuple[Any, ...]] = contextvars.ContextVar("variables_created", default=())
 
 
-class Variable(SessionMethods):
+class Variable(ScatterMethods, SessionMethods):
     """A mutable tensor, such as a parameter of a model.
 
     Args:
