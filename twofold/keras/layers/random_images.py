@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
@@ -66,13 +67,13 @@ class _RandomImages(DeclaredLayer):
         x = x if len(x.shape) == 4 else x[tf.newaxis]
         return tf.transpose(x, (0, 2, 3, 1)) if self.data_format == "channels_first" else x
 
+    @abstractmethod
     def _draw(self, images: Any) -> Any:
         """What is random about a batch."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _changed(self, images: Any, drawn: Any, mask: bool) -> Any:
         """The images with what was drawn."""
-        raise NotImplementedError
 
     def _plain(self, images: Any) -> Any:
         """Images outside of training."""
