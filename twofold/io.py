@@ -18,10 +18,13 @@ from ._parsing import (
     parse_single_example,
     parse_single_sequence_example,
 )
+from ._tensor_proto import parse_tensor, serialize_tensor
 
-__all__ = ["FixedLenFeature", "FixedLenSequenceFeature", "TFRecordOptions", "TFRecordWriter", "decode_raw",
-           "encode_png", "gfile", "matching_files", "parse_example", "parse_single_example",
-           "parse_single_sequence_example", "read_file", "write_file"]
+__all__ = [
+    "FixedLenFeature", "FixedLenSequenceFeature", "TFRecordOptions", "TFRecordWriter", "decode_raw", "encode_png",
+    "gfile", "matching_files", "parse_example", "parse_single_example", "parse_single_sequence_example", "parse_tensor",
+    "read_file", "serialize_tensor", "write_file",
+]
 
 
 class TFRecordOptions:
