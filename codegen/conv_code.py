@@ -5,6 +5,7 @@ How their arguments are laid out is `conv_shapes.py`'s.
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Callable
 from typing import Any
 
@@ -22,7 +23,7 @@ __all__ = ["ConvKernel", "looped", "BYTE"]
 BYTE = ir.IntType(8)
 
 
-class ConvKernel:
+class ConvKernel(abc.ABC):
     """A kernel being written: its arguments, and what both have in common."""
 
     def __init__(self, module: ir.Module, dtype: DType, shape: Tiling, name: str, vectors: int,
@@ -33,6 +34,10 @@ class ConvKernel:
         self.width = panel_width(shape, False)
         self.vector = ir.VectorType(self.kind, self.lanes)
         self.name, self.vectors, self.words = f"{name}_{vectors}", range(1, vectors + 1), words
+
+    @abc.abstractmethod
+    def write(self) -> None:
+        """Writes the kernel."""
 
     def begin(self) -> Code:
         """The function, its arguments loaded into attributes of this object's `v`."""

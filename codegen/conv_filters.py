@@ -146,16 +146,18 @@ class Filters(ConvKernel):
         x = c.gep(v.x, [self.line(c, line)], source_etype=BYTE)
         top = c.mul(line, v.length)
 
+        def whole(pos: Any, rows: int, kernel: Any) -> Any:
+            def tile(values: list[Any]) -> list[Any]:
+                at, = values
+                to = c.at(out, c.mul(c.add(top, at), v.ldo), self.kind)
+                c.call(kernel, [c.at(x, at, self.kind), *arguments, to, v.ldo, columns, fresh])
+                return [c.add(at, I64(rows))]
+            return looped(c, [pos], lambda values: c.icmp_signed("<=", c.add(values[0], I64(rows)), v.length), tile)[0]
+
         def tiles(vectors: int) -> None:
             pos: Any = I64(0)
             for rows, kernel in self.tiles[vectors]:
-                def tile(values: list[Any], kernel: Any = kernel, rows: int = rows) -> list[Any]:
-                    at, = values
-                    to = c.at(out, c.mul(c.add(top, at), v.ldo), self.kind)
-                    c.call(kernel, [c.at(x, at, self.kind), *arguments, to, v.ldo, columns, fresh])
-                    return [c.add(at, I64(rows))]
-                pos, = looped(c, [pos], lambda values, rows=rows: c.icmp_signed(
-                    "<=", c.add(values[0], I64(rows)), v.length), tile)
+                pos = whole(pos, rows, kernel)
         self.by_width(c, columns, tiles)
 
     def table(self, c: Code, places: Any, begin: Any, depth: Any) -> None:

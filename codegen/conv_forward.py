@@ -78,14 +78,16 @@ class Forward(ConvKernel):
                         sums[i * vectors + j] = c.fma(left, right[u][j], sums[i * vectors + j])
             return [c.sub(at, I64(count)), c.at(from_, count, self.kind), b, *sums]
 
+        def some(state: list[Any], unrolled: int) -> list[Any]:
+            return looped(c, state, lambda s: c.less(I64(unrolled - 1), s[0]), functools.partial(step, count=unrolled))
+
         def line(values: list[Any]) -> list[Any]:
             left, lines, pos, b, *sums = values
             count = c.least(c.sub(length, pos), left)
             from_ = c.at(c.gep(x, [c.load(lines, typ=I64)], source_etype=BYTE), pos, self.kind)
             state = [count, from_, b, *sums]
             for unrolled in _UNROLLED[vectors]:
-                state = looped(c, state, lambda s, u=unrolled: c.less(I64(u - 1), s[0]),
-                               functools.partial(step, count=unrolled))
+                state = some(state, unrolled)
             return [c.sub(left, count), c.at(lines, 1, I64), I64(0), *state[2:]]
 
         _, _, _, _, *sums = looped(c, [k, lines, pos, b, *self.zeros(rows * vectors)],

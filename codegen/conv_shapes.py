@@ -82,12 +82,12 @@ class Cut(NamedTuple):
 
     kernel: str
     integers: tuple[Any, ...]
-    total: DimLike
+    total: Any
     weight: Any
-    work: DimLike = 0
-    x: DimLike = 0
-    out: DimLike = 0
-    b: DimLike = 0
+    work: Any = 0
+    x: Any = 0
+    out: Any = 0
+    b: Any = 0
     packs: tuple[tuple[Any, ...], int, int] | None = None
 
 
@@ -234,19 +234,19 @@ def backward(w: Geometry, outputs: int) -> list[Phase] | None:
         axes.append(phases)
     found = []
     for chosen in itertools.product(*axes):
-        taps, places, count, window, dilations, before, first, strides = zip(*chosen, strict=True)
-        geometry = Geometry(w.images, places, count, window, (1, 1, 1), dilations, before, outputs)
-        found.append(Phase(taps, geometry, first, strides))
+        slices, sizes, counts, window, dilations, befores, firsts, strides = zip(*chosen, strict=True)
+        geometry = Geometry(w.images, sizes, counts, window, (1, 1, 1), dilations, befores, outputs)
+        found.append(Phase(slices, geometry, firsts, strides))
     return found
 
 
-def shares(w: Geometry, outputs: int, groups: int) -> DimLike:
+def shares(w: Geometry, outputs: int, groups: int) -> Any:
     """In how many shares the places are summed for the gradient of filters; part of what results mean."""
     most = min(_HELD // (w.taps * w.channels // groups * outputs), _UNITS // 2)
     return dm.maximum(dm.minimum(w.places // _SHARE, most) // 4 * 4, 1)  # by fours: they part evenly among threads
 
 
-def filters(w: Geometry, outputs: int, group: int, groups: int, count: DimLike, dtype: DType) -> Cut:
+def filters(w: Geometry, outputs: int, group: int, groups: int, count: Any, dtype: DType) -> Cut:
     """The gradient for a group's filters, [shares, taps, channels / groups, outputs] in memory, in `count` shares.
 
     Args:

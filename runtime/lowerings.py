@@ -173,12 +173,12 @@ def _cut(out: g.Value, x: Source, b: Source, cut: shapes.Cut) -> list[Run]:
     right: Any = Within(b.base, b.layout.offset + cut.b)
     runs = []
     if cut.packs is not None:
-        integers, panels, room = cut.packs
-        work = Work(dtype, room)
-        runs.append(Run(_kernel(dtype, "pack_b"), [work, right, right, *integers], panels, max(room // 8 // panels, 1)))
+        integers, panels, size = cut.packs
+        work = Work(dtype, size)
+        runs.append(Run(_kernel(dtype, "pack_b"), [work, right, right, *integers], panels, max(size // 8 // panels, 1)))
         right = work
-    work = () if cut.kernel.startswith("filters") else (Work(dtype, cut.work) if padding else 0,)
-    arguments = [Within(out, cut.out), Within(x.base, x.layout.offset + cut.x), right, *work, *cut.integers]
+    room: tuple[Any, ...] = () if cut.kernel.startswith("filters") else (Work(dtype, cut.work) if padding else 0,)
+    arguments = [Within(out, cut.out), Within(x.base, x.layout.offset + cut.x), right, *room, *cut.integers]
     return [*runs, Run(Library(("conv", dtype.name, cut.kernel)), arguments, cut.total, cut.weight)]
 
 

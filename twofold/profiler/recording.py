@@ -68,7 +68,7 @@ class Recording:
     def start(self) -> None:
         """Be told from now on."""
         self._eager = interpreter()
-        set_default_interpreter(_Timed(self._eager, self))  # type: ignore[arg-type]
+        set_default_interpreter(_Timed(self._eager, self))
         native.change_tracers(1)
         watching.start(self._called)
 
