@@ -222,4 +222,4 @@ class ThresholdedReLU(_Elementwise):
 
     def call(self, inputs: Any) -> Any:
         """The outputs for `inputs`."""
-        return inputs * tf.cast(inputs > self.theta, inputs.dtype)
+        return tf.where(inputs > self.theta, inputs, tf.zeros((), inputs.dtype))
