@@ -103,6 +103,13 @@ class Phase(NamedTuple):
     first: tuple[int, ...]
     strides: tuple[int, ...]
 
+    @property
+    def taps(self) -> tuple[slice, ...]:
+        """The taps, as an index of the filters."""
+        ends = [first + count * step for first, count, step in self.window]
+        return tuple(slice(first, end if end >= 0 else None, step)
+                     for (first, _, step), end in zip(self.window, ends, strict=True))
+
 
 def is_plain(w: Geometry) -> bool:
     """Whether the windows are the pixels themselves."""

@@ -214,9 +214,7 @@ def _input_grad(p: Placer, w: Geometry, filters: Any, groups: int) -> None:
     y = Source(y.base, y.layout.reshape((*w.window, filters[-2], groups, outputs // groups)))
     runs: list[Run] = []
     for phase in phases:
-        taps = tuple(slice(first, first + count * step if first + count * step >= 0 else None, step)
-                     for first, count, step in phase.window)
-        turned = p.dense(Source(y.base, y.layout[taps].transpose((0, 1, 2, 5, 4, 3))))
+        turned = p.dense(Source(y.base, y.layout[phase.taps].transpose((0, 1, 2, 5, 4, 3))))
         source, inner = _framed(p, ct, phase.geometry) if groups > 1 else (ct, phase.geometry)
         pixels = (w.sizes, phase.first, phase.strides)
         for group in range(groups):

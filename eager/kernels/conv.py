@@ -99,12 +99,12 @@ def _input_grad(ct: Any, filters: Any, out: Any, attrs: dict[str, Any]) -> _Run:
     phases = shapes.backward(w, outputs)
     assert phases is not None  # sizes are known
     steps = [_phase(p, w, groups, compute) for p in phases]
-    whole = sum(math.prod(p.geometry.outputs) for p in phases) == math.prod(w.sizes)
+    every = len(phases) == math.prod(w.strides)  # else no tap falls on some pixels
     shape = (*w.window, filters[-2], groups, outputs // groups)
 
     def call(ct: np.ndarray, f: np.ndarray) -> np.ndarray:
         result = memory.empty(out.dims, compute.np)
-        if not whole:
+        if not every:
             result.fill(0)
         f = f.reshape(shape).transpose(0, 1, 2, 5, 4, 3)
         for step in steps:
@@ -119,11 +119,9 @@ def _phase(phase: shapes.Phase, w: Geometry, groups: int, dtype: DType) -> Calla
     pixels = (w.sizes, phase.first, phase.strides)
     steps = [convolutions.prepared(shapes.forward(inner, w.channels, group, groups, dtype, pixels), dtype)
             for group in range(groups)]
-    taps = tuple(np.s_[first:first + count * step if first + count * step >= 0 else None:step]
-                 for first, count, step in phase.window)
 
     def call(out: np.ndarray, ct: np.ndarray, f: np.ndarray) -> None:
-        ct, f = frame(ct), contiguous(f[taps])
+        ct, f = frame(ct), contiguous(f[phase.taps])
         for step in steps:
             step(out, ct, f)
     return call
