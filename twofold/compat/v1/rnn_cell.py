@@ -331,25 +331,12 @@ class MultiRNNCell(RNNCell):
         return inputs, tuple(states)
 
 
-@public_class
-class DropoutWrapper(RNNCell):
-    """A cell whose inputs, outputs and states lose elements at random.
+class _Wrapper(RNNCell):
+    """A cell around `cell`, with its sizes and its weights."""
 
-    Args:
-        cell: the cell.
-        input_keep_prob, output_keep_prob, state_keep_prob: the parts that stay, numbers or tensors.
-        seed: of the draws.
-        dtype, ignored: accepted, without effect.
-    """
-
-    def __init__(self, cell: Any, input_keep_prob: Any = 1.0, output_keep_prob: Any = 1.0, state_keep_prob: Any = 1.0,
-                 variational_recurrent: bool = False, input_size: Any = None, dtype: Any = None, seed: Any = None,
-                 dropout_state_filter_visitor: Any = None, **ignored: Any):
-        if variational_recurrent:
-            raise ValueError("DropoutWrapper: variational_recurrent is not supported")
+    def __init__(self, cell: Any):
         super().__init__()
-        self._cell, self._seed = cell, seed
-        self._keep = input_keep_prob, output_keep_prob, state_keep_prob
+        self._cell = cell
 
     @property
     def state_size(self) -> Any:
@@ -366,6 +353,27 @@ class DropoutWrapper(RNNCell):
         """The cell's weights."""
         found: list[Any] = self._cell.variables
         return found
+
+
+@public_class
+class DropoutWrapper(_Wrapper):
+    """A cell whose inputs, outputs and states lose elements at random.
+
+    Args:
+        cell: the cell.
+        input_keep_prob, output_keep_prob, state_keep_prob: the parts that stay, numbers or tensors.
+        seed: of the draws.
+        dtype, ignored: accepted, without effect.
+    """
+
+    def __init__(self, cell: Any, input_keep_prob: Any = 1.0, output_keep_prob: Any = 1.0, state_keep_prob: Any = 1.0,
+                 variational_recurrent: bool = False, input_size: Any = None, dtype: Any = None, seed: Any = None,
+                 dropout_state_filter_visitor: Any = None, **ignored: Any):
+        if variational_recurrent:
+            raise ValueError("DropoutWrapper: variational_recurrent is not supported")
+        super().__init__(cell)
+        self._seed = seed
+        self._keep = input_keep_prob, output_keep_prob, state_keep_prob
 
     def __call__(self, inputs: Any, state: Any, scope: Any = None) -> tuple[Any, Any]:
         """The output and the next state."""
@@ -385,7 +393,7 @@ class DropoutWrapper(RNNCell):
 
 
 @public_class
-class ResidualWrapper(RNNCell):
+class ResidualWrapper(_Wrapper):
     """A cell whose input is added to its output.
 
     Args:
@@ -394,24 +402,8 @@ class ResidualWrapper(RNNCell):
     """
 
     def __init__(self, cell: Any, residual_fn: Any = None, **ignored: Any):
-        super().__init__()
-        self._cell, self._join = cell, residual_fn
-
-    @property
-    def state_size(self) -> Any:
-        """The size of the cell's state."""
-        return self._cell.state_size
-
-    @property
-    def output_size(self) -> Any:
-        """The size of the cell's output."""
-        return self._cell.output_size
-
-    @property
-    def variables(self) -> list[Any]:
-        """The cell's weights."""
-        found: list[Any] = self._cell.variables
-        return found
+        super().__init__(cell)
+        self._join = residual_fn
 
     def __call__(self, inputs: Any, state: Any, scope: Any = None) -> tuple[Any, Any]:
         """The output and the next state."""
