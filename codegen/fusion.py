@@ -228,7 +228,7 @@ class _Fuser:
             other = self.units[at] if at >= 0 else None
             if not isinstance(other, Group) or other is group or other.axes is not None or other.read or other.into or \
                     other.space != group.space or len(other.items) + len(group.items) >= _LIMIT or \
-                    not _walks(s.layout, group.space):
+                    not all(_walks(t.layout, group.space) for t in sources if t.base in other.full):
                 continue
             group.items = other.items + group.items
             group.full = {**other.full, **group.full}

@@ -81,6 +81,18 @@ def test_what_one_map_writes_another_does_not_read_beside_it() -> None:
     assert not any("|" in name for name in steps(chained, normal(90, 80)))
 
 
+@pytest.mark.parametrize("turned", [
+    lambda w: w + tf.transpose(w), lambda w: tf.transpose(w) - w, lambda w: w * w[::-1], lambda w: w[:, ::-1] + w,
+    lambda w: tf.where(w > 0.0, w, tf.transpose(w)), lambda w: (w + 1.0) * tf.transpose(w + 1.0),
+    lambda w: w + tf.broadcast_to(w[:1], w.shape), lambda w: w - tf.roll(w, 1, 0),
+    lambda w: (w + tf.transpose(w)) * tf.transpose(w * 2.0 + tf.transpose(w)), lambda w: w + tf.reshape(w, [-1])[:6],
+])
+def test_what_is_read_in_its_order_and_in_another_is_in_memory(turned: Callable[[Any], Any]) -> None:
+    """One kernel cannot have the value of the place and of another: what makes it must have run before."""
+    for made in (lambda x: 2.0 * x, tf.exp, lambda x: tf.where(x > 0.0, x, tf.exp(x)), lambda x: tf.sin(x) + x):
+        steps(lambda x, made=made: turned(made(x)), normal(6, 6))
+
+
 def test_long_chains_are_split_and_equal() -> None:
     def chain(x: Any) -> Any:
         for _ in range(500):

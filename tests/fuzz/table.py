@@ -96,6 +96,7 @@ FAMILIES: dict[str, list[Row]] = {
                "tf.nn.l2_normalize({a}, axis={axis})"),
         *_rows("n", "tf.cumsum({a}, axis={axis}, reverse={keep})",
                "tf.math.cumprod({a}, axis={axis}, exclusive={keep})"),
+        *_rows("n", "{a} + tf.transpose({a})", "{a} * {a}[::-1]", "{a} - tf.roll({a}, 1, {axis})"),
         *_rows("r", "tf.sort({a}, axis={axis})", "tf.argsort({a}, axis={axis}, stable=True)",
                "tf.math.top_k({a}, 1).values"),
         *_rows("fj", "tf.math.unsorted_segment_sum({a}, tf.abs({b}), 3)", "tf.math.segment_sum({a}, tf.sort({b}))",
