@@ -136,9 +136,10 @@ class EagerInterpreter:
 
 
 def _offer(op: Op, family: MapFamily, inputs: tuple[Tensor, ...], out: TensorSpec) -> None:
-    """Let the op's native entry answer further calls like this one: one dtype, one shape or a scalar operand."""
-    dtypes = {t.dtype for t in inputs}
-    mask = "".join("v" if t.dims == out.dims else "s" if not t.dims else "?" for t in inputs)
+    """Let the op's native entry answer further calls like this one: one dtype; one shape, or a scalar or a row."""
+    dtypes, dims = {t.dtype for t in inputs}, tuple(out.dims or ())
+    mask = "".join(["s" if dims and not t.dims else "v" if t.dims == dims[len(dims) - t.ndim:] else "?"
+                    for t in inputs])
     if len(dtypes) == 1 and "?" not in mask and "v" in mask:
         dtype = inputs[0].dtype.np
         if dtype.kind != "O":

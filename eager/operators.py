@@ -85,7 +85,7 @@ def _guard_methods() -> None:
 
 def _door(op: Op) -> Callable[..., Any]:
     def call(*inputs: Any) -> Any:
-        if len(inputs) == 2 and (plain := _without_numbers(*inputs)) is not None:
+        if len(inputs) == 2 and (plain := _plain(*inputs)) is not None:
             return op(*plain)
         return apply(op, inputs, {})
     call.__name__, call.__doc__ = op.name, op.__doc__
@@ -138,19 +138,23 @@ def _set(name: str, fn: Callable[..., Any]) -> None:
         setattr(cls, name, native.as_method(native.guard(fn, name)))
 
 
-def _without_numbers(x: Any, y: Any) -> tuple[Any, Any] | None:
-    """A tensor and a Python number, either way round, as two tensors: all that entries take while tapes record."""
-    if type(x) is Tensor and type(y) in _NUMBERS:
-        return x, convert.number(y, x.dtype)
-    if type(y) is Tensor and type(x) in _NUMBERS:
-        return convert.number(x, y.dtype), y
+def _plain(x: Any, y: Any) -> tuple[Any, Any] | None:
+    """A tensor and a variable or a Python number, either way round, as two tensors: all that entries take."""
+    if type(x) is Tensor:
+        if type(y) is Variable:
+            return x, y._read_tensor()
+        return (x, convert.number(y, x.dtype)) if type(y) in _NUMBERS else None
+    if type(y) is Tensor:
+        if type(x) is Variable:
+            return x._read_tensor(), y
+        return (convert.number(x, y.dtype), y) if type(x) in _NUMBERS else None
     return None
 
 
 def _operator(op: Op, reflected: str) -> Callable[[Any, Any], Any]:
     """The op as an operator: it leaves to the other operand what it cannot read."""
     def call(x: Any, y: Any) -> Any:
-        plain = _without_numbers(x, y)
+        plain = _plain(x, y)
         if plain is not None:
             return op(*plain)
         for operand in (x, y):

@@ -17,11 +17,11 @@ import numpy as np
 
 from twofold.ir import dtypes as dt
 from twofold.ir import grad, nest, ops
-from twofold.ir.grad import apply_rule, needed
 from twofold.ir.op import Op
 from twofold.ir.spec import TensorShape, TensorSpec, spec
 
-from . import convert, record
+from . import convert, playing, record
+from .playing import Entry
 from .tensor import Tensor, wrap
 
 __all__ = ["GradientTape", "UnconnectedGradients", "unconnected_mode"]
@@ -47,15 +47,6 @@ def unconnected_mode(given: Any) -> UnconnectedGradients:
     except ValueError:
         raise ValueError(f"Unknown value for unconnected_gradients: {given!r}; 'none' and 'zero' are known.") from None
 
-
-# One recorded op: op, attributes, numbers of the operands, numbers of the results (0 where not differentiable),
-# operands and results, or what `_outline` leaves of them. A function with a gradient of its own has its
-# rule `vjp(cts)` in the place of the op and None in that of the attributes. A plain tuple: made for every op.
-Entry = tuple[Any, Any, tuple[int, ...], tuple[int, ...], Sequence[Any], Sequence[Any]]
-
-# What of a tape is played: the numbers of each source, all of these, with those of all that depends on them, and the
-# entries between sources and targets, in order.
-_Path = tuple[list[list[int]], set[int], set[int], list[Entry]]
 
 _SMOOTH = frozenset(d.np.num for d in dt.DIFFERENTIABLE)
 _kept: dict[Op, tuple[Sequence[bool] | bool | None, bool]] = {}
@@ -194,22 +185,40 @@ class GradientTape:
         """What the interpreter tells its context's recorders of an op that ran."""
         if not self._open:
             return
+        tracked = self._tracked
         numbers: tuple[int, ...]
-        if len(inputs) == 2:  # spelt out: this runs for every op
-            numbers = (getattr(inputs[0], "_id", 0), getattr(inputs[1], "_id", 0))
+        if len(inputs) == 1:  # one and two operands, and one result, are spelt out: this runs for every op
+            n = getattr(inputs[0], "_id", 0)
+            if n not in tracked:
+                return
+            numbers = (n,)
+        elif len(inputs) == 2:
+            n, m = getattr(inputs[0], "_id", 0), getattr(inputs[1], "_id", 0)
+            if n not in tracked and m not in tracked:
+                return
+            numbers = (n, m)
         else:
             numbers = tuple([getattr(x, "_id", 0) for x in inputs])
-        if self._tracked.isdisjoint(numbers):
-            return
+            if tracked.isdisjoint(numbers):
+                return
         kept, kept_out = _kept.get(op) or _keeps(op)
         if kept is None:
             return
-        made = self._track(outputs)
-        if kept is not True:
-            inputs = tuple([x if k else _outline(x) for x, k in zip(inputs, kept, strict=True)]) if kept else \
-                tuple([_outline(x) for x in inputs])
-        if not kept_out:
-            outputs = (_outline(outputs[0]),) if len(outputs) == 1 else tuple(map(_outline, outputs))
+        if not kept:
+            inputs = (_outline(inputs[0]),) if len(inputs) == 1 else tuple([_outline(x) for x in inputs])
+        elif kept is not True:
+            inputs = tuple([x if k else _outline(x) for x, k in zip(inputs, kept, strict=True)])
+        if len(outputs) == 1:
+            out = outputs[0]
+            made: tuple[int, ...] = (0,)
+            if out._a.dtype.num in _SMOOTH if type(out) is Tensor else out.dtype.is_differentiable:
+                made = (out._id,)
+                tracked.add(out._id)
+            if not kept_out:
+                outputs = (_outline(out),)
+        else:
+            made = self._track(outputs)
+            outputs = outputs if kept_out else tuple(map(_outline, outputs))
         self._entries.append((op, attrs, numbers, made, inputs, outputs))
 
     def follows(self, tensor: Any) -> bool:
@@ -225,13 +234,6 @@ class GradientTape:
 
     def _track(self, outputs: tuple[Any, ...]) -> tuple[int, ...]:
         """Follow those results that are differentiable; their numbers, 0 for the others."""
-        if len(outputs) == 1:
-            out = outputs[0]
-            if out._a.dtype.num in _SMOOTH if type(out) is Tensor else out.dtype.is_differentiable:
-                number = out._id
-                self._tracked.add(number)
-                return (number,)
-            return (0,)
         made = tuple([o._id if _is_smooth(o) else 0 for o in outputs])
         self._tracked.update(made)
         self._tracked.discard(0)
@@ -280,19 +282,21 @@ class GradientTape:
         weights = [None] * len(targets) if output_gradients is None else _flat(output_gradients)
         if len(weights) != len(targets):
             raise ValueError(f"output_gradients has {len(weights)} entries for {len(targets)} targets.")
-        alone = _is_leaf(sources)
-        flat = [sources] if alone else nest.flatten(sources)
+        flat = _flat(sources)
         self._begin()
-        path, reads = self._path(flat), self._reads
+        numbers, cts = [self._numbers_of(s) for s in flat], self._seeds(targets, weights)
+        entries, reads = self._entries, self._reads
         if not self._persistent:
             self._release()
-        found = self._play(path, self._seeds(targets, weights, path[2]), free=not self._persistent)
+        found = playing.gradients(entries, numbers, cts, free=not self._persistent)
         for n, source in enumerate(flat):
             if type(source) is not Tensor and id(source) not in reads:
                 found[n] = self._itself(source, found[n], targets, weights)
         if unconnected is UnconnectedGradients.ZERO:
             found = [grad.zeros_like(s) if g is None else g for g, s in zip(found, flat, strict=True)]
-        return found[0] if alone else nest.pack(sources, found)
+        if flat is sources:  # a list of leaves
+            return found
+        return found[0] if _is_leaf(sources) else nest.pack(sources, found)
 
     def _begin(self) -> None:
         if not self._persistent:
@@ -302,20 +306,6 @@ class GradientTape:
                 self._stop()
         self._used = True
 
-    def _path(self, sources: Sequence[Any]) -> _Path:
-        """The entries that depend on `sources`."""
-        numbers = [self._numbers_of(s) for s in sources]
-        starts = {n for ns in numbers for n in ns}
-        wanted = set(starts)
-        entries = []
-        if wanted:
-            for entry in self._entries:
-                if not wanted.isdisjoint(entry[2]):
-                    wanted.update(entry[3])
-                    entries.append(entry)
-            wanted.discard(0)
-        return numbers, starts, wanted, entries
-
     def _numbers_of(self, source: Any) -> list[int]:
         if isinstance(source, Tensor):
             number = getattr(source, "_id", 0)
@@ -323,41 +313,6 @@ class GradientTape:
         if not hasattr(source, "_read_tensor"):
             raise TypeError(f"sources must be tensors or variables; got {type(source).__name__} {source!r}.")
         return self._reads.get(id(source), [])
-
-    @staticmethod
-    def _play(path: _Path, cts: dict[int, Any], free: bool) -> list[Any]:
-        """Cotangents of the path's sources from those of its targets, `cts`; with `free` the path is used up."""
-        numbers, starts, wanted, entries = path
-        at = len(entries)
-        while at:
-            at -= 1
-            op, attrs, ins, outs, inputs, outputs = entries.pop() if free else entries[at]
-            if len(outs) == 1:
-                n = outs[0]
-                ct = cts.get(n) if n in starts else cts.pop(n, None)
-                if ct is None:
-                    continue
-                if attrs is None:
-                    found = op((ct,))
-                else:  # `apply_rule` for one result, spelt out: this runs for every op
-                    found = op.vjp(ct, outputs[0], *inputs, **attrs)
-                    if type(found) is not tuple and type(found) is not list:
-                        found = (found,)
-            else:
-                given = [cts.get(n) if n in starts else cts.pop(n, None) for n in outs]
-                if all(ct is None for ct in given):
-                    continue
-                found = apply_rule(op, attrs, inputs, outputs, given) if attrs is not None else op(given)
-            for n, ct in zip(ins, found, strict=True):
-                if ct is None or n not in wanted:
-                    continue
-                if type(ct) is not Tensor:
-                    ct = needed(ct)
-                    if ct is None:
-                        continue
-                before = cts.get(n)
-                cts[n] = ct if before is None else before + ct
-        return [cts.get(ns[0]) if len(ns) == 1 else _sum([cts[n] for n in ns if n in cts]) for ns in numbers]
 
     def _itself(self, source: Any, found: Any, targets: Sequence[Any], weights: Sequence[Any]) -> Any:
         """The gradient of a variable that was not read: as a target it depends on itself alone."""
@@ -370,8 +325,8 @@ class GradientTape:
                 found = seed if found is None else found + seed
         return found
 
-    @staticmethod
-    def _seeds(targets: Sequence[Any], weights: Sequence[Any], wanted: set[int]) -> dict[int, Any]:
+    def _seeds(self, targets: Sequence[Any], weights: Sequence[Any]) -> dict[int, Any]:
+        """The cotangents of those targets that were followed, by their numbers."""
         cts: dict[int, Any] = {}
         for target, weight in zip(targets, weights, strict=True):
             if target is None:
@@ -379,7 +334,7 @@ class GradientTape:
                                 "but received None.")
             value = getattr(target, "_value", target)  # a variable's value; Python numbers depend on nothing
             number = getattr(value, "_id", 0)
-            if number not in wanted:
+            if number not in self._tracked:
                 continue
             seed = _ones(value) if weight is None else _weight(weight, value)
             cts[number] = cts[number] + seed if number in cts else seed
@@ -409,12 +364,12 @@ class GradientTape:
     def _rows(self, target: Any, seeds: Iterator[Tensor], sources: Sequence[Any]) -> list[list[Any]]:
         """The gradients of `sources` for each of `seeds` as the target's cotangent."""
         self._begin()
-        path = self._path(sources)
+        way = playing.path(self._entries, [self._numbers_of(s) for s in sources])
         if not self._persistent:
             self._release()
-        if getattr(target, "_id", 0) not in path[2]:
+        if getattr(target, "_id", 0) not in way[2]:
             return [[None] * len(sources) for _ in seeds]
-        return [self._play(path, {target._id: seed}, free=False) for seed in seeds]
+        return [playing.play(way, {target._id: seed}, free=False) for seed in seeds]
 
     def batch_jacobian(self, target: Any, source: Any,
                        unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
@@ -447,6 +402,8 @@ def _is_leaf(x: Any) -> bool:
 
 
 def _flat(structure: Any) -> list[Any]:
+    if type(structure) is list and all(map(_is_leaf, structure)):
+        return structure
     return [structure] if _is_leaf(structure) else nest.flatten(structure)
 
 
@@ -474,13 +431,6 @@ def _weight(weight: Any, target: Any) -> Any:
     if seed.dims != target.dims:
         raise ValueError(f"output_gradients has shape {seed.shape} for a target of shape {target.shape}.")
     return seed
-
-
-def _sum(parts: list[Any]) -> Any:
-    total = parts[0] if parts else None
-    for p in parts[1:]:
-        total = total + p
-    return total
 
 
 def _units(dims: tuple[int, ...], dtype: np.dtype) -> Iterator[Tensor]:

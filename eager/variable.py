@@ -203,6 +203,15 @@ class Variable(ScatterMethods, SessionMethods):
         return self._update(ops.subtract, delta)
 
     def _update(self, op: Any, delta: Any) -> Variable:
+        if type(delta) is Tensor and tracing() is None:  # what follows, spelt out: this runs for every training step
+            with self._lock:
+                before = self._value
+                if before._a.dtype is delta._a.dtype:
+                    after = op(before, delta)
+                    if after._a.shape != before._a.shape:
+                        self._check(after)
+                    self._value = _alias(after)
+                    return self
         delta = convert.as_tensor(delta, dtype=self.dtype)
         with self._lock:
             return self._set(op(self._current(), delta))

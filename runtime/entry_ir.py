@@ -22,6 +22,7 @@ __all__ = ["add_entries"]
 
 _F32_INFINITY, _F32_MAGNITUDE = 0x7F800000, 0x7FFFFFFF
 _F64_INFINITY, _F64_MAGNITUDE = 0x7FF0000000000000, 0x7FFFFFFFFFFFFFFF
+_SHORT_ROW = 8  # elements; fewer are not worth a call
 _EXACT = {"f32": 1 << 24, "f64": 1 << 53}  # integers up to these convert without rounding
 
 
@@ -57,6 +58,7 @@ class _Entry(Glue):
         self.kernel_args = self.room(i64, 7)
         self.scalar = self.room(i64)
         self.overflow = self.room(i32)
+        self.failed = self.room(i64)
         self.operands = self.room(ptr, 3)
         self.shape = self.room(i64, 2)
         self.slow = self.fn.append_basic_block("slow")
@@ -218,11 +220,26 @@ class _Entry(Glue):
         self.cbranch(self.same(a.rank, b.rank), same, different)
         self.position_at_end(different)
         self.leave_if(self.same(b.rank, i32(0)), left)
-        self.cbranch(self.same(a.rank, i32(0)), right, self.slow)
+        self.leave_if(self.same(a.rank, i32(0)), right)
+        self._with_row(row, a, b, [x, y])
         for block, shape, other, mask in ((same, a, b, "vv"), (left, a, None, "vs"), (right, b, None, "sv")):
             self.position_at_end(block)
             n = self._elements(shape.rank, shape.dims, other.dims if other else None)
             self._compute(row, self.get(row, TABLE[mask]), n, shape, [a.data, b.data], [x, y])
+
+    def _with_row(self, row: Any, a: _Array, b: _Array, operands: list[Any]) -> None:
+        """The op on two arrays of which one's dims are the last ones of the other's: as a bias is added to rows."""
+        wide, narrow = (self.fn.append_basic_block() for _ in range(2))
+        self.cbranch(self.icmp_signed(">", a.rank, b.rank), wide, narrow)
+        for block, whole, part, first in ((wide, a, b, True), (narrow, b, a, False)):
+            self.position_at_end(block)
+            missing = self.sext(self.sub(whole.rank, part.rank), i64)
+            last = _Array(whole.data, part.rank, self.word(whole.dims, missing), whole.descr, whole.index)
+            length = self._elements(last.rank, last.dims, part.dims)
+            n = self._elements(whole.rank, whole.dims, None)
+            # A call for each row pays for rows of some length; the Python function knows better for others.
+            self._between(length, i64(_SHORT_ROW), n)
+            self._compute(row, self.get(row, TABLE["vv"]), n, whole, [a.data, b.data], operands, (length, first))
 
     def _with_number(self, tensor: Any, number: Any, mask: int, tensor_first: bool) -> None:
         """The op on a Tensor and a Python number, when the Tensor's type holds the number exactly."""
@@ -292,8 +309,13 @@ class _Entry(Glue):
         self.unless(self.icmp_signed(">=", value, least), self.slow)
         self.unless(self.icmp_signed("<=", value, most), self.slow)
 
-    def _compute(self, row: Any, kernel: Any, n: Any, shape: _Array, data: list[Any], operands: list[Any]) -> None:
-        """Makes the result like `shape`, runs the kernel and returns the new Tensor from the function."""
+    def _compute(self, row: Any, kernel: Any, n: Any, shape: _Array, data: list[Any], operands: list[Any],
+                 rows: tuple[Any, bool] | None = None) -> None:
+        """Makes the result like `shape`, runs the kernel and returns the new Tensor from the function.
+
+        Args:
+            rows: if not all at once, the length of rows to run it on, and whether the first operand has many.
+        """
         self.leave_if(self.is_null(kernel), self.slow)
         descr = self.get(row, TABLE["out"])
         self.api("Py_IncRef", void, descr)  # the new array takes this reference
@@ -303,7 +325,10 @@ class _Entry(Glue):
         self.leave_if(self.is_null(out), self.fail)
         for index, value in enumerate([self.get(out, self.layout["array.data"], i64), *data]):
             self.store(value, self.word(self.kernel_args, index))
-        status = self.to(kernel, i64, i64(0), n, self.kernel_args)
+        if rows is None:
+            status = self.to(kernel, i64, i64(0), n, self.kernel_args)
+        else:
+            status = self._by_rows(kernel, n, (descr, shape.descr), *rows)
         with self.if_then(self.not_(self.same(status, i64(0))), likely=False):
             self.release(out)  # the Python function finds the failing check and raises its error
             self.branch(self.slow)
@@ -315,6 +340,21 @@ class _Entry(Glue):
         if operands:
             self._record(operands, result)
         self.ret(result)
+
+    def _by_rows(self, kernel: Any, n: Any, descrs: tuple[Any, Any], length: Any, first: bool) -> Any:
+        """Runs a kernel on each row of its result and of one operand, with all of the other; not 0 if one failed."""
+        self.store(i64(0), self.failed)
+        steps = [self.mul(length, self.get(d, self.layout["descr.size"], i64)) for d in descrs]
+
+        def run(_: Any) -> None:
+            status = self.to(kernel, i64, i64(0), length, self.kernel_args)
+            self.store(self.or_(self.load(self.failed, typ=i64), status), self.failed)
+            for index, step in zip((0, 1 if first else 2), steps, strict=True):
+                place = self.word(self.kernel_args, i64(index))
+                self.store(self.add(self.load(place, typ=i64), step), place)
+
+        self.each(self.sdiv(n, length), run)
+        return self.load(self.failed, typ=i64)
 
     def _record(self, operands: list[Any], result: Any) -> None:
         """Tells the recorder of the op while there is one."""

@@ -77,7 +77,7 @@ def layout() -> dict[str, int]:
     found |= {"tuple.size": 16}
     found |= {"array.data": 16, "array.rank": 24, "array.dims": 32, "array.base": 48, "array.descr": 56}
     found |= {"array.flags": 64, "array.weak": 72}
-    found |= {"descr.number": 28}
+    found |= {"descr.number": 28, "descr.size": 40}
     found |= {f"bound.{name}": slot_offset(Bound, name) for name in ("fn", "raw", "op", "again")}
     _check_python(found)
     _check_numpy(found)
@@ -120,6 +120,7 @@ def _check_numpy(at: dict[str, int]) -> None:
     for name in ("bool", "int64", "float32", "complex128"):
         dtype = np.dtype(name)
         _expect(ctypes.c_int32.from_address(id(dtype) + at["descr.number"]).value == dtype.num, "number of a dtype")
+        _expect(_word(dtype, at["descr.size"]) == dtype.itemsize, "size of a dtype")
 
 
 def _word(thing: object, offset: int) -> int:

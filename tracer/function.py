@@ -18,6 +18,7 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from twofold.eager import playing
 from twofold.eager.tensor import Tensor
 from twofold.ir import dims as dm
 from twofold.ir.dims import Dim
@@ -25,7 +26,7 @@ from twofold.ir.spec import TensorSpec
 from twofold.runtime import native, program_call
 from twofold.runtime.log import log
 
-from . import autograph, options
+from . import autograph, backward, options
 from .concrete import AnyRank, ConcreteFunction, type_text
 from .input_signature import InputSignature
 from .signature import Call, Parameters, literal, objects_of
@@ -511,3 +512,11 @@ def _outside() -> int:
     while frame.f_back is not None and is_ours(frame.f_code.co_filename):
         level, frame = level + 1, frame.f_back
     return level
+
+
+def _compiled_backward(*what: Any) -> Any:
+    with _tracing:
+        return backward.compiled(*what)
+
+
+playing.compile_with(_compiled_backward)

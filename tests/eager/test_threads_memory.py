@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextvars
 import gc
+import math
 import os
 import threading
 import tracemalloc
@@ -13,8 +14,10 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
+import pytest
 
 import twofold as tf
+from twofold.eager import playing
 
 THREADS = 8
 
@@ -133,8 +136,13 @@ def training_step() -> Callable[[], Any]:
     return step
 
 
-def test_training_steps_leave_nothing() -> None:
+@pytest.mark.parametrize("price", [0.0, math.inf], ids=["compiled", "op by op"])
+def test_training_steps_leave_nothing(price: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(playing, "_PRICE", price)
+    monkeypatch.setattr(playing, "_PRICE_OF_ENTRY", 0.0)
+    monkeypatch.setattr(playing, "_passes", {})
     assert memory_after(training_step(), 2000) < 4096
+    assert any(p.program is not None for p in playing._passes.values()) == (price == 0.0)
 
 
 def test_a_hundred_thousand_steps_are_flat() -> None:

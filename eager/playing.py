@@ -1,0 +1,230 @@
+"""Playing what a tape wrote down backwards: op by op, or, once the same has been played often, as one program.
+
+A tape's entries are played by their ops' gradient rules, each rule's ops running at once. A training loop plays the
+same again and again: the same ops on the same shapes, joined in the same way, on other values. Time spent on such a
+pass is added up; when it would have paid for compiling the pass, it is compiled (`compile_with` says by whom), so that
+never more than about twice the least possible time is spent on it: to rent until the rent has reached the price is the
+2-competitive rule of ski rental (A. Karlin and others, "Competitive snoopy caching", 1988). The results are the same to
+the bit; nothing of users' own Python (custom gradients) is ever compiled. What is recorded is `tape.py`'s affair.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from time import perf_counter
+from typing import Any
+
+from twofold.ir.grad import apply_rule, needed
+from twofold.ir.op import interpreter
+from twofold.ir.spec import TensorSpec
+from twofold.runtime.log import log
+
+from . import dispatch, record
+from .tensor import Tensor
+
+__all__ = ["Entry", "Path", "path", "play", "gradients", "compile_with"]
+
+# One recorded op: op, attributes, numbers of the operands, numbers of the results (0 where not differentiable),
+# operands and results, or specs of those that the rule does not read. A function with a gradient of its own has its
+# rule `vjp(cts)` in the place of the op and None in that of the attributes. A plain tuple: made for every op.
+Entry = tuple[Any, Any, tuple[int, ...], tuple[int, ...], Sequence[Any], Sequence[Any]]
+
+# What is played: the numbers of each source, all of these, with those of all that depends on them, and the entries
+# between sources and targets, in order.
+Path = tuple[Sequence[Sequence[int]], set[int], set[int], list[Entry]]
+
+
+def path(entries: Sequence[Entry], numbers: Sequence[Sequence[int]]) -> Path:
+    """The entries that depend on sources of these numbers."""
+    starts = {n for ns in numbers for n in ns}
+    wanted = set(starts)
+    found = []
+    if wanted:
+        for entry in entries:
+            if not wanted.isdisjoint(entry[2]):
+                wanted.update(entry[3])
+                found.append(entry)
+        wanted.discard(0)
+    return numbers, starts, wanted, found
+
+
+def play(way: Path, cts: dict[int, Any], free: bool) -> list[Any]:
+    """Cotangents of the path's sources from those of its targets, `cts`; with `free` the path is used up."""
+    numbers, starts, wanted, entries = way
+    at = len(entries)
+    while at:
+        at -= 1
+        op, attrs, ins, outs, inputs, outputs = entries.pop() if free else entries[at]
+        if len(outs) == 1:
+            n = outs[0]
+            ct = cts.get(n) if n in starts else cts.pop(n, None)
+            if ct is None:
+                continue
+            if attrs is None:
+                found = op((ct,))
+            else:  # `apply_rule` for one result, spelt out: this runs for every op
+                found = op.vjp(ct, outputs[0], *inputs, **attrs)
+                if type(found) is not tuple and type(found) is not list:
+                    found = (found,)
+        else:
+            given = [cts.get(n) if n in starts else cts.pop(n, None) for n in outs]
+            if all(ct is None for ct in given):
+                continue
+            found = apply_rule(op, attrs, inputs, outputs, given) if attrs is not None else op(given)
+        for n, ct in zip(ins, found, strict=True):
+            if ct is None or n not in wanted:
+                continue
+            if type(ct) is not Tensor:
+                ct = needed(ct)
+                if ct is None:
+                    continue
+            before = cts.get(n)
+            cts[n] = ct if before is None else before + ct
+    return [cts.get(ns[0]) if len(ns) == 1 else _sum([cts[n] for n in ns if n in cts]) for ns in numbers]
+
+
+def _sum(parts: list[Any]) -> Any:
+    total = parts[0] if parts else None
+    for p in parts[1:]:
+        total = total + p
+    return total
+
+
+# -- what is played again and again ---------------------------------------------------------------
+_KNOWN = 256  # backward passes that are remembered
+_LEAST = 3  # entries that are worth looking at
+_MOST_BYTES = 1 << 28  # a program keeps all that was saved to its end, which op by op goes as it is read
+# Seconds that compiling takes, about: for a pass, and for each entry (`benchmarks/compiled.py`, chains of ops).
+_PRICE, _PRICE_OF_ENTRY = 0.1, 0.01
+
+Program = Callable[..., list[Any]]
+Compiler = Callable[[Sequence[Entry], Sequence[Sequence[int]], dict[int, Any]], "Program | None"]
+_compiler: list[Compiler] = []
+
+
+def compile_with(compiler: Compiler) -> None:
+    """Say what compiles a backward pass.
+
+    Args:
+        compiler: from entries, the numbers of each source, and the targets' cotangents, gives what takes all tensors
+            of the entries in order, then the cotangents, and returns what `play` does; None where it cannot be had.
+    """
+    _compiler[:] = [compiler]
+
+
+class _Pass:
+    """A backward pass that was seen before.
+
+    Attributes:
+        held: the objects whose ids are part of its key.
+        price: the seconds of playing after which it is compiled.
+        program: what it was compiled to.
+    """
+
+    __slots__ = ("held", "price", "seconds", "program")
+
+    def __init__(self, entries: Sequence[Entry]) -> None:
+        self.held = [(e[1], [x for x in (*e[4], *e[5]) if type(x) is not Tensor]) for e in entries]
+        self.price = _PRICE + _PRICE_OF_ENTRY * len(entries)
+        self.seconds = 0.0
+        self.program: Program | None = None
+
+
+_passes: dict[tuple[Any, ...], _Pass] = {}
+
+
+def gradients(entries: list[Entry], numbers: Sequence[Sequence[int]], cts: dict[int, Any], free: bool) -> list[Any]:
+    """A cotangent, or None, for each source.
+
+    Args:
+        entries: what was recorded.
+        numbers: for each source, the numbers of the values that were read of it.
+        cts: cotangents by the targets' numbers; used up.
+        free: whether nobody needs the entries afterwards.
+    """
+    if len(entries) < _LEAST or record.active.get() or interpreter() is not dispatch.run:
+        return play(path(entries, numbers), cts, free)
+    leaves: list[Tensor] = []
+    known = _known(entries, numbers, cts, leaves)
+    if known is not None and known.seconds > known.price:
+        _compile(known, entries, numbers, cts, leaves)
+    if known is not None and known.program is not None:
+        if free:
+            entries.clear()
+        return known.program(*leaves)
+    del leaves
+    begun = perf_counter()
+    way = path(entries, numbers)
+    if free:
+        entries.clear()  # the path goes as it is played
+    found = play(way, cts, free)
+    if known is not None:
+        known.seconds += perf_counter() - begun
+    return found
+
+
+def _known(entries: Sequence[Entry], numbers: Sequence[Sequence[int]], cts: dict[int, Any],
+           leaves: list[Tensor]) -> _Pass | None:
+    """The pass that this is, and in `leaves` its tensors; None where it cannot be compiled.
+
+    Tensors count by shape and dtype and by where they come from; attributes and specs, of which all calls of an op
+    with the same operands share one object, by identity.
+    """
+    local = {0: 0}
+    key: list[Any] = []
+    add, keep, place = key.append, leaves.append, local.setdefault
+    for op, attrs, ins, outs, inputs, outputs in entries:
+        if attrs is None:
+            return None
+        add(op)
+        add(id(attrs))
+        for n in ins:
+            add(place(n, len(local)))
+        for x in inputs:
+            if type(x) is Tensor:
+                a = x._a
+                add(a.shape)
+                add(a.dtype.num)
+                keep(x)
+            elif type(x) is TensorSpec:
+                add(id(x))
+            else:
+                return None
+        for n in outs:
+            add(place(n, len(local)))
+        for x in outputs:
+            if type(x) is Tensor:
+                keep(x)
+            elif type(x) is not TensorSpec:
+                return None
+    for ns in numbers:
+        add(len(ns))
+        for n in ns:
+            add(place(n, len(local)))
+    for n, ct in cts.items():
+        if type(ct) is not Tensor:
+            return None
+        add(place(n, len(local)))
+        add(ct._a.shape)
+        add(ct._a.dtype.num)
+        keep(ct)
+    found = tuple(key)
+    known = _passes.get(found)
+    if known is None:
+        if len(_passes) >= _KNOWN:
+            _passes.pop(next(iter(_passes)), None)
+        known = _passes[found] = _Pass(entries)
+    return known
+
+
+def _compile(known: _Pass, entries: Sequence[Entry], numbers: Sequence[Sequence[int]], cts: dict[int, Any],
+             leaves: Sequence[Tensor]) -> None:
+    """Compile a pass, if that can be; it is tried once."""
+    known.seconds = -math.inf
+    size = sum(t._a.nbytes for t in leaves)
+    if not _compiler or size > _MOST_BYTES:
+        return
+    known.program = _compiler[0](entries, numbers, cts)
+    log("gradient", f"a backward pass of {len(entries)} ops "
+                    f"{'is compiled' if known.program is not None else 'cannot be compiled'}")
