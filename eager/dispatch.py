@@ -17,6 +17,7 @@ from twofold.ir.errors import InvalidArgumentError, op_error
 from twofold.ir.op import Op
 from twofold.ir.scalar import Reduction
 from twofold.ir.spec import TensorSpec
+from twofold.runtime.calls import PARALLEL_FROM
 from twofold.runtime.launch import KernelCheck, MapFamily, ReduceFamily
 
 from . import convert
@@ -27,6 +28,7 @@ from .tensor import Tensor, wrap
 __all__ = ["EagerInterpreter", "run"]
 
 _PLANS = 8192
+_SMALL = 1 << 15  # elements that entries always compute
 _EMPTY = inspect.Parameter.empty
 Plan = tuple[Callable[[list[np.ndarray]], Any], bool, dict[str, Any]]
 
@@ -144,6 +146,7 @@ def _offer(op: Op, family: MapFamily, inputs: tuple[Tensor, ...], out: TensorSpe
         dtype = inputs[0].dtype.np
         if dtype.kind != "O":
             op.table.set(dtype.num, mask, family.address(mask), out.dtype.np)
+            op.table.allow(max(_SMALL, min(op.table.limit, (PARALLEL_FROM - 1) // family.weight(mask))))
 
 
 def _host_runner(host: Callable[..., Any], outs: tuple[TensorSpec, ...], single: bool,

@@ -15,8 +15,9 @@ import numpy as np
 from twofold.codegen import reduce
 from twofold.ir import ops
 from twofold.ir.errors import DTypeError, ShapeError
-from twofold.ir.op import REGISTRY, Op, apply
+from twofold.ir.op import REGISTRY, Op, apply, tracing
 from twofold.runtime import native
+from twofold.runtime.calls import PARALLEL_FROM
 
 from . import convert, indexing, record
 from .forward import ForwardAccumulator
@@ -52,7 +53,7 @@ def install() -> None:
     native.set_recorder(record.record)
     for op in REGISTRY.values():
         if op.body is not None and not op.defaults and not op.variadic and len(op.params) in (1, 2):
-            op.table = native.OpTable()
+            op.table = native.OpTable(PARALLEL_FROM)  # less, once it is known how much a kernel does
             op.entry = native.entry(op.table, _door(op), len(op.params), op.name, op.__doc__, op=op)
         elif op.reduction is not None and len(op.params) == 1 and op.defaults == _REDUCES_ALL:
             op.table = native.OpTable(reduce.CHUNK)
@@ -86,7 +87,7 @@ def _guard_methods() -> None:
 def _door(op: Op) -> Callable[..., Any]:
     def call(*inputs: Any) -> Any:
         if len(inputs) == 2 and (plain := _plain(*inputs)) is not None:
-            return op(*plain)
+            return _run(op, plain)
         return apply(op, inputs, {})
     call.__name__, call.__doc__ = op.name, op.__doc__
     return call
@@ -151,12 +152,20 @@ def _plain(x: Any, y: Any) -> tuple[Any, Any] | None:
     return None
 
 
+def _run(op: Op, plain: tuple[Any, Any]) -> Any:
+    """An op on two tensors: by its entry, unless that would not take as many elements."""
+    if tracing() is not None:
+        return apply(op, plain, {})
+    most = 0 if op.table is None else op.table.limit if op is not ops.matmul else _SMALL_PRODUCT // 4
+    return op(*plain) if plain[0]._a.size + plain[1]._a.size <= 2 * most else apply(op, plain, {})
+
+
 def _operator(op: Op, reflected: str) -> Callable[[Any, Any], Any]:
     """The op as an operator: it leaves to the other operand what it cannot read."""
     def call(x: Any, y: Any) -> Any:
         plain = _plain(x, y)
         if plain is not None:
-            return op(*plain)
+            return _run(op, plain)
         for operand in (x, y):
             if operand is None or isinstance(operand, (dict, set)):
                 return NotImplemented

@@ -165,11 +165,13 @@ class GradientTape:
                 self._watch_variable(x, x._current())
 
     def _watch_variable(self, variable: Any, value: Tensor) -> None:
-        number = record.identity(value)
+        number, key = record.identity(value), id(variable)
         self._tracked.add(number)
-        self._variables.setdefault(id(variable), variable)
-        reads = self._reads.setdefault(id(variable), [])
-        if number not in reads:
+        self._variables[key] = variable
+        reads = self._reads.get(key)
+        if reads is None:
+            self._reads[key] = [number]
+        elif number not in reads:
             reads.append(number)
 
     def variable_read(self, variable: Any, value: Tensor) -> None:
@@ -177,7 +179,7 @@ class GradientTape:
         reads = self._reads.get(id(variable))
         if reads is not None and getattr(value, "_id", 0) in reads:
             return
-        watched = (self._auto and variable.trainable) or id(variable) in self._variables
+        watched = (self._auto and variable._trainable) or id(variable) in self._variables
         if watched and self._open and _is_smooth(value):
             self._watch_variable(variable, value)
 

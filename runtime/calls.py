@@ -104,8 +104,8 @@ class NodeFailure(KernelCheck):
 class RowCall(NamedTuple):
     """A row kernel, planned for operands of known shapes and strides.
 
-    `integers` follow the addresses of the operands; with a grid, its driver puts them there. Small calls of one row
-    hand array objects over as they are: `direct` takes `head`, then the objects' addresses.
+    `integers` follow the addresses of the operands; with a grid, its driver puts them there. Calls of one row that
+    threads do not share hand array objects over as they are: `direct` takes `head`, then the objects' addresses.
     """
 
     compiled: Compiled
@@ -145,7 +145,8 @@ def row_call(compiled: Compiled, operands: int, total: int, work: int, integers:
              grid: Grid | None) -> RowCall:
     """The planned call of a row kernel; for a direct call `operands` must be exactly ndarrays."""
     direct, head = None, tuple[int, ...]()
-    if grid is None and work < SMALL and _pointer_field is not None:
-        direct = kernels.get("on_objects", schedule.on_objects).call
+    if grid is None and work < PARALLEL_FROM and _pointer_field is not None:
+        driver = kernels.get("on_objects", schedule.on_objects)
+        direct = driver.call if work < SMALL else driver.call_released
         head = (compiled.address, operands, len(integers), _pointer_field // 8, 0, *integers)
     return RowCall(compiled, total, work, tuple(integers), grid, direct, head)

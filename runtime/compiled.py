@@ -95,6 +95,10 @@ class Native:
         found = _found(graph, donate, label)
         return None if found is None else cls(graph, donate, stored=found)
 
+    def run_alone(self) -> None:
+        """Have the calling thread do all the work."""
+        self._table[2] = threads.ONE
+
     def __call__(self, arrays: Sequence[np.ndarray], sizes: dict[str, int]) -> list[np.ndarray]:
         """The outputs for row-major arrays. Those whose memory an output takes (`about.donated`) are overwritten.
 

@@ -1,9 +1,9 @@
 """The LLVM code of the op entries: small elementwise ops on Tensors without any Python.
 
-`add_entries(module, layout, strip, recover)` adds the C functions `unary`, `binary`, `reflected` (binary with its
-operands swapped), `total` (the reduction of all elements) and `product` (of two matrices), all of the METH_FASTCALL |
-METH_KEYWORDS kind. Each looks at what it was given; as soon as anything is not as the fast path needs it, it calls the
-Python function in the slot `fn` of its `self` with the same arguments.
+`add_entries(module, layout, strip, recover, fresh)` adds the C functions `unary`, `binary`, `reflected` (binary with
+its operands swapped), `total` (the reduction of all elements) and `product` (of two matrices), all of the kind
+METH_FASTCALL | METH_KEYWORDS. Each looks at what it was given; as soon as anything is not as the fast path needs it, it
+calls the Python function in the slot `fn` of its `self` with the same arguments.
 
 Nothing is changed before the result exists, so leaving is possible at every step. Constants of floating type would
 need relocations; tests on floats are made on their bits.
@@ -22,17 +22,20 @@ __all__ = ["add_entries"]
 
 _F32_INFINITY, _F32_MAGNITUDE = 0x7F800000, 0x7FFFFFFF
 _F64_INFINITY, _F64_MAGNITUDE = 0x7FF0000000000000, 0x7FFFFFFFFFFFFFFF
+_HELD = 1 << 15  # elements that a kernel may have while other threads of the interpreter wait
 _SHORT_ROW = 8  # elements; fewer are not worth a call
 _EXACT = {"f32": 1 << 24, "f64": 1 << 53}  # integers up to these convert without rounding
 
 
-def add_entries(module: ir.Module, layout: dict[str, int], strip: ir.Function, recover: ir.Function) -> None:
+def add_entries(module: ir.Module, layout: dict[str, int], strip: ir.Function, recover: ir.Function,
+                fresh: ir.Function) -> None:
     """Adds the entries, and the kernel their trial uses, to the module."""
-    _Entry(module, layout, "unary", strip, recover).unary()
-    _Entry(module, layout, "total", strip, recover).total()
-    _Entry(module, layout, "binary", strip, recover).binary(swapped=False)
-    _Entry(module, layout, "reflected", strip, recover).binary(swapped=True)
-    _Entry(module, layout, "product", strip, recover).product()
+    shared = strip, recover, fresh
+    _Entry(module, layout, "unary", *shared).unary()
+    _Entry(module, layout, "total", *shared).total()
+    _Entry(module, layout, "binary", *shared).binary(swapped=False)
+    _Entry(module, layout, "reflected", *shared).binary(swapped=True)
+    _Entry(module, layout, "product", *shared).product()
     _trial_kernel(module, layout)
 
 
@@ -47,10 +50,10 @@ class _Entry(Glue):
     """One entry function; `self.slow` is the block that calls the Python function instead."""
 
     def __init__(self, module: ir.Module, layout: dict[str, int], name: str, strip: ir.Function,
-                 recover: ir.Function):
+                 recover: ir.Function, fresh: ir.Function):
         super().__init__(module, layout, name, ptr, [ptr, ptr, i64, ptr])
         self.owner, self.args, self.count, self.names = self.fn.args
-        self.strip, self.recover = strip, recover
+        self.strip, self.recover, self.fresh = strip, recover, fresh
         raw = self.raw(self.owner)
         self.context = self.get(raw, 0)
         self.table = self.get(raw, 8)
@@ -59,6 +62,7 @@ class _Entry(Glue):
         self.scalar = self.room(i64)
         self.overflow = self.room(i32)
         self.failed = self.room(i64)
+        self.state = self.room(ptr)
         self.operands = self.room(ptr, 3)
         self.shape = self.room(i64, 2)
         self.slow = self.fn.append_basic_block("slow")
@@ -318,17 +322,21 @@ class _Entry(Glue):
         """
         self.leave_if(self.is_null(kernel), self.slow)
         descr = self.get(row, TABLE["out"])
-        self.api("Py_IncRef", void, descr)  # the new array takes this reference
-        null = ptr(None)
-        out = self.api("PyArray_NewFromDescr", ptr, self.shared("ndarray"), descr, shape.rank, shape.dims, null, null,
-                       i32(0), null)
+        out = self.call(self.fresh, [self.context, descr, self.sext(shape.rank, i64), shape.dims,
+                                     self.get(descr, self.layout["descr.size"], i64)])
         self.leave_if(self.is_null(out), self.fail)
         for index, value in enumerate([self.get(out, self.layout["array.data"], i64), *data]):
             self.store(value, self.word(self.kernel_args, index))
+        self.store(ptr(None), self.state)
+        with self.if_then(self.icmp_signed(">", n, i64(_HELD)), likely=False):
+            self.store(self.api("PyEval_SaveThread", ptr), self.state)
         if rows is None:
             status = self.to(kernel, i64, i64(0), n, self.kernel_args)
         else:
             status = self._by_rows(kernel, n, (descr, shape.descr), *rows)
+        state = self.load(self.state, typ=ptr)
+        with self.if_then(self.not_(self.is_null(state)), likely=False):
+            self.api("PyEval_RestoreThread", void, state)
         with self.if_then(self.not_(self.same(status, i64(0))), likely=False):
             self.release(out)  # the Python function finds the failing check and raises its error
             self.branch(self.slow)

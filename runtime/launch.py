@@ -144,6 +144,10 @@ class MapFamily:
         """The address of the contiguous kernel in which `mask` says for each operand `v` (advances) or `s` (fixed)."""
         return self._variant("v" * len(self.out_dtypes) + mask).address
 
+    def weight(self, mask: str) -> int:
+        """About how many simple operations that kernel does for an element."""
+        return self._variant("v" * len(self.out_dtypes) + mask).weight
+
     def _variant(self, mask: str) -> Compiled:
         found = self._variants.get(mask)
         if found is None:

@@ -10,13 +10,13 @@ Idle bytes are bounded; the blocks idle for longest are given back first.
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
 import sys
 import threading
 import weakref
-from collections import OrderedDict, deque
-from contextlib import suppress
+from collections import defaultdict, deque
 from typing import NamedTuple
 
 import numpy as np
@@ -49,9 +49,10 @@ def empty(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     >>> empty((2, 3), np.dtype("float32")).shape
     (2, 3)
     """
-    if math.prod(shape) * dtype.itemsize < POOLED_FROM or dtype.hasobject:
+    count = math.prod(shape) * dtype.itemsize
+    if count < POOLED_FROM or dtype.hasobject:
         return np.empty(shape, dtype)
-    return _pool.take(shape, dtype)
+    return _pool.take(count, shape, dtype)
 
 
 def set_limit(count: int) -> None:
@@ -79,14 +80,15 @@ def statistics() -> Statistics:
 
 
 class _Block:
-    """One allocation: `raw` owns the memory and is the base of every array over it."""
+    """One allocation: `raw` owns the memory and is the base of every array over it; `since` tells when it fell idle."""
 
-    __slots__ = ("raw", "offset", "size")
+    __slots__ = ("raw", "offset", "size", "since")
 
     def __init__(self, size: int):
         self.raw = np.empty(size + ALIGNMENT, np.uint8)
         self.offset = -self.raw.ctypes.data % ALIGNMENT
         self.size = size
+        self.since = 0
 
     def is_free(self) -> bool:
         return sys.getrefcount(self.raw) <= _UNSHARED
@@ -106,45 +108,44 @@ _UNSHARED = sys.getrefcount(_probe.raw)  # what `is_free` sees of a block that o
 class _Pool:
     """Blocks by size class. A lock that its holder may take again: collecting garbage inside it can return blocks.
 
-    A signal handler may raise between any two steps, so a block may be in one of `_free` and `_ages` only: it then
-    serves less long, and no more comes of it.
+    A signal handler may raise between any two steps: a block may be forgotten then, or counted twice, and no more
+    comes of it.
     """
 
     def __init__(self) -> None:
         self.limit = _DEFAULT_LIMIT
         self.held = self.idle = self.peak = 0
         self._lock = threading.RLock()
-        self._free: dict[int, deque[_Block]] = {}
-        self._ages: OrderedDict[int, _Block] = OrderedDict()  # idle blocks by id, oldest first
+        self._clock = itertools.count()
+        self._free: defaultdict[int, deque[_Block]] = defaultdict(deque)  # by size, in the order they became idle
         self._surviving: deque[_Block] = deque()
         self._leases: dict[int, _Lease] = {}  # a weak reference that nobody holds calls nobody
+        self._back = self._returned  # bound once
 
-    def take(self, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-        size = size_class(math.prod(shape) * dtype.itemsize)
+    def take(self, count: int, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+        size = _classes.get(count) or size_class(count)
         block = self._pop(size)
-        if block is None and self._surviving:
-            self.look_at_survivors()
-            block = self._pop(size)
         if block is None:
-            block = self._new(size)
+            if self._surviving:
+                self.look_at_survivors()
+                block = self._pop(size)
+            if block is None:
+                block = self._new(size)
         array = np.ndarray(shape, dtype, block.raw, block.offset)
-        lease = _Lease(array, self._returned)
+        lease = _Lease(array, self._back)
         lease.block = block
         self._leases[id(lease)] = lease
-        in_use = self.held - self.idle
-        if in_use > self.peak:
-            self.peak = in_use
         return array
 
     def _pop(self, size: int) -> _Block | None:
         with self._lock:
-            free = self._free.get(size)
+            free = self._free[size]
             if not free:
                 return None
-            block = free.pop()
-            if self._ages.pop(id(block), None) is not None:
-                self.idle -= size
-            return block
+            self.idle -= size
+            if self.held - self.idle > self.peak:
+                self.peak = self.held - self.idle
+            return free.pop()
 
     def _new(self, size: int) -> _Block:
         try:
@@ -154,21 +155,23 @@ class _Pool:
             block = _Block(size)
         with self._lock:
             self.held += size
+            if self.held - self.idle > self.peak:
+                self.peak = self.held - self.idle
         return block
 
     def _returned(self, lease: _Lease) -> None:
-        block = lease.block
         del self._leases[id(lease)]
-        if block.is_free():
+        block = lease.block
+        if sys.getrefcount(block.raw) <= _UNSHARED:  # `is_free`, spelt out
             self._put(block)
         else:  # views of the array outlive it
             self._surviving.append(block)
 
     def _put(self, block: _Block) -> None:
         with self._lock:
-            self._ages[id(block)] = block
+            block.since = next(self._clock)
+            self._free[block.size].append(block)
             self.idle += block.size
-            self._free.setdefault(block.size, deque()).append(block)
             if self.idle > self.limit:
                 self.shrink(self.limit)
 
@@ -188,22 +191,31 @@ class _Pool:
         """Gives back the blocks that have been idle for longest until at most `limit` bytes are idle."""
         while True:
             with self._lock:
-                if not self._ages:
+                oldest = min((free[0].since, size) for size, free in self._free.items() if free) \
+                    if any(self._free.values()) else None
+                if oldest is None:
                     self.idle = 0
-                if self.idle <= limit:
+                if oldest is None or self.idle <= limit:
                     return
-                _, block = self._ages.popitem(last=False)
-                with suppress(KeyError, ValueError):
-                    self._free[block.size].remove(block)
-                self.idle -= block.size
-                self.held -= block.size
+                size = oldest[1]
+                block = self._free[size].popleft()
+                self.idle -= size
+                self.held -= size
             del block  # outside the lock: unmapping takes long
 
 
 def size_class(count: int) -> int:
     """The size of the blocks that serve `count` bytes: eight classes an octave, so at most an eighth is unused."""
     step = max(1 << (count.bit_length() - 4), 4096)
-    return -(-count // step) * step
+    size = -(-count // step) * step
+    if len(_classes) >= _CLASSES:
+        _classes.clear()
+    _classes[count] = size
+    return size
+
+
+_classes: dict[int, int] = {}  # of sizes that were asked for
+_CLASSES = 4096
 
 
 _pool = _Pool()

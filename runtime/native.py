@@ -19,6 +19,7 @@ import numpy as np
 from twofold.ir import dtypes
 from twofold.ir.errors import SymbolicOperand
 
+from . import memory
 from .native_core import Core, core, disable, reason
 from .native_layout import KIND, ROWS, SHARED, TABLE, Bound, array_constructor, capi, slot_offset
 from .signatures import documented
@@ -116,8 +117,12 @@ class OpTable:
     def __init__(self, limit: int = 32768):
         self._memory = (ctypes.c_int64 * ((TABLE["rows"] + ROWS * TABLE["row"]) // 8))()
         self._dtypes: dict[int, np.dtype] = {}  # keeps alive what the rows point to
-        self._memory[TABLE["limit"] // 8] = limit
+        self.allow(limit)
         self.address = ctypes.addressof(self._memory)
+
+    def allow(self, limit: int) -> None:
+        """Sets the limit."""
+        self.limit = self._memory[TABLE["limit"] // 8] = limit
 
     def set(self, type_num: int, mask: str, address: int, out_dtype: np.dtype) -> None:
         """Makes `address` the contiguous map kernel for operands of one type.
@@ -271,6 +276,8 @@ def _describe(native: Core, dtype: dtypes.DType) -> None:
 def _fill(native: Core, tensor_type: type) -> None:
     """Puts into the context what the entries need beyond what guards need."""
     native.set("PyArray_NewFromDescr", array_constructor())
+    native.set("pooled_from", memory.POOLED_FROM)
+    native.hold("empty", memory.empty)
     for name, thing in (("ndarray", np.ndarray), ("float", float), ("int", int), ("bool", bool), ("true", True)):
         native.hold(name, thing)
     offset = slot_offset(tensor_type, "_a")

@@ -11,9 +11,11 @@ this runs. Guards are here, the entries of ops in `entry_ir.py`, those of compil
 
 from __future__ import annotations
 
+from typing import Any
+
 from llvmlite import ir
 
-from .emit import Glue, i32, i64, new_module, ptr
+from .emit import Glue, i32, i64, new_module, ptr, void
 from .entry_ir import add_entries
 from .program_ir import add_program_entries
 
@@ -29,9 +31,10 @@ def build(layout: dict[str, int]) -> ir.Module:
     module = new_module("native")
     strip = _strip(module, layout)
     recover = _recover(module, layout, strip)
+    fresh = _fresh(module, layout)
     _guard(module, layout, recover)
-    add_entries(module, layout, strip, recover)
-    add_program_entries(module, layout, strip)
+    add_entries(module, layout, strip, recover, fresh)
+    add_program_entries(module, layout, strip, fresh)
     return module
 
 
@@ -81,13 +84,54 @@ def _recover(module: ir.Module, layout: dict[str, int], strip: ir.Function) -> i
     again = c.slot(owner, "bound.again")
     c.leave_if(c.is_null(again), failed)
     c.leave_if(c.same(c.api("PyErr_ExceptionMatches", i32, c.shared("symbolic")), i32(0)), failed)
-    c.api("PyErr_Clear", ir.VoidType())
+    c.api("PyErr_Clear", void)
     result = c.api("PyObject_Vectorcall", ptr, again, args, count, names)
     c.leave_if(c.is_null(result), failed)
     c.ret(result)
     c.position_at_end(failed)
     c.call(strip, [context])
     c.ret(ptr(None))
+    return c.fn
+
+
+def _fresh(module: ir.Module, layout: dict[str, int]) -> ir.Function:
+    """`fresh(context, descr, rank, dims, size)`: a new array, with elements of `size` bytes; large ones of the pool."""
+    c = Glue(module, layout, "fresh", ptr, [ptr, ptr, i64, ptr, i64], internal=True)
+    context, descr, rank, dims, size = c.fn.args
+    c.context = context
+    total = c.room(i64)
+    operands = c.room(ptr, 2)
+    c.store(size, total)
+    c.each(rank, lambda n: c.store(c.mul(c.load(total, typ=i64), c.load(c.word(dims, n), typ=i64)), total))
+    large, failed = c.fn.append_basic_block(), c.fn.append_basic_block()
+    c.leave_if(c.icmp_signed(">=", c.load(total, typ=i64), c.shared("pooled_from", i64)), large)
+    c.api("Py_IncRef", void, descr)  # the new array takes this reference
+    null = ptr(None)
+    c.ret(c.api("PyArray_NewFromDescr", ptr, c.shared("ndarray"), descr, c.trunc(rank, i32), dims, null, null, i32(0),
+                null))
+    c.position_at_end(large)
+    shape = c.api("PyTuple_New", ptr, rank)
+    c.leave_if(c.is_null(shape), failed)
+
+    def put(n: Any) -> None:
+        number = c.api("PyLong_FromLongLong", ptr, c.load(c.word(dims, n), typ=i64))
+        c.store(number, c.word(c.at(shape, layout["tuple.items"]), n))
+        ok = c.fn.append_basic_block()
+        bad = c.fn.append_basic_block()
+        c.cbranch(c.is_null(number), bad, ok)
+        c.position_at_end(bad)
+        c.release(shape)
+        c.branch(failed)
+        c.position_at_end(ok)
+
+    c.each(rank, put)
+    c.put(shape, operands, 0)
+    c.put(descr, operands, 8)
+    made = c.api("PyObject_Vectorcall", ptr, c.shared("empty"), operands, i64(2), null)
+    c.release(shape)
+    c.ret(made)
+    c.position_at_end(failed)
+    c.ret(null)
     return c.fn
 
 

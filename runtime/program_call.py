@@ -118,13 +118,11 @@ def _ready(found: Core) -> bool:
     """Fills in what programs need of the context; False where variables or tensors are not known."""
     if not _variables or not found.get("tensor"):
         return False
-    if not found.get("pooled_from"):
+    if not found.get("memcpy"):
         found.set("variable.value", _variables)
-        found.hold("empty", memory.empty)
         found.hold("lease", memory._Lease)
         copy = ctypes.CDLL(None).memcpy
         found.set("memcpy", ctypes.cast(copy, ctypes.c_void_p).value or 0)
-        found.set("pooled_from", memory.POOLED_FROM)
     return True
 
 

@@ -1,9 +1,9 @@
 """The LLVM code that calls compiled programs: arguments checked, results allocated and wrapped, without any Python.
 
-`add_program_entries(module, layout, strip)` adds two C functions of the METH_FASTCALL | METH_KEYWORDS kind. `run` is
-called with the tensors of one program; its `self` is the `Bound` of a variant. `function` is the `__call__` of a
-traced function: its first argument holds, in a slot, a tuple of such variants, which are tried in order. Both go to
-the Python function of their `self` as soon as anything is not as a variant needs it.
+`add_program_entries(module, layout, strip, fresh)` adds two C functions of the METH_FASTCALL | METH_KEYWORDS kind.
+`run` is called with the tensors of one program; its `self` is the `Bound` of a variant. `function` is the `__call__`
+of a traced function: its first argument holds, in a slot, a tuple of such variants, which are tried in order. Both go
+to the Python function of their `self` as soon as anything is not as a variant needs it.
 
 A variant is described by a table of 64-bit words, which `runtime/program_call.py` writes (`HEAD`, `INPUT`, `OUTPUT`
 there). Nothing that Python can see is changed before a program has succeeded. The one exception is a variable that
@@ -27,9 +27,8 @@ _EQUAL = 2  # Py_EQ
 _LEFT = 1  # what `attempt` returns where a variant does not serve the call; no object has this address
 
 
-def add_program_entries(module: ir.Module, layout: dict[str, int], strip: ir.Function) -> None:
+def add_program_entries(module: ir.Module, layout: dict[str, int], strip: ir.Function, fresh: ir.Function) -> None:
     """Adds `run` and `function` to the module."""
-    fresh = _fresh(module, layout)
     attempt = _Attempt(module, layout, fresh).write()
     _run(module, layout, strip, attempt)
     _function(module, layout, strip, attempt)
@@ -108,47 +107,6 @@ def _finish(c: Glue, strip: ir.Function, slow: ir.Block, done: ir.Block, result:
     with c.if_then(c.is_null(found), likely=False):
         c.call(strip, [c.context])
     c.ret(found)
-
-
-def _fresh(module: ir.Module, layout: dict[str, int]) -> ir.Function:
-    """`fresh(context, descr, rank, dims, size)`: a new array, with elements of `size` bytes; large ones of the pool."""
-    c = Glue(module, layout, "fresh", ptr, [ptr, ptr, i64, ptr, i64], internal=True)
-    context, descr, rank, dims, size = c.fn.args
-    c.context = context
-    total = c.room(i64)
-    operands = c.room(ptr, 2)
-    c.store(size, total)
-    c.each(rank, lambda n: c.store(c.mul(c.load(total, typ=i64), c.load(c.word(dims, n), typ=i64)), total))
-    large, failed = c.fn.append_basic_block(), c.fn.append_basic_block()
-    c.leave_if(c.icmp_signed(">=", c.load(total, typ=i64), c.shared("pooled_from", i64)), large)
-    c.api("Py_IncRef", void, descr)  # the new array takes this reference
-    null = ptr(None)
-    c.ret(c.api("PyArray_NewFromDescr", ptr, c.shared("ndarray"), descr, c.trunc(rank, i32), dims, null, null, i32(0),
-                null))
-    c.position_at_end(large)
-    shape = c.api("PyTuple_New", ptr, rank)
-    c.leave_if(c.is_null(shape), failed)
-
-    def put(n: Any) -> None:
-        number = c.api("PyLong_FromLongLong", ptr, c.load(c.word(dims, n), typ=i64))
-        c.store(number, c.word(c.at(shape, layout["tuple.items"]), n))
-        ok = c.fn.append_basic_block()
-        bad = c.fn.append_basic_block()
-        c.cbranch(c.is_null(number), bad, ok)
-        c.position_at_end(bad)
-        c.release(shape)
-        c.branch(failed)
-        c.position_at_end(ok)
-
-    c.each(rank, put)
-    c.put(shape, operands, 0)
-    c.put(descr, operands, 8)
-    made = c.api("PyObject_Vectorcall", ptr, c.shared("empty"), operands, i64(2), null)
-    c.release(shape)
-    c.ret(made)
-    c.position_at_end(failed)
-    c.ret(null)
-    return c.fn
 
 
 class _Attempt(Glue):

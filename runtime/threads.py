@@ -23,7 +23,8 @@ from typing import Any
 
 from . import machine
 
-__all__ = ["parallel_for", "serial", "get_num_threads", "set_num_threads", "fork_join_module", "MAX_THREADS"]
+__all__ = ["parallel_for", "serial", "get_num_threads", "set_num_threads", "fork_join_module", "MAX_THREADS",
+           "ONE"]
 
 MAX_THREADS = 256
 _GRAIN = 64  # elements: threads share no cache line of an output when ranges are long
@@ -34,6 +35,8 @@ _KERNEL = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, ctype
 _lock = threading.Lock()
 _threads = 0  # 0: not asked yet
 _count = ctypes.c_int64(1)  # how many threads compiled programs use: they read it where it lies
+_one = ctypes.c_int64(1)
+ONE = ctypes.addressof(_one)  # stands for `_count` in programs that use one thread whatever is set
 _fork_join: Any = None  # None: not loaded yet; False: cannot be had, or must not be used in this process
 
 

@@ -13,12 +13,18 @@ from twofold.eager import playing
 from twofold.eager.playing import Entry
 from twofold.eager.tensor import Tensor
 from twofold.ir import graph as g
+from twofold.ir.dims import Dim
 from twofold.ir.spec import TensorSpec
 from twofold.runtime import log
+from twofold.runtime.calls import PARALLEL_FROM
 
 from . import traced
 
 __all__ = ["compiled"]
+
+# Simple operations of a pass from which threads share it. Eager ops run before and after, in which the others fall
+# asleep, and so it takes more to be worth waking them than in a loop of calls.
+_SHARED_FROM = 4 * PARALLEL_FROM
 
 
 def compiled(entries: Sequence[Entry], numbers: Sequence[Sequence[int]],
@@ -42,6 +48,9 @@ def compiled(entries: Sequence[Entry], numbers: Sequence[Sequence[int]],
         made = traced.trace(backward, [TensorSpec(t.dims, t.dtype) for t in saved], "backward")
         if any(g.effect_of(node) is not None for node in made.graph.walk()):
             return None
+        program = made.runner.program.whole
+        if program is not None and not isinstance(program.about.work, Dim) and program.about.work < _SHARED_FROM:
+            program.run_alone()
         call: Callable[..., list[Any]] = made.runner.call
         return call
     except Exception as error:  # noqa: BLE001 - whatever it is, playing op by op does not meet it, or tells the user

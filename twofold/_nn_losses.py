@@ -130,9 +130,9 @@ def sparse_softmax_cross_entropy_with_logits(labels: Any, logits: Any, name: str
     name = "sparse_softmax_cross_entropy_with_logits"
     if not labels.dtype.is_integer:
         raise op_error(DTypeError, name, f"labels must be integers; got {labels.dtype.name}.", operands)
-    rank = len(logits.dims)
-    if not rank or len(labels.dims) != rank - 1 or not all(
-            dm.require_eq(m, n) for m, n in zip(labels.dims, logits.dims, strict=False)):
+    rows, rank = logits.dims[:-1], len(logits.dims)
+    fits = labels.dims == rows or len(labels.dims) == rank - 1 and all(map(dm.require_eq, labels.dims, rows))
+    if not rank or not fits:
         raise op_error(InvalidArgumentError, name, "labels must have the shape of logits without the last axis.",
                        operands)
     return ops.sparse_cross_entropy(logits, labels)

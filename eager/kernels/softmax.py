@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from twofold.codegen.kernels import softmax as generated
-from twofold.eager.kernels import register
-from twofold.ir import dtypes as dt
+from twofold.eager.kernels import prepare, register
 from twofold.ir import ops
 from twofold.runtime import kernels, launch, memory
 
@@ -42,14 +43,17 @@ def _log_softmax(arrays: list[np.ndarray], outs: Any, attrs: dict[str, Any]) -> 
     return _rows(arrays[0], outs[0], attrs["axis"], log=True)
 
 
-@register(ops.sparse_cross_entropy)
-def _cross_entropy(arrays: list[np.ndarray], outs: Any, attrs: dict[str, Any]) -> np.ndarray:
-    dtype = outs[0].dtype.compute
-    logits, labels = np.ascontiguousarray(arrays[0], dtype.np), np.ascontiguousarray(arrays[1])
-    out = memory.empty(outs[0].dims, dtype.np)
-    label_dtype = dt.from_numpy(labels.dtype)
-    if out.size:
-        kernel = kernels.get(("cross_entropy", dtype, label_dtype), lambda: generated.cross_entropy(dtype, label_dtype))
-        launch.run(kernel, out.size, [*map(launch.address_of, (out, logits, labels)), arrays[0].shape[-1]],
-                   logits.size * _WORK)
-    return out.astype(outs[0].dtype.np, copy=False)
+@prepare(ops.sparse_cross_entropy)
+def _cross_entropy(operands: Sequence[Any], outs: Any, attrs: dict[str, Any]) -> Any:
+    dtype, labels, shape = outs[0].dtype.compute, operands[1].dtype, outs[0].dims
+    count, classes, result = math.prod(shape), operands[0].dims[-1], outs[0].dtype.np
+    kernel = kernels.get(("cross_entropy", dtype, labels), lambda: generated.cross_entropy(dtype, labels))
+
+    def run(arrays: list[np.ndarray]) -> np.ndarray:
+        given = np.ascontiguousarray(arrays[0], dtype.np), np.ascontiguousarray(arrays[1])
+        out = memory.empty(shape, dtype.np)
+        if count:
+            addresses = [launch.address_of(a) for a in (out, *given)]
+            launch.run(kernel, count, [*addresses, classes], count * classes * _WORK)
+        return out if result is dtype.np else out.astype(result)
+    return run

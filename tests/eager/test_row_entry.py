@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -13,9 +14,9 @@ import twofold as tf
 from twofold.eager import dispatch
 from twofold.runtime import native
 
-SHAPES = [((32, 128), (128,)), ((4, 5, 16), (5, 16)), ((4, 5, 16), (16,)), ((3, 8), (8,)), ((3, 7), (7,)), ((5, 1), (1,)),
-          ((2, 3, 4, 9), (9,)), ((0, 16), (16,)), ((3, 0), (0,)), ((2, 3), (2,)), ((300, 200), (200,)), ((16, 3), (16, 1)),
-          ((1, 8), (8,)), ((16, 16), (1, 16))]
+SHAPES = [((32, 128), (128,)), ((4, 5, 16), (5, 16)), ((4, 5, 16), (16,)), ((3, 8), (8,)), ((3, 7), (7,)),
+          ((5, 1), (1,)), ((2, 3, 4, 9), (9,)), ((0, 16), (16,)), ((3, 0), (0,)), ((2, 3), (2,)), ((300, 200), (200,)),
+          ((16, 3), (16, 1)), ((1, 8), (8,)), ((16, 16), (1, 16))]
 DTYPES = ["float16", "float32", "float64", "int8", "uint16", "int32", "int64"]
 OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "add": operator.add, "subtract": operator.sub, "multiply": operator.mul, "less": operator.lt,
@@ -66,6 +67,39 @@ def test_no_python_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     assert told(lambda: a[:, :15] + b[:15], monkeypatch) > 0  # is not contiguous
     short = tf.ones([32, 7])
     assert told(lambda: [short + tf.ones([7]) for _ in range(3)], monkeypatch) >= 3  # rows that are not worth a call
+
+
+@pytest.mark.skipif(not native.available(), reason="native entries are off")
+@pytest.mark.parametrize("rows", [250, 260, 500, 2500])
+def test_sizes_around_those_from_which_others_run(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    a, b = draw(0, (rows, 128), "float32"), draw(1, (128,), "float32")
+    whole, row, twice = tf.constant(a), tf.constant(b), tf.constant(a + 1)
+    for _ in range(3):
+        for found, wanted in ((whole + row, a + b), (row - whole, b - a), (whole * twice, a * (a + 1)), (-whole, -a),
+                              (whole < row, a < b), (whole * 2.0, a * 2), (1.0 - whole, 1 - a)):
+            np.testing.assert_array_equal(found.numpy(), wanted, strict=True)
+    assert (told(lambda: (whole + row, whole * twice, -whole, whole * 2.0), monkeypatch) == 0) == (rows < 2000)
+
+
+def test_other_threads_run_while_an_entry_computes() -> None:
+    a = tf.constant(draw(0, (400, 500), "float32"))
+    wanted = a.numpy() + 1.0
+    stop, failed = threading.Event(), []
+
+    def work() -> None:
+        while not stop.is_set():
+            if not np.array_equal((a + tf.ones([500])).numpy(), wanted):
+                failed.append(1)
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for t in threads:
+        t.start()
+    for _ in range(300):
+        b = a * 1.0
+        np.testing.assert_array_equal(b.numpy(), a.numpy())
+    stop.set()
+    for t in threads:
+        t.join()
+    assert not failed
 
 
 def test_checks_are_of_every_row() -> None:
