@@ -27,6 +27,10 @@ CASES = {
 }
 PROCESS_CASES: dict[str, tuple[str, bool]] = {}
 
+# Training goes on for minutes: what a package makes ready while it runs, it has made ready before it is timed.
+WARM_SECONDS = 1.0
+SAMPLE_SECONDS = 0.25
+
 RATE = 0.05
 HEADS = 8
 FIT_STEPS = 100

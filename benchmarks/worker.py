@@ -11,10 +11,11 @@ import importlib
 import json
 import os
 import sys
+import time
 import timeit
 from typing import Any
 
-SAMPLE_SECONDS = 0.03  # one sample lasts about so long ...
+SAMPLE_SECONDS = 0.03  # one sample lasts about so long, unless the area says otherwise (`SAMPLE_SECONDS` there) ...
 FEWEST, MOST = 3, 1_000_000  # ... within these numbers of calls
 SHOWN = 512  # numbers of a result that are sent for comparison
 
@@ -22,7 +23,9 @@ SHOWN = 512  # numbers of a result that are sent for comparison
 class Timed:
     """A statement of one case, ready to be timed over and over."""
 
-    def __init__(self, statement: str, names: dict[str, Any], check: str):
+    def __init__(self, statement: str, names: dict[str, Any], check: str, area: Any = None):
+        self._sample = getattr(area, "SAMPLE_SECONDS", SAMPLE_SECONDS)
+        self._warm = getattr(area, "WARM_SECONDS", 0.0)
         self._timer = timeit.Timer(statement, globals=names)
         self._check = timeit.Timer(f"_keep({check})", globals={**names, "_keep": self._keep})
         self._calls = FEWEST
@@ -42,14 +45,17 @@ class Timed:
         return [*some.tolist(), float(flat.sum())]
 
     def calibrate(self) -> None:
-        """Warm up, and choose how many calls make a sample."""
+        """Warm up, for as long as the area asks (`WARM_SECONDS`), and choose how many calls make a sample."""
+        end = time.perf_counter() + self._warm
+        while time.perf_counter() < end:
+            self._timer.timeit(1)
         spent, calls = 0.0, 1
         while True:
             spent = self._timer.timeit(calls)
-            if spent > SAMPLE_SECONDS / 4 or calls >= MOST:
+            if spent > self._sample / 4 or calls >= MOST:
                 break
             calls *= 4
-        self._calls = int(min(MOST, max(FEWEST, SAMPLE_SECONDS * calls / spent)))
+        self._calls = int(min(MOST, max(FEWEST, self._sample * calls / spent)))
 
     def sample(self) -> float:
         """Seconds a call, over one sample, after a few calls that bring code and data back into the caches."""
@@ -57,14 +63,14 @@ class Timed:
         return self._timer.timeit(self._calls) / self._calls
 
 
-def answer(peer: Any, cases: dict[str, Timed], request: dict[str, Any]) -> Any:
+def answer(area: Any, peer: Any, cases: dict[str, Timed], request: dict[str, Any]) -> Any:
     """Serve one request: `prepare` a case and give its result, or `sample` it."""
     name = request["case"]
     if request["do"] == "prepare":
         build = getattr(peer, name, None)
         if build is None:
             return None
-        cases[name] = Timed(*build())
+        cases[name] = Timed(*build(), area)
         result = cases[name].result(peer.to_numpy)
         cases[name].calibrate()
         return result
@@ -81,7 +87,8 @@ def serve(area: str, peer_name: str) -> None:
         out.flush()
 
     try:
-        peer = importlib.import_module(area).PEERS[peer_name]()
+        module = importlib.import_module(area)
+        peer = module.PEERS[peer_name]()
     except ImportError as missing:
         say({"missing": str(missing)})
         return
@@ -89,7 +96,7 @@ def serve(area: str, peer_name: str) -> None:
     cases: dict[str, Timed] = {}
     for line in sys.stdin:
         try:
-            say({"ok": answer(peer, cases, json.loads(line))})
+            say({"ok": answer(module, peer, cases, json.loads(line))})
         except Exception as error:  # noqa: BLE001  whatever a peer raises is reported, and the others go on
             say({"error": f"{type(error).__name__}: {error}"})
 

@@ -1,4 +1,4 @@
-"""What traced functions and the cache tell of themselves: `TWOFOLD_LOG=retrace,fallback,cache` prints lines to stderr.
+"""What traced functions, tapes and the cache tell of themselves: `TWOFOLD_LOG=retrace,cache` prints lines to stderr.
 
 Topics are words, separated by commas; `all` means every one. The variable is read at each line, so that it can be
 set while a program runs.
