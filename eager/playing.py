@@ -93,7 +93,7 @@ def _sum(parts: list[Any]) -> Any:
 
 # -- what is played again and again ---------------------------------------------------------------
 _KNOWN = 256  # backward passes that are remembered
-_LEAST = 3  # entries that are worth looking at
+_LEAST = 1  # entries that are worth looking at
 _MOST_BYTES = 1 << 28  # a program keeps all that was saved to its end, which op by op goes as it is read
 # Seconds that compiling takes, about: for a pass, and for each entry (`benchmarks/compiled.py`, chains of ops).
 _PRICE, _PRICE_OF_ENTRY = 0.1, 0.01
