@@ -14,6 +14,7 @@ import os
 import platform
 import sys
 import threading
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import copy_context
@@ -191,28 +192,39 @@ def _is_shared(work: DimLike) -> bool:
 
 @contextmanager
 def _beside(libraries: Sequence[tuple[Any, ...]], shared: bool) -> Iterator[None]:
-    """Has what a program needs besides its own code made ready by another thread while the block runs.
+    """Has what a program needs besides its own code made ready by other threads while the block runs, and by this one
+    after it.
 
     What fails there fails again, and is reported, where it is asked for.
     """
+    waiting = deque(libraries)
+
     def ready() -> None:
-        with suppress(Exception):
-            for key in libraries:
+        while True:
+            try:
+                key = waiting.popleft()
+            except IndexError:
+                return
+            with suppress(Exception):
                 library.address(key)
+
+    def first() -> None:
+        with suppress(Exception):
             threads.table(shared)
-    if not libraries and not shared:
-        yield
-        return
-    helper = threading.Thread(target=copy_context().run, args=(ready,), name="twofold-libraries")
+        ready()
+    helpers = []
+    with suppress(RuntimeError):  # no more threads, or the interpreter is about to end
+        for n in range(min(max(len(libraries), int(shared)), max(threads.available_cpus() - 1, 1))):
+            work = ready if n else first
+            helper = threading.Thread(target=copy_context().run, args=(work,), name="twofold-libraries")
+            helper.start()
+            helpers.append(helper)
     try:
-        helper.start()
-    except RuntimeError:  # no more threads, or the interpreter is about to end
         yield
-        return
-    try:
-        yield
+        ready()
     finally:
-        helper.join()
+        for helper in helpers:
+            helper.join()
 
 
 def _fails_late(p: program.Program) -> bool:

@@ -5,7 +5,6 @@ Shapes, allocation, padding and depthwise filters are the callers' affair.
 
 from __future__ import annotations
 
-import functools
 from array import array
 from collections.abc import Callable, Mapping
 
@@ -21,10 +20,9 @@ from .calls import address_of, execute
 __all__ = ["functions", "prepared"]
 
 
-@functools.cache
 def functions(dtype: DType) -> Mapping[str, int]:
     """The addresses of the kernels for float32 or float64; see `codegen/conv.py`."""
-    return generated.Functions("conv", dtype)
+    return generated.functions("conv", dtype)
 
 
 library.provide("conv", lambda dtype, name: functions(as_dtype(dtype))[name])

@@ -17,7 +17,13 @@ from twofold.ir.dtypes import DType
 
 from . import kernels
 
-__all__ = ["Functions", "Function"]
+__all__ = ["functions", "Functions", "Function"]
+
+
+def functions(family: str, dtype: DType) -> Functions:
+    """The functions of a family for one dtype."""
+    found = _families.get((family, dtype))
+    return _families.setdefault((family, dtype), Functions(family, dtype)) if found is None else found
 
 
 class Functions(dict[str, int]):
@@ -30,6 +36,7 @@ class Functions(dict[str, int]):
         """
         super().__init__()
         self.family, self.dtype = family, dtype
+        self.locks: dict[str, threading.RLock] = {}  # for each part: threads may compile several at once
 
     def __missing__(self, name: str) -> int:
         shapes = import_module(f"{codegen.__name__}.{self.family}_shapes")
@@ -38,7 +45,7 @@ class Functions(dict[str, int]):
         here = Path(codegen.__file__ or "").parent
         sources = [path.read_text() for path in sorted(here.glob("*.py"))
                    if path.name.startswith(("gemm", self.family))]
-        with _lock:
+        with self.locks.setdefault(part, threading.RLock()):
             if name not in self:
                 found = kernels.functions(symbols.values(), sources, lambda: self._compiled(part))
                 self.update({n: found[symbol] for n, symbol in symbols.items()})
@@ -57,12 +64,12 @@ class Function(kernels.Compiled):
         self.name, self.address, self.codes = name, address, ()
 
 
-_lock = threading.RLock()
+_families: dict[tuple[str, DType], Functions] = {}
 
 
 def _after_fork() -> None:
-    global _lock
-    _lock = threading.RLock()  # another thread of the parent may have held it
+    for family in _families.values():
+        family.locks.clear()  # another thread of the parent may have held them
 
 
 if hasattr(os, "register_at_fork"):

@@ -82,19 +82,19 @@ def functions(symbols: Iterable[str], depends: Iterable[object], compile: Callab
 
     Args:
         symbols: the functions' names, which no other object file of this process defines.
-        depends: all that the file depends on, beside the processor and the version of LLVM.
+        depends: all that the file depends on, beside the processor and the version of LLVM. Whoever calls sees to it
+            that only one thread asks for a file.
         compile: makes the file.
     Raises:
         InternalError: its code calls something that the process does not have.
     """
     names = list(symbols)
-    with _lock:
-        key = cache.digest("functions", *names, *depends, *identity())
-        image = cache.read("kernels", key)
-        if image is None:
-            image = compile()
-            cache.write("kernels", key, image)
-        return load(names, image)
+    key = cache.digest("functions", *names, *depends, *identity())
+    image = cache.read("kernels", key)
+    if image is None:
+        image = compile()
+        cache.write("kernels", key, image)
+    return load(names, image)
 
 
 def _after_fork() -> None:

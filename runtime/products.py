@@ -163,11 +163,10 @@ def _heights_of_units(m: int, shape: gemm.Tiling, limit: int, count: int) -> set
     return {rows for rows in found if rows <= limit * shape.tall}
 
 
-@functools.cache
 def functions(dtype: DType) -> Mapping[str, int]:
     """The addresses of `tall`, `flat`, `pack_b` and `small` for products of `dtype`, a floating one; see
     `codegen/gemm.py`."""
-    return generated.Functions("gemm", dtype)
+    return generated.functions("gemm", dtype)
 
 
 library.provide("gemm", lambda dtype, name: functions(as_dtype(dtype))[name])
