@@ -415,12 +415,13 @@ class _Body:
         """Which stored values take the memory of an operand that dies here: same element, same place."""
         if group.axes is not None:
             return {}
+        elsewhere = self.around_slots(group)
         layouts: dict[g.Value, set[Any]] = {}
         for item in group.items:
             for s in item.sources:
                 layouts.setdefault(s.base, set()).add(s.layout)
         dying = [base for base, ways in layouts.items() if base not in group.full and len(ways) == 1
-                 and self.needed.get(base) == group.at and base not in self.is_output
+                 and base not in elsewhere and self.needed.get(base) == group.at and base not in self.is_output
                  and (way := next(iter(ways))).is_contiguous() and way.shape == group.space
                  and way.shape == base.dims]
         found: dict[g.Value, g.Value] = {}
@@ -430,6 +431,15 @@ class _Body:
                 dying.remove(base)
                 found[value] = base
         return found
+
+    def around_slots(self, group: Group) -> set[g.Value]:
+        """The values of which items, in slots, are operands of a group: it needs their elements at other places too."""
+        found = {slot for item in group.items for s in item.sources if (slot := self.plan.slots.get(s.base)) is not None}
+        around: set[g.Value] = set()
+        while found:
+            around.update(slot.base for slot in found)
+            found = {inner for slot in found if (inner := self.plan.slots.get(slot.base)) is not None}
+        return around
 
     def carried(self, group: Group, value: g.Value, taken: set[g.Value]) -> bool:
         """Whether `value`, where it is a copy of a whole operand that dies here, needs no copying.
