@@ -149,6 +149,7 @@ class _Fuser:
         self.slots: dict[g.Value, slots.Slot] = {}
         self.changing: set[g.Value] = set()  # values that may be changed in place
         self.checked: set[g.Node] = set()  # writers of items whose places have been checked
+        self.told: set[g.Value] = set()  # what is read to tell of failed checks: no slot, which has no place of its own
         self.units: list[Any] = []  # Group, Single, or None where a group was that moved
         self.sources: dict[g.Value, Source] = {}
         self.made_at: dict[g.Value, int] = {}
@@ -215,6 +216,7 @@ class _Fuser:
         """A unit that is no group; its results have memory of their own."""
         unit = Single(len(self.units), node, sources, outs, list(runs))
         self.units.append(unit)
+        self.told.update(w.value for run in runs if run.detail is not None for w, _ in run.detail.arrays)
         self.note_reads(unit, sources)
         for value in outs:
             self.own(value, unit.at)

@@ -76,9 +76,12 @@ class Program:
     work: DimLike
     blocks: list[Block]
 
-    def place_of(self, of: Any) -> tuple[int | None, DimLike]:
-        """The buffer, or None for the arena, and the byte in it at which the memory of a value begins."""
+    def place_of(self, of: Any) -> tuple[int | None, DimLike] | None:
+        """The buffer, or None for the arena, and the byte in it at which the memory of a value begins; None for one in
+        a slot, which lies elsewhere in every round."""
         of = self.memory_of(of)
+        if isinstance(of, slots.Slot):
+            return None
         return (self.places[of], 0) if of in self.places else (None, self.offsets[of])
 
 
@@ -434,11 +437,11 @@ class _Body:
 
     def around_slots(self, group: Group) -> set[g.Value]:
         """The values of which items, in slots, are operands of a group: it needs their elements at other places too."""
-        found = {slot for item in group.items for s in item.sources if (slot := self.plan.slots.get(s.base)) is not None}
         around: set[g.Value] = set()
-        while found:
-            around.update(slot.base for slot in found)
-            found = {inner for slot in found if (inner := self.plan.slots.get(slot.base)) is not None}
+        for value in {s.base for item in group.items for s in item.sources}:
+            while (slot := self.plan.slots.get(value)) is not None:
+                value = slot.base
+                around.add(value)
         return around
 
     def carried(self, group: Group, value: g.Value, taken: set[g.Value]) -> bool:

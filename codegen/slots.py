@@ -175,4 +175,5 @@ def _may_lie_there(p: Placer, source: Source, index: Source) -> bool:
     base, made_at, layout = source.base, p.fuser.made_at, source.layout
     whole = layout.is_contiguous() and dm.numel(layout.shape) == dm.numel(base.dims) and base.dtype is p.out.dtype
     made = made_at.get(base, -1)
-    return whole and base not in p.fuser.slots and made > made_at.get(index.base, -1)
+    free = base not in p.fuser.slots and base not in p.fuser.told
+    return whole and free and made > made_at.get(index.base, -1)

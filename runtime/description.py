@@ -110,9 +110,15 @@ def _checks(step: Step, line_of: Callable[[g.Node], int | None]) -> list[Check]:
 
 
 def _arrays(step: Step, p: Program) -> Arrays | None:
+    """Where to find what a failed check is told with; None where it lies in a slot of a graph around."""
     if step.detail is None:
         return None
-    arrays = [(*p.place_of(w.value), w.value.dtype.name, w.offset, list(dims)) for w, dims in step.detail.arrays]
+    arrays = []
+    for w, dims in step.detail.arrays:
+        place = p.place_of(w.value)
+        if place is None:
+            return None
+        arrays.append((*place, w.value.dtype.name, w.offset, list(dims)))
     return Arrays(step.detail.kind, arrays, list(step.detail.sizes))
 
 

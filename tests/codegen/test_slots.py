@@ -249,6 +249,62 @@ def test_gradients_of_loops_have_the_bits_of_a_tape() -> None:
     assert tf.function(gradient)(x).numpy().tobytes() == gradient(x).numpy().tobytes()
 
 
+def eliminated(x: Any) -> Any:
+    """Rows that read what they are subtracted from: `x` is not overwritten row by row."""
+    for n in range(4):
+        x = x - tf.gather(x, tf.constant(n) * 2)
+    return x
+
+
+def eliminated_in_rounds(x: Any) -> Any:
+    body = lambda i, x: (i + 1, x - 0.5 * tf.gather(x, 2 * i))  # noqa: E731
+    return tf.while_loop(lambda i, _: i < 4, body, (0, x))[1]
+
+
+def item_of_an_item(x: Any, i: Any) -> Any:
+    x = tf.reshape(tf.cumsum(x), (10, 20, -1))
+    return tf.cumsum(x - tf.gather(tf.gather(x, i), 2 * i))
+
+
+def closures(x: Any, k: Any) -> Any:
+    """Floyd and Warshall's shortest ways, a round of them for each node."""
+    x = tf.abs(x[:, :200])
+    body = lambda k, d: (k + 1, tf.minimum(d, d[:, k, None] + d[k]))  # noqa: E731
+    return tf.while_loop(lambda k, _: k < 9, body, (k, x))[1]
+
+
+def test_what_is_read_elsewhere_too_is_not_overwritten() -> None:
+    """A kernel that reads an item of an operand, for all its rows, leaves the operand as it is."""
+    x, i = tf.constant(np.random.default_rng(2).normal(size=(200, 300)).astype(np.float32)), tf.constant(4)
+    for fn, given in ((eliminated, (x,)), (eliminated_in_rounds, (x,)), (item_of_an_item, (x, i)), (closures, (x, i))):
+        assert tf.function(fn)(*given).numpy().tobytes() == fn(*given).numpy().tobytes(), fn.__name__
+    want = x.numpy().astype(np.float64)
+    for n in range(4):
+        want = want - want[2 * n]
+    np.testing.assert_allclose(tf.function(eliminated)(x), want, rtol=1e-4, atol=1e-5)
+
+
+def test_an_index_that_is_told_of_and_kept_on_a_stack() -> None:
+    """The gradient's forward pass keeps the index of each round, which also tells of places out of range."""
+    def written(x: Any) -> Any:
+        kept = tf.TensorArray(x.dtype, size=2, element_shape=x.shape)
+        body = lambda i, kept: (i + 1, kept.write(1 - i, tf.tanh(x + x[::-1])))  # noqa: E731
+        return tf.while_loop(lambda i, _: i < 2, body, (0, kept))[1].stack()
+
+    def damped(x: Any) -> Any:
+        return tf.while_loop(lambda i, _: i < 3, lambda i, x: (i + 1, tf.tanh(x[i % 4] * x)), (0, x))[1]
+
+    x = tf.constant(X[:4, 0])
+    for fn in (written, damped):
+        found = []
+        for run in (fn, tf.function(fn)):
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                loss = tf.reduce_sum(tf.square(run(x)))
+            found.append(tape.gradient(loss, x).numpy())
+        np.testing.assert_allclose(found[1], found[0], rtol=1e-6)
+
+
 # -- products with the same matrix in every round ------------------------------------------------------
 def recurrence(x: Any, w: Any) -> Any:
     body = lambda i, h: (i + 1, tf.tanh(tf.matmul(h, w) + tf.matmul(h, w, transpose_b=True)))  # noqa: E731
