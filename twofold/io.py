@@ -1,8 +1,7 @@
-"""`tf.io`: files, records and what they hold, bytes as numbers, and images as PNG files."""
+"""`tf.io`: files, records and what they hold, bytes as numbers, and images in files."""
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,17 @@ from . import _gfile as gfile
 from . import _iteration as engine
 from ._api import public
 from ._gfile import matching_files, read_file, write_file
+from ._image_encoding import encode_jpeg, encode_png
+from ._image_files import (
+    decode_and_crop_jpeg,
+    decode_bmp,
+    decode_gif,
+    decode_image,
+    decode_jpeg,
+    decode_png,
+    extract_jpeg_shape,
+    is_jpeg,
+)
 from ._parsing import (
     FixedLenFeature,
     FixedLenSequenceFeature,
@@ -21,9 +31,10 @@ from ._parsing import (
 from ._tensor_proto import parse_tensor, serialize_tensor
 
 __all__ = [
-    "FixedLenFeature", "FixedLenSequenceFeature", "TFRecordOptions", "TFRecordWriter", "decode_raw", "encode_png",
-    "gfile", "matching_files", "parse_example", "parse_single_example", "parse_single_sequence_example", "parse_tensor",
-    "read_file", "serialize_tensor", "write_file",
+    "FixedLenFeature", "FixedLenSequenceFeature", "TFRecordOptions", "TFRecordWriter", "decode_and_crop_jpeg",
+    "decode_bmp", "decode_gif", "decode_image", "decode_jpeg", "decode_png", "decode_raw", "encode_jpeg",
+    "encode_png", "extract_jpeg_shape", "gfile", "is_jpeg", "matching_files", "parse_example", "parse_single_example",
+    "parse_single_sequence_example", "parse_tensor", "read_file", "serialize_tensor", "write_file",
 ]
 
 
@@ -154,54 +165,3 @@ def decode_raw(input_bytes: Any, out_type: Any, little_endian: bool = True, name
     rank = given.shape.rank
     return engine.host_call(decode, "decode_raw", [given],
                             [TensorSpec(None if rank is None else [*given.shape, None], dtype)])[0]
-
-
-@public
-def encode_png(image: Any, compression: int = -1, name: str | None = None) -> Any:
-    """Images as the bytes of PNG files.
-
-    Args:
-        image: a uint8 or uint16 tensor [..., height, width, channels]; one channel is grey, two are grey and alpha,
-            three RGB, four RGB and alpha.
-        compression: 0 (quick) to 9 (small); -1 for the usual one.
-        name: accepted, without effect.
-    Returns:
-        A string tensor [...].
-    Raises:
-        InvalidArgumentError: it is of another dtype or rank, has another number of channels or no pixels, or
-            `compression` is out of range.
-
-    >>> import twofold as tf
-    >>> tf.io.encode_png(tf.zeros([2, 3, 3], tf.uint8)).numpy()[:4]
-    b'\\x89PNG'
-    """
-    del name
-    from twofold import _png
-    from twofold.ir import dtypes as dt
-    from twofold.ir.errors import InvalidArgumentError
-    from twofold.ir.spec import TensorSpec
-
-    from ._api import tensor
-    given, level = tensor(image), int(compression)
-    if given.dtype not in (dt.uint8, dt.uint16):
-        raise InvalidArgumentError(None, "encode_png", f"image must be uint8 or uint16; got {given.dtype.name}")
-    if not -1 <= level <= 9:
-        raise InvalidArgumentError(None, "encode_png", f"compression must be in -1..9; got {level}")
-    rank = given.shape.rank
-    if rank is not None and rank < 3:
-        raise InvalidArgumentError(None, "encode_png", f"image must be [..., height, width, channels]; got shape "
-                                                       f"{given.shape}")
-
-    def encode(value: Any) -> list[Any]:
-        pixels = engine.array_of(value)
-        images = pixels.reshape(math.prod(pixels.shape[:-3]), *pixels.shape[-3:])
-        try:
-            files = [_png.encode(each, level) for each in images]
-        except ValueError as e:
-            raise InvalidArgumentError(None, "encode_png", str(e)) from None
-        found = np.empty(len(files), object)
-        found[:] = files
-        return [engine.tensor_of(found.reshape(pixels.shape[:-3]))]
-
-    spec = TensorSpec(None if rank is None else given.shape[:-3], dt.string)
-    return engine.host_call(encode, "encode_png", [given], [spec])[0]

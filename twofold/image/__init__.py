@@ -1,11 +1,29 @@
 """`tf.image`: sizes, colours, parts and measures of images [height, width, channels], or batches of them.
 
 The functions are compositions of `tf`'s ops, so they run compiled, on sizes that are not known when a function is
-traced, and have gradients. `convert_image_dtype` says what numbers of integer images stand for.
+traced, and have gradients; only images in files (`_image_files.py`, `_image_encoding.py`) are calls of Python.
+`convert_image_dtype` says what numbers of integer images stand for.
 """
 
 from __future__ import annotations
 
+from .._image_encoding import (
+    adjust_jpeg_quality,
+    encode_jpeg,
+    encode_png,
+    random_jpeg_quality,
+    stateless_random_jpeg_quality,
+)
+from .._image_files import (
+    decode_and_crop_jpeg,
+    decode_bmp,
+    decode_gif,
+    decode_image,
+    decode_jpeg,
+    decode_png,
+    extract_jpeg_shape,
+    is_jpeg,
+)
 from ._boxes import crop_and_resize, non_max_suppression
 from ._colour import (
     adjust_brightness,
@@ -55,13 +73,16 @@ from ._random import (
 from ._resize import ResizeMethod, resize, resize_with_pad
 
 __all__ = [
-    "ResizeMethod", "adjust_brightness", "adjust_contrast", "adjust_gamma", "adjust_hue", "adjust_saturation",
-    "central_crop", "convert_image_dtype", "crop_and_resize", "crop_to_bounding_box", "extract_patches",
-    "flip_left_right", "flip_up_down", "grayscale_to_rgb", "hsv_to_rgb", "image_gradients", "non_max_suppression",
-    "pad_to_bounding_box", "per_image_standardization", "psnr", "random_brightness", "random_contrast", "random_crop",
-    "random_flip_left_right", "random_flip_up_down", "random_hue", "random_saturation", "resize",
-    "resize_with_crop_or_pad", "resize_with_pad", "rgb_to_grayscale", "rgb_to_hsv", "rgb_to_yiq", "rgb_to_yuv", "rot90",
-    "sobel_edges", "ssim", "stateless_random_brightness", "stateless_random_contrast", "stateless_random_crop",
-    "stateless_random_flip_left_right", "stateless_random_flip_up_down", "stateless_random_hue",
-    "stateless_random_saturation", "total_variation", "transpose", "yiq_to_rgb", "yuv_to_rgb",
+    "ResizeMethod", "adjust_brightness", "adjust_contrast", "adjust_gamma", "adjust_hue", "adjust_jpeg_quality",
+    "adjust_saturation", "central_crop", "convert_image_dtype", "crop_and_resize", "crop_to_bounding_box",
+    "decode_and_crop_jpeg", "decode_bmp", "decode_gif", "decode_image", "decode_jpeg", "decode_png", "encode_jpeg",
+    "encode_png", "extract_jpeg_shape", "extract_patches", "flip_left_right", "flip_up_down", "grayscale_to_rgb",
+    "hsv_to_rgb", "image_gradients", "is_jpeg", "non_max_suppression", "pad_to_bounding_box",
+    "per_image_standardization", "psnr", "random_brightness", "random_contrast", "random_crop",
+    "random_flip_left_right", "random_flip_up_down", "random_hue", "random_jpeg_quality", "random_saturation",
+    "resize", "resize_with_crop_or_pad", "resize_with_pad", "rgb_to_grayscale", "rgb_to_hsv", "rgb_to_yiq",
+    "rgb_to_yuv", "rot90", "sobel_edges", "ssim", "stateless_random_brightness", "stateless_random_contrast",
+    "stateless_random_crop", "stateless_random_flip_left_right", "stateless_random_flip_up_down",
+    "stateless_random_hue", "stateless_random_jpeg_quality", "stateless_random_saturation", "total_variation",
+    "transpose", "yiq_to_rgb", "yuv_to_rgb",
 ]
