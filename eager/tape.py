@@ -366,12 +366,12 @@ class GradientTape:
     def _rows(self, target: Any, seeds: Iterator[Tensor], sources: Sequence[Any]) -> list[list[Any]]:
         """The gradients of `sources` for each of `seeds` as the target's cotangent."""
         self._begin()
-        way = playing.path(self._entries, [self._numbers_of(s) for s in sources])
+        entries, numbers = self._entries, [self._numbers_of(s) for s in sources]
         if not self._persistent:
             self._release()
-        if getattr(target, "_id", 0) not in way[2]:
+        if getattr(target, "_id", 0) not in playing.path(entries, numbers)[2]:
             return [[None] * len(sources) for _ in seeds]
-        return [playing.play(way, {target._id: seed}, free=False) for seed in seeds]
+        return [playing.gradients(entries, numbers, {target._id: seed}, free=False) for seed in seeds]
 
     def batch_jacobian(self, target: Any, source: Any,
                        unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,

@@ -188,6 +188,16 @@ def test_persistent_tapes() -> None:
     assert programs() == 2
 
 
+def test_jacobians_play_the_same_for_each_element() -> None:
+    x, w = tf.Variable([[0.5, -1.0, 2.0], [1.0, 0.25, 3.0]]), tf.Variable(np.ones((3, 4), np.float32))
+
+    def jacobians() -> Any:
+        with tf.GradientTape(persistent=True) as tape:
+            y = tf.tanh(tf.matmul(x, w) * tf.range(1.0, 5.0))
+        return [*tape.jacobian(y, [x, w]), tape.batch_jacobian(y, x)]
+    repeated(jacobians, compiled=2)
+
+
 def test_what_is_watched_by_another_tape_is_played() -> None:
     x = tf.Variable([0.3, 0.7])
 
