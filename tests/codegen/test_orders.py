@@ -41,7 +41,8 @@ _TURNED = [
 _SHAPED = [
     "tf.transpose({a})", "tf.reshape({a}, [-1])", "{a}[1:]", "{a}[::2]", "{a}[..., ::-2]", "tf.linalg.diag_part({a})",
     "tf.concat([{a}, {a}], {axis})", "tf.pad({a}, [[1, 1]] * {rank})", "tf.reduce_sum({a}, {axis})", "{a}[{row}]",
-    "tf.repeat({a}, 2, axis={axis})", "tf.stack([{a}, {a}], {axis})", "tf.expand_dims({a}, {axis})", "tf.gather({a}, i)",
+    "tf.gather({a}, i)", "tf.repeat({a}, 2, axis={axis})", "tf.stack([{a}, {a}], {axis})",
+    "tf.expand_dims({a}, {axis})",
 ]
 _JOINED = ["{a} + {b}", "{b} - {a}", "{a} * {b}", "tf.maximum({a}, {b})", "tf.where({a} > {b}, {b}, {a})"]
 _PRODUCTS = ["tf.matmul({a}, {a}, transpose_b=True)", "tf.transpose(tf.matmul({a}, {a}, transpose_a=True))"]
