@@ -74,6 +74,11 @@ class Dataset(SourceMethods, OrderMethods, MapMethods, BatchMethods, CombineMeth
         """
         return self._node.form.spec
 
+    @property
+    def _batch_size(self) -> int | None:
+        """The size of the batches that this dataset makes itself: what Keras asks TensorFlow's datasets for."""
+        return getattr(self._node, "size", None) if self._node.name == "Batch" else None
+
     def cardinality(self) -> Any:
         """How many elements there are, as far as can be told without iterating.
 

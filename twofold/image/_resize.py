@@ -138,7 +138,8 @@ def _resized(x: Any, height: Any, width: Any, method: str, antialias: bool) -> A
 
 def _places(size: Any, target: Any, align_corners: bool, half_pixels: bool) -> Any:
     """Where the centres of new pixels lie among old ones."""
-    new, old, count = tf.range(target, dtype=tf.float32), tf.cast(size, tf.float32), tf.cast(target, tf.float32)
+    new = tf.cast(tf.range(target), tf.float32)  # of integers, whose number is known where `target` is
+    old, count = tf.cast(size, tf.float32), tf.cast(target, tf.float32)
     if align_corners:
         return new * tf.where(count > 1.0, (old - 1.0) / tf.maximum(count - 1.0, 1.0), old / count)
     return (new + 0.5) * (old / count) - 0.5 if half_pixels else new * (old / count)

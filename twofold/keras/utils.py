@@ -14,8 +14,10 @@ import twofold as tf
 from .backend import clear_session, is_keras_tensor, standardize_dtype
 from .data_adapter import pack_x_y_sample_weight, unpack_x_y_sample_weight
 from .files import get_file
+from .folders import text_dataset_from_directory
+from .images import array_to_img, image_dataset_from_directory, img_to_array, load_img, save_img
 from .progress import Progbar
-from .sequences import pad_sequences, text_dataset_from_directory, timeseries_dataset_from_array
+from .sequences import pad_sequences, timeseries_dataset_from_array
 from .serialization import (
     CustomObjectScope,
     custom_object_scope,
@@ -28,12 +30,13 @@ from .serialization import (
 )
 from .summary import model_to_dot, plot_model
 
-__all__ = ["CustomObjectScope", "Progbar", "PyDataset", "Sequence", "clear_session", "custom_object_scope",
-           "deserialize_keras_object", "get_custom_objects", "get_file", "get_registered_name",
-           "get_registered_object", "is_keras_tensor", "model_to_dot", "normalize", "pack_x_y_sample_weight",
-           "pad_sequences", "plot_model", "register_keras_serializable", "serialize_keras_object", "set_random_seed",
-           "split_dataset", "standardize_dtype", "text_dataset_from_directory", "timeseries_dataset_from_array",
-           "to_categorical", "unpack_x_y_sample_weight"]
+__all__ = ["CustomObjectScope", "Progbar", "PyDataset", "Sequence", "array_to_img", "clear_session",
+           "custom_object_scope", "deserialize_keras_object", "get_custom_objects", "get_file", "get_registered_name",
+           "get_registered_object", "image_dataset_from_directory", "img_to_array", "is_keras_tensor", "load_img",
+           "model_to_dot", "normalize", "pack_x_y_sample_weight", "pad_sequences", "plot_model",
+           "register_keras_serializable", "save_img", "serialize_keras_object", "set_random_seed", "split_dataset",
+           "standardize_dtype", "text_dataset_from_directory", "timeseries_dataset_from_array", "to_categorical",
+           "unpack_x_y_sample_weight"]
 
 
 def to_categorical(x: Any, num_classes: int | None = None, dtype: Any = None) -> np.ndarray:
@@ -163,18 +166,20 @@ class Sequence(PyDataset):
 
 
 def split_dataset(dataset: Any, left_size: Any = None, right_size: Any = None, shuffle: bool = False,
-                  seed: int | None = None) -> tuple[Any, Any]:
+                  seed: int | None = None, preferred_backend: str | None = None) -> tuple[Any, Any]:
     """Split arrays or a dataset into two datasets.
 
     Args:
-        dataset: a `tf.data.Dataset` without batches, or a structure of arrays.
+        dataset: a `tf.data.Dataset`, whose batches are taken apart, or a structure of arrays.
         left_size, right_size: how many elements, or which fraction; one may be left out.
         shuffle: whether elements are shuffled before.
-        seed: of the shuffle.
+        seed: of the shuffle, whose order is that of Python's `random`.
+        preferred_backend: "tensorflow" or None.
     Returns:
-        Two `tf.data.Dataset`s.
+        Two `tf.data.Dataset`s; of a dataset in batches they are in batches of that size.
     Raises:
-        ValueError: there is no size, or they are more than there is.
+        ValueError: there is no size, or a part would be empty, or they are more than there is. TypeError: a size is no
+            number.
 
     >>> import twofold as tf, numpy as np
     >>> left, right = tf.keras.utils.split_dataset(np.arange(10), left_size=0.8)
@@ -182,28 +187,45 @@ def split_dataset(dataset: Any, left_size: Any = None, right_size: Any = None, s
     (8, 2)
     """
     from .data_adapter import _kind_of
+    if preferred_backend not in (None, "tensorflow"):
+        raise ValueError(f"`preferred_backend` must be 'tensorflow' or None. Received: {preferred_backend}")
     if left_size is None and right_size is None:
         raise ValueError("At least one of the `left_size` or `right_size` must be specified.")
+    batch_size = None
     if _kind_of(dataset) == "arrays":
         items = tf.nest.map_structure(np.asarray, dataset)
-        size = len(tf.nest.flatten(items)[0])
     else:
-        listed = list(dataset.as_numpy_iterator())
-        size = len(listed)
-        items = tf.nest.map_structure(lambda *parts: np.stack(parts), *listed)
-    left = _count(left_size, size)
-    right = _count(right_size, size)
-    left = size - right if left is None else left  # type: ignore[operator]
-    right = size - left if right is None else right
-    if left + right > size or left < 0 or right < 0:
-        raise ValueError(f"left_size={left_size} and right_size={right_size} are more than the {size} elements.")
-    order = np.random.RandomState(seed).permutation(size) if shuffle else np.arange(size)
-    def part(indices: np.ndarray) -> Any:
-        return tf.data.Dataset.from_tensor_slices(tf.nest.map_structure(lambda a: a[indices], items))
-    return part(order[:left]), part(order[size - right:] if right_size is not None else order[left:left + right])
+        batch_size = getattr(dataset, "_batch_size", None)
+        plain = dataset if batch_size is None else dataset.unbatch()
+        items = tf.nest.map_structure(lambda *parts: np.stack(parts), *plain.as_numpy_iterator())
+    size = len(tf.nest.flatten(items)[0])
+    left, right = _parts(left_size, right_size, size)
+    order = list(range(size))
+    if shuffle:
+        random.Random(random.randint(0, 1_000_000) if seed is None else seed).shuffle(order)
+
+    def part(chosen: list[int]) -> Any:
+        made = tf.data.Dataset.from_tensor_slices(tf.nest.map_structure(lambda a: a[chosen], items))
+        return (made if batch_size is None else made.batch(batch_size)).prefetch(tf.data.AUTOTUNE)
+    return part(order[:left]), part(order[size - right:])
 
 
-def _count(given: Any, size: int) -> int | None:
-    if given is None:
-        return None
-    return round(given * size) if isinstance(given, float) else int(given)
+def _parts(left: Any, right: Any, size: int) -> tuple[int, int]:
+    """The sizes of both parts of `size` elements."""
+    for value, name in ((left, "left_size"), (right, "right_size")):
+        if value is None:
+            continue
+        if type(value) not in (int, float):
+            raise TypeError(f"Invalid `{name}` Type. Expected: int or float or None. Received: {type(value)}")
+        if not 0 < value < (size if isinstance(value, int) else 1):
+            raise ValueError(f"`{name}` should be either a positive integer smaller than {size}, or a float within the "
+                             f"range `[0, 1]`. Received: {name}={value}")
+    if isinstance(left, float) and isinstance(right, float) and left + right > 1:
+        raise ValueError("The sum of `left_size` and `right_size` is greater than 1. Received: "
+                         f"left_size={left}, right_size={right}")
+    counts = [value if value is None or isinstance(value, int) else round(value * size) for value in (left, right)]
+    found = (size - counts[1] if counts[0] is None else counts[0], size - counts[0] if counts[1] is None else counts[1])
+    if sum(found) > size or 0 in found:
+        raise ValueError(f"{size} elements cannot be split into parts of {found[0]} and {found[1]}: none may be empty. "
+                         f"Received: left_size={left}, right_size={right}")
+    return found

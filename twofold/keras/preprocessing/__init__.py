@@ -1,8 +1,11 @@
-"""`tf.keras.preprocessing`: the older home of `tf.keras.utils`' helpers for sequences and texts."""
+"""`tf.keras.preprocessing`: the older home of `tf.keras.utils`' helpers for images, sequences and texts."""
 
 from __future__ import annotations
 
-from ..sequences import text_dataset_from_directory, timeseries_dataset_from_array
-from . import sequence
+from ..folders import text_dataset_from_directory
+from ..images import image_dataset_from_directory
+from ..sequences import timeseries_dataset_from_array
+from . import image, sequence
 
-__all__ = ["sequence", "text_dataset_from_directory", "timeseries_dataset_from_array"]
+__all__ = ["image", "image_dataset_from_directory", "sequence", "text_dataset_from_directory",
+           "timeseries_dataset_from_array"]

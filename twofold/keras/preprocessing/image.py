@@ -1,0 +1,7 @@
+"""`tf.keras.preprocessing.image`: pictures and arrays."""
+
+from __future__ import annotations
+
+from ..images import array_to_img, img_to_array, load_img, save_img, smart_resize
+
+__all__ = ["array_to_img", "img_to_array", "load_img", "save_img", "smart_resize"]
