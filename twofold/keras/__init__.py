@@ -40,6 +40,7 @@ _WHERE = {
     "metrics": "",
     "mixed_precision": "",
     "models": "",
+    "ops": "",
     "optimizers": "",
     "preprocessing": "",
     "random": "",

@@ -18,6 +18,7 @@ from .config import (
     set_floatx,
     set_image_data_format,
 )
+from .promotion import result_type
 
 __all__ = ["clear_session", "epsilon", "floatx", "get_uid", "get_value", "image_data_format", "is_keras_tensor",
            "learning_phase", "result_type", "set_epsilon", "set_floatx", "set_image_data_format",
@@ -69,16 +70,3 @@ def is_keras_tensor(x: Any) -> bool:
 def standardize_dtype(dtype: Any) -> str:
     """The name of a dtype; that of `floatx()` for None."""
     return floatx() if dtype is None else tf.as_dtype(dtype).name
-
-
-def result_type(*dtypes: Any) -> str:
-    """The name of the dtype in which values of several dtypes meet, by NumPy's rules.
-
-    >>> import twofold as tf
-    >>> tf.keras.backend.result_type("int32", "float32")
-    'float32'
-    """
-    names = [standardize_dtype(d) for d in dtypes]
-    floats = [n for n in names if tf.as_dtype(n).is_floating]
-    pool = floats or names
-    return max(pool, key=lambda n: (tf.as_dtype(n).size, n))

@@ -1,65 +1,37 @@
-"""Operations of Keras as layers: what Keras 3 writes into functional models for its `ops`, and for masks.
+"""Functions of `tf.keras.ops` as operations: what they do with KerasTensors, and the layers that models keep of them.
 
-A model that Keras saved holds a node for each operation on symbolic tensors, such as the `NotEqual` by which an
-`Embedding` makes its mask. Reading makes a layer of it, which is written again as Keras wrote it. The names are a
-closed list; models made here have `TFOpLambda` layers instead (`op_layer.py`).
+`operation` makes a function of `tf.keras.ops` out of a function of tensors. Called with a KerasTensor it becomes a
+layer of the functional model: a `KerasOperation`, written as Keras 3 writes it, with the arguments that are no tensors
+as settings. Reading looks a class up among the functions there are, a closed list. Functions of `tf` on KerasTensors
+are `op_layer.py`'s.
 """
 
 from __future__ import annotations
 
 import functools
+import importlib
+import inspect
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
-import twofold as tf
-
-from . import activations
+from .keras_tensor import KerasTensor, any_symbolic
 from .layer import Layer
 
-__all__ = ["KerasOperation", "operation_class"]
+__all__ = ["KerasOperation", "operation", "operation_class"]
+
+_HOME = "keras.src.ops."
 
 
-def _over(reduce: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda x, axis=None, keepdims=False: reduce(x, axis=axis, keepdims=keepdims)
+class _Operation(NamedTuple):
+    """A function, and which of its arguments a layer is called with; the others are the layer's settings."""
+
+    function: Callable[..., Any]
+    signature: inspect.Signature
+    tensors: tuple[str, ...]
+    home: tuple[str, str]
 
 
-def _cast(x: Any, dtype: Any) -> Any:
-    return tf.cast(x, dtype)
-
-
-def _squeeze(x: Any, axis: Any = None) -> Any:
-    return tf.squeeze(x, axis)
-
-
-def _reshape(x: Any, newshape: Any) -> Any:
-    """The batch is unknown where the model was made, and written as None."""
-    return tf.reshape(x, [-1 if size is None else size for size in newshape])
-
-
-_NUMPY: dict[str, Callable[..., Any]] = {
-    "Absolute": tf.abs, "Add": tf.add, "All": _over(tf.reduce_all), "Any": _over(tf.reduce_any), "Cos": tf.cos,
-    "Divide": tf.divide, "Equal": tf.equal, "Exp": tf.exp, "ExpandDims": tf.expand_dims, "Floor": tf.floor,
-    "Greater": tf.greater, "GreaterEqual": tf.greater_equal, "Less": tf.less, "LessEqual": tf.less_equal,
-    "Log": tf.math.log, "Log1p": tf.math.log1p, "LogicalAnd": tf.logical_and, "LogicalNot": tf.logical_not,
-    "LogicalOr": tf.math.logical_or,
-    "Matmul": tf.matmul, "Max": _over(tf.reduce_max), "Maximum": tf.maximum, "Mean": _over(tf.reduce_mean),
-    "Min": _over(tf.reduce_min), "Minimum": tf.minimum, "Multiply": tf.multiply, "Negative": tf.negative,
-    "NotEqual": tf.not_equal, "Power": tf.pow, "Prod": _over(tf.reduce_prod), "Reshape": _reshape, "Sin": tf.sin,
-    "Sqrt": tf.sqrt, "Square": tf.square, "Squeeze": _squeeze, "Subtract": tf.subtract, "Sum": _over(tf.reduce_sum),
-    "Tanh": tf.tanh, "Transpose": lambda x, axes=None: tf.transpose(x, axes), "TrueDivide": tf.divide,
-    "Where": tf.where,
-    "Concatenate": lambda xs, axis=0: tf.concat(xs, axis), "Stack": lambda xs, axis=0: tf.stack(xs, axis),
-}
-_NN: dict[str, Callable[..., Any]] = {
-    "Relu": tf.nn.relu, "Relu6": tf.nn.relu6, "Sigmoid": tf.sigmoid, "Silu": tf.nn.silu, "Softplus": tf.math.softplus,
-    "Softsign": tf.nn.softsign, "Elu": activations.elu, "Selu": tf.nn.selu, "Gelu": activations.gelu,
-    "LeakyRelu": activations.leaky_relu, "LogSoftmax": activations.log_softmax, "Softmax": activations.softmax,
-    "HardSigmoid": activations.hard_sigmoid, "HardSilu": activations.hard_silu,
-}
-_OPERATIONS: dict[str, dict[str, Callable[..., Any]]] = {
-    "keras.src.ops.numpy": _NUMPY, "keras.src.ops.nn": _NN, "keras.src.ops.core": {"Cast": _cast},
-    "keras.src.ops.math": {"Rsqrt": tf.math.rsqrt, "Erf": tf.math.erf, "Logsumexp": _over(tf.reduce_logsumexp)},
-}
+_operations: dict[tuple[str, str], _Operation] = {}
 
 
 class KerasOperation(Layer):
@@ -72,7 +44,7 @@ class KerasOperation(Layer):
 
     autocast = False
     _keras_home: tuple[str, str]  # the module and the class that configs name
-    _operation: Callable[..., Any]
+    _operation: _Operation
 
     def __init__(self, name: str | None = None, **settings: Any):
         super().__init__(name=name)
@@ -84,7 +56,16 @@ class KerasOperation(Layer):
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """Run the operation."""
-        return type(self)._operation(*args, **kwargs, **self._settings)
+        function, signature, tensors, _ = self._operation
+        kinds = [signature.parameters[name].kind for name in tensors]
+        if inspect.Parameter.VAR_POSITIONAL in kinds:  # only settings are before these
+            before = [self._settings[name] for name, p in signature.parameters.items()
+                      if name in self._settings and p.kind is p.POSITIONAL_OR_KEYWORD]
+            rest = {k: v for k, v in self._settings.items()
+                    if signature.parameters[k].kind is not inspect.Parameter.POSITIONAL_OR_KEYWORD}
+            return function(*before, *args, **rest, **kwargs)
+        named = dict(zip(tensors, args, strict=False))
+        return function(**{**self._settings, **named, **kwargs})
 
     def get_config(self) -> dict[str, Any]:
         """The settings, and the layer's name."""
@@ -96,8 +77,66 @@ class KerasOperation(Layer):
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> KerasOperation:
-        """A layer made from what Keras, or `get_config`, wrote."""
-        return cls(**{key: value for key, value in config.items() if key not in ("trainable", "dtype")})
+        """A layer made from what Keras, or `get_config`, wrote.
+
+        Some versions of Keras write the layer's policy under "dtype", which for other operations is a setting.
+        """
+        takes = cls._operation.signature.parameters
+        return cls(**{key: value for key, value in config.items()
+                      if key == "name" or (key in takes and not (key == "dtype" and _is_policy(value)))})
+
+
+def _is_policy(value: Any) -> bool:
+    return value is not None and not isinstance(value, str)
+
+
+def operation(home: str, cls: str | None = None, tensors: str | None = None, also: str = "") -> Callable[[Any], Any]:
+    """A decorator for the functions of `tf.keras.ops`: calls with KerasTensors make layers.
+
+    Args:
+        home: the module of Keras that has the operation, such as "numpy".
+        cls: the operation's class there; by default the function's name in capitals, as `TopK` for `top_k`.
+        tensors: the parameters that a layer is called with, by names with spaces between; by default those without
+            a default. The others are settings.
+        also: names of further classes that do the same.
+    """
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        signature = inspect.signature(function)
+        given = tuple(tensors.split()) if tensors is not None else tuple(
+            [p.name for p in signature.parameters.values() if p.default is p.empty and p.kind is not p.VAR_KEYWORD])
+        name = cls or "".join([part.capitalize() for part in function.__name__.split("_")])
+        module = _HOME + home
+        found = _Operation(function, signature, given, (module, name))
+        for each in (name, *also.split()):
+            _operations[module, each] = found
+
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if any_symbolic(args, kwargs):
+                return _as_layer(found, args, kwargs)
+            return function(*args, **kwargs)
+        return call
+    return decorate
+
+
+def _as_layer(made: _Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What a function gives for KerasTensors: the outputs of a layer of the functional model."""
+    bound = made.signature.bind(*args, **kwargs)
+    bound.apply_defaults()
+    inputs: list[Any] = []
+    settings: dict[str, Any] = {}
+    symbolic: dict[str, Any] = {}
+    for name, value in bound.arguments.items():
+        kind = made.signature.parameters[name].kind
+        if name in made.tensors:
+            inputs += value if kind is inspect.Parameter.VAR_POSITIONAL else [value]
+        elif kind is inspect.Parameter.VAR_KEYWORD:
+            settings.update(value)
+        else:
+            (symbolic if any_symbolic((value,), {}) else settings)[name] = value
+    while inputs and inputs[-1] is None:
+        inputs.pop()
+    return operation_class(*made.home)(**settings)(*inputs, **symbolic)
 
 
 @functools.cache
@@ -108,8 +147,14 @@ def operation_class(module: str, name: str) -> Any:
     >>> bool(operation_class("keras.src.ops.numpy", "NotEqual")()(3, 0))
     True
     """
-    function = _OPERATIONS.get(module, {}).get(name)
-    if function is None:
+    importlib.import_module("twofold.keras.ops")  # which has the functions
+    found = _operations.get((module, name))
+    if found is None:
         return None
-    return type(name, (KerasOperation,), {"_keras_home": (module, name), "_operation": staticmethod(function),
-                                          "__module__": __name__})
+    return type(found.home[1], (KerasOperation,), {"_keras_home": found.home, "_operation": found,
+                                                   "__module__": __name__})
+
+
+def is_symbolic(value: Any) -> bool:
+    """Whether something is a KerasTensor."""
+    return type(value) is KerasTensor

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import twofold as tf
@@ -37,14 +37,6 @@ def operation_of(layer: Any) -> str | None:
     """The class of Keras 3 that does what a TFOpLambda does in all its calls; None if there is none."""
     plain = all(not node.kwargs and len(node.args) <= 2 for node in layer.inbound_nodes)
     return _CLASSES.get(layer._function_name) if plain else None
-
-
-def from_operation(config: Mapping[str, Any]) -> Any:
-    """The layer of an operation that Keras 3 wrote; None for one that is not among `OPERATIONS`."""
-    function = OPERATIONS.get(config["class_name"])
-    if function is None or set(config["config"]) - {"name", "dtype"}:
-        return None
-    return TFOpLambda(function, name=config["config"].get("name"))
 
 
 _CLASSES = {function: name for name, function in OPERATIONS.items()}

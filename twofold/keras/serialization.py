@@ -343,12 +343,6 @@ def _named(name: str, table: Mapping[str, Any]) -> Any:
 
 def _made(config: Mapping[str, Any], table: Mapping[str, Any]) -> Any:
     """The object of a class."""
-    module = config.get("module")
-    if str(module).startswith("keras.src.ops.") or (not module and set(config["config"]) == {"name"}):
-        from .op_layer import from_operation
-        operation = from_operation(config)
-        if operation is not None:
-            return operation
     cls = _class(config, table)
     if not hasattr(cls, "from_config"):
         raise ValueError(f"{cls!r} has no from_config() method, so that no object can be made from {config!r}.")
@@ -386,6 +380,9 @@ def _arguments(config: Any) -> Any:
 
 def _class(config: Mapping[str, Any], table: Mapping[str, Any]) -> Any:
     name, registered, module = config["class_name"], config.get("registered_name"), config.get("module")
+    if not module and set(config["config"]) == {"name"}:
+        from .op_layer import HOME, OPERATIONS
+        module = HOME if name in OPERATIONS else None  # there are layers of these names too
     name = _OTHER_NAMES.get(name, name)
     for candidate in (registered, name):
         found = None if not candidate else get_registered_object(candidate, None, table)

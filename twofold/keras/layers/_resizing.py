@@ -7,7 +7,7 @@ from typing import Any
 
 import twofold as tf
 
-__all__ = ["INTERPOLATIONS", "resized"]
+__all__ = ["INTERPOLATIONS", "resized", "resized_images"]
 
 INTERPOLATIONS = ("nearest", "bilinear", "bicubic", "lanczos3", "lanczos5")
 
@@ -57,3 +57,36 @@ def resized(x: Any, axis: int, size: Any, target: Any, interpolation: str, antia
     moved = tf.tensordot(weights, x, axes=([1], [axis]))
     order = list(range(1, axis + 1)) + [0] + list(range(axis + 1, len(x.shape)))
     return tf.transpose(moved, order)
+
+
+def resized_images(x: Any, axes: tuple[int, int], target: tuple[int, int], interpolation: str, antialias: bool = False,
+                   crop: bool = False, frame: bool = False, fill_value: float = 0.0) -> Any:
+    """Images of another size.
+
+    Args:
+        x: floating tensor.
+        axes: those of height and width, not negative.
+        target: the height and the width that they get.
+        interpolation, antialias: as for `resized`.
+        crop: whether to crop in the middle first, so that nothing is distorted.
+        frame: whether to frame first instead, with `fill_value`.
+    """
+    height, width = target
+    sizes = [tf.shape(x)[axis] if x.shape[axis] is None else x.shape[axis] for axis in axes]
+    if crop:
+        wanted = [sizes[1] * height // width, sizes[0] * width // height]
+        kept = [tf.minimum(size, want) for size, want in zip(sizes, wanted, strict=True)]
+        for axis, size, keep in zip(axes, sizes, kept, strict=True):
+            start = (size - keep) // 2
+            x = tf.gather(x, tf.range(start, start + keep), axis=axis)
+        sizes = kept
+    if frame:
+        wanted = [sizes[1] * height // width, sizes[0] * width // height]
+        framed = [tf.maximum(size, want) for size, want in zip(sizes, wanted, strict=True)]
+        margins: list[Any] = [(0, 0)] * len(x.shape)
+        for axis, size, full in zip(axes, sizes, framed, strict=True):
+            margins[axis] = ((full - size) // 2, full - size - (full - size) // 2)
+        x, sizes = tf.pad(x, margins, constant_values=fill_value), framed
+    for axis, size, goal in zip(axes, sizes, target, strict=True):
+        x = resized(x, axis, size, goal, interpolation, antialias)
+    return x

@@ -26,6 +26,14 @@ _OPTIONS = ("activation", "use_bias", "kernel_initializer", "bias_initializer", 
             "bias_regularizer", "activity_regularizer", "kernel_constraint", "bias_constraint")
 
 
+def spread_size(size: Any, window: int, stride: int, padding: str, extra: int | None, dilation: int) -> Any:
+    """The size that a transposed convolution makes of one; `extra` is what is added for, None for what fits."""
+    reach = (window - 1) * dilation + 1
+    if padding == "same":
+        return size * stride if extra is None else (size - 1) * stride + reach % 2 + extra
+    return (size - 1) * stride + reach + (max(stride - reach, 0) if extra is None else extra)
+
+
 class _Windowed(FirstOrLast):
     """What layers with a sliding window share: its size, strides, padding and dilation."""
 
@@ -223,13 +231,9 @@ class _ConvTranspose(_Windowed):
 
     def _spread(self, axis: int, size: Any) -> Any:
         """The size of the outputs along a spatial axis; None where it is unknown."""
-        if size is None:
-            return None
-        stride, extra = self.strides[axis], None if self.output_padding is None else self.output_padding[axis]
-        reach = (self.kernel_size[axis] - 1) * self.dilation_rate[axis] + 1
-        if self.padding == "same":
-            return size * stride if extra is None else (size - 1) * stride + reach % 2 + extra
-        return (size - 1) * stride + reach + (max(stride - reach, 0) if extra is None else extra)
+        extra = None if self.output_padding is None else self.output_padding[axis]
+        return None if size is None else spread_size(size, self.kernel_size[axis], self.strides[axis], self.padding,
+                                                     extra, self.dilation_rate[axis])
 
     def call(self, inputs: Any) -> Any:
         """The outputs for `inputs`."""

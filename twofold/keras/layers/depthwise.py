@@ -13,24 +13,31 @@ __all__ = ["DepthwiseConv1D", "DepthwiseConv2D", "SeparableConv1D", "SeparableCo
            "SeparableConvolution2D"]
 
 
+def by_channel(x: Any, kernel: Any, strides: tuple[int, ...], padding: str, first: bool,
+               dilation_rate: tuple[int, ...]) -> Any:
+    """The convolution of each channel by itself, over the one or two axes that there are strides for.
+
+    Args:
+        x: signals or images; `first` tells whether their channels come second.
+        kernel: [*window, channels, outputs of each].
+        padding: "valid" or "same".
+    """
+    if len(strides) == 1:  # a signal is an image of one row
+        axis = 2 if first else 1
+        found = by_channel(tf.expand_dims(x, axis), tf.expand_dims(kernel, 0), strides * 2, padding, first,
+                           (1, *dilation_rate))
+        return tf.squeeze(found, axis)
+    everywhere = (1, 1, *strides) if first else (1, *strides, 1)
+    return tf.nn.depthwise_conv2d(x, kernel, everywhere, padding.upper(), "NCHW" if first else "NHWC", dilation_rate)
+
+
 class _ByChannel(_Windowed):
     """The convolution of each channel by itself, in one or two spatial axes."""
 
     depth_multiplier: int
 
     def _each_channel(self, inputs: Any, kernel: Any) -> Any:
-        padding, layout = self.padding.upper(), "NCHW" if self._first else "NHWC"
-        if self.rank == 2:
-            return tf.nn.depthwise_conv2d(inputs, kernel, self._for_all(self.strides), padding, layout,
-                                          self.dilation_rate)
-        axis = 2 if self._first else 1  # a signal is an image of one row
-        outputs = tf.nn.depthwise_conv2d(tf.expand_dims(inputs, axis), tf.expand_dims(kernel, 0),
-                                         self._for_all(self.strides * 2), padding, layout, (1, *self.dilation_rate))
-        return tf.squeeze(outputs, axis)
-
-    def _for_all(self, strides: tuple[int, ...]) -> Shape:
-        """Strides for all axes of the inputs."""
-        return self._joined(1, strides, 1)
+        return by_channel(inputs, kernel, self.strides, self.padding, self._first, self.dilation_rate)
 
 
 class _Depthwise(_ByChannel):

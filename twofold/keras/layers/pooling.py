@@ -268,6 +268,24 @@ class GlobalAveragePooling3D(_GlobalAverage):
     rank = 3
 
 
+def reduced_parts(x: Any, axis: int, parts: int, reduce: Any) -> Any:
+    """A tensor with an axis in the place of which are some parts of it, each reduced.
+
+    Raises:
+        ValueError: the size of the axis is unknown.
+    """
+    size = x.shape[axis]
+    if size is None:
+        raise ValueError(f"Adaptive pooling needs inputs whose pooled sizes are known; got {tuple(x.shape)}.")
+    if size % parts == 0:
+        shape = tf.shape(x)
+        split = tf.reshape(x, tf.concat([shape[:axis], [parts, size // parts], shape[axis + 1:]], 0))
+        return reduce(split, axis=axis + 1)
+    bounds = [(i * size // parts, -(-(i + 1) * size // parts)) for i in range(parts)]
+    before = (slice(None),) * axis
+    return tf.concat([reduce(x[(*before, slice(low, high))], axis=axis, keepdims=True) for low, high in bounds], axis)
+
+
 class _Adaptive(FirstOrLast):
     """What poolings into a given number of parts share: part i of n is from floor(i/n) to ceil((i+1)/n) of an axis."""
 
@@ -284,22 +302,8 @@ class _Adaptive(FirstOrLast):
         """The outputs for `inputs`; sizes of the pooled axes must be known."""
         start = 2 if self._first else 1
         for axis, parts in enumerate(self.output_size, start):
-            inputs = self._along(inputs, axis, parts)
+            inputs = reduced_parts(inputs, axis, parts, type(self)._reduce)
         return inputs
-
-    def _along(self, x: Any, axis: int, parts: int) -> Any:
-        size = x.shape[axis]
-        if size is None:
-            raise ValueError(f"{type(self).__name__} needs inputs whose pooled sizes are known; got {tuple(x.shape)}.")
-        reduce = type(self)._reduce
-        if size % parts == 0:
-            shape = tf.shape(x)
-            split = tf.reshape(x, tf.concat([shape[:axis], [parts, size // parts], shape[axis + 1:]], 0))
-            return reduce(split, axis=axis + 1)
-        bounds = [(i * size // parts, -(-(i + 1) * size // parts)) for i in range(parts)]
-        before = (slice(None),) * axis
-        return tf.concat([reduce(x[(*before, slice(low, high))], axis=axis, keepdims=True) for low, high in bounds],
-                         axis)
 
     def compute_output_shape(self, input_shape: Any) -> Shape:
         """The shape of the outputs for inputs of a shape."""

@@ -10,7 +10,7 @@ import numpy as np
 import twofold as tf
 
 from ._declared import DeclaredLayer, Shape, data_format_of, positive, without_trainable
-from ._resizing import INTERPOLATIONS, resized
+from ._resizing import INTERPOLATIONS, resized_images
 
 __all__ = ["CategoryEncoding", "CenterCrop", "Discretization", "Normalization", "Rescaling", "Resizing", "batches_of",
            "encoded"]
@@ -383,24 +383,8 @@ class Resizing(DeclaredLayer):
         """The outputs for `inputs`."""
         axes, target = self._axes(len(inputs.shape)), (self.height, self.width)
         x = inputs if inputs.dtype.is_floating else tf.cast(inputs, self.compute_dtype)
-        sizes = [tf.shape(x)[axis] if x.shape[axis] is None else x.shape[axis] for axis in axes]
-        if self.crop_to_aspect_ratio:
-            wanted = [sizes[1] * self.height // self.width, sizes[0] * self.width // self.height]
-            kept = [tf.minimum(size, want) for size, want in zip(sizes, wanted, strict=True)]
-            for axis, size, keep in zip(axes, sizes, kept, strict=True):
-                start = (size - keep) // 2
-                x = tf.gather(x, tf.range(start, start + keep), axis=axis)
-            sizes = kept
-        if self.pad_to_aspect_ratio:
-            wanted = [sizes[1] * self.height // self.width, sizes[0] * self.width // self.height]
-            framed = [tf.maximum(size, want) for size, want in zip(sizes, wanted, strict=True)]
-            margins: list[Any] = [(0, 0)] * len(x.shape)
-            for axis, size, full in zip(axes, sizes, framed, strict=True):
-                margins[axis] = ((full - size) // 2, full - size - (full - size) // 2)
-            x, sizes = tf.pad(x, margins, constant_values=self.fill_value), framed
-        for axis, size, goal in zip(axes, sizes, target, strict=True):
-            x = resized(x, axis, size, goal, self.interpolation, self.antialias)
-        return x
+        return resized_images(x, axes, target, self.interpolation, self.antialias, self.crop_to_aspect_ratio,
+                              self.pad_to_aspect_ratio, self.fill_value)
 
     def compute_output_shape(self, input_shape: Any) -> Shape:
         """The shape of the outputs for inputs of a shape."""

@@ -70,10 +70,10 @@ def binary_crossentropy(y_true: Any, y_pred: Any, from_logits: bool = False, lab
     [0.6931]
     """
     y_true, y_pred = _binary(y_true, y_pred, label_smoothing)
-    return tf.reduce_mean(_binary_values(y_true, y_pred, from_logits), axis=axis)
+    return tf.reduce_mean(binary_values(y_true, y_pred, from_logits), axis=axis)
 
 
-def _binary_values(y_true: Any, y_pred: Any, from_logits: bool) -> Any:
+def binary_values(y_true: Any, y_pred: Any, from_logits: bool) -> Any:
     if from_logits:
         return tf.nn.sigmoid_cross_entropy_with_logits(labels=y_true, logits=y_pred)
     y_pred = _probabilities(y_pred)
@@ -106,7 +106,7 @@ def binary_focal_crossentropy(y_true: Any, y_pred: Any, apply_class_balancing: b
     y_true, y_pred = _binary(y_true, y_pred, label_smoothing)
     if from_logits:
         y_pred = tf.sigmoid(y_pred)
-    values = _binary_values(y_true, y_pred, False)
+    values = binary_values(y_true, y_pred, False)
     right = y_true * y_pred + (1.0 - y_true) * (1.0 - y_pred)
     values = tf.pow(1.0 - right, gamma) * values
     if apply_class_balancing:

@@ -1,0 +1,711 @@
+"""Functions that move, join, split, repeat and pick elements, with NumPy's names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import twofold as tf
+
+from ..keras_ops import operation
+from ._values import axes_of, axis_of, numeric, same, shape_of, size_of, tensor
+
+__all__ = [
+    "append", "array_split", "broadcast_to", "concatenate", "diagonal", "diff", "dsplit", "dstack", "expand_dims",
+    "flip", "fliplr", "flipud", "get_item", "hsplit", "hstack", "meshgrid", "moveaxis", "ndim", "pad", "ravel",
+    "repeat", "reshape", "roll", "rot90", "select", "size", "split", "squeeze", "stack", "swapaxes", "take",
+    "take_along_axis", "tile", "transpose", "tril", "triu", "unravel_index", "vsplit", "vstack",
+]
+
+
+# -- shapes ---------------------------------------------------------------------------------------
+@operation("numpy")
+def ndim(x: Any) -> Any:
+    """The number of axes.
+
+    >>> import twofold as tf
+    >>> tf.keras.ops.ndim([[1, 2]])
+    2
+    """
+    return tensor(x).ndim
+
+
+@operation("numpy")
+def size(x: Any) -> Any:
+    """The number of elements: an integer, or a scalar tensor where it is unknown.
+
+    >>> import twofold as tf
+    >>> tf.keras.ops.size([[1, 2]])
+    2
+    """
+    x = tensor(x)
+    count = x.shape.num_elements()
+    return tf.size(x) if count is None else count
+
+
+@operation("numpy", tensors="x")
+def reshape(x: Any, newshape: Any) -> Any:
+    """The same elements in another shape.
+
+    Args:
+        x: a tensor.
+        newshape: sizes; one may be -1 and is what is left. None, in a model, is an unknown size.
+
+    >>> import twofold as tf
+    >>> tf.keras.ops.reshape([1, 2, 3, 4], (2, -1)).numpy().tolist()
+    [[1, 2], [3, 4]]
+    """
+    if isinstance(newshape, (list, tuple)):
+        newshape = [-1 if n is None else n for n in newshape]
+    return tf.reshape(tensor(x), newshape)
+
+
+@operation("numpy")
+def ravel(x: Any) -> Any:
+    """All elements along one axis.
+
+    >>> import twofold as tf
+    >>> tf.keras.ops.ravel([[1, 2], [3, 4]]).numpy().tolist()
+    [1, 2, 3, 4]
+    """
+    return tf.reshape(tensor(x), [-1])
+
+
+@operation("numpy", tensors="x")
+def broadcast_to(x: Any, shape: Any) -> Any:
+    """A tensor repeated to a shape.
+
+    >>> import twofold as tf
+    >>> tf.keras.ops.broadcast_to([1, 2], (2, 2)).numpy().tolist()
+    [[1, 2], [1, 2]]
+    """
+    return tf.broadcast_to(tensor(x), shape)
+
+
+@operation("numpy", tensors="x")
+def expand_dims(x: Any, axis: Any) -> Any:
+    """A tensor with axes of size 1 put in.
+
+    Args:
+        x: a tensor.
+        axis: where the new axis, or each of several, is in the result.
+
+    >>> import twofold as tf
+    >>> tf.keras.ops.expand_dims([1, 2], (0, -1)).shape
+    TensorShape([1, 2, 1])
+    """
+    x = tensor(x)
+    given = (axis,) if isinstance(axis, int) else axis
+    for place in sorted(axes_of(tuple(given), x.ndim + len(given))):
+        x = tf.expand_dims(x, place)
+    return x
+
+
+@operation("numpy")
+def squeeze(x: Any, axis: Any = None) -> Any:
+    """A tensor without its axes of size 1, or without those given.
+
+    >>> import twofold as tf
+    >>> tf.keras.ops.squeeze([[1, 2]]).numpy().tolist()
+    [1, 2]
+    """
+    return tf.squeeze(tensor(x), None if axis is None else list(axes_of(axis, tensor(x).ndim)))
+
+
+@operation("numpy")
+def transpose(x: Any, axes: Any = None) -> Any:
+    """A tensor with its axes in another order; turned around by default.
+
+    >>> import twofold as tf
+    >>> tf.keras.ops.transpose([[1, 2], [3, 4]]).numpy().tolist()
+    [[1, 3], [2, 4]]
+    """
+    x = tensor(x)
+    return tf.transpose(x, axes if axes is None else list(axes_of(tuple(axes), x.ndim)))
+
+
+@operation("numpy", tensors="x")
+def swapaxes(x: Any, axis1: int, axis2: int) -> Any:
+    """A tensor with two axes exchanged.
+
+    >>> import twofold as tf
+    >>> tf.keras.ops.swapaxes([[1, 2]], 0, 1).numpy().tolist()
+    [[1], [2]]
+    """
+    x = tensor(x)
+    order = list(range(x.ndim))
+    first, second = axis_of(axis1, x.ndim), axis_of(axis2, x.ndim)
+    order[first], order[second] = second, first
+    return tf.transpose(x, order)
+
+
+def moved(x: Any, source: Any, destination: Any) -> Any:
+    """A tensor with axes at other places, the others in order."""
+    origin, target = axes_of(source, x.ndim), axes_of(destination, x.ndim)
+    if len(origin) != len(target):
+        raise ValueError(f"There are {len(origin)} axes in `source` and {len(target)} in `destination`.")
+    rest = iter([n for n in range(x.ndim) if n not in origin])
+    to = dict(zip(target, origin, strict=True))
+    order = [to[n] if n in to else next(rest) for n in range(x.ndim)]
+    return x if order == list(range(x.ndim)) else tf.transpose(x, order)
+
+
+@operation("numpy", tensors="x")
+def moveaxis(x: Any, source: Any, destination: Any) -> Any:
+    """A tensor with some axes at other places, and the others in the order in which they were.
+
+    Args:
+        x: a tensor.
+        source, destination: an axis, or as many of one as of the other.
+    Raises:
+        ValueError: an axis repeats, or the numbers of axes differ.
+
+    >>> import twofold as tf
+    >>> tf.keras.ops.moveaxis(tf.zeros([2, 3, 4]), 0, -1).shape
+    TensorShape([3, 4, 2])
+    """
+    return moved(tensor(x), source, destination)
+
+
+@operation("numpy")
+def flip(x: Any, axis: Any = None) -> Any:
+    """A tensor with its elements in reverse along an axis, several, or all.
+
+    >>> import twofold as tf
+    >>> tf.keras.ops.flip([[1, 2], [3, 4]]).numpy().tolist()
+    [[4, 3], [2, 1]]
+    """
+    x = tensor(x)
+    return tf.reverse(x, list(axes_of(axis, x.ndim))) if x.ndim else x
+
+
+@operation("numpy")
+def fliplr(x: Any) -> Any:
+    """A tensor with its elements in reverse along axis 1.
+
+    >>> import twofold as tf
+    >>> tf.keras.ops.fliplr([[1, 2], [3, 4]]).numpy().tolist()
+    [[2, 1], [4, 3]]
+    """
+    return tf.reverse(tensor(x), [1])
+
+
+@operation("numpy")
+def flipud(x: Any) -> Any:
+    """A tensor with its elements in reverse along axis 0.
+
+    >>> import twofold as tf
+    >>> tf.keras.ops.flipud([[1, 2], [3, 4]]).numpy().tolist()
+    [[3, 4], [1, 2]]
+    """
+    return tf.reverse(tensor(x), [0])
+
+
+@operation("numpy")
+def rot90(array: Any, k: int = 1, axes: Any = (0, 1)) -> Any:
+    """A tensor turned by quarters from one axis towards another.
+
+    Args:
+        array: a tensor of two axes or more.
+        k: how many quarters.
+        axes: the two axes.
+    Raises:
+        ValueError: there are fewer axes, or the two are the same.
+
+    >>> import twofold as tf
+    >>> tf.keras.ops.rot90([[1, 2], [3, 4]]).numpy().tolist()
+    [[2, 4], [1, 3]]
+    """
+    x = tensor(array)
+    if x.ndim < 2 or len(axes) != 2:
+        raise ValueError(f"rot90 needs two axes; got axes={axes} for a tensor of rank {x.ndim}.")
+    first, second = axes_of(tuple(axes), x.ndim)
+    order = list(range(x.ndim))
+    order[first], order[second] = second, first
+    turns = k % 4
+    if turns == 1:
+        return tf.transpose(tf.reverse(x, [second]), order)
+    if turns == 3:
+        return tf.reverse(tf.transpose(x, order), [second])
+    return tf.reverse(x, [first, second]) if turns else x
+
+
+@operation("numpy", tensors="x")
+def roll(x: Any, shift: Any, axis: Any = None) -> Any:
+    """A tensor with its elements moved on, those that leave at one end coming in at the other.
+
+    Args:
+        x: a tensor.
+        shift: by how many places; one number for each axis.
+        axis: an axis or several; by default elements move along the flat tensor.
+
+    >>> import twofold as tf
+    >>> tf.keras.ops.roll([1, 2, 3], 1).numpy().tolist()
+    [3, 1, 2]
+    """
+    x = tensor(x)
+    if axis is None:
+        return tf.reshape(tf.roll(tf.reshape(x, [-1]), shift, 0), shape_of(x))
+    if isinstance(axis, (list, tuple)) and isinstance(shift, int):
+        shift = [shift] * len(axis)
+    return tf.roll(x, shift, axis)
+
+
+# -- joining and splitting ------------------------------------------------------------------------
+@operation("numpy")
+def concatenate(xs: Any, axis: int = 0) -> Any:
+    """Tensors one after the other along an axis; their dtypes meet.
+
+    >>> import twofold as tf
+    >>> tf.keras.ops.concatenate([[1], [2.5]]).numpy().tolist()
+    [1.0, 2.5]
+    """
+    return tf.concat(same(*[tensor(x) for x in xs]), axis)
+
+
+@operation("numpy")
+def stack(x: Any, axis: int = 0) -> Any:
+    """Tensors side by side along a new axis; their dtypes meet.
+
+    >>> import twofold as tf
+    >>> tf.keras.ops.stack([[1, 2], [3, 4]], axis=1).numpy().tolist()
+    [[1, 3], [2, 4]]
+    """
+    return tf.stack(same(*[tensor(each) for each in x]), axis)
+
+
+def _at_least(x: Any, rank: int) -> Any:
+    """A tensor of some axes at least: new ones come as NumPy's `atleast_2d` and `atleast_3d` put them."""
+    x = tensor(x)
+    if x.ndim == 0:
+        return tf.reshape(x, [1] * rank)
+    if x.ndim == 1 and rank > 1:
+        x = tf.expand_dims(x, 0)
+    return tf.expand_dims(x, -1) if x.ndim == 2 and rank == 3 else x
+
+
+@operation("numpy")
+def hstack(xs: Any) -> Any:
+    """Tensors one after the other along axis 1, or along the only axis; their dtypes meet.
+
+    >>> import twofold as tf
+    >>> tf.keras.ops.hstack([[1, 2], [3]]).numpy().tolist()
+    [1, 2, 3]
+    """
+    found = [_at_least(x, 1) for x in xs]
+    return tf.concat(same(*found), 0 if found[0].ndim == 1 else 1)
+
+
+@operation("numpy")
+def vstack(xs: Any) -> Any:
+    """Tensors one above the other, along axis 0; vectors are rows.
+
+    >>> import twofold as tf
+    >>> tf.keras.ops.vstack([[1, 2], [3, 4]]).numpy().tolist()
+    [[1, 2], [3, 4]]
+    """
+    return tf.concat(same(*[_at_least(x, 2) for x in xs]), 0)
+
+
+@operation("numpy")
+def dstack(xs: Any) -> Any:
+    """Tensors one behind the other, along axis 2; vectors are rows.
+
+    >>> import twofold as tf
+    >>> tf.keras.ops.dstack([[1, 2], [3, 4]]).numpy().tolist()
+    [[[1, 3], [2, 4]]]
+    """
+    return tf.concat(same(*[_at_least(x, 3) for x in xs]), 2)
+
+
+@operation("numpy")
+def append(x1: Any, x2: Any, axis: int | None = None) -> Any:
+    """One tensor after another, along an axis or both flat; their dtypes meet.
+
+    >>> import twofold as tf
+    >>> tf.keras.ops.append([1, 2], [[3]]).numpy().tolist()
+    [1, 2, 3]
+    """
+    x1, x2 = same(tensor(x1), tensor(x2))
+    if axis is None:
+        return tf.concat([tf.reshape(x1, [-1]), tf.reshape(x2, [-1])], 0)
+    return tf.concat([x1, x2], axis)
+
+
+def _parts(x: Any, cuts: Sequence[Any], axis: int) -> list[Any]:
+    """What is between cuts along an axis, which count as in slices."""
+    ends: list[Any] = [None, *[int(c) for c in cuts], None]
+    before = (slice(None),) * axis
+    return [x[(*before, slice(start, stop))] for start, stop in zip(ends[:-1], ends[1:], strict=True)]
+
+
+def _split(x: Any, sections: Any, axis: int) -> list[Any]:
+    x = tensor(x)
+    axis = axis_of(axis, x.ndim)
+    if isinstance(sections, int):
+        return list(tf.split(x, sections, axis=axis))
+    return _parts(x, [int(c) for c in sections], axis)
+
+
+@operation("numpy", tensors="x")
+def split(x: Any, indices_or_sections: Any, axis: int = 0) -> Any:
+    """A tensor in parts along an axis.
+
+    Args:
+        x: a tensor.
+        indices_or_sections: the number of equal parts, or where to cut.
+        axis: along which.
+    Returns:
+        A list of tensors.
+
+    >>> import twofold as tf
+    >>> [part.numpy().tolist() for part in tf.keras.ops.split([1, 2, 3, 4], [1, 3])]
+    [[1], [2, 3], [4]]
+    """
+    return _split(x, indices_or_sections, axis)
+
+
+@operation("numpy", tensors="x")
+def array_split(x: Any, indices_or_sections: Any, axis: int = 0) -> Any:
+    """A tensor in parts along an axis, the first ones larger by one where the size does not divide.
+
+    Args:
+        x: a tensor, whose size along the axis is known.
+        indices_or_sections: the number of parts, or where to cut.
+        axis: along which.
+    Returns:
+        A list of tensors.
+
+    >>> import twofold as tf
+    >>> [part.numpy().tolist() for part in tf.keras.ops.array_split([1, 2, 3], 2)]
+    [[1, 2], [3]]
+    """
+    if not isinstance(indices_or_sections, int):
+        return _split(x, indices_or_sections, axis)
+    x = tensor(x)
+    axis, count = axis_of(axis, x.ndim), indices_or_sections
+    if x.shape[axis] is None:
+        raise ValueError(f"array_split needs a known size along axis {axis}; got shape {x.shape}.")
+    each, more = divmod(x.shape[axis], count)
+    return list(tf.split(x, [each + (n < more) for n in range(count)], axis=axis))
+
+
+@operation("numpy", tensors="x")
+def hsplit(x: Any, indices_or_sections: Any) -> Any:
+    """A tensor in parts along axis 1, or along the only axis; arguments as for `split`.
+
+    >>> import twofold as tf
+    >>> [part.numpy().tolist() for part in tf.keras.ops.hsplit([[1, 2]], 2)]
+    [[[1]], [[2]]]
+    """
+    x = tensor(x)
+    return _split(x, indices_or_sections, 0 if x.ndim == 1 else 1)
+
+
+@operation("numpy", tensors="x")
+def vsplit(x: Any, indices_or_sections: Any) -> Any:
+    """A tensor in parts along axis 0; arguments as for `split`.
+
+    >>> import twofold as tf
+    >>> [part.numpy().tolist() for part in tf.keras.ops.vsplit([[1], [2]], 2)]
+    [[[1]], [[2]]]
+    """
+    return _split(x, indices_or_sections, 0)
+
+
+@operation("numpy", tensors="x")
+def dsplit(x: Any, indices_or_sections: Any) -> Any:
+    """A tensor in parts along axis 2; arguments as for `split`.
+
+    >>> import twofold as tf
+    >>> [part.numpy().tolist() for part in tf.keras.ops.dsplit([[[1, 2]]], 2)]
+    [[[[1]]], [[[2]]]]
+    """
+    return _split(x, indices_or_sections, 2)
+
+
+@operation("numpy", tensors="x")
+def repeat(x: Any, repeats: Any, axis: int | None = None) -> Any:
+    """A tensor with each element several times.
+
+    Args:
+        x: a tensor.
+        repeats: how many times; one number for all, or one for each place along the axis.
+        axis: along which; by default that of the flat tensor.
+
+    >>> import twofold as tf
+    >>> tf.keras.ops.repeat([1, 2], [1, 2]).numpy().tolist()
+    [1, 2, 2]
+    """
+    return tf.repeat(tensor(x), repeats, axis=axis)
+
+
+@operation("numpy", tensors="x")
+def tile(x: Any, repeats: Any) -> Any:
+    """A tensor put beside itself several times along each axis; new axes come first.
+
+    >>> import twofold as tf
+    >>> tf.keras.ops.tile([1, 2], (2, 2)).numpy().tolist()
+    [[1, 2, 1, 2], [1, 2, 1, 2]]
+    """
+    x = tensor(x)
+    times = [repeats] if isinstance(repeats, int) else list(repeats)
+    times = [1] * (x.ndim - len(times)) + times
+    if len(times) > x.ndim:
+        x = tf.reshape(x, [*[1] * (len(times) - x.ndim), *shape_of(x)])
+    return tf.tile(x, times)
+
+
+@operation("numpy")
+def meshgrid(*x: Any, indexing: str = "xy") -> Any:
+    """The coordinates of the points of a grid.
+
+    Args:
+        x: the places along each axis.
+        indexing: "xy", where the first axis goes across, or "ij".
+    Returns:
+        A list of tensors, one for each axis.
+    Raises:
+        ValueError: `indexing` is another.
+
+    >>> import twofold as tf
+    >>> [t.numpy().tolist() for t in tf.keras.ops.meshgrid([1, 2], [3])]
+    [[[1, 2]], [[3, 3]]]
+    """
+    if indexing not in ("xy", "ij"):
+        raise ValueError(f'indexing must be "xy" or "ij"; got {indexing!r}.')
+    return list(tf.meshgrid(*[tf.reshape(tensor(each), [-1]) for each in x], indexing=indexing))
+
+
+_MODES = ("constant", "reflect", "symmetric")
+
+
+@operation("numpy", tensors="x constant_values")
+def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: Any = None) -> Any:
+    """A tensor with more elements before and after along its axes.
+
+    Args:
+        x: a tensor.
+        pad_width: how many before and after, `(before, after)` for each axis; one pair, or one number, for all.
+        mode: "constant", "reflect" (without the edge) or "symmetric" (with it).
+        constant_values: the number to put there with "constant"; 0 by default.
+    Raises:
+        ValueError: the mode is another, or a value is given with it.
+
+    >>> import twofold as tf
+    >>> tf.keras.ops.pad([1, 2], 1).numpy().tolist()
+    [0, 1, 2, 0]
+    """
+    x = tensor(x)
+    if mode not in _MODES:
+        raise ValueError(f"pad: mode must be one of {', '.join(_MODES)}; got {mode!r}.")
+    if constant_values is not None and mode != "constant":
+        raise ValueError("Argument `constant_values` can only be provided when `mode == 'constant'`. "
+                         f"Received: mode={mode}")
+    widths = [[pad_width, pad_width]] if isinstance(pad_width, int) else pad_width
+    if not isinstance(widths, tf.Tensor):
+        widths = [list(w) if isinstance(w, (list, tuple)) else w for w in widths]
+        if len(widths) == 2 and all(isinstance(w, int) for w in widths):
+            widths = [widths]
+        widths = [[w[0], w[-1]] for w in widths]
+        if len(widths) == 1:
+            widths = widths * x.ndim
+    value = tf.cast(0 if constant_values is None else constant_values, x.dtype)
+    return tf.pad(x, widths, mode.upper(), constant_values=value)
+
+
+# -- picking --------------------------------------------------------------------------------------
+@operation("numpy", tensors="x key")
+def get_item(x: Any, key: Any) -> Any:
+    """`x[key]`.
+
+    Args:
+        x: a tensor.
+        key: integers, slices, `None`, `...` or tensors.
+
+    >>> import twofold as tf
+    >>> tf.keras.ops.get_item([1, 2, 3], slice(1, None)).numpy().tolist()
+    [2, 3]
+    """
+    return tensor(x)[tuple(key) if isinstance(key, list) else key]  # tuples are lists in files
+
+
+def _counted_from_front(indices: Any, count: Any) -> Any:
+    return tf.where(indices < 0, indices + tf.cast(count, indices.dtype), indices)
+
+
+def _indices(value: Any) -> Any:
+    found = tensor(value)
+    return found if found.dtype in (tf.int32, tf.int64) else tf.cast(found, tf.int32)
+
+
+@operation("numpy")
+def take(x: Any, indices: Any, axis: int | None = None) -> Any:
+    """Elements, or slices, at some places.
+
+    Args:
+        x: a tensor.
+        indices: integers of any shape; negative ones count from the end.
+        axis: along which; by default that of the flat tensor.
+
+    >>> import twofold as tf
+    >>> tf.keras.ops.take([[1, 2], [3, 4]], [0, -1], axis=1).numpy().tolist()
+    [[1, 2], [3, 4]]
+    """
+    x, indices = tensor(x), _indices(indices)
+    if axis is None:
+        x, axis = tf.reshape(x, [-1]), 0
+    return tf.gather(x, _counted_from_front(indices, size_of(x, axis)), axis=axis)
+
+
+@operation("numpy")
+def take_along_axis(x: Any, indices: Any, axis: int | None = None) -> Any:
+    """For each line along an axis, the elements at places of its own.
+
+    Args:
+        x: a tensor.
+        indices: integers, of as many axes as x; the others broadcast. Negative ones count from the end.
+        axis: along which; by default both are flat.
+    Raises:
+        ValueError: the numbers of axes differ.
+
+    >>> import twofold as tf
+    >>> tf.keras.ops.take_along_axis([[1, 2], [3, 4]], [[1], [0]], axis=1).numpy().tolist()
+    [[2], [3]]
+    """
+    x, indices = tensor(x), _indices(indices)
+    if axis is None:
+        x, indices, axis = tf.reshape(x, [-1]), tf.reshape(indices, [-1]), 0
+    if x.ndim != indices.ndim:
+        raise ValueError("`x` and `indices` must have the same number of dimensions, but receive shapes "
+                         f"{x.shape} and {indices.shape}.")
+    axis = axis_of(axis, x.ndim)
+    x, indices = moved(x, axis, -1), moved(indices, axis, -1)
+    lines = tf.broadcast_dynamic_shape(tf.shape(x)[:-1], tf.shape(indices)[:-1])
+    x = tf.broadcast_to(x, tf.concat([lines, tf.shape(x)[-1:]], 0))
+    indices = tf.broadcast_to(indices, tf.concat([lines, tf.shape(indices)[-1:]], 0))
+    found = tf.gather(x, _counted_from_front(indices, size_of(x, -1)), axis=-1, batch_dims=x.ndim - 1)
+    return moved(found, -1, axis)
+
+
+@operation("numpy")
+def diagonal(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+    """The diagonals of two axes, along a last axis.
+
+    Args:
+        x: a tensor of two axes or more.
+        offset: how far above the main diagonal.
+        axis1, axis2: the axes.
+
+    >>> import twofold as tf
+    >>> tf.keras.ops.diagonal([[1, 2], [3, 4]], offset=1).numpy().tolist()
+    [2]
+    """
+    x = moved(tensor(x), (axis1, axis2), (-2, -1))
+    rows, columns = x.shape[-2], x.shape[-1]
+    if rows is not None and columns is not None and not -rows < offset < columns:
+        return tf.zeros([*shape_of(x)[:-2], 0], x.dtype)
+    return tf.linalg.diag_part(x, k=offset)
+
+
+def _band(x: Any, k: int, lower: bool) -> Any:
+    x = tensor(x)
+    rows, columns = tf.range(size_of(x, -2)), tf.range(size_of(x, -1))
+    apart = columns[tf.newaxis, :] - rows[:, tf.newaxis]
+    kept = apart <= k if lower else apart >= k
+    return tf.where(kept, x, tf.zeros((), x.dtype)) if not x.dtype.is_bool else tf.logical_and(kept, x)
+
+
+@operation("numpy")
+def tril(x: Any, k: int = 0) -> Any:
+    """Matrices with 0 above diagonal `k`.
+
+    >>> import twofold as tf
+    >>> tf.keras.ops.tril([[1, 2], [3, 4]]).numpy().tolist()
+    [[1, 0], [3, 4]]
+    """
+    return _band(x, k, True)
+
+
+@operation("numpy")
+def triu(x: Any, k: int = 0) -> Any:
+    """Matrices with 0 below diagonal `k`.
+
+    >>> import twofold as tf
+    >>> tf.keras.ops.triu([[1, 2], [3, 4]]).numpy().tolist()
+    [[1, 2], [0, 4]]
+    """
+    return _band(x, k, False)
+
+
+@operation("numpy")
+def diff(a: Any, n: int = 1, axis: int = -1) -> Any:
+    """How far each element is from the one before; whether it differs, for bools.
+
+    Args:
+        a: a tensor.
+        n: how many times to take differences.
+        axis: along which.
+    Raises:
+        ValueError: n is negative, or the tensor has no axis.
+
+    >>> import twofold as tf
+    >>> tf.keras.ops.diff([1, 4, 9]).numpy().tolist()
+    [3, 5]
+    """
+    x = tensor(a)
+    if n < 0 or not x.ndim:
+        raise ValueError(f"diff needs n >= 0 and a tensor with an axis; got n={n} and shape {x.shape}.")
+    before = (slice(None),) * axis_of(axis, x.ndim)
+    for _ in range(n):
+        high, low = x[(*before, slice(1, None))], x[(*before, slice(None, -1))]
+        x = tf.not_equal(high, low) if x.dtype.is_bool else high - low
+    return x
+
+
+@operation("numpy")
+def unravel_index(indices: Any, shape: Any) -> Any:
+    """The places along each axis of elements whose places in the flat tensor are given.
+
+    Args:
+        indices: integers; negative ones count from the end.
+        shape: the shape of the tensor.
+    Returns:
+        A tuple of tensors, one for each axis.
+
+    >>> import twofold as tf
+    >>> [t.numpy().tolist() for t in tf.keras.ops.unravel_index([3, -1], (2, 3))]
+    [[1, 1], [0, 2]]
+    """
+    found = tensor(indices)
+    rest, parts = numeric(found), []
+    for n in reversed([int(s) for s in shape]):
+        count = tf.cast(n, rest.dtype)
+        parts.append(tf.math.floormod(rest, count))  # a place before the first is one from the end
+        rest = tf.math.floordiv(rest, count)
+    return tuple(reversed(parts))
+
+
+@operation("numpy", tensors="condlist choicelist default")
+def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
+    """Elements of the first choice whose condition is true, and a default where none is.
+
+    Args:
+        condlist: bool tensors.
+        choicelist: as many tensors; their dtypes, and that of the default, meet.
+        default: a tensor or a number.
+    Raises:
+        ValueError: there are not as many choices as conditions, or none.
+
+    >>> import twofold as tf
+    >>> x = tf.constant([1, 5, 9])
+    >>> tf.keras.ops.select([x < 3, x < 7], [x, x * 10], -1).numpy().tolist()
+    [1, 50, -1]
+    """
+    if not condlist or len(condlist) != len(choicelist):
+        raise ValueError(f"condlist must hold as many tensors as choicelist, one at least; got {len(condlist)} and "
+                         f"{len(choicelist)}.")
+    *choices, found = same(*choicelist, default)
+    for condition, choice in zip(reversed(condlist), reversed(choices), strict=True):
+        found = tf.where(tensor(condition, tf.bool), choice, found)
+    return found

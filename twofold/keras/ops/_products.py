@@ -1,0 +1,253 @@
+"""Products of vectors, matrices and tensors, and what is made of them, with NumPy's names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import twofold as tf
+
+from ..keras_ops import operation
+from ._arrays import moved
+from ._values import axes_of, floating, same, shape_of, tensor
+
+__all__ = [
+    "corrcoef", "correlate", "cross", "dot", "einsum", "inner", "kron", "matmul", "outer", "tensordot", "trace", "vdot",
+]
+
+
+def _summed(x: Any) -> tuple[Any, Any]:
+    """A tensor in a dtype whose products can be summed, and its own: bools are multiplied as int32."""
+    return (tf.cast(x, tf.int32) if x.dtype.is_bool else x), x.dtype
+
+
+def _tensordot(x1: Any, x2: Any, axes: Any) -> Any:
+    x1, own = _summed(x1)
+    return tf.cast(tf.tensordot(x1, _summed(x2)[0], axes), own)
+
+
+@operation("numpy")
+def matmul(x1: Any, x2: Any) -> Any:
+    """The product of matrices; leading axes broadcast.
+
+    Args:
+        x1: [..., n, k], or a vector [k], which is a row.
+        x2: [..., k, m], or a vector [k], which is a column.
+    Returns:
+        [..., n, m]; the axis of a vector is left out. Products of int8 are int32.
+
+    >>> import twofold as tf
+    >>> tf.keras.ops.matmul([[1, 2], [3, 4]], [1, 1]).numpy().tolist()
+    [3, 7]
+    """
+    x1, x2 = tensor(x1), tensor(x2)
+    small = x1.dtype == x2.dtype == tf.int8
+    x1, x2 = same(x1, x2, at_least=tf.int32 if small else None)
+    x1, own = _summed(x1)
+    x2, _ = _summed(x2)
+    row, column = x1.ndim == 1, x2.ndim == 1
+    x1 = tf.expand_dims(x1, 0) if row else x1
+    x2 = tf.expand_dims(x2, 1) if column else x2
+    found = tf.matmul(x1, x2)
+    found = tf.squeeze(found, -1) if column else found
+    return tf.cast(tf.squeeze(found, -1 if column else -2) if row else found, own)
+
+
+@operation("numpy")
+def dot(x1: Any, x2: Any) -> Any:
+    """The sums of products along the last axis of `x1` and the last but one of `x2`, or its only one.
+
+    Args:
+        x1, x2: tensors; with a number the product is elementwise.
+
+    >>> import twofold as tf
+    >>> tf.keras.ops.dot([1, 2], [3, 4]).numpy().tolist()
+    11
+    """
+    x1, x2 = same(tensor(x1), tensor(x2))
+    if not x1.ndim or not x2.ndim:
+        return tf.logical_and(x1, x2) if x1.dtype.is_bool else x1 * x2
+    return _tensordot(x1, x2, [[x1.ndim - 1], [max(x2.ndim - 2, 0)]])
+
+
+@operation("numpy")
+def inner(x1: Any, x2: Any) -> Any:
+    """The sums of products along the last axes.
+
+    >>> import twofold as tf
+    >>> tf.keras.ops.inner([[1, 2], [3, 4]], [1, 1]).numpy().tolist()
+    [3, 7]
+    """
+    x1, x2 = same(tensor(x1), tensor(x2))
+    if not x1.ndim or not x2.ndim:
+        return tf.logical_and(x1, x2) if x1.dtype.is_bool else x1 * x2
+    return _tensordot(x1, x2, [[x1.ndim - 1], [x2.ndim - 1]])
+
+
+@operation("numpy")
+def vdot(x1: Any, x2: Any) -> Any:
+    """The sum of the products of all elements, those of `x1` conjugated.
+
+    >>> import twofold as tf
+    >>> tf.keras.ops.vdot([[1, 2]], [[3], [4]]).numpy().tolist()
+    11
+    """
+    x1, x2 = (tf.reshape(x, [-1]) for x in same(tensor(x1), tensor(x2)))
+    return _tensordot(tf.math.conj(x1) if x1.dtype.is_complex else x1, x2, 1)
+
+
+@operation("numpy")
+def outer(x1: Any, x2: Any) -> Any:
+    """The products of all elements of one tensor with all of another: [size of x1, size of x2].
+
+    >>> import twofold as tf
+    >>> tf.keras.ops.outer([1, 2], [3, 4]).numpy().tolist()
+    [[3, 4], [6, 8]]
+    """
+    x1, x2 = same(tensor(x1), tensor(x2))
+    column, row = tf.reshape(x1, [-1, 1]), tf.reshape(x2, [1, -1])
+    return tf.logical_and(column, row) if x1.dtype.is_bool else column * row
+
+
+@operation("numpy")
+def tensordot(x1: Any, x2: Any, axes: Any = 2) -> Any:
+    """The sums of products along axes of two tensors.
+
+    Args:
+        x1, x2: tensors.
+        axes: how many, the last of x1 and the first of x2; or the axes of each, as two sequences.
+
+    >>> import twofold as tf
+    >>> tf.keras.ops.tensordot([[1, 2]], [[3], [4]], axes=1).numpy().tolist()
+    [[11]]
+    """
+    x1, x2 = same(tensor(x1), tensor(x2))
+    if not isinstance(axes, int):
+        first, second = (tuple(a) if isinstance(a, (list, tuple)) else (a,) for a in axes)
+        axes = [list(axes_of(first, x1.ndim)), list(axes_of(second, x2.ndim))]
+    return _tensordot(x1, x2, axes)
+
+
+@operation("numpy", tensors="operands")
+def einsum(subscripts: str, *operands: Any, **kwargs: Any) -> Any:
+    """Sums of products, told by the letters of the axes (Einstein's convention).
+
+    Args:
+        subscripts: such as "ij,jk->ik".
+        operands: tensors; their dtypes meet. Products of int8 are int32.
+        kwargs: `optimize`, accepted for what it means to Keras; other arguments are of `tf.einsum`.
+
+    >>> import twofold as tf
+    >>> tf.keras.ops.einsum("ij->j", [[1, 2], [3, 4]]).numpy().tolist()
+    [4, 6]
+    """
+    found = [tensor(x) for x in operands]
+    small = all(x.dtype == tf.int8 for x in found)
+    summed = [_summed(x) for x in same(*found, at_least=tf.int32 if small else None)]
+    return tf.cast(tf.einsum(subscripts, *[x for x, _ in summed], **kwargs), summed[0][1])
+
+
+@operation("numpy")
+def kron(x1: Any, x2: Any) -> Any:
+    """Kronecker's product: `x2` in the place of each element of `x1`, times that element.
+
+    >>> import twofold as tf
+    >>> tf.keras.ops.kron([1, 10], [1, 2]).numpy().tolist()
+    [1, 2, 10, 20]
+    """
+    x1, x2 = same(tensor(x1), tensor(x2))
+    rank = max(x1.ndim, x2.ndim)
+    first = [1] * (rank - x1.ndim) + list(shape_of(x1))
+    second = [1] * (rank - x2.ndim) + list(shape_of(x2))
+    apart = tf.reshape(x1, [n for size in first for n in (size, 1)])
+    within = tf.reshape(x2, [n for size in second for n in (1, size)])
+    found = tf.logical_and(apart, within) if x1.dtype.is_bool else apart * within
+    return tf.reshape(found, [a * b for a, b in zip(first, second, strict=True)])
+
+
+@operation("numpy")
+def cross(x1: Any, x2: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Any:
+    """The vector product of vectors of two or three numbers; of two numbers each, its third component.
+
+    Args:
+        x1, x2: tensors; the axes that are not of vectors broadcast.
+        axisa, axisb, axisc: the axis of vectors in x1, in x2 and in the result.
+        axis: the three of them at once.
+
+    >>> import twofold as tf
+    >>> tf.keras.ops.cross([1, 0, 0], [0, 1, 0]).numpy().tolist()
+    [0, 0, 1]
+    """
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    x1, x2 = same(tensor(x1), tensor(x2))
+    x1, x2 = moved(x1, axisa, -1), moved(x2, axisb, -1)
+    sizes = x1.shape[-1], x2.shape[-1]
+    if not set(sizes) <= {2, 3}:
+        raise ValueError(f"cross needs vectors of 2 or 3 numbers; got sizes {sizes[0]} and {sizes[1]}.")
+    whole = [x if x.shape[-1] == 3 else tf.pad(x, [[0, 0]] * (x.ndim - 1) + [[0, 1]]) for x in (x1, x2)]
+    shape = tf.broadcast_dynamic_shape(tf.shape(whole[0]), tf.shape(whole[1]))
+    found = tf.linalg.cross(tf.broadcast_to(whole[0], shape), tf.broadcast_to(whole[1], shape))
+    return found[..., 2] if sizes == (2, 2) else moved(found, -1, axisc)
+
+
+@operation("numpy")
+def trace(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+    """The sums of diagonals; arguments as for `diagonal`. Small integers are added as int32 or uint32.
+
+    >>> import twofold as tf
+    >>> tf.keras.ops.trace([[1, 2], [3, 4]]).numpy().tolist()
+    5
+    """
+    from ._arrays import diagonal
+    from ._reductions import sum
+    return sum(diagonal(x, offset, axis1, axis2), axis=-1)
+
+
+@operation("numpy")
+def correlate(x1: Any, x2: Any, mode: str = "valid") -> Any:
+    """The sums of products of two vectors, one moved along the other.
+
+    Args:
+        x1, x2: vectors.
+        mode: "valid" where one is all beside the other, "same" for as many as the longer has, "full" for all.
+    Raises:
+        ValueError: the mode is another, or these are no vectors.
+
+    >>> import twofold as tf
+    >>> tf.keras.ops.correlate([1.0, 2.0, 3.0], [0.0, 1.0], "full").numpy().tolist()
+    [1.0, 2.0, 3.0, 0.0]
+    """
+    if mode not in ("valid", "same", "full"):
+        raise ValueError(f'mode must be "valid", "same" or "full"; got {mode!r}.')
+    x1, x2 = (floating(x) for x in same(tensor(x1), tensor(x2)))
+    if x1.ndim != 1 or x2.ndim != 1 or x1.shape[0] is None or x2.shape[0] is None:
+        raise ValueError(f"correlate needs vectors of known sizes; got shapes {x1.shape} and {x2.shape}.")
+    long, short, turned = x1, x2, False
+    if x1.shape[0] < x2.shape[0]:
+        long, short, turned = x2, x1, True
+    k = short.shape[0]
+    more = {"valid": (0, 0), "same": (k // 2, k - 1 - k // 2), "full": (k - 1, k - 1)}[mode]
+    if turned:
+        more = more[::-1]
+    windows = tf.signal.frame(tf.pad(long, [more]), k, 1)
+    found = tf.reduce_sum(windows * short, axis=1)
+    return tf.reverse(found, [0]) if turned else found
+
+
+@operation("numpy")
+def corrcoef(x: Any) -> Any:
+    """The correlations of the rows of a matrix with each other.
+
+    >>> import twofold as tf
+    >>> tf.keras.ops.corrcoef([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]]).numpy().round(3).tolist()
+    [[1.0, -1.0], [-1.0, 1.0]]
+    """
+    x = floating(x)
+    rows = x if x.ndim == 2 else tf.reshape(x, [1, -1])
+    apart = rows - tf.reduce_mean(rows, axis=1, keepdims=True)
+    products = tf.matmul(apart, apart, transpose_b=True)
+    sizes = tf.sqrt(tf.linalg.diag_part(products))
+    found = tf.clip_by_value(products / sizes[:, tf.newaxis] / sizes, -1.0, 1.0)
+    return found if x.ndim == 2 else tf.reshape(found, [])
+
+

@@ -1,0 +1,12 @@
+"""The functions of `tf.keras.ops` that have NumPy's names, as a module of their own."""
+
+from __future__ import annotations
+
+from . import _arrays, _creation, _elementwise, _order, _pairs, _products, _reductions
+
+__all__: list[str] = []
+for _module in (_arrays, _creation, _elementwise, _order, _pairs, _products, _reductions):
+    for _name in _module.__all__:
+        globals()[_name] = getattr(_module, _name)
+        __all__.append(_name)
+__all__.sort()
