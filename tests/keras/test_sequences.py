@@ -109,7 +109,7 @@ def test_parts_of_folders_do_not_overlap(folder, capsys):
 
 
 @pytest.mark.parametrize("options, said", [
-    ({"label_mode": "text"}, "label_mode"), ({"subset": "training"}, "subset"), ({"format": "grain"}, "format"), ({"labels": [1]}, "lengths"),
+    ({"label_mode": "text"}, "label_mode"), ({"subset": "training"}, "subset"), ({"labels": [1]}, "lengths"),
     ({"validation_split": 0.5, "subset": "both"}, "seed"), ({"class_names": ["good"]}, "class_names"),
     ({"validation_split": 2, "subset": "both", "seed": 1}, "between 0 and 1")])
 def test_folders_of_texts_check_their_arguments(folder, options, said):

@@ -44,6 +44,9 @@ _FAMILIES = {
     ".preprocessing": "CategoryEncoding CenterCrop Discretization Normalization Rescaling Resizing",
     ".random_images": "RandomBrightness RandomContrast RandomCrop RandomFlip RandomRotation RandomTranslation "
                       "RandomZoom",
+    ".random_colours": "AutoContrast Equalization RandomColorDegeneration RandomColorJitter RandomGrayscale RandomHue "
+                       "RandomInvert RandomPosterization RandomSaturation RandomSharpness Solarization",
+    ".random_mixtures": "CutMix MixUp RandomErasing",
     ".recurrent": "RNN StackedRNNCells",
     ".regularization": "ActivityRegularization AlphaDropout Dropout GaussianDropout GaussianNoise SpatialDropout1D "
                        "SpatialDropout2D SpatialDropout3D",

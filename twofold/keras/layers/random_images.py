@@ -1,4 +1,7 @@
-"""Layers that change images at random in training: flips, turns, zooms, shifts, crops, contrast and brightness."""
+"""Layers that change images at random in training: flips, turns, zooms, shifts, crops, contrast and brightness.
+
+Colours are `random_colours.py`'s; parts of images and mixtures of them `random_mixtures.py`'s.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +17,11 @@ from ._declared import DeclaredLayer, Shape, data_format_of, positive
 from ._sampling import FILL_MODES, INTERPOLATIONS, transformed
 from .preprocessing import Resizing
 
-__all__ = ["RandomBrightness", "RandomContrast", "RandomCrop", "RandomFlip", "RandomRotation", "RandomTranslation",
-           "RandomZoom"]
+__all__ = ["RandomBrightness", "RandomContrast", "RandomCrop", "RandomFlip", "RandomImages", "RandomRotation",
+           "RandomTranslation", "RandomZoom", "factor_range", "value_pair"]
 
 
-class _RandomImages(DeclaredLayer):
+class RandomImages(DeclaredLayer):
     """A layer that draws something for each image and changes the image by it, unless `training` is false.
 
     Inputs are images [batch, height, width, channels] or [height, width, channels], or channels first, or a dict with
@@ -26,12 +29,15 @@ class _RandomImages(DeclaredLayer):
     """
 
     _moves_pixels = True  # whether masks change as well
+    _rounds_masks = True  # whether what becomes of masks has their dtype
+    _draws = True  # whether anything is random
 
     def __init__(self, seed: int | None, data_format: str | None, **kwargs: Any):
         super().__init__(**kwargs)
         self.data_format = data_format_of(data_format)
-        self.seed = seed
-        self.generator = random.SeedGenerator(seed)
+        if self._draws:
+            self.seed = seed
+            self.generator = random.SeedGenerator(seed)
 
     def call(self, inputs: Any, training: Any = True) -> Any:
         """The images, changed where `training`."""
@@ -49,6 +55,8 @@ class _RandomImages(DeclaredLayer):
             for name in ("images", "segmentation_masks") if self._moves_pixels else ("images",):
                 if name in found:
                     found[name] = self._each(found[name], drawn, mask=name != "images")
+            if "labels" in found and len(images.shape) == 4:  # a single image has no others to be mixed with
+                found["labels"] = self._labelled(found["labels"], drawn)
         elif self._moves_pixels:
             found = {name: self._plain(value) if name != "labels" else value for name, value in found.items()}
         return found if isinstance(inputs, Mapping) else found["images"]
@@ -60,7 +68,7 @@ class _RandomImages(DeclaredLayer):
         first = self.data_format == "channels_first"
         changed = tf.transpose(changed, (0, 3, 1, 2)) if first else changed
         changed = changed[0] if len(value.shape) == 3 else changed
-        return tf.cast(changed, kind) if mask else changed
+        return tf.cast(changed, kind) if mask and self._rounds_masks else changed
 
     def _laid_out(self, x: Any) -> Any:
         """Images as [batch, height, width, channels]."""
@@ -75,6 +83,10 @@ class _RandomImages(DeclaredLayer):
     def _changed(self, images: Any, drawn: Any, mask: bool) -> Any:
         """The images with what was drawn."""
 
+    def _labelled(self, labels: Any, drawn: Any) -> Any:
+        """The labels of changed images."""
+        return labels
+
     def _plain(self, images: Any) -> Any:
         """Images outside of training."""
         return images
@@ -87,7 +99,7 @@ class _RandomImages(DeclaredLayer):
         return input_shape
 
 
-def _range(value: Any, name: str, low: float, high: float) -> tuple[float, float]:
+def factor_range(value: Any, name: str, low: float, high: float) -> tuple[float, float]:
     """A `factor` argument: two numbers, or one for the range from its negative to it, as far as that is allowed.
 
     Raises:
@@ -101,7 +113,7 @@ def _range(value: Any, name: str, low: float, high: float) -> tuple[float, float
     return float(numbers[0]), float(numbers[1])
 
 
-class RandomFlip(_RandomImages):
+class RandomFlip(RandomImages):
     """Every other image turned over, at random.
 
     Args:
@@ -140,7 +152,7 @@ class RandomFlip(_RandomImages):
         return images
 
 
-class _AffineImages(_RandomImages):
+class _AffineImages(RandomImages):
     """A layer whose change is a map of places."""
 
     fill_mode: str
@@ -191,7 +203,7 @@ class RandomRotation(_AffineImages):
     def __init__(self, factor: Any, fill_mode: str = "reflect", interpolation: str = "bilinear",
                  seed: int | None = None, fill_value: float = 0.0, data_format: str | None = None, **kwargs: Any):
         super().__init__(seed, data_format, **kwargs)
-        self.factor = _range(factor, "factor", -1.0, 1.0)
+        self.factor = factor_range(factor, "factor", -1.0, 1.0)
         self._fill(fill_mode, interpolation, fill_value)
 
     def _draw(self, images: Any) -> Any:
@@ -228,8 +240,8 @@ class RandomZoom(_AffineImages):
                  data_format: str | None = None, **kwargs: Any):
         super().__init__(seed, data_format, **kwargs)
         self.height_factor, self.width_factor = height_factor, width_factor
-        self._down = _range(height_factor, "height_factor", -1.0, 1.0)
-        self._across = None if width_factor is None else _range(width_factor, "width_factor", -1.0, 1.0)
+        self._down = factor_range(height_factor, "height_factor", -1.0, 1.0)
+        self._across = None if width_factor is None else factor_range(width_factor, "width_factor", -1.0, 1.0)
         self._fill(fill_mode, interpolation, fill_value)
 
     def _draw(self, images: Any) -> Any:
@@ -266,8 +278,8 @@ class RandomTranslation(_AffineImages):
                  data_format: str | None = None, **kwargs: Any):
         super().__init__(seed, data_format, **kwargs)
         self.height_factor, self.width_factor = height_factor, width_factor
-        self._down = _range(height_factor, "height_factor", -1.0, 1.0)
-        self._across = _range(width_factor, "width_factor", -1.0, 1.0)
+        self._down = factor_range(height_factor, "height_factor", -1.0, 1.0)
+        self._across = factor_range(width_factor, "width_factor", -1.0, 1.0)
         self._fill(fill_mode, interpolation, fill_value)
 
     def _draw(self, images: Any) -> Any:
@@ -278,7 +290,7 @@ class RandomTranslation(_AffineImages):
         return tf.stack([one, none, -across, none, one, -down], axis=1)
 
 
-class RandomCrop(_RandomImages):
+class RandomCrop(RandomImages):
     """A part of the images, at a random place; the middle outside of training, as far as the shape goes.
 
     Args:
@@ -339,7 +351,7 @@ class RandomCrop(_RandomImages):
         return tuple(found)
 
 
-class RandomContrast(_RandomImages):
+class RandomContrast(RandomImages):
     """Images with more or less contrast, each by a random factor.
 
     Args:
@@ -363,8 +375,8 @@ class RandomContrast(_RandomImages):
     def __init__(self, factor: Any, value_range: Any = (0, 255), seed: int | None = None,
                  data_format: str | None = None, **kwargs: Any):
         super().__init__(seed, data_format, **kwargs)
-        self.factor = _range((factor, factor) if isinstance(factor, (int, float)) else factor, "factor", 0.0, 1.0)
-        self.value_range = _pair(value_range)
+        self.factor = factor_range((factor, factor) if isinstance(factor, (int, float)) else factor, "factor", 0.0, 1.0)
+        self.value_range = value_pair(value_range)
 
     def _draw(self, images: Any) -> Any:
         return self._uniform((tf.shape(images)[0], 1, 1, 1), 1 - self.factor[0], 1 + self.factor[1])
@@ -374,7 +386,7 @@ class RandomContrast(_RandomImages):
         return tf.clip_by_value((images - mean) * tf.cast(drawn, images.dtype) + mean, *self.value_range)
 
 
-class RandomBrightness(_RandomImages):
+class RandomBrightness(RandomImages):
     """Images made brighter or darker, each by a random number.
 
     Args:
@@ -398,8 +410,8 @@ class RandomBrightness(_RandomImages):
     def __init__(self, factor: Any, value_range: Any = (0, 255), seed: int | None = None,
                  data_format: str | None = None, **kwargs: Any):
         super().__init__(seed, data_format, **kwargs)
-        self.factor = _range(factor, "factor", -1.0, 1.0)
-        self.value_range = _pair(value_range)
+        self.factor = factor_range(factor, "factor", -1.0, 1.0)
+        self.value_range = value_pair(value_range)
 
     def _draw(self, images: Any) -> Any:
         low, high = self.value_range
@@ -409,7 +421,7 @@ class RandomBrightness(_RandomImages):
         return tf.clip_by_value(images + tf.cast(drawn, images.dtype), *self.value_range)
 
 
-def _pair(value_range: Any) -> tuple[float, float]:
+def value_pair(value_range: Any) -> tuple[float, float]:
     if not isinstance(value_range, (list, tuple)) or len(value_range) != 2:
         raise ValueError("The `value_range` argument should be a list of two numbers. "
                          f"Received: value_range={value_range}")
