@@ -19,6 +19,7 @@ from twofold.ir.symbols import symbols_in
 
 from .composite import Composite
 from .conditional import branch, zeros
+from .gradients import followed
 from .symbolic import SymbolicTensor
 from .trace import current
 
@@ -133,7 +134,7 @@ class TensorArray(Composite):
         items.extend([None] * (index + 1 - len(items)))
         if self._uniform and self._shape.dims is None:
             self._shape = item.shape
-        items[index] = item
+        items[index] = _apart(item)
 
     def _written(self, index: Any, item: Any) -> TensorArray:
         buffer = self._empty(item.dims) if self._buffer is None else self._buffer
@@ -158,7 +159,7 @@ class TensorArray(Composite):
             if not 0 <= place < len(self._items):
                 raise errors.OutOfRangeError(f"TensorArray: tried to read from index {place} but the array's size is "
                                              f"{len(self._items)}.\n  {errors.user_line()}")
-            return self._filled()[place]
+            return _apart(self._filled()[place])
         return ops.gather(self._staged()._known(), _number(index))
 
     # -- many items -------------------------------------------------------------------------------
@@ -280,6 +281,12 @@ class TensorArray(Composite):
             return [None]
         return [None, TensorShape([None, *[None if isinstance(d, Dim) else d for d in parts[1].dims[1:]]])
                 if self._grows else None]
+
+
+def _apart(item: Any) -> Any:
+    """An item, as a tensor of its own where its gradient is followed: cotangents then meet where the item is written
+    and read, as they do in a trace, and add up in the same order."""
+    return ops.identity(item) if followed((item,))[0] else item
 
 
 def _known_sizes() -> frozenset[str]:

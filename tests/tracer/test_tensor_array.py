@@ -129,3 +129,32 @@ def test_an_array_from_outside_is_not_changed_by_a_trace():
     traced = tf.function(lambda x: ta.write(1, x).stack(), fallback=False)
     assert traced(tf.constant(5.0)).numpy().tolist() == [1, 5]
     assert ta.stack().numpy().tolist() == [1, 0]
+
+
+def test_gradients_add_up_in_one_order() -> None:
+    """An item that is used otherwise too, before and after it is written and read."""
+    def written(x):
+        array = tf.TensorArray(tf.float32, size=1)
+        for i in tf.range(1):
+            array = array.write(i, x)
+            x = x + x
+        return array.stack(), tf.tanh(x)
+
+    def read(x):
+        array = tf.TensorArray(tf.float32, size=2).write(0, x).write(1, tf.sin(x))
+        first, again = array.read(0), array.read(0)
+        return tf.exp(first) * array.read(1), tf.tanh(x), first * again * 1.7, tf.sin(first), array.stack() * 0.3
+
+    def gradient(fn):
+        def taped(x):
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                found = fn(x)
+            return tape.gradient(found, x)
+        return taped
+
+    x = tf.constant(np.random.default_rng(5).normal(size=(9, 7)).astype(np.float32))
+    for fn in (written, read):
+        want = gradient(fn)(x).numpy().tobytes()
+        assert tf.function(gradient(fn))(x).numpy().tobytes() == want
+        assert gradient(tf.function(fn))(x).numpy().tobytes() == want
