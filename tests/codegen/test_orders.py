@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 import twofold as tf
 
-_EXAMPLES = 1000 if os.environ.get("HYPOTHESIS_PROFILE") == "explore" else 24
+_EXAMPLES = 1000 if os.environ.get("HYPOTHESIS_PROFILE") == "explore" else 40
 _SIZES = (0, 1, 2, 3, 7, 15, 16, 17, 33, 63, 64, 65, 130)  # around the widths of vectors and tiles
 _DTYPES = ("float32", "float32", "float64", "bfloat16", "float16", "int32", "int8")
 _LIMIT = "was assumed of sizes that only running can tell"  # docs/limits.md
