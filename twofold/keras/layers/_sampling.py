@@ -1,4 +1,4 @@
-"""Images seen through affine maps: where each pixel of the result comes from, and what lies beyond the edges."""
+"""Images seen through affine and projective maps: where each pixel of the result comes from, and what lies beyond the edges."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ def transformed(images: Any, maps: Any, interpolation: str, fill_mode: str, fill
     Args:
         images: floating [batch, height, width, channels].
         maps: float32 [batch, 6]: (a, b, c, d, e, f) take the pixel at (x, y) from (a x + b y + c, d x + e y + f).
+            Of [batch, 8] the last two, g and h, make a projection: these are divided by g x + h y + 1.
         interpolation: one of `INTERPOLATIONS`.
         fill_mode: one of `FILL_MODES`: what is beyond the edges, as (d c b a | a b c d | d c b a) for "reflect" and
             (a b c d | a b c d | a b c d) for "wrap".
@@ -29,9 +30,12 @@ def transformed(images: Any, maps: Any, interpolation: str, fill_mode: str, fill
     height, width = _size(images, shape, 1), _size(images, shape, 2)
     x = tf.cast(tf.range(width), tf.float32)[tf.newaxis, tf.newaxis, :]
     y = tf.cast(tf.range(height), tf.float32)[tf.newaxis, :, tf.newaxis]
-    a, b, c, d, e, f = (maps[:, n, tf.newaxis, tf.newaxis] for n in range(6))
-    across = _within(a * x + b * y + c, width, fill_mode)
-    down = _within(d * x + e * y + f, height, fill_mode)
+    a, b, c, d, e, f, *rest = (maps[:, n, tf.newaxis, tf.newaxis] for n in range(maps.shape[1]))
+    from_x, from_y = a * x + b * y + c, d * x + e * y + f
+    if rest:
+        depth = rest[0] * x + rest[1] * y + 1
+        from_x, from_y = from_x / depth, from_y / depth
+    across, down = _within(from_x, width, fill_mode), _within(from_y, height, fill_mode)
     rows = tf.reshape(images, [shape[0], height * width, images.shape[3]])
     constant = fill_mode == "constant"
 

@@ -32,15 +32,13 @@ def ndim(x: Any) -> Any:
 
 @operation("numpy")
 def size(x: Any) -> Any:
-    """The number of elements: an integer, or a scalar tensor where it is unknown.
+    """The number of elements, as an int32 scalar.
 
     >>> import twofold as tf
-    >>> tf.keras.ops.size([[1, 2]])
+    >>> tf.keras.ops.size([[1, 2]]).numpy().tolist()
     2
     """
-    x = tensor(x)
-    count = x.shape.num_elements()
-    return tf.size(x) if count is None else count
+    return tf.size(tensor(x))
 
 
 @operation("numpy", tensors="x")
@@ -510,7 +508,7 @@ def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: Any = N
         widths = [[w[0], w[-1]] for w in widths]
         if len(widths) == 1:
             widths = widths * x.ndim
-    value = tf.cast(0 if constant_values is None else constant_values, x.dtype)
+    value = tensor(0 if constant_values is None else constant_values, x.dtype)
     return tf.pad(x, widths, mode.upper(), constant_values=value)
 
 

@@ -11,7 +11,7 @@ import twofold as tf
 from ..config import floatx
 from ..keras_ops import operation
 from ..promotion import kind_of, result_type
-from ._values import meeting, same, tensor
+from ._values import meeting, tensor
 
 __all__ = [
     "arange", "array", "bartlett", "blackman", "diag", "diagflat", "empty", "empty_like", "eye", "full", "full_like",
@@ -145,13 +145,18 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None) ->
     return tf.cast(tf.range(first, last, step, dtype=tf.float32 if target.is_floating else tf.int64), target)
 
 
+def _spread_dtypes(start: Any, stop: Any, dtype: Any) -> tuple[Any, Any]:
+    """The dtype of numbers between two, and that in which they are computed."""
+    target = tf.as_dtype(meeting(start, stop, at_least=float) if dtype is None else dtype)
+    return target, target if target.is_floating and target.size >= 4 else tf.as_dtype(floatx())
+
+
 def _spread(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis: int,
             through: Callable[[Any], Any]) -> tuple[Any, Any]:
     """Numbers at equal distances, and the distance; they are computed by `through` before the dtype is theirs."""
     if num < 0:
         raise ValueError(f"`num` must be a non-negative integer. Received: num={num}")
-    target = tf.as_dtype(meeting(start, stop, at_least=float) if dtype is None else dtype)
-    computed = target if target.is_floating and target.size >= 4 else tf.as_dtype(floatx())
+    target, computed = _spread_dtypes(start, stop, dtype)
     start, stop = tensor(start, computed), tensor(stop, computed)
     pieces = num - 1 if endpoint else num
     step = (stop - start) / tf.cast(pieces, computed) if pieces else (stop - start) * float("nan")
@@ -199,7 +204,7 @@ def logspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: 
     >>> tf.keras.ops.logspace(0, 2, 3).numpy().round(3).tolist()
     [1.0, 10.0, 100.0]
     """
-    return _spread(start, stop, num, endpoint, dtype, axis, lambda x: tf.pow(tf.cast(base, x.dtype), x))[0]
+    return _spread(start, stop, num, endpoint, dtype, axis, lambda x: tf.pow(tensor(base, x.dtype), x))[0]
 
 
 @operation("numpy")
@@ -210,7 +215,8 @@ def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype
     >>> tf.keras.ops.geomspace(1, 4, 3).numpy().round(3).tolist()
     [1.0, 2.0, 4.0]
     """
-    first, last = same(start, stop, at_least=float)
+    computed = _spread_dtypes(start, stop, dtype)[1]
+    first, last = tensor(start, computed), tensor(stop, computed)
     found, _ = _spread(tf.math.log(tf.abs(first)), tf.math.log(tf.abs(last)), num, endpoint, dtype, axis,
                        lambda x: tf.sign(tf.cast(first, x.dtype)) * tf.exp(x))
     return found

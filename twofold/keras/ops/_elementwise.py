@@ -46,7 +46,7 @@ def _floats(name: str, compute: Callable[[Any], Any], text: str, x: float, y: st
 
 
 def _number(value: float, like: Any) -> Any:
-    return tf.cast(value, like.dtype)
+    return tf.constant(value, like.dtype)
 
 
 def _exp2(x: Any) -> Any:
@@ -248,7 +248,7 @@ def clip(x: Any, x_min: Any, x_max: Any) -> Any:
     [-1.0, 0.5, 1.0]
     """
     x = numeric(x)
-    return tf.minimum(tf.maximum(x, tf.cast(x_min, x.dtype)), tf.cast(x_max, x.dtype))
+    return tf.minimum(tf.maximum(x, tensor(x_min, x.dtype)), tensor(x_max, x.dtype))
 
 
 @operation("numpy")
@@ -280,7 +280,7 @@ def nan_to_num(x: Any, nan: float = 0.0, posinf: float | None = None, neginf: fl
         return x
     high = tf.constant(x.dtype.max if posinf is None else posinf, x.dtype)
     low = tf.constant(x.dtype.min if neginf is None else neginf, x.dtype)
-    x = tf.where(tf.math.is_nan(x), tf.cast(nan, x.dtype), x)
+    x = tf.where(tf.math.is_nan(x), tensor(nan, x.dtype), x)
     infinite = tf.math.is_inf(x)
     return tf.where(infinite, tf.where(x > 0, high, low), x)
 

@@ -198,32 +198,32 @@ def histogram(x: Any, bins: int = 10, range: Any = None) -> Any:
         bins: how many.
         range: where the first begins and the last ends; by default at the smallest and at the largest element.
     Returns:
-        The counts, and the `bins + 1` bounds; the last bin has its upper bound in it.
+        The counts, in x's dtype, and the `bins + 1` bounds, floating; the last bin has its upper bound in it.
     Raises:
         ValueError: `bins` is no positive integer, or `range` is no pair of rising numbers.
 
     >>> import twofold as tf
     >>> [t.numpy().tolist() for t in tf.keras.ops.histogram([1.0, 2.0, 2.5, 5.0], 2)]
-    [[3, 1], [1.0, 3.0, 5.0]]
+    [[3.0, 1.0], [1.0, 3.0, 5.0]]
     """
     if not isinstance(bins, int) or bins <= 0:
         raise ValueError(f"Argument `bins` should be a positive integer. Received: bins={bins}")
-    x = tensor(x)
+    x = numeric(x)
     flat = tf.reshape(floating(x), [-1])
     if range:
         if len(range) < 2 or range[1] < range[0]:
             raise ValueError(f"range must hold two rising numbers; got {range}.")
-        low, high = (tf.cast(r, flat.dtype) for r in range)
+        low, high = (tensor(r, flat.dtype) for r in range)
     else:
         low, high = tf.reduce_min(flat), tf.reduce_max(flat)
     single = tf.equal(low, high)
-    half = tf.cast(0.5, flat.dtype)
+    half = tf.constant(0.5, flat.dtype)
     low, high = tf.where(single, low - half, low), tf.where(single, high + half, high)
     bounds = tf.linspace(low, high, bins + 1)
     place = tf.minimum(tf.searchsorted(bounds, flat, side="right") - 1, bins - 1)
     inside = tf.logical_and(flat >= low, flat <= high)
     counts = tf.math.unsorted_segment_sum(tf.cast(inside, tf.int32), tf.where(inside, place, -1), bins)
-    return counts, bounds
+    return tf.cast(counts, x.dtype), bounds
 
 
 def _distinct(x: Any) -> tuple[Any, Any, Any, Any]:
@@ -254,7 +254,7 @@ def _sized(x: Any, size: int, fill: Any) -> Any:
     x = x[:size]
     more = size - tf.shape(x)[0]
     rest = tf.concat([more[tf.newaxis], tf.shape(x)[1:]], 0)
-    return tf.concat([x, tf.broadcast_to(tf.cast(fill, x.dtype), rest)], 0)
+    return tf.concat([x, tf.broadcast_to(tensor(fill, x.dtype), rest)], 0)
 
 
 @operation("numpy")

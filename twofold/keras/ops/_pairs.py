@@ -24,10 +24,11 @@ __all__ = [
 
 
 def _pair(name: str, compute: Callable[[Any, Any], Any], text: str, x1: Any, x2: Any, y: Any,
-          at_least: Any = None, cls: str | None = None) -> Callable[[Any, Any], Any]:
-    """A function of two tensors in the dtype in which they meet."""
+          at_least: Any = None, gives_way: bool = True) -> Callable[[Any, Any], Any]:
+    """A function of two tensors in the dtype in which they meet; in a few, the dtypes of numbers do not give way."""
     def function(x1: Any, x2: Any) -> Any:
-        return compute(*same(x1, x2, at_least=at_least))
+        return compute(*(same(x1, x2, at_least=at_least) if gives_way else
+                         same(tensor(x1), tensor(x2), at_least=at_least)))
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"""{text}
 
@@ -38,7 +39,7 @@ def _pair(name: str, compute: Callable[[Any, Any], Any], text: str, x1: Any, x2:
     >>> tf.keras.ops.{name}({x1}, {x2}).numpy().tolist()
     {y}
     """
-    return operation("numpy", cls)(function)
+    return operation("numpy")(function)
 
 
 def _added(x1: Any, x2: Any) -> Any:
@@ -75,7 +76,7 @@ multiply = _pair("multiply", _multiplied, "The product of two tensors, element b
 maximum = _pair("maximum", _larger, "The larger of two elements; NaN if one is.", [1, 4], 2, [2, 4])
 minimum = _pair("minimum", _smaller, "The smaller of two elements; NaN if one is.", [1, 4], 2, [1, 2])
 mod = _pair("mod", _counted(tf.math.floormod), "What is left of `x1` by division by `x2`, with the sign of `x2`.",
-            [5, -5], 3, [2, 1])
+            [5, -5], 3, [2, 1], gives_way=False)
 fmod = _pair("fmod", _counted(tf.truncatemod), "What is left of `x1` by division by `x2`, with the sign of `x1`.",
              [5, -5], 3, [2, -2])
 floor_divide = _pair("floor_divide", _counted(tf.math.floordiv), "The whole part, from there down, of `x1 / x2`.",
@@ -95,7 +96,7 @@ true_divide = _pair("true_divide", tf.divide, "`x1` over `x2`, floating; the sam
 divide_no_nan = _pair("divide_no_nan", tf.math.divide_no_nan, "`x1` over `x2`, and 0 where `x2` is 0.", [1, 3], [2, 0],
                       [0.5, 0.0], float)
 arctan2 = _pair("arctan2", tf.atan2, "The angle of the point at (`x2`, `x1`), from -pi to pi.", [0.0, 0.0],
-                [1.0, 2.0], [0.0, 0.0], float)
+                [1.0, 2.0], [0.0, 0.0], float, False)
 nextafter = _pair("nextafter", lambda x1, x2: tf.cast(tf.math.nextafter(_exact(x1), _exact(x2)), x1.dtype),
                   "The next number that the dtype has from `x1` on towards `x2`.", [1.0], 1.0, [1.0], float)
 
@@ -238,7 +239,7 @@ def heaviside(x1: Any, x2: Any) -> Any:
     >>> tf.keras.ops.heaviside([-2.0, 0.0, 3.0], 0.5).numpy().tolist()
     [0.0, 0.5, 1.0]
     """
-    x1, x2 = (wide(x) for x in same(x1, x2))
+    x1, x2 = (wide(x) for x in same(tensor(x1), tensor(x2)))
     return tf.where(x1 < 0, tf.zeros_like(x1), tf.where(x1 > 0, tf.ones_like(x1), x2))
 
 
@@ -250,11 +251,12 @@ def hypot(x1: Any, x2: Any) -> Any:
     >>> tf.keras.ops.hypot([3.0], [4.0]).numpy().tolist()
     [5.0]
     """
-    x1, x2 = (tf.abs(x) for x in same(x1, x2, at_least=float))
+    x1, x2 = (tf.abs(wide(x)) for x in same(tensor(x1), tensor(x2)))
     high, low = tf.maximum(x1, x2), tf.minimum(x1, x2)
     share = tf.math.divide_no_nan(low, high)
     found = high * tf.sqrt(share * share + 1)
-    return tf.where(tf.math.is_inf(high), high, found)
+    infinite = tf.logical_or(tf.math.is_inf(x1), tf.math.is_inf(x2))  # whatever the other is, NaN too
+    return tf.where(infinite, tf.constant(math.inf, high.dtype), found)
 
 
 @operation("numpy")
@@ -276,14 +278,14 @@ def ldexp(x1: Any, x2: Any) -> Any:
         raise TypeError(f"ldexp exponent must be an integer type. Received: x2 dtype={x2.dtype.name}")
     target = meeting(x1, x2, at_least=float)
     x1, x2 = tf.cast(x1, target), tf.cast(x2, target)
-    return x1 * tf.pow(tf.cast(2, target), x2)
+    return x1 * tf.pow(tf.constant(2, target), x2)
 
 
 def _logs_added(x1: Any, x2: Any, base: float) -> Any:
-    x1, x2 = same(x1, x2, at_least=float)
+    x1, x2 = same(tensor(x1), tensor(x2), at_least=float)
     high, low = tf.maximum(x1, x2), tf.minimum(x1, x2)
     apart = tf.where(tf.equal(high, low), tf.zeros_like(high), low - high)  # infinities that are equal
-    factor = tf.cast(math.log(base), high.dtype)
+    factor = tf.constant(math.log(base), high.dtype)
     return high + tf.math.log1p(tf.exp(apart * factor)) / factor
 
 
@@ -325,7 +327,7 @@ def isclose(x1: Any, x2: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan:
     x1, x2 = same(x1, x2)
     if not x1.dtype.is_floating:
         x1, x2 = floating(x1), floating(x2)
-    limit = tf.cast(atol, x1.dtype) + tf.cast(rtol, x1.dtype) * tf.abs(x2)
+    limit = tensor(atol, x1.dtype) + tensor(rtol, x1.dtype) * tf.abs(x2)
     near = tf.logical_or(tf.equal(x1, x2), tf.logical_and(tf.math.is_finite(x2), tf.abs(x1 - x2) <= limit))
     return tf.logical_or(near, tf.logical_and(tf.math.is_nan(x1), tf.math.is_nan(x2))) if equal_nan else near
 

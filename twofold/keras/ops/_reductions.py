@@ -12,7 +12,7 @@ import twofold as tf
 
 from ..keras_ops import operation
 from ..promotion import result_type
-from ._values import axes_of, axis_of, floating, meeting, numeric, same, size_of, tensor
+from ._values import axes_of, axis_of, floating, numeric, same, size_of, tensor
 
 __all__ = [
     "all", "amax", "amin", "any", "argmax", "argmin", "average", "count_nonzero", "cumprod", "cumsum", "max", "mean",
@@ -111,7 +111,7 @@ def _counted(x: Any, axis: Any, keepdims: bool) -> Any:
 
 def _nan_var(x: Any, axis: Any, keepdims: bool) -> Any:
     x = floating(x)
-    apart = _filled(x - _nan_mean(x, axis, True), 0.0)
+    apart = tf.where(tf.math.is_nan(x), tf.zeros((), x.dtype), x - _nan_mean(x, axis, True))
     return tf.reduce_sum(tf.square(apart), axis=axis, keepdims=keepdims) / _counted(x, axis, keepdims)
 
 
@@ -150,7 +150,7 @@ nanmin = _reduction("nanmin", _nan_extreme(_smallest, 1.0), "The smallest elemen
 
 
 def _with_initial(x: Any, initial: Any, join: Callable[[Any, Any], Any]) -> Any:
-    return x if initial is None else join(x, tf.cast(initial, x.dtype))
+    return x if initial is None else join(x, tensor(initial, x.dtype))
 
 
 @operation("numpy")
@@ -378,16 +378,16 @@ def _between(rows: Any, place: Any, method: str) -> Any:
     at_high = tf.gather(rows, tf.cast(high, tf.int32), axis=-1, batch_dims=rows.ndim - 1)
     if method == "higher":
         return at_high
-    share = tf.cast(0.5, rows.dtype) if method == "midpoint" else tf.cast(place - low, rows.dtype)
-    return at_low + (at_high - at_low) * share
+    if method == "midpoint":
+        half = tf.constant(0.5, rows.dtype)
+        return at_low * half + at_high * half
+    return at_low + (at_high - at_low) * tf.cast(place - low, rows.dtype)
 
 
 def _quantile(x: Any, q: Any, axis: Any, method: str, keepdims: bool, skip: bool) -> Any:
     if method not in _METHODS:
         raise ValueError(f"Invalid method: {method!r}. Expected one of {', '.join(_METHODS)}.")
-    x, q = floating(x), tensor(q)
-    target = meeting(x, q, at_least=float) if q.dtype.is_floating else x.dtype
-    x, q = tf.cast(x, target), tf.cast(q, tf.float64)
+    x, q = floating(x), tensor(q, tf.float64)
     axes = axes_of(axis, x.ndim)
     kept = [n for n in range(x.ndim) if n not in axes]
     sizes = [size_of(x, n) for n in kept]
@@ -436,7 +436,7 @@ def nanquantile(x: Any, q: Any, axis: Any = None, method: str = "linear", keepdi
 
 
 def _hundredths(q: Any) -> Any:
-    return floating(q) / 100
+    return tensor(q, tf.float64) / 100
 
 
 @operation("numpy")
@@ -469,7 +469,7 @@ def median(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     >>> tf.keras.ops.median([[1, 5], [3, 4]], axis=1).numpy().tolist()
     [3.0, 3.5]
     """
-    return _quantile(x, 0.5, axis, "linear", keepdims, False)
+    return _quantile(x, 0.5, axis, "midpoint", keepdims, False)
 
 
 @operation("numpy")
@@ -480,7 +480,7 @@ def nanmedian(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     >>> tf.keras.ops.nanmedian([1.0, float("nan"), 2.0]).numpy().tolist()
     1.5
     """
-    return _quantile(x, 0.5, axis, "linear", keepdims, True)
+    return _quantile(x, 0.5, axis, "midpoint", keepdims, True)
 
 
 @operation("numpy", tensors="y x")
@@ -501,7 +501,7 @@ def trapezoid(y: Any, x: Any = None, dx: float = 1.0, axis: int = -1) -> Any:
     axis = axis_of(axis, y.ndim)
     y = tf.transpose(y, [*[n for n in range(y.ndim) if n != axis], axis])
     if x is None:
-        steps = tf.cast(dx, y.dtype)
+        steps = tensor(dx, y.dtype)
     else:
         x = tensor(x)
         if x.ndim > 1:

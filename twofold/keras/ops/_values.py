@@ -19,9 +19,10 @@ def tensor(x: Any, dtype: Any = None) -> tf.Tensor:
     """A value as a tensor; of a dtype, if one is given."""
     if dtype is None:
         return tf.convert_to_tensor(x)
-    if isinstance(x, _NUMBERS) and not (isinstance(x, (float, complex)) and tf.as_dtype(dtype).is_integer):
-        return tf.convert_to_tensor(x, dtype)
-    return tf.cast(x, dtype)
+    target = tf.as_dtype(dtype)
+    if isinstance(x, _NUMBERS) and (target.is_floating or target.is_complex):
+        return tf.constant(x, target)  # with all its digits, which a cast from the default dtype has not
+    return tf.cast(x, target)
 
 
 def _leaf(x: Any) -> Any:

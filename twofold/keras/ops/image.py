@@ -278,12 +278,12 @@ def _check_map(interpolation: str, fill_mode: str) -> None:
 @operation("image")
 def affine_transform(images: Any, transform: Any, interpolation: str = "bilinear", fill_mode: str = "constant",
                      fill_value: float = 0, data_format: str | None = None) -> Any:
-    """Images through affine maps.
+    """Images through affine, or projective, maps.
 
     Args:
         images: floating images.
-        transform: [batch, 8], or [8] for one image: (a, b, c, d, e, f, 0, 0) takes the pixel at (x, y) from
-            (a x + b y + c, d x + e y + f).
+        transform: [batch, 8], or [8] for all images: (a, b, c, d, e, f, g, h) takes the pixel at (x, y) from
+            ((a x + b y + c) / k, (d x + e y + f) / k), k = g x + h y + 1; g and h are 0 for affine maps.
         interpolation: "nearest" or "bilinear".
         fill_mode: what is beyond the edges: "constant", "nearest", "wrap" or "reflect".
         fill_value: what is there with "constant".
@@ -297,9 +297,9 @@ def affine_transform(images: Any, transform: Any, interpolation: str = "bilinear
     [1.0, 2.0, 3.0, 0.0]
     """
     _check_map(interpolation, fill_mode)
-    maps = tf.reshape(tensor(transform, tf.float32), [-1, 8])[:, :6]
+    maps = tf.reshape(tensor(transform, tf.float32), [-1, 8])
     return _mapped(floating(images), data_format, lambda x: transformed(
-        x, tf.broadcast_to(maps, [tf.shape(x)[0], 6]), interpolation, fill_mode, fill_value))
+        x, tf.broadcast_to(maps, [tf.shape(x)[0], 8]), interpolation, fill_mode, fill_value))
 
 
 def _projection(start: Any, end: Any) -> Any:
@@ -338,18 +338,8 @@ def perspective_transform(images: Any, start_points: Any, end_points: Any, inter
                          f"{start.shape} and `end_points` of shape {end.shape}.")
     maps = _projection(tf.reshape(start, [-1, 4, 2]), tf.reshape(end, [-1, 4, 2]))
 
-    def seen(x: Any) -> Any:
-        y, across = (tf.cast(t, tf.float32) for t in tf.meshgrid(
-            tf.range(size_of(x, 1)), tf.range(size_of(x, 2)), indexing="ij"))
-        a, b, c, d, e, f, g, h = (maps[:, n, tf.newaxis, tf.newaxis] for n in range(8))
-        depth = g * across + h * y + 1
-        places = [(d * across + e * y + f) / depth, (a * across + b * y + c) / depth]
-        order = 1 if interpolation == "bilinear" else 0
-        batch = tf.range(size_of(x, 0))
-        found = [_sampled(x[..., n], [tf.cast(batch, tf.float32)[:, tf.newaxis, tf.newaxis] + tf.zeros_like(depth),
-                                      *places], order, "constant", fill_value) for n in range(x.shape[-1])]
-        return tf.stack(found, axis=-1)
-    return _mapped(floating(images), data_format, seen)
+    return _mapped(floating(images), data_format, lambda x: transformed(
+        x, tf.broadcast_to(maps, [tf.shape(x)[0], 8]), interpolation, "constant", fill_value))
 
 
 def _folded(place: Any, size: Any, fill_mode: str) -> Any:
@@ -369,7 +359,7 @@ def _folded(place: Any, size: Any, fill_mode: str) -> Any:
 def _sampled(x: Any, places: list[Any], order: int, fill_mode: str, fill_value: Any) -> Any:
     """Elements at places that need not be whole numbers: the nearest, or by linear interpolation along each axis."""
     sizes = [tf.cast(n, tf.int32) for n in shape_of(x)]
-    flat, fill = tf.reshape(x, [-1]), tf.cast(fill_value, x.dtype)
+    flat, fill = tf.reshape(x, [-1]), tensor(fill_value, x.dtype)
     choices = []
     for place in places:
         if order == 0:

@@ -261,7 +261,7 @@ def _vector_norm(x: Any, order: Any, axis: Any, keepdims: bool) -> Any:
     if order == float("inf"):
         return tf.reduce_max(tf.abs(x), axis=axis, keepdims=keepdims)
     size = tf.abs(x)
-    power = tf.cast(order, size.dtype)
+    power = tf.constant(order, size.dtype)
     return tf.pow(tf.reduce_sum(tf.pow(size, power), axis=axis, keepdims=keepdims), 1 / power)
 
 

@@ -412,7 +412,7 @@ def rms_normalization(x: Any, scale: Any = None, axis: Any = -1, epsilon: float 
     x = floating(x)
     wide = tf.cast(x, tf.float32) if x.dtype.size < 4 else x
     axes = tuple(sorted(axes_of(axis, x.ndim)))
-    more = tf.cast(default_epsilon() if epsilon is None else epsilon, wide.dtype)
+    more = tensor(default_epsilon() if epsilon is None else epsilon, wide.dtype)
     root = tf.math.rsqrt(tf.reduce_mean(tf.square(wide), axis=list(axes), keepdims=True) + more)
     factor = _along(scale, axes, wide)
     return tf.cast(wide * root if factor is None else wide * root * factor, x.dtype)
@@ -437,7 +437,7 @@ def normalize(x: Any, axis: Any = -1, order: Any = 2, epsilon: float | None = No
     if not isinstance(order, int) or order < 1:
         raise ValueError(f"Argument `order` must be an int >= 1. Received: order={order}")
     x = floating(x)
-    least = tf.cast(default_epsilon() if epsilon is None else epsilon, x.dtype)
+    least = tensor(default_epsilon() if epsilon is None else epsilon, x.dtype)
     if order == 2:
         squares = tf.reduce_sum(tf.square(x), axis=axis, keepdims=True)
         return x * tf.math.rsqrt(tf.maximum(squares, tf.square(least)))
@@ -600,7 +600,7 @@ def psnr(x1: Any, x2: Any, max_val: Any) -> Any:
         raise ValueError(f"Input shapes {x1.shape} and {x2.shape} must match for PSNR calculation. ")
     error = tf.reduce_mean(tf.square(x1 - x2))
     ten = tf.math.log(tf.cast(10, error.dtype))
-    return (20 * tf.math.log(tf.cast(max_val, error.dtype)) - 10 * tf.math.log(error)) / ten
+    return (20 * tf.math.log(tensor(max_val, error.dtype)) - 10 * tf.math.log(error)) / ten
 
 
 @operation("nn", tensors="abs_ angle")
@@ -650,10 +650,10 @@ def dot_product_attention(query: Any, key: Any, value: Any, bias: Any = None, ma
     if groups > 1:
         key, value = tf.repeat(key, groups, axis=2), tf.repeat(value, groups, axis=2)
     wide = tf.float32 if query.dtype.size < 4 else query.dtype
-    factor = tf.cast(query.shape[3] ** -0.5 if scale is None else scale, wide)
+    factor = tensor(query.shape[3] ** -0.5 if scale is None else scale, wide)
     scores = tf.cast(tf.einsum("bthd,bshd->bhts", query, key), wide) * factor
     if attn_logits_soft_cap is not None:
-        cap = tf.cast(attn_logits_soft_cap, wide)
+        cap = tensor(attn_logits_soft_cap, wide)
         scores = tf.tanh(scores / cap) * cap
     if bias is not None:
         scores = scores + tensor(bias, wide)
@@ -663,12 +663,7 @@ def dot_product_attention(query: Any, key: Any, value: Any, bias: Any = None, ma
         before = rows[:, tf.newaxis] >= columns
         seen = before if seen is None else tf.logical_and(seen, before)
     if seen is not None:
-        scores = tf.where(seen, scores, tf.cast(0.7 * wide_min(wide), wide))
+        scores = tf.where(seen, scores, tf.constant(0.7 * wide.min, wide))
     return tf.einsum("bhts,bshd->bthd", tf.cast(tf.nn.softmax(scores), query.dtype), value)
-
-
-def wide_min(dtype: Any) -> float:
-    """The smallest number of a dtype."""
-    return float(tf.as_dtype(dtype).min)
 
 
