@@ -35,12 +35,16 @@ class Unranked(SymbolicTensor):
     _late: g.Value
 
     @property
-    def value(self) -> g.Value:  # type: ignore[override]
+    def value(self) -> g.Value:
         """The value in the graph."""
         if self._late.dims is None:
             self._no_value("it was computed by Python, and its rank is not known; give Tout as tf.TensorSpec, or call "
                            "set_shape first")
         return self._late
+
+    @value.setter
+    def value(self, value: g.Value) -> None:
+        self._late = value
 
     @property
     def shape(self) -> TensorShape:

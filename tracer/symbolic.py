@@ -81,7 +81,7 @@ class SymbolicTensor(Tensor):
         return self.value.node
 
     def set_shape(self, shape: Any) -> None:
-        """Assert that the value has this shape.
+        """Assert that the value has this shape, which `shape` tells from here on.
 
         Raises:
             ValueError: it cannot have it.

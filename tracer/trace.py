@@ -25,7 +25,7 @@ from twofold.eager.tensor import Tensor, wrap
 from twofold.eager.variable import SliceMethods
 from twofold.ir import dims as dm
 from twofold.ir import dtypes as dt
-from twofold.ir import errors
+from twofold.ir import errors, ops
 from twofold.ir import graph as g
 from twofold.ir.assumptions import Origin
 from twofold.ir.dims import Dim
@@ -370,7 +370,7 @@ class Trace:
         return symbol
 
     def assume_shape(self, tensor: SymbolicTensor, shape: TensorShape) -> None:
-        """Record what `shape` adds to what is known.
+        """Record what `shape` adds to what is known, and let `tensor` tell it.
 
         Raises:
             ValueError: it contradicts it.
@@ -380,6 +380,11 @@ class Trace:
         for have, want in zip(tensor.dims, shape.dims or (), strict=False):
             if want is not None:
                 dm.require(have, "==", want)
+        wanted = tensor.dims if shape.dims is None else shape.dims
+        known = tuple([have if want is None else want for have, want in zip(tensor.dims, wanted, strict=True)])
+        if known != tensor.dims and interpreter() is self:  # in a region inside of this trace there is no place for it
+            with record.telling(()):  # for tapes it stays the same tensor
+                tensor.value = ops.reshape(tensor, shape=known).value
 
     # -- regions ----------------------------------------------------------------------------------
     def region(self, name: str, specs: Sequence[Any], body: Callable[..., Any]) -> Region:

@@ -118,6 +118,39 @@ def test_a_rank_that_is_told_later() -> None:
     assert f(tf.constant([1.0, 2.0])).numpy().tolist() == [2, 6]
 
 
+def test_sizes_that_are_told_later() -> None:
+    """`set_shape` is what image pipelines say after decoding: the tensor itself tells its shape from there on."""
+    seen = []
+
+    @tf.function(input_signature=[tf.TensorSpec([None, None])], fallback=False)
+    def f(x):
+        y = tf.numpy_function(np.transpose, [x], tf.float32)
+        for shape in ([None, None], [None, 2], [3, 2]):
+            y.set_shape(shape)
+            seen.append(y.shape.as_list())
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            z = tf.sin(x)
+            x.set_shape([2, None])
+            z.set_shape([None, 3])
+            total = tf.reduce_sum(z * x)
+        seen.append((x.shape.as_list(), z.shape.as_list(), (z * x).shape.as_list()))
+        if total > 0.0:
+            x.set_shape([2, 3])  # within a branch nothing outside of it learns
+        seen.append(x.shape.as_list())
+        return y, tape.gradient(total, x)
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    y, found = f(x)
+    assert seen == [[None, None], [None, 2], [3, 2], ([2, None], [None, 3], [2, 3]), [2, None]]
+    assert y.numpy().tolist() == x.T.tolist()
+    np.testing.assert_allclose(found, np.cos(x) * x + np.sin(x), rtol=1e-5)
+    with pytest.raises(ValueError, match="not compatible"):
+        f(np.zeros((2, 4), np.float32))
+    dataset = tf.data.Dataset.range(2).map(lambda n: (lambda t: (t.set_shape([4]), t)[1])(
+        tf.numpy_function(lambda v: np.full(4, v), [n], tf.int64)))
+    assert dataset.element_spec == tf.TensorSpec([4], tf.int64)
+
+
 def test_a_rank_that_is_never_told() -> None:
     f = tf.function(lambda x: tf.numpy_function(np.cumsum, [x], tf.float32) * 2)
     with pytest.warns(RuntimeWarning, match="its rank is not known; give Tout as tf.TensorSpec"):
