@@ -354,8 +354,9 @@ def decode_and_crop_jpeg(contents: Any, crop_window: Any, channels: int = 0, rat
 
     def run(file: Any, part: Any) -> list[Any]:
         top, left, height, width = engine.array_of(part).tolist()
+        data: Any = engine.array_of(file)[()]
         try:
-            found = _jpeg.decode(engine.array_of(file)[()], wanted, ratio, bool(try_recover_truncated))
+            found = _jpeg.decode(data, wanted, ratio, bool(try_recover_truncated))
         except ValueError as error:
             raise wrong(op, str(error)) from None
         if min(top, left) < 0 or min(height, width) <= 0 or top + height > found.shape[0] \
@@ -407,5 +408,6 @@ def is_jpeg(contents: Any, name: str | None = None) -> Any:
     [True, False]
     """
     del name
-    import twofold as tf
-    return tf.equal(tf.strings.substr(contents, 0, len(_jpeg.MAGIC)), _jpeg.MAGIC)
+    from ._math_comparison import equal
+    from .strings import substr
+    return equal(substr(contents, 0, len(_jpeg.MAGIC)), _jpeg.MAGIC)

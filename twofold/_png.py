@@ -185,8 +185,8 @@ def _header_of(data: bytes) -> _Header:
 
 def _contents(data: bytes) -> tuple[_Header, np.ndarray | None, bytes | None, bytes]:
     """The header, the palette [colours, 3], the content of tRNS, and the compressed rows."""
-    header, palette, clear, packed = None, None, None, []
-    last = b""
+    header, palette, clear, last = None, None, None, b""
+    packed: list[bytes] = []
     for kind, content in _chunks(data):
         if (kind == b"IHDR") != (header is None):
             raise ValueError("a PNG file begins with its one chunk IHDR")

@@ -150,7 +150,7 @@ def datasets_of(listing: Listing, load: Callable[[Any], Any], label_mode: str | 
         if name and verbose:
             sys.stdout.write(f"Using {len(part.paths)} files for {name}.\n")
         if not part.paths:
-            raise ValueError(f"No {name + ' ' if subset == 'both' else ''}{kind} found in directory {directory}. "
+            raise ValueError(f"No {f'{name} ' if subset == 'both' else ''}{kind} found in directory {directory}. "
                              f"Allowed formats: {tuple(endings)}")
         mixed = shuffle and not (subset == "both" and name == "validation")
         made = _dataset(part, load, label_mode, batch_size, mixed)

@@ -304,7 +304,7 @@ def image_dataset_from_directory(directory: Any, labels: Any = "inferred", label
         if crop_to_aspect_ratio:
             image = smart_resize(image, size, method)
         elif pad_to_aspect_ratio:
-            image = tf.image.resize_with_pad(image, *size, method=method)
+            image = tf.image.resize_with_pad(image, size[0], size[1], method=method)
         else:
             image = tf.image.resize(image, size, method=method)
         image = tf.ensure_shape(image, (*size, channels))
