@@ -13,12 +13,12 @@ from typing import Any
 
 from twofold.ir import dtypes as dt
 from twofold.ir import ops
-from twofold.ir.dims import Dim, decide
+from twofold.ir.dims import Dim, decide, numel
 from twofold.ir.op import tracing
 
 from . import convert
 
-__all__ = ["is_dynamic", "is_late", "index"]
+__all__ = ["is_dynamic", "is_late", "index", "assign"]
 
 _FULL = slice(None)
 
@@ -90,11 +90,24 @@ def index(tensor: Any, key: Any) -> Any:
     return found
 
 
+def assign(tensor: Any, key: Any, value: Any) -> Any:
+    """A copy of `tensor` in which `tensor[key]`, for a dynamic key, is `value`, broadcast to that shape."""
+    if not isinstance(key, (tuple, slice)):  # one item
+        place = _counted(key, ops.cast(_size(tensor.dims[0]), dtype=dt.int64))
+        item = ops.broadcast_to(value, shape=(1, *tensor.dims[1:]))
+        return ops.tensor_scatter(tensor, ops.reshape(place, shape=(1, 1)), item, mode="update")
+    count = ops.cast(_size(numel(tensor.dims)), dtype=dt.int64)
+    numbers = index(ops.reshape(ops.range_(_long(0), count, _long(1)), shape=tuple(tensor.dims)), key)
+    part = ops.broadcast_to(value, shape=tuple(numbers.dims))
+    flat = ops.tensor_scatter(ops.reshape(tensor, shape=(-1,)), ops.reshape(numbers, shape=(-1, 1)),
+                              ops.reshape(part, shape=(-1,)), mode="update")
+    return ops.reshape(flat, shape=tuple(tensor.dims))
+
+
 def _along(x: Any, axis: int, part: Any) -> Any:
     size = ops.cast(_size(x.dims[axis]), dtype=dt.int64)
     if not isinstance(part, slice):
-        place = _long(part)
-        return ops.gather(x, ops.where(ops.less(place, _long(0)), ops.add(place, size), place), axis=axis)
+        return ops.gather(x, _counted(part, size), axis=axis)
     step = 1 if part.step is None else operator.index(part.step)
     if step == 0:
         raise ValueError("slice step cannot be zero")
@@ -116,7 +129,11 @@ def _long(value: Any) -> Any:
         operator.index(value), dt.int64)
 
 
-def _clamped(value: Any, size: Any, low: Any, high: Any) -> Any:
+def _counted(value: Any, size: Any) -> Any:
+    """An index counted from the beginning of an axis of `size`."""
     place = _long(value)
-    place = ops.where(ops.less(place, _long(0)), ops.add(place, size), place)
-    return ops.minimum(ops.maximum(place, low), high)
+    return ops.where(ops.less(place, _long(0)), ops.add(place, size), place)
+
+
+def _clamped(value: Any, size: Any, low: Any, high: Any) -> Any:
+    return ops.minimum(ops.maximum(_counted(value, size), low), high)

@@ -143,4 +143,6 @@ def strided_slice_assign(tensor: Any, key: Any, value: Any) -> Any:
     Raises:
         InvalidArgumentError, TypeError, ValueError: as for `index`, or `value` does not fit.
     """
+    if dynamic_indexing.is_late(tensor, key):
+        return dynamic_indexing.assign(tensor, key, value)
     return ops.strided_slice_assign(tensor, value, spec=entries(key, len(tensor.dims)))
