@@ -53,7 +53,7 @@ def main():
         try:
             found = flat(function(*[given(a) for a in args], **{k: v if isinstance(v, (tuple, list)) else given(v)
                                                                  for k, v in kwargs.items()}))
-        except Exception as error:  # Keras with TensorFlow does not have it for these dtypes
+        except Exception as error:  # noqa: BLE001 - Keras with TensorFlow does not have it for these dtypes
             refused.append((name, cases.described((args, kwargs))[:60], str(error)[:60].replace("\n", " ")))
             continue
         kinds[key] = []

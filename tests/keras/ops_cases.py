@@ -56,21 +56,26 @@ def described(value):
     return f"{type(value).__name__}{value!r}"
 
 
-UNARY = ("absolute ceil floor cos cosh sin sinh tan tanh arctan arcsinh exp exp2 expm1 square sign signbit trunc round "
-         "negative isfinite isinf isnan isneginf isposinf isreal logical_not nan_to_num copy fabs sinc i0 deg2rad "
-         "rad2deg cbrt real sum mean std var max min prod all any argmax argmin cumsum cumprod amax amin ptp "
-         "count_nonzero sort argsort median flip ravel transpose diff ones_like zeros_like nansum nanmean nanmax "
-         "nanprod nanargmax nanvar nanstd isfinite size ndim").split()
-POSITIVE = "arccosh log log10 log1p log2 sqrt reciprocal".split()
-SHARES = "arccos arcsin arctanh".split()
+UNARY = [
+    "absolute", "ceil", "floor", "cos", "cosh", "sin", "sinh", "tan", "tanh", "arctan", "arcsinh", "exp",
+    "exp2", "expm1", "square", "sign", "signbit", "trunc", "round", "negative", "isfinite", "isinf", "isnan",
+    "isneginf", "isposinf", "isreal", "logical_not", "nan_to_num", "copy", "fabs", "sinc", "i0", "deg2rad",
+    "rad2deg", "cbrt", "real", "sum", "mean", "std", "var", "max", "min", "prod", "all", "any", "argmax",
+    "argmin", "cumsum", "cumprod", "amax", "amin", "ptp", "count_nonzero", "sort", "argsort", "median", "flip",
+    "ravel", "transpose", "diff", "ones_like", "zeros_like", "nansum", "nanmean", "nanmax", "nanprod",
+    "nanargmax", "nanvar", "nanstd", "isfinite", "size", "ndim"]
+POSITIVE = ["arccosh", "log", "log10", "log1p", "log2", "sqrt", "reciprocal"]
+SHARES = ["arccos", "arcsin", "arctanh"]
 NO_BOOL = {"negative", "sign", "ptp", "signbit", "median"}
 PAIRS = [("int32", "float32"), ("uint8", "int8"), ("int64", "float16"), ("bool", "int32"), ("float16", "bfloat16"),
          ("float32", "float64"), ("bool", "bool"), ("int64", "int32"), ("uint32", "int32"), ("bfloat16", "int16"),
          ("uint8", "uint16"), ("int8", "float64")]
-BINARY = ("add subtract multiply divide true_divide maximum minimum equal not_equal less less_equal greater "
-          "greater_equal arctan2 logaddexp hypot divide_no_nan floor_divide mod power heaviside logical_and logical_or "
-          "logical_xor fmax fmin outer append isclose where2 logaddexp2").split()
-INTEGERS = "bitwise_and bitwise_or bitwise_xor left_shift right_shift gcd lcm".split()
+BINARY = [
+    "add", "subtract", "multiply", "divide", "true_divide", "maximum", "minimum", "equal", "not_equal", "less",
+    "less_equal", "greater", "greater_equal", "arctan2", "logaddexp", "hypot", "divide_no_nan", "floor_divide",
+    "mod", "power", "heaviside", "logical_and", "logical_or", "logical_xor", "fmax", "fmin", "outer", "append",
+    "isclose", "where2", "logaddexp2"]
+INTEGERS = ["bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift", "gcd", "lcm"]
 
 
 def dtype_cases():

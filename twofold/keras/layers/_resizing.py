@@ -45,13 +45,13 @@ def resized(x: Any, axis: int, size: Any, target: Any, interpolation: str, antia
         antialias: whether the weights widen where the axis gets smaller.
     """
     scale = tf.cast(size, tf.float32) / tf.cast(target, tf.float32)
-    places = (tf.range(target, dtype=tf.float32) + 0.5) * scale - 0.5
+    places = (tf.cast(tf.range(target), tf.float32) + 0.5) * scale - 0.5
     if interpolation == "nearest":
         # the square into which the centre falls
         chosen = tf.minimum(tf.cast(tf.floor(places + 0.5), tf.int32), tf.cast(size, tf.int32) - 1)
         return tf.gather(x, chosen, axis=axis)
     spread = tf.maximum(scale, 1.0) if antialias else 1.0
-    distance = tf.abs(places[:, tf.newaxis] - tf.range(size, dtype=tf.float32)) / spread
+    distance = tf.abs(places[:, tf.newaxis] - tf.cast(tf.range(size), tf.float32)) / spread
     weights = _WEIGHTS[interpolation](distance)
     weights = tf.cast(weights / tf.reduce_sum(weights, axis=1, keepdims=True), x.dtype)
     moved = tf.tensordot(weights, x, axes=([1], [axis]))

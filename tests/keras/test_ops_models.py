@@ -1,0 +1,87 @@
+"""`tf.keras.ops` in a `tf.function` and in functional models: what comes out is what comes out eagerly, to the bit.
+
+The calls are those of `ops_shape_cases.py`, one for each function.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import twofold as tf
+from twofold import keras
+
+from . import ops_shape_cases
+from .test_ops import flat, function_of, given
+
+ops = keras.ops
+#: functions whose results have shapes that only values tell, or that take numbers alone
+UNTRACED = {"arange", "zeros", "ones", "empty", "eye", "identity", "tri", "bartlett", "blackman", "hamming", "hanning",
+            "kaiser", "convert_to_tensor", "linspace", "logspace", "geomspace", "array", "full"}
+
+
+@pytest.fixture(autouse=True)
+def fresh_names():
+    keras.backend.clear_session()
+
+
+def chosen():
+    """A call of each function, with an array of floats among the arguments."""
+    found = {}
+    for case in ops_shape_cases.setting_cases():
+        if case[0] not in UNTRACED and not found.setdefault(case[0], []) and any(floating(a) for a in
+                                                                                      tf.nest.flatten(case[1])):
+            found[case[0]].append(case)
+    return [pytest.param(*case, id=f"{name}-{n}") for name, cases in found.items() for n, case in enumerate(cases)]
+
+
+def floating(value):
+    return isinstance(value, np.ndarray) and value.dtype.kind == "f"
+
+
+def parts(args, kwargs):
+    """The floating arrays among the arguments, and a function that gives all arguments with others in their places."""
+    leaves = [a for a in tf.nest.flatten(args) if floating(a)]
+
+    def filled(values):
+        rest = iter(values)
+        return (tf.nest.map_structure(lambda a: next(rest) if floating(a) else given(a), args),
+                {k: v if isinstance(v, (tuple, list)) else given(v) for k, v in kwargs.items()})
+    return leaves, filled
+
+
+def same(found, expected):
+    found, expected = flat(found), flat(expected)
+    assert len(found) == len(expected)
+    for x, y in zip(found, expected, strict=True):
+        assert x.dtype == y.dtype
+        np.testing.assert_array_equal(np.asarray(x), np.asarray(y))
+
+
+@pytest.mark.parametrize(("name", "args", "kwargs"), chosen())
+def test_compiled_is_eager(name, args, kwargs):
+    leaves, filled = parts(args, kwargs)
+
+    def run(*tensors):
+        more, settings = filled(tensors)
+        return function_of(name)(*more, **settings)
+    tensors = [tf.constant(a) for a in leaves]
+    same(tf.function(run, fallback=False)(*tensors), run(*tensors))
+
+
+@pytest.mark.parametrize(("name", "args", "kwargs"), chosen())
+def test_models(name, args, kwargs):
+    """A functional model of the call, and one made of its config."""
+    leaves, filled = parts(args, kwargs)
+    inputs = [keras.Input(batch_shape=a.shape, dtype=a.dtype.name) for a in leaves]
+    more, settings = filled(inputs)
+    symbolic = function_of(name)(*more, **settings)
+    if name in ("ndim",):
+        return
+    model = keras.Model(inputs, flat(symbolic))
+    more, settings = filled([tf.constant(a) for a in leaves])
+    eager = flat(function_of(name)(*more, **settings))
+    assert [tuple(x.shape) for x in flat(symbolic)] == [tuple(x.shape) for x in eager] or name in ("unique", "nonzero")
+    same(model([tf.constant(a) for a in leaves]), eager)
+    again = keras.Model.from_config(model.get_config())
+    same(again([tf.constant(a) for a in leaves]), eager)
