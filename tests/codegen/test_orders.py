@@ -186,6 +186,8 @@ def _check(program: _Program, unknown: bool, taped: bool, threads: int) -> None:
     except (tf.errors.OpError, ValueError) as error:
         if unknown and (_LIMIT in str(error) or "shape" in str(error)):
             return  # sizes that values decide
+        if "before the loop, but shape" in str(error) or "TensorArray: incompatible shape" in str(error):
+            return  # which eager execution lets pass, as shapes may then change from round to round
         raise AssertionError(f"{type(error).__name__}: {error}\n{program.source()}") from None
     finally:
         tf.config.threading.set_intra_op_parallelism_threads(0)
