@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..folders import text_dataset_from_directory
 from ..images import image_dataset_from_directory
 from ..sequences import timeseries_dataset_from_array
-from . import image, sequence
+from . import image, sequence, text
 
-__all__ = ["image", "image_dataset_from_directory", "sequence", "text_dataset_from_directory",
+__all__ = ["image", "image_dataset_from_directory", "sequence", "text", "text_dataset_from_directory",
            "timeseries_dataset_from_array"]
