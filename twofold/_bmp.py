@@ -43,4 +43,7 @@ def decode(data: bytes) -> np.ndarray:
     strides = (size, channels, 1)
     found = np.ndarray((rows, width, channels), np.uint8, data, first, strides)
     found = found if height < 0 else found[::-1]
-    return np.ascontiguousarray(found[..., [2, 1, 0, 3][:channels]] if channels > 1 else found)
+    made = np.empty((rows, width, channels), np.uint8)
+    for channel, place in enumerate((2, 1, 0, 3)[:channels] if channels > 1 else (0,)):
+        made[..., channel] = found[..., place]
+    return made

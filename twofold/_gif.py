@@ -58,12 +58,23 @@ def decode(data: bytes, every: bool = True) -> np.ndarray:
         numbers = _numbers(frame)
         here = found[n, frame.top:frame.top + frame.height, frame.left:frame.left + frame.width]
         numbers = numbers[:here.shape[0], :here.shape[1]]
-        seen = numbers != frame.clear
-        if numbers.max(initial=0, where=seen) >= len(frame.colours):
-            raise ValueError(f"the GIF file is damaged: frame {n} has a colour {numbers.max(where=seen, initial=0)} of "
-                             f"{len(frame.colours)}")
-        here[seen] = frame.colours[numbers[seen]]
+        _lay(here, numbers, frame, n)
     return found
+
+
+def _lay(here: np.ndarray, numbers: np.ndarray, frame: _Frame, place: int) -> None:
+    """Write a frame's colours where it is not transparent."""
+    seen = None if frame.clear < 0 else numbers != frame.clear
+    last = int(numbers.max(initial=0, where=True if seen is None else seen))
+    if last >= len(frame.colours):
+        raise ValueError(f"the GIF file is damaged: frame {place} has a colour {last} of {len(frame.colours)}")
+    for channel in range(3):
+        colours = np.zeros(256, np.uint8)
+        colours[:len(frame.colours)] = frame.colours[:, channel]
+        if seen is None:
+            here[..., channel] = colours[numbers]
+        else:
+            np.copyto(here[..., channel], colours[numbers], where=seen)
 
 
 def _frames(data: bytes) -> Iterator[_Frame]:
