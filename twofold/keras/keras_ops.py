@@ -40,6 +40,8 @@ class KerasOperation(Layer):
     Args:
         name: the layer's name.
         settings: arguments of the operation that are no tensors.
+    Raises:
+        ValueError: the operation has no such argument.
     """
 
     autocast = False
@@ -47,9 +49,17 @@ class KerasOperation(Layer):
     _operation: _Operation
 
     def __init__(self, name: str | None = None, **settings: Any):
+        unknown = sorted(set(settings) - set(self._operation.signature.parameters))
+        if unknown and not self._open():
+            raise ValueError(f"{type(self).__name__}: unknown settings {', '.join(unknown)}.")
         super().__init__(name=name)
         self._settings = settings
         self.built = True
+
+    @classmethod
+    def _open(cls) -> bool:
+        """Whether the operation takes further arguments by name."""
+        return any(p.kind is p.VAR_KEYWORD for p in cls._operation.signature.parameters.values())
 
     def _converted(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         return args, kwargs  # numbers take the dtype of the tensors beside them
@@ -81,13 +91,11 @@ class KerasOperation(Layer):
 
         Some versions of Keras write the layer's policy under "dtype", which for other operations is a setting.
         """
-        takes = cls._operation.signature.parameters
-        return cls(**{key: value for key, value in config.items()
-                      if key == "name" or (key in takes and not (key == "dtype" and _is_policy(value)))})
-
-
-def _is_policy(value: Any) -> bool:
-    return value is not None and not isinstance(value, str)
+        dtype = config.get("dtype")
+        dropped = {"trainable"}
+        if "dtype" not in cls._operation.signature.parameters or not (dtype is None or isinstance(dtype, str)):
+            dropped.add("dtype")
+        return cls(**{key: value for key, value in config.items() if key not in dropped})
 
 
 def operation(home: str, cls: str | None = None, tensors: str | None = None, also: str = "") -> Callable[[Any], Any]:
