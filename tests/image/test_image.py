@@ -120,3 +120,23 @@ def test_errors():
             call()
     with pytest.raises(TypeError, match="no dtype of images"):
         tf.image.convert_image_dtype([True], tf.float32)
+
+
+@pytest.mark.parametrize("fn", [
+    *[lambda x, m=m: tf.image.resize(x, [4, 5], m) for m in ("bilinear", "nearest", "area", "bicubic", "lanczos3")],
+    lambda x: tf.image.resize_with_pad(x, 4, 5), lambda x: tf.image.resize_with_crop_or_pad(x, 4, 5),
+    lambda x: tf.image.crop_to_bounding_box(x, 1, 0, 4, 5),
+    lambda x: tf.image.pad_to_bounding_box(x[:3, :2], 1, 2, 4, 5), lambda x: tf.image.random_crop(x, [4, 5, 3])])
+def test_sizes_that_are_asked_for_are_known(fn):
+    """Of images whose size is not, as files give them: models are built by what data sets tell."""
+    dataset = tf.data.Dataset.from_tensors(X[0]).map(
+        tf.function(fn, input_signature=[tf.TensorSpec([None, None, 3])]))
+    assert dataset.element_spec.shape == [4, 5, 3]
+    assert next(iter(dataset)).shape == [4, 5, 3]
+
+
+def test_parts_beyond_an_image_are_errors_in_graphs_too():
+    crop = tf.function(lambda x: tf.image.crop_to_bounding_box(x, 2, 2, *X.shape[1:3]),
+                       input_signature=[tf.TensorSpec([None, None, 3])])
+    with pytest.raises((ValueError, tf.errors.InvalidArgumentError)):
+        crop(X[0])

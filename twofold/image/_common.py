@@ -7,7 +7,7 @@ from typing import Any
 
 import twofold as tf
 
-__all__ = ["batched", "images_of", "is_number", "sizes_of"]
+__all__ = ["batched", "images_of", "is_number", "sized", "sizes_of"]
 
 
 def images_of(images: Any, what: str, least: int = 3) -> Any:
@@ -48,3 +48,10 @@ def sizes_of(x: Any, first: int) -> tuple[Any, Any]:
 def is_number(*values: Any) -> bool:
     """Whether all are numbers, and no tensors."""
     return all(isinstance(v, int) for v in values)
+
+
+def sized(x: Any, height: Any, width: Any) -> Any:
+    """A batch that tells its height and width, where they are numbers; in a graph they are tested when it runs."""
+    if None not in x.shape.as_list()[1:3]:
+        return x
+    return tf.ensure_shape(x, [None, *[n if is_number(n) else None for n in (height, width)], None])

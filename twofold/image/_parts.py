@@ -7,7 +7,7 @@ from typing import Any
 import twofold as tf
 from twofold._api import public
 
-from ._common import batched, images_of, is_number, sizes_of
+from ._common import batched, images_of, is_number, sized, sizes_of
 
 __all__ = ["central_crop", "crop_to_bounding_box", "extract_patches", "flip_left_right", "flip_up_down",
            "pad_to_bounding_box", "padded", "resize_with_crop_or_pad", "rot90", "transpose"]
@@ -92,7 +92,8 @@ def crop_to_bounding_box(image: Any, offset_height: Any, offset_width: Any, targ
             _checked(not is_number(target) or target > 0, f"target_{what} must be > 0.")
             _checked(not is_number(offset, target, size) or offset + target <= size,
                      f"{what} must be >= target + offset.")
-        return x[:, offset_height:offset_height + target_height, offset_width:offset_width + target_width]
+        found = x[:, offset_height:offset_height + target_height, offset_width:offset_width + target_width]
+        return sized(found, target_height, target_width)
     return batched(image, "crop_to_bounding_box", cropped)
 
 
@@ -123,7 +124,7 @@ def padded(x: Any, top: Any, left: Any, height: Any, width: Any) -> Any:
     for value, text in ((top, "offset_height must be >= 0"), (left, "offset_width must be >= 0"),
                         (below, "height must be <= target - offset"), (right, "width must be <= target - offset")):
         _checked(not is_number(value) or value >= 0, text)
-    return tf.pad(x, [[0, 0], [top, below], [left, right], [0, 0]])
+    return sized(tf.pad(x, [[0, 0], [top, below], [left, right], [0, 0]]), height, width)
 
 
 @public

@@ -9,7 +9,7 @@ from typing import Any
 import twofold as tf
 from twofold._api import public
 
-from ._common import batched, is_number, sizes_of
+from ._common import batched, is_number, sized, sizes_of
 from ._parts import padded
 
 __all__ = ["ResizeMethod", "axis_resized", "linear_along", "nearest_along", "resize", "resize_with_pad"]
@@ -132,7 +132,7 @@ def _resized(x: Any, height: Any, width: Any, method: str, antialias: bool) -> A
     if method == "bilinear" and not antialias:
         return linear_along(linear_along(x, 2, width), 1, height)
     if method == "area":
-        return _averaged(_averaged(x, 1, height), 2, width)
+        return sized(_averaged(_averaged(x, 1, height), 2, width), height, width)
     return axis_resized(axis_resized(x, 1, height, method, antialias), 2, width, method, antialias)
 
 

@@ -10,7 +10,6 @@ from typing import Any
 import twofold as tf
 
 from .. import config
-from ._declared import data_format_of
 from .random_images import RandomBrightness, RandomContrast, RandomImages, factor_range, value_pair
 
 __all__ = ["AutoContrast", "Equalization", "RandomColorDegeneration", "RandomColorJitter", "RandomGrayscale",
@@ -436,7 +435,7 @@ class Equalization(_Colours):
     _draws = False
 
     def __init__(self, value_range: Any = (0, 255), bins: int = 256, data_format: str | None = None, **kwargs: Any):
-        super().__init__(None, data_format_of(data_format), **kwargs)
+        super().__init__(None, data_format, **kwargs)
         self.value_range, self.bins = value_pair(value_range), bins
 
     def _draw(self, images: Any) -> Any:
