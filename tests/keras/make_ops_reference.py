@@ -54,6 +54,19 @@ def signatures():
     return found
 
 
+def classes():
+    """For each operation its module, class, the settings of its config, and what it is called with."""
+    found = {}
+    for name in ("numpy", "nn", "core", "math", "linalg", "image"):
+        module = importlib.import_module(f"keras.src.ops.{name}")
+        for cls, value in vars(module).items():
+            if inspect.isclass(value) and issubclass(value, keras.Operation) and value.__module__ == module.__name__:
+                settings = [p for p in inspect.signature(value.__init__).parameters if p not in ("self", "name")]
+                called = [p for p in inspect.signature(value.call).parameters if p != "self"]
+                found[f"{name}.{cls}"] = [settings, called]
+    return found
+
+
 def model():
     ops = keras.ops
     x, n = keras.Input((4, 6), name="x"), keras.Input((4,), dtype="int32", name="n")
@@ -85,7 +98,8 @@ def save_model():
 
 
 def main():
-    (HERE / "data" / "ops_signatures.json").write_text(json.dumps(signatures(), indent=0) + "\n")
+    told = {"parameters": signatures(), "classes": classes()}
+    (HERE / "data" / "ops_signatures.json").write_text(json.dumps(told) + "\n")
     save_model()
     cases, more = cases_module("ops_cases"), cases_module("ops_shape_cases")
     values, kinds, refused = [], {}, []

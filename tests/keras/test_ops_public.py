@@ -14,12 +14,18 @@ from house.tree import ROOT
 
 import twofold as tf
 from twofold import keras
+from twofold.keras.keras_ops import operation_class
 
 ops = keras.ops
 DATA = ROOT / "tests" / "keras" / "data"
-SIGNATURES = json.loads((DATA / "ops_signatures.json").read_text())
+_STORED = json.loads((DATA / "ops_signatures.json").read_text())
+SIGNATURES, CLASSES = _STORED["parameters"], _STORED["classes"]
 #: what there is none of
 ABSENT = {"lu_factor", "ctc_decode", "rearrange", "image.elastic_transform", "image.scale_and_translate"}
+#: operations of Keras that are no layers here: of functions that there are not, and what others are made of
+WITHOUT_LAYER = {"LuFactor", "CTCDecode", "ElasticTransform", "ScaleAndTranslate", "SegmentReduction"}
+#: settings of Keras that functions do not have
+BEYOND: set[tuple[str, str]] = {("LayerNorm", "rms_scaling")}
 #: Keras's have `**kwargs` for older names
 NARROWER = {"layer_normalization", "multi_hot"}
 MODES = [pytest.param(lambda fn: fn, id="eager"), pytest.param(lambda fn: tf.function(fn, fallback=False),
@@ -49,6 +55,22 @@ def test_names_are_those_of_keras():
 def test_parameters_are_those_of_keras(name):
     found = inspect.signature(ours()[name]).parameters.values()
     assert [str(p.replace(annotation=p.empty)) for p in found] == SIGNATURES[name]
+
+
+@pytest.mark.parametrize("name", sorted(CLASSES))
+def test_layers_have_the_settings_of_keras(name):
+    """What is in the config of an operation, and what it is called with, is the same in files of both."""
+    module, cls = name.split(".")
+    found = operation_class(f"keras.src.ops.{module}", cls)
+    if cls in WITHOUT_LAYER:
+        assert found is None
+        return
+    settings, called = CLASSES[name]
+    plain = [p for p in settings if p != "kwargs" and (cls, p) not in BEYOND]
+    kinds = found._operation.signature.parameters
+    tensors = found._operation.tensors
+    assert list(tensors) == [p for p in called if p != "kwargs"]
+    assert {p for p in kinds if p not in tensors and p != "kwargs"} == set(plain)
 
 
 def test_import_is_lazy():

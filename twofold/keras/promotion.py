@@ -9,8 +9,6 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-import numpy as np
-
 import twofold as tf
 
 from .config import floatx
@@ -62,10 +60,15 @@ def result_type(*dtypes: Any) -> str:
     >>> tf.keras.backend.result_type("int64", float)
     'float32'
     """
-    found = _join(frozenset([_key(d) for d in dtypes]))
+    return _met(dtypes, floatx())
+
+
+@functools.lru_cache(maxsize=4096)
+def _met(dtypes: tuple[Any, ...], default: str) -> str:
+    found = _join(frozenset([default if d is None else _key(d) for d in dtypes]))
     if found[-1] != "*":
         return found
-    return {"int*": "int32", "float*": floatx(), "complex*": "complex64"}[found]
+    return {"int*": "int32", "float*": default, "complex*": "complex64"}[found]
 
 
 def _key(dtype: Any) -> str:
@@ -73,12 +76,9 @@ def _key(dtype: Any) -> str:
         return dtype
     if isinstance(dtype, type) and dtype in _PYTHON:
         return _PYTHON[dtype]
-    return floatx() if dtype is None else tf.as_dtype(dtype).name
+    return tf.as_dtype(dtype).name
 
 
 def kind_of(value: Any) -> Any:
     """The dtype of a value for `result_type`: that of a tensor or array, the type of a Python number."""
-    dtype = getattr(value, "dtype", None)
-    if dtype is not None:
-        return dtype.name if isinstance(dtype, (tf.DType, np.dtype)) else dtype
-    return type(value)
+    return getattr(value, "dtype", type(value))

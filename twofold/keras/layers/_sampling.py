@@ -1,4 +1,4 @@
-"""Images seen through affine and projective maps: where each pixel of the result comes from, and what lies beyond the edges."""
+"""Images seen through affine and projective maps: where each pixel comes from, and what lies beyond the edges."""
 
 from __future__ import annotations
 

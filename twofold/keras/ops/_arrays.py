@@ -661,7 +661,7 @@ def diff(a: Any, n: int = 1, axis: int = -1) -> Any:
     return x
 
 
-@operation("numpy")
+@operation("numpy", tensors="indices")
 def unravel_index(indices: Any, shape: Any) -> Any:
     """The places along each axis of elements whose places in the flat tensor are given.
 

@@ -233,7 +233,7 @@ def round(x: Any, decimals: int = 0) -> Any:
     return tf.cast(tf.round(computed * factor) / factor, x.dtype)
 
 
-@operation("numpy")
+@operation("numpy", tensors="x")
 def clip(x: Any, x_min: Any, x_max: Any) -> Any:
     """Each element, or the nearest of two bounds where it is beyond them; bools count as int32.
 

@@ -158,7 +158,7 @@ def isin(x1: Any, x2: Any, assume_unique: bool = False, invert: bool = False) ->
     return found
 
 
-@operation("numpy", tensors="x weights")
+@operation("numpy")
 def bincount(x: Any, weights: Any = None, minlength: int = 0, sparse: bool = False) -> Any:
     """How often each natural number is among integers, or the sums of the weights that go with it.
 

@@ -483,7 +483,7 @@ def nanmedian(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     return _quantile(x, 0.5, axis, "midpoint", keepdims, True)
 
 
-@operation("numpy", tensors="y x")
+@operation("numpy")
 def trapezoid(y: Any, x: Any = None, dx: float = 1.0, axis: int = -1) -> Any:
     """The integral of samples by the trapezoidal rule.
 

@@ -13,6 +13,7 @@ from ..promotion import kind_of, result_type
 __all__ = ["axes_of", "axis_of", "floating", "meeting", "numeric", "same", "shape_of", "size_of", "tensor", "wide"]
 
 _NUMBERS = (int, float, complex)  # bool is an int
+_Tensor = tf.Tensor
 
 
 def tensor(x: Any, dtype: Any = None) -> tf.Tensor:
@@ -36,9 +37,24 @@ def same(*values: Any, at_least: Any = None) -> list[Any]:
         values: tensors, arrays, lists or numbers; the dtypes of Python numbers give way to the others.
         at_least: `float` or a dtype to meet besides.
     """
+    if _met(values, at_least):
+        return list(values)
     found = [_leaf(x) for x in values]
     dtype = meeting(*found, at_least=at_least)
     return [tensor(x, dtype) for x in found]
+
+
+def _met(values: tuple[Any, ...], at_least: Any) -> bool:
+    """Whether values are tensors of the dtype in which they meet: the usual case, in which there is nothing to do."""
+    if not isinstance(values[0], _Tensor):
+        return False
+    dtype = values[0].dtype
+    if at_least is not None and (at_least is not float or not (dtype.is_floating or dtype.is_complex)):
+        return False
+    for value in values:
+        if not isinstance(value, _Tensor) or value.dtype is not dtype:
+            return False
+    return True
 
 
 def meeting(*values: Any, at_least: Any = None) -> str:
@@ -49,7 +65,8 @@ def meeting(*values: Any, at_least: Any = None) -> str:
 
 def floating(x: Any) -> tf.Tensor:
     """A value as a floating or complex tensor: integers and bools become `floatx()`."""
-    x = tensor(x)
+    if not isinstance(x, _Tensor):
+        x = tensor(x)
     return x if x.dtype.is_floating or x.dtype.is_complex else tf.cast(x, result_type(float))
 
 

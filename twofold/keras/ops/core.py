@@ -249,7 +249,7 @@ def scatter_update(inputs: Any, indices: Any, updates: Any, reduction: str | Non
 
 
 # -- control --------------------------------------------------------------------------------------
-@operation("core", tensors="pred")
+@operation("core")
 def cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any]) -> Any:
     """What one of two functions gives.
 
@@ -266,7 +266,7 @@ def cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any]) -> 
     return tf.cond(tensor(pred, tf.bool), true_fn, false_fn)
 
 
-@operation("core", tensors="index operands")
+@operation("core")
 def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -> Any:
     """What one of several functions gives.
 
@@ -330,7 +330,7 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_
     return tf.while_loop(lambda i, value: i < stop, lambda i, value: (i + 1, body_fun(i, value)), (start, first))[1]
 
 
-@operation("core", tensors="init xs")
+@operation("core", tensors="f init xs")
 def scan(f: Callable[[Any, Any], Any], init: Any, xs: Any = None, length: int | None = None, reverse: bool = False,
          unroll: Any = 1) -> Any:
     """A value carried along a sequence, and what comes out at each place.
@@ -390,7 +390,7 @@ def _length(xs: Any, length: int | None) -> Any:
     return next(iter(known)) if known else sizes[0]
 
 
-@operation("core", tensors="xs")
+@operation("core")
 def map(f: Callable[[Any], Any], xs: Any) -> Any:
     """A function of each slice along axis 0, one after the other.
 
@@ -462,7 +462,7 @@ def vectorize(pyfunc: Callable[..., Any], *, excluded: Any = None, signature: st
     return call
 
 
-@operation("core", tensors="elems")
+@operation("core")
 def associative_scan(f: Callable[[Any, Any], Any], elems: Any, reverse: bool = False, axis: int = 0) -> Any:
     """All elements up to each, joined by an associative function, in a logarithmic number of steps (Blelloch 1990).
 

@@ -67,7 +67,7 @@ def det(x: Any) -> Any:
     return tf.linalg.det(floating(x))
 
 
-@operation("linalg")
+@operation("numpy")
 def slogdet(x: Any) -> Any:
     """The signs of determinants, and the logarithms of their sizes.
 
@@ -314,7 +314,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
     return _matrix_norm(x, ord, (axes[0], axes[1]), keepdims)
 
 
-@operation("linalg", "JVP", tensors="primals tangents")
+@operation("linalg", "JVP")
 def jvp(fun: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = False) -> Any:
     """What a function gives, and how it changes along a direction.
 
