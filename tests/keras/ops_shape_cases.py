@@ -232,6 +232,7 @@ def mathematics():
         ("scatter_update", (A, np.array([[0, 1], [2, 3]]), np.array([7.0, 8.0], np.float32)), {}),
         ("scatter_update", (A, np.array([[0], [2]]), x32(2, 4)), {"reduction": "add"}),
         ("scatter_update", (A, np.array([[0], [2]]), x32(2, 4)), {"reduction": "max"}),
+        ("rearrange", (B, "a b c -> c (b a)"), {}), ("rearrange", (B, "a b (c d) -> (a c) d b"), {"d": 2}),
         ("slice_update", (C, [4], np.array([7.0, 8.0], np.float32)[:1]), {})]
     return cases
 
@@ -246,6 +247,9 @@ def images():
     places = x32(2, 9, seed=13, low=-2.0, high=8.0)
     cases += [("image.map_coordinates", (IMAGE[0, :, :, 0], places, order), {"fill_mode": mode})
               for order in (0, 1) for mode in ("constant", "nearest", "wrap", "mirror")]
+    scale, move = np.array([0.7, 1.3], np.float32), np.array([0.2, -0.4], np.float32)
+    cases += [("image.scale_and_translate", (IMAGE, (2, 5, 9, 3), scale, move, (1, 2), method), {"antialias": smooth})
+              for method in ("linear", "cubic", "lanczos3") for smooth in (True, False)]
     return cases + [
         ("image.resize", (IMAGE, (3, 4)), {"antialias": True}), ("image.resize", (IMAGE[0], (3, 4)), {}),
         ("image.resize", (IMAGE, (4, 4)), {"crop_to_aspect_ratio": True}),

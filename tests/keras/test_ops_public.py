@@ -21,9 +21,9 @@ DATA = ROOT / "tests" / "keras" / "data"
 _STORED = json.loads((DATA / "ops_signatures.json").read_text())
 SIGNATURES, CLASSES = _STORED["parameters"], _STORED["classes"]
 #: what there is none of
-ABSENT = {"lu_factor", "ctc_decode", "rearrange", "image.elastic_transform", "image.scale_and_translate"}
+ABSENT = {"lu_factor", "ctc_decode", "image.elastic_transform"}
 #: operations of Keras that are no layers here: of functions that there are not, and what others are made of
-WITHOUT_LAYER = {"LuFactor", "CTCDecode", "ElasticTransform", "ScaleAndTranslate", "SegmentReduction"}
+WITHOUT_LAYER = {"LuFactor", "CTCDecode", "ElasticTransform", "SegmentReduction"}
 #: settings of Keras that functions do not have
 BEYOND: set[tuple[str, str]] = {("LayerNorm", "rms_scaling")}
 #: Keras's have `**kwargs` for older names
@@ -132,6 +132,24 @@ def test_unknown_sizes():
                     np.int32(x.size), np.log(np.exp(x).sum()), np.roll(x, 1), np.unique(x), np.histogram(x, 3)[0]]
         for y, z in zip(found, expected, strict=True):
             np.testing.assert_allclose(y, z, rtol=1e-6)
+
+
+def test_patterns_of_axes():
+    x = np.arange(120).reshape(2, 3, 4, 5)
+    cases = [("a b ... -> ... (b a)", x.transpose(2, 3, 1, 0).reshape(4, 5, 6), {}),
+             ("a b c d -> a 1 d (b c)", x.transpose(0, 3, 1, 2).reshape(2, 1, 5, 12), {}),
+             ("a b (c e) d -> a (d e) () b c",
+              x.reshape(2, 3, 2, 2, 5).transpose(0, 4, 3, 1, 2).reshape(2, 10, 1, 3, 2), {"e": 2}), ("... -> (...)", x.ravel(), {})]
+    for pattern, expected, sizes in cases:
+        np.testing.assert_array_equal(ops.rearrange(x, pattern, **sizes), expected)
+    again = ops.rearrange(ops.rearrange(x, "a b c d -> (a b) (d c)"), "(a b) (d c) -> a b c d", a=2, c=4)
+    np.testing.assert_array_equal(again, x)
+    for wrong, sizes in (("a b c d", {}), ("a b c -> a b c", {}), ("a b c d -> a b c e", {}), ("a b c a -> a b c", {}),
+                         ("a b c (d e) -> a b c d e", {}), ("a b c (d e) -> a b c d e", {"d": 2}),
+                         ("a b c (d -> a b c d", {}), ("a b c d -> a b c d", {"f": 2}), ("a b c ? -> a b c ?", {}),
+                         ("a 1 c d -> a c d", {})):
+        with pytest.raises(ValueError, match="rearrange"):
+            ops.rearrange(x, wrong, **sizes)
 
 
 # -- control --------------------------------------------------------------------------------------

@@ -133,13 +133,13 @@ def _as_layer(made: _Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     bound.apply_defaults()
     inputs: list[Any] = []
     settings: dict[str, Any] = {}
-    symbolic: dict[str, Any] = {}
+    symbolic: dict[str, Any] = {}  # and what else Keras gives with the call
     for name, value in bound.arguments.items():
         kind = made.signature.parameters[name].kind
         if name in made.tensors:
             inputs += value if kind is inspect.Parameter.VAR_POSITIONAL else [value]
         elif kind is inspect.Parameter.VAR_KEYWORD:
-            settings.update(value)
+            symbolic.update(value)
         else:
             (symbolic if any_symbolic((value,), {}) else settings)[name] = value
     while inputs and inputs[-1] is None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import twofold as tf
 
-__all__ = ["INTERPOLATIONS", "resized", "resized_images"]
+__all__ = ["INTERPOLATIONS", "resized", "resized_images", "sampled"]
 
 INTERPOLATIONS = ("nearest", "bilinear", "bicubic", "lanczos3", "lanczos5")
 
@@ -50,10 +50,31 @@ def resized(x: Any, axis: int, size: Any, target: Any, interpolation: str, antia
         # the square into which the centre falls
         chosen = tf.minimum(tf.cast(tf.floor(places + 0.5), tf.int32), tf.cast(size, tf.int32) - 1)
         return tf.gather(x, chosen, axis=axis)
-    spread = tf.maximum(scale, 1.0) if antialias else 1.0
+    return sampled(x, axis, size, places, tf.maximum(scale, 1.0) if antialias else 1.0, interpolation)
+
+
+def sampled(x: Any, axis: int, size: Any, places: Any, spread: Any, interpolation: str, zeros: bool = False) -> Any:
+    """What is at places along an axis, between its elements.
+
+    Args:
+        x: floating tensor.
+        axis: which axis, not negative.
+        size: its size.
+        places: float32 [n].
+        spread: how much wider the weights are than the distance of two elements.
+        interpolation: one of `INTERPOLATIONS` but "nearest".
+        zeros: whether there are zeros at places beyond the axis.
+    """
     distance = tf.abs(places[:, tf.newaxis] - tf.cast(tf.range(size), tf.float32)) / spread
     weights = _WEIGHTS[interpolation](distance)
-    weights = tf.cast(weights / tf.reduce_sum(weights, axis=1, keepdims=True), x.dtype)
+    total = tf.reduce_sum(weights, axis=1, keepdims=True)
+    if zeros:
+        last = tf.cast(size, tf.float32) - 0.5
+        inside = tf.logical_and(tf.logical_and(places >= -0.5, places <= last)[:, tf.newaxis], tf.abs(total) > 1e-4)
+        weights = tf.where(inside, weights / tf.where(inside, total, tf.ones_like(total)), tf.zeros_like(weights))
+    else:
+        weights = weights / total
+    weights = tf.cast(weights, x.dtype)
     moved = tf.tensordot(weights, x, axes=([1], [axis]))
     order = list(range(1, axis + 1)) + [0] + list(range(axis + 1, len(x.shape)))
     return tf.transpose(moved, order)

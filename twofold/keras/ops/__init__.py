@@ -6,8 +6,8 @@ a function becomes a layer of the functional model, which is saved as Keras 3 sa
 
 The modules below have the functions: `_elementwise.py` and `_pairs.py` those of one and two tensors element by element,
 `_reductions.py`, `_arrays.py`, `_creation.py`, `_order.py`, `_products.py` the others with NumPy's names; `core.py`,
-`math.py`, `nn.py` (with `_activations.py`), `linalg.py` and `image.py` those that Keras has beside them. All are thin:
-kernels, gradients and shape rules are those of `tf`.
+`math.py`, `nn.py` (with `_activations.py`), `linalg.py`, `image.py` and `_rearrange.py` those that Keras has beside
+them. All are thin: kernels, gradients and shape rules are those of `tf`.
 
 >>> import twofold as tf
 >>> tf.keras.ops.add(tf.constant([1, 2]), 0.5).numpy().tolist()
@@ -16,10 +16,10 @@ kernels, gradients and shape rules are those of `tf`.
 
 from __future__ import annotations
 
-from . import core, image, linalg, math, nn, numpy
+from . import _rearrange, core, image, linalg, math, nn, numpy
 
 __all__: list[str] = ["image", "linalg", "nn", "numpy"]
-for _module in (core, linalg, math, nn, numpy):
+for _module in (_rearrange, core, linalg, math, nn, numpy):
     for _name in _module.__all__:
         if _name not in __all__:
             globals()[_name] = getattr(_module, _name)

@@ -16,15 +16,15 @@ import twofold as tf
 
 from ..keras_ops import operation
 from ..layers._declared import data_format_of, numbers, padding_of
-from ..layers._resizing import INTERPOLATIONS, resized_images
+from ..layers._resizing import INTERPOLATIONS, resized_images, sampled
 from ..layers._sampling import FILL_MODES, transformed
 from ..layers._sampling import INTERPOLATIONS as SAMPLINGS
-from ._values import floating, same, shape_of, size_of, tensor
+from ._values import axes_of, floating, same, shape_of, size_of, tensor
 
 __all__ = [
     "affine_transform", "crop_images", "extract_patches", "extract_patches_3d", "gaussian_blur", "hsv_to_rgb",
     "map_coordinates", "pad_images", "perspective_transform", "resize", "rgb_to_grayscale", "rgb_to_hsv",
-    "sobel_edges", "ssim",
+    "scale_and_translate", "sobel_edges", "ssim",
 ]
 
 
@@ -340,6 +340,46 @@ def perspective_transform(images: Any, start_points: Any, end_points: Any, inter
 
     return _mapped(floating(images), data_format, lambda x: transformed(
         x, tf.broadcast_to(maps, [tf.shape(x)[0], 8]), interpolation, "constant", fill_value))
+
+
+_KERNELS = {"linear": "bilinear", "bilinear": "bilinear", "trilinear": "bilinear", "triangle": "bilinear",
+            "cubic": "bicubic", "bicubic": "bicubic", "tricubic": "bicubic", "lanczos3": "lanczos3",
+            "lanczos5": "lanczos5"}
+
+
+@operation("image", tensors="images output_shape scale translation")
+def scale_and_translate(images: Any, output_shape: Any, scale: Any, translation: Any, spatial_dims: Any, method: str,
+                        antialias: bool = True) -> Any:
+    """A tensor stretched and moved along some of its axes: what is at y comes to `y * scale + translation`.
+
+    Args:
+        images: a floating tensor.
+        output_shape: the shape of the result, as many sizes as there are axes.
+        scale, translation: a number for each of the axes.
+        spatial_dims: which axes.
+        method: "linear", "cubic", "lanczos3" or "lanczos5", or another name of the first two ("bilinear", "trilinear",
+            "triangle", "bicubic", "tricubic").
+        antialias: whether elements are averaged where the tensor is pressed together.
+    Returns:
+        A tensor with zeros where nothing comes to; places are of elements' middles, the first at 0.5.
+    Raises:
+        ValueError: the method is another.
+
+    >>> import twofold as tf
+    >>> x = tf.constant([1.0, 2.0, 3.0])
+    >>> tf.keras.ops.image.scale_and_translate(x, (4,), [1.0], [1.0], (0,), "linear").numpy().tolist()
+    [0.0, 1.0, 2.0, 3.0]
+    """
+    if method not in _KERNELS:
+        raise ValueError(f"Invalid value for argument `method`. Expected of one {set(_KERNELS)}. Received: {method}")
+    x = floating(images)
+    factors, moves = tf.unstack(tensor(scale, tf.float32)), tf.unstack(tensor(translation, tf.float32))
+    for axis, factor, move in zip(axes_of(tuple(spatial_dims), x.ndim), factors, moves, strict=True):
+        inverse = 1 / factor
+        places = (tf.cast(tf.range(output_shape[axis]), tf.float32) + 0.5) * inverse - move * inverse - 0.5
+        spread = tf.maximum(inverse, 1.0) if antialias else 1.0
+        x = sampled(x, axis, size_of(x, axis), places, spread, _KERNELS[method], zeros=True)
+    return x
 
 
 def _folded(place: Any, size: Any, fill_mode: str) -> Any:
