@@ -99,7 +99,8 @@ class Filters(ConvKernel):
 
             def block(begin: Any) -> None:
                 depth = c.least(c.sub(last, begin), I64(BLOCK))
-                self.table(c, places, begin, depth)
+                with c.if_then(c.less(I64(0), depth)):
+                    self.table(c, places, begin, depth)
                 fresh = c.zext(c.icmp_signed("==", begin, first), I64)
 
                 def panel(column: Any) -> None:
@@ -118,7 +119,8 @@ class Filters(ConvKernel):
                             c.each(line, last_line, I64(1),
                                    lambda n: self.tiled(c, n, arguments, to, columns, fresh))
                 c.each(I64(0), v.n, I64(self.width), panel)
-            c.each(first, last, I64(BLOCK), block)
+            some = c.select(c.less(first, last), last, c.add(first, I64(1)))  # a block without places writes zeros
+            c.each(first, some, I64(BLOCK), block)
         c.each(c.fn.args[0], c.fn.args[1], I64(1), unit)
         c.ret(I64(0))
 

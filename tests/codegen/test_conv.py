@@ -159,3 +159,24 @@ def test_other_widths_and_heights_give_the_same_bits(number, dtype, monkeypatch)
         start(conv.symbol(cut.kernel, dtype), cut.total, cut.integers, (found, cut.out), (x, cut.x), (ct, cut.b))
         expected = ops.conv_filter_grad(tf.constant(x), tf.constant(ct), filter_shape=w.shape, **window).numpy()
         np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("dtype", [tf.float32, tf.float64, tf.bfloat16], ids=lambda d: d.name)
+@pytest.mark.parametrize("dims, filters", [((2, 7, 1, 4), (2, 2, 4, 4)), ((2, 7, 1, 4), (2, 2, 2, 8)),
+                                           ((0, 5, 5, 16), (3, 3, 16, 33)), ((2, 1, 8, 2), (2, 2, 2, 3))])
+def test_filters_of_no_places_have_a_gradient_of_zeros(dims, filters, dtype):
+    """Also where sizes are known only when a program runs, and its memory is not fresh."""
+    x, w = tf.ones(dims, dtype), tf.ones(filters, dtype)
+
+    @tf.function(input_signature=[tf.TensorSpec([None, None, None, dims[-1]], dtype), tf.TensorSpec(filters, dtype)])
+    def gradient(x, w):
+        with tf.GradientTape() as tape:
+            tape.watch(w)
+            y = tf.nn.conv2d(x, w, 1, "VALID")
+        return tape.gradient(y, w)
+
+    gradient(tf.ones([2, 6, 6, dims[-1]], dtype) * 7.0, w)
+    for _ in range(3):
+        used = [tf.fill([n, 100], tf.cast(3.0, dtype)) for n in (1, 10, 100)]
+        del used
+        assert not gradient(x, w).numpy().astype(np.float64).any()
