@@ -139,7 +139,8 @@ def test_patterns_of_axes():
     cases = [("a b ... -> ... (b a)", x.transpose(2, 3, 1, 0).reshape(4, 5, 6), {}),
              ("a b c d -> a 1 d (b c)", x.transpose(0, 3, 1, 2).reshape(2, 1, 5, 12), {}),
              ("a b (c e) d -> a (d e) () b c",
-              x.reshape(2, 3, 2, 2, 5).transpose(0, 4, 3, 1, 2).reshape(2, 10, 1, 3, 2), {"e": 2}), ("... -> (...)", x.ravel(), {})]
+              x.reshape(2, 3, 2, 2, 5).transpose(0, 4, 3, 1, 2).reshape(2, 10, 1, 3, 2), {"e": 2}),
+             ("... -> (...)", x.ravel(), {})]
     for pattern, expected, sizes in cases:
         np.testing.assert_array_equal(ops.rearrange(x, pattern, **sizes), expected)
     again = ops.rearrange(ops.rearrange(x, "a b c d -> (a b) (d c)"), "(a b) (d c) -> a b c d", a=2, c=4)
