@@ -5,9 +5,9 @@ They take tensors, variables, arrays and numbers, in and out of a `tf.function`,
 a function becomes a layer of the functional model, which is saved as Keras 3 saves it (`keras_ops.py`).
 
 The modules below have the functions: `_elementwise.py` and `_pairs.py` those of one and two tensors element by element,
-`_reductions.py`, `_arrays.py`, `_creation.py`, `_order.py`, `_products.py` the others with NumPy's names; `core.py`,
-`math.py`, `nn.py` (with `_activations.py`), `linalg.py`, `image.py` and `_rearrange.py` those that Keras has beside
-them. All are thin: kernels, gradients and shape rules are those of `tf`.
+`_reductions.py`, `_arrays.py`, `_picking.py`, `_creation.py`, `_order.py` and `_products.py` the others with NumPy's
+names; `core.py`, `math.py`, `nn.py` (with `_activations.py` and `_windows.py`), `linalg.py`, `image.py` and
+`_rearrange.py` those that Keras has beside them. All are thin: kernels, gradients and shape rules are those of `tf`.
 
 >>> import twofold as tf
 >>> tf.keras.ops.add(tf.constant([1, 2]), 0.5).numpy().tolist()

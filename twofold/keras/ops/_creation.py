@@ -271,7 +271,7 @@ def diag(x: Any, k: int = 0) -> Any:
     >>> tf.keras.ops.diag([1, 2]).numpy().tolist()
     [[1, 0], [0, 2]]
     """
-    from ._arrays import diagonal
+    from ._picking import diagonal
     x = tensor(x)
     if x.ndim == 1:
         return tf.linalg.diag(x, k=k)

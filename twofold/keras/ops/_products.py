@@ -198,7 +198,7 @@ def trace(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     >>> tf.keras.ops.trace([[1, 2], [3, 4]]).numpy().tolist()
     5
     """
-    from ._arrays import diagonal
+    from ._picking import diagonal
     from ._reductions import sum
     return sum(diagonal(x, offset, axis1, axis2), axis=-1)
 

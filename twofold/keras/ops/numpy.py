@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from . import _arrays, _creation, _elementwise, _order, _pairs, _products, _reductions
+from . import _arrays, _creation, _elementwise, _order, _pairs, _picking, _products, _reductions
 
 __all__: list[str] = []
-for _module in (_arrays, _creation, _elementwise, _order, _pairs, _products, _reductions):
+for _module in (_arrays, _creation, _elementwise, _order, _pairs, _picking, _products, _reductions):
     for _name in _module.__all__:
         globals()[_name] = getattr(_module, _name)
         __all__.append(_name)

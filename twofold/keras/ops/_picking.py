@@ -1,0 +1,211 @@
+"""Functions that pick elements of tensors, with NumPy's names: by places, diagonals and conditions; and differences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import twofold as tf
+
+from ..keras_ops import operation
+from ._arrays import moved
+from ._values import axis_of, numeric, same, shape_of, size_of, tensor
+
+__all__ = [
+    "diagonal", "diff", "get_item", "select", "take", "take_along_axis", "tril", "triu", "unravel_index",
+]
+
+
+@operation("numpy", tensors="x key")
+def get_item(x: Any, key: Any) -> Any:
+    """`x[key]`.
+
+    Args:
+        x: a tensor.
+        key: integers, slices, `None`, `...` or tensors.
+
+    >>> import twofold as tf
+    >>> tf.keras.ops.get_item([1, 2, 3], slice(1, None)).numpy().tolist()
+    [2, 3]
+    """
+    return tensor(x)[tuple(key) if isinstance(key, list) else key]  # tuples are lists in files
+
+
+def _counted_from_front(indices: Any, count: Any) -> Any:
+    return tf.where(indices < 0, indices + tf.cast(count, indices.dtype), indices)
+
+
+def _indices(value: Any) -> Any:
+    found = tensor(value)
+    return found if found.dtype in (tf.int32, tf.int64) else tf.cast(found, tf.int32)
+
+
+@operation("numpy")
+def take(x: Any, indices: Any, axis: int | None = None) -> Any:
+    """Elements, or slices, at some places.
+
+    Args:
+        x: a tensor.
+        indices: integers of any shape; negative ones count from the end.
+        axis: along which; by default that of the flat tensor.
+
+    >>> import twofold as tf
+    >>> tf.keras.ops.take([[1, 2], [3, 4]], [0, -1], axis=1).numpy().tolist()
+    [[1, 2], [3, 4]]
+    """
+    x, indices = tensor(x), _indices(indices)
+    if axis is None:
+        x, axis = tf.reshape(x, [-1]), 0
+    return tf.gather(x, _counted_from_front(indices, size_of(x, axis)), axis=axis)
+
+
+@operation("numpy")
+def take_along_axis(x: Any, indices: Any, axis: int | None = None) -> Any:
+    """For each line along an axis, the elements at places of its own.
+
+    Args:
+        x: a tensor.
+        indices: integers, of as many axes as x; the others broadcast. Negative ones count from the end.
+        axis: along which; by default both are flat.
+    Raises:
+        ValueError: the numbers of axes differ.
+
+    >>> import twofold as tf
+    >>> tf.keras.ops.take_along_axis([[1, 2], [3, 4]], [[1], [0]], axis=1).numpy().tolist()
+    [[2], [3]]
+    """
+    x, indices = tensor(x), _indices(indices)
+    if axis is None:
+        x, indices, axis = tf.reshape(x, [-1]), tf.reshape(indices, [-1]), 0
+    if x.ndim != indices.ndim:
+        raise ValueError("`x` and `indices` must have the same number of dimensions, but receive shapes "
+                         f"{x.shape} and {indices.shape}.")
+    axis = axis_of(axis, x.ndim)
+    x, indices = moved(x, axis, -1), moved(indices, axis, -1)
+    lines = tf.broadcast_dynamic_shape(tf.shape(x)[:-1], tf.shape(indices)[:-1])
+    x = tf.broadcast_to(x, tf.concat([lines, tf.shape(x)[-1:]], 0))
+    indices = tf.broadcast_to(indices, tf.concat([lines, tf.shape(indices)[-1:]], 0))
+    found = tf.gather(x, _counted_from_front(indices, size_of(x, -1)), axis=-1, batch_dims=x.ndim - 1)
+    return moved(found, -1, axis)
+
+
+@operation("numpy")
+def diagonal(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+    """The diagonals of two axes, along a last axis.
+
+    Args:
+        x: a tensor of two axes or more.
+        offset: how far above the main diagonal.
+        axis1, axis2: the axes.
+
+    >>> import twofold as tf
+    >>> tf.keras.ops.diagonal([[1, 2], [3, 4]], offset=1).numpy().tolist()
+    [2]
+    """
+    x = moved(tensor(x), (axis1, axis2), (-2, -1))
+    rows, columns = x.shape[-2], x.shape[-1]
+    if rows is not None and columns is not None and not -rows < offset < columns:
+        return tf.zeros([*shape_of(x)[:-2], 0], x.dtype)
+    return tf.linalg.diag_part(x, k=offset)
+
+
+def _band(x: Any, k: int, lower: bool) -> Any:
+    x = tensor(x)
+    rows, columns = tf.range(size_of(x, -2)), tf.range(size_of(x, -1))
+    apart = columns[tf.newaxis, :] - rows[:, tf.newaxis]
+    kept = apart <= k if lower else apart >= k
+    return tf.where(kept, x, tf.zeros((), x.dtype)) if not x.dtype.is_bool else tf.logical_and(kept, x)
+
+
+@operation("numpy")
+def tril(x: Any, k: int = 0) -> Any:
+    """Matrices with 0 above diagonal `k`.
+
+    >>> import twofold as tf
+    >>> tf.keras.ops.tril([[1, 2], [3, 4]]).numpy().tolist()
+    [[1, 0], [3, 4]]
+    """
+    return _band(x, k, True)
+
+
+@operation("numpy")
+def triu(x: Any, k: int = 0) -> Any:
+    """Matrices with 0 below diagonal `k`.
+
+    >>> import twofold as tf
+    >>> tf.keras.ops.triu([[1, 2], [3, 4]]).numpy().tolist()
+    [[1, 2], [0, 4]]
+    """
+    return _band(x, k, False)
+
+
+@operation("numpy")
+def diff(a: Any, n: int = 1, axis: int = -1) -> Any:
+    """How far each element is from the one before; whether it differs, for bools.
+
+    Args:
+        a: a tensor.
+        n: how many times to take differences.
+        axis: along which.
+    Raises:
+        ValueError: n is negative, or the tensor has no axis.
+
+    >>> import twofold as tf
+    >>> tf.keras.ops.diff([1, 4, 9]).numpy().tolist()
+    [3, 5]
+    """
+    x = tensor(a)
+    if n < 0 or not x.ndim:
+        raise ValueError(f"diff needs n >= 0 and a tensor with an axis; got n={n} and shape {x.shape}.")
+    before = (slice(None),) * axis_of(axis, x.ndim)
+    for _ in range(n):
+        high, low = x[(*before, slice(1, None))], x[(*before, slice(None, -1))]
+        x = tf.not_equal(high, low) if x.dtype.is_bool else high - low
+    return x
+
+
+@operation("numpy", tensors="indices")
+def unravel_index(indices: Any, shape: Any) -> Any:
+    """The places along each axis of elements whose places in the flat tensor are given.
+
+    Args:
+        indices: integers; negative ones count from the end.
+        shape: the shape of the tensor.
+    Returns:
+        A tuple of tensors, one for each axis.
+
+    >>> import twofold as tf
+    >>> [t.numpy().tolist() for t in tf.keras.ops.unravel_index([3, -1], (2, 3))]
+    [[1, 1], [0, 2]]
+    """
+    found = tensor(indices)
+    rest, parts = numeric(found), []
+    for n in reversed([int(s) for s in shape]):
+        count = tf.cast(n, rest.dtype)
+        parts.append(tf.math.floormod(rest, count))  # a place before the first is one from the end
+        rest = tf.math.floordiv(rest, count)
+    return tuple(reversed(parts))
+
+
+@operation("numpy", tensors="condlist choicelist default")
+def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
+    """Elements of the first choice whose condition is true, and a default where none is.
+
+    Args:
+        condlist: bool tensors.
+        choicelist: as many tensors; their dtypes, and that of the default, meet.
+        default: a tensor or a number.
+    Raises:
+        ValueError: there are not as many choices as conditions, or none.
+
+    >>> import twofold as tf
+    >>> x = tf.constant([1, 5, 9])
+    >>> tf.keras.ops.select([x < 3, x < 7], [x, x * 10], -1).numpy().tolist()
+    [1, 50, -1]
+    """
+    if not condlist or len(condlist) != len(choicelist):
+        raise ValueError(f"condlist must hold as many tensors as choicelist, one at least; got {len(condlist)} and "
+                         f"{len(choicelist)}.")
+    *choices, found = same(*choicelist, default)
+    for condition, choice in zip(reversed(condlist), reversed(choices), strict=True):
+        found = tf.where(tensor(condition, tf.bool), choice, found)
+    return found
