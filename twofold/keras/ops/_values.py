@@ -51,7 +51,7 @@ def _met(values: tuple[Any, ...], at_least: Any) -> bool:
     dtype = values[0].dtype
     if at_least is not None and (at_least is not float or not (dtype.is_floating or dtype.is_complex)):
         return False
-    return all([isinstance(value, _Tensor) and value.dtype is dtype for value in values])
+    return all(isinstance(value, _Tensor) and value.dtype is dtype for value in values)
 
 
 def meeting(*values: Any, at_least: Any = None) -> str:
