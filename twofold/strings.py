@@ -124,7 +124,7 @@ def _pattern(pattern: Any) -> re.Pattern[bytes]:
     known = pattern if isinstance(pattern, (str, bytes)) else tf.get_static_value(pattern)
     if known is None:
         raise ValueError("the pattern must be a string, or a tensor whose value is known")
-    text = known if isinstance(known, (str, bytes)) else np.asarray(known, object)[()]
+    text: Any = known if isinstance(known, (str, bytes)) else np.asarray(known, object)[()]
     try:
         return re.compile(text.encode() if isinstance(text, str) else text)
     except re.error as e:
@@ -277,7 +277,8 @@ def _parts(fn: Callable[[bytes], list[Any]], value: Any, what: str, dtype: Any =
                                            f"which there is none of; map it over them. Got shape {given.shape}")
 
     def run(tensor: Any) -> list[Any]:
-        found = fn(engine.array_of(tensor)[()])
+        text: Any = engine.array_of(tensor)[()]
+        found = fn(text)
         made = _objects([len(found)], found) if dtype == tf.string else np.array(found, dtype.as_numpy_dtype)
         return [engine.tensor_of(made)]
     return engine.host_call(run, what, [given], [TensorSpec([None], dtype)])[0]
