@@ -95,11 +95,11 @@ def _sum(parts: list[Any]) -> Any:
 _KNOWN = 256  # backward passes that are remembered
 _LEAST = 1  # entries that are worth looking at
 _MOST_BYTES = 1 << 28  # a program keeps all that was saved to its end, which op by op goes as it is read
-# Seconds that compiling takes, about: for a pass, and for each entry (`benchmarks/compiled.py`, chains of ops).
-_PRICE, _PRICE_OF_ENTRY = 0.1, 0.01
+# Seconds that compiling takes, about: for a pass, and for each entry; and reading what is on disk, with the trace.
+_PRICE, _PRICE_OF_ENTRY, _PRICE_OF_READING = 0.3, 0.02, 0.05
 
 Program = Callable[..., list[Any]]
-Compiler = Callable[[Sequence[Entry], Sequence[Sequence[int]], dict[int, Any]], "Program | None"]
+Compiler = Callable[[Sequence[Entry], Sequence[Sequence[int]], dict[int, Any], bool], "Program | None"]
 _compiler: list[Compiler] = []
 
 
@@ -107,8 +107,9 @@ def compile_with(compiler: Compiler) -> None:
     """Say what compiles a backward pass.
 
     Args:
-        compiler: from entries, the numbers of each source, and the targets' cotangents, gives what takes all tensors
-            of the entries in order, then the cotangents, and returns what `play` does; None where it cannot be had.
+        compiler: from entries, the numbers of each source, the targets' cotangents, and whether only what is on disk
+            will do, gives what takes all tensors of the entries in order, then the cotangents, and returns what `play`
+            does; None where it cannot be had.
     """
     _compiler[:] = [compiler]
 
@@ -118,7 +119,7 @@ class _Pass:
 
     Attributes:
         held: the objects whose ids are part of its key.
-        price: the seconds of playing after which it is compiled.
+        price: the seconds of playing after which it is compiled, or before that, looked for on disk.
         program: what it was compiled to.
     """
 
@@ -126,7 +127,7 @@ class _Pass:
 
     def __init__(self, entries: Sequence[Entry]) -> None:
         self.held = [(e[1], [x for x in (*e[4], *e[5]) if type(x) is not Tensor]) for e in entries]
-        self.price = _PRICE + _PRICE_OF_ENTRY * len(entries)
+        self.price = min(_PRICE_OF_READING, _PRICE)
         self.seconds = 0.0
         self.program: Program | None = None
 
@@ -220,11 +221,14 @@ def _known(entries: Sequence[Entry], numbers: Sequence[Sequence[int]], cts: dict
 
 def _compile(known: _Pass, entries: Sequence[Entry], numbers: Sequence[Sequence[int]], cts: dict[int, Any],
              leaves: Sequence[Tensor]) -> None:
-    """Compile a pass, if that can be; it is tried once."""
-    known.seconds = -math.inf
+    """Compile a pass, if that can be: it is tried once, after a look at what is on disk."""
+    price = _PRICE + _PRICE_OF_ENTRY * len(entries)
+    stored = known.price < price
+    known.price = price if stored else math.inf
     size = sum(t._a.nbytes for t in leaves)
     if not _compiler or size > _MOST_BYTES:
         return
-    known.program = _compiler[0](entries, numbers, cts)
-    log("gradient", f"a backward pass of {len(entries)} ops "
-                    f"{'is compiled' if known.program is not None else 'cannot be compiled'}")
+    known.program = _compiler[0](entries, numbers, cts, stored)
+    if known.program is not None or not stored:
+        log("gradient", f"a backward pass of {len(entries)} ops "
+                        f"{'is compiled' if known.program is not None else 'cannot be compiled'}")

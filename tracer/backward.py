@@ -18,7 +18,7 @@ from twofold.ir.spec import TensorSpec
 from twofold.runtime import log
 from twofold.runtime.calls import PARALLEL_FROM
 
-from . import traced
+from . import running, traced
 
 __all__ = ["compiled"]
 
@@ -27,8 +27,8 @@ __all__ = ["compiled"]
 _SHARED_FROM = 4 * PARALLEL_FROM
 
 
-def compiled(entries: Sequence[Entry], numbers: Sequence[Sequence[int]],
-             cts: dict[int, Any]) -> Callable[..., list[Any]] | None:
+def compiled(entries: Sequence[Entry], numbers: Sequence[Sequence[int]], cts: dict[int, Any],
+             stored: bool) -> Callable[..., list[Any]] | None:
     """A program for a backward pass; see `eager.playing.compile_with`.
 
     Nothing is compiled where TWOFOLD_COMPILE_GRADIENTS=0, and where the pass has effects or cannot be traced.
@@ -46,7 +46,7 @@ def compiled(entries: Sequence[Entry], numbers: Sequence[Sequence[int]],
     saved = [x for e in entries for x in (*e[4], *e[5]) if type(x) is Tensor] + list(cts.values())
     try:
         made = traced.trace(backward, [TensorSpec(t.dims, t.dtype) for t in saved], "backward")
-        if any(g.effect_of(node) is not None for node in made.graph.walk()):
+        if any(g.effect_of(node) is not None for node in made.graph.walk()) or (stored and not running.is_stored(made)):
             return None
         program = made.runner.program.whole
         if program is not None and not isinstance(program.about.work, Dim) and program.about.work < _SHARED_FROM:

@@ -21,7 +21,7 @@ from twofold.ir.dims import Dim
 from twofold.ir.spec import TensorSpec
 from twofold.runtime import program_call
 
-__all__ = ["Runner"]
+__all__ = ["Runner", "is_stored"]
 
 _FIXED = (bool, int, float, str, bytes, type(None))  # arguments that native code can compare
 
@@ -38,7 +38,7 @@ class Runner:
 
     def __init__(self, traced: Any, fast_math: bool = False) -> None:
         self.traced = traced
-        label = "fast" if fast_math else "passes"
+        label = _label(fast_math)
         self.program = executable(traced.graph, _donations(traced), improve=lambda graph: passes.run(
             graph, fast_math=fast_math), label=label)
         self.graph = self.program.graph
@@ -86,6 +86,18 @@ class Runner:
         if len(tensors) != len(leaves) or any(a is not b for a, b in zip(tensors, leaves, strict=True)):
             return None
         return program_call.for_arguments(self.variant, pattern)
+
+
+def is_stored(traced: Any, fast_math: bool = False) -> bool:
+    """Whether the program of a trace is on disk."""
+    from twofold.runtime.program import Native  # a look at compilers, which eager code does not need
+
+    return Native.stored(traced.graph, _donations(traced), _label(fast_math)) is not None
+
+
+def _label(fast_math: bool) -> str:
+    """What stands for the passes."""
+    return "fast" if fast_math else "passes"
 
 
 def _readable(capture: Any) -> bool:

@@ -7,6 +7,7 @@ import math
 import threading
 import weakref
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -285,6 +286,23 @@ def test_a_pass_pays_its_price_first(monkeypatch: pytest.MonkeyPatch) -> None:
     repeated(Net("dense").gradients, compiled=0)
     known, = playing._passes.values()
     assert 0 < known.seconds < 1e9
+
+
+def test_what_is_on_disk_is_taken_sooner(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("TWOFOLD_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(playing, "_PRICE", 1e9)
+    monkeypatch.setattr(playing, "_PRICE_OF_READING", 0.0)
+    net = Net("dense")
+    wanted = plainly(net.gradients)
+    repeated(net.gradients, compiled=0)  # looked for, and not there
+    known, = playing._passes.values()
+    known.price = 0.0
+    monkeypatch.setattr(playing, "_PRICE", 0.0)
+    same(net.gradients(), wanted)
+    assert programs() == 1
+    playing._passes.clear()
+    monkeypatch.setattr(playing, "_PRICE", 1e9)
+    repeated(net.gradients)
 
 
 def test_what_saves_much_is_not_kept_to_the_end(monkeypatch: pytest.MonkeyPatch) -> None:

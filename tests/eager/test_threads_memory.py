@@ -139,6 +139,7 @@ def training_step() -> Callable[[], Any]:
 @pytest.mark.parametrize("price", [0.0, math.inf], ids=["compiled", "op by op"])
 def test_training_steps_leave_nothing(price: float, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(playing, "_PRICE", price)
+    monkeypatch.setattr(playing, "_PRICE_OF_READING", price)
     monkeypatch.setattr(playing, "_PRICE_OF_ENTRY", 0.0)
     monkeypatch.setattr(playing, "_passes", {})
     assert memory_after(training_step(), 2000) < 4096
