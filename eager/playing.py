@@ -213,8 +213,9 @@ def _known(entries: Sequence[Entry], numbers: Sequence[Sequence[int]], cts: dict
     found = tuple(key)
     known = _passes.get(found)
     if known is None:
-        if len(_passes) >= _KNOWN:
-            _passes.pop(next(iter(_passes)), None)
+        if len(_passes) >= _KNOWN:  # the oldest goes, of those without a program if there are any
+            old = list(_passes.items())
+            _passes.pop(next((k for k, p in old if p.program is None), old[0][0]), None)
         known = _passes[found] = _Pass(entries)
     return known
 
