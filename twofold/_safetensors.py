@@ -20,7 +20,7 @@ import numpy as np
 from twofold.ir import dtypes as dt
 from twofold.ir.dtypes import DType
 
-__all__ = ["write", "read", "read_all", "restored", "spelt", "FormatError"]
+__all__ = ["write", "read", "read_all", "restored", "row_major", "spelt", "FormatError"]
 
 _NAMES = {dt.bool_: "BOOL", dt.int8: "I8", dt.int16: "I16", dt.int32: "I32", dt.int64: "I64", dt.uint8: "U8",
           dt.uint16: "U16", dt.uint32: "U32", dt.uint64: "U64", dt.float16: "F16", dt.bfloat16: "BF16",
@@ -46,7 +46,7 @@ def spelt(name: str, array: np.ndarray, dtype: DType) -> dict[str, np.ndarray]:
         ends = np.cumsum([len(p) for p in parts], dtype=np.int64).reshape(array.shape)
         return {f"{name}#bytes": np.frombuffer(b"".join(parts), np.uint8), f"{name}#ends": ends}
     if dtype.is_complex:
-        plain = np.ascontiguousarray(array)
+        plain = np.ascontiguousarray(array, dtype.np)  # of this machine's byte order, as `view` takes it to be
         return {name: plain.view(dtype.real_dtype.np).reshape(*array.shape, 2)}
     return {name: array}
 
@@ -126,15 +126,15 @@ def write(file: BinaryIO, arrays: Mapping[str, np.ndarray], texts: Mapping[str, 
     head += b" " * (-len(head) % _ALIGN)
     digest: Any = hashlib.sha256() if hashed else _Unhashed()
     count = 0
-    for piece in (len(head).to_bytes(8, "little"), head, *map(_bytes_of, (arrays[name] for name in order))):
+    for piece in (len(head).to_bytes(8, "little"), head, *(row_major(arrays[name]) for name in order)):
         file.write(piece)
         digest.update(piece)
         count += len(piece)
     return count, digest.hexdigest()
 
 
-def _bytes_of(array: np.ndarray) -> memoryview | bytes:
-    """The bytes of an array in row-major order, little-endian."""
+def row_major(array: np.ndarray) -> memoryview | bytes:
+    """The bytes of an array of any strides and byte order, in row-major order and little-endian, as files hold them."""
     plain = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
     return plain.reshape(-1).view(np.uint8).data if plain.size else b""
 

@@ -162,8 +162,8 @@ def _digest(parts: Mapping[str, np.ndarray]) -> str:
     found = hashlib.sha256()
     for name in sorted(parts):
         part = parts[name]
-        found.update(f"{part.dtype.str} {part.shape} ".encode())
-        found.update(part.reshape(-1).view(np.uint8).data if part.size else b"")
+        found.update(f"{part.dtype.newbyteorder('<').str} {part.shape} ".encode())
+        found.update(_safetensors.row_major(part))
     return found.hexdigest()
 
 

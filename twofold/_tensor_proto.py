@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from twofold import _iteration as engine
-from twofold import errors
+from twofold import _safetensors, errors
 from twofold.ir import dtypes as dt
 from twofold.ir.spec import TensorSpec
 
@@ -32,7 +32,7 @@ def _written(array: np.ndarray) -> bytes:
     head = b"\x08" + number(kind.as_datatype_enum) + field(2, sizes)
     if kind is dt.string:
         return head + b"".join(field(8, bytes(text)) for text in array.ravel().tolist())
-    content = np.ascontiguousarray(array).tobytes()
+    content = bytes(_safetensors.row_major(array))
     return head + (field(4, content) if content else b"")
 
 
