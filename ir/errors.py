@@ -161,13 +161,15 @@ class UnauthenticatedError(OpError):
 _HOME = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _ROOMS = tuple(os.path.join(_HOME, room) + os.sep
                for room in ("ir", "codegen", "runtime", "eager", "tracer", "twofold"))
-_INSTALLED = (_HOME + os.sep,) if os.path.basename(_HOME) == "twofold" else _ROOMS
-_BETWEEN = (*_INSTALLED, os.path.dirname(np.__file__) + os.sep)  # what may lie between our frames and the user's
+# The folders that hold the package's files: what lies elsewhere is the user's, or another library's.
+# Installed, the rooms lie inside the package's folder. In a source tree they lie beside it, and so do users' files.
+OWN_FOLDERS = (_HOME + os.sep,) if os.path.abspath(sys.modules["twofold"].__path__[0]) == _HOME else _ROOMS
+_BETWEEN = (*OWN_FOLDERS, os.path.dirname(np.__file__) + os.sep)  # what may lie between our frames and the user's
 
 
 def is_ours(filename: str) -> bool:
     """Whether a source file belongs to this package."""
-    return filename.startswith(_INSTALLED)
+    return filename.startswith(OWN_FOLDERS)
 
 
 # Generated source by file name: from a line of it and the function there to (file, line, function) of the user's.

@@ -12,10 +12,11 @@ import sys
 import sysconfig
 from types import TracebackType
 
+from twofold.ir.errors import OWN_FOLDERS
+
 __all__ = ["trim", "ATTRIBUTE"]
 
 ATTRIBUTE = "__twofold_traceback__"
-_ROOMS = ("ir", "codegen", "runtime", "eager", "tracer")
 _DEPENDENCIES = ("numpy", "ml_dtypes", "numba", "llvmlite", "networkx", "malt", "safetensors")
 
 
@@ -74,11 +75,9 @@ def _hides(filename: str, caller_hidden: bool) -> bool:
 @functools.cache
 def _folders() -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Folders of the library's own code, and of code that it calls."""
-    package = __package__.rpartition(".")[0]
-    ours = [path for name in ("", *_ROOMS) for path in _paths(f"{package}.{name}".rstrip("."))]
     theirs = [path for name in _DEPENDENCIES for path in _paths(name)]
     standard = [sysconfig.get_path("stdlib"), "<frozen "]
-    return _prefixes(ours), _prefixes(theirs + standard)
+    return OWN_FOLDERS, _prefixes(theirs + standard)
 
 
 def _paths(module: str) -> list[str]:

@@ -6,7 +6,14 @@
 <tf.Tensor: shape=(), dtype=float32, numpy=30.0>
 """
 
+import os as _os
 from typing import TYPE_CHECKING as _TYPE_CHECKING
+
+# In a source tree the engine rooms (`ir/`, `codegen/`, ...) lie beside this folder. They are found there, so that
+# Python started at the tree's root imports all of the tree, and never its front door with the rooms of an installed
+# version.
+if not _os.path.isdir(_os.path.join(__path__[0], "ir")):
+    __path__.append(_os.path.dirname(_os.path.abspath(__path__[0])))
 
 from twofold.eager.custom import custom_gradient, grad_pass_through, recompute_grad
 from twofold.eager.naming import name_scope
