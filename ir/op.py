@@ -52,7 +52,9 @@ class Op:
         host: `(*arrays, **attrs) -> array(s)`, NumPy or LAPACK, where native code is not worth it.
         match: numbers of the operands that share a dtype, so that a Python number or an array among them takes
             the dtype of a tensor among them; all of an elementwise op's unless given.
-        traits: words that passes and tests ask for, such as "elementwise" or "random".
+        traits: words that passes and tests ask for, such as "elementwise" or "random". "total" says of an op with
+            `lower` or `host` that it gives a result for all values of operands which `infer` accepts, so that passes
+            may drop it or compute it early; others count as ops that may raise when they run.
         kernel: how eager execution runs it; filled in by the eager room.
     """
 

@@ -68,7 +68,7 @@ def _bitcast_host(x: np.ndarray, *, dtype: DType) -> np.ndarray:
     return np.array(x, order="C", copy=True).reshape(-1).view(dtype.np).reshape(shape)
 
 
-@primitive(infer=_bitcast_rule, vjp=None, host=_bitcast_host)
+@primitive(infer=_bitcast_rule, vjp=None, host=_bitcast_host, traits=("total",))
 def bitcast(x, *, dtype):
     """The bits of `x` read as `dtype`; a wider element is an axis of narrower ones at the end, low bits first.
 

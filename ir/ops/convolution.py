@@ -81,7 +81,7 @@ def _filter_grad_vjp(g: Any, out: Any, x: Any, ct: Any, *, filter_shape: Any, **
     return lambda: ops.conv_input_grad(ct, g, input_shape=x.dims[1:], **window), lambda: ops.conv(x, g, **window)
 
 
-@primitive(infer=_conv_infer, vjp=_conv_vjp, saves=("x", "w"), lower="conv")
+@primitive(infer=_conv_infer, vjp=_conv_vjp, saves=("x", "w"), lower="conv", traits=("total",))
 def conv(x: Any, w: Any, *, strides: Any, padding: Any, dilations: Any) -> Any:
     """Cross-correlation of `x` with filters `w`, as deep learning calls convolution.
 
@@ -98,7 +98,7 @@ def conv(x: Any, w: Any, *, strides: Any, padding: Any, dilations: Any) -> Any:
     """
 
 
-@primitive(infer=_input_grad_infer, vjp=_input_grad_vjp, saves=("ct", "w"), lower="conv")
+@primitive(infer=_input_grad_infer, vjp=_input_grad_vjp, saves=("ct", "w"), lower="conv", traits=("total",))
 def conv_input_grad(ct: Any, w: Any, *, input_shape: Any, strides: Any, padding: Any, dilations: Any) -> Any:
     """The gradient of `conv` for its input, which is transposed convolution.
 
@@ -113,7 +113,7 @@ def conv_input_grad(ct: Any, w: Any, *, input_shape: Any, strides: Any, padding:
     """
 
 
-@primitive(infer=_filter_grad_infer, vjp=_filter_grad_vjp, saves=("x", "ct"), lower="conv")
+@primitive(infer=_filter_grad_infer, vjp=_filter_grad_vjp, saves=("x", "ct"), lower="conv", traits=("total",))
 def conv_filter_grad(x: Any, ct: Any, *, filter_shape: Any, strides: Any, padding: Any, dilations: Any) -> Any:
     """The gradient of `conv` for its filters.
 

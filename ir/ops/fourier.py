@@ -47,7 +47,8 @@ def _size_like(x: Any, dims: Any) -> Any:
 
 
 @primitive(infer=_fft_infer, saves=(), host=lambda x, rank: np.fft.fftn(x, axes=_axes(rank)),
-           vjp=lambda ct, out, x, *, rank: ops.multiply(ops.ifft(ct, rank=rank), _size_like(ct, x.dims[-rank:])))
+           vjp=lambda ct, out, x, *, rank: ops.multiply(ops.ifft(ct, rank=rank), _size_like(ct, x.dims[-rank:])),
+           traits=("total",))
 def fft(x, *, rank=1):
     """Fourier transform over the last `rank` axes.
 
@@ -62,7 +63,8 @@ def fft(x, *, rank=1):
 
 
 @primitive(infer=_fft_infer, saves=(), host=lambda x, rank: np.fft.ifftn(x, axes=_axes(rank)),
-           vjp=lambda ct, out, x, *, rank: ops.divide(ops.fft(ct, rank=rank), _size_like(ct, x.dims[-rank:])))
+           vjp=lambda ct, out, x, *, rank: ops.divide(ops.fft(ct, rank=rank), _size_like(ct, x.dims[-rank:])),
+           traits=("total",))
 def ifft(x, *, rank=1):
     """Inverse Fourier transform over the last `rank` axes, divided by the number of their elements.
 
@@ -88,7 +90,8 @@ def _rfft_vjp(ct: Any, out: Any, x: Any, *, rank: int) -> Any:
     return ops.real(ops.multiply(ops.ifft(full, rank=rank), _size_like(ct, x.dims[-rank:])))
 
 
-@primitive(infer=_rfft_infer, vjp=_rfft_vjp, saves=(), host=lambda x, rank: np.fft.rfftn(x, axes=_axes(rank)))
+@primitive(infer=_rfft_infer, vjp=_rfft_vjp, saves=(), host=lambda x, rank: np.fft.rfftn(x, axes=_axes(rank)),
+           traits=("total",))
 def rfft(x, *, rank=1):
     """Fourier transform of real numbers over the last `rank` axes: the half of the last axis that is not redundant.
 
@@ -125,7 +128,7 @@ def _irfft_vjp(ct: Any, out: Any, x: Any, *, rank: int, size: int) -> Any:
     return ops.multiply(ops.rfft(ct, rank=rank), scale)
 
 
-@primitive(infer=_irfft_infer, vjp=_irfft_vjp, saves=(), host=_irfft_host)
+@primitive(infer=_irfft_infer, vjp=_irfft_vjp, saves=(), host=_irfft_host, traits=("total",))
 def irfft(x, *, rank=1, size):
     """Inverse of `rfft`: real numbers from the half of a transform that is not redundant.
 

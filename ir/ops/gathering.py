@@ -244,6 +244,6 @@ def _nonzero_infer(op: Any, x: Any) -> TensorSpec:
     return spec((dm.symbol("nonzero"), len(x.dims)), dt.int64)
 
 
-@primitive(infer=_nonzero_infer, lower="nonzero", vjp=None, traits=("dynamic",))
+@primitive(infer=_nonzero_infer, lower="nonzero", vjp=None, traits=("dynamic", "total"))
 def nonzero(x):
     """The coordinates, int64 and row-major, of the elements of `x` that are not zero or false, one in each row."""

@@ -47,7 +47,7 @@ def _part(ct: Any, axis: int, begin: Any, dims: tuple[Any, ...]) -> Any:
     return lambda: ops.slice_(ct, begin=start, size=dims)
 
 
-@primitive(infer=_concat_infer, lower="concat", vjp=_concat_vjp, saves=())
+@primitive(infer=_concat_infer, lower="concat", vjp=_concat_vjp, saves=(), traits=("total",))
 def concat(*values, axis):
     """Tensors of one dtype joined along `axis`.
 
@@ -79,7 +79,7 @@ def _pad_vjp(ct: Any, out: Any, x: Any, value: Any, *, paddings: tuple[tuple[Any
     return lambda: ops.slice_(ct, begin=inside, size=x.dims), of_value
 
 
-@primitive(infer=_pad_infer, lower="pad", vjp=_pad_vjp, saves=())
+@primitive(infer=_pad_infer, lower="pad", vjp=_pad_vjp, saves=(), traits=("total",))
 def pad(x, value, *, paddings):
     """`x` in the middle of a larger tensor whose other elements are the scalar `value`.
 

@@ -33,7 +33,7 @@ def _log_softmax_vjp(ct: Any, out: Any, x: Any, *, axis: int) -> Any:
     return (ops.subtract(ct, ops.multiply(ops.exp(out), total)),)
 
 
-@primitive(infer=_infer, vjp=_softmax_vjp, saves=("out",), lower="softmax")
+@primitive(infer=_infer, vjp=_softmax_vjp, saves=("out",), lower="softmax", traits=("total",))
 def softmax(x: Any, *, axis: int = -1) -> Any:
     """exp(x) / sum(exp(x)) along `axis`, computed from x - max(x) so that nothing overflows.
 
@@ -47,7 +47,7 @@ def softmax(x: Any, *, axis: int = -1) -> Any:
     """
 
 
-@primitive(infer=_infer, vjp=_log_softmax_vjp, saves=("out",), lower="softmax")
+@primitive(infer=_infer, vjp=_log_softmax_vjp, saves=("out",), lower="softmax", traits=("total",))
 def log_softmax(x: Any, *, axis: int = -1) -> Any:
     """x - log(sum(exp(x))) along `axis`, computed from x - max(x) so that nothing overflows.
 

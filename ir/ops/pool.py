@@ -79,7 +79,7 @@ def _avg_grad_infer(op: Any, ct: Any, *, input_shape: Any, **window: Any) -> Ten
 
 
 @primitive(infer=lambda op, x, **window: _infer(op, x, dtypes=dt.REAL, **window), saves=("x",), lower="pool",
-           vjp=lambda ct, out, x, **window: (ops.max_pool_grad(ct, x, **window),))
+           vjp=lambda ct, out, x, **window: (ops.max_pool_grad(ct, x, **window),), traits=("total",))
 def max_pool(x: Any, *, ksize: Any, strides: Any, padding: Any, dilations: Any) -> Any:
     """The largest element of each window; NaN where it holds one.
 
@@ -95,7 +95,8 @@ def max_pool(x: Any, *, ksize: Any, strides: Any, padding: Any, dilations: Any) 
     """
 
 
-@primitive(infer=lambda op, x, **window: _infer(op, x, result=dt.int64, **window), vjp=None, lower="pool")
+@primitive(infer=lambda op, x, **window: _infer(op, x, result=dt.int64, **window), vjp=None, lower="pool",
+           traits=("total",))
 def max_pool_argmax(x: Any, *, ksize: Any, strides: Any, padding: Any, dilations: Any) -> Any:
     """Where the first largest element of each window lies: its number in the row-major image, channels included.
 
@@ -110,7 +111,7 @@ def max_pool_argmax(x: Any, *, ksize: Any, strides: Any, padding: Any, dilations
 
 
 @primitive(infer=_max_grad_infer, saves=("x",), lower="pool",
-           vjp=lambda g, out, ct, x, **window: (lambda: ops.max_pool_gather(g, x, **window), None))
+           vjp=lambda g, out, ct, x, **window: (lambda: ops.max_pool_gather(g, x, **window), None), traits=("total",))
 def max_pool_grad(ct: Any, x: Any, *, ksize: Any, strides: Any, padding: Any, dilations: Any) -> Any:
     """The gradient of `max_pool`: `ct` added up at the first largest element of each window of `x`.
 
@@ -125,7 +126,7 @@ def max_pool_grad(ct: Any, x: Any, *, ksize: Any, strides: Any, padding: Any, di
 
 
 @primitive(infer=_gather_infer, saves=("x",), lower="pool",
-           vjp=lambda ct, out, g, x, **window: (lambda: ops.max_pool_grad(ct, x, **window), None))
+           vjp=lambda ct, out, g, x, **window: (lambda: ops.max_pool_grad(ct, x, **window), None), traits=("total",))
 def max_pool_gather(g: Any, x: Any, *, ksize: Any, strides: Any, padding: Any, dilations: Any) -> Any:
     """The element of `g` at the place of the first largest element of each window of `x`.
 
@@ -140,7 +141,8 @@ def max_pool_gather(g: Any, x: Any, *, ksize: Any, strides: Any, padding: Any, d
 
 
 @primitive(infer=_infer, saves=(), lower="pool",
-           vjp=lambda ct, out, x, **window: (ops.avg_pool_grad(ct, input_shape=x.dims[1:], **window),))
+           vjp=lambda ct, out, x, **window: (ops.avg_pool_grad(ct, input_shape=x.dims[1:], **window),),
+           traits=("total",))
 def avg_pool(x: Any, *, ksize: Any, strides: Any, padding: Any, dilations: Any) -> Any:
     """The average of each window; padding does not count.
 
@@ -155,7 +157,7 @@ def avg_pool(x: Any, *, ksize: Any, strides: Any, padding: Any, dilations: Any) 
 
 
 @primitive(infer=_avg_grad_infer, saves=(), lower="pool",
-           vjp=lambda g, out, ct, *, input_shape, **window: (ops.avg_pool(g, **window),))
+           vjp=lambda g, out, ct, *, input_shape, **window: (ops.avg_pool(g, **window),), traits=("total",))
 def avg_pool_grad(ct: Any, *, input_shape: Any, ksize: Any, strides: Any, padding: Any, dilations: Any) -> Any:
     """The gradient of `avg_pool`: each element of `ct` in equal shares to its window.
 

@@ -94,7 +94,7 @@ def _complex_right(ct: Any, a: Any, transpose_a: bool, adjoint_a: bool, transpos
     return ops.matmul(a, ct, adjoint_a=not adjoint_a)
 
 
-@primitive(infer=_infer, vjp=_vjp, saves=("a", "b"), lower="matmul", match=(0, 1))
+@primitive(infer=_infer, vjp=_vjp, saves=("a", "b"), lower="matmul", match=(0, 1), traits=("total",))
 def matmul(a: Any, b: Any, *, transpose_a: bool = False, transpose_b: bool = False, adjoint_a: bool = False,
            adjoint_b: bool = False) -> Any:
     """Product of the matrices in the last two axes of `a` and `b`; the axes before them broadcast.

@@ -153,7 +153,7 @@ def _require_choice(op: Any, operands: tuple[Any, ...], dtype: DType, dtypes: An
         raise rules.fail(op, operands, f"dtype is {dtype.name}; expected {rules.names_of(dtypes)}.", DTypeError)
 
 
-@primitive(infer=_draw_infer(_BITS), vjp=None, lower="random", traits=("random",))
+@primitive(infer=_draw_infer(_BITS), vjp=None, lower="random", traits=("random", "total"))
 def random_bits(state, *, shape, dtype=dt.uint32):
     """Integers of which every bit is random.
 
@@ -166,7 +166,7 @@ def random_bits(state, *, shape, dtype=dt.uint32):
     """
 
 
-@primitive(infer=_draw_infer(dt.FLOATING), vjp=None, lower="random", traits=("random",))
+@primitive(infer=_draw_infer(dt.FLOATING), vjp=None, lower="random", traits=("random", "total"))
 def random_uniform(state, *, shape, dtype=dt.float32):
     """Numbers uniform in [0, 1): multiples of 2**-24, of 2**-53 (float64), 2**-11 (float16) or 2**-8 (bfloat16).
 
@@ -179,7 +179,7 @@ def random_uniform(state, *, shape, dtype=dt.float32):
     """
 
 
-@primitive(infer=_draw_infer(dt.FLOATING), vjp=None, lower="random", traits=("random",))
+@primitive(infer=_draw_infer(dt.FLOATING), vjp=None, lower="random", traits=("random", "total"))
 def random_normal(state, *, shape, dtype=dt.float32):
     """Standard normal numbers.
 
@@ -193,7 +193,7 @@ def random_normal(state, *, shape, dtype=dt.float32):
     """
 
 
-@primitive(infer=_draw_infer(dt.FLOATING), vjp=None, lower="random", traits=("random",))
+@primitive(infer=_draw_infer(dt.FLOATING), vjp=None, lower="random", traits=("random", "total"))
 def random_truncated_normal(state, *, shape, dtype=dt.float32):
     """Standard normal numbers within two of zero, by the inverse of their distribution function.
 

@@ -193,12 +193,12 @@ def fill(value, *, shape):
 
 # -- shapes as data -----------------------------------------------------------------------------------
 @primitive(infer=lambda op, x, *, out_type: spec((len(x.dims),), out_type), vjp=None,
-           host=lambda a, out_type: np.array(a.shape, out_type.np), traits=("shape_only",))
+           host=lambda a, out_type: np.array(a.shape, out_type.np), traits=("shape_only", "total"))
 def shape(x, *, out_type=dt.int32):
     """The sizes of `x` as a vector of `out_type`."""
 
 
 @primitive(infer=lambda op, x, *, out_type: spec((), out_type), vjp=None,
-           host=lambda a, out_type: np.array(a.size, out_type.np), traits=("shape_only",))
+           host=lambda a, out_type: np.array(a.size, out_type.np), traits=("shape_only", "total"))
 def size(x, *, out_type=dt.int32):
     """How many elements `x` has, as a scalar of `out_type`."""

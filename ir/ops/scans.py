@@ -41,7 +41,7 @@ def _cumsum_vjp(ct: Any, out: Any, x: Any, *, axis: int, exclusive: bool, revers
     return ops.cumsum(ct, axis=axis, exclusive=exclusive, reverse=not reverse)
 
 
-@primitive(infer=_infer(dt.NUMERIC), vjp=_cumsum_vjp, saves=(), lower="scan")
+@primitive(infer=_infer(dt.NUMERIC), vjp=_cumsum_vjp, saves=(), lower="scan", traits=("total",))
 def cumsum(x, *, axis=0, exclusive=False, reverse=False):
     """Sums of the elements up to each one along `axis`.
 
@@ -75,7 +75,8 @@ def _recurrence_vjp(ct: Any, out: Any, a: Any, b: Any, *, axis: int, reverse: bo
     return lambda: ops.multiply(back, grad.conj(before)), back
 
 
-@primitive(infer=_recurrence_infer, vjp=_recurrence_vjp, saves=("a", "out"), lower="scan", match=(0, 1))
+@primitive(infer=_recurrence_infer, vjp=_recurrence_vjp, saves=("a", "out"), lower="scan", match=(0, 1),
+           traits=("total",))
 def linear_recurrence(a, b, *, axis=0, reverse=False):
     """y[k] = a[k] * y[k-1] + b[k] along `axis`, with y[-1] = 0.
 
@@ -107,7 +108,7 @@ def _cumprod_vjp(ct: Any, out: Any, x: Any, *, axis: int, exclusive: bool, rever
     return ops.multiply(before, after)
 
 
-@primitive(infer=_infer(dt.NUMERIC), vjp=_cumprod_vjp, saves=("x",), lower="scan")
+@primitive(infer=_infer(dt.NUMERIC), vjp=_cumprod_vjp, saves=("x",), lower="scan", traits=("total",))
 def cumprod(x, *, axis=0, exclusive=False, reverse=False):
     """Products of the elements up to each one along `axis`.
 
@@ -145,7 +146,8 @@ def _cumulative_logsumexp_vjp(ct: Any, out: Any, x: Any, *, axis: int, reverse: 
     return ops.where(gone, zero, ops.multiply(total, part))
 
 
-@primitive(infer=_infer(dt.FLOATING), vjp=_cumulative_logsumexp_vjp, saves=("x", "out"), lower="scan")
+@primitive(infer=_infer(dt.FLOATING), vjp=_cumulative_logsumexp_vjp, saves=("x", "out"), lower="scan",
+           traits=("total",))
 def cumulative_logsumexp(x, *, axis=0, reverse=False):
     """log(sum(exp(x))) of the elements up to each one along `axis`, without overflow.
 

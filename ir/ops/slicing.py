@@ -108,7 +108,7 @@ def _assign_vjp(ct: Any, out: Any, x: Any, value: Any, *, spec: tuple[Any, ...])
             lambda: grad.unbroadcast(ops.strided_slice(ct, spec=spec), like=value))
 
 
-@primitive(infer=_assign_infer, lower="assign", vjp=_assign_vjp, saves=())
+@primitive(infer=_assign_infer, lower="assign", vjp=_assign_vjp, saves=(), traits=("total",))
 def strided_slice_assign(x, value, *, spec):
     """A copy of `x` in which the slice `spec` (as in `strided_slice`) holds `value`, broadcast to the slice's shape.
 

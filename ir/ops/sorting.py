@@ -50,7 +50,7 @@ def _argsort_infer(op: Any, x: Any, *, descending: bool) -> Any:
     return spec(x.dims, dt.int32)
 
 
-@primitive(infer=_argsort_infer, vjp=None, host=lambda a, descending: _order(a, descending))
+@primitive(infer=_argsort_infer, vjp=None, host=lambda a, descending: _order(a, descending), traits=("total",))
 def argsort(x, *, descending=False):
     """The indices that sort the last axis of `x`; equal elements keep their order.
 
@@ -79,7 +79,7 @@ def _sort_vjp(ct: Any, out: Any, x: Any, *, descending: bool) -> Any:
     return _along_last(ct, ops.argsort(ops.argsort(x, descending=descending)))
 
 
-@primitive(infer=_sort_infer, vjp=_sort_vjp, saves=("x",), host=_sort_host)
+@primitive(infer=_sort_infer, vjp=_sort_vjp, saves=("x",), host=_sort_host, traits=("total",))
 def sort(x, *, descending=False):
     """The last axis of `x` sorted.
 
@@ -168,7 +168,7 @@ def _unique_infer(op: Any, x: Any, *, out_idx: DType) -> Any:
     return spec((count,), x.dtype), spec(x.dims, out_idx), spec((count,), out_idx)
 
 
-@primitive(infer=_unique_infer, vjp=None, host=_unique_host, traits=("dynamic",))
+@primitive(infer=_unique_infer, vjp=None, host=_unique_host, traits=("dynamic", "total"))
 def unique(x, *, out_idx=dt.int32):
     """The distinct values of a vector in order of first appearance.
 
@@ -203,7 +203,7 @@ def _search_infer(op: Any, rows: Any, values: Any, *, side: str, out_type: DType
     return spec(values.dims, out_type)
 
 
-@primitive(infer=_search_infer, vjp=None, host=_search_host, match=(0, 1))
+@primitive(infer=_search_infer, vjp=None, host=_search_host, match=(0, 1), traits=("total",))
 def searchsorted(sorted_sequence, values, *, side="left", out_type=dt.int32):
     """Where `values` would go in sorted rows so that these stay sorted.
 

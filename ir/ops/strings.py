@@ -23,7 +23,7 @@ def _string_rule(op: Any, *operands: Any, **attrs: Any) -> TensorSpec:
     return spec(rules.broadcast(op, operands), dt.bool_)
 
 
-@primitive(infer=_string_rule, vjp=None, host=np.equal, match=(0, 1))
+@primitive(infer=_string_rule, vjp=None, host=np.equal, match=(0, 1), traits=("total",))
 def string_equal(x, y):
     """Whether strings are the same bytes, elementwise.
 

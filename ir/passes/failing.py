@@ -15,13 +15,6 @@ from .folding import has_checks
 
 __all__ = ["may_fail", "must_stay"]
 
-# Of the ops without a scalar body: those that give a result for all operands which their shape rule accepts.
-_NEVER = frozenset({
-    "argsort", "avg_pool", "avg_pool_grad", "bitcast", "concat", "conv", "conv_filter_grad", "conv_input_grad",
-    "cumprod", "cumsum", "cumulative_logsumexp", "fft", "ifft", "irfft", "linear_recurrence", "log_softmax",
-    "matmul", "max_pool", "max_pool_argmax", "max_pool_gather", "max_pool_grad", "nonzero", "pad", "random_bits",
-    "random_normal", "random_truncated_normal", "random_uniform", "rfft", "searchsorted", "shape", "size",
-    "softmax", "sort", "strided_slice_assign", "string_equal", "unique"})
 _DIVISIONS = frozenset({"floordiv", "floormod", "truncatediv", "truncatemod"})
 
 
@@ -42,7 +35,7 @@ def may_fail(node: g.Node) -> bool:
         return False
     if op.name == "range":
         return not _counts(node)
-    return op.name not in _NEVER
+    return "total" not in op.traits
 
 
 def must_stay(node: g.Node) -> bool:
