@@ -88,12 +88,12 @@ class KerasTensor:
     __hash__ = object.__hash__
 
     def __getitem__(self, key: Any) -> Any:
-        return _apply("getitem", self, key)
+        return _apply("get_item", self, key)
 
 
 def _apply(name: str, *args: Any) -> Any:
-    from .op_layer import TFOpLambda
-    return TFOpLambda(name)(*args)
+    from . import ops
+    return getattr(ops, name)(*args)
 
 
 def _operator(name: str, swapped: bool) -> Callable[..., Any]:
@@ -102,15 +102,15 @@ def _operator(name: str, swapped: bool) -> Callable[..., Any]:
     return method
 
 
-for _python, _name in {"add": "add", "sub": "subtract", "mul": "multiply", "truediv": "truediv", "pow": "pow",
-                       "matmul": "matmul", "floordiv": "math.floordiv", "mod": "math.floormod",
-                       "and": "logical_and", "or": "logical_or"}.items():
+# Operators are operations of Keras: their operands meet in a dtype, which those of tensors do not.
+for _python, _name in {"add": "add", "sub": "subtract", "mul": "multiply", "truediv": "true_divide", "pow": "power",
+                       "matmul": "matmul", "floordiv": "floor_divide", "mod": "mod", "and": "logical_and",
+                       "or": "logical_or", "xor": "logical_xor"}.items():
     setattr(KerasTensor, f"__{_python}__", _operator(_name, False))
     setattr(KerasTensor, f"__r{_python}__", _operator(_name, True))
-for _python, _name in {"neg": "negative", "abs": "abs", "invert": "logical_not", "lt": "less", "le": "less_equal",
-                       "gt": "greater", "ge": "greater_equal", "eq": "equal", "ne": "not_equal"}.items():
-    if _python not in ("eq", "ne"):  # KerasTensors are keys of dicts
-        setattr(KerasTensor, f"__{_python}__", _operator(_name, False))
+for _python, _name in {"neg": "negative", "abs": "absolute", "invert": "logical_not", "lt": "less",
+                       "le": "less_equal", "gt": "greater", "ge": "greater_equal"}.items():
+    setattr(KerasTensor, f"__{_python}__", _operator(_name, False))  # no eq and ne: they are keys of dicts
 
 
 class Node:

@@ -1,4 +1,4 @@
-"""`TFOpLambda`: a function of `tf` as a layer, which is what operators on KerasTensors become.
+"""`TFOpLambda`: a function of `tf` as a layer, which is what calls of them with KerasTensors become.
 
 Configs name the function; the names are those of `tf`'s public functions, a closed list.
 """
@@ -104,9 +104,9 @@ class TFOpLambda(Layer):
 
     >>> import twofold as tf
     >>> x = tf.keras.Input([2])
-    >>> y = tf.keras.Model(x, 1 - x * x)
+    >>> y = tf.keras.Model(x, tf.square(x))
     >>> y(tf.constant([[1.0, 2.0]])).numpy().tolist()
-    [[0.0, -3.0]]
+    [[1.0, 4.0]]
     """
 
     autocast = False

@@ -9,6 +9,7 @@ import twofold as tf
 
 from .. import random
 from ..functional import traced_spec
+from ..ops._values import floating, same
 from ._declared import DeclaredLayer, Shape
 
 __all__ = ["AdditiveAttention", "Attention"]
@@ -84,11 +85,12 @@ class Attention(DeclaredLayer):
 
     def _scores(self, query: Any, key: Any) -> Any:
         if self.score_mode == "dot":
-            scores = tf.matmul(query, key, transpose_b=True)
+            scores = tf.matmul(*same(query, key), transpose_b=True)
             return scores if self.scale is None else scores * self.scale
+        query, key = same(query, key)
         sums = query[..., :, tf.newaxis, :] + key[..., tf.newaxis, :, :]
         sums = sums if self.scale is None else self.scale * sums
-        return self.concat_score_weight * tf.reduce_sum(tf.tanh(sums), axis=-1)
+        return self.concat_score_weight * tf.reduce_sum(tf.tanh(floating(sums)), axis=-1)
 
     def call(self, inputs: Any, mask: Any = None, training: Any = False, return_attention_scores: bool = False,
              use_causal_mask: bool = False) -> Any:
@@ -109,7 +111,7 @@ class Attention(DeclaredLayer):
         weights = tf.nn.softmax(scores, axis=-1)
         if self.dropout > 0 and training:
             weights = random.dropout(weights, self.dropout, seed=self.seed_generator)
-        outputs = tf.matmul(weights, value)
+        outputs = tf.matmul(*same(weights, value))
         if query_mask is not None:
             outputs = tf.where(tf.cast(query_mask, tf.bool)[..., tf.newaxis], outputs, tf.zeros((), outputs.dtype))
         return (outputs, weights) if return_attention_scores else outputs
@@ -154,6 +156,7 @@ class AdditiveAttention(Attention):
         self.built = True
 
     def _scores(self, query: Any, key: Any) -> Any:
+        query, key = same(query, key, at_least=float)
         near = tf.tanh(query[..., :, tf.newaxis, :] + key[..., tf.newaxis, :, :])
         return tf.reduce_sum(near if self.scale is None else self.scale * near, axis=-1)
 

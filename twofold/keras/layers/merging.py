@@ -1,4 +1,7 @@
-"""Layers that make one tensor of several, and the functions that apply them."""
+"""Layers that make one tensor of several, and the functions that apply them.
+
+Inputs of several dtypes meet in one first (`promotion.py`), as the operands of `tf.keras.ops` do.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,8 @@ from typing import Any
 import twofold as tf
 
 from .. import call_context
+from ..ops._values import same
+from ..ops.numpy import einsum
 from ._declared import DeclaredLayer, Shape
 
 __all__ = ["Add", "Average", "Concatenate", "Dot", "Maximum", "Minimum", "Multiply", "Subtract", "add", "average",
@@ -37,7 +42,7 @@ class _Merge(DeclaredLayer):
             raise ValueError(f"A merge layer should be called on a list of inputs. Received: inputs={inputs} (not a "
                              "list of tensors)")
         rank = max(len(x.shape) for x in inputs)
-        return self._merged([_of_rank(x, rank) for x in inputs])
+        return self._merged([_of_rank(x, rank) for x in _met(inputs)])
 
     def _merged(self, inputs: list[Any]) -> Any:
         """The outputs, from inputs of one rank."""
@@ -66,6 +71,15 @@ class _Merge(DeclaredLayer):
         for one in mask[1:]:
             found = tf.logical_or(found, one)
         return found
+
+
+def _met(inputs: Sequence[Any]) -> list[Any]:
+    """The inputs in the dtype in which they meet, each with its mask."""
+    found = same(*inputs)
+    for given, x in zip(inputs, found, strict=True):
+        if x is not given:
+            call_context.set_mask(x, call_context.get_mask(given))
+    return found
 
 
 def _are_shapes(value: Any) -> bool:
@@ -227,7 +241,7 @@ class Concatenate(_Merge):
 
     def call(self, inputs: Any) -> Any:
         """The outputs for `inputs`."""
-        return tf.concat(list(inputs), self.axis)
+        return tf.concat(_met(inputs), self.axis)
 
     def compute_output_shape(self, input_shape: Any) -> Shape:
         """The shape of the outputs for inputs of shapes."""
@@ -294,7 +308,7 @@ class Dot(_Merge):
 
     def call(self, inputs: Any) -> Any:
         """The outputs for `inputs`."""
-        x, y = inputs
+        x, y = _met(inputs)
         first, second = self._of((len(x.shape), len(y.shape)))
         if self.normalize:
             x, y = tf.math.l2_normalize(x, axis=first), tf.math.l2_normalize(y, axis=second)
@@ -303,7 +317,7 @@ class Dot(_Merge):
         right = "z" + letters[len(left) - 1:len(left) + len(y.shape) - 2]
         left, right = left.replace(left[first], "y"), right.replace(right[second], "y")
         rest = (left + right[1:]).replace("y", "")
-        products = tf.einsum(f"{left},{right}->{rest}", x, y)
+        products = einsum(f"{left},{right}->{rest}", x, y)
         return tf.expand_dims(products, 1) if len(rest) == 1 else products
 
     def compute_output_shape(self, input_shape: Any) -> Shape:

@@ -58,8 +58,8 @@ def _known(shape: Any, axis: int) -> int:
 
 
 def _wide(x: Any) -> Any:
-    """`x` in the precision of statistics: float32 for 16-bit floats."""
-    return tf.cast(x, tf.float32) if x.dtype.size < 4 else x
+    """`x` in the precision of statistics: float32 for 16-bit floats and for integers."""
+    return tf.cast(x, tf.float32) if x.dtype.size < 4 or not x.dtype.is_floating else x
 
 
 class BatchNormalization(_Normalization):

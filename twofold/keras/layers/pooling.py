@@ -6,6 +6,7 @@ from typing import Any
 
 import twofold as tf
 
+from ..ops._values import floating
 from ._declared import FirstOrLast, InputSpec, Shape, data_format_of, numbers, padding_of, window_sizes
 
 __all__ = [
@@ -171,7 +172,7 @@ class _GlobalMax(_Global):
 class _GlobalAverage(_Global):
     def call(self, inputs: Any) -> Any:
         """The outputs for `inputs`."""
-        return tf.reduce_mean(inputs, axis=self._axes(), keepdims=self.keepdims)
+        return tf.reduce_mean(floating(inputs), axis=self._axes(), keepdims=self.keepdims)
 
 
 class GlobalMaxPooling1D(_GlobalMax):
