@@ -9,7 +9,7 @@ import twofold as tf
 
 from .. import random
 from ..functional import traced_spec
-from ..ops._values import floating, same
+from ..operands import floating, same
 from ._declared import DeclaredLayer, Shape
 
 __all__ = ["AdditiveAttention", "Attention"]

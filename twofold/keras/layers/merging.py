@@ -11,8 +11,7 @@ from typing import Any
 import twofold as tf
 
 from .. import call_context
-from ..ops._values import same
-from ..ops.numpy import einsum
+from ..operands import same
 from ._declared import DeclaredLayer, Shape
 
 __all__ = ["Add", "Average", "Concatenate", "Dot", "Maximum", "Minimum", "Multiply", "Subtract", "add", "average",
@@ -317,7 +316,11 @@ class Dot(_Merge):
         right = "z" + letters[len(left) - 1:len(left) + len(y.shape) - 2]
         left, right = left.replace(left[first], "y"), right.replace(right[second], "y")
         rest = (left + right[1:]).replace("y", "")
-        products = einsum(f"{left},{right}->{rest}", x, y)
+        product = f"{left},{right}->{rest}"
+        if x.dtype.is_bool:
+            products = tf.cast(tf.einsum(product, tf.cast(x, tf.int32), tf.cast(y, tf.int32)), tf.bool)
+        else:
+            products = tf.einsum(product, x, y)
         return tf.expand_dims(products, 1) if len(rest) == 1 else products
 
     def compute_output_shape(self, input_shape: Any) -> Shape:

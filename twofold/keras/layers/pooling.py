@@ -6,7 +6,7 @@ from typing import Any
 
 import twofold as tf
 
-from ..ops._values import floating
+from ..operands import floating
 from ._declared import FirstOrLast, InputSpec, Shape, data_format_of, numbers, padding_of, window_sizes
 
 __all__ = [

@@ -10,7 +10,7 @@ import twofold as tf
 
 from .. import activations
 from ..keras_ops import operation
-from ._values import floating, shape_of
+from ..operands import floating, shape_of
 
 __all__ = [
     "celu", "elu", "gelu", "glu", "hard_shrink", "hard_sigmoid", "hard_silu", "hard_swish", "hard_tanh", "leaky_relu",

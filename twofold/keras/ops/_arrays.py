@@ -8,7 +8,7 @@ from typing import Any
 import twofold as tf
 
 from ..keras_ops import operation
-from ._values import axes_of, axis_of, same, shape_of, tensor
+from ..operands import axes_of, axis_of, same, shape_of, tensor
 
 __all__ = [
     "append", "array_split", "broadcast_to", "concatenate", "dsplit", "dstack", "expand_dims", "flip", "fliplr",

@@ -10,8 +10,8 @@ import twofold as tf
 
 from ..config import floatx
 from ..keras_ops import operation
+from ..operands import meeting, tensor
 from ..promotion import kind_of, result_type
-from ._values import meeting, tensor
 
 __all__ = [
     "arange", "array", "bartlett", "blackman", "diag", "diagflat", "empty", "empty_like", "eye", "full", "full_like",

@@ -13,7 +13,7 @@ from typing import Any
 import twofold as tf
 
 from ..keras_ops import operation
-from ._values import floating, numeric, tensor, wide
+from ..operands import floating, numeric, tensor, wide
 
 __all__ = [
     "abs", "absolute", "angle", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctanh", "bitwise_invert",

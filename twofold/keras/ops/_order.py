@@ -7,9 +7,9 @@ from typing import Any
 import twofold as tf
 
 from ..keras_ops import operation
+from ..operands import axis_of, floating, meeting, numeric, same, size_of, tensor
 from ._arrays import moved
 from ._pairs import isclose
-from ._values import axis_of, floating, meeting, numeric, same, size_of, tensor
 
 __all__ = [
     "allclose", "argpartition", "argsort", "bincount", "digitize", "histogram", "isin", "nonzero", "searchsorted",

@@ -12,7 +12,7 @@ from typing import Any
 import twofold as tf
 
 from ..keras_ops import operation
-from ._values import floating, meeting, same, tensor, wide
+from ..operands import floating, meeting, same, tensor, wide
 
 __all__ = [
     "add", "arctan2", "bitwise_and", "bitwise_left_shift", "bitwise_or", "bitwise_right_shift", "bitwise_xor",

@@ -7,8 +7,8 @@ from typing import Any
 import twofold as tf
 
 from ..keras_ops import operation
+from ..operands import axis_of, numeric, same, shape_of, size_of, tensor
 from ._arrays import moved
-from ._values import axis_of, numeric, same, shape_of, size_of, tensor
 
 __all__ = [
     "diagonal", "diff", "get_item", "select", "take", "take_along_axis", "tril", "triu", "unravel_index",

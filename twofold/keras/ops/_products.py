@@ -7,8 +7,8 @@ from typing import Any
 import twofold as tf
 
 from ..keras_ops import operation
+from ..operands import axes_of, floating, same, shape_of, tensor
 from ._arrays import moved
-from ._values import axes_of, floating, same, shape_of, tensor
 
 __all__ = [
     "corrcoef", "correlate", "cross", "dot", "einsum", "inner", "kron", "matmul", "outer", "tensordot", "trace", "vdot",

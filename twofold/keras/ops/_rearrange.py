@@ -9,8 +9,8 @@ from typing import Any
 import twofold as tf
 
 from ..keras_ops import operation
-from ._values import shape_of
-from ._values import tensor as as_tensor
+from ..operands import shape_of
+from ..operands import tensor as as_tensor
 
 __all__ = ["rearrange"]
 

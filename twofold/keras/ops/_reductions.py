@@ -11,8 +11,8 @@ from typing import Any
 import twofold as tf
 
 from ..keras_ops import operation
+from ..operands import axes_of, axis_of, floating, numeric, same, size_of, tensor
 from ..promotion import result_type
-from ._values import axes_of, axis_of, floating, numeric, same, size_of, tensor
 
 __all__ = [
     "all", "amax", "amin", "any", "argmax", "argmin", "average", "count_nonzero", "cumprod", "cumsum", "max", "mean",

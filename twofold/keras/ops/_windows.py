@@ -11,7 +11,7 @@ from ..layers._declared import data_format_of, numbers, padding_of
 from ..layers.convolution import spread_size
 from ..layers.depthwise import by_channel
 from ..layers.pooling import reduced_parts
-from ._values import same, shape_of, tensor
+from ..operands import same, shape_of, tensor
 
 __all__ = [
     "adaptive_average_pool", "adaptive_max_pool", "average_pool", "conv", "conv_transpose", "depth_to_space",

@@ -16,7 +16,7 @@ import twofold as tf
 
 from ..backend import standardize_dtype
 from ..keras_ops import is_symbolic, operation
-from ._values import axis_of, shape_of, size_of, tensor
+from ..operands import axis_of, shape_of, size_of, tensor
 
 __all__ = [
     "associative_scan", "cast", "cond", "convert_to_numpy", "convert_to_tensor", "custom_gradient", "dtype",

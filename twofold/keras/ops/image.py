@@ -19,7 +19,7 @@ from ..layers._declared import data_format_of, numbers, padding_of
 from ..layers._resizing import INTERPOLATIONS, resized_images, sampled
 from ..layers._sampling import FILL_MODES, transformed
 from ..layers._sampling import INTERPOLATIONS as SAMPLINGS
-from ._values import axes_of, floating, same, shape_of, size_of, tensor
+from ..operands import axes_of, floating, same, shape_of, size_of, tensor
 
 __all__ = [
     "affine_transform", "crop_images", "extract_patches", "extract_patches_3d", "gaussian_blur", "hsv_to_rgb",

@@ -8,8 +8,8 @@ from typing import Any
 import twofold as tf
 
 from ..keras_ops import operation
+from ..operands import axes_of, floating, same, tensor
 from ._arrays import moved
-from ._values import axes_of, floating, same, tensor
 
 __all__ = [
     "cholesky", "cholesky_inverse", "det", "eig", "eigh", "inv", "jvp", "lstsq", "matrix_rank", "norm", "pinv", "qr",

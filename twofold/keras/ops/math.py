@@ -8,7 +8,7 @@ from typing import Any
 import twofold as tf
 
 from ..keras_ops import operation
-from ._values import floating, same, size_of, tensor
+from ..operands import floating, same, size_of, tensor
 
 __all__ = [
     "cdist", "erf", "erfc", "erfinv", "extract_sequences", "fft", "fft2", "ifft2", "in_top_k", "irfft", "istft",

@@ -14,6 +14,7 @@ from ..config import floatx
 from ..keras_ops import operation
 from ..losses import crossentropy
 from ..losses.temporal import ctc
+from ..operands import axes_of, axis_of, floating, same, shape_of, tensor
 from ._activations import (
     celu,
     elu,
@@ -44,7 +45,6 @@ from ._activations import (
     tanh_shrink,
     threshold,
 )
-from ._values import axes_of, axis_of, floating, same, shape_of, tensor
 from ._windows import (
     adaptive_average_pool,
     adaptive_max_pool,

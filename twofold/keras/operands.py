@@ -1,4 +1,4 @@
-"""What functions of `tf.keras.ops` do with their arguments: tensors of the dtype in which they meet, sizes, axes."""
+"""What operations and merging layers do with their operands: tensors of the dtype in which they meet, sizes, axes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import twofold as tf
 
-from ..promotion import kind_of, result_type
+from .promotion import kind_of, result_type
 
 __all__ = ["axes_of", "axis_of", "floating", "meeting", "numeric", "same", "shape_of", "size_of", "tensor", "wide"]
 
