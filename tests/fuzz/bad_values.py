@@ -1,0 +1,416 @@
+"""Bad values for every public function, class and method: what comes out is a result or an error that tells.
+
+    python tests/fuzz/bad_values.py --time 600 --seed 7
+    python tests/fuzz/bad_values.py --case 'tf.pad/0/eager/mode=3'      # one case again, with its traceback
+
+A case is a call that works (`bad_targets.py`) with one or two arguments replaced (`bad_table.py`), made eagerly or in a
+`tf.function`. Cases run in children with limits of memory and time. Failures are:
+
+- `raw`: what is raised is no error of the library's, but what some statement inside happened to raise;
+- `nameless`, `lineless`: the error does not say the function that was called, or the line that called it;
+- `state`: a call that failed has changed a variable;
+- `killed`, `hangs`: the child ended, or used more than its time or memory.
+
+Told as well, and no failure: `net`, where only the last net under all public functions made an error of the library's
+out of what was raised inside; and `modes`, where one mode gives a result and the other an error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import contextlib
+import dis
+import io
+import json
+import os
+import random
+import re
+import resource
+import select
+import signal
+import sys
+import tempfile
+import time
+import traceback
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import numpy as np
+from fuzz import bad_table
+from fuzz.bad_targets import Call, Target, calls, targets
+
+import twofold as tf
+
+__all__ = ["main", "run_cases", "judge"]
+
+SECONDS = 20  # of processor time for a case
+WALL = 180  # seconds without an answer, on a busy machine
+MEMORY = 6 << 30
+SLICE = 60  # cases of a target before the next target has its turn
+_RAISE = dis.opmap["RAISE_VARARGS"]
+_TOLD = ("net", "modes")
+_HERE = os.path.basename(__file__)
+
+
+def invoke(fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """The user's line: every case calls from here."""
+    return fn(*args, **kwargs)
+
+
+def invoke_traced(fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """The same in a `tf.function`, whose arguments are the tensors among the arguments."""
+    held = {**dict(enumerate(args)), **kwargs}
+    tensors = {k: v for k, v in held.items() if isinstance(v, tf.Tensor)}
+
+    def traced(*given: Any) -> Any:
+        now = {**held, **dict(zip(tensors, given, strict=True))}
+        result = invoke(fn, [now[n] for n in range(len(args))], {k: now[k] for k in kwargs})
+        return result if isinstance(result, tf.Tensor) else None
+    return tf.function(traced, autograph=False)(*tensors.values())
+
+
+def variables(call: Call) -> list[Any]:
+    """The variables that the call may change: those of the object whose method it is, and of the arguments."""
+    owner = getattr(call.fn, "__self__", call.fn)
+    things = [owner, *call.args, *call.kwargs.values()]
+    with contextlib.suppress(Exception):
+        return [v for thing in things for v in
+                ([thing] if isinstance(thing, tf.Variable) else list(getattr(thing, "variables", ()) or ()))
+                if isinstance(v, tf.Variable)]
+    return []
+
+
+def judge(target: Target, call: Call, error: BaseException) -> tuple[str, str]:
+    """What is wrong with an error, and where it came from: ("", "") where nothing is."""
+    if isinstance(error, bad_table.Boom) or isinstance(error.__cause__, bad_table.Boom):
+        return "", ""
+    complete = getattr(error, "__twofold_traceback__", None) or error.__traceback__
+    steps = [step for step in _steps(complete) if os.path.basename(step.tb_frame.f_code.co_filename) != _HERE]
+    place = _place(steps)
+    if not steps and isinstance(error, (TypeError, ValueError)):  # the call did not fit the signature
+        return "", ""
+    if any(step.tb_frame.f_code.co_filename in (bad_table.__file__, "<example>", "<bad>") for step in steps):
+        return "", ""  # the user's own function or object failed
+    text = f"{error}"
+    raised = steps and steps[-1].tb_frame.f_code.co_code[steps[-1].tb_lasti] == _RAISE
+    ours = steps and "site-packages" not in steps[-1].tb_frame.f_code.co_filename
+    kind = ""
+    told = isinstance(error, tf.errors.OpError) or (raised and ours)
+    if not told or isinstance(error, tf.errors.InternalError):
+        kind = "raw"
+    elif not _names(target, call, text):
+        kind = "nameless"
+    elif _HERE not in text:
+        kind = "lineless"
+    elif getattr(error, "from_inside", False):
+        kind, place = "net", _place(_steps(error.__cause__.__traceback__)) if error.__cause__ else place
+    return kind, place
+
+
+def _steps(trace: Any) -> list[Any]:
+    result = []
+    while trace is not None:
+        result.append(trace)
+        trace = trace.tb_next
+    return result
+
+
+def _place(steps: list[Any]) -> str:
+    """Where in the library the error came from: its innermost frames."""
+    frames = [s.tb_frame.f_code for s in steps if "site-packages" not in s.tb_frame.f_code.co_filename
+              and f"{os.sep}lib{os.sep}python" not in s.tb_frame.f_code.co_filename]
+    return " < ".join(f"{Path(c.co_filename).parent.name}/{Path(c.co_filename).name}:{c.co_name}"
+                      for c in reversed(frames[-3:]))
+
+
+def _names(target: Target, call: Call, text: str) -> bool:
+    """Whether the text says what was called."""
+    last = target.name.rpartition(".")[2]
+    names = {last, getattr(call.fn, "__name__", last).strip("_"), last.strip("_")}
+    owner = getattr(call.fn, "__self__", None)
+    classes = [target.owner, type(owner), type(call.fn)] if target.owner is not None else []
+    names |= {base.__name__ for cls in filter(None, classes) for base in cls.__mro__ if base is not object}
+    return any(re.search(rf"\b{re.escape(name)}\b", text) for name in names if name)
+
+
+Change = tuple[tuple[str, str], ...]
+
+
+def spell(target: str, example: int, mode: str, change: Change) -> str:
+    """A case as one string, which `--case` takes."""
+    return f"{target}/{example}/{mode}/" + " & ".join(f"{p}={v}" for p, v in change)
+
+
+def understand(case: str) -> tuple[str, int, str, Change]:
+    """The parts of a case that `spell` wrote."""
+    name, example, mode, rest = case.split("/", 3)
+    pairs = [part.split("=", 1) for part in re.split(r" & (?=\w+=)", rest)] if rest else []
+    return name, int(example), mode, tuple((p, v) for p, v in pairs)
+
+
+def run_case(target: Target, call: Call, mode: str, change: Change) -> tuple[str, str, str]:
+    """Make one call: `(kind, what was raised, where)`; the kind is "" where all is well, "ok" for a result."""
+    args, kwargs = list(call.args), dict(call.kwargs)
+    for parameter, text in change:
+        value = bad_table.make(text)
+        if parameter.isdigit() and int(parameter) < len(args):
+            args[int(parameter)] = value
+        else:
+            kwargs[parameter] = value
+    watched = variables(call)
+    before = [np.array(v.numpy()) for v in watched]
+    try:
+        with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+            warnings.simplefilter("ignore")
+            (invoke if mode == "eager" else invoke_traced)(call.fn, args, kwargs)
+        return "ok", "", ""
+    except (KeyboardInterrupt, GeneratorExit):
+        raise
+    except BaseException as error:  # noqa: BLE001 (whatever it is, it is judged)
+        kind, place = judge(target, call, error)
+        if not kind and any(v.numpy().tobytes() != b.tobytes() for v, b in zip(watched, before, strict=True)):
+            kind = "state"
+        return kind, f"{type(error).__name__}: {str(error)[:300]}", place
+
+
+def changes(call: Call, rng: random.Random) -> Iterator[Change]:
+    """Every argument with every bad value, in an order of its own; then pairs of arguments, for ever."""
+    names = [*call.named(), *call.parameters]
+    if not names:
+        return
+    single = [(p, v) for p in names for v in bad_table.BAD]
+    rng.shuffle(single)
+    for pair in single:
+        yield (pair,)
+    while True:
+        first, second = rng.choice(names), rng.choice(names)
+        one = ((first, rng.choice(bad_table.BAD)),)
+        yield one if first == second else (*one, (second, rng.choice(bad_table.BAD)))
+
+
+def modes(target: Target) -> tuple[str, ...]:
+    """Classes are made, and most methods called, outside of functions."""
+    inside = target.owner is None and not isinstance(target.value, type) and not target.name.startswith(
+        ("tf.io.", "tf.keras.utils", "tf.config", "tf.compat.v1", "tf.train", "tf.data", "tf.summary", "tf.profiler"))
+    inside = inside or target.owner in (tf.Tensor, tf.Variable) or target.method == "__call__"
+    return ("eager", "traced") if inside else ("eager",)
+
+
+def cases(target: Target, found: list[Call], seed: int, start: int) -> Iterator[tuple[int, str, Change]]:
+    """`(example, mode, change)` from number `start` on, of a sequence that the seed decides."""
+    streams = [changes(call, random.Random(f"{seed} {target.name} {n}")) for n, call in enumerate(found)]
+    number = 0
+    while streams:
+        for n, stream in enumerate(streams):
+            change = next(stream, None)
+            if change is None:
+                return
+            if number >= start:
+                for mode in modes(target):
+                    yield n, mode, change
+            number += 1
+
+
+def child(target: Target, seed: int, start: int, count: int, only: list[str] | None, out: int) -> None:
+    """Run cases of one target; a line goes out before each, and one for what is wrong."""
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    signal.signal(signal.SIGPROF, signal.SIG_DFL)
+    sys.setrecursionlimit(1000)
+    quiet = os.open(os.devnull, os.O_RDWR)
+    for number in (0, 1, 2):
+        os.dup2(quiet, number)
+    os.chdir(tempfile.mkdtemp(dir=os.getcwd()))
+    signal.setitimer(signal.ITIMER_PROF, 3 * SECONDS)
+    found = calls(target)
+    chosen = [understand(c)[1:] for c in only] if only is not None else _first(
+        cases(target, found, seed, start), count)
+    _tell(out, ["ready", "", "", "", len(found)])
+    eager: dict[Any, tuple[str, str, str]] = {}
+    for example, mode, change in chosen:
+        case = spell(target.name, example, mode, change)
+        if example >= len(found):
+            continue
+        _tell(out, ["start", case, "", "", 0])
+        signal.setitimer(signal.ITIMER_PROF, SECONDS)
+        kind, raised, place = run_case(target, found[example], mode, change)
+        if mode == "traced" and (example, change) in eager:
+            other = eager[example, change]
+            if kind in ("ok", "", "net") and other[0] in ("ok", "", "net") and (kind == "ok") != (other[0] == "ok"):
+                kind, raised = "modes", f"eager {other[1] or 'gives a result'}; traced {raised or 'gives a result'}"
+                place = place or other[2]
+        eager[example, change] = kind, raised, place
+        if kind not in ("", "ok"):
+            _tell(out, [kind, case, raised, place, 0])
+        if kind == "state":
+            break  # what follows would start from another state
+    _tell(out, ["end", "", "", "", 0])
+
+
+def _first(stream: Iterator[Any], count: int) -> list[Any]:
+    return [item for item, _ in zip(stream, range(count), strict=False)]
+
+
+def _tell(out: int, message: list[Any]) -> None:
+    os.write(out, (json.dumps(message) + "\n").encode())
+
+
+class Report:
+    """What was seen: how many cases, and each distinct failure with its first case."""
+
+    def __init__(self) -> None:
+        self.cases = 0
+        self.without: list[str] = []
+        self.seen: dict[tuple[str, ...], list[Any]] = {}
+        self.counts: collections.Counter[str] = collections.Counter()
+
+    def add(self, kind: str, case: str, raised: str, place: str) -> None:
+        """One failure."""
+        self.counts[kind] += 1
+        words = re.sub(r"0x[0-9a-f]+|\d+", "#", raised.split("\n")[0])[:100]
+        name = case.split("/")[0] if kind in ("nameless", "lineless", "hangs", "killed", "state", "modes") else ""
+        key = (kind, place or name or words, raised.split(":")[0] if place else words)
+        self.seen.setdefault(key, [0, case, raised, place])[0] += 1
+
+    def failures(self) -> int:
+        """How many distinct failures there are."""
+        return sum(key[0] not in _TOLD for key in self.seen)
+
+    def __str__(self) -> str:
+        lines = []
+        for (kind, *_), (count, case, raised, place) in sorted(self.seen.items(), key=lambda i: (i[0][0], -i[1][0])):
+            lines.append(f"{kind} x{count}: {case}\n    {raised.splitlines()[0] if raised else ''}"
+                         + (f"\n    in {place}" if place else ""))
+        told = ", ".join(f"{n} {k}" for k, n in sorted(self.counts.items())) or "none"
+        return "\n".join([*lines, f"{self.cases} cases, {self.failures()} distinct failures ({told})"])
+
+
+def run_slice(target: Target, seed: int, start: int, count: int, report: Report, only: list[str] | None = None) -> int:
+    """A child for one target: how many cases it ran, or fewer than asked where there are no more."""
+    reader, writer = os.pipe()
+    process = os.fork()
+    if not process:
+        os.close(reader)
+        try:
+            child(target, seed, start, count, only, writer)
+        except BaseException:  # noqa: BLE001 (the child must end here)
+            _tell(writer, ["broken", target.name, traceback.format_exc()[-600:], "", 0])
+        os._exit(0)
+    os.close(writer)
+    ran, last, ended, late, broken = 0, "", False, False, ""
+    for message in _messages(reader):
+        if message is None:
+            late = True
+            os.kill(process, signal.SIGKILL)
+            break
+        kind, case, raised, place, number = message
+        if kind == "start":
+            ran, last = ran + 1, case
+        elif kind == "ready":
+            if not number:
+                report.without.append(target.name)
+        elif kind == "end":
+            ended = True
+        elif kind == "broken":
+            broken = raised
+        else:
+            report.add(kind, case, raised, place)
+    os.close(reader)
+    status = os.waitpid(process, 0)[1]
+    if not ended:
+        how = signal.Signals(status & 127).name if status & 127 else f"status {status >> 8}"
+        hung = late or how == "SIGPROF"
+        if last or not hung:  # else an example took its time
+            report.add("hangs" if hung else "killed", last or target.name, broken or how, "")
+    report.cases += ran
+    return ran
+
+
+def _messages(reader: int) -> Iterator[list[Any] | None]:
+    """The child's messages; None, and no more, where none came in time."""
+    rest = b""
+    while True:
+        if not select.select([reader], [], [], WALL)[0]:
+            yield None
+            return
+        data = os.read(reader, 1 << 16)
+        if not data:
+            return
+        *lines, rest = (rest + data).split(b"\n")
+        for line in lines:
+            yield json.loads(line)
+
+
+def run_cases(chosen: list[str]) -> Report:
+    """These cases, in children."""
+    report, everything = Report(), targets()
+    grouped: dict[str, list[str]] = {}
+    for case in chosen:
+        grouped.setdefault(understand(case)[0], []).append(case)
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        for name, group in grouped.items():
+            run_slice(everything[name], 0, 0, 0, report, group)
+    return report
+
+
+def again(case: str) -> int:
+    """One case in this process, with its traceback; 1 where it fails."""
+    name, example, mode, change = understand(case)
+    target = targets()[name]
+    call = calls(target)[example]
+    print(f"{call.text}\n  with {change} ({mode})")
+    judged = run_case(target, call, mode, change)
+    print(judged)
+    os.environ["TWOFOLD_TRACEBACK"] = "full"
+    args, kwargs = list(call.args), dict(call.kwargs)
+    for parameter, text in change:
+        if parameter.isdigit() and int(parameter) < len(args):
+            args[int(parameter)] = bad_table.make(text)
+        else:
+            kwargs[parameter] = bad_table.make(text)
+    try:
+        print((invoke if mode == "eager" else invoke_traced)(call.fn, args, kwargs))
+    except Exception as error:  # noqa: BLE001
+        print(f"{type(error).__name__}: {error}")
+        traceback.print_tb(getattr(error, "__twofold_traceback__", None) or error.__traceback__)
+    return int(judged[0] not in ("", "ok", *_TOLD))
+
+
+def main() -> int:
+    """Run until the time is over; 1 where anything failed."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--time", type=float, default=600, help="seconds")
+    options.add_argument("--seed", type=int, default=None)
+    options.add_argument("--only", default="", metavar="PATTERN", help="targets whose name the pattern is found in")
+    options.add_argument("--case", default=None, help="one case, as a failure names it")
+    args = options.parse_args()
+    if args.case is not None:
+        return again(args.case)
+    seed = random.SystemRandom().randrange(1 << 30) if args.seed is None else args.seed
+    print(f"seed {seed}", flush=True)
+    report, end = Report(), time.monotonic() + args.time
+    everything = [t for name, t in targets().items() if re.search(args.only, name)]
+    random.Random(seed).shuffle(everything)
+    starts = dict.fromkeys(range(len(everything)), 0)
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        while starts and time.monotonic() < end:
+            for number in list(starts):
+                if time.monotonic() >= end:
+                    break
+                if not run_slice(everything[number], seed, starts[number], SLICE, report):
+                    del starts[number]
+                else:
+                    starts[number] += SLICE // len(modes(everything[number]))
+    print(report)
+    print(f"{len(everything)} functions, classes and methods; no call known of {len(report.without)}: "
+          + ", ".join(report.without[:20]))
+    return 1 if report.failures() else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,82 @@
+"""The fuzzer of bad values sees what it is there to see."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from fuzz import bad_table, bad_values
+from fuzz.bad_targets import Call, Target, calls, targets
+
+import twofold as tf
+
+FUZZER = Path(bad_values.__file__)
+
+
+@pytest.fixture(scope="module")
+def everything() -> dict[str, Target]:
+    return targets()
+
+
+def test_targets_are_all_that_is_public(everything: dict[str, Target]) -> None:
+    for name in ("tf.pad", "tf.image.resize", "tf.keras.layers.Dense", "tf.keras.layers.Dense.__call__",
+                 "tf.Variable.assign_add", "tf.data.Dataset.batch", "tf.losses.Huber", "tf.train.Checkpoint.write",
+                 "tf.compat.v1.layers.dense", "tf.strings.join", "tf.linalg.qr", "tf.signal.stft"):
+        assert name in everything
+    assert len(everything) > 2000
+
+
+@pytest.mark.parametrize("name", ["tf.pad", "tf.keras.layers.Dense", "tf.keras.layers.Dense.__call__",
+                                  "tf.Variable.assign_add", "tf.image.flip_up_down", "tf.Tensor.__getitem__"])
+def test_calls_that_work_are_known(everything: dict[str, Target], name: str) -> None:
+    for call in calls(everything[name]):
+        call.fn(*call.args, **call.kwargs)
+    assert calls(everything[name])
+
+
+def test_values_are_made_fresh() -> None:
+    for text in bad_table.BAD:
+        bad_table.make(text)
+    assert bad_table.make("looped()") is not bad_table.make("looped()")
+
+
+def planted(kind: int) -> Target:
+    """A function with one fault."""
+    variable = tf.Variable(1.0)
+
+    def planted(x: int) -> int:
+        if kind == 0:
+            return [1, 2][x]  # what a list raises
+        if kind == 1:
+            raise ValueError("told, but not by whom")
+        if kind == 2:
+            variable.assign_add(1.0)
+            raise ValueError("planted: At bad_values.py")
+        raise bad_table.Boom("the user's own")
+    target = Target("tf.planted", planted)
+    planted.variables = [variable]  # type: ignore[attr-defined]
+    return target
+
+
+@pytest.mark.parametrize("kind, told", [(0, "raw"), (1, "nameless"), (2, "state"), (3, "")])
+def test_faults_are_seen(kind: int, told: str) -> None:
+    target = planted(kind)
+    call = Call(target.value, [1], {}, "planted(1)")
+    assert bad_values.run_case(target, call, "eager", (("0", "7"),))[0] == told
+
+
+def test_a_child_that_ends_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    code = ("import os, sys\nfrom fuzz import bad_values\nfrom fuzz.bad_targets import Target\n"
+            "def ends(x):\n    '''>>> ends(1)'''\n    if x != 1: os.abort()\n"
+            "report = bad_values.Report()\n"
+            "bad_values.calls = lambda t: [bad_values.Call(ends, [1], {}, 'ends(1)')]\n"
+            "bad_values.run_slice(Target('tf.ends', ends), 0, 0, 0, report, ['tf.ends/0/eager/0=7'])\n"
+            "print(report)\n")
+    path = os.pathsep.join(filter(None, [str(FUZZER.parents[1]), os.environ.get("PYTHONPATH")]))
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True,
+                          env={**os.environ, "PYTHONPATH": path})
+    assert "killed x1: tf.ends/0/eager/0=7" in done.stdout, done.stderr
+    assert "SIGABRT" in done.stdout
