@@ -29,7 +29,7 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent
 OUT = HERE.parent / "build" / "bench"
-AREAS = ("eager", "compiled", "data", "training")
+AREAS = ("eager", "compiled", "data", "training", "cold")
 OURS = "twofold"
 
 Samples = dict[str, list[float]]  # peer -> seconds, one a round

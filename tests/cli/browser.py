@@ -84,7 +84,8 @@ class Page:
         """The value of an expression, as soon as it is true."""
         end = time.monotonic() + seconds
         while not (found := self.run(script)):
-            assert time.monotonic() < end, f"not within {seconds:.0f} seconds: {script}"
+            if time.monotonic() > end:
+                raise TimeoutError(f"not within {seconds:.0f} seconds: {script}")
             time.sleep(0.1)
         return found
 

@@ -64,14 +64,25 @@ def numbers(dataset):
 
 
 def test_prefetch_overlaps_with_the_consumer():
-    def seconds(dataset):
-        begin = time.perf_counter()
-        for _ in dataset:
-            time.sleep(0.02)
-        return time.perf_counter() - begin
-    alone, ahead = seconds(slow(15, 0.02)), seconds(slow(15, 0.02).prefetch(3))
-    assert alone > 0.6
-    assert ahead < 0.75 * alone
+    """While an element is in use the next ones are made, as many as are asked for; without it, none."""
+    made, fifth = [], threading.Event()
+
+    def generate():
+        for i in range(9):
+            time.sleep(0.02)  # elements that take no time are not worth a thread
+            made.append(i)
+            if i == 4:
+                fifth.set()
+            yield i
+    dataset = Dataset.from_generator(generate, output_signature=tf.TensorSpec([], tf.int64))
+    alone = iter(dataset)
+    assert [next(alone).numpy() for _ in range(2)] == made == [0, 1]
+    made.clear()
+    ahead = iter(dataset.prefetch(3))
+    assert [next(ahead).numpy() for _ in range(2)] == [0, 1]
+    assert fifth.wait(60)  # nobody asked for it yet
+    assert made[:5] == [0, 1, 2, 3, 4]
+    assert [x.numpy() for x in ahead] == list(range(2, 9))
 
 
 def test_a_function_runs_on_several_elements_at_once():
