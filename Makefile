@@ -1,4 +1,4 @@
-# Everything here needs a Python from 3.11 to 3.13 and a C compiler, and no more: each target makes .venv, installs
+# Everything here needs Python 3.11 or later and a C compiler, and no more: each target makes .venv, installs
 # what it needs into it once, and runs.
 #
 #   make demo    digits: trained, saved, read from C              make lint    ruff and mypy
@@ -14,13 +14,13 @@ ARGS ?=
 BIN := $(VENV)/bin
 ROOMS := ir codegen runtime eager tracer
 
-# The first interpreter that runs, is in range and can make environments.
+# The first interpreter that runs, is recent enough and can make environments.
 define FIND_PYTHON
-for python in $(PYTHON) python3.13 python3.12 python3.11 python3; do \
-    "$$python" -c 'import ensurepip, sys, venv; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))' \
+for python in $(PYTHON) python3.13 python3.12 python3.11 python3.14 python3; do \
+    "$$python" -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' \
         >/dev/null 2>&1 && echo "$$python" && exit 0; \
 done; \
-echo "twofold needs Python 3.11, 3.12 or 3.13 with the venv module; found none (PYTHON=/path/to/python names one)" >&2; \
+echo "twofold needs Python 3.11 or later with the venv module; there is none (PYTHON=/path/to/python names one)" >&2; \
 exit 1
 endef
 
