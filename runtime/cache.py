@@ -1,9 +1,11 @@
 """The folder of compiled code on disk.
 
 It is `TWOFOLD_CACHE_DIR`, else `twofold` in the user's cache folder; with `TWOFOLD_CACHE=0` there is none. An entry
-is written whole or not at all, carries a checksum, and is ignored when it is damaged or belongs to another user, since
-it will be run. A folder that cannot be read or written costs time, never an error. When the folder grows over its
-limit the entries longest unused go.
+is written whole or not at all and carries a checksum of its kind, its key and its data, so that it is one thing's code
+and no other's, wherever it is copied. As it will be run, it is ignored when it is damaged, no regular file, larger than
+all entries may be, or when another user owns it or may write to it; it is opened without following a link in its place
+and without waiting, so that nothing there can hold a process up. A folder that cannot be read or written costs time,
+never an error. When the folder grows over its limit the entries longest unused go.
 
 What an entry holds and when it is the right one is its owner's affair: the key must name everything it depends on.
 """
@@ -13,17 +15,21 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import tempfile
+import stat
 import time
 from pathlib import Path
 
 from .log import log
+from .replacing import replace
 
 __all__ = ["enabled", "folder", "digest", "read", "write", "trim", "usage", "clear", "LIMIT"]
 
 LIMIT = 512 << 20  # bytes kept on disk
-_MAGIC = b"twofold1"
+_MAGIC = b"twofold2"
 _HEADER = len(_MAGIC) + 32
+_OPEN = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) \
+    | getattr(os, "O_BINARY", 0)
+_OTHERS = (stat.S_IWGRP | stat.S_IWOTH) if os.name == "posix" else 0  # permissions of others to write
 _FRESH = 3600  # seconds: an entry used within them is not marked as used again
 
 
@@ -56,20 +62,44 @@ def read(kind: str, key: str) -> bytes | None:
 def _read(kind: str, key: str) -> bytes | None:
     try:
         path = _path(kind, key)
-        with open(path, "rb") as file:
-            status = os.fstat(file.fileno())
-            content = file.read()
+        handle = os.open(path, _OPEN)
+        try:
+            status = os.fstat(handle)
+            content = _content(handle, status) if _trusted(status) else b""
+        finally:
+            os.close(handle)
     except (OSError, RuntimeError):  # RuntimeError: no home folder
         return None
-    if not _own(status.st_uid) or content[:len(_MAGIC)] != _MAGIC:
+    if content[:len(_MAGIC)] != _MAGIC:
         return None
     checksum, data = content[len(_MAGIC):_HEADER], content[_HEADER:]
-    if hashlib.sha256(data).digest() != checksum:
+    if _checksum(kind, key, data) != checksum:
         return None
     if time.time() - status.st_mtime > _FRESH:
         with contextlib.suppress(OSError):
             os.utime(path)
     return data
+
+
+def _trusted(status: os.stat_result) -> bool:
+    """Whether a file is one that only this user, or the system's, can have written."""
+    return stat.S_ISREG(status.st_mode) and _own(status.st_uid) and not status.st_mode & _OTHERS \
+        and status.st_size <= LIMIT
+
+
+def _content(handle: int, status: os.stat_result) -> bytes:
+    """What a file has, of the size that it is said to have."""
+    content = os.read(handle, status.st_size + 1)
+    if len(content) != status.st_size:  # large ones come in pieces
+        with open(handle, "rb", closefd=False) as file:
+            content += file.read(max(0, status.st_size + 1 - len(content)))
+    return content if len(content) == status.st_size else b""
+
+
+def _checksum(kind: str, key: str, data: bytes) -> bytes:
+    made = hashlib.sha256(f"{kind}\0{key}\0".encode())
+    made.update(data)
+    return made.digest()
 
 
 def write(kind: str, key: str, data: bytes, text: str = "", suffix: str = ".txt") -> None:
@@ -80,8 +110,8 @@ def write(kind: str, key: str, data: bytes, text: str = "", suffix: str = ".txt"
         path = _path(kind, key)
         os.makedirs(os.path.dirname(path), exist_ok=True, mode=0o700)
         if text:
-            _replace(path.removesuffix(".bin") + suffix, text.encode())
-        _replace(path, _MAGIC + hashlib.sha256(data).digest() + data)
+            replace(path.removesuffix(".bin") + suffix, text.encode(), durable=False, mode=0o600)
+        replace(path, b"".join([_MAGIC, _checksum(kind, key, data), data]), durable=False, mode=0o600)
         log("cache", f"{kind} {key[:16]}: {len(data)} bytes stored")
         if int(key[:2], 16) == 0:  # one write in 256
             trim(LIMIT)
@@ -144,14 +174,3 @@ def _path(kind: str, key: str) -> str:
 
 def _own(uid: int) -> bool:
     return not hasattr(os, "getuid") or uid in (0, os.getuid())
-
-
-def _replace(path: str, data: bytes) -> None:
-    handle, temporary = tempfile.mkstemp(dir=os.path.dirname(path), prefix=".")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise

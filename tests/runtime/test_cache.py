@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -66,6 +68,68 @@ def test_entries_of_another_user_are_not_run(folder: Path, monkeypatch: pytest.M
     assert cache.read("kinds", KEY) == (b"data" if owner == 0 else None)
     monkeypatch.setattr(cache, "_own", lambda uid: False)
     assert cache.read("kinds", KEY) is None
+
+
+def test_an_entry_is_of_its_key_and_kind(folder: Path) -> None:
+    """A whole entry under another's name, or in another kind's folder, is not that other."""
+    other = cache.digest("other")
+    cache.write("kinds", KEY, b"data")
+    cache.write("kinds", other, b"of the other")
+    whole = folder / "kinds" / other[:2] / f"{other[2:]}.bin"
+    moved = folder / "more" / KEY[:2] / f"{KEY[2:]}.bin"
+    moved.parent.mkdir(parents=True)
+    moved.write_bytes(entry(folder).read_bytes())
+    moved.chmod(0o600)
+    entry(folder).write_bytes(whole.read_bytes())
+    assert cache.read("kinds", KEY) is None and cache.read("more", KEY) is None
+    assert cache.read("kinds", other) == b"of the other"
+
+
+@pytest.mark.parametrize("mode", [0o620, 0o602, 0o666])
+def test_entries_that_others_may_write_to_are_not_run_but_replaced(folder: Path, mode: int) -> None:
+    cache.write("kinds", KEY, b"data")
+    entry(folder).chmod(mode)
+    assert cache.read("kinds", KEY) is None
+    cache.write("kinds", KEY, b"data")
+    assert cache.read("kinds", KEY) == b"data"
+
+
+def test_what_is_no_regular_file_is_neither_waited_for_nor_read(folder: Path) -> None:
+    cache.write("kinds", KEY, b"data")
+    whole = entry(folder).rename(folder / "whole")
+    for make in (lambda: os.mkfifo(entry(folder)), lambda: entry(folder).symlink_to("/dev/zero"),
+                 lambda: entry(folder).symlink_to(whole), lambda: entry(folder).symlink_to(entry(folder)),
+                 lambda: entry(folder).mkdir()):
+        make()
+        assert cache.read("kinds", KEY) is None
+        cache.write("kinds", KEY, b"new")  # where it can be
+        assert cache.read("kinds", KEY) in (None, b"new")
+        entry(folder).rmdir() if entry(folder).is_dir() else entry(folder).unlink()
+
+
+def test_an_oversized_entry_is_not_read(folder: Path) -> None:
+    cache.write("kinds", KEY, b"data")
+    with open(entry(folder), "r+b") as file:
+        file.truncate(1 << 40)  # of holes
+    assert cache.read("kinds", KEY) is None
+
+
+def test_programs_run_right_though_entries_are_under_each_others_names(folder: Path) -> None:
+    script = """
+import twofold as tf
+x = tf.reshape(tf.range(12.), [3, 4])
+f, g = tf.function(lambda x: tf.reduce_sum(tf.exp(x) * 2.)), tf.function(lambda x: tf.matmul(x, x, transpose_b=True))
+print(float(f(x)), g(x).numpy().tolist(), tf.sin(x[:, ::2]).numpy().tolist(), tf.cast(x, tf.int32).numpy().tolist())
+"""
+    def run() -> str:
+        return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    expected = run()
+    for kind in folder.iterdir():
+        entries = sorted(kind.glob("*/*.bin"))
+        contents = [e.read_bytes() for e in entries]
+        for path, content in zip(entries, contents[1:] + contents[:1], strict=True):
+            path.write_bytes(content)
+    assert run() == expected
 
 
 def test_a_folder_that_cannot_be_used_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ system in turn, in the middle of writes, and at random moments. After each, the 
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -159,13 +160,13 @@ def test_everything_is_durable_before_the_manifest_is(tmp_path, monkeypatch):
     model = simple(1.0)
     model.f = tf.function(lambda x: x, input_signature=[tf.TensorSpec([])])
     tf.saved_model.save(model, tmp_path / "m")
-    named = [f"{kind} {name.split('-')[0] if name.startswith(('data', '.saving')) else name}" for kind, name in events]
+    named = [f"{kind} {re.match(r'data|[.]data|[.]manifest|.*', name)[0]}" for kind, name in events]
     decides = named.index("replace manifest.json")
     before = named[:decides]
     assert before.index("rename data") > max(
         before.index(f"sync {name}") for name in ("objects.json", "weights.safetensors", "000__lambda_.txt", "graphs",
-                                                  ".saving"))
-    assert before[-1] == "sync .saving" and before[-2] == "sync m"  # the manifest, and the folder with the data
+                                                  ".data"))
+    assert before[-1] == "sync .manifest" and before[-2] == "sync m"  # the manifest, and the folder with the data
     assert named[decides + 1] == "sync m"
 
 

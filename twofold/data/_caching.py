@@ -7,12 +7,12 @@ when it is whole.
 
 from __future__ import annotations
 
-import itertools
 import os
 from collections.abc import Callable
 from typing import Any
 
 from twofold import _iteration as engine
+from twofold._replacing import Replacement
 
 from ._files import Reader
 from ._node import Node, Selection
@@ -22,7 +22,6 @@ from ._stream import Run, Stream
 
 __all__ = ["FileCache", "MemoryCache"]
 
-_numbers = itertools.count()
 
 
 class _Store:
@@ -119,7 +118,6 @@ class _Filed(Stream):
         self.path, self.start, self.at = path, start, 0
         self.input: Stream | None = None
         self.file: Any = None
-        self.partial = ""
         if os.path.exists(path):
             self.file = self._opened()
         else:
@@ -133,9 +131,9 @@ class _Filed(Stream):
 
     def _begin(self) -> None:
         os.makedirs(os.path.dirname(os.path.abspath(self.path)), exist_ok=True)
-        self.partial = f"{self.path}.{os.getpid()}.{next(_numbers)}.partial"
-        self.file = open(self.partial, "wb")  # noqa: SIM115 - closed when the stream is through or dropped
-        engine.weak_finalizer(self, _abandon, self.file, self.partial)
+        self.made = Replacement(self.path)
+        self.file = self.made.file
+        engine.weak_finalizer(self, self.made.close)
 
     def next(self) -> Any:
         if self.input is None:
@@ -157,10 +155,7 @@ class _Filed(Stream):
     def _finish(self) -> None:
         self.input = None
         if self.file is not None:
-            self.file.flush()
-            os.fsync(self.file.fileno())
-            self.file.close()
-            os.replace(self.partial, self.path)
+            self.made.commit()
             self.file = None
 
     def save(self) -> Any:
@@ -168,7 +163,7 @@ class _Filed(Stream):
 
     def load(self, state: Any) -> None:
         if self.input is not None:
-            _abandon(self.file, self.partial)
+            self.made.close()
         self.at, self.file, self.input = state[0], None, None
         if state[1] is not None:  # the first part is not in a file of this process: the rest is not kept
             self.input = self.start()
@@ -177,10 +172,3 @@ class _Filed(Stream):
         self.file = self._opened()
         for _ in range(self.at):
             self.file()
-
-
-def _abandon(file: Any, partial: str) -> None:
-    """Remove the file of an iteration that did not come to its end."""
-    file.close()
-    if os.path.exists(partial):
-        os.remove(partial)

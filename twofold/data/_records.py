@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 import twofold as tf
 from twofold._crc32c import crc32c, masked
 
-__all__ = ["compression_of", "framed", "open_to_read", "open_to_write", "read_record"]
+__all__ = ["Written", "compression_of", "framed", "open_to_read", "open_to_write", "read_record"]
 
 _KINDS = {"": "", "NONE": "", "ZLIB": "ZLIB", "GZIP": "GZIP"}
 _CHUNK = 1 << 16
@@ -113,42 +113,59 @@ class _Inflated:
         self._file.close()
 
 
-class _Deflated:
-    """A file that gets a zlib stream."""
+class Written:
+    """An open file that gets bytes, compressed or as they are.
 
-    def __init__(self, file: BinaryIO, level: int) -> None:
-        self._file, self._deflate = file, zlib.compressobj(level)
+    Args:
+        file: open for writing bytes.
+        compression: "", "ZLIB" or "GZIP".
+        level: of the compression, 0 to 9; -1 for the format's default.
+    """
+
+    def __init__(self, file: BinaryIO, compression: str, level: int = -1) -> None:
+        self._file = file
+        self._deflate: Any = None
+        if compression == "GZIP":
+            self._deflate = zlib.compressobj(9 if level < 0 else level, wbits=16 + zlib.MAX_WBITS)
+        elif compression == "ZLIB":
+            self._deflate = zlib.compressobj(level)
 
     def write(self, data: bytes) -> None:
         """Append bytes."""
-        self._file.write(self._deflate.compress(data))
+        self._file.write(data if self._deflate is None else self._deflate.compress(data))
 
     def flush(self) -> None:
         """Bring what was written to the file."""
-        self._file.write(self._deflate.flush(zlib.Z_SYNC_FLUSH))
+        if self._deflate is not None:
+            self._file.write(self._deflate.flush(zlib.Z_SYNC_FLUSH))
         self._file.flush()
+
+    def end(self) -> None:
+        """End the compressed stream; the file stays open."""
+        if self._deflate is not None:
+            self._file.write(self._deflate.flush())
+            self._deflate = None
 
     def close(self) -> None:
         """End the stream and close the file."""
-        if self._file.closed:
-            return
-        self._file.write(self._deflate.flush())
-        self._file.close()
+        if not self._file.closed:
+            try:
+                self.end()
+            finally:
+                self._file.close()
 
 
-def open_to_write(path: str, compression: str = "", level: int = -1) -> Any:
+def open_to_write(path: str, compression: str = "", level: int = -1) -> Written:
     """A file to write bytes to.
 
     Raises:
         NotFoundError: its folder does not exist.
     """
     try:
-        if compression == "GZIP":
-            return gzip.open(path, "wb", compresslevel=9 if level < 0 else level)
         file = open(path, "wb")  # noqa: SIM115 - the caller closes it
     except FileNotFoundError:
         raise tf.errors.NotFoundError(None, None, f"{path}; No such file or directory") from None
-    return _Deflated(file, level) if compression == "ZLIB" else file
+    return Written(file, compression, level)
 
 
 def path_of(value: Any) -> str:

@@ -1,20 +1,28 @@
 """Datasets in folders: `Dataset.save` and `Dataset.load`.
 
-    FOLDER/elements.tfrecord   the elements (`_state.py`), a record each
-    FOLDER/dataset.json        {"format": 1, "count": ..., "spec": ...}; written last, when the folder is whole
+    FOLDER/elements-01234567.tfrecord   the elements (`_state.py`), a record each
+    FOLDER/dataset.json                 {"format": 1, "count": ..., "elements": the file above, "spec": ...}
+
+A save writes a new file of elements and then replaces the index: that one step decides, so whoever dies before or after
+it leaves a whole dataset. Elements that no index names are removed by the next save.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import re
+import secrets
 from typing import Any
 
 import twofold as tf
+from twofold._reading import SMALL, damaged, opened, parsed_json, reads
+from twofold._replacing import Replacement, alone, replace
 
 from ._files import Reader
 from ._node import Node
-from ._records import compression_of, framed, open_to_read, open_to_write, path_of, read_record
+from ._records import Written, compression_of, framed, open_to_read, path_of, read_record
 from ._state import decoded, encoded
 from ._stream import Run, Stream
 from ._structure import Form, compatible
@@ -22,33 +30,46 @@ from ._structure import Form, compatible
 __all__ = ["Loaded", "save"]
 
 _FORMAT = 1
+_INDEX = "dataset.json"
+_ELEMENTS = re.compile(r"elements(-[0-9a-f]{8})?\.tfrecord")
 
 
 def save(dataset: Any, path: Any, compression: Any) -> None:
-    """Write the elements of a dataset to a folder."""
+    """Write the elements of a dataset to a folder; until they are whole, what was there stays."""
     folder, kind = path_of(path), compression_of(compression)
     spec = _tree(dataset.element_spec)
     os.makedirs(folder, exist_ok=True)
-    index, elements = os.path.join(folder, "dataset.json"), os.path.join(folder, "elements.tfrecord")
-    count, partial = 0, f"{elements}.{os.getpid()}.partial"
+    name, count = f"elements-{secrets.token_hex(4)}.tfrecord", 0
     iterator = iter(dataset)
-    file = open_to_write(partial, kind)
-    try:
+    with contextlib.closing(Replacement(os.path.join(folder, name))) as made:
+        out = Written(made.file, kind)
         while (item := iterator._pull()) is not None:
-            file.write(framed(encoded(item)))
+            out.write(framed(encoded(item)))
             count += 1
-        file.close()
-        if os.path.exists(index):
-            os.remove(index)  # it tells of the elements that are replaced now
-        os.replace(partial, elements)
-    finally:
-        file.close()
-        if os.path.exists(partial):
-            os.remove(partial)
-    text = json.dumps({"format": _FORMAT, "count": count, "compression": kind, "spec": spec})
-    with open(index + ".partial", "w", encoding="utf-8") as out:
-        out.write(text)
-    os.replace(index + ".partial", index)
+        out.end()
+        made.finish()
+        text = json.dumps({"format": _FORMAT, "count": count, "compression": kind, "elements": name, "spec": spec})
+        with alone(folder) as certain:
+            before = _named(folder)
+            made.commit()
+            replace(os.path.join(folder, _INDEX), text.encode())
+            _tidy(folder, name, None if certain else before)
+
+
+def _named(folder: str) -> str | None:
+    """The file of elements that a folder's index names, as far as that can be told."""
+    try:
+        return str(_index(folder)["elements"])
+    except tf.errors.OpError:
+        return None
+
+
+def _tidy(folder: str, keep: str, only: str | None) -> None:
+    """Remove elements that the index does not name; `only` these where others may be saving at the same time."""
+    for name in os.listdir(folder):
+        if name != keep and _ELEMENTS.fullmatch(name) and only in (None, name):
+            with contextlib.suppress(OSError):
+                os.unlink(os.path.join(folder, name))
 
 
 def _tree(spec: Any) -> Any:
@@ -74,6 +95,34 @@ def _spec(tree: Any) -> Any:
     return tf.TensorSpec(tree["shape"], tree["dtype"])
 
 
+def _index(folder: str) -> dict[str, Any]:
+    """What the index of a folder says, with `spec` as a structure of specs.
+
+    Raises:
+        NotFoundError: there is none. DataLossError: it is damaged, or of another format.
+    """
+    path = os.path.join(folder, _INDEX)
+    try:
+        file = opened(path)
+    except tf.errors.NotFoundError:
+        raise tf.errors.NotFoundError(None, None, f"Could not find a saved dataset at {folder}: there is no "
+                                                  f"{path}.") from None
+    with file:
+        data = file.read(SMALL + 1)
+    if len(data) > SMALL:
+        raise damaged(path, f"it has more than {SMALL:,} bytes")
+    found = parsed_json(data, path)
+    if found.get("format") != _FORMAT:
+        raise tf.errors.DataLossError(None, None, f"{path} has format {found.get('format')}; {_FORMAT} is known.")
+    with reads(path):
+        name, count = found.setdefault("elements", "elements.tfrecord"), found["count"]
+        if not isinstance(name, str) or _ELEMENTS.fullmatch(name) is None:
+            raise ValueError(f"{name!r} is no file of elements")
+        if type(count) is not int or not -2 <= count < 1 << 62:
+            raise ValueError(f"{count!r} is no number of elements")
+        return {**found, "compression": compression_of(found["compression"]), "spec": _spec(found["spec"])}
+
+
 class Loaded(Node):
     """The elements of a folder."""
 
@@ -81,16 +130,9 @@ class Loaded(Node):
 
     def __init__(self, path: Any, element_spec: Any) -> None:
         self.folder = path_of(path)
-        index = os.path.join(self.folder, "dataset.json")
-        try:
-            with open(index, encoding="utf-8") as file:
-                found = json.load(file)
-        except FileNotFoundError:
-            raise tf.errors.NotFoundError(None, None, f"Could not find a saved dataset at {self.folder}: there is no "
-                                                      f"{index}.") from None
-        if found.get("format") != _FORMAT:
-            raise tf.errors.DataLossError(None, None, f"{index} has format {found.get('format')}; {_FORMAT} is known.")
-        self.form, self.count, self.compression = Form(_spec(found["spec"])), found["count"], found["compression"]
+        found = _index(self.folder)
+        self.form, self.count, self.compression = Form(found["spec"]), found["count"], found["compression"]
+        self.elements = os.path.join(self.folder, found["elements"])
         if element_spec is not None:
             given = Form(element_spec)
             if not compatible(given, self.form):
@@ -101,7 +143,7 @@ class Loaded(Node):
         return int(self.count)
 
     def start(self, run: Run) -> Stream:
-        return _Reading(os.path.join(self.folder, "elements.tfrecord"), self.compression)
+        return _Reading(self.elements, self.compression)
 
 
 class _Reading(Stream):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from twofold._api import public
+from twofold._replacing import replace_all
 from twofold.version import __version__
 
 from .interface import Interface, identifier
@@ -151,21 +151,6 @@ def _written(to: Path, form: str, platform: Platform, made: Any) -> NativeLibrar
         from .wasm import loader_files
         loader = to.with_name(f"{library.prefix}.mjs")
         files |= {to.with_name(name): text.encode() for name, text in loader_files(library, to.name).items()}
-    _write_all(files)
+    replace_all(files)
     return NativeLibrary(to, to.with_name(f"{library.prefix}.h"), weights, loader,
                          tuple([s.name for s in library.signatures]), platform.name)
-
-
-def _write_all(files: Mapping[Path, bytes]) -> None:
-    """Writes files, each as a whole or not at all."""
-    made: list[tuple[Path, Path]] = []
-    try:
-        for path, contents in files.items():
-            beside = path.with_name(f".{path.name}.{os.getpid()}")
-            beside.write_bytes(contents)
-            made.append((beside, path))
-        for beside, path in made:
-            os.replace(beside, path)
-    finally:
-        for beside, _ in made:
-            beside.unlink(missing_ok=True)

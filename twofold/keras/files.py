@@ -12,9 +12,12 @@ import shutil
 import sys
 import tempfile
 import urllib.parse
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
+
+from twofold._replacing import folder_beside, replaced
 
 from .progress import Progbar
 
@@ -121,13 +124,17 @@ def _is_whole(path: Path, expected: str | None, algorithm: str) -> bool:
 
 
 def _checksum(path: Path, expected: str, algorithm: str) -> str:
+    with path.open("rb") as file:
+        return _checksum_of(file, expected, algorithm)
+
+
+def _checksum_of(file: BinaryIO, expected: str, algorithm: str) -> str:
     if algorithm not in ("auto", "sha256", "md5"):
         raise ValueError(f"`hash_algorithm` must be 'sha256', 'md5' or 'auto'; got {algorithm!r}.")
     sha256 = algorithm == "sha256" or (algorithm == "auto" and len(expected) == 64)
-    with path.open("rb") as file:
-        made = hashlib.sha256() if sha256 else hashlib.md5(usedforsecurity=False)
-        while piece := file.read(_PIECE):
-            made.update(piece)
+    made = hashlib.sha256() if sha256 else hashlib.md5(usedforsecurity=False)
+    while piece := file.read(_PIECE):
+        made.update(piece)
     return made.hexdigest()
 
 
@@ -139,18 +146,12 @@ def _tell(line: str) -> None:
 # -- downloads ------------------------------------------------------------------------------------
 def _download(origin: str, target: Path, expected: str | None, algorithm: str) -> None:
     _tell(f"Downloading data from {origin}")
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
-    part = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            _fetch(origin, file, target)
-        if expected is not None and (found := _checksum(part, expected, algorithm)) != expected.lower():
+    with replaced(target) as file:
+        _fetch(origin, file, target)
+        file.seek(0)
+        if expected is not None and (found := _checksum_of(file, expected, algorithm)) != expected.lower():
             raise ValueError(f"Incomplete or corrupted file: what {origin} gave has the checksum {found}; expected "
                              f"{expected}. Nothing was kept.")
-        part.chmod(0o644)
-        part.replace(target)
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def _fetch(origin: str, file: BinaryIO, target: Path) -> None:
@@ -197,25 +198,29 @@ def _unpack(archive: Path, folder: Path, formats: Any) -> None:
     import tarfile
     import zipfile
     listed = ("tar", "zip") if formats == "auto" else (formats,) if isinstance(formats, str) else tuple(formats or ())
-    part = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".part", dir=folder.parent))
     try:
-        if "tar" in listed and tarfile.is_tarfile(archive):
-            with tarfile.open(archive) as tar:
-                tar.extractall(part, filter="data")  # no links, owners or paths that lead out
-        elif "zip" in listed and zipfile.is_zipfile(archive):
-            with zipfile.ZipFile(archive) as packed:
-                _check_names(packed.namelist(), part)
-                packed.extractall(part)
-        else:
-            raise ValueError(f"{archive} is no archive of the formats {list(listed)}.")
-        if folder.is_dir():
-            shutil.rmtree(folder)
-        part.chmod(0o755)
-        part.replace(folder)
-    except tarfile.TarError as error:
+        with folder_beside(folder) as made:
+            part = Path(made)
+            _extract(archive, part, listed)
+            if folder.is_dir():
+                shutil.rmtree(folder)
+            part.replace(folder)
+    except (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
         raise ValueError(f"{archive} cannot be unpacked: {error}") from None
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
+
+
+def _extract(archive: Path, part: Path, formats: tuple[str, ...]) -> None:
+    import tarfile
+    import zipfile
+    if "tar" in formats and tarfile.is_tarfile(archive):
+        with tarfile.open(archive) as tar:
+            tar.extractall(part, filter="data")  # no links, owners or paths that lead out
+    elif "zip" in formats and zipfile.is_zipfile(archive):
+        with zipfile.ZipFile(archive) as packed:
+            _check_names(packed.namelist(), part)
+            packed.extractall(part)
+    else:
+        raise ValueError(f"{archive} is no archive of the formats {list(formats)}.")
 
 
 def _check_names(names: Sequence[str], folder: Path) -> None:

@@ -16,6 +16,7 @@ from datetime import datetime
 from typing import Any
 
 import twofold as tf
+from twofold import _replacing
 
 from .serialization import (
     CustomObjectScope,
@@ -60,10 +61,10 @@ def save_model(model: Any, filepath: Any, overwrite: bool = True, include_optimi
         _saved_models().save(model, path)
     elif path.endswith(_HDF5):
         from .saving_h5 import write_model
-        with _replaced(path) as file:
+        with _replacing.replaced(path) as file:
             write_model(file, model, include_optimizer)
     elif path.endswith(".keras"):
-        with _replaced(path) as file:
+        with _replacing.replaced(path) as file:
             _write_archive(file, model, include_optimizer)
     else:
         raise ValueError("Invalid filepath extension for saving. Please add either a `.keras` extension for the native "
@@ -109,7 +110,7 @@ def save_weights(model: Any, filepath: Any, overwrite: bool = True) -> None:
     if not path.endswith(".weights.h5"):
         raise ValueError(f"The filename must end in `.weights.h5`. Received: filepath={path}")
     _check_free(path, overwrite)
-    with _replaced(path) as file:
+    with _replacing.replaced(path) as file:
         write_weights(file, model)
 
 
@@ -225,23 +226,3 @@ def _member(archive: zipfile.ZipFile, name: str) -> bytes:
 def _check_free(path: str, overwrite: bool) -> None:
     if os.path.exists(path) and not overwrite:
         raise FileExistsError(f"{path} exists already, and `overwrite=False`.")
-
-
-class _replaced:
-    """A file that takes the place of the one at `path` when it is complete."""
-
-    def __init__(self, path: str):
-        self._path, self._new = path, f"{path}.{os.getpid()}.new"
-
-    def __enter__(self) -> Any:
-        self._file = open(self._new, "w+b")
-        return self._file
-
-    def __exit__(self, kind: Any, value: Any, traceback: Any) -> None:
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        self._file.close()
-        if kind is None:
-            os.replace(self._new, self._path)
-        else:
-            os.remove(self._new)

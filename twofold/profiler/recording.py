@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from twofold import _tensor_file
+from twofold import _replacing
 from twofold.eager.tensor import Tensor
 from twofold.ir import graph as g
 from twofold.ir.op import interpreter, set_default_interpreter
@@ -111,7 +111,7 @@ class Recording:
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"{platform.node() or 'host'}.trace.json.gz"
         content = json.dumps({"displayTimeUnit": "ns", "traceEvents": [*names, *events]}).encode()
-        _tensor_file.replace(path, gzip.compress(content, mtime=0))
+        _replacing.replace(path, gzip.compress(content, mtime=0))
         return path
 
 

@@ -4,8 +4,8 @@
     DIR/data-0123456789ab/     objects.json, graphs/, weights.safetensors, assets/
 
 A save writes a new data folder, makes it durable, and then replaces the manifest by renaming: that one step decides,
-so whoever dies before or after it leaves a whole model. Data folders that no manifest names are removed by the next
-save. Nothing else in DIR is touched.
+so whoever dies before or after it leaves a whole model. Data folders that no manifest names, and what dead processes
+left unfinished (`runtime.replacing`), are removed by the next save. Nothing else in DIR is touched.
 
 Files are opened one component at a time without following links, must be regular, and their sizes and checksums are
 compared before their contents are used. What the files say is for `reader.py` and `writing.py`.
@@ -20,12 +20,12 @@ import os
 import re
 import shutil
 import stat
-import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 from twofold.ir.errors import DataLossError, FailedPreconditionError, InvalidArgumentError, NotFoundError
+from twofold.runtime.replacing import alone, folder_beside, replace, sync_folder
 from twofold.version import __version__
 
 __all__ = ["MANIFEST", "FORMAT_VERSION", "Manifest", "Stored", "Writer", "exists", "read_manifest", "exchange"]
@@ -35,7 +35,6 @@ FORMAT_VERSION = 1
 _FORMAT = "twofold saved model"
 _MANIFEST_SIZE = 16 << 20  # bytes; some hundred thousand files
 _DATA = re.compile(r"data-[0-9a-f]{12}(-\d{1,6})?")
-_UNFINISHED = re.compile(r"\.saving-[0-9a-f]{32}")
 _OWN = frozenset({"objects.json", "graphs", "weights.safetensors", "assets"})
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
@@ -301,7 +300,7 @@ class Writer:
     def finish(self) -> None:
         """Make the folders durable, too."""
         for folder in sorted(self._folders, reverse=True):
-            _sync(folder)
+            sync_folder(folder)
 
 
 def exchange(path: str, op_set: int, fill: Callable[[Writer], None]) -> None:
@@ -318,21 +317,16 @@ def exchange(path: str, op_set: int, fill: Callable[[Writer], None]) -> None:
         raise InvalidArgumentError(None, None, f"{path} is no directory: a saved model cannot be written there.")
     if not os.path.isdir(path):
         os.makedirs(path, exist_ok=True)
-        _sync(os.path.dirname(os.path.abspath(path)))
-    with _alone(path) as alone:
-        folder = os.path.join(path, f".saving-{uuid.uuid4().hex}")
-        os.mkdir(folder)
-        try:
+        sync_folder(os.path.dirname(os.path.abspath(path)))
+    with alone(path) as certain:
+        with folder_beside(os.path.join(path, "data")) as folder:
             writer = Writer(folder)
             fill(writer)
             writer.finish()
             before = _named(path)
             manifest = _placed(path, folder, writer.files, op_set, before)
-        except BaseException:
-            shutil.rmtree(folder, ignore_errors=True)
-            raise
-        _replace(path, manifest.text())
-        _tidy(path, {manifest.data}, None if alone else before)
+        replace(os.path.join(path, MANIFEST), manifest.text())
+        _tidy(path, {manifest.data}, None if certain else before)
 
 
 def _placed(path: str, folder: str, files: dict[str, tuple[int, str]], op_set: int, before: str | None) -> Manifest:
@@ -345,19 +339,9 @@ def _placed(path: str, folder: str, files: dict[str, tuple[int, str]], op_set: i
             shutil.rmtree(target, ignore_errors=True)  # left by a save that did not end
         if not os.path.lexists(target):
             os.rename(folder, target)
-            _sync(path)
+            sync_folder(path)
             return Manifest(name, files, op_set)
     raise FailedPreconditionError(None, None, f"{path} has too many data folders of one name.")
-
-
-def _replace(path: str, text: bytes) -> None:
-    temporary = os.path.join(path, f".saving-{uuid.uuid4().hex}")
-    with open(temporary, "xb") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(temporary, os.path.join(path, MANIFEST))
-    _sync(path)
 
 
 def _named(path: str) -> str | None:
@@ -371,7 +355,7 @@ def _named(path: str) -> str | None:
 
 
 def _tidy(path: str, keep: set[str], only: str | None) -> None:
-    """Remove what saves have left: data folders that are not named, and unfinished ones.
+    """Remove what saves have left: data folders that are not named.
 
     Args:
         keep: the folders that stay.
@@ -381,40 +365,10 @@ def _tidy(path: str, keep: set[str], only: str | None) -> None:
         name = entry.name
         if name in keep or (only is not None and name != only) or entry.is_symlink():
             continue
-        if entry.is_dir() and (_UNFINISHED.fullmatch(name) or _DATA.fullmatch(name)) and _ours(entry.path):
+        if entry.is_dir() and _DATA.fullmatch(name) and _ours(entry.path):
             shutil.rmtree(entry.path, ignore_errors=True)
-        elif entry.is_file() and _UNFINISHED.fullmatch(name):
-            with contextlib.suppress(OSError):
-                os.unlink(entry.path)
 
 
 def _ours(folder: str) -> bool:
     """Whether a folder holds nothing but what saves write."""
     return all(name in _OWN for name in os.listdir(folder))
-
-
-@contextlib.contextmanager
-def _alone(path: str) -> Iterator[bool]:
-    """A block in which no other save writes to `path`; gives whether that is certain."""
-    number = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        yield _locked(number)
-    finally:
-        os.close(number)
-
-
-def _locked(number: int) -> bool:
-    try:
-        import fcntl
-        fcntl.flock(number, fcntl.LOCK_EX)
-    except (ImportError, OSError):  # a file system without locks
-        return False
-    return True
-
-
-def _sync(folder: str) -> None:
-    number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(number)
-    finally:
-        os.close(number)

@@ -22,7 +22,7 @@ from .objects import VARIABLE, Node
 from .tensor_bundle import Bundle
 
 __all__ = ["SUFFIX", "CheckpointReader", "exists", "files_of", "list_variables", "load_checkpoint", "load_variable",
-           "open_checkpoint", "write"]
+           "open_checkpoint", "time_of", "write"]
 
 SUFFIX = ".safetensors"
 _FORMAT = "twofold checkpoint"
@@ -48,6 +48,12 @@ def files_of(prefix: str) -> list[Path]:
     path = Path(prefix)
     shards = sorted(path.parent.glob(f"{_plain(path.name)}.data-*-of-*"))
     return [f for f in (*shards, Path(prefix + ".index"), Path(prefix + SUFFIX)) if f.is_file()]
+
+
+def time_of(prefix: str) -> int:
+    """When a checkpoint was last changed, in nanoseconds since 1970; 0 where there is none."""
+    found = files_of(prefix)
+    return found[-1].stat().st_mtime_ns if found else 0
 
 
 def _plain(name: str) -> str:

@@ -58,6 +58,7 @@ class CheckpointManager:
         self._init_fn = init_fn
         self._last_step = last_checkpoint_step
         self._kept: dict[str, float] = {}  # path -> when it was written, the oldest first
+        self._doomed: dict[str, int] = {}  # path -> its time: what an earlier process was about to delete
         found = state.get_checkpoint_state(self._directory)
         self._preserved = time.time() if found is None or not found.last_preserved_timestamp \
             else found.last_preserved_timestamp
@@ -70,6 +71,7 @@ class CheckpointManager:
         if len(times) != len(paths):
             times = [time.time()] * len(paths)
         self._kept = {path: at for path, at in zip(paths, times, strict=True) if files.exists(path)}
+        self._doomed = found.doomed
 
     @property
     def directory(self) -> str:
@@ -137,11 +139,14 @@ class CheckpointManager:
         self._last_step = step
         self._kept.pop(path, None)
         self._kept[path] = time.time()
-        doomed = self._surplus()
-        state.update(self._directory, path, list(self._kept), list(self._kept.values()), self._preserved)
+        doomed = {old: at for old, at in self._doomed.items() if old not in self._kept and files.time_of(old) == at}
+        doomed.update({old: files.time_of(old) for old in self._surplus()})
+        state.update(self._directory, path, list(self._kept), list(self._kept.values()), self._preserved, doomed=doomed)
+        self._doomed = doomed
         for old in doomed:  # after the list is without them, so that it never names what is not there
             for file in reversed(files.files_of(old)):
                 file.unlink(missing_ok=True)
+        self._doomed = {}
         called_back(options, path)
         return path
 

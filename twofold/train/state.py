@@ -2,6 +2,9 @@
 
 It has TensorFlow's text form, `key: "value"` line by line, and the names in it are relative to its folder, so that a
 folder can be moved. What the checkpoints are made of is for `files`.
+
+Checkpoints that are about to be deleted stand in comments, which TensorFlow passes over, with the time at which each
+was last changed: a process that is killed before it has deleted them leaves that to the next one.
 """
 
 from __future__ import annotations
@@ -9,16 +12,17 @@ from __future__ import annotations
 import ast
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from twofold import _tensor_file
+from twofold import _replacing
 from twofold._api import public
 
 __all__ = ["CheckpointState", "get_checkpoint_state", "latest_checkpoint", "update"]
 
+_DOOMED = re.compile(r'# deleting: "((?:[^"\\]|\\.)*)" (\d+)')
 _LINE = re.compile(r'\s*(\w+)\s*:\s*(?:"((?:[^"\\]|\\.)*)"|([-+0-9.eE]+))\s*')
 
 
@@ -31,23 +35,26 @@ class CheckpointState:
         all_model_checkpoint_paths: all of them, the oldest first.
         all_model_checkpoint_timestamps: when each was written, in seconds since 1970.
         last_preserved_timestamp: when the last one was written that is kept for good.
+        doomed: checkpoints that are being deleted, with the time of each, in nanoseconds.
     """
 
     model_checkpoint_path: str = ""
     all_model_checkpoint_paths: list[str] = field(default_factory=list)
     all_model_checkpoint_timestamps: list[float] = field(default_factory=list)
     last_preserved_timestamp: float = 0.0
+    doomed: dict[str, int] = field(default_factory=dict)
 
 
 def update(folder: str, latest: str, every: Sequence[str], times: Sequence[float] = (), preserved: float = 0.0,
-           filename: str = "checkpoint") -> None:
+           filename: str = "checkpoint", doomed: Mapping[str, int] | None = None) -> None:
     """Write the file in one step."""
     lines = [f"model_checkpoint_path: {_quoted(_relative(folder, latest))}"]
     lines += [f"all_model_checkpoint_paths: {_quoted(_relative(folder, path))}" for path in every]
     lines += [f"all_model_checkpoint_timestamps: {time!r}" for time in times]
     if preserved:
         lines.append(f"last_preserved_timestamp: {preserved!r}")
-    _tensor_file.replace(Path(folder) / filename, ("\n".join(lines) + "\n").encode())
+    lines += [f"# deleting: {_quoted(_relative(folder, path))} {time}" for path, time in (doomed or {}).items()]
+    _replacing.replace(Path(folder) / filename, ("\n".join(lines) + "\n").encode())
 
 
 def _relative(folder: str, path: str) -> str:
@@ -87,13 +94,14 @@ def get_checkpoint_state(checkpoint_dir: Any, latest_filename: str | None = None
         return None
     found = CheckpointState()
     for line in text.splitlines():
+        if (match := _DOOMED.fullmatch(line)) is not None:
+            found.doomed[os.path.join(folder, _unquoted(match[1]))] = int(match[2][:20])
         match = _LINE.fullmatch(line)
         if match is None:
             continue
         key, quoted, number = match.groups()
         if quoted is not None and key in ("model_checkpoint_path", "all_model_checkpoint_paths"):
-            path = _unquoted(quoted)
-            path = path if os.path.isabs(path) else os.path.join(folder, path)
+            path = os.path.join(folder, _unquoted(quoted))
             if key == "model_checkpoint_path":
                 found.model_checkpoint_path = path
             else:

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from twofold import _replacing
+
 from .base import Callback
 from .monitors import Monitor, tell
 
@@ -251,12 +253,7 @@ class BackupAndRestore(Callback):
         arrays: dict[str, Any] = {"about": np.array(about)}
         arrays.update({f"weight_{n}": _storable(w) for n, w in enumerate(weights)})
         arrays.update({f"slot_{n}": _storable(s) for n, s in enumerate(slots)})
-        new = self._file() + ".new"
-        with open(new, "wb") as file:
-            np.savez(file, **arrays)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(new, self._file())  # at no moment is there neither the old nor the new state
+        _replacing.replace(self._file(), lambda file: np.savez(file, **arrays))
 
     def on_train_end(self, logs: Any = None) -> None:
         """Remove what was kept."""
