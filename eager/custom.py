@@ -56,7 +56,7 @@ def custom_gradient(f: Callable[..., Any] | None = None) -> Any:
     >>> tape.gradient(y, x).numpy().item()
     1.0
     """
-    return custom_gradient if f is None else _Decorated(f, _call_custom)
+    return custom_gradient if f is None else Decorated(f, _call_custom)
 
 
 def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
@@ -77,7 +77,7 @@ def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
     >>> tape.gradient(y, x).numpy().item()
     1.0
     """
-    return _Decorated(f, _call_recomputed)
+    return Decorated(f, _call_recomputed)
 
 
 def grad_pass_through(f: Callable[..., Any]) -> Callable[..., Any]:
@@ -100,27 +100,35 @@ def grad_pass_through(f: Callable[..., Any]) -> Callable[..., Any]:
             return (list(dys), [None] * len(variables)) if variables else list(dys)
         return f(*args, **kwargs), grad_fn
     functools.update_wrapper(passing, f)
-    return _Decorated(passing, _call_custom)
+    return Decorated(passing, _call_custom)
 
 
-def _enter(decorated: _Decorated, *args: Any, **kwargs: Any) -> Any:
-    return decorated._call(decorated._f, args, kwargs)
+def _enter(decorated: Decorated, *args: Any, **kwargs: Any) -> Any:
+    return decorated._call_with(decorated.function, args, kwargs)
 
 
-class _Decorated:
-    """A function that is called by way of `call(f, args, kwargs)`; a method when it stands in a class."""
+class Decorated:
+    """A function that is called by way of `call(f, args, kwargs)`; a method when it stands in a class.
+
+    Attributes:
+        function: the function that was decorated.
+    """
 
     __call__: Any = native.as_method(native.guard(_enter, "__call__"))
 
     def __init__(self, f: Callable[..., Any], call: Callable[..., Any]):
-        self._f, self._call = f, call
         functools.update_wrapper(self, f)
+        self.function, self._call_with = f, call
+
+    def over(self, f: Callable[..., Any]) -> Decorated:
+        """The same over another form of the function, such as its converted one."""
+        return self if f is self.function else Decorated(f, self._call_with)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        return self if instance is None else _Decorated(self._f.__get__(instance, owner), self._call)
+        return self if instance is None else Decorated(self.function.__get__(instance, owner), self._call_with)
 
     def __repr__(self) -> str:
-        return f"<{self._f!r} with a gradient of its own>"
+        return f"<{self.function!r} with a gradient of its own>"
 
 
 class _Reads:

@@ -6,8 +6,9 @@ converted. The tree that comes out keeps the user's file and lines and is compil
 and debuggers show the user's source. A conversion is kept for each code object as long as that lives, and in the cache
 folder for later processes, which then need no malt.
 
-Only the user's code is converted: not this package, the standard library, or installed packages. A function whose
-source cannot be had, and a generator, run as they are.
+Only the user's code is converted: not this package, the standard library, or installed packages, but for their
+functions that wrap one of the user's (`__wrapped__`, as `functools.wraps` sets it). A function whose source cannot be
+had, and a generator, run as they are.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from twofold.eager import custom
 from twofold.ir import errors
 from twofold.runtime import cache
 
@@ -45,8 +47,10 @@ def is_converted(fn: Any) -> bool:
 
 def do_not_convert(fn: Callable[..., Any]) -> Callable[..., Any]:
     """`fn` such that it runs as it is, in converted code too."""
-    if inspect.ismethod(fn):
-        bound = functools.wraps(fn)(lambda *args, **kwargs: fn(*args, **kwargs))
+    if not inspect.isfunction(fn):
+        if not callable(fn):
+            raise TypeError(f"do_not_convert takes a callable; got {type(fn).__name__} {fn!r}.")
+        bound = functools.wraps(fn, updated=())(lambda *args, **kwargs: fn(*args, **kwargs))
         setattr(bound, _MARK, True)
         return bound
     copy = types.FunctionType(fn.__code__, fn.__globals__, fn.__name__, fn.__defaults__, fn.__closure__)
@@ -80,13 +84,16 @@ def callee(function: Any) -> Callable[..., Any]:
         return function if inner is function.func else functools.partial(inner, *function.args, **function.keywords)
     if inspect.isfunction(function) or inspect.ismethod(function):
         return convert(function)
-    if isinstance(function, type) or inspect.isbuiltin(function):
+    if isinstance(function, custom.Decorated):
+        return function.over(callee(function.function))
+    if inspect.isbuiltin(function):
         return function
     call = inspect.getattr_static(type(function), "__call__", None)
-    if inspect.isfunction(call):
-        converted = convert(call)
-        return function if converted is call else functools.partial(converted, function)
-    return function
+    if not isinstance(call, (types.FunctionType, staticmethod, classmethod)):
+        return function
+    bound = call.__get__(function, type(function))
+    converted = convert(bound)
+    return function if converted is bound else converted
 
 
 def to_code(fn: Any) -> str:
@@ -107,8 +114,14 @@ def to_code(fn: Any) -> str:
 
 
 def _is_users(fn: Any) -> bool:
+    """Whether a function is the user's, or an installed one that wraps the user's."""
     file = fn.__code__.co_filename
-    return not (errors.is_ours(file) or file.startswith(_installed()) or "<frozen" in file)
+    if errors.is_ours(file):
+        return False
+    wrapped = getattr(fn, "__wrapped__", None)
+    if inspect.isfunction(wrapped) and wrapped is not fn and _is_users(wrapped):
+        return True
+    return not (file.startswith(_installed()) or "<frozen" in file)
 
 
 @functools.cache

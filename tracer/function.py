@@ -112,6 +112,8 @@ class Function:
         self._last: Any = None
         self._warned = False
         self._restored: Restored | None = None
+        for name, value in getattr(self._plain, "__dict__", {}).items():
+            self.__dict__.setdefault(name, value)  # what the function, or the object that is called, has of its own
 
     # -- what it is -------------------------------------------------------------------------------
     @property
@@ -295,7 +297,7 @@ class Function:
         """The function to trace: with Python's control flow staged, where that is wanted."""
         if not self._settings.autograph:
             return self._python_function
-        converted = autograph.convert(self._plain)
+        converted = autograph.callee(self._plain)
         return converted if self._held is None else _weak_method(converted, self._held)
 
     # -- fallback and retracing -------------------------------------------------------------------

@@ -224,12 +224,21 @@ def literal(value: Any) -> str:
     return text if len(text) <= 80 else text[:77] + "..."
 
 
+def _called(fn: Any) -> Any:
+    """What a call of `fn` calls: of an object whose class has a `__call__` without `self`, that.
+
+    `inspect.signature` takes a parameter away from it, as if there were a `self`.
+    """
+    call = inspect.getattr_static(type(fn), "__call__", None)
+    return call.__get__(fn, type(fn)) if isinstance(call, (staticmethod, classmethod)) else fn
+
+
 class Parameters:
     """The parameters of a Python function, and calls of it in canonical form."""
 
     def __init__(self, fn: Callable[..., Any]) -> None:
         try:
-            self.signature: inspect.Signature | None = inspect.signature(fn)
+            self.signature: inspect.Signature | None = inspect.signature(_called(fn))
         except (TypeError, ValueError):  # a builtin without a signature
             self.signature = None
         kinds = [] if self.signature is None else [p.kind for p in self.signature.parameters.values()]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -118,14 +119,15 @@ def py_function(func: Callable[..., Any] | None = None, inp: Sequence[Any] | Non
 
     Args:
         func: called with the tensors of `inp`, which have values there, also where a `tf.function` is traced here.
+            Without it the result is a decorator: the function that it makes takes the tensors as its arguments.
         inp: a list of tensors, variables or values that convert to tensors.
         Tout: the dtype of the result, or a `tf.TensorSpec`; or a list of them for several results. Inside a
             `tf.function` a result of which only the dtype is known needs `set_shape` before it is used.
         name: accepted, without effect.
     Returns:
-        A tensor, or a list of them where `Tout` is a list; None where `Tout` is None.
+        A tensor, or a list of them where `Tout` is a list.
     Raises:
-        InvalidArgumentError: `func` gives another number of results.
+        InvalidArgumentError: `func` gives another number of results. TypeError: `Tout` is missing.
 
     >>> import twofold as tf
     >>> @tf.function
@@ -133,14 +135,21 @@ def py_function(func: Callable[..., Any] | None = None, inp: Sequence[Any] | Non
     ...     return tf.py_function(lambda t: float(t) + 1.0, [x], tf.TensorSpec([], tf.float32))
     >>> f(tf.constant(2.0)).numpy().item()
     3.0
+    >>> @tf.py_function(Tout=tf.float32)
+    ... def cube(x):
+    ...     return x ** 3
+    >>> cube(tf.constant(2.0)).numpy().item()
+    8.0
     """
     del name
+    _require_results("py_function", Tout)
+    if func is None:
+        return _decorator(lambda fn, args: py_function(fn, args, Tout))
     specs = _specs(Tout)
     title = getattr(func, "__name__", repr(func))
 
     def run(*tensors: Any) -> list[Any]:
-        return [tensor(r, s.dtype) for r, s in zip(_results(func(*tensors), specs, title), specs,  # type: ignore[misc]
-                                                  strict=True)]
+        return [tensor(r, s.dtype) for r, s in zip(_results(func(*tensors), specs, title), specs, strict=True)]
     return _structured(host.differentiable(run, title, _operands(inp), specs), Tout)
 
 
@@ -150,15 +159,16 @@ def numpy_function(func: Callable[..., Any] | None = None, inp: Sequence[Any] | 
     """Call a Python function of NumPy arrays, each time that this is reached; it has no gradient.
 
     Args:
-        func: called with the values of `inp` as arrays, which it must not change.
+        func: called with the values of `inp` as arrays, which it must not change. Without it the result is a
+            decorator: the function that it makes takes the tensors as its arguments.
         inp: a list of tensors, variables or values that convert to tensors.
         Tout: the dtype of the result, or a `tf.TensorSpec`; or a list of them for several results. Inside a
             `tf.function` a result of which only the dtype is known needs `set_shape` before it is used.
         stateful, name: accepted, without effect.
     Returns:
-        A tensor, or a list of them where `Tout` is a list; None where `Tout` is None.
+        A tensor, or a list of them where `Tout` is a list.
     Raises:
-        InvalidArgumentError: `func` gives another number of results, or other dtypes.
+        InvalidArgumentError: `func` gives another number of results, or other dtypes. TypeError: `Tout` is missing.
 
     >>> import numpy as np
     >>> import twofold as tf
@@ -166,6 +176,9 @@ def numpy_function(func: Callable[..., Any] | None = None, inp: Sequence[Any] | 
     <tf.Tensor: shape=(1,), dtype=float32, numpy=array([0.], dtype=float32)>
     """
     del stateful, name
+    _require_results("numpy_function", Tout)
+    if func is None:
+        return _decorator(lambda fn, args: numpy_function(fn, args, Tout))
     specs = _specs(Tout)
     title = getattr(func, "__name__", repr(func))
 
@@ -173,7 +186,7 @@ def numpy_function(func: Callable[..., Any] | None = None, inp: Sequence[Any] | 
         arrays = [np.array(t._a) for t in tensors]
         from twofold.eager import record
         with record.telling(()):
-            results = [tensor(np.asarray(r)) for r in _results(func(*arrays), specs, title)]  # type: ignore[misc]
+            results = [tensor(np.asarray(r)) for r in _results(func(*arrays), specs, title)]
         for i, (r, s) in enumerate(zip(results, specs, strict=True)):
             if r.dtype is not s.dtype:
                 raise InvalidArgumentError(None, "numpy_function", f"{i}-th value returned by {title} is "
@@ -182,17 +195,29 @@ def numpy_function(func: Callable[..., Any] | None = None, inp: Sequence[Any] | 
     return _structured(host.call(run, title, _operands(inp), specs), Tout)
 
 
+def _require_results(name: str, declared: Any) -> None:
+    if declared is None:
+        raise TypeError(f"tf.{name} needs Tout, the dtype of the result or a list of dtypes ([] for no results). As a "
+                        f"decorator it takes it by name: @tf.{name}(Tout=tf.float32).")
+
+
+def _decorator(call: Callable[[Callable[..., Any], tuple[Any, ...]], Any]) -> Callable[..., Any]:
+    """A decorator whose function hands its arguments on to `call`."""
+    def decorate(fn: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(fn)
+        def calling(*args: Any) -> Any:
+            return call(fn, args)
+        return calling
+    return decorate
+
+
 def _specs(given: Any) -> list[TensorSpec]:
     """`Tout` as specs; a dtype alone leaves the rank open."""
-    if given is None:
-        return []
     leaves = nest.flatten(given) if isinstance(given, (list, tuple)) else [given]
     return [s if isinstance(s, TensorSpec) else TensorSpec(None, dt.as_dtype(s)) for s in leaves]
 
 
 def _structured(found: list[Any], given: Any) -> Any:
-    if given is None:
-        return None
     return list(found) if isinstance(given, (list, tuple)) else found[0]
 
 
