@@ -18,9 +18,8 @@ class ScatterMethods:
 
     def _scatter(self, indices: Any, updates: Any, mode: str) -> Any:
         own: Any = self
-        given = convert.as_tensor(updates, dtype=own.dtype)
-        with own._lock:
-            return own._set(ops.tensor_scatter(own._current(), convert.as_tensor(indices), given, mode=mode))
+        places, given = convert.as_tensor(indices), convert.as_tensor(updates, dtype=own.dtype)
+        return own._change(lambda value: ops.tensor_scatter(value, places, given, mode=mode))
 
     def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Any:
         """Set values at coordinates; of several for one place the last remains.

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import contextvars
 import itertools
-import threading
-import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from twofold.ir import ops
 from twofold.ir.dtypes import DType
 from twofold.ir.op import tracing
 from twofold.ir.spec import TensorShape
-from twofold.runtime import program_call
+from twofold.runtime import claims, program_call
 
 from . import convert, indexing, naming
 from .record import active
@@ -57,10 +56,12 @@ class Variable(ScatterMethods, SessionMethods):
     <tf.Variable 'w:0' shape=(2,) dtype=float32, numpy=array([11., 12.], dtype=float32)>
     """
 
-    __slots__ = ("_value", "__dict__", "__weakref__")  # compiled functions read and write the value where it lies
+    # Compiled functions read and write the value where it lies, and the word that says who is at work on it.
+    __slots__ = ("_value", "_word", "__dict__", "__weakref__")
     __array_priority__ = 100
 
     _value: Tensor
+    _word: bytes
 
     def __init__(self, initial_value: Any = None, trainable: bool | None = None, validate_shape: bool = True,
                  caching_device: Any = None, name: str | None = None, variable_def: Any = None, dtype: Any = None,
@@ -75,11 +76,11 @@ class Variable(ScatterMethods, SessionMethods):
         if not self._shape.is_compatible_with(start.shape):
             raise ValueError(f"The initial value's shape ({start.shape}) is not compatible with the explicitly "
                              f"supplied `shape` argument ({self._shape}).")
+        self._word = claims.fresh_word()
         self._value = _alias(start)
         self._name = naming.full_name("Variable" if name is None else name)
         self._trainable = start.dtype.is_differentiable if trainable is None else bool(trainable)
         self._constraint = constraint
-        self._lock = threading.Lock()
         self._order = next(_made)  # tapes list variables in the order in which they were made
         if trace is not None:
             trace.made.append(self)
@@ -104,12 +105,7 @@ class Variable(ScatterMethods, SessionMethods):
         """The value, where a compiled function in another thread writes it in place: wait until it has."""
         if name != "_value" or "_order" not in self.__dict__:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        while True:
-            time.sleep(0)
-            try:
-                return object.__getattribute__(self, name)
-            except AttributeError:
-                continue
+        return claims.wait_for_value(lambda: object.__getattribute__(self, name))
 
     def read_value(self) -> Tensor:
         """The current value; later assignments do not change it."""
@@ -204,17 +200,30 @@ class Variable(ScatterMethods, SessionMethods):
 
     def _update(self, op: Any, delta: Any) -> Variable:
         if type(delta) is Tensor and tracing() is None:  # what follows, spelt out: this runs for every training step
-            with self._lock:
-                before = self._value
-                if before._a.dtype is delta._a.dtype:
-                    after = op(before, delta)
-                    if after._a.shape != before._a.shape:
-                        self._check(after)
-                    self._value = _alias(after)
+            before = self._value
+            if before._a.dtype is delta._a.dtype:
+                after = op(before, delta)
+                if after._a.shape != before._a.shape:
+                    self._check(after)
+                if claims.swap(self, wrap(after._a), before):
                     return self
         delta = convert.as_tensor(delta, dtype=self.dtype)
-        with self._lock:
-            return self._set(op(self._current(), delta))
+        return self._change(lambda value: op(value, delta))
+
+    def _change(self, change: Callable[[Tensor], Tensor]) -> Any:
+        """Give the variable what `change` makes of its value, as one step; gives what `_set` gives."""
+        trace = tracing()
+        if trace is not None:
+            return self._set(change(trace.read_variable(self)))
+        before = self._value
+        after = change(before)
+        self._check(after)
+        if not claims.swap(self, _alias(after), before):  # somebody was quicker: nobody else from here on
+            with self._claimed():
+                after = change(self._value)
+                self._check(after)
+                claims.commit((self,), (_alias(after),))
+        return self
 
     def _set(self, value: Tensor) -> Any:
         """Take a value; gives the variable, or what stands for the assignment in a graph that is run later."""
@@ -223,8 +232,14 @@ class Variable(ScatterMethods, SessionMethods):
         if trace is not None:
             made = trace.assign_variable(self, value)
             return self if made is None else made
-        self._value = _alias(value)
+        if not claims.swap(self, _alias(value)):
+            with self._claimed():
+                claims.commit((self,), (_alias(value),))
         return self
+
+    def _claimed(self) -> claims.claimed:
+        """A block in which nobody else assigns the variable."""
+        return claims.claimed(claims.Claim((), (self._word,)))
 
     def _check(self, value: Tensor) -> None:
         """Raise ValueError unless `value` has a shape that this variable can hold."""
@@ -307,24 +322,27 @@ class SliceMethods:
 
     def assign(self, value: Any, name: str | None = None) -> Variable:
         """Replace this part of the variable; returns the variable."""
-        return self._write(convert.as_tensor(value, dtype=self.dtype))
+        value = convert.as_tensor(value, dtype=self.dtype)
+        return self._write(lambda part: value)
 
     def assign_add(self, delta: Any, name: str | None = None) -> Variable:
         """Add to this part of the variable; returns the variable."""
-        return self._write(ops.add(self._plain(), convert.as_tensor(delta, dtype=self.dtype)))
+        delta = convert.as_tensor(delta, dtype=self.dtype)
+        return self._write(lambda part: ops.add(part, delta))
 
     def assign_sub(self, delta: Any, name: str | None = None) -> Variable:
         """Subtract from this part of the variable; returns the variable."""
-        return self._write(ops.subtract(self._plain(), convert.as_tensor(delta, dtype=self.dtype)))
+        delta = convert.as_tensor(delta, dtype=self.dtype)
+        return self._write(lambda part: ops.subtract(part, delta))
 
-    def _plain(self) -> Tensor:
-        return indexing.index(self._source._variable._current(), self._source._key)
+    def _write(self, change: Callable[[Tensor], Tensor]) -> Variable:
+        """Give this part what `change` makes of it, as one step."""
+        key = self._source._key
 
-    def _write(self, value: Tensor) -> Variable:
-        variable, key = self._source._variable, self._source._key
-        with variable._lock:
-            variable._set(indexing.strided_slice_assign(variable._current(), key, value))
-        return variable
+        def whole(value: Tensor) -> Tensor:
+            return indexing.strided_slice_assign(value, key, change(indexing.index(value, key)))
+        self._source._variable._change(whole)
+        return self._source._variable
 
 
 class VariableSlice(SliceMethods, Tensor):

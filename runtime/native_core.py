@@ -24,7 +24,8 @@ from .native_layout import KIND, PYTHON_API, SHARED, SHARED_WORDS, TABLE, Bound,
 __all__ = ["core", "reason", "disable", "Core"]
 
 _METH_FASTCALL, _METH_KEYWORDS = 0x80, 0x02
-_SOURCES = ("native_ir.py", "entry_ir.py", "program_ir.py", "program_table.py", "native_layout.py", "emit.py")
+_SOURCES = ("native_ir.py", "entry_ir.py", "program_ir.py", "claims_ir.py", "program_table.py", "native_layout.py",
+            "emit.py")
 
 
 class _MethodDef(ctypes.Structure):

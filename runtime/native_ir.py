@@ -15,6 +15,7 @@ from typing import Any
 
 from llvmlite import ir
 
+from .claims_ir import add_claims
 from .emit import Glue, i32, i64, new_module, ptr, void
 from .entry_ir import add_entries
 from .program_ir import add_program_entries
@@ -35,6 +36,7 @@ def build(layout: dict[str, int]) -> ir.Module:
     _guard(module, layout, recover)
     add_entries(module, layout, strip, recover, fresh)
     add_program_entries(module, layout, strip, fresh)
+    add_claims(module, layout)
     return module
 
 

@@ -16,11 +16,11 @@ import numpy as np
 from twofold.ir import graph as g
 from twofold.ir.dims import Dim
 
-from . import memory, native
+from . import claims, memory, native
 from .calls import SMALL, address_of
 from .native_core import Core, core
 from .native_layout import Bound, slot_offset
-from .program_table import HEAD, INPUT, KIND, OUTPUT, RESULT, STEP
+from .program_table import CLAIM, HEAD, INPUT, KIND, MODE, OUTPUT, RESULT, STEP
 
 if TYPE_CHECKING:
     from .compiled import Native
@@ -35,9 +35,10 @@ Result = Callable[..., Any] | list[tuple[str, Any]] | None
 
 
 def bind_variables(cls: type) -> None:
-    """Tells native code which slot of instances of `cls` holds a variable's tensor: `_value`."""
+    """Tells native code which slots of instances of `cls` hold a variable's tensor, and the word that claims it."""
     global _variables
     _variables = slot_offset(cls, "_value")
+    claims.bind(cls)
 
 
 def turn_off(reason: str, off: bool) -> None:
@@ -119,7 +120,6 @@ def _ready(found: Core) -> bool:
     if not _variables or not found.get("tensor"):
         return False
     if not found.get("memcpy"):
-        found.set("variable.value", _variables)
         found.hold("lease", memory._Lease)
         copy = ctypes.CDLL(None).memcpy
         found.set("memcpy", ctypes.cast(copy, ctypes.c_void_p).value or 0)
@@ -154,6 +154,8 @@ class _Table:
         head["bytes"] = id(np.dtype(np.uint8))
         donors = set(about.donated.values())
         rows = [self.input(v, s, n in donors) for n, (v, s) in enumerate(zip(inputs, sources, strict=True))]
+        claimed = self.claims(sources, {id(v) for v in updates})
+        head["claims"], head["claim_rows"] = len(claimed), self.array([w for row in claimed for w in row])
         head["input_rows"] = self.array([w for row in rows for w in row])
         head["output_rows"] = self.array(self.outputs(program, updates))
         head["constant_rows"] = self.array(program.constants)
@@ -203,6 +205,16 @@ class _Table:
         row |= {"descr": id(dtype), "rank": len(value.dims), "donor": int(donor)}
         row["dims"] = self.array([self.dim(d) for d in value.dims])
         return [row[name] for name in INPUT]
+
+    def claims(self, sources: Sequence[Any], assigned: set[int]) -> list[list[int]]:
+        """A row for each variable, where any is assigned."""
+        found = []
+        for n, source in enumerate(sources):
+            if assigned and source is not LEAF and not isinstance(source, np.ndarray):
+                mode = MODE["assigned" if id(source) in assigned else "read"]
+                row = {"slot": id(source) + _variables, "word": claims.address(source._word), "mode": mode, "input": n}
+                found.append([row[name] for name in CLAIM])
+        return found
 
     def dim(self, size: Any) -> int:
         if not isinstance(size, Dim):

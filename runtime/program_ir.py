@@ -5,6 +5,11 @@
 of a traced function: its first argument holds, in a slot, a tuple of such variants, which are tried in order. Both go
 to the Python function of their `self` as soon as anything is not as a variant needs it.
 
+A call that assigns variables is one step for all others. While it runs with the interpreter's lock held, nobody can
+come between what it reads and what it assigns; where it gives the lock up, it claims the variables first
+(`claims.py`). Everything that might run Python, such as memory for results, is therefore done before, and what was
+read is compared once more (`agree`); then come the program and stores, and old values are released after all of them.
+
 A variant is described by a table of 64-bit words, which `runtime/program_call.py` writes (`HEAD`, `INPUT`, `OUTPUT`
 there). Nothing that Python can see is changed before a program has succeeded. The one exception is a variable that
 the program overwrites in place: that happens only when nobody else refers to its value, its slot is empty meanwhile
@@ -17,9 +22,10 @@ from typing import Any
 
 from llvmlite import ir
 
+from .claims_ir import released, taken
 from .emit import Glue, i8, i32, i64, ptr, void
 from .native_layout import CONTIGUOUS_ALIGNED, OWNDATA, WRITEABLE
-from .program_table import HEAD, INPUT, KIND, OUTPUT, RESULT, STACK, STEP
+from .program_table import CLAIM, HEAD, INPUT, KIND, OUTPUT, RESULT, STACK, STEP
 
 __all__ = ["add_program_entries"]
 
@@ -146,7 +152,7 @@ class _Attempt(Glue):
         self.held = self.room(ptr, self.add(self.inputs, i64(1)))
         self.outs = self.room(ptr, self.add(self.outputs, i64(1)))
         self.made = self.room(ptr, self.add(self.outputs, i64(1)))
-        self.scratch = self.room(ptr)
+        self.scratch, self.claimed = self.room(ptr), self.room(i64)
         self.clear()
         self.each(self.inputs, self.input)
         self.plan()
@@ -154,7 +160,9 @@ class _Attempt(Glue):
         self.each(self.outputs, self.allocate)
         self.each(self.head("constants"), self.constant)
         arena = self.arena()
+        self.each(self.outputs, self.wrap)
         self.each(self.outputs, self.take)
+        self.agree()
         self.start(arena)
         self.finish()
         self.ends()
@@ -168,6 +176,7 @@ class _Attempt(Glue):
             self.store(null, self.word(self.made, n))
 
         self.store(null, self.scratch)
+        self.store(i64(0), self.claimed)
         self.store(i64(_LEFT), self.outcome)
         self.each(self.inputs, lambda n: self.store(null, self.word(self.held, n)))
         self.each(self.outputs, output)
@@ -376,13 +385,73 @@ class _Attempt(Glue):
         row = self.row("output_rows", len(OUTPUT), n)
         donor = self.get(row, 8 * OUTPUT["donor"], i64)
         check, on = self.fn.append_basic_block(), self.fn.append_basic_block()
-        in_place = self.and_(self.icmp_signed(">=", donor, i64(0)),
-                             self.is_null(self.load(self.word(self.outs, n), typ=ptr)))
-        self.cbranch(in_place, check, on)
+        self.cbranch(self.in_place(n, donor), check, on)
         self.position_at_end(check)
         self.unless(self.alone(donor), self.undo)
         self.branch(on)
         self.position_at_end(on)
+
+    def in_place(self, n: Any, donor: Any) -> Any:
+        """Whether output number `n` overwrites its donor."""
+        nothing_new = self.is_null(self.load(self.word(self.made, n), typ=ptr))
+        return self.and_(self.icmp_signed(">=", donor, i64(0)), nothing_new)
+
+    # -- one step for all others ------------------------------------------------------------------
+    def for_claims(self, each: Any) -> None:
+        """Does something for each variable of a program that assigns any: `each(row, word, mode)`, with the row of the
+        table and the address of the variable's word."""
+        def variable(n: Any) -> None:
+            row = self.row("claim_rows", len(CLAIM), n)
+            each(row, self.get(row, 8 * CLAIM["word"]), self.get(row, 8 * CLAIM["mode"], i64))
+
+        self.each(self.head("claims"), variable)
+
+    def agree(self) -> None:
+        """Leaves where a variable does not hold any more what was read, where another call has claimed it, or where
+        others wait for variables: Python decides whose turn it is."""
+        skip = self.block_("agreed")
+        self.leave_if(self.same(self.head("claims"), i64(0)), skip)
+        self.unless(self.same(self.shared("claims.waiting", i64), i64(0)), self.undo)
+
+        def check(row: Any, word: Any, mode: Any) -> None:
+            same, free, on = (self.fn.append_basic_block() for _ in range(3))
+            n = self.get(row, 8 * CLAIM["input"], i64)
+            value = self.load(self.get(row, 8 * CLAIM["slot"]), typ=ptr)
+            self.cbranch(self.same(value, self.load(self.word(self.tensors, n), typ=ptr)), same, self.undo)
+            self.position_at_end(same)
+            array = self.get(value, self.shared("tensor.array", i64))
+            self.cbranch(self.same(array, self.load(self.word(self.arrays, n), typ=ptr)), free, self.undo)
+            self.position_at_end(free)
+            self.cbranch(taken(self, self.load(word, typ=i64), mode)[0], on, self.undo)
+            self.position_at_end(on)
+
+        self.for_claims(check)
+        self.branch(skip)
+        self.position_at_end(skip)
+
+    def claim(self) -> None:
+        """Claims the variables, before the interpreter's lock is given up; `agree` has found them free."""
+        def put(_: Any, word: Any, mode: Any) -> None:
+            self.store(taken(self, self.load(word, typ=i64), mode)[1], word)
+
+        with self.if_then(self.not_(self.same(self.head("claims"), i64(0)))):
+            self.for_claims(put)
+            self.store(i64(1), self.claimed)
+            self.count_running(1)
+
+    def count_running(self, by: int) -> None:
+        at = self.at(self.context, 8 * self.layout["context.claims.running"])
+        self.store(self.add(self.load(at, typ=i64), i64(by)), at)
+
+    def unclaim(self) -> None:
+        """Gives back what `claim` took."""
+        def put(_: Any, word: Any, mode: Any) -> None:
+            self.store(released(self, self.load(word, typ=i64), mode), word)
+
+        with self.if_then(self.same(self.load(self.claimed, typ=i64), i64(1)), likely=False):
+            self.for_claims(put)
+            self.store(i64(0), self.claimed)
+            self.count_running(-1)
 
     def constant(self, n: Any) -> None:
         value = self.load(self.word(self.head("constant_rows", ptr), n), typ=i64)
@@ -425,6 +494,7 @@ class _Attempt(Glue):
         first = self.to(entry, i64, self.buffers, self.symbols, arena, words)
         self.branch(on)
         self.position_at_end(free)
+        self.claim()
         self.each(self.outputs, lambda n: self.swap(n, None))
         state = self.api("PyEval_SaveThread", ptr)
         second = self.to(entry, i64, self.buffers, self.symbols, arena, words)
@@ -436,15 +506,19 @@ class _Attempt(Glue):
         status = self.phi(i64)
         status.add_incoming(first, held)
         status.add_incoming(second, from_free)
-        self.unless(self.same(status, i64(0)), self.undo)
+        failed, well = self.block_("failed"), self.block_("well")
+        self.cbranch(self.same(status, i64(0)), well, failed)
+        self.position_at_end(failed)
+        self.unclaim()
+        self.told(self.fail)
+        self.branch(self.undo)
+        self.position_at_end(well)
 
     def swap(self, n: Any, tensors: Any) -> None:
         """Empties the slot of a variable that is overwritten in place, or puts its tensor back."""
         row = self.row("output_rows", len(OUTPUT), n)
         donor = self.get(row, 8 * OUTPUT["donor"], i64)
-        in_place = self.and_(self.icmp_signed(">=", donor, i64(0)),
-                             self.is_null(self.load(self.word(self.outs, n), typ=ptr)))
-        with self.if_then(in_place):
+        with self.if_then(self.in_place(n, donor)):
             slot = self.at(self.get(row, 8 * OUTPUT["variable"]), self.shared("variable.value", i64))
             before = self.load(slot, typ=ptr)
             if tensors is None:
@@ -456,10 +530,14 @@ class _Attempt(Glue):
     def finish(self) -> None:
         """The results as tensors, in their structure; variables get their values."""
         results = self.head("results")
-        self.each(self.outputs, self.wrap)
         self.each(self.outputs, self.assign)
+        self.unclaim()
+        self.each(self.sub(self.outputs, results), lambda n: self.release(
+            self.load(self.word(self.made, self.add(results, n)), typ=ptr)))  # the old values
         self.each(self.inputs, lambda n: self.release(self.load(self.word(self.held, n), typ=ptr)))
         self.release(self.load(self.scratch, typ=ptr))
+        interrupted = self.block_("interrupted")
+        self.told(interrupted)
         one, built, packer = (self.block_(n) for n in ("one", "built", "packer"))
         switch = self.switch(self.head("result_kind"), packer)
         switch.add_case(i64(RESULT["one"]), one)
@@ -472,6 +550,19 @@ class _Attempt(Glue):
         self.ret(packed)
         self.position_at_end(built)
         self.build(results)
+        self.position_at_end(interrupted)
+        self.release_all(results, self.made)
+        self.ret(ptr(None))
+
+    def told(self, failed: ir.Block) -> None:
+        """Wakes those who wait for variables; to `failed` where the user interrupts that."""
+        on, wake = self.block_("told"), self.block_("wake")
+        self.cbranch(self.same(self.shared("claims.waiting", i64), i64(0)), on, wake)
+        self.position_at_end(wake)
+        answer = self.api("PyObject_Vectorcall", ptr, self.shared("claims.changed"), ptr(None), i64(0), ptr(None))
+        self.release(answer)
+        self.cbranch(self.is_null(answer), failed, on)
+        self.position_at_end(on)
 
     def release_all(self, count: Any, things: Any) -> None:
         self.each(count, lambda n: self.release(self.load(self.word(things, n), typ=ptr)))
@@ -573,8 +664,7 @@ class _Attempt(Glue):
             slot = self.at(variable, self.shared("variable.value", i64))
             before = self.load(slot, typ=ptr)
             self.store(value, slot)
-            self.store(ptr(None), self.word(self.made, n))
-            self.release(before)
+            self.store(before, self.word(self.made, n))  # to be released when all variables have their values
 
     def ends(self) -> None:
         """`leave` before anything was taken; `fail` with an error set; `undo` gives back what was taken."""

@@ -6,7 +6,7 @@ arguments must be. Shapes are arrays of words elsewhere. `program_call.py` write
 
 from __future__ import annotations
 
-__all__ = ["HEAD", "INPUT", "OUTPUT", "KIND", "RESULT", "STEP", "STACK"]
+__all__ = ["CLAIM", "HEAD", "INPUT", "OUTPUT", "KIND", "MODE", "RESULT", "STEP", "STACK"]
 
 
 def _numbered(names: str) -> dict[str, int]:
@@ -19,7 +19,7 @@ def _numbered(names: str) -> dict[str, int]:
 # that `plan` writes after the first two; results: outputs that the caller gets, the others are for variables; result:
 # a Python function, or the address of `steps` pairs of words, as `result_kind` says; bytes: the dtype uint8.
 HEAD = _numbered("entry words plan arena work small arguments objects leaves inputs outputs constants buffers symbols "
-                 "sizes input_rows output_rows constant_rows results result_kind result steps bytes")
+                 "sizes input_rows output_rows constant_rows claims claim_rows results result_kind result steps bytes")
 # what: the variable, or the address of fixed memory; dims: sizes, or -1 - n for symbol number n; donor: whether an
 # output may take the memory.
 INPUT = _numbered("kind what descr rank dims donor")
@@ -28,6 +28,10 @@ INPUT = _numbered("kind what descr rank dims donor")
 # variable: that it is assigned to, or 0.
 OUTPUT = _numbered("descr rank dims static size bytes donor variable")
 
+# Of a program that assigns variables, for each variable: slot: the address of its value; word: that of its word
+# (`claims.py`); mode: what the program does with it (`MODE`); input: its number among the inputs.
+CLAIM = _numbered("slot word mode input")
+MODE = {"read": 1, "assigned": 2}
 KIND = {"leaf": 0, "variable": 1, "fixed": 2}
 RESULT = {"packer": 0, "one": 1, "built": 2}  # by a Python function; the one tensor; by steps on a stack
 # Push tensor number x, push the object x, put a container in the place of the last x objects, or of one for each key of

@@ -12,13 +12,14 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from twofold.eager import convert, record
-from twofold.eager.tensor import Tensor
+from twofold.eager.tensor import Tensor, wrap
 from twofold.ir import dims as dm
 from twofold.ir import errors, nest
 from twofold.ir import graph as g
 from twofold.ir.dims import Dim
 from twofold.ir.replay import bind_sizes
 from twofold.ir.spec import TensorSpec, spec
+from twofold.runtime import claims
 
 from . import watching
 from .differentiable import Differentiable
@@ -64,6 +65,7 @@ class Traced:
         self.reason, self.fast_math = "", False
         self._program = Differentiable(self.graph)
         self._runner: Runner | None = None
+        self._claim: claims.Claim | None = None
         self._captures = list(captures)
         self._empty = [leaf is None for leaf in nest.flatten(result)]
         bound = self.graph.symbols()
@@ -140,10 +142,42 @@ class Traced:
         return self._run(leaves) if not watching.watchers else watching.told(self, leaves, self._run)
 
     def _run(self, leaves: Sequence[Any]) -> Any:
-        if not record.active.get():
-            return self.runner.call(*leaves)
-        given = [c if isinstance(c, Tensor) else c._read_tensor() for c in self.captures]
-        return self._finish(self.execute([*leaves, *given]))
+        return self.step(leaves, self.execute) if record.active.get() else self.runner.call(*leaves)
+
+    def step(self, leaves: Sequence[Any], run: Callable[[list[Any]], Sequence[Any]],
+             outer: Sequence[Any] = ()) -> Any:
+        """The result, by way of Python: one step for all others that touch the same variables.
+
+        Args:
+            run: from the inputs of the graph to its outputs.
+            outer: what the captured tensors of a surrounding trace are now.
+        """
+        if not self.updates:
+            return self.packed(run([*leaves, *self.read(outer)]))
+        with claims.claimed(self.claim):
+            out = run([*leaves, *self.read(outer)])
+            fixed = len(out) - len(self.updates)
+            self.commit(out[fixed:])
+        return self.packed(out[:fixed])
+
+    @property
+    def claim(self) -> claims.Claim:
+        """What a run needs of variables."""
+        if self._claim is None:
+            self._claim = claims.Claim([v._word for v in self.variables], [v._word for v in self.assigned])
+        return self._claim
+
+    def read(self, outer: Sequence[Any] = ()) -> list[Any]:
+        """The tensors of the captures, those of all variables at one moment."""
+        held, given = self.captures, iter(outer)
+        values = iter(claims.snapshot(tuple([c for c in held if not isinstance(c, Tensor)])))
+        found = [next(values) if not isinstance(c, Tensor) else next(given) if outer and isinstance(c, SymbolicTensor)
+                 else c for c in held]
+        for recorder in record.active.get():
+            for c, value in zip(held, found, strict=True):
+                if not isinstance(c, Tensor):
+                    recorder.variable_read(c, value)
+        return found
 
     @property
     def runner(self) -> Runner:
@@ -161,8 +195,15 @@ class Traced:
         """The outputs of the graph."""
         return self._program(inputs)
 
+    def commit(self, values: Sequence[Any]) -> None:
+        """Give the variables their values, at one moment: all of them, or none."""
+        variables = tuple(self.assigned)
+        for variable, value in zip(variables, values, strict=True):
+            variable._check(value)
+        claims.commit(variables, tuple([wrap(value._a) for value in values]))
+
     def _finish(self, out: Sequence[Any]) -> Any:
-        """The result, after the variables have got their values: all of them, or none."""
+        """The result in a trace, after the variables have got their values there."""
         if not self.updates:
             return self.packed(out)
         fixed = len(out) - len(self.updates)

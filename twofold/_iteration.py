@@ -24,6 +24,7 @@ from twofold.runtime import native
 from twofold.runtime import random as streams
 from twofold.tracer import host, loop, sequences
 from twofold.tracer.autograph import callee
+from twofold.tracer.handing import Handed, is_stateful
 from twofold.tracer.symbolic import SymbolicTensor
 from twofold.tracer.trace import current
 
@@ -31,7 +32,7 @@ from ._api import public
 
 __all__ = ["StagedElements", "array_of", "arrays_of", "carried", "dtype_of", "fold", "guarded", "handle", "held",
            "host_call", "host_effect", "is_symbolic", "one_host_call", "prompt", "public", "random_key",
-           "run_with_captures", "staging", "symbolic_captures", "tensor_of", "tensors_of", "user_function",
+           "run_with_captures", "staging", "steps", "symbolic_captures", "tensor_of", "tensors_of", "user_function",
            "weak_finalizer"]
 
 
@@ -86,10 +87,38 @@ def symbolic_captures(concrete: Any) -> list[Any]:
 
 def run_with_captures(concrete: Any, tensors: Sequence[Tensor], values: Sequence[Tensor]) -> Any:
     """The result of a concrete function, with values in the places of its `symbolic_captures`."""
-    traced, given = concrete._traced, iter(values)
-    captured = [next(given) if is_symbolic(c) else c if isinstance(c, Tensor) else c._read_tensor()
-                for c in traced.captures]
-    return traced._finish(traced.execute([*tensors, *captured]))
+    given = list(values)
+    return concrete._traced.step(tensors, concrete._traced.execute, given)
+
+
+def steps(concretes: Sequence[Any], split: bool) -> tuple[Callable[..., Any], Callable[[Any], Any]] | None:
+    """Two functions that do what a concrete function does: what calls must do in their order, and the rest.
+
+    The first takes the tensors of a call, and the second what it gave; the result is a flat tuple of tensors.
+
+    Args:
+        concretes: one, or those of all ranks that the arguments may have.
+        split: whether there may be a rest; if not, everything is done by the first.
+    Returns:
+        None where calls do not depend on those before.
+    """
+    traces = [c._traced for c in concretes]
+    if not any(map(is_stateful, traces)):
+        return None
+    whole: Callable[..., Any] = concretes[0] if len(concretes) == 1 else concretes[0]._function
+    try:
+        handed = Handed(traces[0]) if split and len(traces) == 1 else None
+    except ValueError:
+        handed = None
+
+    def begin(*tensors: Tensor) -> Any:
+        begun = None if handed is None else handed.begin(tensors)
+        return (whole(*tensors), None) if begun is None else (None, begun)
+
+    def finish(begun: Any) -> Any:
+        result, rest = begun
+        return result if rest is None else handed.finish(rest)  # type: ignore[union-attr]
+    return begin, finish
 
 
 def one_host_call(concrete: Any, name: str) -> tuple[Callable[..., Any], tuple[int, ...]] | None:

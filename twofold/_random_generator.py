@@ -107,7 +107,6 @@ class Generator(Trackable):
         if value.dims != (3,):
             raise InvalidArgumentError(f"Generator: state must have shape [3]; got {value.shape}.")
         self._state_var = Variable(value, dtype=dt.int64, trainable=False, name="StateVar")
-        self._lock = threading.RLock()
 
     # -- making one -------------------------------------------------------------------------------
     @classmethod
@@ -163,10 +162,13 @@ class Generator(Trackable):
 
     def skip(self, delta: Any) -> Any:
         """Moves the stream on by `delta` blocks and returns the state before."""
-        with self._lock:
-            before = self._state_var.read_value()
-            self._state_var.assign(ops.random_skip(before, tensor(delta, dt.int64)))
-        return before
+        blocks, before = tensor(delta, dt.int64), []
+
+        def moved(state: Any) -> Any:
+            before[:] = [state]
+            return ops.random_skip(state, blocks)
+        self._state_var._change(moved)
+        return ops.identity(before[0])
 
     def split(self, count: int = 1) -> list[Generator]:
         """`count` generators with keys drawn from this one."""

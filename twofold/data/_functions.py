@@ -126,6 +126,21 @@ class ElementFunction(Capturing):
             self._batched = over_rows(self._run)
         return self._batched
 
+    def in_steps(self, ordered: bool) -> tuple[Callable[[Item], Any], Callable[[Any], Item]] | None:
+        """Two functions that do what this one does, so that it can run on several elements at once: what must be done
+        for one element after another, and the rest. None where elements do not depend on those before.
+
+        Args:
+            ordered: whether the order matters where the function cannot be split.
+        """
+        plain = not (self._handles or self.captured or self._held or self._maker is not None)
+        concretes = self._traced._list_all_concrete_functions()
+        found = engine.steps(concretes, plain and self._run is not self._traced)
+        if found is None or not plain:
+            return None if found is None or not ordered else (self, lambda item: item)
+        begin, finish = found
+        return (lambda item: begin(*engine.tensors_of(item)), lambda begun: engine.arrays_of(finish(begun)))
+
     # -- calling ----------------------------------------------------------------------------------
     def __call__(self, item: Item) -> Item:
         """The result for the leaves of the arguments."""

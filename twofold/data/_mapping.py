@@ -51,7 +51,7 @@ class Map(Node):
             return _Mapped(source, self.fn)
         threads = run.threads if self.parallel == AUTOTUNE else self.parallel
         ordered = run.deterministic if self.deterministic is None else self.deterministic
-        return mapped_in_parallel(source, self.fn, threads, ordered)
+        return mapped_in_parallel(source, self.fn, threads, ordered, self.fn.in_steps(ordered))
 
 
 class _MappedRows(Rows):

@@ -26,6 +26,8 @@ WORTH = 100e-6  # seconds: handing an item from thread to thread takes a part of
 _BLOCK = 64  # items at most that a thread takes at once
 _AHEAD = 2  # items that AUTOTUNE makes ahead
 
+Steps = tuple[Callable[[Any], Any], Callable[[Any], Any]] | None
+
 _desks: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
@@ -74,11 +76,12 @@ class _Desk:
     Attributes:
         changed: notified when an item is there, or room for one, or the desk closes.
         reading: held while the input is read, so that items are numbered in order.
+        begin: what is done with an item while it is its turn.
     """
 
-    def __init__(self, source: Stream, room: int) -> None:
+    def __init__(self, source: Stream, room: int, begin: Callable[[Any], Any] | None = None) -> None:
         self.source: Stream | None = source
-        self.room = room
+        self.room, self.begin = room, begin
         self.changed = threading.Condition()
         self.reading = threading.Lock()
         self.closed = self.ended = self.paused = False
@@ -127,7 +130,7 @@ class _Desk:
                 if item is None:
                     self.ended, self.source = True, None
                     break
-                found.append(item)
+                found.append(item if self.begin is None else _tried(self.begin, item))
                 if time.perf_counter() > until:
                     break
             if self.closed:
@@ -221,8 +224,9 @@ class _Ahead(Stream):
     """Items that threads make ahead, once that is worth while."""
 
     def __init__(self, source: Stream, fn: Callable[[Any], Any] | None, threads: int, room: int,
-                 ordered: bool) -> None:
+                 ordered: bool, steps: Steps = None) -> None:
         self.input: Stream = source
+        self.begin, self.rest = (None, fn) if steps is None else steps
         self.fn, self.threads, self.room, self.ordered = fn, threads, room, ordered
         self.pace = _Pace()
         self.desk: _Desk | None = None
@@ -250,13 +254,13 @@ class _Ahead(Stream):
 
     def _hire(self) -> None:
         """From now on threads do it."""
-        self.desk = _Desk(self.input, self.room)
+        self.desk = _Desk(self.input, self.room, self.begin)
         self._staff()
 
     def _staff(self) -> None:
         for number in range(self.threads):
             name = f"tf.data {'prefetch' if self.fn is None else 'map'} {number}"
-            threading.Thread(target=_work, args=(self.desk, self.fn, self.ordered), name=name, daemon=True).start()
+            threading.Thread(target=_work, args=(self.desk, self.rest, self.ordered), name=name, daemon=True).start()
 
     def save(self) -> Any:
         desk = self.desk
@@ -282,7 +286,7 @@ class _Ahead(Stream):
         if state["input"] is not None:
             self.input.load(state["input"])
         if state["hired"]:
-            self.desk = _Desk(self.input, self.room)
+            self.desk = _Desk(self.input, self.room, self.begin)
             self.desk.items.extend(state["items"])
             self.desk.held = len(self.desk.items)
             if state["ended"]:
@@ -296,9 +300,15 @@ def prefetched(source: Stream, room: int) -> Stream:
     return _Ahead(source, None, 1, _AHEAD if room == AUTOTUNE else max(1, room), True)
 
 
-def mapped_in_parallel(source: Stream, fn: Callable[[Any], Any], threads: int, ordered: bool) -> Stream:
-    """What a function makes of the items of a stream, on several threads; in order, or as it comes."""
-    return _Ahead(source, fn, max(1, threads), max(4, 2 * threads), ordered)
+def mapped_in_parallel(source: Stream, fn: Callable[[Any], Any], threads: int, ordered: bool,
+                       steps: Steps = None) -> Stream:
+    """What a function makes of the items of a stream, on several threads; in order, or as it comes.
+
+    Args:
+        steps: for a function with a state, such as a stream of random numbers: what it does with one item after
+            another, and what with what came of that.
+    """
+    return _Ahead(source, fn, max(1, threads), max(4, 2 * threads), ordered, steps)
 
 
 def _close_all() -> None:

@@ -55,9 +55,13 @@ class SeedGenerator(Trackable):
         Args:
             ordered: accepted, without effect: every use moves the state on by one.
         """
-        seed = tf.convert_to_tensor(self.state)
-        self.state.assign(seed + tf.constant([0, 1], tf.uint32))
-        return seed
+        seed = []
+
+        def moved(state: Any) -> Any:
+            seed[:] = [state]
+            return state + tf.constant([0, 1], tf.uint32)
+        self.state._change(moved)
+        return tf.identity(seed[0])
 
     def save_own_variables(self, store: Any) -> None:
         """Write the state into a mapping, by number, as layers do."""

@@ -1,0 +1,299 @@
+"""Claims on variables: what makes a call that assigns variables one step for everybody else.
+
+Each variable has a word, in its slot `_word`: 0 where nobody is at work on it, n where n calls that assign others read
+it, -1 where a call assigns it. A call claims all of its variables at once, or none and waits, so that nobody holds some
+while waiting for others; those who wait go first come, first served. Calls that assign nothing claim nothing: they read
+all of their variables at one moment (`snapshot`), and a call gives its variables their values at one moment (`commit`).
+
+Words change while the interpreter's lock is held, in native code (`claims_ir.py`); a compiled call that keeps that lock
+all the time needs no claim, and only looks whether somebody has one (`program_ir.py`). Where native entries are off,
+Python does the same under a lock.
+
+A call of Python from inside of a compiled function keeps the function's claims. What runs in its context, such as an
+assignment inside of `tf.py_function`, is part of the call and passes them.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import os
+import time
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
+from typing import Any
+
+from . import locks
+from .native_core import Core, core
+from .native_layout import slot_offset
+from .program_table import MODE
+
+__all__ = ["Claim", "address", "bind", "claimed", "commit", "fresh_word", "snapshot", "swap", "wait_for_value"]
+
+_FREE = bytes(8)
+_POLL = 0.05  # seconds after which those who wait look again, whatever was missed
+_PATIENCE = 10.0  # seconds that a fork waits for programs that overwrite variables
+
+_changed = locks.Condition()
+_queue: list[Claim] = []  # claims that are waited for, in order
+_sleeping = 0  # threads that wait for claims or values
+_plain: dict[int, int] = {}  # where native entries are off: words by the identity of their bytes
+_mine: ContextVar[Any] = ContextVar("claims", default=None)  # (claim, flag, those around it) of this context
+
+
+def fresh_word() -> bytes:
+    """A word of its own for a new variable: nobody is at work on it."""
+    return bytes(8)
+
+
+def address(word: bytes) -> int:
+    """Where the number of a word lies."""
+    return id(word) + bytes.__basicsize__ - 1
+
+
+class Claim:
+    """What a call needs of variables; it can be held by several calls, each with a flag of its own."""
+
+    __slots__ = ("words", "modes", "ids", "take", "drop", "_pairs")
+
+    def __init__(self, read: Sequence[bytes], assigned: Sequence[bytes]) -> None:
+        """Args:
+            read, assigned: words of variables; those that are assigned count as read.
+        """
+        first = {id(w): w for w in assigned}
+        rest = {id(w): w for w in read if id(w) not in first}
+        self.words = (*first.values(), *rest.values())
+        self.modes = (MODE["assigned"],) * len(first) + (MODE["read"],) * len(rest)
+        self.ids = {id(w): mode for w, mode in zip(self.words, self.modes, strict=True)}
+        self.take: Callable[[bytes], int]
+        self.drop: Callable[[bytes], int]
+        self._pairs: Any = None
+        found = _native
+        if found is None:
+            self.take, self.drop = self._take_plainly, self._drop_plainly
+            return
+        pairs = [n for w, mode in zip(self.words, self.modes, strict=True) for n in (address(w), mode)]
+        self._pairs = (ctypes.c_int64 * max(1, len(pairs)))(*pairs)
+        bound = found.bound(None, "claim", ctypes.addressof(self._pairs), len(self.words))
+        bound.keep = (self._pairs, self.words)
+        self.take = found.new(_definition(found, "take"), bound, None)
+        self.drop = found.new(_definition(found, "drop"), bound, None)
+
+    def meets(self, other: Claim) -> bool:
+        """Whether both cannot be held at once."""
+        return any(other.ids.get(key, 0) + mode > 2 for key, mode in self.ids.items() if key in other.ids)
+
+    def without(self, held: set[int]) -> Claim:
+        """The claim on the variables that are not among `held`."""
+        kept = [(w, mode) for w, mode in zip(self.words, self.modes, strict=True) if id(w) not in held]
+        return Claim([w for w, mode in kept if mode == MODE["read"]], [w for w, mode in kept if mode != MODE["read"]])
+
+    def _take_plainly(self, flag: bytes) -> int:
+        with _changed:
+            if any(_plain.get(key, 0) < 0 or (mode == MODE["assigned"] and _plain.get(key, 0)) for key, mode in
+                   self.ids.items()):
+                return 0
+            for key, mode in self.ids.items():
+                _plain[key] = -1 if mode == MODE["assigned"] else _plain.get(key, 0) + 1
+            _plain[id(flag)] = 1
+            return 1
+
+    def _drop_plainly(self, flag: bytes) -> int:
+        with _changed:
+            if not _plain.pop(id(flag), 0):
+                return 0
+            for key, mode in self.ids.items():
+                count = 0 if mode == MODE["assigned"] else _plain[key] - 1
+                if count:
+                    _plain[key] = count
+                else:
+                    _plain.pop(key, None)
+            return 1
+
+
+class claimed:
+    """A block that is one step for all others: what it reads and assigns of variables, nobody else assigns meanwhile.
+
+    Leaving the block gives everything back, however it is left, also by an interrupt at any point.
+    """
+
+    __slots__ = ("_claim", "_flag", "_token")
+
+    def __init__(self, claim: Claim) -> None:
+        self._claim, self._flag, self._token = claim, fresh_word(), None
+
+    def __enter__(self) -> None:
+        try:
+            around = _mine.get()
+            if around is not None:
+                held = _held(around)
+                if not held.isdisjoint(self._claim.ids):
+                    self._claim = self._claim.without(held)
+            if _sleeping or not self._claim.take(self._flag):
+                _wait(self._claim, self._flag)
+            self._token = _mine.set((self._claim, self._flag, around))
+        except BaseException:
+            self._back()
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        self._back()
+        if self._token is not None:
+            _mine.reset(self._token)
+
+    def _back(self) -> None:
+        self._claim.drop(self._flag)
+        if _sleeping:
+            _tell()
+
+
+def _held(chain: Any) -> set[int]:
+    """The identities of the words that this context has claimed."""
+    found: set[int] = set()
+    while chain is not None:
+        claim, flag, chain = chain
+        if flag != _FREE or id(flag) in _plain:  # else it was given back by a block that was interrupted
+            found |= claim.ids.keys()
+    return found
+
+
+def _tell() -> None:
+    """Wake those who wait."""
+    with _changed:
+        _changed.notify_all()
+
+
+def _sleep(by: int) -> None:
+    """Count those who wait up or down; while there are any, native calls ask here whose turn it is."""
+    global _sleeping
+    _sleeping += by
+    if _native is not None:
+        _native.set("claims.waiting", _sleeping)
+
+
+def _wait(claim: Claim, flag: bytes) -> None:
+    """Take a claim when it is its turn."""
+    with _changed:
+        _sleep(1)
+        try:
+            _queue.append(claim)
+            while any(claim.meets(other) for other in _before(claim)) or not claim.take(flag):
+                _changed.wait(_POLL)
+        finally:
+            if claim in _queue:
+                _queue.remove(claim)
+            _sleep(-1)
+            _changed.notify_all()
+
+
+def _before(claim: Claim) -> list[Claim]:
+    """Those who came earlier."""
+    return _queue[:_queue.index(claim)]
+
+
+def wait_for_value(read: Callable[[], Any]) -> Any:
+    """What `read` gives once it raises AttributeError no more: a variable's value, which is being overwritten."""
+    with _changed:
+        _sleep(1)
+        try:
+            while True:
+                try:
+                    return read()
+                except AttributeError:
+                    _changed.wait(_POLL)
+        finally:
+            _sleep(-1)
+
+
+# -- values -------------------------------------------------------------------------------------------
+def _swap_plainly(variable: Any, after: Any, *before: Any) -> int:
+    with _changed:
+        if _plain.get(id(variable._word), 0) < 0 or (before and variable._value is not before[0]):
+            return 0
+        variable._value = after
+        return 1
+
+
+def _commit_plainly(variables: tuple[Any, ...], tensors: tuple[Any, ...]) -> int:
+    with _changed:
+        for variable, tensor in zip(variables, tensors, strict=True):
+            variable._value = tensor
+    return 1
+
+
+def _snapshot_plainly(variables: tuple[Any, ...]) -> tuple[Any, ...]:
+    with _changed:
+        return tuple([v._value for v in variables])
+
+
+#: `swap(variable, after, before)`: gives a variable a tensor, where nobody else is assigning it and, if `before` is
+#: given, where it still holds that; else 0.
+swap: Callable[..., int] = _swap_plainly
+#: `commit(variables, tensors)`: gives all variables of a tuple their values at one moment, for whoever has claimed them
+commit: Callable[[tuple[Any, ...], tuple[Any, ...]], int] = _commit_plainly
+_snapshot: Callable[[tuple[Any, ...]], Any] = _snapshot_plainly
+
+
+def snapshot(variables: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The tensors that variables hold at one moment."""
+    found = _snapshot(variables)
+    while type(found) is int:
+        for v in variables:
+            v._value  # noqa: B018 - waits until it is there
+        found = _snapshot(variables)
+    return found
+
+
+def bind(cls: type) -> None:
+    """Tell native code where instances of `cls` hold a variable's tensor, `_value`, and its word, `_word`."""
+    global swap, commit, _snapshot, _variables, _native
+    _variables, _native = cls, core()
+    found = _native
+    if found is None:
+        return
+    found.set("variable.value", slot_offset(cls, "_value"))
+    found.set("variable.word", slot_offset(cls, "_word"))
+    found.hold("claims.changed", _tell)
+    swap, commit, _snapshot = (found.new(_definition(found, name), found.bound(None, name), None) for name in
+                               ("swap", "commit", "snapshot"))
+
+
+_variables: type | None = None
+_native: Core | None = None
+_definitions: dict[str, Any] = {}
+
+
+def _definition(found: Core, name: str) -> Any:
+    if name not in _definitions:
+        _definitions[name] = found.definition(name, name, "")
+    return _definitions[name]
+
+
+# -- forks --------------------------------------------------------------------------------------------
+def _before_fork() -> None:
+    """Wait for programs that overwrite variables: the child would have half of what they write."""
+    until = time.monotonic() + _PATIENCE
+    while _native is not None and _native.get("claims.running") and time.monotonic() < until:
+        time.sleep(1e-4)
+
+
+def _after_fork() -> None:
+    """What other threads of the parent had claimed is free in the child."""
+    global _sleeping
+    _queue.clear()
+    _sleeping = 0
+    _sleep(0)
+    held = _held(_mine.get())
+    for key in [key for key in _plain if key not in held]:
+        del _plain[key]
+    if _native is None or _variables is None:
+        return
+    _native.set("claims.running", 0)
+    for variable in [x for x in gc.get_objects() if isinstance(x, _variables)]:
+        word = getattr(variable, "_word", _FREE)
+        if word != _FREE and id(word) not in held:
+            ctypes.c_int64.from_address(address(word)).value = 0
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_child=_after_fork)

@@ -1,0 +1,76 @@
+"""Locks that survive a fork, for the whole library: `Lock`, `RLock` and `Condition` as in `threading`.
+
+A child has the thread that forked and no other. A lock that another thread held at that moment would never be given
+back, so in the child every lock made here that the child's thread does not hold is new. What such a lock protects must
+be sound whenever Python code can be interrupted, or is put right by a function of the module's own, which
+`os.register_at_fork` calls; those that are to find nobody at work wait before the fork (`settled_before_fork`).
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["Condition", "Lock", "RLock", "settled_before_fork"]
+
+_PATIENCE = 30.0  # seconds that a fork waits at most for each of the others' locks
+
+_made: weakref.WeakSet[Any] = weakref.WeakSet()
+_settling: list[Callable[[], Any]] = []
+_taken: list[Any] = []
+
+
+def Lock() -> Any:
+    """A lock that its holder cannot take again. User code must not run while it is held: it might fork."""
+    return _kept(threading.Lock())
+
+
+def RLock() -> Any:
+    """A lock that its holder may take again."""
+    return _kept(threading.RLock())
+
+
+def Condition() -> threading.Condition:
+    """A condition with an `RLock` of its own."""
+    return threading.Condition(RLock())
+
+
+def settled_before_fork(lock: Callable[[], Any]) -> None:
+    """Have forks wait until nobody else holds a lock, of those who are not stuck with it.
+
+    Args:
+        lock: gives an `RLock`, or None where there is nothing to wait for. Those that are given first are taken first,
+            so they must come in the order in which code takes them.
+    """
+    _settling.append(lock)
+
+
+def _kept(lock: Any) -> Any:
+    _made.add(lock)
+    return lock
+
+
+def _before() -> None:
+    for get in list(_settling):
+        lock = get()
+        if lock is not None and lock.acquire(timeout=_PATIENCE):
+            _taken.append(lock)
+
+
+def _after_in_parent() -> None:
+    while _taken:
+        _taken.pop().release()
+
+
+def _after_in_child() -> None:
+    _after_in_parent()
+    for lock in list(_made):
+        if not (hasattr(lock, "_is_owned") and lock._is_owned()):
+            lock._at_fork_reinit()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before, after_in_parent=_after_in_parent, after_in_child=_after_in_child)
