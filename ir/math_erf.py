@@ -94,11 +94,21 @@ def erfc(s: ScalarBuilder, x: Value) -> Value:
     """1 - erf(x) without cancellation: exp(-x**2) times a polynomial beyond 1/2."""
     wide = s.cast(x, dt.float64)
     size = s.abs(wide)
-    y = wide * wide
-    inner = 1.0 - s.fma(wide, poly(s, y, _ERF[dt.float64]), wide)
+    inner = 1.0 - erf_inner(s, wide)
     tail = _erfc_tail_short(s, size) if x.dtype is dt.float32 else _erfc_tail(s, size)
     outer = s.select(s.lt(wide, 0.0), 2.0 - tail, tail)
     return s.cast(s.select(s.lt(size, 0.5), inner, outer), x.dtype)
+
+
+def erf_inner(s: ScalarBuilder, x: Value) -> Value:
+    """erf(x) for |x| <= 1/2, float64."""
+    return s.fma(x, poly(s, x * x, _ERF[dt.float64]), x)
+
+
+def erfc_over_exp(s: ScalarBuilder, x: Value) -> Value:
+    """exp(x**2) * erfc(x) for x in [1/2, 28], float64."""
+    x = clamp(s, x, 0.5, 28.0)
+    return poly(s, (x - _ERFCX_AT) / (x + _ERFCX_AT), _ERFCX) / s.fma(x, 2.0, 1.0)
 
 
 def _erfc_tail(s: ScalarBuilder, x: Value) -> Value:

@@ -58,6 +58,8 @@ _EXP_SHORT = (0.5000000067826887, 0.16666663833441356, 0.04166628606328906,
               0.008333677687166032, 0.0013946029385682106, 0.00019811491078429146)
 # Beyond these exp is 0 (or below half the smallest number) and infinite.
 EXP_RANGE = {dt.float32: (-104.0, 89.0), dt.float64: (-746.0, 710.0)}
+# Below these x * sigmoid(x) is below half the smallest number.
+SIGMOID_LOW = {dt.float32: -109.0, dt.float64: -753.0}
 
 
 def clamp(s: ScalarBuilder, x: Value, low: float, high: float) -> Value:
@@ -173,16 +175,21 @@ def tanh(s: ScalarBuilder, x: Value) -> Value:
     return s.copysign(s.select(s.lt(size, 1.0), small, large), x)
 
 
-def sigmoid(s: ScalarBuilder, x: Value) -> Value:
-    """1 / (1 + e**-x), from e = exp(-|x|) as a double word and one corrected division."""
-    (h, low), k = exp_parts(s, clamp(s, -s.abs(x), *EXP_RANGE[x.dtype]))
+def sigmoid_parts(s: ScalarBuilder, x: Value) -> tuple[Value, Value]:
+    """(q, k) with q * 2**k = 1 / (1 + e**-x), from e = exp(-|x|) as a double word and one corrected division."""
+    (h, low), k = exp_parts(s, clamp(s, -s.abs(x), SIGMOID_LOW[x.dtype], 0.0))
     # 2**k is normal except where e no longer counts beside 1
     power = pow2(s, s.maximum(k, 1 - format_of(x).bias), x.dtype)
     den, den_low = fast_two_sum(s, s.const(1.0, x.dtype), h * power)
     positive = s.ge(x, 0.0)
     num = s.select(positive, 1.0, h), s.select(positive, 0.0, low)
     q = divide_double(s, num, (den, s.fma(low, power, den_low)))
-    return scale(s, q, s.select(positive, s.const(0, k.dtype), k))
+    return q, s.select(positive, s.const(0, k.dtype), k)
+
+
+def sigmoid(s: ScalarBuilder, x: Value) -> Value:
+    """1 / (1 + e**-x)."""
+    return scale(s, *sigmoid_parts(s, x))
 
 
 def softplus(s: ScalarBuilder, x: Value) -> Value:

@@ -9,8 +9,6 @@ import math
 
 from . import dtypes as dt
 from .math_core import (
-    Double,
-    fast_two_sum,
     float_of,
     format_of,
     pick,
@@ -18,57 +16,20 @@ from .math_core import (
     pow2,
     scale,
     split_binary,
-    through_double,
     two_product,
     two_sum,
 )
-from .math_exp import EXP_RANGE, clamp, exp, exp_double, exp_short
-from .math_log import LN2, SQRT_HALF, log_short
+from .math_exp import EXP_RANGE, clamp, exp_double, exp_short
+from .math_log import log_accurate, log_short
 from .scalar import ScalarBuilder, Value
 
 __all__ = ["cbrt", "hypot", "pow", "rsqrt"]
-
-# 2/3 = high + low
-_TWO_THIRDS = (0.6666666666666666, 3.700743415417188e-17)
-# ((2*atanh(t)/t - 2) / t**2 - 2/3) / t**2 in t**2 on [0, 0.02944], error times t**4 / 2: 2**-66.3
-_ATANH = (0.40000000000002256, 0.2857142857009958, 0.22222222519926083, 0.18181784366600803, 0.15386757364024772,
-          0.13256816821773107, 0.13196338478365305)
-
-
-def _log_double(s: ScalarBuilder, x: Value) -> Double:
-    """log(x) for positive finite float64 to a relative error near 2**-65: 2*atanh(t), t = f/(2 + f) a double word."""
-    m, k = split_binary(s, x, SQRT_HALF)
-    f = m - 1.0
-    den, den_low = fast_two_sum(s, s.const(2.0, x.dtype), f)
-    inverse = 1.0 / den
-    q = f * inverse
-    t, t_low = fast_two_sum(s, q, s.fma(-q, den_low, s.fma(-q, den, f)) * inverse)
-    w, w_low = two_product(s, t, t)
-    w_low = s.fma(t + t, t_low, w_low)
-    # c = t*w*(2/3 + w*P(w)), log(m) = 2t + c
-    p = poly(s, w, _ATANH)
-    wp, wp_low = two_product(s, w, p)
-    a, a_low = fast_two_sum(s, s.const(_TWO_THIRDS[0], x.dtype), wp)
-    a_low = a_low + (_TWO_THIRDS[1] + s.fma(w_low, p, wp_low))
-    b, b_low = _times(s, (w, w_low), (a, a_low))
-    c, c_low = _times(s, (t, t_low), (b, b_low))
-    h, low = fast_two_sum(s, t + t, c)
-    low = low + (t_low + t_low + c_low)
-    k = float_of(s, k, x.dtype)
-    h, rest = fast_two_sum(s, k * LN2[x.dtype][0], h)
-    return fast_two_sum(s, h, rest + s.fma(k, LN2[x.dtype][1], low))
-
-
-def _times(s: ScalarBuilder, x: Double, y: Double) -> Double:
-    p, low = two_product(s, x[0], y[0])
-    return p, s.fma(x[1], y[0], s.fma(x[0], y[1], low))
-
 
 def _power(s: ScalarBuilder, x: Value, y: Value) -> Value:
     """x**y for x >= 0 where neither is NaN and the rules for 0 and infinity follow from exp(y*log(x))."""
     limit = s.select(s.eq(x, 0.0), -math.inf, x)
     inside = s.and_(s.gt(x, 0.0), s.lt(x, math.inf))
-    h, low = _log_double(s, x)
+    h, low = log_accurate(s, x)
     h, low = s.select(inside, h, limit), s.select(inside, low, 0.0)
     p, p_low = two_product(s, y, h)
     p_low = s.fma(y, low, p_low)
@@ -122,17 +83,26 @@ def _integer_power(s: ScalarBuilder, x: Value, y: Value) -> Value:
 
 def rsqrt(s: ScalarBuilder, x: Value) -> Value:
     """1 / sqrt(x), with the rounding of the root put right."""
-    root = s.sqrt(x)
+    fmt = format_of(x)
+    # where the root's residual would be subnormal, x is a power of four larger
+    small = s.lt(x, fmt.tiny * 2.0 ** (fmt.mantissa + 3))
+    shift = 2 * (fmt.mantissa + 3)
+    scaled = x * pick(s, small, 2.0**shift, 1.0, x.dtype)
+    root = s.sqrt(scaled)
     value = 1.0 / root
     # x = root**2 + residual, so 1/sqrt(x) = 1/root - residual / (2 root**3)
-    residual = s.fma(-root, root, x) * (value * value)
+    residual = s.fma(-root, root, scaled) * (value * value)
     fixed = s.fma(s.fma(-root, value, 1.0) - residual * 0.5, value, value)
-    usual = s.and_(s.ge(x, format_of(x).tiny), s.lt(x, math.inf))
-    return s.select(usual, fixed, value)
+    usual = s.and_(s.gt(x, 0.0), s.lt(x, math.inf))
+    return s.select(usual, fixed, value) * pick(s, small, 2.0 ** (shift // 2), 1.0, x.dtype)
 
 
 def hypot(s: ScalarBuilder, x: Value, y: Value) -> Value:
-    """sqrt(x**2 + y**2) without undue overflow or underflow; infinite if either is, else NaN if either is."""
+    """sqrt(x**2 + y**2) without undue overflow or underflow; infinite if either is, else NaN if either is.
+
+    float64 corrects the root of the scaled sum by fused multiply-adds: Borges, "Algorithm 1014: An Improved Algorithm
+    for hypot(x,y)", ACM TOMS 47 (2021).
+    """
     if x.dtype is dt.float32:
         a, b = s.cast(x, dt.float64), s.cast(y, dt.float64)
         value = s.cast(s.sqrt(s.fma(a, a, b * b)), x.dtype)
@@ -157,20 +127,32 @@ def _hypot64(s: ScalarBuilder, x: Value, y: Value) -> Value:
     return s.select(s.gt(root, 0.0), fixed, root) * back
 
 
-@through_double
+# cbrt(m) on [1, 2): relative 2**-16.7
+_CBRT = (0.50697945160897589, 0.7181536283457825, -0.30061112952961443, 0.086091103223830313, -0.010603847795408871)
+
+
 def cbrt(s: ScalarBuilder, x: Value) -> Value:
-    """Cube root, of the sign of x: a first value from exp and log, and one step of Newton's rule."""
-    size = s.abs(x)
+    """Cube root, of the sign of x.
+
+    x = m * 2**(3q + j): a polynomial in m times 2**(j/3), a step of Halley's rule, and for float64 one of Newton's
+    whose residual is exact to twice the precision, so that little more than the last rounding is left. After Kahan,
+    "Computing a Real Cube Root" (1991).
+    """
+    short = x.dtype is dt.float32
+    wide = s.cast(x, dt.float64)
+    size = s.abs(wide)
     m, k = split_binary(s, size, 1.0)
-    third = s.floor(s.fma(float_of(s, k, x.dtype), 1.0 / 3.0, 1.0 / 6.0))
-    k_third = s.cast(third, dt.int64)
-    # a in [1, 8) has the cube root of m * 2**(k - 3*third)
-    a = m * pow2(s, k - k_third * 3, x.dtype)
-    log, _ = _log_double(s, a)
-    y = exp(s, log * (1.0 / 3.0))
-    square, square_low = two_product(s, y, y)
-    cube, cube_low = two_product(s, square, y)
-    residual = (cube - a) + s.fma(square_low, y, cube_low)
-    y = y - residual / (square * 3.0)
-    value = s.copysign(y * pow2(s, k_third, x.dtype), x)
-    return s.select(s.and_(s.gt(size, 0.0), s.lt(size, math.inf)), value, x)
+    third = s.floor(s.fma(float_of(s, k, wide.dtype), 1.0 / 3.0, 1.0 / 6.0))
+    k_third = s.bitcast(third + format_of(wide).magic, dt.int64) - format_of(wide).magic_bits
+    j = k - k_third * 3
+    a = m * pow2(s, j, wide.dtype)
+    root = s.select(s.eq(j, 0), 1.0, pick(s, s.eq(j, 1), 2.0 ** (1 / 3), 2.0 ** (2 / 3), wide.dtype))
+    y = poly(s, m, _CBRT) * root
+    cube = y * y * y
+    y = y * ((cube + (a + a)) / (cube + cube + a))
+    if not short:
+        square, square_low = two_product(s, y, y)
+        cube, cube_low = two_product(s, square, y)
+        y = y - ((cube - a) + s.fma(square_low, y, cube_low)) / (square * 3.0)
+    value = s.copysign(s.cast(y * pow2(s, k_third, wide.dtype), x.dtype), x)
+    return s.select(s.and_(s.ne(x, 0.0), s.lt(s.abs(x), math.inf)), value, x)

@@ -148,17 +148,19 @@ def acos(s: ScalarBuilder, x: Value) -> Value:
 def _angle(s: ScalarBuilder, y: Value, x: Value, behind: Value) -> Value:
     """Angle of the point (x, y) with x, y >= 0 not NaN; of (-x, y) where `behind`."""
     high, low = PI[x.dtype]
+    # the angle is that of (f*x, f*y): half where x + y might overflow, more where residuals would be subnormal
+    small = s.lt(s.maximum(x, y), format_of(x).tiny * 2.0 ** (2 * format_of(x).mantissa))
+    factor = s.select(small, 2.0 ** (2 * format_of(x).mantissa), pick(s, s.gt(y, 1.0), 0.5, 1.0, x.dtype))
+    x, y = x * factor, y * factor
     # tan(3 pi/8) both ways: one product may overflow, the other underflow
     steep = s.or_(s.gt(y * 0.41421356237309503, x), s.gt(y, x * 2.414213562373095))
     middle = s.gt(y, x * 0.41421356237309503)
-    unit = pick(s, s.gt(y, 1.0), 0.5, 1.0, x.dtype)  # keeps x + y from overflowing
-    scaled_y, scaled_x = y * unit, x * unit
-    total, total_low = two_sum(s, scaled_y, scaled_x)
-    num = s.select(steep, -x, s.select(middle, scaled_y - scaled_x, y))
+    total, total_low = two_sum(s, y, x)
+    num = s.select(steep, -x, s.select(middle, y - x, y))
     den = s.select(steep, y, s.select(middle, total, x))
     t = s.select(s.eq(num, 0.0), s.const(0.0, x.dtype), num / den)
     # pi/4 and the rest may cancel by half, so there the quotient's error is put right.
-    t_low = s.select(middle, s.fma(-t, total_low, s.fma(-t, total, scaled_y - scaled_x)) / total, 0.0)
+    t_low = s.select(middle, s.fma(-t, total_low, s.fma(-t, total, y - x)) / total, 0.0)
     t_low = s.select(steep, 0.0, t_low)
     w = t * t
     v_low = s.fma(t * w, poly(s, w, _ATAN[x.dtype]), t_low)

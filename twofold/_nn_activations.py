@@ -142,7 +142,7 @@ def gelu(features: Any, approximate: bool = False, name: str | None = None) -> A
 
     >>> import twofold as tf
     >>> tf.nn.gelu([-1.0, 2.0])
-    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([-0.15865526,  1.9544997 ], dtype=float32)>
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([-0.15865527,  1.9544997 ], dtype=float32)>
     >>> tf.nn.gelu([-1.0, 2.0], approximate=True)
     <tf.Tensor: shape=(2,), dtype=float32, numpy=array([-0.158808 ,  1.9545977], dtype=float32)>
     """

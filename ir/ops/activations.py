@@ -160,14 +160,9 @@ def softsign_grad(g, x):
 
 
 @primitive(infer=_FLOAT, vjp=lambda ct, out, x: ops.silu_grad(ct, x), saves=("x",),
-           body=lambda s, x: s.mul(x, s.sigmoid(x)))
+           body=lambda s, x: s.silu(x))
 def silu(x):
     """`x * sigmoid(x)` of a float tensor."""
-
-
-def _silu_grad_body(s: ScalarBuilder, g: Value, x: Value) -> Value:
-    p = s.sigmoid(x)
-    return _times_slope(s, g, s.mul(p, s.add(s.mul(x, s.sub(1, p)), 1)))
 
 
 def _silu_grad_vjp(ct: Any, out: Any, g: Any, x: Any) -> Any:
@@ -179,7 +174,8 @@ def _silu_grad_vjp(ct: Any, out: Any, g: Any, x: Any) -> Any:
     return lambda: ops.silu_grad(ct, x), to_x
 
 
-@primitive(infer=_FLOAT2, vjp=_silu_grad_vjp, saves=("g", "x"), body=_silu_grad_body)
+@primitive(infer=_FLOAT2, vjp=_silu_grad_vjp, saves=("g", "x"),
+           body=lambda s, g, x: _times_slope(s, g, s.silu_slope(x)))
 def silu_grad(g, x):
     """Cotangent `g` times the slope of `silu` at `x`."""
 
@@ -190,19 +186,10 @@ _ROOT_2_OVER_PI = math.sqrt(2 / math.pi)
 _INV_ROOT_2PI = 1 / math.sqrt(2 * math.pi)
 
 
-def _normal_cdf(s: ScalarBuilder, x: Value) -> Value:
-    return s.mul(s.add(s.erf(s.mul(x, math.sqrt(0.5))), 1), 0.5)
-
-
 @primitive(infer=_FLOAT, vjp=lambda ct, out, x: ops.gelu_grad(ct, x), saves=("x",),
-           body=lambda s, x: s.mul(x, _normal_cdf(s, x)))
+           body=lambda s, x: s.gelu(x))
 def gelu(x):
     """`x` times the probability that a standard normal variable stays below it, of a float tensor."""
-
-
-def _gelu_grad_body(s: ScalarBuilder, g: Value, x: Value) -> Value:
-    bell = s.mul(s.exp(s.mul(s.mul(x, x), -0.5)), _INV_ROOT_2PI)
-    return _times_slope(s, g, s.add(_normal_cdf(s, x), s.mul(x, bell)))
 
 
 def _gelu_grad_vjp(ct: Any, out: Any, g: Any, x: Any) -> Any:
@@ -213,7 +200,8 @@ def _gelu_grad_vjp(ct: Any, out: Any, g: Any, x: Any) -> Any:
     return lambda: ops.gelu_grad(ct, x), to_x
 
 
-@primitive(infer=_FLOAT2, vjp=_gelu_grad_vjp, saves=("g", "x"), body=_gelu_grad_body)
+@primitive(infer=_FLOAT2, vjp=_gelu_grad_vjp, saves=("g", "x"),
+           body=lambda s, g, x: _times_slope(s, g, s.gelu_slope(x)))
 def gelu_grad(g, x):
     """Cotangent `g` times the slope of `gelu` at `x`."""
 

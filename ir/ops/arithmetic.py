@@ -19,8 +19,8 @@ from ..op import primitive
 from ..scalar import ScalarBuilder, Value
 from ..spec import TensorSpec, spec
 
-__all__ = ["abs_", "add", "add_n", "clip_by_value", "divide", "divide_no_nan", "floordiv", "floormod",
-           "masked_divide", "masked_multiply", "maximum", "minimum", "multiply", "multiply_no_nan", "negative",
+__all__ = ["abs_", "add", "add_n", "cbrt", "clip_by_value", "divide", "divide_no_nan", "floordiv", "floormod",
+           "hypot", "masked_divide", "masked_multiply", "maximum", "minimum", "multiply", "multiply_no_nan", "negative",
            "pow_", "pow_derivative", "reciprocal", "rsqrt", "sign", "sqrt", "square", "squared_difference",
            "subtract", "truncatediv", "truncatemod"]
 
@@ -387,6 +387,30 @@ def _rsqrt_vjp(ct: Any, out: Any, x: Any) -> Any:
 @primitive(infer=rules.unary(dt.DIFFERENTIABLE), vjp=_rsqrt_vjp, saves=("out",), body=lambda s, x: s.rsqrt(x))
 def rsqrt(x):
     """`1 / sqrt(x)`, elementwise, of a float or complex tensor."""
+
+
+@primitive(infer=rules.unary(dt.FLOATING), saves=("out",),
+           vjp=lambda ct, out, x: ops.masked_divide(ct, ops.multiply(ops.square(out), 3)), body=lambda s, x: s.cbrt(x))
+def cbrt(x):
+    """Cube root, elementwise, of a float tensor, with the sign of `x`. Gradient: infinite at 0."""
+
+
+def _hypot_vjp(ct: Any, out: Any, x: Any, y: Any) -> Any:
+    return (lambda: unbroadcast(chain(ct, ops.divide_no_nan(x, out)), x),
+            lambda: unbroadcast(chain(ct, ops.divide_no_nan(y, out)), y))
+
+
+@primitive(infer=rules.elementwise(dt.FLOATING), vjp=_hypot_vjp, saves=("x", "y", "out"),
+           body=lambda s, x, y: s.hypot(x, y))
+def hypot(x, y):
+    """`sqrt(x**2 + y**2)`, elementwise, where the squares would overflow or vanish too.
+
+    Args:
+        x, y: float tensors of one dtype that broadcast together.
+    Returns:
+        Tensor of that dtype; infinite where either operand is, even where the other is NaN.
+    Gradient: `x / out` and `y / out`, 0 where both operands are 0.
+    """
 
 
 # -- extremes -----------------------------------------------------------------------------------------

@@ -17,8 +17,8 @@ from ..scalar import ScalarBuilder, Value
 from .arithmetic import masked_quotient
 
 __all__ = ["acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "ceil", "cos", "cosh", "digamma", "erf", "erfc",
-           "erfinv", "exp", "expm1", "floor", "lgamma", "log", "log1p", "log_sigmoid", "masked_exp", "ndtri",
-           "nextafter", "polygamma", "rint", "round_", "sigmoid", "sigmoid_grad", "sin", "sinh", "tan", "tanh",
+           "erfinv", "exp", "expm1", "floor", "lgamma", "log", "log10", "log1p", "log2", "log_sigmoid", "masked_exp",
+           "ndtri", "nextafter", "polygamma", "rint", "round_", "sigmoid", "sigmoid_grad", "sin", "sinh", "tan", "tanh",
            "tanh_grad", "xdivy", "xlog1py", "xlogy"]
 
 _FLOAT = rules.unary(dt.FLOATING)
@@ -84,6 +84,18 @@ def expm1(x):
            body=lambda s, x: s.log(x))
 def log(x):
     """Natural logarithm of a float or complex tensor; -inf at 0, NaN below it."""
+
+
+@primitive(infer=_FLOAT, vjp=lambda ct, out, x: ops.masked_divide(ops.multiply(ct, 1 / math.log(2)), x), saves=("x",),
+           body=lambda s, x: s.log2(x))
+def log2(x):
+    """Logarithm to base 2 of a float tensor; exact for powers of two, -inf at 0, NaN below it."""
+
+
+@primitive(infer=_FLOAT, vjp=lambda ct, out, x: ops.masked_divide(ops.multiply(ct, 1 / math.log(10)), x), saves=("x",),
+           body=lambda s, x: s.log10(x))
+def log10(x):
+    """Logarithm to base 10 of a float tensor; -inf at 0, NaN below it."""
 
 
 @primitive(infer=_INEXACT, vjp=lambda ct, out, x: ops.masked_divide(ct, conj(ops.add(x, 1))), saves=("x",),

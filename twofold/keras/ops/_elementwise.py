@@ -11,6 +11,9 @@ from collections.abc import Callable
 from typing import Any
 
 import twofold as tf
+from twofold._math_numpy import cbrt as _cbrt
+from twofold._math_numpy import log2 as _log2
+from twofold._math_numpy import log10 as _log10
 
 from ..keras_ops import operation
 from ..operands import floating, numeric, tensor, wide
@@ -51,18 +54,6 @@ def _number(value: float, like: Any) -> Any:
 
 def _exp2(x: Any) -> Any:
     return tf.pow(_number(2.0, x), x)
-
-
-def _log2(x: Any) -> Any:
-    return tf.math.log(x) / _number(math.log(2.0), x)
-
-
-def _log10(x: Any) -> Any:
-    return tf.math.log(x) / _number(math.log(10.0), x)
-
-
-def _cbrt(x: Any) -> Any:
-    return tf.sign(x) * tf.pow(tf.abs(x), _number(1 / 3, x))
 
 
 def _deg2rad(x: Any) -> Any:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import twofold as tf
+from twofold._math_numpy import hypot as _hypot
 
 from ..keras_ops import operation
 from ..operands import floating, meeting, same, tensor, wide
@@ -251,12 +252,7 @@ def hypot(x1: Any, x2: Any) -> Any:
     >>> tf.keras.ops.hypot([3.0], [4.0]).numpy().tolist()
     [5.0]
     """
-    x1, x2 = (tf.abs(wide(x)) for x in same(tensor(x1), tensor(x2)))
-    high, low = tf.maximum(x1, x2), tf.minimum(x1, x2)
-    share = tf.math.divide_no_nan(low, high)
-    found = high * tf.sqrt(share * share + 1)
-    infinite = tf.logical_or(tf.math.is_inf(x1), tf.math.is_inf(x2))  # whatever the other is, NaN too
-    return tf.where(infinite, tf.constant(math.inf, high.dtype), found)
+    return _hypot(*(wide(x) for x in same(tensor(x1), tensor(x2))))
 
 
 @operation("numpy")
