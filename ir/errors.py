@@ -19,7 +19,7 @@ __all__ = ["OpError", "InvalidArgumentError", "ShapeError", "DTypeError", "Cance
            "DeadlineExceededError", "NotFoundError", "AlreadyExistsError", "PermissionDeniedError",
            "UnauthenticatedError", "ResourceExhaustedError", "FailedPreconditionError", "AbortedError",
            "OutOfRangeError", "UnimplementedError", "InternalError", "UnavailableError", "DataLossError",
-           "SymbolicOperand",
+           "SymbolicOperand", "ChoiceNeeded",
            "op_error", "describe", "user_line"]
 
 
@@ -78,6 +78,24 @@ class DTypeError(InvalidArgumentError, TypeError):
 
 class SymbolicOperand(TypeError):
     """An op was given what stands for a tensor and has no value, such as an input of a functional model."""
+
+
+class ChoiceNeeded(SymbolicOperand):
+    """A public function needs the value of an integer argument, out of few, that only running can tell.
+
+    The tracer answers it: it stages the call once for each value, and a switch that runs one of them
+    (`tracer/choices.py`).
+
+    Attributes:
+        tensor: the argument, or an element of it where it is a list: an integer tensor.
+        span: the least value that it may have, and the first that is too large; None for any.
+        what: the argument's name.
+    """
+
+    def __init__(self, tensor: Any, span: tuple[int, int] | None, what: str) -> None:
+        super().__init__(f"{what} must be known when tf.function traces; {tensor!r} is known only when it runs.\n"
+                         f"  {user_line()}")
+        self.tensor, self.span, self.what = tensor, span, what
 
 
 class DeadlineExceededError(OpError):

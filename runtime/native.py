@@ -53,23 +53,38 @@ def guard(fn: Callable[..., Any], name: str | None = None, doc: str | None = Non
     return native.builtin("guard", _with_again(native.bound(fn, name)), name, documented(fn, name, doc), module)
 
 
-_stand_in: list[Callable[..., Any]] = []
+Handler = Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any], SymbolicOperand], Any]
+_handlers: dict[type[SymbolicOperand], Handler] = {}
 
 
-def stand_in(handler: Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any] | None) -> None:
-    """Say what is done where a public function raises `SymbolicOperand`.
+def stand_in(handler: Handler | None, error: type[SymbolicOperand] = SymbolicOperand) -> None:
+    """Say what is done where a public function raises `error`.
 
     Args:
-        handler: gets the Python function, its arguments and its keyword arguments, and gives the result; the frame
-            that called the public function is two above its own. None for nobody.
+        handler: gets the Python function, its arguments, its keyword arguments and the error, and gives the result;
+            the frame that called the public function is two above its own. None for nobody.
+        error: `SymbolicOperand` or a class of it; the handler of the nearest class is asked.
     """
-    _stand_in[:] = [] if handler is None else [handler]
+    if handler is None:
+        _handlers.pop(error, None)
+    else:
+        _handlers[error] = handler
 
 
 def _again(bound: Bound, *args: Any, **kwargs: Any) -> Any:
-    if _stand_in:
-        return _stand_in[0](bound.fn, args, kwargs)
-    return bound.fn(*args, **kwargs)  # which raises again
+    try:
+        return bound.fn(*args, **kwargs)  # raises again: what the native code has met is not handed on
+    except SymbolicOperand as error:
+        met = error
+    return _handled(met)(bound.fn, args, kwargs, met)
+
+
+def _handled(error: SymbolicOperand) -> Handler:
+    """What handles `error`, which is raised where nothing does."""
+    for kind in type(error).__mro__:
+        if kind in _handlers:
+            return _handlers[kind]  # type: ignore[index]
+    raise error
 
 
 def _with_again(bound: Bound) -> Bound:
@@ -86,10 +101,9 @@ def _recovering(fn: Callable[..., Any]) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
             return fn(*args, **kwargs)
-        except SymbolicOperand:
-            if not _stand_in:
-                raise
-            return _stand_in[0](fn, args, kwargs)
+        except SymbolicOperand as error:
+            met = error
+        return _handled(met)(fn, args, kwargs, met)
     call.__unguarded__ = fn  # type: ignore[attr-defined]
     return call
 

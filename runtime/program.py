@@ -16,6 +16,7 @@ import numpy as np
 
 from twofold.ir import dims as dm
 from twofold.ir import graph as g
+from twofold.ir import symbols
 from twofold.ir.assumptions import broken
 from twofold.ir.dims import Dim, DimLike
 from twofold.ir.errors import InternalError, InvalidArgumentError, line_text
@@ -273,6 +274,9 @@ def _symbols(node: g.Node) -> frozenset[str]:
     found = dm.symbols_of([d for v in (*node.inputs, *node.outputs) for d in v.dims])
     if isinstance(node.op, g.Construct) or "dynamic" in node.op.traits:
         found = dm.symbols_of([d for v in node.inputs for d in v.dims])
+    if node.op is not g.CALL:  # regions see the sizes around them; a callee only those that it is given
+        for region in node.regions:
+            found |= symbols.used(region)
     return found | _in_attrs(tuple(node.attrs.values()))
 
 

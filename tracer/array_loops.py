@@ -10,10 +10,11 @@ from twofold.ir import dims as dm
 from twofold.ir import dtypes as dt
 from twofold.ir import errors, nest, ops
 from twofold.ir.dims import Dim
-from twofold.ir.spec import TensorSpec
+from twofold.ir.spec import TensorShape, TensorSpec
 
-from .conditional import zeros
+from .conditional import branch, zeros
 from .loop import LoopVariable, while_loop
+from .operators import stage_assert
 from .trace import current
 
 __all__ = ["staged_map", "staged_scan", "staged_fold"]
@@ -63,26 +64,42 @@ def staged_map(what: str, fn: Callable[[Any], Any], elems: Any, leaves: Sequence
     trace = current()
     assert trace is not None
     rows = [TensorSpec(leaf.dims[1:], leaf.dtype) for leaf in leaves]
-    look = trace.region("look", rows, lambda *given: finish(fn(nest.pack(elems, list(given)))))
+    look = trace.region("look", rows, lambda *given: finish(fn(nest.pack(elems, list(given)))), repeats=True)
     kinds = [look.lift(t) for t in nest.flatten(look.result)]
-    _require_known(what, kinds, look.trace.born)
-    buffers = [_buffer(slices, v) for v in kinds]
+    late = [any(isinstance(d, Dim) and not d.symbols().isdisjoint(look.trace.born) for d in v.dims) for v in kinds]
+    buffers = [_unsized(slices, v) if unknown else _buffer(slices, v) for v, unknown in zip(kinds, late, strict=True)]
 
     def body(values: list[Any]) -> list[Any]:
-        found = finish(fn(slices.at(values[0])))
-        return [ops.add(values[0], _long(1)), *_stored(values[1:], values[0], nest.flatten(found))]
+        found = nest.flatten(finish(fn(slices.at(values[0]))))
+        held = [_sized(what, slices, values[0], b, item) if unknown else b
+                for b, item, unknown in zip(values[1:], found, late, strict=True)]
+        return [ops.add(values[0], _long(1)), *_stored(held, values[0], found)]
     variables = [LoopVariable("the place", _long(0)),
-                 *[LoopVariable(f"the result of {what}", b) for b in buffers]]
+                 *[LoopVariable(f"the result of {what}", b, [_open_shape(b)] if unknown else None)
+                   for b, unknown in zip(buffers, late, strict=True)]]
     after, _ = while_loop(lambda values: ops.less(values[0], slices.size()), body, variables, what, slices.count)
     return nest.pack(look.result, after[1:])
 
 
-def _require_known(what: str, values: Sequence[Any], born: set[str]) -> None:
-    for value in values:
-        if any(isinstance(d, Dim) and not d.symbols().isdisjoint(born) for d in value.dims):
-            raise errors.InvalidArgumentError(
-                f"{what}: results of different shapes cannot be stacked: inside tf.function the shape must follow from "
-                f"that of the slices.\n  {errors.user_line()}")
+def _unsized(slices: _Slices, like: Any) -> Any:
+    """What is there before the first result tells the sizes of all."""
+    return ops.fill(zeros((), like.dtype), shape=(slices.count, *[0] * len(like.dims)))
+
+
+def _open_shape(buffer: Any) -> TensorShape:
+    first, *rest = buffer.dims
+    return TensorShape([None if isinstance(first, Dim) else first, *[None] * len(rest)])
+
+
+def _sized(what: str, slices: _Slices, place: Any, buffer: Any, item: Any) -> Any:
+    """The buffer with room for results of the size of the first."""
+    sizes = ops.shape(item, out_type=dt.int64)
+    held = branch(ops.equal(place, _long(0)),
+                  lambda: ops.fill(zeros((), buffer.dtype), shape=(slices.count, *item.dims)),
+                  lambda: ops.identity(buffer), what)
+    same = ops.reduce_all(ops.equal(ops.slice_(ops.shape(held, out_type=dt.int64), begin=(1,), size=(-1,)), sizes))
+    stage_assert(same, f"{what}: results of different shapes cannot be stacked.", (sizes,))
+    return ops.reshape(held, shape=(slices.count, *item.dims))
 
 
 def _buffer(slices: _Slices, like: Any) -> Any:

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from twofold.eager import convert
+from twofold.eager import convert, record
 from twofold.eager.tensor import Tensor
 from twofold.eager.variable import Variable
 from twofold.ir import dtypes as dt
-from twofold.ir import errors
+from twofold.ir import errors, ops
 from twofold.ir import graph as g
 from twofold.ir.dims import Dim, symbols_of
 from twofold.ir.spec import TensorShape, TensorSpec
@@ -35,6 +35,7 @@ from .composite import (
     same_value,
 )
 from .conditional import predicate, union, zeros
+from .operators import stage_assert
 from .trace import Region, Trace, current
 
 __all__ = ["LoopVariable", "while_loop"]
@@ -171,7 +172,7 @@ class _Loop:
         def asked(*given: Any) -> Any:
             return predicate(self.test(values(given)), f"condition of {self.what}")
         return (self.trace.region("test", specs, asked),
-                self.trace.region("body", specs, lambda *given: self.body(values(given))))
+                self.trace.region("body", specs, lambda *given: self.body(values(given)), repeats=True))
 
     def _look(self) -> None:
         """Trace with Python's own numbers, to learn which of them change and to what."""
@@ -343,11 +344,29 @@ class _Loop:
                   for _, value in late]
         graphs = [_over(test, hidden, outer, [condition]), _over(body, hidden, outer, outputs)]
         specs = self._result_specs(outputs, len(carried))
+        self._test_sizes()
         made = self.trace.construct(g.WHILE, [*tensors, *outer], {"carried": len(outputs), "trips": self.trips},
                                     specs, graphs)
         for variable, tensor in zip(written, made[len(tensors):], strict=True):
             self.trace.assigned_within(variable, tensor)
         return self._values(made, carried, late)
+
+    def _test_sizes(self) -> None:
+        """Integers from outside that the body takes as sizes must not be negative if there is a round."""
+        test, body = self.regions
+        if not body.trace.needed:
+            return
+        with record.telling(()):
+            signs = [ops.greater_equal(x, convert.as_tensor(0, x.dtype)) for x in body.trace.needed]
+            if not any(g.effect_of(n) for n in test.trace.graph.nodes):
+                starts = iter([leaf.start for _, leaf in self.carried()])
+                runs = predicate(self.test([v.values(starts) for v in self.variables]), f"condition of {self.what}")
+                if not isinstance(runs, bool):
+                    signs = [ops.logical_or(ops.logical_not(runs), sign) for sign in signs]
+                elif not runs:
+                    return
+            for sign, size in zip(signs, body.trace.needed, strict=True):
+                stage_assert(sign, "shape: a size must not be negative.", (size,))
 
     def _condition(self, test: Region) -> g.Value:
         found = test.result

@@ -17,7 +17,8 @@ from twofold.ir import errors, ops
 from twofold.ir import graph as g
 from twofold.ir.dims import maximum
 
-from .symbolic import SymbolicTensor, content
+from .contents import content
+from .symbolic import SymbolicTensor
 from .trace import current
 
 __all__ = ["Sequence", "RangeOf", "Enumerated", "Zipped", "sequence", "is_staged_iterable"]
@@ -187,7 +188,7 @@ def _again(value: g.Value, trace: Any) -> Any:
 
 def _number(value: Any) -> Any:
     if isinstance(value, SymbolicTensor):
-        known = content(value.value)
+        known = content(value.value, value.trace)
         found = None if known is None else known.item()
         return found if isinstance(found, int) else None
     return int(value)
@@ -199,7 +200,7 @@ def _count(start: Any, limit: Any, delta: Any) -> Any:
     ends = []
     for value in (start, limit):
         if isinstance(value, SymbolicTensor):
-            known = content(value.value)
+            known = content(value.value, value.trace)
             if known is None:
                 return None
             ends.append(known.item())

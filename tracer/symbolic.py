@@ -2,8 +2,7 @@
 
 It is a `Tensor` without a value: dtype and shape are known, sizes may be unknown, and ops on it become nodes of the
 trace's graph. Asking for its value is an error that names the user's line; the tracer turns it into a fallback.
-Small integer tensors whose elements follow from sizes and constants have a known content, which is what lets
-`tf.reshape(x, [tf.shape(x)[0], -1])` be traced with unknown sizes.
+What follows of the elements of small integer tensors is `tracer/contents.py`'s.
 """
 
 from __future__ import annotations
@@ -17,11 +16,13 @@ from twofold.ir import graph as g
 from twofold.ir.dims import Dim
 from twofold.ir.dtypes import DType
 from twofold.ir.errors import user_line
+from twofold.ir.op import interpreter
 from twofold.ir.spec import TensorShape
 
+from .contents import content
 from .shapes import shape_of
 
-__all__ = ["SymbolicTensor", "SymbolicValueError", "symbolic", "content"]
+__all__ = ["SymbolicTensor", "SymbolicValueError", "symbolic"]
 
 
 class SymbolicValueError(TypeError):
@@ -90,7 +91,23 @@ class SymbolicTensor(Tensor):
 
     def sizes(self) -> tuple[Any, ...]:
         """The elements of an integer tensor as sizes, flat: known numbers and Dims, or new unknown ones."""
-        return self.trace.sizes_of(self)
+        return self._under_way().sizes_of(self)
+
+    def parts(self) -> list[Any]:
+        """The elements of an integer tensor, flat: numbers, Dims, and scalar tensors for what only running can tell."""
+        return self._under_way().parts_of(self)
+
+    def _under_way(self) -> Any:
+        """The trace that stages ops now: that of the tensor, or of a region in it."""
+        under_way = interpreter()
+        return under_way if hasattr(under_way, "sizes_of") else self.trace
+
+    def known(self) -> tuple[int, ...] | None:
+        """The elements of an integer tensor, flat, where constants tell them all; else None."""
+        found = content(self.value, self.trace)
+        if found is None or any(isinstance(x, Dim) for x in found.ravel()):
+            return None
+        return tuple(found.ravel().tolist())
 
     @property
     def _a(self) -> Any:  # type: ignore[override]
@@ -105,7 +122,7 @@ class SymbolicTensor(Tensor):
         """Not available: a traced tensor has no value."""
         if self.value.node is not None and (known := g.constant_of(self.value)) is not None:
             return known[()] if known.ndim == 0 else known.copy()
-        found = content(self.value)
+        found = content(self.value, self.trace)
         if found is not None and not any(isinstance(x, Dim) for x in found.ravel()):
             return found.astype(self.dtype.np)[()]
         self._no_value(".numpy() was called", NumpyError)
@@ -126,7 +143,7 @@ class SymbolicTensor(Tensor):
         self._no_value("complex() was called")
 
     def __index__(self) -> int:
-        known = content(self.value)
+        known = content(self.value, self.trace)
         if known is not None and known.size == 1 and isinstance(known.item(), int):
             return known.item()
         self._no_value("Python was asked to use it as an integer")
@@ -169,64 +186,3 @@ def symbolic(value: g.Value, trace: Any) -> SymbolicTensor:
     t: SymbolicTensor = SymbolicTensor.__new__(SymbolicTensor)
     t.value, t.trace = value, trace
     return t
-
-
-_SIZES = 64  # elements up to which contents are followed
-_ARITHMETIC = {"add": lambda x, y: x + y, "subtract": lambda x, y: x - y, "multiply": lambda x, y: x * y,
-               "floordiv": lambda x, y: x // y, "floormod": lambda x, y: x % y}
-
-
-def content(value: g.Value) -> np.ndarray | None:
-    """The elements of a small integer value as an object array of ints and Dims; None where they do not follow."""
-    node = value.node
-    if node is None or not value.dtype.is_integer:
-        return None
-    size = 1
-    for d in value.dims:
-        if isinstance(d, Dim):
-            return None
-        size *= d
-    if size > _SIZES:
-        return None
-    if node.op is g.CONSTANT:
-        return np.array(node.attrs["value"].tolist(), object)
-    if node.op is g.SIZE:
-        return np.array(node.attrs["size"], object)
-    if isinstance(node.op, g.Construct):
-        return None
-    if node.op.name == "shape":
-        return _objects(node.inputs[0].dims)
-    if node.op.name == "size":
-        total: Any = 1
-        for d in node.inputs[0].dims:
-            total = total * d
-        return np.array(total, object)
-    operands = [content(v) for v in node.inputs]
-    if not operands or any(o is None for o in operands):
-        return None
-    return _computed(node, operands)
-
-
-def _objects(items: Any) -> np.ndarray:
-    out = np.empty(len(items), object)
-    out[:] = list(items)
-    return out
-
-
-def _computed(node: g.Node, operands: list[Any]) -> np.ndarray | None:
-    op: Any = node.op
-    if op.view is not None:
-        return np.asarray(op.view(*operands, **node.attrs), object)
-    if op.name in _ARITHMETIC:
-        return np.asarray(_ARITHMETIC[op.name](*operands), object)
-    if op.name == "range":
-        return _objects([operands[0][()] + i * operands[2][()] for i in range(node.outputs[0].dims[0])])
-    if op.name == "cast":
-        return operands[0]
-    if op.name == "concat":
-        return np.concatenate(operands, axis=node.attrs["axis"])
-    if op.name == "reduce_prod" and operands[0].ndim == 1 and not node.attrs["keepdims"]:
-        return np.array(np.prod(operands[0]), object)
-    if op.name == "reduce_sum" and operands[0].ndim == 1 and not node.attrs["keepdims"]:
-        return np.array(np.sum(operands[0]), object)
-    return None

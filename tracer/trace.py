@@ -33,9 +33,10 @@ from twofold.ir.op import Op, interpreter, use_interpreter
 from twofold.ir.spec import TensorShape, TensorSpec, spec
 from twofold.runtime import native
 
+from .contents import Open, elements
 from .creation import Creation
 from .shapes import Relaxed
-from .symbolic import SymbolicTensor, content, symbolic
+from .symbolic import SymbolicTensor, symbolic
 
 __all__ = ["Trace", "Region", "LeakedTensorError", "current"]
 
@@ -91,6 +92,11 @@ class Trace:
         self.names: Iterator[int] = parent.names if parent is not None else itertools.count()
         self.born: set[str] = set()  # the symbols that were made here, and not in the parent
         self.made: list[Any] = [] if parent is None else parent.made  # variables created meanwhile
+        self.bindings: dict[tuple[g.Value, int], Dim] = {}  # elements of integer values that were bound here
+        self.repeats = False  # whether this is the body of a loop
+        self.clamped: dict[tuple[g.Value, int], Dim] = {}  # those that loops inside use, or 0 where they are negative
+        self.needed: list[Any] = []  # integers that were bound as sizes outside of this loop: none may be negative
+        self.sources: dict[g.Value, g.Value] = {}  # for a region: the parent's values that its inputs stand for
         self.guards: dm.Recorder | None = None
         self._staging: Any = None  # the op whose rule runs, its operands and attributes; or what made a guard
         self.watching: bool = parent.watching if parent is not None else any(
@@ -238,6 +244,8 @@ class Trace:
             dims, dtype = outer.dims, outer.dtype
         made = self.input(dims, dtype, "capture")
         self.captured.append(outer)
+        if self.parent is not None:
+            self.sources[made.value] = outer.value
         self._inputs[key] = made
         self._held.append(tensor)
         if getattr(tensor, "_id", 0):
@@ -347,27 +355,70 @@ class Trace:
         """The elements of an integer tensor as sizes; what does not follow from others becomes a new symbol."""
         if not tensor.dtype.is_integer:
             raise TypeError(f"sizes must be integers; got {tensor!r}.\n  {errors.user_line()}")
-        value = self.lift(tensor)
-        known = content(value)
-        if known is not None:
-            return tuple(known.ravel().tolist())
-        from twofold.ir import ops
-        count = dm.numel(value.dims)
+        found = elements(tensor.value, tensor.trace, self)
+        if found is None:
+            return tuple([self._bound(element) for element in self._elements_of_many(tensor)])
+        return tuple([self._bound(x) if isinstance(x, Open) else x for x in found.ravel()])
+
+    def parts_of(self, tensor: SymbolicTensor) -> list[Any]:
+        """The elements of an integer tensor, flat: numbers, sizes, scalar tensors for what only running can tell."""
+        found = elements(tensor.value, tensor.trace, self)
+        if found is None:
+            return [self._scalar(element) for element in self._elements_of_many(tensor)]
+        return [self._scalar(x) if isinstance(x, Open) else x for x in found.ravel()]
+
+    def _elements_of_many(self, tensor: SymbolicTensor) -> list[Open]:
+        """The elements of a tensor that is too long for its contents to be followed."""
+        count = dm.numel(tensor.dims)
         if isinstance(count, Dim):
             raise TypeError(f"{tensor!r} has an unknown number of elements: it cannot give sizes.\n"
                             f"  {errors.user_line()}")
-        flat = ops.reshape(tensor, shape=(count,))
-        return tuple([self._bound(ops.reshape(ops.slice_(flat, begin=(i,), size=(1,)), shape=())) for i in
-                      range(count)])
+        return [Open(tensor.trace, tensor.value, i) for i in range(count)]
 
-    def _bound(self, scalar: SymbolicTensor) -> Any:
-        value = self.lift(scalar)
-        known = content(value)
-        if known is not None:
-            return known.item()
-        symbol = self.fresh("d")
-        self.add(g.BIND, (value,), {"symbol": str(symbol)}, ())
+    def _bound(self, element: Open) -> Any:
+        """The size that an element is, bound here: what this trace and those inside of it know it by from now on."""
+        key, home = (element.value, element.index), self._home(element)
+        if home is self:
+            symbol = self._bind(self._scalar(element))
+        else:
+            self.needed.append(self._scalar(element))
+            symbol = home.clamped.get(key) or home._bind_clamped(element)
+        self.bindings[key] = symbol
         return symbol
+
+    def _bind(self, scalar: Any) -> Dim:
+        symbol = self.fresh("d")
+        self.add(g.BIND, (self.lift(scalar),), {"symbol": str(symbol)}, ())
+        return symbol
+
+    def _bind_clamped(self, element: Open) -> Dim:
+        """The size that loops inside of this trace know an element by: it is 0 for a negative one.
+
+        The loop tests that it is not negative, once it is certain that it runs (`needed`).
+        """
+        with record.telling(()), self.active():
+            symbol = self._bind(ops.maximum(self._scalar(element), 0))
+        self.clamped[element.value, element.index] = symbol
+        return symbol
+
+    def _home(self, element: Open) -> Trace:
+        """Where an element is bound: outside of the loops through which it stays the same, so that they know it.
+
+        A branch that does not run must not look at it, so from a branch it goes nowhere.
+        """
+        home = self
+        while home.repeats and home.parent is not None and element.trace is not home:
+            home = home.parent
+        return home
+
+    def _scalar(self, element: Open) -> Any:
+        """The element as a scalar tensor."""
+        source: Any = symbolic(element.value, element.trace)
+        if not source.dims:
+            return source
+        with record.telling(()):
+            flat = ops.reshape(source, shape=(dm.numel(source.dims),))
+            return ops.reshape(ops.slice_(flat, begin=(element.index,), size=(1,)), shape=())
 
     def assume_shape(self, tensor: SymbolicTensor, shape: TensorShape) -> None:
         """Record what `shape` adds to what is known, and let `tensor` tell it.
@@ -387,15 +438,17 @@ class Trace:
                 tensor.value = ops.reshape(tensor, shape=known).value
 
     # -- regions ----------------------------------------------------------------------------------
-    def region(self, name: str, specs: Sequence[Any], body: Callable[..., Any]) -> Region:
+    def region(self, name: str, specs: Sequence[Any], body: Callable[..., Any], repeats: bool = False) -> Region:
         """Trace `body` with tensors of `specs` as a region of this trace.
 
         Args:
             name: of the region's graph.
             specs: of the region's own inputs, which come first.
             body: called with tensors; what it returns is kept as it is.
+            repeats: whether it is the body of a loop.
         """
         inner = Trace(name, self)
+        inner.repeats = repeats
         given = [inner.input(s.dims, s.dtype) for s in specs]
         with record.telling(()), inner.active():
             result = body(*given)

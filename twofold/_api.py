@@ -13,13 +13,14 @@ from twofold.eager import convert
 from twofold.eager.tensor import Tensor
 from twofold.ir import dtypes as dt
 from twofold.ir.dims import Dim
-from twofold.ir.errors import SymbolicOperand, is_ours
+from twofold.ir.errors import ChoiceNeeded, InvalidArgumentError, SymbolicOperand, is_ours
 from twofold.ir.spec import TensorShape
 from twofold.runtime import native
 from twofold.runtime.native import stand_in, unguarded
+from twofold.tracer import choices  # noqa: F401  (answers `ChoiceNeeded`)
 
-__all__ = ["SymbolicOperand", "public", "public_class", "tensor", "ints", "axis_arg", "shape_arg", "is_ours", "staged",
-           "stand_in", "unguarded"]
+__all__ = ["SymbolicOperand", "public", "public_class", "tensor", "ints", "one_int", "axis_arg", "axis_span",
+           "shape_arg", "parts", "one_part", "one_size", "is_open", "is_ours", "staged", "stand_in", "unguarded"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -48,43 +49,146 @@ def tensor(value: Any, dtype: Any = None, hint: Any = None) -> Tensor:
                              None if hint is None else dt.as_dtype(hint))
 
 
-def ints(value: Any, what: str = "value") -> tuple[Any, ...]:
+# The least value of an integer that must be known, and the first that is too large; or a function that tells them.
+Span = tuple[int, int] | Callable[[], tuple[int, int]]
+
+
+def ints(value: Any, what: str = "value", span: Span | None = None) -> tuple[Any, ...]:
     """Integers (or Dims) of an argument: a number, sequence, array, tensor or TensorShape.
 
+    Args:
+        span: for integers that decide how a function is put together, such as axes: then there are no Dims among them,
+            and where a traced tensor holds one, the function is staged for each value in the span
+            (`tracer/choices.py`).
     Raises:
         TypeError: it holds something that is not an integer.
+        ChoiceNeeded: it is to be staged for each value; handled by the tracer.
     """
     if isinstance(value, (int, np.integer, Dim)) and not isinstance(value, bool):
         return (value if isinstance(value, Dim) else int(value),)
     if isinstance(value, TensorShape):
         return tuple(value.as_list())
-    if hasattr(value, "_read_tensor") or isinstance(value, Tensor):
+    if hasattr(value, "_read_tensor"):
+        value = value._read_tensor()
+    if isinstance(value, Tensor):
         if hasattr(value, "sizes"):  # a traced tensor
-            return value.sizes()
+            return value.sizes() if span is None else _known(value, what, span)
         value = value.numpy()
     if isinstance(value, (np.ndarray, np.generic)):
         if value.dtype.kind not in "iu" and value.size:
             raise TypeError(f"{what} must hold integers; got dtype {value.dtype}.")
         return tuple(int(v) for v in np.ravel(value))
     try:
-        return tuple(v if isinstance(v, Dim) else _int(v) for v in value)
+        return tuple(v if isinstance(v, Dim) else _int(v, what, span) for v in value)
+    except ChoiceNeeded:
+        raise
     except TypeError:
         raise TypeError(f"{what} must be an integer or a sequence of integers; got {value!r}.") from None
 
 
-def _int(value: Any) -> Any:
+def parts(value: Any, what: str = "value") -> list[Any]:
+    """Integers of an argument as `ints` reads them, but with scalar tensors for those that only running can tell.
+
+    They may be negative; as sizes they are what `ints` gives for them.
+    """
+    if hasattr(value, "_read_tensor"):
+        value = value._read_tensor()
+    if isinstance(value, Tensor) and hasattr(value, "parts"):
+        if not value.dtype.is_integer:
+            raise TypeError(f"{what} must hold integers; got dtype {value.dtype.name}.")
+        return value.parts()
+    if not isinstance(value, (list, tuple)):
+        return list(ints(value, what))
+    found: list[Any] = []
+    for item in value:
+        item = item._read_tensor() if hasattr(item, "_read_tensor") else item
+        scalar = hasattr(item, "parts") and not item.dims and item.dtype.is_integer
+        found += item.parts() if scalar else ints((item,), what)
+    return found
+
+
+def one_part(value: Any, what: str) -> Any:
+    """One integer, a Dim, or a scalar tensor where only running can tell it.
+
+    Raises:
+        TypeError: it is no integer. InvalidArgumentError: there is not one.
+    """
+    found = parts(value, what)
+    if len(found) != 1:
+        raise InvalidArgumentError(f"{what} must be one integer; got {value!r}.")
+    return found[0]
+
+
+def is_open(part: Any) -> bool:
+    """Whether a part that `parts` gave is known only when a function runs."""
+    return isinstance(part, Tensor)
+
+
+def one_size(value: Any, what: str) -> Any:
+    """One size: an integer, not negative, or a Dim.
+
+    Raises:
+        TypeError: it is no integer. InvalidArgumentError: there is not one, or it is negative.
+    """
+    found = ints(value, what)
+    if len(found) != 1:
+        raise InvalidArgumentError(f"{what} must be one integer; got {value!r}.")
+    if isinstance(found[0], int) and found[0] < 0:
+        raise InvalidArgumentError(f"{what} must not be negative; got {found[0]}.")
+    return found[0]
+
+
+def _int(value: Any, what: str, span: Span | None) -> Any:
+    if hasattr(value, "_read_tensor"):
+        value = value._read_tensor()
     if hasattr(value, "sizes"):
-        if value.dims:
+        if value.dims or not value.dtype.is_integer:
             raise TypeError(value)
-        return value.sizes()[0]
+        return (value.sizes() if span is None else _known(value, what, span))[0]
     if isinstance(value, (bool, float)) or value is None:
         raise TypeError(value)
     return operator.index(value)
 
 
-def axis_arg(axis: Any) -> tuple[int, ...] | None:
-    """An `axis` argument as ops take it: None for all axes, else a tuple."""
-    return None if axis is None else ints(axis, "axis")
+def _known(value: Any, what: str, span: Span) -> tuple[int, ...]:
+    """The elements of a traced tensor as numbers.
+
+    Raises:
+        ChoiceNeeded: only running can tell them.
+    """
+    if not value.dtype.is_integer:
+        raise TypeError(f"{what} must hold integers; got dtype {value.dtype.name}.")
+    found = value.known()
+    if found is None:
+        raise ChoiceNeeded(value, span() if callable(span) else span, what)
+    return found
+
+
+def one_int(value: Any, what: str, span: Span = (-(1 << 63), 1 << 63)) -> int:
+    """One integer that decides how a function is put together; see `ints`.
+
+    Args:
+        span: by default any value, which is more than can be staged: a traced tensor must be known.
+    Raises:
+        TypeError: it is no integer. InvalidArgumentError: there is not one.
+    """
+    found = ints(value, what, span)
+    if len(found) != 1:
+        raise InvalidArgumentError(f"{what} must be one integer; got {value!r}.")
+    return found[0]
+
+
+def axis_span(x: Any, more: int = 0) -> Span:
+    """The values that an axis of a tensor may have, or of one with `more` axes."""
+    def span() -> tuple[int, int]:
+        rank = len(convert.as_tensor(x).dims) + more
+        return -rank, rank
+    return span
+
+
+def axis_arg(axis: Any, x: Any) -> tuple[int, ...] | None:
+    """An `axis` argument for a tensor, as ops take it: None for all axes, else a tuple."""
+    return None if axis is None else ints(axis, "axis", axis_span(x))
 
 
 def shape_arg(shape: Any) -> tuple[Any, ...]:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import builtins
 import functools
-import operator
 from typing import Any
 
 import numpy as np
 
-from twofold._api import ints, public, shape_arg, tensor
+from twofold._api import ints, one_int, one_size, public, shape_arg, tensor
+from twofold.ir import dims as dm
 from twofold.ir import dtypes as dt
 from twofold.ir import ops
 from twofold.ir.dims import Dim
 from twofold.ir.errors import InvalidArgumentError
 from twofold.ir.op import tracing
+from twofold.tracer import choices
 
 __all__ = ["fill", "zeros", "ones", "zeros_like", "ones_like", "range", "linspace", "eye", "one_hot", "meshgrid",
            "sequence_mask"]
@@ -25,6 +26,13 @@ _KEPT_UP_TO = 1024  # numbers that masks and one-hot vectors count with are made
 def constant_of(value: Any, dtype: dt.DType) -> Any:
     """The number `value` as a scalar tensor of `dtype`."""
     return tensor(np.array(value, dtype.np))
+
+
+def as_scalar(value: Any) -> Any:
+    """An integer, a size or an integer scalar as an int64 scalar: what `parts` gives, to compute with."""
+    if isinstance(value, Dim):
+        return tracing().size(value)
+    return ops.cast(tensor(value, None if hasattr(value, "dims") else dt.int64), dtype=dt.int64)
 
 
 def _filled(value: int, shape: tuple[Any, ...], dtype: dt.DType) -> Any:
@@ -180,13 +188,13 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: Any
     Args:
         start: a tensor; integers become float64.
         stop: a tensor of the same dtype, which broadcasts with `start`.
-        num: how many, at least 1; one alone is `start`.
+        num: how many; one alone is `start`.
         name: has no effect.
         axis: where the new axis of size `num` is in the result.
     Returns:
         A tensor.
     Raises:
-        tf.errors.InvalidArgumentError: `num` is less than 1.
+        tf.errors.InvalidArgumentError: `num` is negative.
 
     >>> import twofold as tf
     >>> tf.linspace(10.0, 12.0, 3).numpy().tolist()
@@ -196,20 +204,38 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: Any
     last = tensor(stop, hint=first.dtype)
     if first.dtype.is_integer:
         first, last = ops.cast(first, dtype=dt.float64), ops.cast(last, dtype=dt.float64)
-    (count,) = ints(num, "num")
-    if count < 1:
-        raise InvalidArgumentError(f"linspace: Requires num > 0: {count}")
-    delta = ops.divide(ops.subtract(last, first), constant_of(max(count - 1, 1), first.dtype))
-    (at,) = ints(axis, "axis")
-    at = at + len(delta.dims) + 1 if at < 0 else at
-    whole = ops.broadcast_to(first, shape=delta.dims)
-    if count == 1:
-        return ops.expand_dims(whole, axis=(at,))
+    count = one_size(num, "num")
+    shape = dm.broadcast_shapes(first.dims, last.dims)
+    first, last = ops.broadcast_to(first, shape=shape), ops.broadcast_to(last, shape=shape)
+    rank = len(shape) + 1
+    at = one_int(axis, "axis", (-rank, rank))
+    if not -rank <= at < rank:
+        raise InvalidArgumentError(f"linspace: axis {at} is out of range; expected {-rank} <= axis < {rank}.")
+    at %= rank
+    if not isinstance(count, Dim):
+        return _spaced(first, last, count, at) if count > 1 else _beginning(first, count, at)
+    several = ops.greater(as_scalar(count), 1)
+    made = choices.either(several, lambda: _spaced(first, last, count, at),
+                          lambda: _beginning(first, dm.minimum(count, 1), at), "linspace")
+    return ops.reshape(made, shape=(*shape[:at], count, *shape[at:]))
+
+
+def _spaced(first: Any, last: Any, count: Any, at: int) -> Any:
+    """`count` numbers, at least two, from `first` to `last` along a new axis."""
+    gaps = tracing().size_as(count - 1, first.dtype) if isinstance(count, Dim) else constant_of(count - 1, first.dtype)
+    delta = ops.divide(ops.subtract(last, first), gaps)
     steps = counting(count - 1, first.dtype)
     along = ops.reshape(steps, shape=tuple(count - 1 if i == at else 1 for i in builtins.range(len(delta.dims) + 1)))
-    values = ops.add(ops.expand_dims(whole, axis=(at,)), ops.multiply(ops.expand_dims(delta, axis=(at,)), along))
-    end = ops.expand_dims(ops.broadcast_to(last, shape=delta.dims), axis=(at,))  # exactly, not by rounding
-    return ops.concat(values, end, axis=at)
+    values = ops.add(ops.expand_dims(first, axis=(at,)), ops.multiply(ops.expand_dims(delta, axis=(at,)), along))
+    return ops.concat(values, ops.expand_dims(last, axis=(at,)), axis=at)  # the end exactly, not by rounding
+
+
+def _beginning(first: Any, count: Any, at: int) -> Any:
+    """At most one number: `first` along a new axis of size 0 or 1."""
+    found = ops.expand_dims(first, axis=(at,))
+    if isinstance(count, int) and count == 1:
+        return found
+    return ops.slice_(found, begin=(0,) * len(found.dims), size=(*found.dims[:at], count, *found.dims[at + 1:]))
 
 
 @functools.lru_cache(maxsize=64)
@@ -282,7 +308,7 @@ def eye(num_rows: Any, num_columns: Any = None, batch_shape: Any = None, dtype: 
     """
     (rows,) = ints(num_rows, "num_rows")
     columns = rows if num_columns is None else ints(num_columns, "num_columns")[0]
-    if rows < 0 or columns < 0:
+    if any(isinstance(n, int) and n < 0 for n in (rows, columns)):
         raise InvalidArgumentError(f"eye: Arguments `num_rows` and `num_columns` must be non-negative integer values. "
                                    f"Received: num_rows={rows}, num_columns={columns}")
     want = dt.as_dtype(dtype)
@@ -322,10 +348,10 @@ def one_hot(indices: Any, depth: Any, on_value: Any = None, off_value: Any = Non
     off = tensor(0 if off_value is None else off_value, hint=want)
     on, off = (_as(v, want) for v in (on, off))
     (size,) = ints(depth, "depth")
-    if size < 0:
+    if isinstance(size, int) and size < 0:
         raise InvalidArgumentError(f"one_hot: depth must be non-negative, got: {size}")
     rank = len(places.dims) + 1
-    at = -1 if axis is None else operator.index(axis)
+    at = -1 if axis is None else one_int(axis, "axis", (-rank, rank))
     if not -rank <= at < rank:
         raise InvalidArgumentError(f"one_hot: Expected axis to be -1 or between [0, {rank}).  But received: {at}")
     at %= rank

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from twofold._api import ints, public, shape_arg, tensor
-from twofold._array_creation import constant_of
+from twofold._api import axis_span, ints, is_open, one_int, parts, public, shape_arg, tensor
+from twofold._array_creation import as_scalar, constant_of
 from twofold._array_joining import alike
 from twofold.eager import indexing
 from twofold.ir import dims as dm
@@ -42,7 +42,16 @@ def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Any:
     >>> tf.slice([[1, 2, 3], [4, 5, 6]], [0, 1], [2, -1]).numpy().tolist()
     [[2, 3], [5, 6]]
     """
-    return ops.slice_(input_, begin=ints(begin, "begin"), size=ints(size, "size"))
+    x, first, sizes = tensor(input_), ints(begin, "begin"), parts(size, "size")
+    if any(map(is_open, sizes)) and len(first) == len(sizes) == len(x.dims):
+        sizes = [_reaching(s, d - b) if is_open(s) else s for s, d, b in zip(sizes, x.dims, first, strict=True)]
+    return ops.slice_(x, begin=first, size=ints(sizes, "size"))
+
+
+def _reaching(size: Any, rest: Any) -> Any:
+    """A size that only running can tell, of which -1 means all the rest."""
+    size = as_scalar(size)
+    return ops.where(ops.equal(size, -1), as_scalar(rest), size)
 
 
 @public
@@ -71,8 +80,8 @@ def strided_slice(input_: Any, begin: Any, end: Any, strides: Any = None, begin_
     >>> tf.strided_slice([1, 2, 3, 4, 5], [1], [5], [2]).numpy().tolist()
     [2, 4]
     """
-    first, last = ints(begin, "begin"), ints(end, "end")
-    steps = (1,) * len(first) if strides is None else ints(strides, "strides")
+    first, last = parts(begin, "begin"), parts(end, "end")
+    steps = [1] * len(first) if strides is None else parts(strides, "strides")
     if not len(first) == len(last) == len(steps):
         raise InvalidArgumentError(f"strided_slice: begin, end and strides must have one length; got {len(first)}, "
                                    f"{len(last)} and {len(steps)}.")
@@ -88,6 +97,8 @@ def strided_slice(input_: Any, begin: Any, end: Any, strides: Any = None, begin_
         return builtins.slice(None if begin_mask & bit else first[i], None if end_mask & bit else last[i], steps[i])
     x = tensor(input_)
     key = tuple([item(i) for i in range(len(first))])
+    if any(map(is_open, [*first, *last, *steps])):
+        return x[key]
     return ops.strided_slice(x, spec=indexing.entries(key, len(x.dims)))
 
 
@@ -116,9 +127,9 @@ def gather(params: Any, indices: Any, validate_indices: Any = None, axis: Any = 
     [[2], [3]]
     """
     x, places = tensor(params), tensor(indices)
-    (batch,) = ints(batch_dims, "batch_dims")
+    batch = one_int(batch_dims, "batch_dims", axis_span(places, 1))
     batch = batch + len(places.dims) if batch < 0 else batch
-    at = batch if axis is None else ints(axis, "axis")[0]
+    at = batch if axis is None else one_int(axis, "axis", axis_span(x))
     return ops.gather(x, places, axis=at, batch_dims=batch)
 
 
@@ -145,7 +156,8 @@ def gather_nd(params: Any, indices: Any, batch_dims: Any = 0, name: str | None =
     [2, 3]
     """
     _only_errors(bad_indices_policy)
-    return ops.gather_nd(tensor(params), tensor(indices), batch_dims=ints(batch_dims, "batch_dims")[0])
+    x = tensor(params)
+    return ops.gather_nd(x, tensor(indices), batch_dims=one_int(batch_dims, "batch_dims", axis_span(x)))
 
 
 def _only_errors(policy: str) -> None:
@@ -312,7 +324,9 @@ def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: str = "boolean_
     >>> tf.boolean_mask([[1, 2], [3, 4], [5, 6]], [True, False, True]).numpy().tolist()
     [[1, 2], [5, 6]]
     """
-    return indexing.boolean_mask(_as_tensor(tensor), _as_tensor(mask), 0 if axis is None else ints(axis, "axis")[0])
+    x = _as_tensor(tensor)
+    at = 0 if axis is None else one_int(axis, "axis", axis_span(x))
+    return indexing.boolean_mask(x, _as_tensor(mask), at)
 
 
 _as_tensor = tensor  # `tensor` is an argument's name above

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
-from twofold._api import ints, public, tensor
-from twofold._array_creation import padding_of
+from twofold._api import axis_span, ints, is_open, one_int, one_size, parts, public, tensor
+from twofold._array_creation import as_scalar, padding_of
 from twofold._array_shape import one_axis
 from twofold.ir import dims as dm
 from twofold.ir import ops
 from twofold.ir.dims import Dim
 from twofold.ir.errors import InvalidArgumentError
+from twofold.tracer import choices
 
 __all__ = ["concat", "stack", "unstack", "split", "pad", "reverse", "roll"]
 
@@ -41,7 +43,7 @@ def concat(values: Any, axis: Any, name: str = "concat") -> Any:
     >>> tf.concat([[[1, 2]], [[3, 4], [5, 6]]], 0).numpy().tolist()
     [[1, 2], [3, 4], [5, 6]]
     """
-    (at,) = ints(axis, "axis")
+    at = one_int(axis, "axis", axis_span(values[0] if isinstance(values, (list, tuple)) and values else values))
     if not isinstance(values, (list, tuple)):
         return tensor(values)
     return ops.concat(*alike(values), axis=at)
@@ -67,8 +69,8 @@ def stack(values: Any, axis: Any = 0, name: str = "stack") -> Any:
     parts = alike(values if isinstance(values, (list, tuple)) else unstack(values))
     if not parts:
         raise InvalidArgumentError("stack: there is nothing to stack.")
-    (at,) = ints(axis, "axis")
     rank = len(parts[0].dims) + 1
+    at = one_int(axis, "axis", (-rank, rank))
     if not -rank <= at < rank:
         raise InvalidArgumentError(f"stack: Argument `axis` = {at} not in range [{-rank}, {rank})")
     for n, part in enumerate(parts):
@@ -130,13 +132,15 @@ def split(value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = 
     at = one_axis(axis, len(x.dims))
     length = x.dims[at]
     many = isinstance(num_or_size_splits, (list, tuple)) or bool(getattr(num_or_size_splits, "shape", ()))
-    sizes = ints(num_or_size_splits, "num_or_size_splits")
-    sizes = _given_sizes(sizes, length) if many else _equal_sizes(sizes[0], length, at)
-    whole, begin, parts = ((None, None, None),) * at, 0, []
+    if many:
+        sizes = _given_sizes(parts(num_or_size_splits, "num_or_size_splits"), length)
+    else:
+        sizes = _equal_sizes(one_int(num_or_size_splits, "num_or_size_splits"), length, at)
+    whole, begin, pieces = ((None, None, None),) * at, 0, []
     for size in sizes:
-        parts.append(ops.strided_slice(x, spec=(*whole, (begin, begin + size, None))))
+        pieces.append(ops.strided_slice(x, spec=(*whole, (begin, begin + size, None))))
         begin = begin + size
-    return parts
+    return pieces
 
 
 def _equal_sizes(count: Any, length: Any, axis: int) -> tuple[Any, ...]:
@@ -148,14 +152,33 @@ def _equal_sizes(count: Any, length: Any, axis: int) -> tuple[Any, ...]:
     return (length // count,) * count
 
 
-def _given_sizes(sizes: tuple[Any, ...], length: Any) -> tuple[Any, ...]:
+def _given_sizes(sizes: list[Any], length: Any) -> tuple[Any, ...]:
+    if any(map(is_open, sizes)):
+        return _late_sizes(sizes, length)
     known = sum(s for s in sizes if s != -1)
     unknown = sum(s == -1 for s in sizes)
     if unknown > 1 or any(isinstance(s, int) and s < -1 for s in sizes):
         raise InvalidArgumentError(f"split: sizes must not be negative, and one at most may be -1; got {list(sizes)}.")
-    if (known > length) if unknown else (known != length):
+    if not dm.require(known, "<=" if unknown else "==", length):
         raise InvalidArgumentError(f"split: the sizes {list(sizes)} do not add up to {length}, the size of the axis.")
     return tuple(length - known if s == -1 else s for s in sizes)
+
+
+def _late_sizes(sizes: list[Any], length: Any) -> tuple[Any, ...]:
+    """Sizes of which only running can tell some; one of these may be -1."""
+    if any(type(s) is int and s == -1 for s in sizes):
+        known = sum((one_size(s, "num_or_size_splits") for s in sizes if not (type(s) is int and s == -1)), 0)
+        if not dm.require(known, "<=", length):
+            raise InvalidArgumentError(f"split: the sizes do not add up to {length}, the size of the axis.")
+        return tuple(length - known if type(s) is int and s == -1 else one_size(s, "num_or_size_splits") for s in sizes)
+    each = [as_scalar(s) for s in sizes]
+    known = functools.reduce(ops.add, [ops.maximum(e, 0) for e in each])
+    rest = ops.subtract(as_scalar(length), known)
+    found = tuple(one_size(ops.where(ops.equal(e, -1), rest, e), "num_or_size_splits") if is_open(s) else s
+                  for s, e in zip(sizes, each, strict=True))
+    if not dm.require(sum(found, 0), "==", length):
+        raise InvalidArgumentError(f"split: the sizes do not add up to {length}, the size of the axis.")
+    return found
 
 
 # -- padding ------------------------------------------------------------------------------------------
@@ -211,13 +234,13 @@ def _paddings(paddings: Any) -> tuple[tuple[Any, ...], ...]:
 def _mirrored(x: Any, axis: int, before: Any, after: Any, edge: int) -> Any:
     """`x` with its mirror image on both sides of an axis; `edge` elements at the mirror are left out."""
     length = x.dims[axis]
-    if min(before, after) < 0 or not dm.require(max(before, after), "<=", length - edge):
+    if not all(dm.require(n, ">=", 0) and dm.require(n, "<=", length - edge) for n in (before, after)):
         raise InvalidArgumentError(f"pad: paddings must be between 0 and {length - edge} along axis {axis}, which has "
                                    f"size {length}; got {before} and {after}.")
     whole, parts = ((None, None, None),) * axis, [x]
-    if before:
+    if dm.decide(before, "==", 0) is not True:
         parts.insert(0, _turned(x, whole, edge, edge + before, axis))
-    if after:
+    if dm.decide(after, "==", 0) is not True:
         parts.append(_turned(x, whole, length - edge - after, length - edge, axis))
     return ops.concat(*parts, axis=axis) if len(parts) > 1 else x
 
@@ -244,7 +267,7 @@ def reverse(tensor: Any, axis: Any, name: str | None = None) -> Any:
     >>> tf.reverse([[1, 2], [3, 4]], [1]).numpy().tolist()
     [[2, 1], [4, 3]]
     """
-    return ops.reverse(tensor, axis=ints(axis, "axis"))
+    return ops.reverse(tensor, axis=ints(axis, "axis", axis_span(tensor)))
 
 
 @public
@@ -265,7 +288,8 @@ def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Any:
     >>> tf.roll([0, 1, 2, 3, 4], shift=2, axis=0).numpy().tolist()
     [3, 4, 0, 1, 2]
     """
-    x, shifts, axes = tensor(input), ints(shift, "shift"), ints(axis, "axis")
+    x = tensor(input)
+    shifts, axes = parts(shift, "shift"), ints(axis, "axis", axis_span(x))
     if len(shifts) != len(axes):
         raise InvalidArgumentError(f"roll: shift and axis must have the same size; got {len(shifts)} and {len(axes)}.")
     for by, at in zip(shifts, axes, strict=True):
@@ -273,11 +297,25 @@ def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Any:
     return x
 
 
-def _rolled(x: Any, by: int, axis: int) -> Any:
+def _rolled(x: Any, by: Any, axis: int) -> Any:
     length = x.dims[axis]
+    if isinstance(length, Dim) or not isinstance(by, int):
+        return _rolled_late(x, by, axis)
     by = by % length if length else 0
-    if not by:
-        return x
-    whole = ((None, None, None),) * axis
-    head = ops.strided_slice(x, spec=(*whole, (None, length - by, None)))
-    return ops.concat(ops.strided_slice(x, spec=(*whole, (length - by, None, None))), head, axis=axis)
+    return _moved(x, by, axis) if by else x
+
+
+def _rolled_late(x: Any, by: Any, axis: int) -> Any:
+    """`x` moved by what only running can tell, or along an axis of unknown size."""
+    places = ops.floormod(as_scalar(by), ops.maximum(as_scalar(x.dims[axis]), 1))
+    return choices.either(ops.equal(places, 0), lambda: ops.identity(x),
+                          lambda: _moved(x, one_size(places, "shift"), axis), "roll")
+
+
+def _moved(x: Any, by: Any, axis: int) -> Any:
+    length = x.dims[axis]
+    before, after = (0,) * axis, x.dims[axis + 1:]
+    rest = (0,) * len(after)
+    head = ops.slice_(x, begin=(*before, 0, *rest), size=(*x.dims[:axis], length - by, *after))
+    tail = ops.slice_(x, begin=(*before, length - by, *rest), size=(*x.dims[:axis], by, *after))
+    return ops.concat(tail, head, axis=axis)

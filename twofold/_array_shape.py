@@ -5,16 +5,21 @@ Nothing here moves data, except `repeat` and `tile`, and `reshape` of what is no
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from twofold._api import axis_arg, ints, public, shape_arg, tensor
+from twofold._api import axis_arg, axis_span, ints, is_open, one_int, one_size, parts, public, shape_arg, tensor
+from twofold._array_creation import as_scalar, counting
 from twofold.ir import dims as dm
 from twofold.ir import dtypes as dt
 from twofold.ir import ops
 from twofold.ir.errors import InvalidArgumentError
 from twofold.ir.spec import TensorShape, as_shape
+from twofold.tracer import choices
+from twofold.tracer.checks import check
 
 __all__ = ["reshape", "transpose", "expand_dims", "squeeze", "broadcast_to", "broadcast_static_shape",
            "broadcast_dynamic_shape", "shape", "shape_n", "size", "rank", "ensure_shape", "tile", "repeat"]
@@ -26,7 +31,7 @@ def one_axis(axis: Any, rank: int, what: str = "axis") -> int:
     Raises:
         InvalidArgumentError: it is out of range.
     """
-    (found,) = ints(axis, what)
+    found = one_int(axis, what, (-rank, rank))
     if not -rank <= found < rank:
         raise InvalidArgumentError(f"{what} {found} is out of range; expected {-rank} <= {what} < {rank}.")
     return found % rank
@@ -49,7 +54,18 @@ def reshape(tensor: Any, shape: Any, name: str | None = None) -> Any:
     >>> tf.reshape([[1, 2, 3], [4, 5, 6]], [3, -1]).numpy().tolist()
     [[1, 2], [3, 4], [5, 6]]
     """
-    return ops.reshape(tensor, shape=shape_arg(shape))
+    sizes = parts(shape, "shape") if not isinstance(shape, TensorShape) else shape_arg(shape)
+    if any(map(is_open, sizes)) and not any(type(s) is int and s == -1 for s in sizes):
+        sizes = _inferred(tensor, sizes)
+    return ops.reshape(tensor, shape=shape_arg(sizes))
+
+
+def _inferred(x: Any, sizes: Sequence[Any]) -> list[Any]:
+    """The sizes of a reshape, with the one found from the others in the place of a -1 that only running can tell."""
+    each = [ops.cast(s if is_open(s) else as_scalar(s), dtype=dt.int64) for s in sizes]
+    product = functools.reduce(ops.multiply, each)
+    rest = ops.floordiv(ops.size(x, out_type=dt.int64), ops.maximum(ops.negative(product), 1))
+    return [ops.where(ops.equal(e, -1), rest, e) if is_open(s) else s for s, e in zip(sizes, each, strict=True)]
 
 
 @public
@@ -70,7 +86,9 @@ def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: str = "tr
     >>> tf.transpose([[1, 2, 3], [4, 5, 6]]).numpy().tolist()
     [[1, 4], [2, 5], [3, 6]]
     """
-    turned = ops.transpose(a, perm=None if perm is None else ints(perm, "perm"))
+    places = None if perm is None else parts(perm, "perm")
+    late = places is not None and any(is_open(p) or isinstance(p, dm.Dim) for p in places)
+    turned = _transposed_late(tensor(a), places) if late else ops.transpose(a, perm=places and tuple(places))
     return ops.conj(turned) if conjugate and turned.dtype.is_complex else turned
 
 
@@ -91,7 +109,7 @@ def expand_dims(input: Any, axis: Any, name: str | None = None) -> Any:
     >>> tf.expand_dims(tf.zeros([2, 3]), -1).shape
     TensorShape([2, 3, 1])
     """
-    return ops.expand_dims(input, axis=ints(axis, "axis"))
+    return ops.expand_dims(input, axis=ints(axis, "axis", axis_span(input, 1)))
 
 
 @public
@@ -111,7 +129,7 @@ def squeeze(input: Any, axis: Any = None, name: str | None = None) -> Any:
     >>> tf.squeeze(tf.zeros([1, 2, 1, 3]), axis=2).shape
     TensorShape([1, 2, 3])
     """
-    axes = axis_arg(axis)
+    axes = axis_arg(axis, input)
     if not axes:
         x = tensor(input)
         axes = tuple([i for i, d in enumerate(x.dims) if not dm.require(d, "!=", 1)])
@@ -297,6 +315,42 @@ def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Any:
     return x if known == tuple(x.dims) else ops.reshape(x, shape=known)
 
 
+def _transposed_late(x: Any, perm: Sequence[Any]) -> Any:
+    """`x` with its axes in an order that only running can tell: one axis after the other is brought to its place."""
+    rank = len(x.dims)
+    if len(perm) != rank:
+        raise InvalidArgumentError(f"transpose: perm must have {rank} entries, one for each axis; got {len(perm)}.")
+    wanted = [ops.cast(p if is_open(p) else as_scalar(p), dtype=dt.int64) for p in perm]
+    wanted = [ops.where(ops.less(p, 0), ops.add(p, rank), p) for p in wanted]
+    order = list(range(rank))  # the axis of `x` that lies at each place now; a number, or a tensor
+    for place in range(rank - 1):
+        at = [ops.equal(wanted[place], as_scalar(o)) for o in order]
+        check(functools.reduce(ops.logical_or, at[place:]), "transpose: perm is no permutation of the axes.", [*wanted])
+        where = functools.reduce(lambda found, j: ops.where(at[j], as_scalar(j), found), range(place, rank),
+                                 as_scalar(place))
+        x = choices.chosen(where, range(place, rank), functools.partial(_exchanged, x, place), "transpose")
+        order = [_at_place(order, i, place, where) for i in range(rank)]
+    if rank:
+        check(ops.equal(wanted[-1], as_scalar(order[-1])), "transpose: perm is no permutation of the axes.", [*wanted])
+    return x
+
+
+def _exchanged(x: Any, place: int, other: int) -> Any:
+    perm = list(range(len(x.dims)))
+    perm[place], perm[other] = other, place
+    return ops.transpose(x, perm=tuple(perm))
+
+
+def _at_place(order: list[Any], i: int, place: int, where: Any) -> Any:
+    """What lies at place `i` once `place` and `where` have changed places."""
+    if i < place:
+        return order[i]
+    if i > place:
+        return ops.where(ops.equal(where, i), as_scalar(order[place]), as_scalar(order[i]))
+    return functools.reduce(lambda found, j: ops.where(ops.equal(where, j), as_scalar(order[j]), found),
+                            range(place, len(order)), as_scalar(0))
+
+
 # -- repetition ---------------------------------------------------------------------------------------
 @public
 def tile(input: Any, multiples: Any, name: str | None = None) -> Any:
@@ -350,7 +404,10 @@ def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) 
     if axis is None:
         x, axis = ops.reshape(x, shape=(-1,)), 0
     at = one_axis(axis, len(x.dims))
-    counts, length = ints(repeats, "repeats"), x.dims[at]
+    length = x.dims[at]
+    if _is_late_vector(repeats):
+        return _repeated_late(x, ops.cast(tensor(repeats), dtype=dt.int64), at)
+    counts = ints(repeats, "repeats")
     if any(isinstance(n, int) and n < 0 for n in counts):
         raise InvalidArgumentError(f"repeat: repeats must not be negative; got {list(counts)}.")
     if len(counts) == 1:
@@ -358,6 +415,25 @@ def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) 
     if len(counts) != length:
         raise InvalidArgumentError(f"repeat: repeats has {len(counts)} entries; axis {at} has size {length}.")
     places = np.repeat(np.arange(length, dtype=np.int64), counts)
+    return ops.gather(x, places, axis=at)
+
+
+def _is_late_vector(repeats: Any) -> bool:
+    """Whether `repeats` gives a number for each slice, of which only running can tell some."""
+    if isinstance(repeats, (list, tuple)):
+        return len(repeats) > 1 and any(is_open(p) or isinstance(p, dm.Dim) for p in parts(repeats, "repeats"))
+    if not hasattr(repeats, "known") or not repeats.dims or repeats.dims == (1,):
+        return False
+    return repeats.known() is None
+
+
+def _repeated_late(x: Any, counts: Any, at: int) -> Any:
+    if len(counts.dims) != 1 or not dm.require_eq(counts.dims[0], x.dims[at]):
+        raise InvalidArgumentError(f"repeat: repeats has shape {counts.shape}; axis {at} has size {x.dims[at]}.")
+    check(ops.reduce_all(ops.greater_equal(counts, 0)), "repeat: repeats must not be negative.", [counts])
+    ends = ops.cumsum(counts, axis=0)
+    total = one_size(ops.reduce_sum(counts), "repeats")
+    places = ops.searchsorted(ends, counting(total, dt.int64), side="right", out_type=dt.int64)
     return ops.gather(x, places, axis=at)
 
 

@@ -65,7 +65,7 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
     <tf.Tensor: shape=(2,), dtype=float32, numpy=array([0.6, 0.8], dtype=float32)>
     """
     t = tensor(t)
-    norm = _norm(ops.reduce_sum(ops.square(t), axis=axis_arg(axes), keepdims=True))
+    norm = _norm(ops.reduce_sum(ops.square(t), axis=axis_arg(axes, t), keepdims=True))
     return ops.divide(ops.multiply(t, clip_norm), ops.maximum(norm, clip_norm))
 
 

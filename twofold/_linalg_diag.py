@@ -6,10 +6,10 @@ nothing where the matrix is contiguous, and everything is differentiable as slic
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
-from twofold._api import ints, public, tensor
-from twofold._array_creation import constant_of, counting, padding_of
+from twofold._api import ints, is_open, one_part, one_size, parts, public, tensor
+from twofold._array_creation import as_scalar, constant_of, counting, padding_of
 from twofold.ir import dims as dm
 from twofold.ir import dtypes as dt
 from twofold.ir import ops
@@ -21,18 +21,34 @@ _ALIGNMENTS = ("RIGHT_LEFT", "LEFT_RIGHT", "LEFT_LEFT", "RIGHT_RIGHT")
 
 
 # -- where diagonals lie ------------------------------------------------------------------------------
-def _length(rows: Any, columns: Any, k: int) -> Any:
+class _Place(NamedTuple):
+    """A diagonal of which only running can tell how far it lies above the main one, or below; one of them is 0."""
+
+    above: Any
+    below: Any
+
+
+def _above(k: Any) -> Any:
+    """How far diagonal `k` lies above the main one; 0 for those below."""
+    return k.above if isinstance(k, _Place) else max(0, k)
+
+
+def _below(k: Any) -> Any:
+    return k.below if isinstance(k, _Place) else max(0, -k)
+
+
+def _length(rows: Any, columns: Any, k: Any) -> Any:
     """The length of diagonal `k`: 0 the main one, above it positive."""
-    return dm.minimum(rows + min(0, k), columns - max(0, k))
+    return dm.minimum(rows - _below(k), columns - _above(k))
 
 
-def _longest(rows: Any, columns: Any, low: int, high: int) -> Any:
-    return dm.minimum(rows + min(high, 0), columns - max(low, 0))
+def _longest(rows: Any, columns: Any, low: Any, high: Any) -> Any:
+    return dm.minimum(rows - _below(high), columns - _above(low))
 
 
-def _slice(rows: Any, columns: Any, k: int) -> tuple[Any, Any, Any]:
+def _slice(rows: Any, columns: Any, k: Any) -> tuple[Any, Any, Any]:
     """Diagonal `k` as a slice of the flat matrix."""
-    first, step = max(0, -k) * columns + max(0, k), columns + 1
+    first, step = _below(k) * columns + _above(k), columns + 1
     return (first, first + _length(rows, columns, k) * step - columns, step)
 
 
@@ -69,17 +85,25 @@ def _spread(values: Any, rows: Any, columns: Any, k: int) -> Any:
     return ops.slice_(longer, begin=(0,) * (len(lead) + 1), size=(*lead, rows * columns))
 
 
-def _bounds(op: str, k: Any) -> tuple[int, int]:
-    found = ints(k, "k")
+def _bounds(op: str, k: Any) -> tuple[Any, Any]:
+    """The lowest and the highest diagonal that `k` names; one object where it names one."""
+    found = parts(k, "k")
+    if len(found) == 1 and not isinstance(found[0], int):
+        value = as_scalar(found[0])
+        place = _Place(one_size(ops.maximum(value, 0), "k"), one_size(ops.maximum(ops.negative(value), 0), "k"))
+        return place, place
     low, high = found[0], found[-1]
+    if not all(isinstance(n, int) for n in found):
+        low, high = ints(k, "k", (-(1 << 63), 1 << 63))
     if len(found) not in (1, 2) or low > high:
         raise InvalidArgumentError(f"{op}: k must be an integer or a pair of them, the lower first; got {k!r}.")
     return low, high
 
 
-def _require_inside(op: str, rows: Any, columns: Any, low: int, high: int) -> None:
+def _require_inside(op: str, rows: Any, columns: Any, low: Any, high: Any) -> None:
     for k in (low, high):
-        if k != 0 and not (dm.require(-k, "<", rows) and dm.require(k, "<", columns)):
+        if k != 0 and not all(dm.require(n, "<=", dm.maximum(size - 1, 0))
+                              for n, size in ((_below(k), rows), (_above(k), columns))):
             raise InvalidArgumentError(f"{op}: diagonal {k} is not in a matrix of shape [{rows}, {columns}].")
 
 
@@ -217,30 +241,45 @@ def diag(diagonal: Any, name: str = "diag", k: Any = 0, num_rows: Any = -1, num_
     values = tensor(diagonal)
     low, high = _bounds("diag", k)
     several = low != high
-    if len(values.dims) < 1 + several or (several and values.dims[-2] != high - low + 1):
-        raise InvalidArgumentError(f"diag: diagonal of shape {values.shape} does not hold {high - low + 1} diagonals.")
-    rows: Any
-    columns: Any
-    rows, columns = _matrix_size(values.dims[-1], low, high, *ints(num_rows, "num_rows"), *ints(num_cols, "num_cols"))
+    if len(values.dims) < 1 + several or (several and not dm.require_eq(values.dims[-2], high - low + 1)):
+        raise InvalidArgumentError(f"diag: diagonal of shape {values.shape} does not hold "
+                                   f"{high - low + 1 if several else 1} diagonals.")
+    rows, columns = _matrix_size(values.dims[-1], low, high, one_part(num_rows, "num_rows"),
+                                 one_part(num_cols, "num_cols"))
     batch = values.dims[:-2] if several else values.dims[:-1]
     padding = padding_of(padding_value, values.dtype)
     flat = ops.fill(padding, shape=(*batch, rows * columns))
     return ops.reshape(_with_diagonals(flat, values, rows, columns, low, high, align), shape=(*batch, rows, columns))
 
 
-def _matrix_size(longest: dm.DimLike, low: int, high: int, rows: dm.DimLike,
-                 columns: dm.DimLike) -> tuple[dm.DimLike, dm.DimLike]:
-    least_rows, least_columns = longest - min(high, 0), longest + max(low, 0)
-    if rows == -1 and columns == -1:
+def _matrix_size(longest: Any, low: Any, high: Any, rows: Any, columns: Any) -> tuple[Any, Any]:
+    least_rows, least_columns = longest + _below(high), longest + _above(low)
+    if is_open(rows) or is_open(columns):
+        rows, columns = _late_size(rows, columns, least_rows, least_columns)
+    if _is_left(rows) and _is_left(columns):
         rows = columns = dm.maximum(least_rows, least_columns)
-    rows = least_rows if rows == -1 else rows
-    columns = least_columns if columns == -1 else columns
+    rows = least_rows if _is_left(rows) else rows
+    columns = least_columns if _is_left(columns) else columns
     if (dm.decide(rows, "<", least_rows) or dm.decide(columns, "<", least_columns)
             or (dm.decide(rows, "!=", least_rows) and dm.decide(columns, "!=", least_columns))):
         raise InvalidArgumentError(f"diag: diagonals of length {longest} do not fit a matrix of shape [{rows}, "
                                    f"{columns}]; one of at least [{least_rows}, {least_columns}], with equality for "
                                    "one of the two, is needed.")
     return rows, columns
+
+
+def _is_left(size: Any) -> bool:
+    return type(size) is int and size == -1
+
+
+def _late_size(rows: Any, columns: Any, least_rows: Any, least_columns: Any) -> tuple[Any, Any]:
+    """The size of the matrices where only running can tell what is asked for."""
+    down, across = as_scalar(rows), as_scalar(columns)
+    least = as_scalar(least_rows), as_scalar(least_columns)
+    larger, neither = ops.maximum(*least), ops.logical_and(ops.equal(down, -1), ops.equal(across, -1))
+    down = ops.where(neither, larger, ops.where(ops.equal(down, -1), least[0], down))
+    across = ops.where(neither, larger, ops.where(ops.equal(across, -1), least[1], across))
+    return one_size(down, "num_rows"), one_size(across, "num_cols")
 
 
 @public
@@ -312,12 +351,19 @@ def band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = Non
     """
     x = _matrix("band_part", input)
     rows, columns = x.dims[-2:]
-    (lower,), (upper,) = ints(num_lower, "num_lower"), ints(num_upper, "num_upper")
+    lower, upper = one_part(num_lower, "num_lower"), one_part(num_upper, "num_upper")
     above = ops.subtract(counting(columns, dt.int64), ops.reshape(counting(rows, dt.int64), shape=(rows, 1)))
     keep = None
-    if lower >= 0:
-        keep = ops.greater_equal(above, constant_of(-lower, dt.int64))
-    if upper >= 0:
-        inside = ops.less_equal(above, constant_of(upper, dt.int64))
+    if not (isinstance(lower, int) and lower < 0):
+        keep = _within(ops.negative(above), lower)
+    if not (isinstance(upper, int) and upper < 0):
+        inside = _within(above, upper)
         keep = inside if keep is None else ops.logical_and(keep, inside)
     return x if keep is None else ops.where(keep, x, constant_of(0, x.dtype))
+
+
+def _within(distance: Any, limit: Any) -> Any:
+    """Where diagonals lie within a limit; a negative one, which only running can tell, is none."""
+    most = as_scalar(limit)
+    inside = ops.less_equal(distance, most)
+    return ops.logical_or(inside, ops.less(most, 0)) if is_open(limit) else inside

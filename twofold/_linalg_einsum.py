@@ -196,8 +196,9 @@ def _contracted_axes(a: Any, b: Any, axes: Any) -> tuple[list[int], list[int]]:
     """The axes of `a` and those of `b` that are summed, as numbers from 0."""
     ranks = len(a.dims), len(b.dims)
     pairs = [("a", a), ("b", b), ("axes", axes)]
-    if hasattr(axes, "numpy"):
-        axes = axes.numpy().tolist()
+    if hasattr(axes, "dims"):
+        flat = ints(axes, "axes", (0, min(ranks) + 1))
+        axes = flat[0] if not axes.dims else [flat[:len(flat) // 2], flat[len(flat) // 2:]]
     if hasattr(axes, "__index__"):
         count = axes.__index__()
         if not 0 <= count <= min(ranks):
@@ -205,7 +206,7 @@ def _contracted_axes(a: Any, b: Any, axes: Any) -> tuple[list[int], list[int]]:
         return list(range(ranks[0] - count, ranks[0])), list(range(count))
     if len(axes) != 2:
         raise op_error(InvalidArgumentError, "tensordot", "axes must be an integer or have length 2.", pairs)
-    found = [ints(side, "axes") for side in axes]
+    found = [ints(side, "axes", (-rank, rank)) for rank, side in zip(ranks, axes, strict=True)]
     for rank, side in zip(ranks, found, strict=True):
         if any(not -rank <= i < rank for i in side) or len({i % rank for i in side}) < len(side):
             raise op_error(InvalidArgumentError, "tensordot", f"axes {list(side)} do not fit rank {rank}.", pairs)

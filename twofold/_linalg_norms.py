@@ -14,7 +14,7 @@ __all__ = ["norm", "normalize", "l2_normalize"]
 
 def _axes(x: Any, ord: Any, axis: Any) -> tuple[int, ...] | None:
     """The axes of a norm from 0; two of them mean a matrix norm."""
-    axes = axis_arg(axis)
+    axes = axis_arg(axis, x)
     if axes is None:
         return None
     rank, given = len(x.dims), [("tensor", x), ("ord", ord), ("axis", axis)]
@@ -138,7 +138,8 @@ def l2_normalize(x: Any, axis: Any = None, epsilon: Any = 1e-12, name: str | Non
     >>> tf.math.l2_normalize(tf.constant([[3.0, 4.0], [0.0, 2.0]]), axis=1).numpy().round(2).tolist()
     [[0.6000000238418579, 0.800000011920929], [0.0, 1.0]]
     """
-    x, axes = tensor(x), axis_arg(axis)
+    x = tensor(x)
+    axes = axis_arg(axis, x)
     squares = ops.add(ops.square(ops.real(x)), ops.square(ops.imag(x))) if x.dtype.is_complex else ops.square(x)
     total = ops.maximum(ops.reduce_sum(squares, axis=axes, keepdims=True), epsilon)
     factor = ops.rsqrt(total)

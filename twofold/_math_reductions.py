@@ -9,10 +9,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from twofold._api import axis_arg, ints, public, tensor
+from twofold._api import axis_arg, axis_span, one_int, public, tensor
 from twofold.ir import dtypes as dt
 from twofold.ir import ops
-from twofold.ir.errors import InvalidArgumentError
 from twofold.ir.op import Op
 from twofold.ir.ops import scans
 
@@ -24,15 +23,12 @@ __all__ = ["reduce_sum", "reduce_mean", "reduce_prod", "reduce_max", "reduce_min
 def _reduced(op: Op, x: Any, axis: Any, keepdims: Any) -> Any:
     if axis is None and not keepdims:
         return op(x)  # attributes left out, so that a native entry may answer
-    return op(x, axis=axis_arg(axis), keepdims=bool(keepdims))
+    return op(x, axis=axis_arg(axis, x), keepdims=bool(keepdims))
 
 
-def _axis(axis: Any) -> int:
+def _axis(axis: Any, x: Any) -> int:
     """The one axis of an argument that names one."""
-    found = ints(axis, "axis")
-    if len(found) != 1:
-        raise InvalidArgumentError(f"axis must be one integer; got {axis!r}.")
-    return found[0]
+    return one_int(axis, "axis", axis_span(x))
 
 
 @public
@@ -235,7 +231,7 @@ def reduce_variance(input_tensor: Any, axis: Any = None, keepdims: bool = False,
     x = tensor(input_tensor)
     if not x.dtype.is_differentiable:
         raise TypeError(f"reduce_variance: input_tensor has dtype {x.dtype.name}; expected a floating or complex one.")
-    axes = axis_arg(axis)
+    axes = axis_arg(axis, x)
     apart = ops.subtract(x, ops.reduce_mean(x, axis=axes, keepdims=True))
     squared = ops.real(ops.multiply(ops.conj(apart), apart)) if x.dtype.is_complex else ops.square(apart)
     return ops.reduce_mean(squared, axis=axes, keepdims=bool(keepdims))
@@ -307,7 +303,7 @@ def count_nonzero(input: Any, axis: Any = None, keepdims: bool | None = None, dt
     >>> tf.math.count_nonzero([[0, 1, 0], [1, 1, 0]], axis=1).numpy().tolist()
     [1, 2]
     """
-    return ops.count_nonzero(input, axis=axis_arg(axis), keepdims=bool(keepdims), dtype=dt.as_dtype(dtype))
+    return ops.count_nonzero(input, axis=axis_arg(axis, input), keepdims=bool(keepdims), dtype=dt.as_dtype(dtype))
 
 
 @public
@@ -328,7 +324,7 @@ def argmax(input: Any, axis: Any = None, output_type: Any = dt.int64, name: str 
     >>> tf.argmax([[1, 9, 3], [4, 5, 6]], axis=1).numpy().tolist()
     [1, 2]
     """
-    return ops.argmax(input, axis=0 if axis is None else _axis(axis), output_type=dt.as_dtype(output_type))
+    return ops.argmax(input, axis=0 if axis is None else _axis(axis, input), output_type=dt.as_dtype(output_type))
 
 
 @public
@@ -349,7 +345,7 @@ def argmin(input: Any, axis: Any = None, output_type: Any = dt.int64, name: str 
     >>> tf.argmin([[1, 9, 3], [4, 5, 2]], axis=1).numpy().tolist()
     [0, 2]
     """
-    return ops.argmin(input, axis=0 if axis is None else _axis(axis), output_type=dt.as_dtype(output_type))
+    return ops.argmin(input, axis=0 if axis is None else _axis(axis, input), output_type=dt.as_dtype(output_type))
 
 
 @public
@@ -373,7 +369,7 @@ def cumsum(x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False
     >>> tf.cumsum([2, 4, 6, 8], exclusive=True, reverse=True).numpy().tolist()
     [18, 14, 8, 0]
     """
-    return ops.cumsum(x, axis=_axis(axis), exclusive=bool(exclusive), reverse=bool(reverse))
+    return ops.cumsum(x, axis=_axis(axis, x), exclusive=bool(exclusive), reverse=bool(reverse))
 
 
 @public
@@ -395,7 +391,7 @@ def cumprod(x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = Fals
     >>> tf.math.cumprod([2, 3, 4]).numpy().tolist(), tf.math.cumprod([2, 3, 4], exclusive=True).numpy().tolist()
     ([2, 6, 24], [1, 2, 6])
     """
-    return ops.cumprod(x, axis=_axis(axis), exclusive=bool(exclusive), reverse=bool(reverse))
+    return ops.cumprod(x, axis=_axis(axis, x), exclusive=bool(exclusive), reverse=bool(reverse))
 
 
 @public
@@ -418,8 +414,8 @@ def cumulative_logsumexp(x: Any, axis: Any = 0, exclusive: bool = False, reverse
     >>> print(tf.math.cumulative_logsumexp([0.0, 0.0, float("-inf")]).numpy())
     [0.        0.6931472 0.6931472]
     """
-    sums = ops.cumulative_logsumexp(x, axis=_axis(axis), reverse=bool(reverse))
-    return scans.shifted(sums, _axis(axis), -1 if reverse else 1, -math.inf) if exclusive else sums
+    sums = ops.cumulative_logsumexp(x, axis=_axis(axis, x), reverse=bool(reverse))
+    return scans.shifted(sums, _axis(axis, x), -1 if reverse else 1, -math.inf) if exclusive else sums
 
 
 TOP_LEVEL = ("reduce_sum", "reduce_mean", "reduce_prod", "reduce_max", "reduce_min", "reduce_any", "reduce_all",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from twofold._api import ints, public, tensor
+from twofold._api import one_size, public, tensor
 from twofold._array_creation import constant_of
 from twofold.ir import dtypes as dt
 from twofold.ir import ops
@@ -20,13 +20,6 @@ __all__ = ["segment_sum", "segment_mean", "segment_prod", "segment_max", "segmen
            "unsorted_segment_mean", "unsorted_segment_sqrt_n", "unsorted_segment_prod", "unsorted_segment_max",
            "unsorted_segment_min", "bincount", "histogram_fixed_width", "histogram_fixed_width_bins",
            "confusion_matrix"]
-
-
-def _count(value: Any, what: str) -> int:
-    found = ints(value, what)
-    if len(found) != 1:
-        raise InvalidArgumentError(f"{what} must be one integer; got {value!r}.")
-    return int(found[0])
 
 
 def _sizes(data: Any, ids: Any, total: Any) -> Any:
@@ -160,7 +153,7 @@ def unsorted_segment_sum(data: Any, segment_ids: Any, num_segments: Any, name: s
     >>> tf.math.unsorted_segment_sum([[1., 2.], [3., 4.], [5., 6.]], [1, 0, 1], 2).numpy().tolist()
     [[3.0, 4.0], [6.0, 8.0]]
     """
-    return ops.unsorted_segment_sum(data, segment_ids, num_segments=_count(num_segments, "num_segments"))
+    return ops.unsorted_segment_sum(data, segment_ids, num_segments=one_size(num_segments, "num_segments"))
 
 
 @public
@@ -181,7 +174,7 @@ def unsorted_segment_mean(data: Any, segment_ids: Any, num_segments: Any, name: 
     >>> tf.math.unsorted_segment_mean([[1., 2.], [3., 4.], [5., 6.]], [1, 0, 1], 2).numpy().tolist()
     [[3.0, 4.0], [3.0, 4.0]]
     """
-    data, ids, count = tensor(data), tensor(segment_ids), _count(num_segments, "num_segments")
+    data, ids, count = tensor(data), tensor(segment_ids), one_size(num_segments, "num_segments")
     sums = ops.unsorted_segment_sum(data, ids, num_segments=count)
     return _over(sums, _sizes(data, ids, lambda x, i: ops.unsorted_segment_sum(x, i, num_segments=count)))
 
@@ -204,7 +197,7 @@ def unsorted_segment_sqrt_n(data: Any, segment_ids: Any, num_segments: Any, name
     >>> tf.math.unsorted_segment_sqrt_n([1.0, 1.0, 1.0, 1.0, 5.0], [1, 1, 1, 1, 0], 2).numpy().tolist()
     [5.0, 2.0]
     """
-    data, ids, count = tensor(data), tensor(segment_ids), _count(num_segments, "num_segments")
+    data, ids, count = tensor(data), tensor(segment_ids), one_size(num_segments, "num_segments")
     sums = ops.unsorted_segment_sum(data, ids, num_segments=count)
     sizes = _sizes(data, ids, lambda x, i: ops.unsorted_segment_sum(x, i, num_segments=count))
     return ops.divide(sums, ops.sqrt(sizes))
@@ -228,7 +221,7 @@ def unsorted_segment_prod(data: Any, segment_ids: Any, num_segments: Any, name: 
     >>> tf.math.unsorted_segment_prod([[1., 2.], [3., 4.], [5., 6.]], [1, 0, 1], 2).numpy().tolist()
     [[3.0, 4.0], [5.0, 12.0]]
     """
-    return ops.unsorted_segment_prod(data, segment_ids, num_segments=_count(num_segments, "num_segments"))
+    return ops.unsorted_segment_prod(data, segment_ids, num_segments=one_size(num_segments, "num_segments"))
 
 
 @public
@@ -249,7 +242,7 @@ def unsorted_segment_max(data: Any, segment_ids: Any, num_segments: Any, name: s
     >>> tf.math.unsorted_segment_max([[1., 2.], [3., 4.], [5., 6.]], [1, 0, 1], 2).numpy().tolist()
     [[3.0, 4.0], [5.0, 6.0]]
     """
-    return ops.unsorted_segment_max(data, segment_ids, num_segments=_count(num_segments, "num_segments"))
+    return ops.unsorted_segment_max(data, segment_ids, num_segments=one_size(num_segments, "num_segments"))
 
 
 @public
@@ -270,7 +263,7 @@ def unsorted_segment_min(data: Any, segment_ids: Any, num_segments: Any, name: s
     >>> tf.math.unsorted_segment_min([[1., 2.], [3., 4.], [5., 6.]], [1, 0, 1], 2).numpy().tolist()
     [[3.0, 4.0], [1.0, 2.0]]
     """
-    return ops.unsorted_segment_min(data, segment_ids, num_segments=_count(num_segments, "num_segments"))
+    return ops.unsorted_segment_min(data, segment_ids, num_segments=one_size(num_segments, "num_segments"))
 
 
 @public
@@ -307,8 +300,8 @@ def bincount(arr: Any, weights: Any = None, minlength: Any = None, maxlength: An
     held = ops.fill(tensor(1, dt.as_dtype(dtype)), shape=arr.dims) if weights is None else tensor(weights)
     if axis != -1:
         arr, held = ops.reshape(arr, shape=(-1,)), ops.reshape(held, shape=(-1,))
-    sums = ops.bincount(arr, held, minlength=0 if minlength is None else _count(minlength, "minlength"),
-                        maxlength=None if maxlength is None else _count(maxlength, "maxlength"))
+    sums = ops.bincount(arr, held, minlength=0 if minlength is None else one_size(minlength, "minlength"),
+                        maxlength=None if maxlength is None else one_size(maxlength, "maxlength"))
     return ops.minimum(sums, 1) if binary_output else sums
 
 
@@ -332,7 +325,7 @@ def histogram_fixed_width_bins(values: Any, value_range: Any, nbins: Any = 100, 
     >>> tf.histogram_fixed_width_bins([-1.0, 0.0, 1.5, 2.0, 5.0, 15.0], [0.0, 5.0], nbins=5).numpy().tolist()
     [0, 0, 1, 2, 4, 4]
     """
-    values, count = tensor(values), _count(nbins, "nbins")
+    values, count = tensor(values), one_size(nbins, "nbins")
     low, high = tensor(value_range, values.dtype).numpy().tolist()
     if count <= 0:
         raise InvalidArgumentError(f"histogram_fixed_width_bins: nbins must be positive; got {count}.")
@@ -365,7 +358,7 @@ def histogram_fixed_width(values: Any, value_range: Any, nbins: Any = 100, dtype
     """
     bins = histogram_fixed_width_bins(values, value_range, nbins)
     ones = ops.fill(tensor(1, dt.as_dtype(dtype)), shape=bins.dims)
-    return ops.unsorted_segment_sum(ones, bins, num_segments=_count(nbins, "nbins"))
+    return ops.unsorted_segment_sum(ones, bins, num_segments=one_size(nbins, "nbins"))
 
 
 @public
@@ -396,7 +389,7 @@ def confusion_matrix(labels: Any, predictions: Any, num_classes: Any = None, wei
                                    f"{labels.shape} and {predictions.shape}.")
     both = ops.concat(labels, predictions, axis=0)
     both = ops.concat(both, constant_of([-1], dt.int64), axis=0)
-    (count,) = ints(ops.add(ops.reduce_max(both), 1) if num_classes is None else num_classes, "num_classes")
+    count = one_size(ops.add(ops.reduce_max(both), 1) if num_classes is None else num_classes, "num_classes")
     high = ops.less(ops.reduce_max(both), count)
     low = ops.logical_not(ops.reduce_any(ops.logical_or(ops.less(labels, 0), ops.less(predictions, 0))))
     text = f"confusion_matrix: labels and predictions must be from 0 to {count - 1}"

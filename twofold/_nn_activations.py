@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from twofold._api import public, tensor
+from twofold._api import axis_span, one_int, public, tensor
 from twofold._math_functions import sigmoid, softplus, softsign, tanh
 from twofold.ir import dtypes as dt
 from twofold.ir import ops
@@ -195,7 +195,7 @@ def crelu(features: Any, axis: int = -1, name: str | None = None) -> Any:
     <tf.Tensor: shape=(1, 4), dtype=float32, numpy=array([[0., 2., 1., 0.]], dtype=float32)>
     """
     x = tensor(features)
-    return ops.relu(ops.concat(x, ops.negative(x), axis=axis))
+    return ops.relu(ops.concat(x, ops.negative(x), axis=one_int(axis, "axis", axis_span(x))))
 
 
 swish = silu

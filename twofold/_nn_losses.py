@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from twofold._api import ints, public, tensor
+from twofold._api import axis_span, one_int, public, tensor
 from twofold.ir import dims as dm
 from twofold.ir import dtypes as dt
 from twofold.ir import grad, ops
@@ -19,13 +19,8 @@ __all__ = ["softmax", "log_softmax", "softmax_cross_entropy_with_logits", "spars
            "zero_fraction"]
 
 
-def _axis(axis: Any) -> int:
-    if axis is None:
-        return -1
-    found = ints(axis, "axis")
-    if len(found) != 1:
-        raise InvalidArgumentError(f"axis must be one integer; got {axis!r}.")
-    return found[0]
+def _axis(axis: Any, x: Any) -> int:
+    return -1 if axis is None else one_int(axis, "axis", axis_span(x))
 
 
 @public
@@ -45,7 +40,7 @@ def softmax(logits: Any, axis: Any = None, name: str | None = None) -> Any:
     >>> tf.nn.softmax(tf.constant([0.0, 0.0])).numpy().tolist()
     [0.5, 0.5]
     """
-    return ops.softmax(logits, axis=_axis(axis))
+    return ops.softmax(logits, axis=_axis(axis, logits))
 
 
 @public
@@ -65,7 +60,7 @@ def log_softmax(logits: Any, axis: Any = None, name: str | None = None) -> Any:
     >>> tf.nn.log_softmax(tf.constant([0.0, 1000.0])).numpy().tolist()
     [-1000.0, 0.0]
     """
-    return ops.log_softmax(logits, axis=_axis(axis))
+    return ops.log_softmax(logits, axis=_axis(axis, logits))
 
 
 def _two(op: str, first: str, a: Any, second: str, b: Any) -> tuple[Any, Any]:
@@ -101,7 +96,7 @@ def softmax_cross_entropy_with_logits(labels: Any, logits: Any, axis: Any = -1, 
     >>> loss.numpy().round(4).tolist()
     [0.6930999755859375]
     """
-    axis = _axis(axis)
+    axis = _axis(axis, logits)
     logits = tensor(logits, hint=labels.dtype if hasattr(labels, "dims") else None)
     products = ops.multiply(labels, ops.log_softmax(logits, axis=axis))
     return ops.negative(ops.reduce_sum(products, axis=(axis,), keepdims=False))

@@ -49,7 +49,7 @@ def moments(x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: 
     (2.0, 1.0)
     """
     x = tensor(x)
-    y, over = _widened(x), axis_arg(axes)
+    y, over = _widened(x), axis_arg(axes, x)
     mean = ops.reduce_mean(y, axis=over, keepdims=True)
     variance = ops.reduce_mean(ops.squared_difference(y, mean), axis=over, keepdims=bool(keepdims))
     if not keepdims:
@@ -79,7 +79,7 @@ def weighted_moments(x: Any, axes: Any, frequency_weights: Any, keepdims: bool =
     (2.0, 3.0)
     """
     x = tensor(x)
-    y, over = _widened(x), axis_arg(axes)
+    y, over = _widened(x), axis_arg(axes, x)
     weights = _narrowed(tensor(frequency_weights, hint=y.dtype), y.dtype)
     shape = dm.broadcast_shapes(y.dims, weights.dims)
     total = ops.reduce_sum(ops.broadcast_to(weights, shape=shape), axis=over, keepdims=True)
@@ -116,7 +116,8 @@ def sufficient_statistics(x: Any, axes: Any, shift: Any = None, keepdims: bool =
     >>> [s.numpy().item() for s in tf.nn.sufficient_statistics(tf.constant([1.0, 3.0]), [0])[:3]]
     [2.0, 4.0, 10.0]
     """
-    x, over = tensor(x), axis_arg(axes)
+    x = tensor(x)
+    over = axis_arg(axes, x)
     rank = len(x.dims)
     sizes = x.dims if over is None else [x.dims[a % rank] for a in over]
     y = x if shift is None else ops.subtract(x, shift)

@@ -73,7 +73,7 @@ def categorical(stream: Stream, logits: Any, count: int, dtype: DType) -> Any:
     if len(logits.dims) != 2 or not logits.dtype.is_floating or logits.dims[1] == 0:
         raise InvalidArgumentError(f"categorical: logits must be a floating matrix with columns; got "
                                    f"{logits.dtype.name} of shape {logits.shape}.")
-    if count < 0:
+    if isinstance(count, int) and count < 0:
         raise InvalidArgumentError(f"categorical: num_samples must not be negative; got {count}.")
     wide = ops.cast(logits, dtype=dt.float64)
     sums = ops.cumsum(ops.exp(ops.subtract(wide, ops.reduce_max(wide, axis=(1,), keepdims=True))), axis=1)

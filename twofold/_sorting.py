@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from twofold._api import ints, public, tensor
+from twofold._api import axis_span, one_int, one_part, one_size, public, tensor
 from twofold.ir import dtypes as dt
 from twofold.ir import ops
 from twofold.ir.errors import InvalidArgumentError
@@ -46,7 +46,8 @@ def _descending(direction: str) -> bool:
 
 def _on_axis(op: Any, values: Any, axis: Any, **attrs: Any) -> Any:
     """The result of `op`, which works on the last axis, for another one."""
-    x, (axis,) = tensor(values), ints(axis, "axis")
+    x = tensor(values)
+    axis = one_int(axis, "axis", axis_span(x))
     rank = len(x.dims)
     if not -rank <= axis < rank:
         raise InvalidArgumentError(f"{op.name}: axis {axis} is out of range for a tensor of shape {x.shape}.")
@@ -121,7 +122,7 @@ def top_k(input: Any, k: Any = 1, sorted: bool = True, index_type: Any = dt.int3
     >>> found.values.numpy().tolist(), found.indices.numpy().tolist()
     ([99, 98, 96], [5, 2, 9])
     """
-    (count,) = ints(k, "k")
+    count = one_size(k, "k")
     return TopK(*ops.top_k(input, k=count, index_type=dt.as_dtype(index_type)))
 
 
@@ -147,14 +148,14 @@ def in_top_k(targets: Any, predictions: Any, k: Any, name: str | None = None) ->
     if len(targets.dims) != 1 or len(predictions.dims) != 2 or targets.dims[0] != predictions.dims[0]:
         raise InvalidArgumentError(f"in_top_k: targets must be a vector, predictions a matrix with as many rows; got "
                                    f"shapes {targets.shape} and {predictions.shape}.")
-    (count,) = ints(k, "k")
+    count = one_part(k, "k")
     classes = predictions.dims[1]
     inside = ops.logical_and(ops.greater_equal(targets, 0), ops.less(targets, classes))
     places = ops.expand_dims(ops.where(inside, targets, ops.cast(0, dtype=targets.dtype)), axis=1)
     score = ops.gather(predictions, places, axis=1, batch_dims=1)
     higher = ops.count_nonzero(ops.greater(predictions, score), axis=(1,))
     fine = ops.logical_and(inside, ops.is_finite(ops.squeeze(score, axis=(1,))))
-    return ops.logical_and(fine, ops.less(higher, count))
+    return ops.logical_and(fine, ops.less(ops.cast(higher, dtype=dt.int64), ops.cast(count, dtype=dt.int64)))
 
 
 @public

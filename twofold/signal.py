@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from twofold._api import ints, public, tensor
+from twofold._api import axis_span, ints, public, tensor
 from twofold.ir import ops
 from twofold.ir.errors import InvalidArgumentError
 
@@ -303,7 +303,7 @@ def irfft3d(input_tensor: Any, fft_length: Any = None, name: str | None = None) 
 def _shifted(name: str, value: Any, axes: Any, sign: int) -> Any:
     x = tensor(value)
     rank = len(x.dims)
-    for axis in range(rank) if axes is None else ints(axes, "axes"):
+    for axis in range(rank) if axes is None else ints(axes, "axes", axis_span(x)):
         if not -rank <= axis < rank:
             raise InvalidArgumentError(f"{name}: axis {axis} is out of range for shape {x.shape}.")
         axis, size = axis % rank, x.dims[axis]

@@ -244,7 +244,7 @@ def _bincount_infer(op: Any, values: Any, weights: Any, *, minlength: int, maxle
     same = len(weights.dims) == rank and all(map(dm.require_eq, values.dims, weights.dims))
     if not same:
         raise rules.fail(op, operands, "weights must have the shape of values.")
-    if minlength < 0 or (maxlength is not None and maxlength < 0):
+    if dm.decide(minlength, "<", 0) or (maxlength is not None and dm.decide(maxlength, "<", 0)):
         raise rules.fail(op, operands, f"minlength ({minlength}) and maxlength ({maxlength}) must not be negative.",
                          InvalidArgumentError)
     return spec((*values.dims[:-1], dm.symbol("bins")), weights.dtype)

@@ -26,13 +26,15 @@ __all__ = ["Workshop", "run_source", "script"]
 
 def run_source(source: str, name: str) -> str | None:
     """What differs between the modes of a program; None if nothing does."""
-    from fuzz import compare
+    from fuzz import compare, integers
 
     from twofold.ir import ops
     path = f"<{name}>"
     linecache.cache[path] = (len(source), None, source.splitlines(True), path)
     names: dict[str, Any] = {"tf": compare.tf, "np": compare.np, "data": compare.data, "ops": ops, "__name__": name}
     exec(compile(source, path, "exec"), names)
+    if "case" in names:
+        return integers.check(names["function"], names["case"])
     return compare.check(names["make"], names["calls"], names["taped"])
 
 

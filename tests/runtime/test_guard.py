@@ -284,18 +284,19 @@ def test_symbolic_operands_are_handed_to_who_stands_in():
 
     fn = native.guard(wants_values)
     seen = []
-    before = list(native._stand_in)
+    before = dict(native._handlers)
     try:
         native.stand_in(None)
         with pytest.raises(SymbolicOperand, match="no value"):
             fn("symbolic")
-        native.stand_in(lambda function, args, kwargs: seen.append((args, kwargs)) or "stood in")
+        native.stand_in(lambda function, args, kwargs, error: seen.append((args, kwargs)) or "stood in")
         assert fn("symbolic", y=3) == "stood in" and seen == [(("symbolic",), {"y": 3})]
         assert fn(1, y=2) == 3
-        native.stand_in(lambda function, args, kwargs: 1 / 0)
+        native.stand_in(lambda function, args, kwargs, error: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             fn("symbolic")
         with pytest.raises(TypeError, match="unsupported operand"):
             fn(None)
     finally:
-        native._stand_in[:] = before
+        native._handlers.clear()
+        native._handlers.update(before)

@@ -76,7 +76,8 @@ def _names() -> dict[int, str]:
     return found
 
 
-def on_keras_tensors(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def on_keras_tensors(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
+                     error: SymbolicOperand) -> Any:
     """What a public function of `tf` does that was given KerasTensors: it becomes a layer of the functional model.
 
     Raises:

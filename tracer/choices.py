@@ -1,0 +1,166 @@
+"""Arguments that decide how a function is put together, such as an axis, given as tensors that only running can tell.
+
+A public function that meets one raises `ChoiceNeeded`. Its call is then staged once for each value that the argument
+may have, as the sides of branches, and running takes the one whose value it is: the ops are those of a call with a
+Python integer, hence results and gradients too. Sizes that differ between the values are unknown afterwards. Values
+for which the call cannot be staged, and those out of range, are errors when the function runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from twofold.eager import convert
+from twofold.ir import dtypes as dt
+from twofold.ir import errors, ops
+from twofold.ir.errors import ChoiceNeeded
+from twofold.runtime import native
+
+from .conditional import branch
+from .operators import stage_assert
+from .trace import current
+
+__all__ = ["staged_choice", "chosen", "either"]
+
+_CASES = 16  # values that are staged at most
+_REFUSED = (errors.OpError, ValueError, TypeError, IndexError, NotImplementedError)
+
+
+def staged_choice(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
+                  needed: Any) -> Any:
+    """The result of `function(*args, **kwargs)`, which has raised `needed`.
+
+    Raises:
+        ChoiceNeeded: no switch can be made: the argument may have any value, or too many, or is no argument of the
+            function itself.
+        TypeError: the results for the values differ in structure, dtype or rank.
+    """
+    return _Switch(function, needed).result(args, kwargs)
+
+
+class _Switch:
+    """One call that is being staged."""
+
+    def __init__(self, function: Callable[..., Any], needed: ChoiceNeeded) -> None:
+        self.function, self.needed = function, needed
+
+    def result(self, args: Any, kwargs: Any) -> Any:
+        """The result of the call."""
+        tensor, span = self.needed.tensor, self.needed.span
+        if not _holds(args, tensor) and not _holds(kwargs, tensor):
+            raise self.needed
+        if tensor.dims:
+            return self._called(args, kwargs, _parts(tensor, self.needed))
+        if span is None or span[1] - max(span[0], 0) > _CASES:
+            raise self.needed
+        place, values = self._normalized()
+        try:
+            return self._chosen(place, values, args, kwargs)
+        except _REFUSED as error:
+            if isinstance(error, ChoiceNeeded):
+                raise
+            return self._of_accepted(place, values, args, kwargs, error)
+
+    def _called(self, args: Any, kwargs: Any, given: Any) -> Any:
+        """The call with `given` in place of the tensor; what else it needs to know is chosen inside."""
+        tensor = self.needed.tensor
+        args, kwargs = _replaced(args, tensor, given), _replaced(kwargs, tensor, given)
+        try:
+            return self.function(*args, **kwargs)
+        except ChoiceNeeded as error:
+            needed = error
+        return _Switch(self.function, needed).result(args, kwargs)
+
+    def _normalized(self) -> tuple[Any, Sequence[int]]:
+        """The value, which must be in range, from 0 where negative ones count from the end; and what it can be."""
+        low, high = self.needed.span or (0, 0)
+        place = ops.cast(self.needed.tensor, dtype=dt.int64)
+        inside = ops.logical_and(ops.greater_equal(place, _long(low)), ops.less(place, _long(high)))
+        what = self.needed.what
+        stage_assert(inside, f"{self.function.__name__}: {what} is out of range; expected {low} <= {what} < {high}.",
+                     (place,))
+        if low < 0:
+            place = ops.where(ops.less(place, _long(0)), ops.add(place, _long(high)), place)
+        return place, range(max(low, 0), high)
+
+    def _chosen(self, place: Any, values: Sequence[int], args: Any, kwargs: Any) -> Any:
+        """The call for the one of `values` that `place` is."""
+        return chosen(place, values, lambda value: self._called(args, kwargs, value), self.function.__name__)
+
+    def _of_accepted(self, place: Any, values: Sequence[int], args: Any, kwargs: Any, error: Exception) -> Any:
+        """The call for those values that it can be staged for; others are errors when the function runs.
+
+        Raises:
+            error: it can be staged for none.
+        """
+        accepted = []
+        for value in values:
+            problem = self._refusal(value, args, kwargs)
+            if problem is None:
+                accepted.append(value)
+            else:
+                stage_assert(ops.not_equal(place, _long(value)), problem)
+        if not accepted or len(accepted) == len(values):
+            raise error
+        return self._chosen(place, accepted, args, kwargs)
+
+    def _refusal(self, value: int, args: Any, kwargs: Any) -> str | None:
+        """Why the call cannot be staged for `value`; None where it can."""
+        trace: Any = current()
+        try:
+            trace.region("trial", (), lambda: self._called(args, kwargs, value))
+        except _REFUSED as error:
+            return str(error).splitlines()[0]
+        return None
+
+
+def chosen(place: Any, values: Sequence[int], call: Callable[[int], Any], name: str) -> Any:
+    """`call(value)` for the one of `values` that `place` is when the function runs: the last where it is none of them.
+
+    Args:
+        place: int64 scalar of the trace under way.
+        name: of the public function, for errors.
+    """
+    value = values[0]
+    if len(values) == 1:
+        return call(value)
+    return branch(ops.equal(place, _long(value)), lambda: call(value),
+                  lambda: chosen(place, values[1:], call, name), name)
+
+
+def either(holds: Any, then: Callable[[], Any], otherwise: Callable[[], Any], name: str) -> Any:
+    """`then()` where the scalar `holds` is true when the function runs, else `otherwise()`."""
+    return branch(holds, then, otherwise, name)
+
+
+def _long(value: int) -> Any:
+    return convert.as_tensor(value, dt.int64)
+
+
+def _parts(tensor: Any, needed: ChoiceNeeded) -> list[Any]:
+    """The elements of a vector as scalars."""
+    if len(tensor.dims) != 1 or not isinstance(tensor.dims[0], int):
+        raise needed
+    return [ops.reshape(ops.slice_(tensor, begin=(n,), size=(1,)), shape=()) for n in range(tensor.dims[0])]
+
+
+def _holds(value: Any, tensor: Any) -> bool:
+    if value is tensor:
+        return True
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
+    return any(_holds(item, tensor) for item in items)
+
+
+def _replaced(value: Any, tensor: Any, given: Any) -> Any:
+    """`value` with `given` in place of the tensor, in lists, tuples and dicts too."""
+    if value is tensor:
+        return given
+    if isinstance(value, dict):
+        return {key: _replaced(item, tensor, given) for key, item in value.items()}
+    if type(value) in (list, tuple):
+        return type(value)(_replaced(item, tensor, given) for item in value)
+    return value
+
+
+native.stand_in(staged_choice, ChoiceNeeded)

@@ -1,0 +1,154 @@
+"""What follows of small integer tensors in a trace: their elements as numbers, sizes, or what only running can tell.
+
+`tf.reshape(x, [tf.shape(x)[0], -1])` is traced with unknown sizes because the elements of its shape follow from sizes
+and constants. An element that does not follow is `Open`: it names where it comes from, so that a trace that needs it as
+a size binds one symbol for it, however often and in whatever list it appears. Inside of a region, what it captures has
+the elements that it has outside: the symbols of the surrounding graph are visible there.
+
+Staging the symbols (`Trace.sizes_of`) is `tracer/trace.py`'s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from twofold.ir import graph as g
+from twofold.ir.dims import Dim
+from twofold.ir.passes.folding import computed
+
+__all__ = ["Open", "content", "elements"]
+
+_SIZES = 64  # elements up to which contents are followed
+_ARITHMETIC = {"add": lambda x, y: x + y, "subtract": lambda x, y: x - y, "multiply": lambda x, y: x * y,
+               "floordiv": lambda x, y: x // y, "floormod": lambda x, y: x % y}
+
+
+class Open:
+    """An element that only running can tell: number `index` of `value`, in row-major order, of the graph of `trace`."""
+
+    __slots__ = ("trace", "value", "index")
+
+    def __init__(self, trace: Any, value: g.Value, index: int) -> None:
+        self.trace, self.value, self.index = trace, value, index
+
+
+def content(value: g.Value, trace: Any) -> np.ndarray | None:
+    """The elements of a small integer value as an object array of ints and Dims; None where one does not follow."""
+    found = elements(value, trace, trace)
+    return None if found is None or any(isinstance(x, Open) for x in found.ravel()) else found
+
+
+def elements(value: g.Value, trace: Any, at: Any) -> np.ndarray | None:
+    """The elements of an integer value as an object array of ints, Dims and `Open`s; None where they are not followed.
+
+    Args:
+        value: of the graph of `trace`.
+        at: the trace that asks, whose bound sizes are known, and those of the traces around it.
+    """
+    if not value.dtype.is_integer:
+        return None
+    count = 1
+    for d in value.dims:
+        if isinstance(d, Dim):
+            return None
+        count *= d
+    if count > _SIZES:
+        return None
+    found = _outside(value, trace, at) if value.node is None else _of_node(value.node, trace, at)
+    if found is None:
+        found = np.full(value.dims, None, object)
+    flat = found.ravel()  # a copy, or an array made here
+    if any(type(x) is not int and not isinstance(x, (Dim, Open)) for x in flat):
+        flat = _objects([x if type(x) is int or isinstance(x, (Dim, Open)) else _open(trace, value, i, at)
+                         for i, x in enumerate(flat)])
+    return flat.reshape(value.dims)
+
+
+def _open(trace: Any, value: g.Value, index: int, at: Any) -> Any:
+    """The size that the element is bound to, or what stands for it."""
+    while at is not None:
+        size = at.bindings.get((value, index))
+        if size is not None:
+            return size
+        at = at.parent
+    return Open(trace, value, index)
+
+
+def _outside(value: g.Value, trace: Any, at: Any) -> np.ndarray | None:
+    """The elements of what a region has captured."""
+    source = trace.sources.get(value)
+    return None if source is None else elements(source, trace.parent, at)
+
+
+def _of_node(node: g.Node, trace: Any, at: Any) -> np.ndarray | None:
+    """The elements of the one result of a node; None, or elements that are None, where they do not follow."""
+    if node.op is g.CONSTANT:
+        return _objects(node.attrs["value"].ravel().tolist()).reshape(node.attrs["value"].shape)
+    if node.op is g.SIZE:
+        return _objects([node.attrs["size"]])
+    if isinstance(node.op, g.Construct) or len(node.outputs) != 1:
+        return None
+    if node.op.name == "shape":
+        return _objects(node.inputs[0].dims)
+    if node.op.name == "size":
+        total: Any = 1
+        for d in node.inputs[0].dims:
+            total = total * d
+        return _objects([total])
+    operands = [elements(v, trace, at) for v in node.inputs]
+    if not operands or any(o is None for o in operands):
+        return _folded(node)
+    found = _computed(node, operands)
+    return _folded(node, operands) if found is None else found
+
+
+def _objects(items: Sequence[Any]) -> np.ndarray:
+    out = np.empty(len(items), object)
+    out[:] = list(items)
+    return out
+
+
+def _computed(node: g.Node, operands: list[Any]) -> np.ndarray | None:
+    op: Any = node.op
+    if op.view is not None:
+        return np.asarray(op.view(*operands, **node.attrs), object)
+    if op.name in _ARITHMETIC:
+        return _objects([_calculated(_ARITHMETIC[op.name], x, y) for x, y in np.broadcast(*operands)])
+    if op.name == "cast":
+        return operands[0] if node.inputs[0].dtype.is_integer else None
+    if op.name == "concat":
+        return np.concatenate(operands, axis=node.attrs["axis"])
+    if any(isinstance(x, Open) for o in operands for x in o.ravel()):
+        return None
+    if op.name == "range":
+        return _objects([operands[0][()] + i * operands[2][()] for i in range(node.outputs[0].dims[0])])
+    if op.name in ("reduce_prod", "reduce_sum") and operands[0].ndim == 1 and not node.attrs["keepdims"]:
+        return np.array((np.prod if op.name == "reduce_prod" else np.sum)(operands[0]), object)
+    return None
+
+
+def _calculated(function: Any, x: Any, y: Any) -> Any:
+    """An element of a result; None where an operand is open."""
+    if isinstance(x, Open) or isinstance(y, Open):
+        return None
+    try:
+        return function(x, y)
+    except ArithmeticError:  # a division by zero: running tells
+        return None
+
+
+def _folded(node: g.Node, operands: list[Any] | None = None) -> np.ndarray | None:
+    """The elements of what depends on constants alone, as constant folding would compute them."""
+    arrays = []
+    for number, value in enumerate(node.inputs):
+        array = g.constant_of(value)
+        if array is None and operands is not None and all(type(x) is int for x in operands[number].ravel()):
+            array = operands[number].astype(value.dtype.np)
+        if array is None or array.size > _SIZES:
+            return None
+        arrays.append(array)
+    found = computed(node, arrays) if arrays else None
+    return None if found is None else _objects(found[0].ravel().tolist())
