@@ -36,10 +36,14 @@ class Block:
 
 @dataclass(eq=False, slots=True)
 class Layout:
-    """The place of each owner, in bytes from the beginning, and how many bytes there are."""
+    """The place of each owner, in bytes from the beginning, and how many bytes there are.
+
+    sums: how places follow from each other: (a place, bytes there, the next place), in order.
+    """
 
     offsets: dict[Any, DimLike]
     size: DimLike
+    sums: list[tuple[DimLike, DimLike, DimLike]]
 
 
 def plan(blocks: Sequence[Block]) -> Layout:
@@ -47,6 +51,7 @@ def plan(blocks: Sequence[Block]) -> Layout:
     offsets: dict[Any, DimLike] = {}
     total: DimLike = _place_known([b for b in blocks if not isinstance(b.size, Dim)], offsets)
     slots: list[tuple[DimLike, DimLike, list[Block]]] = []
+    sums: list[tuple[DimLike, DimLike, DimLike]] = []
     for block in blocks:
         if not isinstance(block.size, Dim):
             continue
@@ -58,8 +63,10 @@ def plan(blocks: Sequence[Block]) -> Layout:
         else:
             slots.append((block.size, total, [block]))
             offsets[block.owner] = total
-            total = total + _rounded(block.size)
-    return Layout(offsets, total)
+            size = _rounded(block.size)
+            sums.append((total, size, total + size))
+            total = sums[-1][2]
+    return Layout(offsets, total, sums)
 
 
 def _rounded(size: DimLike) -> DimLike:

@@ -170,7 +170,7 @@ class Compiler:
         self.places = self.place()
         blocks = self.temporaries()
         layout = arena.plan(blocks)
-        self.offsets, self.arena = layout.offsets, layout.size
+        self.offsets, self.arena, self.sums = layout.offsets, layout.size, layout.sums
         return blocks
 
     def run(self) -> Program:
@@ -272,7 +272,7 @@ class Compiler:
         Entry(self, module, functions).write()
         if self.symbols:
             dims = [d for v in self.graph.outputs for d in v.dims]
-            sizes.write_plan(module, self.symbols, [self.arena, self.work, *dims], self.graph)
+            sizes.write_plan(module, self.symbols, [self.arena, self.work, *dims], self.graph, self.sums)
         return str(module), libraries
 
 

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 __all__ = ["Entry"]
 
 _GRAIN = 1 << 15  # the least work that a thread gets
+_MANY = 48  # steps from which an entry is written for quick compilation: optimising it would take most of the time
+_FEW = 3  # known arguments up to which they are written one by one
 _I64, _PTR = ir.IntType(64), ir.PointerType()
 _ENTRY = ir.FunctionType(_I64, [_PTR, _PTR, _PTR, _PTR])
 
@@ -35,9 +37,17 @@ class Entry(sizes.Arithmetic):
         self.fn.attributes.add("nounwind")
         self.b = ir.IRBuilder(self.fn.append_basic_block("entry"))
         self.first = self.b.block
+        self.row: list[Any] = []  # pointers to the arguments of a step, where all steps share the memory for them
+        if len(compiler.steps) >= _MANY:
+            sizes.compiled_as_written(self.fn)
+            most = max(len(step.arguments) for step in compiler.steps) or 1
+            row = self.b.alloca(_I64, most)
+            self.row = [row, *[self.b.gep(row, [_I64(n)], source_etype=_I64) for n in range(1, most)]]
         self.buffers, values, self.arena, self.threads = self.fn.args
         super().__init__(self.b, values, compiler.symbols)
+        self.sums(compiler.sums)
         self.addresses: dict[Any, Any] = {}
+        self.rows = 0
 
     def write(self) -> None:
         b = self.b
@@ -134,16 +144,37 @@ class Entry(sizes.Arithmetic):
 
     def step(self, step: Step, function: Any) -> Any:
         b = self.b
-        with b.goto_block(self.first):
-            b.position_at_start(self.first)
-            args = b.alloca(_I64, len(step.arguments) or 1)
-        for n, a in enumerate(step.arguments):
-            b.store(self.argument(a), b.gep(args, [_I64(n)], source_etype=_I64))
+        if self.row:
+            args = self.fill(step)
+        else:
+            with b.goto_block(self.first):
+                b.position_at_start(self.first)
+                args = b.alloca(_I64, len(step.arguments) or 1)
+            for n, a in enumerate(step.arguments):
+                b.store(self.argument(a), b.gep(args, [_I64(n)], source_etype=_I64))
         total = self.size(step.total)
         target = self.link(function) if isinstance(function, int) else function
         if not is_shared(step):
             return b.call(target, [_I64(0), total, args])
         return self.shared(target, total, args, self.size(step.total * step.weight))
+
+    def fill(self, step: Step) -> Any:
+        """Writes a step's arguments to the memory that all steps share: what is known, in one go."""
+        b, values = self.b, [None if type(a) is int else self.argument(a) for a in step.arguments]
+        known = [_I64(a if type(a) is int else 0) for a in step.arguments]
+        if sum(value is None for value in values) > _FEW:
+            row = ir.GlobalVariable(b.module, ir.ArrayType(_I64, len(known)), f"{self.fn.name}_row{self.rows}")
+            row.linkage, row.global_constant, row.unnamed_addr = "private", True, True
+            row.initializer = ir.Constant(row.value_type, known)
+            self.rows += 1
+            move = b.module.declare_intrinsic("llvm.memcpy", [_PTR, _PTR, _I64])
+            b.call(move, [self.row[0], b.bitcast(row, _PTR), _I64(8 * len(known)), ir.IntType(1)(0)])
+        else:
+            values = [given if value is None else value for value, given in zip(values, known, strict=True)]
+        for value, place in zip(values, self.row, strict=False):
+            if value is not None:
+                b.store(value, place)
+        return self.row[0]
 
     def now(self) -> Any:
         """Nanoseconds by the system's clock that only goes ahead."""

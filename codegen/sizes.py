@@ -17,8 +17,9 @@ from twofold.ir import graph as g
 from twofold.ir.dim_expr import Atom
 from twofold.ir.dims import Dim, DimLike
 
-__all__ = ["Arithmetic", "write_plan"]
+__all__ = ["Arithmetic", "write_plan", "compiled_as_written"]
 
+_LONG = 1000  # instructions from which optimising them would take longer than running them ever will
 _I64, _PTR = ir.IntType(64), ir.PointerType()
 
 
@@ -43,13 +44,31 @@ class Arithmetic:
             return _I64(int(size))
         found = self._known.get(size)
         if found is None:
-            b, found = self.b, _I64(0)
+            found = None
             for mono, factor in size.terms:
-                part: Any = _I64(factor)
-                for atom in mono:
-                    part = b.mul(part, self._atom(atom))
-                found = b.add(found, part)
+                part = self._product(mono)
+                if factor != 1:
+                    part = _I64(factor) if part is None else self.b.mul(part, _I64(factor))
+                elif part is None:
+                    part = _I64(1)
+                found = part if found is None else self.b.add(found, part)
             self._known[size] = found
+        return found
+
+    def sums(self, running: Sequence[tuple[DimLike, DimLike, DimLike]]) -> None:
+        """Computes each third size as the sum of the first two: of a row of places, each is one addition."""
+        for first, second, both in running:
+            if isinstance(both, Dim) and both not in self._known:
+                self._known[both] = self.b.add(self.size(first), self.size(second))
+
+    def _product(self, atoms: tuple[Atom, ...]) -> Any:
+        """The value of a product; None for that of nothing."""
+        if not atoms:
+            return None
+        found = self._known.get(atoms)
+        if found is None:
+            found, last = self._product(atoms[:-1]), self._atom(atoms[-1])
+            found = self._known[atoms] = last if found is None else self.b.mul(found, last)
         return found
 
     def _atom(self, atom: Atom) -> Any:
@@ -78,18 +97,28 @@ def _floor_divided(b: ir.IRBuilder, x: Any, y: Any) -> Any:
     return b.select(none, _I64(0), b.sub(quotient, b.zext(down, _I64)))
 
 
-def write_plan(module: ir.Module, symbols: Sequence[str], out: Sequence[DimLike], graph: g.Graph) -> None:
+def compiled_as_written(function: ir.Function) -> None:
+    """Has LLVM leave a function as it is written, which takes it a fraction of the time: for long straight code that
+    stores numbers and calls what does the work."""
+    function.attributes.add("noinline")  # the other asks for it
+    function.attributes.add("optnone")
+
+
+def write_plan(module: ir.Module, symbols: Sequence[str], out: Sequence[DimLike], graph: g.Graph,
+               sums: Sequence[tuple[DimLike, DimLike, DimLike]] = ()) -> None:
     """Adds the function `plan` to a module.
 
     Args:
         symbols: in the order in which callers give their values.
         out: what it writes.
         graph: whose assumptions it checks, as far as the sizes of the inputs decide them.
+        sums: see `Arithmetic.sums`.
     """
     fn = ir.Function(module, ir.FunctionType(_I64, [_PTR, _PTR]), "plan")
     fn.attributes.add("nounwind")
     b = ir.IRBuilder(fn.append_basic_block("plan"))
     numbers = Arithmetic(b, fn.args[0], symbols)
+    numbers.sums(sums)
     for n, size in enumerate(out):
         b.store(numbers.size(size), b.gep(fn.args[1], [_I64(n)], source_etype=_I64))
     holds: Any = ir.IntType(1)(1)
@@ -98,3 +127,5 @@ def write_plan(module: ir.Module, symbols: Sequence[str], out: Sequence[DimLike]
         if guard.symbols() <= bound:
             holds = b.and_(holds, b.icmp_signed(guard.op, numbers.size(guard.left), numbers.size(guard.right)))
     b.ret(b.zext(holds, _I64))
+    if len(b.block.instructions) >= _LONG:
+        compiled_as_written(fn)

@@ -5,7 +5,7 @@ In: a `Dim`. Out: `(low, high)`, each None where nothing is known. Bounds are so
 Floor divisions and `max(e, 0)` are eliminated from the outside in, each replaced by what is below
 (or above) it: `(a - k + 1)/k <= a//k <= a/k`, so that what divisions share cancels (`n - n//2 >= 0`).
 What is left is a polynomial in symbols; where signs are mixed, symbols are split into the cases 0 and
-1 or more, a few times over (`n*n - n >= 0`). Coefficients are exact fractions on the way.
+1 or more, a few times over (`n*n - n >= 0`). Coefficients are integers over a common divisor.
 
 A symbolic divisor is other than zero; it counts as positive only where that is provable.
 """
@@ -21,7 +21,8 @@ from .dim_expr import Atom, DimLike, Mono, product_of, terms_of, without
 
 __all__ = ["bounds", "at_least"]
 
-Poly: TypeAlias = dict[Mono, Fraction]
+Poly: TypeAlias = dict[Mono, int]
+Estimate: TypeAlias = tuple[Poly, int]  # a polynomial, and what it is divided by, which is 1 or more
 SPLITS = 4  # how often symbols are split into cases
 LEAVES = 256  # how many ways of eliminating atoms are tried for one bound
 
@@ -39,50 +40,74 @@ def bounds(d: DimLike) -> tuple[int | None, int | None]:
     """Integers `(low, high)` with `low <= d <= high` for all symbols >= 0; None where there is none known."""
     if type(d) is int:
         return d, d
-    poly = {m: Fraction(c) for m, c in terms_of(d)}
-    low = _lower(poly, [LEAVES])
-    high = _lower({m: -c for m, c in poly.items()}, [LEAVES])
+    poly = dict(terms_of(d))
+    low = _Search().lower(poly, 1)
+    high = _Search().lower({m: -c for m, c in poly.items()}, 1)
     return None if low is None else math.ceil(low), None if high is None else -math.ceil(high)
 
 
-def _lower(poly: Poly, budget: list[int]) -> Fraction | None:
-    """A lower bound of `poly`: the best over the ways of replacing its outermost atom."""
-    atom = max((a for m in poly for a in m if a.depth), key=lambda a: a.key, default=None)
-    if atom is None:
-        budget[0] -= 1
-        return _lower_in_symbols(poly, SPLITS)
-    best: Fraction | None = None
-    for way in range(3):
-        if budget[0] <= 0:
-            break
-        replaced = _without_atom(poly, atom, way)
-        found = None if replaced is None else _lower(replaced, budget)
-        if found is not None and (best is None or found > best):
-            best = found
-    return best
+class _Search:
+    """The search for one bound: how many ways may still be tried, and what is known of polynomials met before."""
+
+    def __init__(self) -> None:
+        self.budget = LEAVES
+        self.met: dict[tuple[int, frozenset[tuple[Mono, int]]], Fraction | None] = {}
+
+    def lower(self, poly: Poly, divisor: int) -> Fraction | None:
+        """A lower bound of `poly / divisor`: the best over the ways of replacing its outermost atom."""
+        key = divisor, frozenset(poly.items())
+        if key not in self.met:
+            self.met[key] = self._lower(poly, divisor)
+        return self.met[key]
+
+    def _lower(self, poly: Poly, divisor: int) -> Fraction | None:
+        atom = max((a for m in poly for a in m if a.depth), key=lambda a: a.key, default=None)
+        if atom is None:
+            self.budget -= 1
+            least = _lower_in_symbols(poly, SPLITS)
+            return None if least is None else Fraction(least, divisor)
+        best: Fraction | None = None
+        for replaced, scale in _without_atom(poly, atom):
+            if self.budget <= 0:
+                break
+            known = self.lower(replaced, divisor * scale)
+            if known is not None and (best is None or known > best):
+                best = known
+        return best
 
 
-def _without_atom(poly: Poly, atom: Atom, way: int) -> Poly | None:
-    """`poly` with each `atom` replaced, once a term, by something that makes the whole no larger."""
-    result: Poly = {}
+def _without_atom(poly: Poly, atom: Atom) -> list[tuple[Poly, int]]:
+    """Quotients that `poly` is no less than, each with `atom` replaced, once a term, by an estimate."""
+    kept: Poly = {}
+    replaced: list[tuple[int, tuple[Estimate, ...]]] = []
     for mono, coef in poly.items():
         if atom not in mono:
-            result[mono] = result.get(mono, Fraction(0)) + coef
+            kept[mono] = coef
             continue
         cofactor = without(mono, (atom,)) or ()
-        if not _not_negative(cofactor):
-            return None
-        options = _estimates(atom, cofactor, below=coef > 0)
+        options = _estimates(atom, cofactor, coef > 0) if _not_negative(cofactor) else ()
         if not options:
-            return None
-        for m, c in options[min(way, len(options) - 1)].items():
-            result[m] = result.get(m, Fraction(0)) + coef * c
-    return {m: c for m, c in result.items() if c or not m}
+            return []
+        replaced.append((coef, options))
+    return [_combined(kept, [(coef, options[min(way, len(options) - 1)]) for coef, options in replaced])
+            for way in range(max(len(options) for _, options in replaced))]
 
 
-def _estimates(atom: Atom, cofactor: Mono, below: bool) -> list[Poly]:
+def _combined(kept: Poly, parts: list[tuple[int, Estimate]]) -> tuple[Poly, int]:
+    """The sum of `kept` and of each coefficient times its estimate, over one divisor."""
+    scale = math.lcm(*[divisor for _, (_, divisor) in parts])
+    result = {m: c * scale for m, c in kept.items()}
+    for coef, (terms, divisor) in parts:
+        factor = coef * (scale // divisor)
+        for m, c in terms.items():
+            result[m] = result.get(m, 0) + factor * c
+    return {m: c for m, c in result.items() if c or not m}, scale
+
+
+@lru_cache(maxsize=8192)
+def _estimates(atom: Atom, cofactor: Mono, below: bool) -> tuple[Estimate, ...]:
     """Polynomials below (or above) `cofactor * atom`, for a cofactor that is not negative."""
-    estimates: list[Poly] = []
+    estimates: list[Estimate] = []
     if atom.kind == "pos":
         estimates = _times(cofactor, _positive_part_estimates(atom.a, below))
     elif type(atom.b) is int:
@@ -92,24 +117,24 @@ def _estimates(atom: Atom, cofactor: Mono, below: bool) -> list[Poly]:
         estimates = _symbolic_quotient_estimates(atom, cofactor, below)
     interval = _atom_bounds(atom)[0 if below else 1]
     if interval is not None:
-        estimates += _times(cofactor, [{(): Fraction(interval)}])
-    return estimates
+        estimates += _times(cofactor, [({(): interval}, 1)])
+    return tuple(estimates)
 
 
-def _positive_part_estimates(e: DimLike, below: bool) -> list[Poly]:
+def _positive_part_estimates(e: DimLike, below: bool) -> list[Estimate]:
     if below:
         return [_affine(e, 0, 1)]  # and 0, which is the interval's
     low = bounds(e)[0]
     estimates = [] if low is None else [_affine(e, -min(low, 0), 1)]
     if all(_not_negative(m) for m, _ in terms_of(e)):
-        estimates.append({m: Fraction(c) for m, c in terms_of(e) if c > 0})
+        estimates.append(({m: c for m, c in terms_of(e) if c > 0}, 1))
     return estimates
 
 
-def _symbolic_quotient_estimates(atom: Atom, cofactor: Mono, below: bool) -> list[Poly]:
+def _symbolic_quotient_estimates(atom: Atom, cofactor: Mono, below: bool) -> list[Estimate]:
     """From `a - b + 1 <= b*(a//b) <= a` where b is one product that the cofactor holds, and `a//b <= a`."""
     a, b = atom.a, atom.b
-    estimates: list[Poly] = []
+    estimates: list[Estimate] = []
     (factor, scale), *more = terms_of(b)
     outside = None if more else without(cofactor, factor)
     if outside is not None:
@@ -119,14 +144,14 @@ def _symbolic_quotient_estimates(atom: Atom, cofactor: Mono, below: bool) -> lis
     return estimates
 
 
-def _affine(d: DimLike, shift: int, divisor: int) -> Poly:
-    poly = {m: Fraction(c, divisor) for m, c in terms_of(d)}
-    poly[()] = poly.get((), Fraction(0)) + Fraction(shift, divisor)
-    return poly
+def _affine(d: DimLike, shift: int, divisor: int) -> Estimate:
+    poly = dict(terms_of(d))
+    poly[()] = poly.get((), 0) + shift
+    return poly, divisor
 
 
-def _times(factor: Mono, polys: list[Poly]) -> list[Poly]:
-    return [{product_of(factor, m): c for m, c in p.items()} for p in polys]
+def _times(factor: Mono, estimates: list[Estimate]) -> list[Estimate]:
+    return [({product_of(factor, m): c for m, c in terms.items()}, divisor) for terms, divisor in estimates]
 
 
 def _not_negative(mono: Mono) -> bool:
@@ -152,11 +177,11 @@ def _atom_bounds(atom: Atom) -> tuple[int | None, int | None]:
     return None if low is None else min(low, 0), None if high is None else max(high, -1)
 
 
-def _lower_in_symbols(poly: Poly, splits: int) -> Fraction | None:
+def _lower_in_symbols(poly: Poly, splits: int) -> int | None:
     """The least value over symbols >= 0, or a lower bound; None where it is not found."""
     negative = [m for m, c in poly.items() if m and c < 0]
     if not negative:
-        return poly.get((), Fraction(0))
+        return poly.get((), 0)
     outgrown = [any(c > 0 and len(p) > len(m) and without(p, m) is not None for p, c in poly.items())
                 for m in negative]
     if splits == 0 or not all(outgrown):
@@ -175,5 +200,5 @@ def _shifted(poly: Poly, atom: Atom) -> Poly:
         others = tuple(a for a in mono if a != atom)
         for k in range(power + 1):
             m = product_of(others, (atom,) * k)
-            result[m] = result.get(m, Fraction(0)) + coef * math.comb(power, k)
+            result[m] = result.get(m, 0) + coef * math.comb(power, k)
     return result

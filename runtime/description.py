@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from twofold.codegen import library
-from twofold.ir import dims as dm
+from twofold.ir import dim_table
 from twofold.ir import dtypes as dt
 from twofold.ir import graph as g
 from twofold.ir.dims import DimLike
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Description", "Check", "Arrays", "Buffer", "describe", "named", "pack", "unpack"]
 
-_FORMAT = 1
+_FORMAT = 2
 
 
 class Check(NamedTuple):
@@ -136,14 +136,22 @@ def named(owner: Any) -> str:
 # -- on disk ------------------------------------------------------------------------------------------
 def pack(about: Description, code: bytes) -> bytes:
     """A description and its code as bytes: a line of JSON, the constants, the object file."""
+    table = dim_table.Writer()
+    size = table.reference
+
+    def sizes(dims: Sequence[DimLike]) -> list[int | str]:
+        return [size(d) for d in dims]
     constants = [np.ascontiguousarray(c) for c in about.constants]
     head = {
-        "format": _FORMAT, "outputs": [[_sizes(dims), name] for dims, name in about.outputs],
-        "symbols": about.symbols, "arena": _size(about.arena), "work": _size(about.work),
+        "format": _FORMAT, "outputs": [[sizes(dims), name] for dims, name in about.outputs],
+        "symbols": about.symbols, "arena": size(about.arena), "work": size(about.work),
         "constants": [[dt.from_numpy(c.dtype).name, list(c.shape)] for c in constants],
         "donated": sorted(about.donated.items()), "libraries": [list(key) for key in about.libraries],
-        "checks": [[n, [list(c) for c in checks], _told(arrays)] for n, (checks, arrays) in about.checks.items()],
-        "buffers": [[b.name, _size(b.size), b.first, b.last, _size(b.offset)] for b in about.buffers],
+        "checks": [[n, [list(c) for c in checks], arrays and [arrays.kind, [
+            [buffer, size(at), name, size(first), sizes(shape)] for buffer, at, name, first, shape in arrays.arrays
+        ], sizes(arrays.sizes)]] for n, (checks, arrays) in about.checks.items()],
+        "buffers": [[b.name, size(b.size), b.first, b.last, size(b.offset)] for b in about.buffers],
+        "sizes": table.rows,
     }
     return b"".join([json.dumps(head).encode(), b"\n", *[c.tobytes() for c in constants], code])
 
@@ -155,6 +163,10 @@ def unpack(stored: bytes) -> tuple[Description, bytes] | None:
         found: Any = json.loads(head)
         if found["format"] != _FORMAT:
             return None
+        size = dim_table.Reader(found["sizes"]).dim
+
+        def sizes(references: Sequence[int | str]) -> list[DimLike]:
+            return [size(r) for r in references]
         constants = []
         for name, shape in found["constants"]:
             array = np.empty(shape, dt.as_dtype(name).np)
@@ -162,43 +174,14 @@ def unpack(stored: bytes) -> tuple[Description, bytes] | None:
                 return None
             constants.append(np.frombuffer(rest[:array.nbytes], array.dtype).reshape(shape))
             rest = rest[array.nbytes:]
+        checks = {n: ([Check(*c) for c in checks], arrays and Arrays(arrays[0], [
+            (buffer, size(at), name, size(first), sizes(shape)) for buffer, at, name, first, shape in arrays[1]
+        ], sizes(arrays[2]))) for n, checks, arrays in found["checks"]}
         return Description(
-            [(tuple(_read_all(dims)), name) for dims, name in found["outputs"]], found["symbols"],
-            _read(found["arena"]), _read(found["work"]), constants, dict(found["donated"]),
-            [tuple(key) for key in found["libraries"]],
-            {n: ([Check(*c) for c in checks], _untold(arrays)) for n, checks, arrays in found["checks"]},
-            [Buffer(name, _read(size), first, last, _read(offset))
-             for name, size, first, last, offset in found["buffers"]]), rest
+            [(tuple(sizes(dims)), name) for dims, name in found["outputs"]], found["symbols"],
+            size(found["arena"]), size(found["work"]), constants, dict(found["donated"]),
+            [tuple(key) for key in found["libraries"]], checks,
+            [Buffer(name, size(of), first, last, size(offset))
+             for name, of, first, last, offset in found["buffers"]]), rest
     except (ValueError, KeyError, TypeError, IndexError):
         return None
-
-
-def _size(size: DimLike) -> int | str:
-    return int(size) if not isinstance(size, dm.Dim) else str(size)
-
-
-def _sizes(sizes: Sequence[DimLike]) -> list[int | str]:
-    return [_size(s) for s in sizes]
-
-
-def _read(size: int | str) -> DimLike:
-    return dm.parse(size) if isinstance(size, str) else size
-
-
-def _read_all(sizes: Sequence[int | str]) -> list[DimLike]:
-    return [_read(s) for s in sizes]
-
-
-def _told(arrays: Arrays | None) -> Any:
-    if arrays is None:
-        return None
-    rows = [[buffer, _size(at), name, _size(first), _sizes(shape)] for buffer, at, name, first, shape in arrays.arrays]
-    return [arrays.kind, rows, _sizes(arrays.sizes)]
-
-
-def _untold(stored: Any) -> Arrays | None:
-    if stored is None:
-        return None
-    kind, rows, sizes = stored
-    return Arrays(kind, [(buffer, _read(at), name, _read(first), _read_all(shape))
-                         for buffer, at, name, first, shape in rows], _read_all(sizes))

@@ -64,3 +64,16 @@ def test_large_plans_come_near() -> None:
     for _ in range(5):
         blocks = [Block(n, 64 * r.randint(1, 100), f := r.randint(0, 100), f + r.randint(0, 20)) for n in range(100)]
         assert plan(blocks).size <= 1.05 * bound(blocks)
+
+
+def test_places_of_unknown_sizes_follow_from_each_other() -> None:
+    n = dm.symbol("n")
+    blocks = [Block(name, size, 0, 0) for name, size in (("a", 8 * n), ("b", 100), ("c", n * n), ("d", 64 * n + 1))]
+    made = plan(blocks)
+    at, env = made.sums[0][0], {"n": 5}
+    for first, size, after in made.sums:
+        assert first == at
+        assert dm.evaluate((first + size, after), env)[0] == dm.evaluate((after,), env)[0]
+        at = after
+    assert at == made.size
+    assert [made.offsets[name] for name in "acd"] == [first for first, _, _ in made.sums]

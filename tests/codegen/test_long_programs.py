@@ -1,0 +1,53 @@
+"""Programs of many steps: their entries are compiled as written, and give what the ops give one by one."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+import twofold as tf
+from twofold.codegen import program
+from twofold.runtime import compiled
+
+STEPS = 60
+
+
+def long(x: tf.Tensor, i: tf.Tensor) -> tf.Tensor:
+    """Sums and products that do not share kernels, a gather whose index is checked, and a loop, by turns."""
+    for n in range(STEPS):
+        x = x * (1.0 / (2 + n)) + tf.reduce_sum(x, 0, keepdims=True)
+        if n % 20 == 7:
+            x = x + tf.gather(x, i)
+        if n == 30:
+            for _ in tf.range(3):
+                x = tf.matmul(x, tf.ones([4, 4])) * 0.25
+        x = x / tf.reduce_max(tf.abs(x))
+    return x
+
+
+@pytest.mark.parametrize("rows", [6, None])
+def test_results_are_those_of_the_ops(rows: int | None) -> None:
+    x = tf.constant(np.random.default_rng(0).normal(size=(6, 4)).astype(np.float32))
+    i = tf.constant([5, 0, 3, 3, 1, 2])
+    fn = tf.function(long, input_signature=[tf.TensorSpec([rows, 4]), tf.TensorSpec([rows], tf.int32)])
+    assert fn(x, i).numpy().tobytes() == long(x, i).numpy().tobytes()
+    graph = fn.get_concrete_function().graph
+    if rows is not None:
+        assert len(program.outline(graph).steps) >= STEPS
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"x = x \+ tf.gather\(x, i\)"):
+        fn(x, tf.constant([0, 1, 2, 3, 4, 6]))
+
+
+def test_only_long_entries_are_left_as_written() -> None:
+    def text_of(count: int) -> str:
+        def sums(x: tf.Tensor) -> tf.Tensor:
+            for _ in range(count):
+                x = x - tf.reduce_mean(x)
+            return x
+        graph = tf.function(sums).get_concrete_function(tf.TensorSpec([1 << 15])).graph
+        return str(compiled.compile_program(graph, "entry", {}).module)
+    short, many = (re.search(r'^define i64 @"entry".*$', text_of(n), re.M) for n in (5, STEPS))
+    assert short is not None and "optnone" not in short.group()
+    assert many is not None and "optnone" in many.group()
