@@ -19,11 +19,13 @@ from twofold.ir.errors import DTypeError, InvalidArgumentError, user_line
 from twofold.ir.op import Op
 from twofold.ir.spec import TensorShape
 
+from . import conversions
 from .tensor import Tensor, wrap
 
 __all__ = ["as_tensor", "number", "operands", "to_array"]
 
 _RANK = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3, "s": 4}
+_PLAIN = frozenset({bool, int, float, complex, str, bytes, list, tuple, range, type(None), np.ndarray})
 _INT32 = range(-(1 << 31), 1 << 31)
 _scalars: dict[Any, Tensor] = {}  # operands that programs repeat: `x * 2`, `1 - y`
 _SCALARS = 1024
@@ -38,6 +40,11 @@ def operands(op: Op, inputs: tuple[Any, ...]) -> tuple[Tensor, ...]:
         if (match is None or i in match) and (found := _dtype_of(x)) is not None:
             hint = found
             break
+    if hint is None and match != ():
+        inputs = tuple([x if type(x) in _PLAIN or (made := conversions.converted(x, None, None)) is None else made
+                        for x in inputs])
+        hint = next((d for i, x in enumerate(inputs) if (match is None or i in match)
+                     and (d := _dtype_of(x)) is not None), None)
     if hint is None and match != ():
         hint = _common([x for i, x in enumerate(inputs) if match is None or i in match])
     return tuple(x if type(x) is Tensor else _operand(x, hint if match is None or i in match else None)
@@ -95,7 +102,11 @@ def as_tensor(value: Any, dtype: DType | None = None, hint: DType | None = None)
             raise DTypeError(f"Tensor conversion requested dtype {dtype.name} for Tensor with dtype {value.dtype.name}:"
                              f" {value!r}\n  Hint: use tf.cast(value, tf.{dtype.name}).\n  {user_line()}")
         return value
-    if type(value) in (list, tuple) and _holds_tensors(value):
+    if type(value) not in _PLAIN:
+        made = conversions.converted(value, dtype, hint)
+        if made is not None:
+            return made
+    elif type(value) in (list, tuple) and _holds_tensors(value):
         return _stacked(value, dtype or hint)
     want = dtype or hint
     array = to_array(value, want)
@@ -202,7 +213,8 @@ def _cast_value(value: Any, array: np.ndarray, want: DType) -> np.ndarray:
 
 def _holds_tensors(value: Any) -> bool:
     return any(isinstance(v, Tensor) or hasattr(v, "_read_tensor")
-               or (type(v) in (list, tuple) and _holds_tensors(v)) for v in value)
+               or (type(v) in (list, tuple) and _holds_tensors(v))
+               or (type(v) not in _PLAIN and conversions.known(v)) for v in value)
 
 
 def _stacked(value: Any, want: DType | None) -> Tensor:

@@ -10,10 +10,14 @@ import contextvars
 import re
 from typing import Any
 
+from twofold.ir.op import tracing
+
 __all__ = ["full_name", "name_scope"]
 
 _scope: contextvars.ContextVar[str] = contextvars.ContextVar("name_scope", default="")
-_LEGAL = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*\Z")
+# in graphs, as TensorFlow has it (tensorflow/python/framework/ops.py); outside of them every string is a scope
+_AT_THE_ROOT = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*\Z")
+_WITHIN = re.compile(r"[A-Za-z0-9_.\\/>-]*\Z")
 
 
 def full_name(name: str) -> str:
@@ -28,7 +32,8 @@ class name_scope:
         name: the scope's name. One that ends in a slash is taken as it is, and not put into the scope around it; an
             empty one leaves every scope.
     Raises:
-        ValueError: the name is not a string of letters, digits and `_ . \\ / > -`.
+        ValueError: the name is not a string; or, while a function is traced, not one of letters, digits and
+            `_ . \\ / > -`, where the first scope begins with none of `_ \\ / > -`.
 
     >>> import twofold as tf
     >>> with tf.name_scope("encoder"):
@@ -40,8 +45,6 @@ class name_scope:
     def __init__(self, name: str):
         if not isinstance(name, str):
             raise ValueError(f"name for name_scope must be a string, not {type(name).__name__}")
-        if name and _LEGAL.match(name) is None:
-            raise ValueError(f"{name!r} is not a valid scope name")
         self._name = name
         self._tokens: list[contextvars.Token[str]] = []
 
@@ -52,6 +55,8 @@ class name_scope:
 
     def __enter__(self) -> str:
         name = self._name
+        if name and tracing() is not None and (_WITHIN if _scope.get() else _AT_THE_ROOT).match(name) is None:
+            raise ValueError(f"{name!r} is not a valid {'' if _scope.get() else 'root '}scope name")
         inner = "" if not name else name if name.endswith("/") else f"{_scope.get()}{name}/"
         self._tokens.append(_scope.set(inner))
         return inner

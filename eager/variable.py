@@ -8,6 +8,8 @@ calls `_read_tensor`, which tells the recorders of the context.
 from __future__ import annotations
 
 import contextvars
+import functools
+import inspect
 import itertools
 from collections.abc import Callable
 from typing import Any
@@ -27,15 +29,33 @@ from .scatter import ScatterMethods
 from .sessions import SessionMethods
 from .tensor import Tensor, TensorRef, text_of, wrap
 
-__all__ = ["Variable", "created"]
+__all__ = ["Variable", "created", "creators"]
 
 _made = itertools.count()
 
 #: functions that are told of each variable that is made outside of traces, in this context
 created: contextvars.ContextVar[tuple[Any, ...]] = contextvars.ContextVar("variables_created", default=())
+#: functions `creator(next_creator, **kwargs)` through which variables are made in this context, outer ones first
+creators: contextvars.ContextVar[tuple[Any, ...]] = contextvars.ContextVar("variable_creators", default=())
 
 
-class Variable(ScatterMethods, SessionMethods):
+class _Creating(type):
+    """What makes a variable class create by way of the creators of this context; see `creators`."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        """A variable, or what a creator gives instead."""
+        if not creators.get():
+            return type.__call__(cls, *args, **kwargs)
+        bound = inspect.signature(cls.__init__).bind(None, *args, **kwargs)
+        bound.apply_defaults()
+        given = {k: v for k, v in bound.arguments.items() if k != "self"}
+        make: Any = functools.partial(type.__call__, cls)
+        for creator in creators.get():  # those of inner scopes come last and are asked first
+            make = functools.partial(creator, make)
+        return make(**given)
+
+
+class Variable(ScatterMethods, SessionMethods, metaclass=_Creating):
     """A mutable tensor, such as a parameter of a model.
 
     Args:

@@ -30,7 +30,7 @@ from .spec import TensorSpec
 if TYPE_CHECKING:
     import networkx
 
-    from .graph_def import GraphDef
+    from .graph_def import GraphDef, NodeDef
 
 __all__ = ["Value", "Node", "Graph", "Location", "Construct", "CONSTRUCTS", "CONSTANT", "SIZE", "BIND", "COND",
            "WHILE", "CALL", "HOST", "ASSERT", "CUSTOM", "PUSH", "POP", "effect_of", "is_pure",
@@ -225,6 +225,21 @@ class Graph:
     def _repr_html_(self) -> str:
         from .graph_views import in_notebook
         return in_notebook(self)
+
+    def get_operations(self) -> list[NodeDef]:
+        """The nodes by name, in program order: inputs first, results last; each has `name`, `type` and `inputs`."""
+        return self.as_graph_def().node
+
+    def get_operation_by_name(self, name: str) -> NodeDef:
+        """The node of a name.
+
+        Raises:
+            KeyError: there is none.
+        """
+        for node in self.get_operations():
+            if node.name == name:
+                return node
+        raise KeyError(f"The name {name!r} refers to an Operation not in the graph.")
 
     def as_graph_def(self) -> GraphDef:
         """The nodes by name, as TensorFlow lists them; see `graph_def.graph_def`."""

@@ -29,6 +29,16 @@ class NodeDef:
     input: list[str] = field(default_factory=list)
     attr: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def type(self) -> str:
+        """What it does; the same as `op`."""
+        return self.op
+
+    @property
+    def inputs(self) -> list[str]:
+        """What it reads; the same as `input`."""
+        return self.input
+
     def __str__(self) -> str:
         lines = [f'  name: "{self.name}"', f'  op: "{self.op}"', *[f'  input: "{name}"' for name in self.input]]
         for key, value in self.attr.items():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from twofold.eager import convert
@@ -12,12 +12,13 @@ from twofold.ir.errors import InvalidArgumentError
 from twofold.ir.spec import TensorSpec
 from twofold.runtime import native, program_call
 
+from .function_type import FunctionType, InferenceFunction, Parameter
 from .memory_plan import MemoryPlan, memory_plan
 from .signature import TOKEN, Call, Reference, literal, replaced
 from .trace import current
 from .traced import Traced
 
-__all__ = ["ConcreteFunction", "type_text"]
+__all__ = ["AnyRank", "ConcreteFunction"]
 
 
 class ConcreteFunction:
@@ -52,7 +53,10 @@ class ConcreteFunction:
         return self._checked(args, kwargs)
 
     def _checked(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        leaves = self._leaves(args, kwargs)
+        return self._run(self._leaves(args, kwargs))
+
+    def _run(self, leaves: list[Tensor]) -> Any:
+        """The result for the tensors of a call."""
         env = self._traced.accepts([x.dims for x in leaves])
         if env is None:
             return self._otherwise(leaves)
@@ -82,7 +86,9 @@ class ConcreteFunction:
         """The arguments by name; those that are fixed may be left out."""
         names = [name for name, _, _ in self._traced.arguments]
         open_ = [name for name, _, template in self._traced.arguments if _specs(template)]
-        order = open_ if len(args) <= len(open_) and open_ != names[:len(args)] else names
+        short = open_[:len(args)]  # those that are fixed are left out, also by position
+        order = open_ if len(args) <= len(open_) and open_ != names[:len(args)] and (
+            kwargs.keys().isdisjoint(short)) else names
         if len(args) > len(order):
             raise TypeError(f"{self._signature()} takes {len(order)} positional arguments, got {len(args)}.")
         given = dict(zip(order, args, strict=False))
@@ -255,14 +261,36 @@ class ConcreteFunction:
         """The signature as text.
 
         Args:
-            verbose: if not, one line.
+            verbose: if not, one line, `(x: type) -> type`.
         """
-        if not verbose:
-            return self._signature()
-        params = [f"  {name} ({kind}): {type_text(t)}" for name, kind, t in self._traced.arguments] or ["  None"]
-        held = [f"  {_capture_name(c)}: {TensorSpec(c.shape, c.dtype)!r}" for c in self.captured_inputs] or ["  None"]
-        return "\n".join(["Input Parameters:", *params, "Output Type:", f"  {type_text(self.structured_outputs)}",
-                          "Captures:", *held])
+        return repr(self.function_type) if verbose else str(self.function_type)
+
+    @property
+    def function_type(self) -> FunctionType:
+        """What it takes and gives: `parameters`, `output`, `captures`."""
+        parameters = {name: Parameter(name, kind, t) for name, kind, t in self._traced.arguments}
+        held = {_capture_name(c): TensorSpec(c.shape, c.dtype) for c in self.captured_inputs}
+        return FunctionType(parameters, self.structured_outputs, held)
+
+    @property
+    def inference_fn(self) -> InferenceFunction:
+        """The graph as a function of flat tensors."""
+        return InferenceFunction(self.name, self.function_type, self.graph, self._flat, self.captured_inputs)
+
+    def _flat(self, tensors: Sequence[Any]) -> Any:
+        """The result for values that become the tensors of a call."""
+        specs = self.function_type.flat_inputs
+        return self._run([self._tensor(s, x, n) for n, (s, x) in enumerate(zip(specs, tensors, strict=True))])
+
+    @property
+    def output_shapes(self) -> Any:
+        """The shapes of the result, in its structure."""
+        return nest.map_structure(lambda s: None if s is None else s.shape, self.structured_outputs)
+
+    @property
+    def output_dtypes(self) -> Any:
+        """The dtypes of the result, in its structure."""
+        return nest.map_structure(lambda s: None if s is None else s.dtype, self.structured_outputs)
 
     def _signature(self) -> str:
         """`name(a, b=2)`."""
@@ -297,20 +325,6 @@ def _capture_name(capture: Any) -> str:
     return str(id(capture)) if isinstance(capture, Tensor) else capture.name
 
 
-def type_text(template: Any) -> str:
-    """A structure of specs and Python values, as signatures print it."""
-    if template is None:
-        return "NoneTensorSpec()"
-    if isinstance(template, TensorSpec):
-        return repr(template)
-    if isinstance(template, Mapping):
-        return f"Dict[{', '.join(f'[{k!r}, {type_text(v)}]' for k, v in template.items())}]"
-    if isinstance(template, (list, tuple)):
-        kind = "List" if isinstance(template, list) else "Tuple"
-        return f"{kind}[{', '.join(map(type_text, template))}]"
-    return f"Literal[{literal(template)}]"
-
-
 def _page(graph: Any, inputs: Any, fast_math: bool) -> str:
     from .page import whole  # a look at compilers, which calls do not need
     return whole.page_of(graph, inputs, fast_math)
@@ -336,6 +350,9 @@ class AnyRank(ConcreteFunction):
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return self._otherwise(self._leaves(args, kwargs))
+
+    def _run(self, leaves: list[Tensor]) -> Any:
+        return self._otherwise(leaves)
 
 
 class _Unranked:

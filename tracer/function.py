@@ -27,7 +27,8 @@ from twofold.runtime import native, program_call
 from twofold.runtime.log import log
 
 from . import autograph, backward, options
-from .concrete import AnyRank, ConcreteFunction, type_text
+from .concrete import AnyRank, ConcreteFunction
+from .function_type import type_text
 from .input_signature import InputSignature
 from .signature import Call, Parameters, literal, objects_of
 from .symbolic import SymbolicTensor, SymbolicValueError

@@ -99,6 +99,7 @@ from ._scopes import (
     is_symbolic_tensor,
     timestamp,
     tuple,
+    variable_creator_scope,
 )
 from ._sorting import (
     argsort,
@@ -113,6 +114,7 @@ from ._tensors import (
     enable_eager_execution,
     get_static_value,
     is_tensor,
+    register_tensor_conversion_function,
 )
 from ._verify import verify
 from .array import (
@@ -319,13 +321,13 @@ __all__ = [
     "multiply", "name_scope", "negative", "nest", "newaxis", "nn", "norm", "not_equal", "numpy_function", "one_hot",
     "ones", "ones_like", "pad", "pow", "print", "py_function", "random", "random_normal", "random_uniform", "range",
     "rank", "recompute_grad", "reduce_all", "reduce_any", "reduce_logsumexp", "reduce_max", "reduce_mean", "reduce_min",
-    "reduce_prod", "reduce_sum", "repeat", "required_space_to_batch_paddings", "reshape", "reverse", "reverse_sequence",
-    "roll", "round", "saturate_cast", "scalar_mul", "scan", "scatter_nd", "searchsorted", "sequence_mask", "shape",
-    "shape_n", "sigmoid", "sign", "signal", "sin", "sinh", "size", "slice", "sort", "space_to_batch",
-    "space_to_batch_nd", "split", "sqrt", "square", "squeeze", "stack", "stop_gradient", "strided_slice", "string",
-    "subtract", "switch_case", "tan", "tanh", "tensor_scatter_nd_add", "tensor_scatter_nd_max", "tensor_scatter_nd_min",
-    "tensor_scatter_nd_sub", "tensor_scatter_nd_update", "tensordot", "test", "tile", "timestamp", "transpose",
-    "truediv", "truncatediv", "truncatemod", "tuple", "types", "uint16", "uint32", "uint64", "uint8", "unique",
-    "unique_with_counts", "unravel_index", "unstack", "vectorized_map", "verify", "where", "while_loop", "zeros",
-    "zeros_like",
+    "reduce_prod", "reduce_sum", "register_tensor_conversion_function", "repeat", "required_space_to_batch_paddings",
+    "reshape", "reverse", "reverse_sequence", "roll", "round", "saturate_cast", "scalar_mul", "scan", "scatter_nd",
+    "searchsorted", "sequence_mask", "shape", "shape_n", "sigmoid", "sign", "signal", "sin", "sinh", "size", "slice",
+    "sort", "space_to_batch", "space_to_batch_nd", "split", "sqrt", "square", "squeeze", "stack", "stop_gradient",
+    "strided_slice", "string", "subtract", "switch_case", "tan", "tanh", "tensor_scatter_nd_add",
+    "tensor_scatter_nd_max", "tensor_scatter_nd_min", "tensor_scatter_nd_sub", "tensor_scatter_nd_update", "tensordot",
+    "test", "tile", "timestamp", "transpose", "truediv", "truncatediv", "truncatemod", "tuple", "types", "uint16",
+    "uint32", "uint64", "uint8", "unique", "unique_with_counts", "unravel_index", "unstack", "variable_creator_scope",
+    "vectorized_map", "verify", "where", "while_loop", "zeros", "zeros_like",
 ]

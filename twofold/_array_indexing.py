@@ -173,7 +173,8 @@ def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None, 
     Args:
         indices: an integer tensor; each vector along its last axis names the leading axes of the result. Coordinates
             that occur several times add up, in order.
-        updates: a numeric tensor of shape `indices.shape[:-1] + shape[indices.shape[-1]:]`.
+        updates: a tensor of numbers or bools, of shape `indices.shape[:-1] + shape[indices.shape[-1]:]`. Of bools
+            for one place the result is whether any is True.
         shape: the shape of the result.
         name: has no effect.
         bad_indices_policy: "", "DEFAULT" or "ERROR": an index out of range is an error.
@@ -188,7 +189,11 @@ def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None, 
     [0, 12, 0, 6, 0]
     """
     _only_errors(bad_indices_policy)
-    return ops.scatter_nd(tensor(indices), tensor(updates), shape=shape_arg(shape))
+    values = tensor(updates)
+    if values.dtype.is_bool:
+        counts = ops.scatter_nd(tensor(indices), ops.cast(values, dtype=dt.int32), shape=shape_arg(shape))
+        return ops.not_equal(counts, 0)
+    return ops.scatter_nd(tensor(indices), values, shape=shape_arg(shape))
 
 
 def _tensor_scatter(x: Any, indices: Any, updates: Any, mode: str) -> Any:

@@ -10,10 +10,11 @@ import contextlib
 import enum
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from twofold.eager import naming
+from twofold.eager.variable import creators
 from twofold.tracer.symbolic import SymbolicTensor
 from twofold.tracer.trace import current
 
@@ -21,7 +22,8 @@ from ._api import public, tensor
 from ._convert import identity
 
 __all__ = ["AggregationMethod", "VariableAggregation", "VariableSynchronization", "control_dependencies",
-           "get_current_name_scope", "get_logger", "guarantee_const", "is_symbolic_tensor", "timestamp", "tuple"]
+           "get_current_name_scope", "get_logger", "guarantee_const", "is_symbolic_tensor", "timestamp", "tuple",
+           "variable_creator_scope"]
 
 
 class AggregationMethod:
@@ -65,6 +67,30 @@ def control_dependencies(control_inputs: Sequence[Any] | None) -> contextlib.Abs
     """
     trace = current()
     return contextlib.nullcontext() if trace is None else trace.after(control_inputs)
+
+
+@contextlib.contextmanager
+def variable_creator_scope(variable_creator: Callable[..., Any]) -> Iterator[None]:
+    """A block in which variables are made by a function.
+
+    Args:
+        variable_creator: called as `variable_creator(next_creator, **kwargs)` with the arguments of `tf.Variable`;
+            gives the variable, usually that of `next_creator(**kwargs)`. Of nested scopes the innermost is asked
+            first, and its `next_creator` is that of the scope around it.
+
+    >>> import twofold as tf
+    >>> def frozen(next_creator, **kwargs):
+    ...     return next_creator(**{**kwargs, "trainable": False})
+    >>> with tf.variable_creator_scope(frozen):
+    ...     v = tf.Variable(1.0)
+    >>> v.trainable
+    False
+    """
+    token = creators.set((*creators.get(), variable_creator))
+    try:
+        yield
+    finally:
+        creators.reset(token)
 
 
 @public

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Any
 
+from twofold.eager import conversions
 from twofold.eager.tensor import Tensor
 from twofold.eager.variable import Variable
 from twofold.ir import ops
@@ -14,7 +16,7 @@ from twofold.tracer.symbolic import SymbolicValueError
 from ._api import public, shape_arg, tensor
 
 __all__ = ["constant", "convert_to_tensor", "is_tensor", "get_static_value", "enable_eager_execution",
-           "eager_for_good"]
+           "eager_for_good", "register_tensor_conversion_function"]
 
 eager_for_good: list[bool] = []  # not empty once eager execution was asked for
 
@@ -72,6 +74,34 @@ def convert_to_tensor(value: Any, dtype: Any = None, dtype_hint: Any = None, nam
     """
     del name
     return tensor(value, dtype, dtype_hint)
+
+
+@public
+def register_tensor_conversion_function(base_type: Any, conversion_func: Callable[..., Any],
+                                        priority: int = 100) -> None:
+    """Let a function make tensors of values of a type, wherever a tensor is taken.
+
+    A class can have a method `__tf_tensor__(self, dtype=None, name=None)` instead.
+
+    Args:
+        base_type: a class or a tuple of classes; not one of Python's or NumPy's numbers and arrays.
+        conversion_func: called as `conversion_func(value, dtype=None, name=None, as_ref=False)`; gives a tensor, of
+            `dtype` where that is not None, or NotImplemented, which leaves the value to other functions.
+        priority: functions of lower numbers are asked first; of one number, those registered first.
+    Raises:
+        TypeError: the type is none, or a number's; the function is not callable.
+
+    >>> import twofold as tf
+    >>> class Celsius:
+    ...     def __init__(self, degrees):
+    ...         self.degrees = degrees
+    >>> def to_tensor(value, dtype=None, name=None, as_ref=False):
+    ...     return tf.constant(value.degrees, dtype or tf.float32)
+    >>> tf.register_tensor_conversion_function(Celsius, to_tensor)
+    >>> (tf.constant(273.0) + Celsius(20)).numpy().item()
+    293.0
+    """
+    conversions.register(base_type, conversion_func, priority)
 
 
 @public

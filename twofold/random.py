@@ -8,7 +8,10 @@ Draws such as `tf.random.normal` take the next part of a stream that `tf.random.
 
 from __future__ import annotations
 
+import math
 from typing import Any
+
+import numpy as np
 
 from twofold import _random_draws as draws
 from twofold._api import ints, public, shape_arg, tensor
@@ -42,8 +45,15 @@ __all__ = ["set_seed", "normal", "uniform", "truncated_normal", "shuffle", "cate
            "stateless_poisson", "stateless_shuffle", "stateless_truncated_normal", "stateless_uniform"]
 
 
+def _seed(given: Any) -> Any:
+    """A seed as an integer or None; of a float the whole part, as TensorFlow takes it."""
+    if isinstance(given, (float, np.floating)) and math.isfinite(given):
+        return int(given)
+    return None if given is None else ints(given, "seed")[0]
+
+
 def _stream(purpose: str, seed: Any) -> draws.Stream:
-    number = None if seed is None else ints(seed, "seed")[0]
+    number = _seed(seed)
     return lambda shape: ops.random_state(dm.numel(shape), seed=number, purpose=purpose)
 
 
@@ -65,7 +75,7 @@ def set_seed(seed: int) -> None:
     >>> bool(tf.random.uniform([]) == a), bool(a == b)
     (True, False)
     """
-    streams.set_seed(None if seed is None else ints(seed, "seed")[0])
+    streams.set_seed(_seed(seed))
 
 
 @public

@@ -60,9 +60,28 @@ def test_a_methods_scope_and_scopes_within_scopes():
         with tf.name_scope(""):
             assert tf.Variable(0, name="v").name == "v:0"
     assert tf.Variable(0, name="v").name == "v:0"
-    for bad in (3, "a b", "/x"):
-        with pytest.raises(ValueError, match="name"):
+    for bad in (3, None):
+        with pytest.raises(ValueError, match="must be a string"):
             tf.name_scope(bad)
+
+
+def test_scopes_of_graphs_have_names_of_letters():
+    for name in ("_legacy", "a b", "-a", "ä", "a:0", "\\a"):
+        with tf.name_scope(name) as scope:
+            assert scope == f"{name}/" and tf.Variable(0, name="v").name == f"{name}/v:0"
+
+        @tf.function(fallback=False)
+        def scoped(within, name=name):
+            with tf.name_scope("within" if within else "") as around, tf.name_scope(name) as scope:
+                assert scope == f"{around}{name}/"
+                return tf.constant(1.0)
+        with pytest.raises(ValueError, match="root scope name"):
+            scoped(False)
+        if name in ("_legacy", "-a", "\\a"):
+            scoped(True)
+        else:
+            with pytest.raises(ValueError, match="valid scope name"):
+                scoped(True)
 
 
 def test_flatten_with_paths_stops_where_told():

@@ -298,3 +298,28 @@ def test_a_gradient_that_fails_says_so_after_loading(tmp_path):
     with pytest.raises(tf.errors.UnimplementedError, match="ValueError: no gradient today"), tf.GradientTape() as tape:
         tape.watch(x)
         tape.gradient(loaded.f(x), x)
+
+
+def test_a_function_without_arguments_needs_no_declaration(tmp_path):
+    class Module(tf.Module):
+        def __init__(self):
+            super().__init__()
+            self.v = tf.Variable(2.0)
+
+        @tf.function
+        def read(self):
+            return self.v * 3.0
+
+        @tf.function
+        def scaled(self, x):
+            return self.v * x
+    module = Module()
+    tf.saved_model.save(module, tmp_path / "m", signatures=module.read)
+    found = tf.saved_model.load(tmp_path / "m").signatures["serving_default"]()
+    assert {name: float(value) for name, value in found.items()} == {"output_0": 6.0}
+    module.scaled(tf.constant(1.0))
+    with pytest.raises(ValueError, match="with an input signature or concrete functions"):
+        tf.saved_model.save(module, tmp_path / "n", signatures=module.scaled)
+    concrete = module.scaled.get_concrete_function(tf.TensorSpec([], tf.float32))
+    tf.saved_model.save(module, tmp_path / "n", signatures=concrete)
+    assert float(tf.saved_model.load(tmp_path / "n").signatures["serving_default"](tf.constant(3.0))["output_0"]) == 6.0

@@ -37,7 +37,7 @@ def test_structures_in_printed_signatures() -> None:
   d (KEYWORD_ONLY): Dict[['k', TensorSpec(shape=(2,), dtype=tf.float64, name=None)]]
 Output Type:
   Dict[['z', TensorSpec(shape=(None,), dtype=tf.float32, name=None)], """ """['l', List[TensorSpec(shape=(2,), """ \
-        """dtype=tf.float64, name=None), NoneTensorSpec()]], ['t', Tuple[TensorSpec(shape=(2,), dtype=tf.float32, """ \
+        """dtype=tf.float64, name=None), Literal[None]]], ['t', Tuple[TensorSpec(shape=(2,), dtype=tf.float32, """ \
         """name=None), TensorSpec(shape=(), dtype=tf.int32, name=None)]]]
 Captures:
   w:0: TensorSpec(shape=(2,), dtype=tf.float32, name=None)"""
@@ -97,3 +97,42 @@ def test_concrete_functions_within_functions() -> None:
     concrete = power.get_concrete_function(tf.TensorSpec([None], tf.float32), b=3)
     f = tf.function(lambda x: concrete(x) + 1)
     assert f(tf.constant([2.0])).numpy().tolist() == [9] and f(tf.constant([1.0, 2.0])).numpy().tolist() == [2, 9]
+
+
+def test_the_type_of_a_concrete_function():
+    v = tf.Variable(2.0, name="scale")
+    f = tf.function(lambda x, y=2, *, z: (x * v * y, {"a": [z, z]}))
+    concrete = f.get_concrete_function(tf.TensorSpec([None, 2], tf.float32), z=tf.TensorSpec([3], tf.int32))
+    spec = "TensorSpec(shape=(None, 2), dtype=tf.float32, name=None)"
+    ints = "TensorSpec(shape=(3,), dtype=tf.int32, name=None)"
+    text = f"(x: {spec}, y: Literal[2], *, z: {ints}) -> Tuple[{spec}, Dict[['a', List[{ints}, {ints}]]]]"
+    kind = concrete.function_type
+    assert str(kind) == concrete.pretty_printed_signature(verbose=False) == text
+    assert repr(kind) == concrete.pretty_printed_signature()
+    assert [(p.name, p.kind) for p in kind.parameters.values()] == [
+        ("x", "POSITIONAL_OR_KEYWORD"), ("y", "POSITIONAL_OR_KEYWORD"), ("z", "KEYWORD_ONLY")]
+    assert kind.parameters["y"].type_constraint == 2 and list(kind.captures) == ["scale:0"]
+    assert [s.shape for s in kind.flat_inputs] == [[None, 2], [3]] and len(kind.flat_outputs) == 3
+    assert concrete.output_shapes == (tf.TensorShape([None, 2]), {"a": [tf.TensorShape([3])] * 2})
+    assert concrete.output_dtypes == (tf.float32, {"a": [tf.int32] * 2})
+    x, z = tf.ones([1, 2]), tf.constant([1, 2, 3])
+    inner = concrete.inference_fn
+    assert inner.name == concrete.name.encode() and inner.definition.node
+    for given in ((x, z), (x, z, v)):
+        first, *others = inner.call_flat(*given)
+        assert first.numpy().tolist() == [[4.0, 4.0]] and [o.numpy().tolist() for o in others] == [[1, 2, 3]] * 2
+    with pytest.raises(TypeError, match="takes 2 tensors"):
+        inner.call_flat(x)
+    nothing = tf.function(lambda: None).get_concrete_function()
+    assert nothing.pretty_printed_signature() == "Input Parameters:\nOutput Type:\n  Literal[None]\nCaptures:\n  None"
+    assert nothing.output_shapes is None
+
+
+def test_the_graph_of_a_concrete_function_lists_operations():
+    graph = tf.function(lambda x: x * 2.0).get_concrete_function(tf.TensorSpec([2], tf.float32)).graph
+    kinds = [op.type for op in graph.get_operations()]
+    assert kinds[0] == "Placeholder" and kinds[-1] == "Identity" and "multiply" in kinds
+    product = next(op for op in graph.get_operations() if op.type == "multiply")
+    assert graph.get_operation_by_name(product.name).inputs == product.inputs and "x" in product.inputs
+    with pytest.raises(KeyError, match="nothing"):
+        graph.get_operation_by_name("nothing")

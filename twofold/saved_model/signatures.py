@@ -124,6 +124,8 @@ def _fits(fn: Any) -> bool:
 def _traces(fn: Any) -> list[Any]:
     if isinstance(fn, SignatureFunction):
         return fn.plain
+    if isinstance(fn, Function) and fn.input_signature is None and not fn.function_spec.parameters:
+        return [fn.get_concrete_function()._traced]  # without arguments there is nothing to declare
     if isinstance(fn, Function) and fn.input_signature is not None:
         found = declared_traces(fn)
         return found if _any_rank(fn) else found[:1]

@@ -31,7 +31,7 @@ AUTO_REUSE = "auto"  # makes a variable where there is none of its name
 _LOCAL = (GraphKeys.LOCAL_VARIABLES, GraphKeys.METRIC_VARIABLES)
 
 
-class _OfAllVariables(type):
+class _OfAllVariables(type(_Variable)):  # type: ignore[misc]
     """Every variable counts as an instance."""
 
     def __instancecheck__(cls, instance: Any) -> bool:
