@@ -120,7 +120,8 @@ class claimed:
     __slots__ = ("_claim", "_flag", "_token")
 
     def __init__(self, claim: Claim) -> None:
-        self._claim, self._flag, self._token = claim, fresh_word(), None
+        self._claim, self._flag = claim, fresh_word()
+        self._token: Any = None
 
     def __enter__(self) -> None:
         try:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import functools
 import os
 import sys
-import threading
 import types
 import warnings
 import weakref
@@ -23,7 +22,7 @@ from twofold.eager.tensor import Tensor
 from twofold.ir import dims as dm
 from twofold.ir.dims import Dim
 from twofold.ir.spec import TensorSpec
-from twofold.runtime import native, program_call
+from twofold.runtime import locks, native, program_call
 from twofold.runtime.log import log
 
 from . import autograph, backward, options
@@ -39,13 +38,15 @@ if TYPE_CHECKING:
     from .explain import Explanation
     from .restored import Restored
 
-__all__ = ["Function", "trace"]
+__all__ = ["Function", "making", "trace"]
 
 _SERVED = 1024  # calls remembered by their exact shapes
 _QUICK = 16  # variants that native code tries in order
 _RETRACES = 5
 _DEPTH = 64  # traces of one function inside of another
-_tracing = threading.RLock()  # one trace at a time: Python code that is traced need not expect another
+making = locks.RLock()  # one trace at a time: Python code that is traced need not expect another
+locks.settled_before_fork(lambda: making)
+_quickening = locks.Lock()
 
 
 class Family:
@@ -186,10 +187,12 @@ class Function:
         key = (traced.number, call.key)
         if key in self._told or len(self._told) >= _SERVED:
             return
-        self._told.add(key)
         made = traced.runner.for_arguments(args, call.leaves)
-        if made is not None:
-            self._quick = (made, *self._quick[:_QUICK - 1])
+        with _quickening:
+            if key not in self._told:
+                self._told.add(key)
+                if made is not None:
+                    self._quick = (made, *self._quick[:_QUICK - 1])
 
     def _find(self, call: Call, here: Any) -> tuple[Traced, dict[str, Any]] | None:
         """The trace for a call, made where there is none; None where it is to run eagerly."""
@@ -203,7 +206,7 @@ class Function:
         for x in call.leaves:
             if not isinstance(x, Tensor):
                 raise TypeError(f"{self._name}: {x!r} describes a tensor and is none; get_concrete_function takes it.")
-        with _tracing:
+        with making:
             family = self._family(call)
             found = family.find(call.shapes, here) or self._trace_call(family, call, here)
         return None if found is None else self._remember(call, found, here)
@@ -347,7 +350,7 @@ class Function:
             found = None if family is None else family.find(call.shapes, current())
             if found is not None:
                 return ConcreteFunction(self, found[0])
-        with _tracing:
+        with making:
             family = self._family(call)
             specs = None if self._declared is None else self._declared.specs(call.leaves)
             specs = _exact(call.leaves) if specs is None else specs
@@ -518,7 +521,7 @@ def _outside() -> int:
 
 
 def _compiled_backward(*what: Any) -> Any:
-    with _tracing:
+    with making:
         return backward.compiled(*what)
 
 

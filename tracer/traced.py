@@ -19,7 +19,7 @@ from twofold.ir import graph as g
 from twofold.ir.dims import Dim
 from twofold.ir.replay import bind_sizes
 from twofold.ir.spec import TensorSpec, spec
-from twofold.runtime import claims
+from twofold.runtime import claims, locks
 
 from . import watching
 from .differentiable import Differentiable
@@ -65,6 +65,7 @@ class Traced:
         self.reason, self.fast_math = "", False
         self._program = Differentiable(self.graph)
         self._runner: Runner | None = None
+        self._compiling = locks.RLock()
         self._claim: claims.Claim | None = None
         self._captures = list(captures)
         self._empty = [leaf is None for leaf in nest.flatten(result)]
@@ -183,7 +184,9 @@ class Traced:
     def runner(self) -> Runner:
         """What runs it while nothing is recorded."""
         if self._runner is None:
-            self._runner = Runner(self, self.fast_math)
+            with self._compiling:
+                if self._runner is None:
+                    self._runner = Runner(self, self.fast_math)
         return self._runner
 
     @property

@@ -162,7 +162,8 @@ class Generator(Trackable):
 
     def skip(self, delta: Any) -> Any:
         """Moves the stream on by `delta` blocks and returns the state before."""
-        blocks, before = tensor(delta, dt.int64), []
+        blocks = tensor(delta, dt.int64)
+        before: list[Any] = []
 
         def moved(state: Any) -> Any:
             before[:] = [state]

@@ -226,7 +226,8 @@ class _Ahead(Stream):
     def __init__(self, source: Stream, fn: Callable[[Any], Any] | None, threads: int, room: int,
                  ordered: bool, steps: Steps = None) -> None:
         self.input: Stream = source
-        self.begin, self.rest = (None, fn) if steps is None else steps
+        self.begin: Callable[[Any], Any] | None = None if steps is None else steps[0]
+        self.rest: Callable[[Any], Any] | None = fn if steps is None else steps[1]
         self.fn, self.threads, self.room, self.ordered = fn, threads, room, ordered
         self.pace = _Pace()
         self.desk: _Desk | None = None

@@ -18,6 +18,7 @@ import numpy as np
 
 import twofold as tf
 from twofold._api import staged
+from twofold._together import making
 
 from . import call_context, dtype_policies
 from .call_spec import CallSpec
@@ -294,7 +295,9 @@ class Layer(LayerState):
         if self.built:
             return self._run(spec, first, args, kwargs)
         with self._scoped():
-            self.build(**spec.build_shapes(type(self).build, args, kwargs))
+            with making:  # several threads may make the first call
+                if not self.built:
+                    self.build(**spec.build_shapes(type(self).build, args, kwargs))
             if self.input_spec is not None:
                 assert_input_compatibility(self.input_spec, first, self.name)
             return self._run(spec, first, args, kwargs)

@@ -55,7 +55,7 @@ class SeedGenerator(Trackable):
         Args:
             ordered: accepted, without effect: every use moves the state on by one.
         """
-        seed = []
+        seed: list[Any] = []
 
         def moved(state: Any) -> Any:
             seed[:] = [state]

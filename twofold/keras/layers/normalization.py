@@ -184,7 +184,7 @@ class BatchNormalization(_Normalization):
     def _follow(self, average: Any, value: Any, momentum: float) -> None:
         """Move an average towards a value."""
         value = tf.cast(value, average.dtype)
-        average.assign(average * momentum + value * (1.0 - momentum))
+        average._change(lambda now: now * momentum + value * (1.0 - momentum))
 
     def _renormalized(self, mean: Any, variance: Any) -> tuple[Any, Any]:
         """Factor and offset with the correction towards the moving statistics, which follow."""

@@ -14,11 +14,13 @@ import re
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
 
 import twofold as tf
+from twofold._together import making, together
 
 from ..naming import auto_name
 from . import gradients as gr
@@ -27,6 +29,9 @@ from .schedules import LearningRateSchedule
 from .slots import Slots, path_of
 
 __all__ = ["Optimizer", "when"]
+
+#: values that are the same for all variables in the update that this context is at
+_shared: ContextVar[dict[Any, Any] | None] = ContextVar("shared_values", default=None)
 
 
 class Optimizer(Slots):
@@ -83,12 +88,11 @@ class Optimizer(Slots):
         self.ema_overwrite_frequency = ema_overwrite_frequency
         self.loss_scale_factor = loss_scale_factor
         self.gradient_accumulation_steps = gradient_accumulation_steps
-        self.built = False
+        self.built = self._ready = False
         self._variables: list[tf.Variable] = []
         self._trainable_variables: list[tf.Variable] = []
         self._index: dict[int, int] = {}
         self._undecayed: tuple[set[int], re.Pattern[str] | None] = (set(), None)
-        self._shared: dict[Any, Any] | None = None
         self._eager_update = EagerUpdate(self)
         self._iterations: Any = self.add_variable((), dtype=tf.int64, name="iteration")
         self._learning_rate: Any = self._as_rate(learning_rate)
@@ -260,14 +264,16 @@ class Optimizer(Slots):
         variables = self._variables_of(grads, trainable_variables)
         grads, variables = gr.without_missing(grads, variables)
         if not self._eager_update(grads, variables):
-            self._apply(grads, variables, self.learning_rate)
-            self._iterations.assign_add(1)
+            with together([*self.variables, *variables]):
+                self._apply(grads, variables, self.learning_rate)
+                self._iterations.assign_add(1)
         self._apply_constraints(variables)
 
     def _apply_constraints(self, variables: Sequence[tf.Variable]) -> None:
         for variable in variables:
             if variable.constraint is not None:
-                variable.assign(variable.constraint(variable))
+                with together([variable]):
+                    variable.assign(variable.constraint(variable))
 
     def _variables_of(self, grads: Sequence[Any], variables: Sequence[tf.Variable] | None) -> list[tf.Variable]:
         """The variables that `grads` are for; the optimizer is built where it was not."""
@@ -278,8 +284,11 @@ class Optimizer(Slots):
             variables = self._trainable_variables
         else:
             variables = list(variables)
-            if not self.built:
-                self.build(variables)
+            if not self._ready:
+                with making:  # several threads may make the first call
+                    if not self.built:
+                        self.build(variables)
+                    self._ready = True  # `built` is set before the variables of all classes are there
         if len(grads) != len(variables):
             raise ValueError(f"There must be a gradient, or None, for each variable; got {len(grads)} gradients for "
                              f"{len(variables)} variables.")
@@ -302,12 +311,12 @@ class Optimizer(Slots):
 
     def _update(self, grads: Sequence[Any], variables: Sequence[tf.Variable], learning_rate: Any) -> None:
         grads = self._clip_gradients(grads)
-        self._shared = {}
+        token = _shared.set({})  # of this thread alone, and of no trace that is under way elsewhere
         try:
             self._apply_weight_decay(variables, learning_rate)
             self._backend_update_step(grads, variables, learning_rate)
         finally:
-            self._shared = None  # a trace's tensors must not outlive it
+            _shared.reset(token)  # a trace's tensors must not outlive it
 
     def _backend_update_step(self, grads: Sequence[Any], variables: Sequence[tf.Variable], learning_rate: Any) -> None:
         for gradient, variable in zip(grads, variables, strict=True):
@@ -315,12 +324,13 @@ class Optimizer(Slots):
 
     def _once(self, what: str, dtype: tf.DType, value: Callable[[], Any]) -> Any:
         """A value that is the same for all variables of a dtype in one update, computed once."""
-        if self._shared is None:
+        shared = _shared.get()
+        if shared is None:
             return value()
-        key = (what, dtype)
-        if key not in self._shared:
-            self._shared[key] = value()
-        return self._shared[key]
+        key = (id(self), what, dtype)
+        if key not in shared:
+            shared[key] = value()
+        return shared[key]
 
     def _rate(self, learning_rate: Any, dtype: tf.DType) -> Any:
         """The learning rate as a tensor of `dtype`."""

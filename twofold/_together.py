@@ -1,0 +1,25 @@
+"""What several threads must not do at once: parts of the package that are more than one update of one variable.
+
+`together` is a block in which nobody else assigns certain variables, for eager code; a `tf.function` is such a block as
+it is. `making` is the lock under which things are made that are made once, at the first call: the same under which
+functions are traced, since traces make them too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext
+
+from twofold.eager.variable import Variable
+from twofold.runtime import claims
+from twofold.tracer.function import making
+from twofold.tracer.trace import current
+
+__all__ = ["making", "together"]
+
+
+def together(variables: Iterable[Variable]) -> AbstractContextManager[None]:
+    """A block that is one step for all others who assign these variables."""
+    if current() is not None:  # they are values there
+        return nullcontext()
+    return claims.claimed(claims.Claim((), [v._word for v in variables]))
