@@ -68,7 +68,9 @@ class EagerInterpreter:
         try:
             result = execute(arrays)
         except KernelCheck as e:
-            raise op_error(InvalidArgumentError, op.name, e.code, op.operands(inputs)) from None
+            error = op_error(InvalidArgumentError, op.name, e.code, op.operands(inputs))
+            error.of_values = True
+            raise error from None
         outputs: Any = wrap(result) if single else tuple(map(wrap, result))
         if active.get():
             tell(op, attrs, inputs, (outputs,) if single else outputs)

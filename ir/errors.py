@@ -35,6 +35,7 @@ class OpError(Exception):
     """
 
     error_code = 2
+    of_values = False  # whether operands have wrong values, which compiled code finds as well and tells of the op
 
     def __init__(self, node_def: Any = None, op: Any = None, message: str | None = None, error_code: int | None = None):
         if message is None and isinstance(node_def, str):  # OpError("text"), as our own code raises it

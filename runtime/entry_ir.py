@@ -166,7 +166,7 @@ class _Entry(Glue):
         self.position_at_end(raised)
         self.ret(self.call(self.recover, [self.context, self.owner, args, self.count, self.names]))
         self.position_at_end(self.fail)
-        self.call(self.strip, [self.context])
+        self.call(self.strip, [self.context, self.owner])
         self.ret(ptr(None))
 
     def _type(self, thing: Any) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import sys
 import threading
 import types
 from collections.abc import Callable
@@ -20,6 +21,7 @@ from twofold.ir import dtypes
 from twofold.ir.errors import SymbolicOperand
 
 from . import memory
+from .leaving import leave
 from .native_core import Core, core, disable, reason
 from .native_layout import KIND, ROWS, SHARED, TABLE, Bound, array_constructor, capi, slot_offset
 from .signatures import documented
@@ -100,10 +102,13 @@ def _recovering(fn: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(fn)
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
-            return fn(*args, **kwargs)
-        except SymbolicOperand as error:
-            met = error
-        return _handled(met)(fn, args, kwargs, met)
+            try:
+                return fn(*args, **kwargs)
+            except SymbolicOperand as error:
+                met = error
+            return _handled(met)(fn, args, kwargs, met)
+        except Exception as error:  # noqa: BLE001 (whatever it is, it goes on)
+            raise leave(error, fn, sys._getframe(1))  # noqa: B904
     call.__unguarded__ = fn  # type: ignore[attr-defined]
     return call
 

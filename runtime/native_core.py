@@ -18,7 +18,8 @@ from typing import Any
 
 from twofold.ir.errors import SymbolicOperand
 
-from . import machine, tracebacks
+from . import machine
+from .leaving import leave
 from .native_layout import KIND, PYTHON_API, SHARED, SHARED_WORDS, TABLE, Bound, capi, exported, layout
 
 __all__ = ["core", "reason", "disable", "Core"]
@@ -44,8 +45,7 @@ class Core:
         machine.keep(self._kept)
         for name in PYTHON_API:
             self.set(name, exported(name))
-        self.set("full_tracebacks", os.environ.get("TWOFOLD_TRACEBACK", "").lower() == "full")
-        self.hold("trim", tracebacks.trim)
+        self.hold("leave", leave)
         self.hold("symbolic", SymbolicOperand)
         self._new = capi("PyCFunction_NewEx", ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.py_object)
         fields = [sorted(words.items()) for words in (self.layout, TABLE, KIND)]

@@ -41,13 +41,12 @@ def build(layout: dict[str, int]) -> ir.Module:
 
 
 def _strip(module: ir.Module, layout: dict[str, int]) -> ir.Function:
-    """`strip(context)`: lets the Python function `trim` shorten the traceback of the exception being raised."""
-    c = Glue(module, layout, "strip", ir.VoidType(), [ptr], internal=True)
-    c.context = c.fn.args[0]
+    """`strip(context, self)`: puts what the Python function `leave` gives in place of the exception being raised."""
+    c = Glue(module, layout, "strip", ir.VoidType(), [ptr, ptr], internal=True)
+    c.context, owner = c.fn.args
     void, null = ir.VoidType(), ptr(None)
-    done = c.fn.append_basic_block("done")
-    c.unless(c.same(c.shared("full_tracebacks", i64), i64(0)), done)
     error = c.room(ptr, 3)  # type, value, traceback
+    operands = c.room(ptr, 2)
     value = c.at(error, 8)
     if layout["raised_exceptions"]:
         c.store(c.api("PyErr_GetRaisedException", ptr), value)
@@ -58,18 +57,23 @@ def _strip(module: ir.Module, layout: dict[str, int]) -> ir.Function:
         with c.if_then(c.not_(c.is_null(traceback))):
             c.api("PyException_SetTraceback", i32, c.load(value, typ=ptr), traceback)
             c.release(traceback)
-    result = c.api("PyObject_Vectorcall", ptr, c.shared("trim"), value, i64(1), null)
-    with c.if_then(c.is_null(result)):
-        c.api("PyErr_Clear", void)
-    c.release(result)
+    c.put(c.load(value, typ=ptr), operands, 0)
+    c.put(owner, operands, 8)
+    result = c.api("PyObject_Vectorcall", ptr, c.shared("leave"), operands, i64(2), null)
+    with c.if_else(c.is_null(result)) as (failed, left):
+        with failed:
+            c.api("PyErr_Clear", void)
+        with left:
+            c.release(c.load(value, typ=ptr))
+            c.store(result, value)
     exception = c.load(value, typ=ptr)
     if layout["raised_exceptions"]:
         c.api("PyErr_SetRaisedException", void, exception)
     else:
-        left = c.api("PyException_GetTraceback", ptr, exception)
-        c.api("PyErr_Restore", void, c.load(error, typ=ptr), exception, left)
-    c.branch(done)
-    c.position_at_end(done)
+        kind = c.get(exception, layout["object.type"])
+        c.api("Py_IncRef", void, kind)
+        c.release(c.load(error, typ=ptr))
+        c.api("PyErr_Restore", void, kind, exception, c.api("PyException_GetTraceback", ptr, exception))
     c.ret_void()
     return c.fn
 
@@ -91,7 +95,7 @@ def _recover(module: ir.Module, layout: dict[str, int], strip: ir.Function) -> i
     c.leave_if(c.is_null(result), failed)
     c.ret(result)
     c.position_at_end(failed)
-    c.call(strip, [context])
+    c.call(strip, [context, owner])
     c.ret(ptr(None))
     return c.fn
 

@@ -38,7 +38,7 @@ else:
     PYTHON_API += ("PyErr_Fetch", "PyErr_NormalizeException", "PyErr_Restore", "PyException_SetTraceback",
                    "PyException_GetTraceback")
 _SINGLE = (*PYTHON_API, "PyArray_NewFromDescr",
-           "full_tracebacks", "trim", "recorder", "recorders", "tracers",  # flags, and Python functions called back
+           "leave", "recorder", "recorders", "tracers",  # flags, and Python functions called back
            "symbolic",  # the exception that `again` answers
            "tensor", "tensor.array", "tensor.alloc",  # the Tensor type, the offset of its array, its tp_alloc
            "ndarray", "float", "int", "bool", "true",

@@ -111,7 +111,7 @@ def _finish(c: Glue, strip: ir.Function, slow: ir.Block, done: ir.Block, result:
     found.add_incoming(result, done)
     found.add_incoming(other, from_slow)
     with c.if_then(c.is_null(found), likely=False):
-        c.call(strip, [c.context])
+        c.call(strip, [c.context, owner])
     c.ret(found)
 
 

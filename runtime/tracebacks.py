@@ -14,7 +14,7 @@ from types import TracebackType
 
 from twofold.ir.errors import OWN_FOLDERS
 
-__all__ = ["trim", "ATTRIBUTE"]
+__all__ = ["trim", "complete", "between", "ATTRIBUTE"]
 
 ATTRIBUTE = "__twofold_traceback__"
 _DEPENDENCIES = ("numpy", "ml_dtypes", "numba", "llvmlite", "networkx", "malt", "safetensors")
@@ -39,6 +39,18 @@ def trim(error: BaseException) -> None:
     except (AttributeError, TypeError):  # the exception's class takes no attributes
         return
     error.__traceback__ = _chain(kept, None)
+
+
+def complete(error: BaseException) -> list[TracebackType]:
+    """The entries of an error's traceback, with those that inner public functions have trimmed."""
+    return _entries(_complete(_entries(error.__traceback__), getattr(error, ATTRIBUTE, None)))
+
+
+def between(filename: str) -> bool:
+    """Whether a file is of the standard library or a dependency, which may lie between our frames and the user's."""
+    ours, theirs = _folders()
+    return not filename.startswith(ours) and filename.startswith(theirs) and (
+        not filename.startswith(_standard()) or "-packages" + os.sep not in filename)
 
 
 def _complete(entries: list[TracebackType], before: TracebackType | None) -> TracebackType | None:
@@ -76,8 +88,12 @@ def _hides(filename: str, caller_hidden: bool) -> bool:
 def _folders() -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Folders of the library's own code, and of code that it calls."""
     theirs = [path for name in _DEPENDENCIES for path in _paths(name)]
-    standard = [sysconfig.get_path("stdlib"), "<frozen "]
-    return OWN_FOLDERS, _prefixes(theirs + standard)
+    return OWN_FOLDERS, (*_prefixes(theirs), *_standard())
+
+
+@functools.cache
+def _standard() -> tuple[str, ...]:
+    return _prefixes([sysconfig.get_path("stdlib"), "<frozen "])
 
 
 def _paths(module: str) -> list[str]:

@@ -13,6 +13,7 @@ from twofold.eager.variable import Variable
 from twofold.ir import dtypes as dt
 from twofold.ir import errors, ops
 from twofold.ir.dims import Dim
+from twofold.runtime.leaving import for_the_user
 
 from . import conditional, operators, sequences
 from .loop import LoopVariable, while_loop
@@ -29,6 +30,7 @@ def autograph_artifact(function: Any, extras: Any = None) -> Any:
     return function
 
 
+@for_the_user
 def converted_call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None, scope: Any = None,
                    options: Any = None) -> Any:
     """`function(*args, **kwargs)` with the function converted where it is the user's."""

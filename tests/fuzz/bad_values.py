@@ -103,7 +103,10 @@ def judge(target: Target, call: Call, error: BaseException) -> tuple[str, str]:
     told = isinstance(error, tf.errors.OpError) or (raised and ours)
     if not told or isinstance(error, tf.errors.InternalError):
         kind = "raw"
-    elif not _names(target, call, text):
+    elif isinstance(error, (RuntimeError, AttributeError, KeyError, OSError)) and not isinstance(
+            error, tf.errors.OpError):
+        kind = ""  # what is wrong is a state or a name; the traceback has the line
+    elif not _names(target, call, text) and not getattr(error, "of_values", False):
         kind = "nameless"
     elif _HERE not in text:
         kind = "lineless"

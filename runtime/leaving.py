@@ -1,0 +1,192 @@
+"""What an error says when it leaves a public function: the function that the user called, and the user's line.
+
+Owns the one place where errors pass on their way out (`leave`). A check at a public door says what is wrong before
+anything runs; what is raised deeper names an inner op, or is what a statement inside happened to raise. Where the
+library's outermost function is left, the first gets the function's name, the second becomes an error of the library's.
+Tracebacks are `tracebacks.py`'s.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dis
+import os
+import re
+import sys
+from collections.abc import Callable
+from types import CodeType, FrameType, FunctionType, TracebackType
+from typing import Any, TypeVar
+
+from twofold.ir.errors import (
+    DTypeError,
+    InternalError,
+    InvalidArgumentError,
+    OpError,
+    ResourceExhaustedError,
+    describe,
+    is_ours,
+    user_line,
+)
+
+from . import tracebacks
+
+__all__ = ["leave", "for_the_user"]
+
+FULL = os.environ.get("TWOFOLD_TRACEBACK", "").lower() == "full"
+_RAISE = dis.opmap["RAISE_VARARGS"]
+_PLAIN = (TypeError, ValueError, IndexError)  # of Python's own: what is raised for arguments
+# What statements raise that were given what they cannot work on, and what comes out instead.
+_INSIDE: tuple[tuple[type[Exception], type[OpError]], ...] = (
+    (TypeError, DTypeError), (AttributeError, DTypeError), (MemoryError, ResourceExhaustedError),
+    (NameError, InternalError), (ValueError, InvalidArgumentError), (LookupError, InvalidArgumentError),
+    (ArithmeticError, InvalidArgumentError), (RecursionError, InvalidArgumentError),
+)
+_for_users: set[CodeType] = set()  # of our functions that make calls which the user wrote
+_DEEP = 200  # frames of the library above each other, where a recursion was its own
+
+
+def leave(error: BaseException, door: Any, caller: FrameType | None = None) -> BaseException:
+    """The exception to raise in place of `error`, which is leaving a public function.
+
+    Args:
+        error: as it was raised.
+        door: the public function; its `__name__` is what it is called, its `fn`, if any, the Python function behind.
+        caller: the frame that called the public function; by default the one that called this.
+    Returns:
+        `error` itself with the function's name and the user's line in its text, where it left the outermost public
+        function; an error of the library's, whose cause is `error`, where it was raised by no `raise` of ours.
+    """
+    if isinstance(error, Exception) and _outermost(caller or sys._getframe(1)):
+        with contextlib.suppress(RecursionError):
+            error = _told(error, getattr(door, "fn", door), door.__name__)
+    if not FULL:
+        tracebacks.trim(error)
+    return error
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def for_the_user(function: F) -> F:
+    """Marks a Python function of ours that calls what the user's source calls, in its place: a call in it is theirs."""
+    _for_users.add(function.__code__)
+    return function
+
+
+def _outermost(frame: FrameType | None) -> bool:
+    """Whether a call in `frame` is the user's and not our own."""
+    while frame is not None:
+        path = frame.f_code.co_filename
+        if is_ours(path) and frame.f_code not in _for_users:
+            return False
+        if not is_ours(path) and not tracebacks.between(path):
+            return True
+        frame = frame.f_back
+    return True
+
+
+def _told(error: Exception, function: Any, name: str) -> Exception:
+    complete = tracebacks.complete(error)
+    entries = [e for e in complete if not tracebacks.between(e.tb_frame.f_code.co_filename)]
+    if isinstance(function, FunctionType):
+        codes = [e.tb_frame.f_code for e in entries]
+        if function.__code__ not in codes:  # the call did not fit the signature
+            return error
+        entries = entries[codes.index(function.__code__):]
+    if not entries or hasattr(error, "__twofold_told__"):
+        return error
+    if not all(is_ours(e.tb_frame.f_code.co_filename) for e in entries):  # it comes out of the user's own function
+        return error
+    if isinstance(error, OpError) and error.of_values:
+        return error
+    if isinstance(error, OpError) or _is_raised(complete[-1]):
+        _say(error, title(function, name, entries[0].tb_frame))
+    else:
+        error = _instead(error, function, name, entries)
+    with contextlib.suppress(AttributeError, TypeError):
+        error.__twofold_told__ = True  # type: ignore[attr-defined]
+    return error
+
+
+def _is_raised(last: TracebackType) -> bool:
+    """Whether a `raise` of ours raised what has this innermost entry."""
+    code = last.tb_frame.f_code
+    return is_ours(code.co_filename) and code.co_code[last.tb_lasti] == _RAISE
+
+
+def title(function: Any, name: str, frame: FrameType | None = None) -> str:
+    """How errors name a public function: `pad`, `Dense`, `Variable.assign_add`; empty for what has no such name."""
+    stem = getattr(function, "__qualname__", "").rpartition(".")[0]
+    owner = frame.f_locals.get("self") if frame is not None and stem and not stem.endswith(">") else None
+    if owner is not None:
+        stem = getattr(owner if isinstance(owner, type) else type(owner), "__name__", stem)
+    if name in ("__init__", "__call__"):
+        return stem.rpartition(".")[2]
+    if name.startswith("_") or name == "<lambda>":
+        return ""
+    return f"{stem.rpartition('.')[2]}.{name}" if owner is not None else name
+
+
+def _say(error: Exception, name: str) -> None:
+    """Puts the function's name before what an error says, and the user's line after it."""
+    plain = not isinstance(error, OpError)
+    if plain and not (isinstance(error, _PLAIN) and type(error).__str__ is Exception.__str__
+                      and len(error.args) == 1 and isinstance(error.args[0], str)):
+        return
+    text = before = error.args[0] if plain else error.message  # type: ignore[attr-defined]
+    last = name.rpartition(".")[2]
+    if name and not re.search(rf"\b{re.escape(last)}\b", text.partition("\n")[0]):
+        op = getattr(error, "op", None)
+        text = f"{name}, in {text}" if op and text.startswith(f"{op}:") else f"{name}: {text}"
+    if not re.search(r"(^|\n) *At \S+:\d+", text):
+        where = user_line()
+        text += f"\n  {where}" if where else ""
+    if text != before:
+        error.args = (text,)
+        if not plain:
+            error.message = text  # type: ignore[attr-defined]
+
+
+def _instead(error: Exception, function: Any, name: str, entries: list[TracebackType]) -> Exception:
+    """The library's error for what some statement inside of `function` raised."""
+    wanted = next((new for old, new in _INSIDE if isinstance(error, old)), None)
+    if wanted is None or type(error).__module__.partition(".")[0] not in ("builtins", "numpy", "json", "struct"):
+        return error
+    if isinstance(error, RecursionError) and len(entries) < _DEEP:
+        return error  # the user's stack was full
+    frame = entries[0].tb_frame
+    name = title(function, name, frame) or name.strip("_")
+    told = str(error).partition("\n")[0][:200]
+    lines = [f"{name}: cannot work with what it was given" + (f" ({told})." if told else ".")]
+    if isinstance(error, RecursionError):
+        lines = [f"{name}: an argument is nested too deeply, or contains itself."]
+    elif isinstance(error, MemoryError):
+        lines = [f"{name}: not enough memory for what was asked" + (f" ({told})." if told else ".")]
+    lines += [f"  {parameter} : {_shown(value)}" for parameter, value in _arguments(function, frame)]
+    where = user_line()
+    made = wanted(None, name, "\n".join([*lines, f"  {where}"] if where else lines))
+    made.from_inside = True  # type: ignore[attr-defined]
+    made.__cause__ = error
+    made.__traceback__ = error.__traceback__
+    if not FULL:
+        tracebacks.trim(error)
+    return made
+
+
+def _arguments(function: Any, frame: FrameType) -> list[tuple[str, Any]]:
+    """The arguments of the call, padded names and values, as the function has them now."""
+    code = frame.f_code
+    if not isinstance(function, FunctionType) or function.__code__ is not code:
+        return []
+    count = code.co_argcount + code.co_kwonlyargcount
+    names = [n for n in code.co_varnames[:count] if n not in ("self", "cls", "name")]
+    values = frame.f_locals
+    width = max(map(len, names), default=0)
+    return [(n.ljust(width), values[n]) for n in names if n in values]
+
+
+def _shown(value: Any) -> str:
+    try:
+        return describe(value)
+    except Exception:  # noqa: BLE001 (a user's object may fail in any way)
+        return f"an object of type {type(value).__name__}"
