@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from twofold.ir import dtypes as dt
-from twofold.ir import ops
+from twofold.ir import ops, reference, scalar
 from twofold.ir.dtypes import DType
 from twofold.ir.errors import DTypeError, InvalidArgumentError, user_line
 from twofold.ir.op import Op
@@ -47,8 +47,13 @@ def operands(op: Op, inputs: tuple[Any, ...]) -> tuple[Tensor, ...]:
                      and (d := _dtype_of(x)) is not None), None)
     if hint is None and match != ():
         hint = _common([x for i, x in enumerate(inputs) if match is None or i in match])
-    return tuple(x if type(x) is Tensor else _operand(x, hint if match is None or i in match else None)
-                 for i, x in enumerate(inputs))
+    try:
+        return tuple(x if type(x) is Tensor else _operand(x, hint if match is None or i in match else None)
+                     for i, x in enumerate(inputs))
+    except InvalidArgumentError:  # a whole number beyond the range of `hint`
+        if "compares" not in op.traits or hint is None or hint.size > 4:
+            raise
+        return tuple(ops.cast(x, dtype=dt.int64) if hasattr(x, "dims") else _operand(x, dt.int64) for x in inputs)
 
 
 def _dtype_of(value: Any) -> DType | None:
@@ -89,8 +94,8 @@ def as_tensor(value: Any, dtype: DType | None = None, hint: DType | None = None)
     Args:
         value: a tensor or variable, Python number, string, (nested) list, NumPy array, or anything with
             `__array__`. NumPy arrays are copied: a tensor never changes.
-        dtype: the dtype it must have; tensors must have it already, other values convert if nothing but
-            precision is lost.
+        dtype: the dtype it must have; tensors must have it already, NumPy arrays and numbers are cast (as by
+            `tf.cast`), other values convert if nothing but precision is lost.
         hint: the dtype it takes if it can, else its own.
     Raises:
         DTypeError: a tensor has another dtype. TypeError, ValueError: the value cannot be converted.
@@ -111,7 +116,9 @@ def as_tensor(value: Any, dtype: DType | None = None, hint: DType | None = None)
     want = dtype or hint
     array = to_array(value, want)
     if want is not None and array.dtype != want.np:
-        if _adopts(array, want):
+        if dtype is not None and isinstance(value, (np.ndarray, np.generic)) and _castable(array, want):
+            array = _cast(array, want)
+        elif _adopts(array, want):
             array = _cast_value(value, array, want)
         elif dtype is not None:
             raise TypeError(f"Cannot convert {_short(value)} to a tensor of dtype {dtype.name}.\n  {user_line()}")
@@ -192,13 +199,25 @@ def _strings(array: np.ndarray, given: Any = None) -> np.ndarray:
 
 
 def _adopts(array: np.ndarray, want: DType) -> bool:
-    """Whether a value read as `array` may become `want`: numbers within or up the ladder int, float, complex."""
+    """Whether a value read as `array` may become `want`: numbers within or up the ladder bool, int, float, complex."""
     have = dt.from_numpy(array.dtype)
     if not array.size:
         return True
-    if "s" in (have.kind, want.kind) or "b" in (have.kind, want.kind):
+    if "s" in (have.kind, want.kind):
         return have is want
     return _RANK[have.kind] <= _RANK[want.kind]
+
+
+def _castable(array: np.ndarray, want: DType) -> bool:
+    return "s" not in (dt.from_numpy(array.dtype).kind, want.kind)
+
+
+def _cast(array: np.ndarray, want: DType) -> np.ndarray:
+    """`array` as `tf.cast` converts it: toward zero, to the nearest limit from floats, the low bits of integers."""
+    have = dt.from_numpy(array.dtype)
+    body = scalar.build(lambda s, x: s.cast(x, want), (have,), name="cast")
+    with np.errstate(over="ignore"):
+        return reference.evaluate(body, array.astype(have.compute.np))[0].astype(want.np)
 
 
 def _cast_value(value: Any, array: np.ndarray, want: DType) -> np.ndarray:

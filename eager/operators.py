@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from twofold.codegen import reduce
+from twofold.ir import dtypes as dt
 from twofold.ir import ops
-from twofold.ir.errors import DTypeError, ShapeError
+from twofold.ir.errors import DTypeError, InvalidArgumentError, ShapeError
 from twofold.ir.op import REGISTRY, Op, apply, tracing
 from twofold.runtime import native
 from twofold.runtime.calls import PARALLEL_FROM
@@ -95,6 +96,8 @@ def _door(op: Op) -> Callable[..., Any]:
 
 def _attach_binary(name: str, op: Op, reflected: bool) -> None:
     slow = _operator(op, f"__r{name}__")
+    if op is ops.add:
+        slow = _joining(slow)
     if op.table is None:
         forward, backward = native.guard(slow, f"__{name}__"), native.guard(_swapped(slow), f"__r{name}__")
     elif op is ops.matmul:
@@ -144,12 +147,20 @@ def _plain(x: Any, y: Any) -> tuple[Any, Any] | None:
     if type(x) is Tensor:
         if type(y) is Variable:
             return x, y._read_tensor()
-        return (x, convert.number(y, x.dtype)) if type(y) in _NUMBERS else None
+        return (x, number) if type(y) in _NUMBERS and (number := _number(y, x.dtype)) is not None else None
     if type(y) is Tensor:
         if type(x) is Variable:
             return x._read_tensor(), y
-        return (convert.number(x, y.dtype), y) if type(x) in _NUMBERS else None
+        return (number, y) if type(x) in _NUMBERS and (number := _number(x, y.dtype)) is not None else None
     return None
+
+
+def _number(value: Any, dtype: Any) -> Tensor | None:
+    """A Python number as a tensor; None where it does not fit, which the door knows what to do about."""
+    try:
+        return convert.number(value, dtype)
+    except InvalidArgumentError:
+        return None
 
 
 def _run(op: Op, plain: tuple[Any, Any]) -> Any:
@@ -175,6 +186,15 @@ def _operator(op: Op, reflected: str) -> Callable[[Any, Any], Any]:
             if hasattr(type(y), reflected) and not isinstance(y, _READABLE):
                 return NotImplemented
             raise
+    return call
+
+
+def _joining(add: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """`+`: strings are put one behind the other."""
+    def call(x: Any, y: Any) -> Any:
+        if getattr(x, "dtype", None) is dt.string or getattr(y, "dtype", None) is dt.string:
+            return ops.string_add(x, y)
+        return add(x, y)
     return call
 
 

@@ -54,7 +54,8 @@ class Op:
             the dtype of a tensor among them; all of an elementwise op's unless given.
         traits: words that passes and tests ask for, such as "elementwise" or "random". "total" says of an op with
             `lower` or `host` that it gives a result for all values of operands which `infer` accepts, so that passes
-            may drop it or compute it early; others count as ops that may raise when they run.
+            may drop it or compute it early; others count as ops that may raise when they run. "compares": whole numbers
+            beyond the range of the operands' dtype have a place in its order, too.
         kernel: how eager execution runs it; filled in by the eager room.
     """
 

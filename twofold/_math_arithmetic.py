@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from twofold._api import public, tensor
+from twofold._math_comparison import any_string
 from twofold.ir import dtypes as dt
 from twofold.ir import ops
 from twofold.ir.grad import zeros_like
@@ -23,21 +24,21 @@ _ADDED_AT_ONCE = 8  # a kernel is made for each number of operands up to this
 
 @public
 def add(x: Any, y: Any, name: str | None = None) -> Any:
-    """Adds `x` and `y`, elementwise; integers wrap around.
+    """Adds `x` and `y`, elementwise; integers wrap around, strings are put one behind the other.
 
     Args:
-        x, y: numeric tensors of one dtype (a Python number adopts it) that broadcast together.
+        x, y: numeric or string tensors of one dtype (a Python number adopts it) that broadcast together.
         name: has no effect.
     Returns:
         Tensor of that dtype and the broadcast shape.
     Raises:
-        tf.errors.InvalidArgumentError: dtypes differ or are not numeric, or shapes do not broadcast.
+        tf.errors.InvalidArgumentError: dtypes differ or are bool, or shapes do not broadcast.
 
     >>> import twofold as tf
     >>> tf.add([1, 2, 3], 10)
     <tf.Tensor: shape=(3,), dtype=int32, numpy=array([11, 12, 13], dtype=int32)>
     """
-    return ops.add(x, y)
+    return ops.string_add(x, y) if any_string(x, y) else ops.add(x, y)
 
 
 @public

@@ -15,7 +15,8 @@ __all__ = ["equal", "greater", "greater_equal", "is_finite", "is_inf", "is_nan",
            "logical_not", "logical_or", "logical_xor", "not_equal"]
 
 
-def _any_string(*values: Any) -> bool:
+def any_string(*values: Any) -> bool:
+    """Whether there is a string or a tensor of strings among the values."""
     return any(isinstance(v, (str, bytes)) or getattr(v, "dtype", None) is dt.string for v in values)
 
 
@@ -35,7 +36,7 @@ def equal(x: Any, y: Any, name: str | None = None) -> Any:
     >>> tf.equal([1, 2, 3], 2)
     <tf.Tensor: shape=(3,), dtype=bool, numpy=array([False,  True, False])>
     """
-    return ops.string_equal(x, y) if _any_string(x, y) else ops.equal(x, y)
+    return ops.string_equal(x, y) if any_string(x, y) else ops.equal(x, y)
 
 
 @public
@@ -54,7 +55,7 @@ def not_equal(x: Any, y: Any, name: str | None = None) -> Any:
     >>> tf.not_equal([1, 2, 3], 2)
     <tf.Tensor: shape=(3,), dtype=bool, numpy=array([ True, False,  True])>
     """
-    return ops.logical_not(ops.string_equal(x, y)) if _any_string(x, y) else ops.not_equal(x, y)
+    return ops.logical_not(ops.string_equal(x, y)) if any_string(x, y) else ops.not_equal(x, y)
 
 
 @public

@@ -40,7 +40,8 @@ def matmul(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False,
         transpose_a, transpose_b: multiply by the transposed matrix.
         adjoint_a, adjoint_b: multiply by the conjugated and transposed matrix.
         a_is_sparse, b_is_sparse: hints without effect.
-        output_type: dtype to which the result is converted.
+        output_type: dtype of the result. Products and sums are those of the wider dtype: `a` and `b`, which may
+            then be int8 and uint8, are converted before.
         name: has no effect.
     Returns:
         Tensor [batch, rows, columns]. 16-bit floats are summed in float32 and rounded once; integers wrap.
@@ -52,12 +53,24 @@ def matmul(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False,
     >>> tf.matmul(a, a, transpose_b=True).numpy().tolist()
     [[5.0, 11.0], [11.0, 25.0]]
     """
+    kind = None if output_type is None else dt.as_dtype(output_type)
+    if kind is not None:
+        a, b = _before(a, kind), _before(b, kind)
     if transpose_a or transpose_b or adjoint_a or adjoint_b:
         result = ops.matmul(a, b, transpose_a=bool(transpose_a), transpose_b=bool(transpose_b),
                             adjoint_a=bool(adjoint_a), adjoint_b=bool(adjoint_b))
     else:  # without attributes the plan is found quicker
         result = ops.matmul(a, b)
-    return result if output_type is None else ops.cast(result, dtype=dt.as_dtype(output_type))
+    return result if kind is None else ops.cast(result, dtype=kind)
+
+
+def _before(x: Any, kind: Any) -> Any:
+    """An operand whose products have a result of dtype `kind`: converted, if that is a wider dtype of its sort."""
+    x = tensor(x)
+    wider = kind.size > x.dtype.size and (
+        kind.is_integer and x.dtype.is_integer or kind.is_floating and x.dtype.is_floating
+        or kind.is_complex and x.dtype.is_complex)
+    return ops.cast(x, dtype=kind) if wider else x
 
 
 @public

@@ -41,8 +41,12 @@ def rows(dtype: DType, log: bool) -> Kernel:
         total = _reduced(b, lanes, length, 0.0, b.add, exponential)
         with b.for_(0, length) as i:
             at = first + i
-            value = b.load(x, at) - top - b.log(total) if log else b.load(out, at) / total
-            b.store(out, at, value)
+            if log:
+                b.store(out, at, b.load(x, at) - top - b.log(total))
+            else:
+                # 0 stays 0 where an infinite logit made the total a NaN
+                e = b.load(out, at)
+                b.store(out, at, b.select(b.eq(e, 0.0), e, e / total))
     return b.finish()
 
 

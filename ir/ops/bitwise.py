@@ -5,10 +5,18 @@ from __future__ import annotations
 from .. import dtypes as dt
 from .. import rules
 from ..op import primitive
+from ..scalar import ScalarBuilder, Value
 
 __all__ = ["bitwise_and", "bitwise_or", "bitwise_xor", "invert", "left_shift", "right_shift"]
 
 _RULE = rules.elementwise(dt.INTEGER)
+
+
+def _places(s: ScalarBuilder, y: Value) -> Value:
+    """By how many places a shift goes: at least none and at most all but one, as in TensorFlow."""
+    most = 8 * y.dtype.size - 1
+    y = y if y.dtype.is_unsigned else s.select(s.lt(y, 0), s.const(0, y.dtype), y)
+    return s.select(s.gt(y, most), s.const(most, y.dtype), y)
 
 
 @primitive(infer=_RULE, vjp=None, body=lambda s, x, y: s.and_(x, y))
@@ -31,11 +39,11 @@ def invert(x):
     """Bits that are not set in `x`, an integer tensor."""
 
 
-@primitive(infer=_RULE, vjp=None, body=lambda s, x, y: s.shl(x, y))
+@primitive(infer=_RULE, vjp=None, body=lambda s, x, y: s.shl(x, _places(s, y)))
 def left_shift(x, y):
-    """`x` with its bits moved up by `y` places, taken modulo the width. Operands as `bitwise_and`."""
+    """`x` with its bits moved up by `y` places, 0 to the width less 1: others count as the nearer of these."""
 
 
-@primitive(infer=_RULE, vjp=None, body=lambda s, x, y: s.shr(x, y))
+@primitive(infer=_RULE, vjp=None, body=lambda s, x, y: s.shr(x, _places(s, y)))
 def right_shift(x, y):
-    """`x` with its bits moved down by `y` places, taken modulo the width; signed numbers keep their sign."""
+    """`x` with its bits moved down by `y` places, which count as in `left_shift`; signed numbers keep their sign."""

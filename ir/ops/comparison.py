@@ -19,7 +19,7 @@ _LOGIC = rules.elementwise(dt.BOOL)
 _TEST = rules.unary(dt.FLOATING, dt.bool_)
 
 
-@primitive(infer=_EQUALITY, vjp=None, body=lambda s, x, y: s.eq(x, y))
+@primitive(infer=_EQUALITY, vjp=None, traits=("compares",), body=lambda s, x, y: s.eq(x, y))
 def equal(x, y):
     """Whether `x == y`, elementwise, as bool; NaN equals nothing.
 
@@ -30,27 +30,27 @@ def equal(x, y):
     """
 
 
-@primitive(infer=_EQUALITY, vjp=None, body=lambda s, x, y: s.ne(x, y))
+@primitive(infer=_EQUALITY, vjp=None, traits=("compares",), body=lambda s, x, y: s.ne(x, y))
 def not_equal(x, y):
     """Whether `x != y`, elementwise, as bool; NaN differs from everything. Operands and errors as `equal`."""
 
 
-@primitive(infer=_ORDER, vjp=None, body=lambda s, x, y: s.lt(x, y))
+@primitive(infer=_ORDER, vjp=None, traits=("compares",), body=lambda s, x, y: s.lt(x, y))
 def less(x, y):
     """Whether `x < y`, elementwise, as bool; of real tensors of one dtype that broadcast together."""
 
 
-@primitive(infer=_ORDER, vjp=None, body=lambda s, x, y: s.le(x, y))
+@primitive(infer=_ORDER, vjp=None, traits=("compares",), body=lambda s, x, y: s.le(x, y))
 def less_equal(x, y):
     """Whether `x <= y`, elementwise, as bool. Operands and errors as `less`."""
 
 
-@primitive(infer=_ORDER, vjp=None, body=lambda s, x, y: s.gt(x, y))
+@primitive(infer=_ORDER, vjp=None, traits=("compares",), body=lambda s, x, y: s.gt(x, y))
 def greater(x, y):
     """Whether `x > y`, elementwise, as bool. Operands and errors as `less`."""
 
 
-@primitive(infer=_ORDER, vjp=None, body=lambda s, x, y: s.ge(x, y))
+@primitive(infer=_ORDER, vjp=None, traits=("compares",), body=lambda s, x, y: s.ge(x, y))
 def greater_equal(x, y):
     """Whether `x >= y`, elementwise, as bool. Operands and errors as `less`."""
 

@@ -1,6 +1,6 @@
-"""String tensors: what there is for them so far is comparison.
+"""String tensors: comparison and addition, which are operators.
 
-Strings exist in eager execution only and lie in host memory, so these are host ops.
+Strings lie in host memory, so these are host ops. What else there is for them is `twofold/strings.py`.
 """
 
 from __future__ import annotations
@@ -14,13 +14,24 @@ from .. import rules
 from ..op import primitive
 from ..spec import TensorSpec, spec
 
-__all__ = ["string_equal"]
+__all__ = ["string_add", "string_equal"]
 
 
 def _string_rule(op: Any, *operands: Any, **attrs: Any) -> TensorSpec:
     for i in range(len(operands)):
         rules.require_dtype(op, operands, i, (dt.string,))
-    return spec(rules.broadcast(op, operands), dt.bool_)
+    return spec(rules.broadcast(op, operands), dt.bool_ if op.name == "string_equal" else dt.string)
+
+
+@primitive(infer=_string_rule, vjp=None, host=np.add, match=(0, 1), traits=("total",))
+def string_add(x, y):
+    """Strings with those of `y` behind those of `x`, elementwise.
+
+    Args:
+        x, y: string tensors whose shapes broadcast.
+    Raises:
+        DTypeError: an operand is not a string tensor. ShapeError: the shapes do not broadcast.
+    """
 
 
 @primitive(infer=_string_rule, vjp=None, host=np.equal, match=(0, 1), traits=("total",))
