@@ -140,7 +140,7 @@ class _Reads:
     def record(self, op: Any, attrs: Any, inputs: Any, outputs: Any) -> None:
         """Nothing: ops are of no interest here."""
 
-    def record_custom(self, vjp: Any, inputs: Any, outputs: Any) -> None:
+    def record_custom(self, vjp: Any, inputs: Any, outputs: Any, continues: bool = False) -> None:
         """Nothing, either."""
 
     def follows(self, tensor: Any) -> bool:

@@ -113,9 +113,11 @@ class ForwardAccumulator:
         """Whether `tensor` has a tangent."""
         return self._recording and self._get(tensor) is not None
 
-    def record_custom(self, vjp: Callable[..., Any], inputs: tuple[Any, ...], outputs: tuple[Any, ...]) -> None:
+    def record_custom(self, vjp: Callable[..., Any], inputs: tuple[Any, ...], outputs: tuple[Any, ...],
+                      continues: bool = False) -> None:
         """Like `record`, for a function with a gradient of its own."""
-        self._carry(inputs, outputs, lambda tangents: _transposed(vjp, outputs, tangents))
+        rule = (lambda cts: vjp(cts, [None] * len(inputs))) if continues else vjp
+        self._carry(inputs, outputs, lambda tangents: _transposed(rule, outputs, tangents))
 
     def _carry(self, inputs: tuple[Any, ...], outputs: tuple[Any, ...], rule: Callable[[Tangents], Tangents]) -> None:
         """Give the results their tangents, with everybody watching who came before this accumulator."""

@@ -23,12 +23,15 @@ from twofold.runtime.log import log
 from . import dispatch, record
 from .tensor import Tensor
 
-__all__ = ["Entry", "Path", "path", "play", "gradients", "compile_with"]
+__all__ = ["CONTINUES", "Entry", "Path", "path", "play", "gradients", "compile_with"]
 
 # One recorded op: op, attributes, numbers of the operands, numbers of the results (0 where not differentiable),
 # operands and results, or specs of those that the rule does not read. A function with a gradient of its own has its
-# rule `vjp(cts)` in the place of the op and None in that of the attributes. A plain tuple: made for every op.
+# rule `vjp(cts)` in the place of the op and None in that of the attributes, or `vjp(cts, starts)` and `CONTINUES` where
+# the rule continues the sums so far. A plain tuple: made for every op.
 Entry = tuple[Any, Any, tuple[int, ...], tuple[int, ...], Sequence[Any], Sequence[Any]]
+
+CONTINUES = False  # in the place of the attributes
 
 # What is played: the numbers of each source, all of these, with those of all that depends on them, and the entries
 # between sources and targets, in order.
@@ -56,6 +59,11 @@ def play(way: Path, cts: dict[int, Any], free: bool) -> list[Any]:
     while at:
         at -= 1
         op, attrs, ins, outs, inputs, outputs = entries.pop() if free else entries[at]
+        if attrs is CONTINUES:
+            given = [cts.get(n) if n in starts else cts.pop(n, None) for n in outs]
+            if any(ct is not None for ct in given):
+                _continue(op, ins, given, wanted, cts)
+            continue
         if len(outs) == 1:
             n = outs[0]
             ct = cts.get(n) if n in starts else cts.pop(n, None)
@@ -82,6 +90,18 @@ def play(way: Path, cts: dict[int, Any], free: bool) -> list[Any]:
             before = cts.get(n)
             cts[n] = ct if before is None else before + ct
     return [cts.get(ns[0]) if len(ns) == 1 else _sum([cts[n] for n in ns if n in cts]) for ns in numbers]
+
+
+def _continue(rule: Any, ins: Sequence[int], given: list[Any], wanted: set[int], cts: dict[int, Any]) -> None:
+    """The part of an entry whose rule continues the sums so far of its operands."""
+    so_far: list[Any] = []
+    seen: set[int] = set()
+    for n in ins:
+        so_far.append(cts.get(n) if n in wanted and n not in seen else None)
+        seen.add(n)
+    for n, total in zip(ins, rule(given, so_far), strict=True):
+        if total is not None and n in wanted:
+            cts[n] = total
 
 
 def _sum(parts: list[Any]) -> Any:
@@ -176,7 +196,7 @@ def _known(entries: Sequence[Entry], numbers: Sequence[Sequence[int]], cts: dict
     key: list[Any] = []
     add, keep, place = key.append, leaves.append, local.setdefault
     for op, attrs, ins, outs, inputs, outputs in entries:
-        if attrs is None:
+        if attrs is None or attrs is CONTINUES:
             return None
         add(op)
         add(id(attrs))

@@ -29,7 +29,8 @@ class Recorder(Protocol):
 
     def record(self, op: Op, attrs: dict[str, Any], inputs: tuple[Any, ...], outputs: tuple[Any, ...]) -> None: ...
 
-    def record_custom(self, vjp: Any, inputs: tuple[Any, ...], outputs: tuple[Any, ...]) -> None: ...
+    def record_custom(self, vjp: Any, inputs: tuple[Any, ...], outputs: tuple[Any, ...],
+                      continues: bool = False) -> None: ...
 
     def variable_read(self, variable: Any, value: Any) -> None: ...
 
@@ -96,9 +97,17 @@ def tell(op: Op, attrs: dict[str, Any], inputs: tuple[Any, ...], outputs: tuple[
         recorder.record(op, attrs, inputs, outputs)
 
 
-def record_custom(vjp: Any, inputs: tuple[Any, ...], outputs: tuple[Any, ...]) -> None:
-    """Tell everybody of a function with a gradient of its own: `vjp(cts)` gives a cotangent or None per input."""
+def record_custom(vjp: Any, inputs: tuple[Any, ...], outputs: tuple[Any, ...], continues: bool = False) -> None:
+    """Tell everybody of a function with a gradient of its own.
+
+    Args:
+        vjp: `vjp(cts)` gives a cotangent or None per input; one that continues sums is called as `vjp(cts, starts)`
+            with what the cotangent of each input is so far, or None, and gives the new sums. Where an input occurs
+            twice, its first place alone has a start and a sum.
+        inputs, outputs: tensors.
+        continues: whether `vjp` continues sums.
+    """
     for output in outputs:
         identity(output)
     for recorder in active.get():
-        recorder.record_custom(vjp, inputs, outputs)
+        recorder.record_custom(vjp, inputs, outputs, continues)

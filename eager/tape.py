@@ -166,12 +166,13 @@ class GradientTape:
 
     def _watch_variable(self, variable: Any, value: Tensor) -> None:
         number, key = record.identity(value), id(variable)
+        chained = number in self._tracked  # by the assignment, to a value that was read before
         self._tracked.add(number)
         self._variables[key] = variable
         reads = self._reads.get(key)
         if reads is None:
             self._reads[key] = [number]
-        elif number not in reads:
+        elif number not in reads and not chained:
             reads.append(number)
 
     def variable_read(self, variable: Any, value: Tensor) -> None:
@@ -228,11 +229,12 @@ class GradientTape:
         return self._open and getattr(tensor, "_id", 0) in self._tracked
 
     def record_custom(self, vjp: Callable[..., Sequence[Any]], inputs: tuple[Any, ...],
-                      outputs: tuple[Any, ...]) -> None:
-        """Like `record`, for a function with a gradient of its own."""
+                      outputs: tuple[Any, ...], continues: bool = False) -> None:
+        """Like `record`, for a function with a gradient of its own; see `record.record_custom`."""
         numbers = tuple([getattr(x, "_id", 0) for x in inputs])
         if self._open and not self._tracked.isdisjoint(numbers):
-            self._entries.append((vjp, None, numbers, self._track(outputs), (), ()))
+            kind = playing.CONTINUES if continues else None
+            self._entries.append((vjp, kind, numbers, self._track(outputs), (), ()))
 
     def _track(self, outputs: tuple[Any, ...]) -> tuple[int, ...]:
         """Follow those results that are differentiable; their numbers, 0 for the others."""

@@ -24,7 +24,7 @@ from twofold.ir.spec import TensorShape
 from twofold.runtime import claims, program_call
 
 from . import convert, indexing, naming
-from .record import active
+from .record import active, record_custom
 from .scatter import ScatterMethods
 from .sessions import SessionMethods
 from .tensor import Tensor, TensorRef, text_of, wrap
@@ -225,7 +225,7 @@ class Variable(ScatterMethods, SessionMethods, metaclass=_Creating):
                 after = op(before, delta)
                 if after._a.shape != before._a.shape:
                     self._check(after)
-                if claims.swap(self, wrap(after._a), before):
+                if claims.swap(self, _assigned(before, after), before):
                     return self
         delta = convert.as_tensor(delta, dtype=self.dtype)
         return self._change(lambda value: op(value, delta))
@@ -238,11 +238,12 @@ class Variable(ScatterMethods, SessionMethods, metaclass=_Creating):
         before = self._value
         after = change(before)
         self._check(after)
-        if not claims.swap(self, _alias(after), before):  # somebody was quicker: nobody else from here on
+        if not claims.swap(self, _assigned(before, after), before):  # somebody was quicker: nobody else from here on
             with self._claimed():
-                after = change(self._value)
+                before = self._value
+                after = change(before)
                 self._check(after)
-                claims.commit((self,), (_alias(after),))
+                claims.commit((self,), (_assigned(before, after),))
         return self
 
     def _set(self, value: Tensor) -> Any:
@@ -252,10 +253,15 @@ class Variable(ScatterMethods, SessionMethods, metaclass=_Creating):
         if trace is not None:
             made = trace.assign_variable(self, value)
             return self if made is None else made
-        if not claims.swap(self, _alias(value)):
+        before = self._value
+        if not claims.swap(self, _assigned(before, value)):
             with self._claimed():
-                claims.commit((self,), (_alias(value),))
+                claims.commit((self,), (_assigned(self._value, value),))
         return self
+
+    def _take(self, value: Tensor) -> None:
+        """In a trace: the value that a compiled function gives it, as the tensor that recorders know it by."""
+        tracing().assigned_within(self, value)
 
     def _claimed(self) -> claims.claimed:
         """A block in which nobody else assigns the variable."""
@@ -375,6 +381,20 @@ def _start(initial_value: Any, dtype: DType | None) -> Tensor:
     """The first value of a variable."""
     made = callable(initial_value) and not isinstance(initial_value, Variable)
     return convert.as_tensor(initial_value() if made else initial_value, dtype=dtype)
+
+
+def _assigned(before: Tensor, value: Tensor) -> Tensor:
+    """What a variable holds once `value` is assigned.
+
+    Its gradient is the variable's: recorders that follow the value before take it to come from that, and never from
+    what was assigned.
+    """
+    made = wrap(value._a)
+    recorders = active.get()
+    if recorders and before.dtype.is_differentiable and before._a.shape == value._a.shape and any(
+            r.follows(before) for r in recorders):
+        record_custom(lambda cts: list(cts), (before,), (made,))
+    return made
 
 
 def _alias(value: Tensor) -> Tensor:

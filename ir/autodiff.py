@@ -27,6 +27,7 @@ from .dims import Dim, Guard
 from .grad import apply_rule, needed
 from .graph import Graph, Node, Value
 from .op import use_interpreter
+from .passes.inlining import inline_calls
 from .spec import TensorSpec
 
 __all__ = ["Backward", "Linearised", "Scope", "scope_of", "vjp", "reached", "reaching"]
@@ -40,10 +41,19 @@ _CHEAP = frozenset((  # one instruction or two an element
 
 
 class Scope(NamedTuple):
-    """What regions share with the graph around them: names for new sizes, and what is assumed of sizes."""
+    """What regions share with the graph around them.
+
+    Attributes:
+        fresh: gives names for new sizes.
+        guards: what is assumed of sizes.
+        whole: whether everything differentiable that a rule reads is a residual, nothing of it computed again. What is
+            computed again is a value of its own, whose cotangent does not join that of the first: gradients of the
+            gradient would add up in another order.
+    """
 
     fresh: Callable[[], Dim]
     guards: list[Guard]
+    whole: bool = False
 
     def rename(self, names: Mapping[str, Dim]) -> None:
         """What is assumed of some sizes is assumed under their new names, too."""
@@ -53,9 +63,9 @@ class Scope(NamedTuple):
                 self.guards.append(Guard(left, guard.op, right))
 
 
-def scope_of(graph: Graph) -> Scope:
+def scope_of(graph: Graph, whole: bool = False) -> Scope:
     """The scope of a graph that no other surrounds."""
-    return Scope(symbols.fresh_names(graph), list(graph.guards))
+    return Scope(symbols.fresh_names(graph), list(graph.guards), whole)
 
 
 class Backward(NamedTuple):
@@ -63,7 +73,7 @@ class Backward(NamedTuple):
 
     Attributes:
         graph: inputs: the residuals `reads`, a cotangent for each seeded result, what the cotangents of inputs
-            start from; outputs: a cotangent for each input that is `given`.
+            start from, whether inputs are joined; outputs: a cotangent for each input that is `given`.
         reads: numbers of residuals.
         given: for each input of the function, whether there is a cotangent; others are unconnected or not wanted.
     """
@@ -73,13 +83,15 @@ class Backward(NamedTuple):
     given: Mask
 
 
-def vjp(graph: Graph, wanted: Sequence[bool], seeded: Sequence[bool] | None = None) -> Linearised:
+def vjp(graph: Graph, wanted: Sequence[bool], seeded: Sequence[bool] | None = None,
+        whole: bool = False) -> Linearised:
     """The gradient of `graph`.
 
     Args:
         graph: a function of tensors; it stays as it is.
         wanted: for each input, whether its cotangent is wanted; only floats and complex numbers have one.
         seeded: for each output, whether it has a cotangent; by default all that can have one.
+        whole: whether the gradient will be differentiated, too; see `Scope`.
 
     >>> from twofold.ir import dtypes, graph, ops
     >>> from twofold.ir.build import Builder
@@ -92,7 +104,10 @@ def vjp(graph: Graph, wanted: Sequence[bool], seeded: Sequence[bool] | None = No
     (1, [0], 2)
     """
     seeds = tuple([v.dtype.is_differentiable for v in graph.outputs]) if seeded is None else tuple(seeded)
-    return Linearised(graph, tuple(wanted), seeds, scope_of(graph))
+    if any(node.op is g.CALL for node in graph.walk()):  # a call is the ops that it runs, in their order
+        graph = graph.copy()
+        inline_calls(graph)
+    return Linearised(graph, tuple(wanted), seeds, scope_of(graph, whole))
 
 
 class Linearised:
@@ -128,7 +143,7 @@ class Linearised:
         self.residuals: list[Value] = []
         self.sources: list[int] = []
         self.sizes: dict[str, int] = {}
-        self._made: dict[tuple[Mask, Mask], Backward] = {}
+        self._made: dict[tuple[Mask, Mask, tuple[tuple[int, ...], ...]], Backward] = {}
         self._full = False
         self.backward()
 
@@ -162,20 +177,24 @@ class Linearised:
         self._order = {v: i for i, node in enumerate(forward.nodes) for v in node.outputs}
 
     # -- the gradient -----------------------------------------------------------------------------
-    def backward(self, seeded: Mask | None = None, started: Mask | None = None) -> Backward:
+    def backward(self, seeded: Mask | None = None, started: Mask | None = None,
+                 joined: Sequence[tuple[int, ...]] = ()) -> Backward:
         """The gradient for cotangents of the results `seeded`, all that may have one by default.
 
         Args:
             started: for each input, whether the graph is given what its cotangent starts from (what other uses of
                 that input add up to), so that it gives totals.
+            joined: inputs, all started, that are one value where a condition holds, which is then a further input:
+                what one's cotangent grows by, the others' grow by, too.
         """
         seeded = self.seeded if seeded is None else seeded
         started = (False,) * len(self.wanted) if started is None else started
-        found = self._made.get((seeded, started))
-        if found is None:
-            found = self._made[seeded, started] = _Play(self, seeded, started).result()
+        key = (seeded, started, tuple(joined))
+        made = self._made.get(key)
+        if made is None:
+            made = self._made[key] = _Play(self, *key).result()
             self._full = True
-        return found
+        return made
 
     def kept(self, value: Value) -> int:
         """The number of the residual that `value` of `forward` is; a new one before the first gradient is complete."""
@@ -193,7 +212,7 @@ class Linearised:
 class _Play:
     """One run backwards through the steps of `lin`, and how it gets what it reads."""
 
-    def __init__(self, lin: Linearised, seeded: Mask, started: Mask) -> None:
+    def __init__(self, lin: Linearised, seeded: Mask, started: Mask, joined: tuple[tuple[int, ...], ...]) -> None:
         self.lin = lin
         self.graph = Graph(lin.forward.name + "_grad")
         self.builder = Builder(self.graph, self._lift)
@@ -201,7 +220,7 @@ class _Play:
         self.front: list[Node] = []  # nodes before all others
         self.cts: dict[Value, Value] = {}
         self.given: list[Value] = []  # inputs for cotangents
-        self.start(seeded, started)
+        self.start(seeded, started, joined)
         with use_interpreter(self.builder), dm.recording() as guards:
             for guard in lin.scope.guards:
                 dm.require(guard.left, guard.op, guard.right)
@@ -209,19 +228,21 @@ class _Play:
                 self.step(node, pull)
         self.graph.guards = list(guards)
 
-    def start(self, seeded: Mask, started: Mask) -> None:
+    def start(self, seeded: Mask, started: Mask, joined: tuple[tuple[int, ...], ...]) -> None:
         """The cotangents that are given."""
         own = Graph()  # only to make inputs, which are numbered in the end
+        inputs = self.lin.forward.inputs
         seeds = [(v, own.add_input(v.dims, v.dtype, "ct")) for v, s
                  in zip(self.lin.forward.outputs, seeded, strict=False) if s]
-        starts = [(v, own.add_input(v.dims, v.dtype, "ct")) for v, s
-                  in zip(self.lin.forward.inputs, started, strict=True) if s]
+        starts = [(v, own.add_input(v.dims, v.dtype, "ct")) for v, s in zip(inputs, started, strict=True) if s]
+        self.joint = own.add_input((), dt.bool_, "joint") if joined else None
+        self.others = {inputs[i]: [inputs[j] for j in group if j != i] for group in joined for i in group}
         self.given = own.inputs
         self.seeds = len(seeds)
         with use_interpreter(self.builder):
             for v, ct in (*starts, *seeds):
                 if v in self.lin._reach:
-                    self.cts[v] = ops.add(self.cts[v], ct) if v in self.cts else ct
+                    self.add(v, ct) if v in self.cts else self.cts.update({v: ct})
 
     def step(self, node: Node, pull: Any) -> None:
         """The part of one node."""
@@ -248,13 +269,19 @@ class _Play:
             if ct is None or v not in self.lin._reach:
                 continue
             if start is not None:
-                self.cts[v] = ct
+                self.total(v, ct)
             else:
                 self.add(v, ct)
 
     def add(self, v: Value, ct: Value) -> None:
         """Another contribution to the cotangent of `v`."""
-        self.cts[v] = ops.add(self.cts[v], ct) if v in self.cts else ct
+        self.total(v, ops.add(self.cts[v], ct) if v in self.cts else ct)
+
+    def total(self, v: Value, ct: Value) -> None:
+        """The cotangent of `v` is `ct` from here on."""
+        self.cts[v] = ct
+        for other in self.others.get(v, ()):
+            self.cts[other] = ops.where(self.joint, ct, self.cts[other])
 
     # -- residuals --------------------------------------------------------------------------------
     def _lift(self, value: Value) -> Value:
@@ -307,7 +334,7 @@ class _Play:
             if self.read[v].node is not None:
                 continue  # made again already
             leaves: list[Value] = []
-            rank = self._rank(v, depth, leaves)
+            rank = None if self.lin.scope.whole and v.dtype.is_differentiable else self._rank(v, depth, leaves)
             if rank is None:
                 kept[v] = 0
                 depth[v] = 0

@@ -15,7 +15,7 @@ from . import ops
 from .dim_expr import Dim
 from .op import Op
 
-__all__ = ["apply_rule", "chain", "conj", "needed", "ones_like", "scalar", "unbroadcast", "zeros_like"]
+__all__ = ["apply_rule", "chain", "conj", "needed", "nothing", "ones_like", "scalar", "unbroadcast", "zeros_like"]
 
 
 def apply_rule(op: Op, attrs: dict[str, Any], inputs: Sequence[Any], outputs: Sequence[Any],
@@ -86,6 +86,12 @@ def scalar(value: Any, like: Any) -> Any:
     if isinstance(value, Dim):
         return ops.cast(value, dtype=like.dtype)
     return np.array(value, like.dtype.np)
+
+
+def nothing(like: Any) -> Any:
+    """What a sum begins with that has no parts yet: zeros of the sign that changes nothing, -0.0 + x being x."""
+    zero = np.array(complex(-0.0, -0.0) if like.dtype.is_complex else -0.0).astype(like.dtype.np)
+    return ops.fill(zero, shape=tuple(like.dims))
 
 
 def zeros_like(x: Any) -> Any:

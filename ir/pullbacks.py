@@ -30,7 +30,7 @@ from .autodiff import Backward, Linearised, Mask, Scope, reached, reaching, scop
 from .build import Builder
 from .counting import counting
 from .dims import Dim
-from .grad import scalar, zeros_like
+from .grad import nothing, zeros_like
 from .graph import Graph, Node, Value
 from .op import use_interpreter
 from .spec import TensorSpec, spec
@@ -73,10 +73,22 @@ class Pullback(ABC):
         Args:
             b: a `Builder`, or what has its `construct`, `lift` and `inline`.
             cts: a cotangent or None for each of the first `count` results.
-            starts: for each operand of `node`, what its cotangent is so far, or None.
+            starts: for each operand of `node`, what its cotangent is so far, or None; of an operand that is there
+                twice, at its first place alone.
         Returns:
-            For each operand None, or its cotangent; where there was one so far, the new sum.
+            For each operand None, or its cotangent, which continues what it was so far; of an operand that is there
+            twice, at its first place alone.
         """
+
+    def once(self, found: list[Any]) -> list[Any]:
+        """Cotangents of the operands, with all of an operand that is there twice at its first place."""
+        first: dict[Value, int] = {}
+        for i, v in enumerate(self.node.inputs):
+            place = first.setdefault(v, i)
+            if place != i and found[i] is not None:
+                found[place] = found[i] if found[place] is None else ops.add(found[place], found[i])
+                found[i] = None
+        return found
 
 
 def _played(lin: Linearised, seeded: Mask, starts: Cts) -> tuple[Backward, Mask]:
@@ -109,9 +121,9 @@ class _Call(Pullback):
     def __init__(self, node: Node, operands: list[Value], wanted: Mask, seeded: Mask, scope: Scope,
                  builder: Builder) -> None:
         callee = node.regions[0]
-        key = ("vjp", wanted, seeded)
+        key = ("vjp", wanted, seeded, scope.whole)
         if key not in callee.derived:
-            callee.derived[key] = Linearised(callee, wanted, seeded, scope_of(callee))
+            callee.derived[key] = Linearised(callee, wanted, seeded, scope_of(callee, scope.whole))
         self.lin: Linearised = callee.derived[key]
         self.count = len(node.outputs)
         sizes = dict(node.attrs["sizes"])
@@ -164,6 +176,20 @@ def _chosen(items: Sequence[Any], mask: Sequence[bool]) -> list[Any]:
     return [x for x, m in zip(items, mask, strict=True) if m]
 
 
+def _with_distinct(region: Graph, operands: Sequence[Value], first: int = 0) -> Graph:
+    """The region, reading of inputs for equal operands, from number `first` on, the first alone."""
+    places: dict[Value, Value] = {}
+    same = {v: places.setdefault(x, v) for v, x in zip(region.inputs[first:], operands[first:], strict=True)}
+    if len(places) == len(same):
+        return region
+    region, known = region.copy_with()
+    same = {known[v]: known[by] for v, by in same.items()}
+    for node in region.nodes:
+        node.inputs = [same.get(v, v) for v in node.inputs]
+    region.outputs = [same.get(v, v) for v in region.outputs]
+    return region
+
+
 # -- branches -----------------------------------------------------------------------------------------
 def _cond_forward(node: Node, mask: Mask) -> Mask:
     found = [reached(r, mask[1:]) for r in node.regions]
@@ -182,7 +208,8 @@ class _Cond(Pullback):
                  builder: Builder) -> None:
         outer = symbols.symbols_in(operands)
         self.count = len(node.outputs)
-        self.lins = [Linearised(r, wanted[1:], seeded, scope, outer) for r in node.regions]
+        self.lins = [Linearised(_with_distinct(r, operands[1:]), wanted[1:], seeded, scope, outer)
+                     for r in node.regions]
         self.slots: list[tuple[Any, ...]] = []  # dtype and sizes of each slot
         self.own: set[Dim] = set()  # sizes of slots that a side alone knows; on the other side they are 0
         self.places = [self._placed(lin, scope) for lin in self.lins]
@@ -268,7 +295,7 @@ class _Cond(Pullback):
                     outputs.append(next(found))
                 elif x:
                     like = self.node.inputs[1 + i]
-                    outputs.append(at[id(starts[i])] if starts[i] is not None else _zeros(like.dtype, like.dims))
+                    outputs.append(at[id(starts[i])] if starts[i] is not None else nothing(like))
         graph.outputs = outputs
         return graph
 
@@ -319,6 +346,18 @@ class _Stack(NamedTuple):
     offset: int | None  # where the sizes vary from round to round: the carried number of elements so far
 
 
+class _Begun(NamedTuple):
+    """A value that goes into a loop's first round as something carried, and whose sum has begun or has other names.
+
+    Attributes:
+        members: the inputs of the body that it is then; what no round changes comes last, if that is among them.
+        start: its sum so far, or None.
+    """
+
+    members: tuple[int, ...]
+    start: Any
+
+
 class _Loop(Pullback):
     """A loop that keeps what its rounds' gradients read, and counts the rounds."""
 
@@ -332,7 +371,7 @@ class _Loop(Pullback):
         depends = _loop_forward(node, wanted)
         seeds = _loop_seeds(node, seeded)
         active = tuple([a and b for a, b in zip(depends, seeds, strict=True)])
-        body, outer = body.copy(), symbols.symbols_in(operands)
+        body, outer = _with_distinct(body, operands, count).copy(), symbols.symbols_in(operands)
         # The loop's results may have sizes of the same names, which mean those of the last round.
         names = {name: scope.fresh() for name in sorted(symbols.bound(body) - outer)}
         symbols.rename(body, names)
@@ -405,25 +444,58 @@ class _Loop(Pullback):
         if not any(back.given):
             return [None] * len(node.inputs)
         totals = [i for i in range(count, len(back.given)) if back.given[i]]
-        back = self.lin.backward(seeds, tuple([i in totals for i in range(len(back.given))]))
+        first = self._first_rounds(seeds, totals, starts)
+        joined = tuple([sums.members for sums in first if len(sums.members) > 1])
+        begun = {i for sums in first for i in sums.members}.union(totals)
+        back = self.lin.backward(seeds, tuple([i in begun for i in range(len(back.given))]), joined)
         for q in back.graph.guards:
             if q.symbols().isdisjoint(self.lin.local):
                 dm.require(q.left, q.op, q.right)
-        carried, operands, regions = self._reverse(back, seeds, totals, cts, starts)
+        carried, operands, regions = self._reverse(back, seeds, totals, cts, starts, first)
         shift = len(node.inputs) - self.rest - count
         place = [i if i < count else i + shift for i in range(len(back.given))]
         fixed = len(carried) - sum(seeds) - len(totals)
-        targets = [node.inputs[place[i]] for i in itertools.chain(_chosen(range(count), seeds), totals)]
-        specs = [TensorSpec((), dt.int64)] * fixed + [v.spec for v in targets]
+        chosen = [*_chosen(range(count), seeds), *totals]
+        specs = [TensorSpec((), dt.int64)] * fixed + [node.inputs[place[i]].spec for i in chosen]
         results = b.construct(g.WHILE, [*carried, *operands], {"carried": len(carried), "trips": self.trips}, specs,
                               regions)[fixed:]
+        sums = dict(zip(chosen, results, strict=True))
+        for begin in first:
+            self._joined(b, begin, sums, cts)
         found: list[Any] = [None] * len(node.inputs)
-        for i, ct in zip([*_chosen(range(count), seeds), *totals], results, strict=True):
-            found[place[i]] = ct
-        for i in range(count):  # what came in has added its part: totals where there was a start
-            if found[i] is not None and starts[i] is not None:
-                found[i] = ops.add(starts[i], found[i])
-        return found
+        own = {i for begin in first for i in begin.members}
+        for i, ct in sums.items():
+            late = i < count and i not in own and starts[i] is not None  # of a size that changes from round to round
+            found[place[i]] = ops.add(starts[i], ct) if late else ct
+        return self.once(found)
+
+    def _first_rounds(self, seeds: Mask, totals: list[int], starts: Cts) -> list[_Begun]:
+        """Which carried values are, in the first round, something whose sum has begun or that goes by other names."""
+        node, count = self.node, self.count
+        shift = len(node.inputs) - self.rest - count
+        named: dict[Value, list[int]] = {}
+        for i in [*_chosen(range(count), seeds), *totals]:
+            v = node.inputs[i if i < count else i + shift]
+            if i >= count or v.dims == self.lin.forward.inputs[i].dims == node.outputs[i].dims:
+                named.setdefault(v, []).append(i)
+        so_far = {node.inputs[i if i < count else i + shift]: s for i, s in enumerate(starts) if s is not None}
+        return [_Begun(tuple(members), so_far.get(v)) for v, members in named.items()
+                if members[0] < count and (len(members) > 1 or v in so_far)]
+
+    def _joined(self, b: Any, begin: _Begun, sums: dict[int, Any], cts: Cts) -> None:
+        """The one sum of what was one value in the first round; without rounds it has the results' cotangents."""
+        members = [i for i in begin.members if i < self.count]
+        last = begin.members[-1]
+        total, idle = sums[last], begin.start
+        for i in members:
+            if cts[i] is not None:
+                idle = cts[i] if idle is None else ops.add(idle, b.lift(cts[i]))
+        for i in begin.members:
+            sums[i] = None
+        if idle is None:
+            idle = nothing(total)
+        ran = ops.greater(b.lift(self.node.outputs[self.count]), 0)
+        sums[begin.members[0]] = ops.where(ran, total, idle)
 
     def _settled(self, given: Mask) -> tuple[Backward, Mask]:
         """The gradient of one round, and the carried values that have a cotangent in some round."""
@@ -436,8 +508,8 @@ class _Loop(Pullback):
                 return lin.backward(seeds), seeds
             seeds = wider
 
-    def _reverse(self, back: Backward, seeds: Mask, totals: list[int], cts: Cts,
-                 starts: Cts) -> tuple[list[Any], list[Any], list[Graph]]:
+    def _reverse(self, back: Backward, seeds: Mask, totals: list[int], cts: Cts, starts: Cts,
+                 first: list[_Begun]) -> tuple[list[Any], list[Any], list[Graph]]:
         """The loop over the rounds, last first: carried values, other operands, regions."""
         lin, node, count = self.lin, self.node, self.count
         body = Graph(node.regions[1].name + "_grad")
@@ -451,25 +523,33 @@ class _Loop(Pullback):
             if n in stacks and stacks[n].offset is not None:
                 carried.append(node.outputs[stacks[n].offset])  # type: ignore[index]
                 offsets[n] = body.add_input((), dt.int64)
-        given = []
+        given: list[Value] = []
+        sum_of: dict[int, Value] = {}  # what first rounds begin with
         for i in _chosen(range(count), seeds):
-            carried.append(cts[i] if cts[i] is not None else zeros_like(node.outputs[i]))
+            carried.append(cts[i] if cts[i] is not None else nothing(node.outputs[i]))
             dims = tuple(map(self._input_size, lin.forward.outputs[i].dims))
             given.append(body.add_input(dims, node.outputs[i].dtype, "ct"))
         for i in totals:
             like = lin.forward.inputs[i]
-            start = starts[i]
-            carried.append(start if start is not None else ops.fill(scalar(-0.0, like), shape=tuple(like.dims)))
-            given.append(body.add_input(like.dims, like.dtype, "ct"))
+            start = starts[i] if starts[i] is not None else next(
+                (sums.start for sums in first if i in sums.members and sums.start is not None), None)
+            carried.append(start if start is not None else nothing(like))
+            sum_of[i] = body.add_input(like.dims, like.dtype, "ct")
+            given.append(sum_of[i])
         operands = [self._kept(n, stacks) for n in need]
         sources = {n: body.add_input(x.dims, x.dtype) for n, x in zip(need, operands, strict=True)}
+        for sums in first:
+            if sums.start is not None and sums.members[-1] < count:
+                operands.append(sums.start)
+                sum_of[sums.members[-1]] = body.add_input(sums.start.dims, sums.start.dtype, "ct")
         test = Graph(node.regions[0].name + "_grad")
         for v in body.inputs:
             test.add_input(v.dims, v.dtype)
         with use_interpreter(Builder(test)):
             test.outputs = [ops.greater(test.inputs[0], 0)]
         with use_interpreter(Builder(body)) as inner:
-            body.outputs = self._round(inner, back, at, offsets, sources, stacks, given, seeds)  # type: ignore
+            body.outputs = self._round(inner, back, at, offsets, sources, stacks, given, seeds,  # type: ignore
+                                       first, sum_of)
         return carried, operands, [test, body]
 
     def _kept(self, residual: int, stacks: dict[int, _Stack]) -> Value:
@@ -488,7 +568,8 @@ class _Loop(Pullback):
         return fresh
 
     def _round(self, inner: Builder, back: Backward, rounds: Value, offsets: dict[int, Value],
-               sources: dict[int, Value], stacks: dict[int, _Stack], given: list[Value], seeds: Mask) -> list[Value]:
+               sources: dict[int, Value], stacks: dict[int, _Stack], given: list[Value], seeds: Mask,
+               first: list[_Begun], sum_of: dict[int, Value]) -> list[Value]:
         """One round of the gradient: what is carried on."""
         lin = self.lin
         at = ops.subtract(rounds, 1)
@@ -508,12 +589,31 @@ class _Loop(Pullback):
                 values[n] = inner.construct(g.POP, (sources[n], start), {"dims": value.dims}, (value.spec,))[0]
             if n in names and names[n] not in told:
                 inner.construct(g.BIND, (values[n],), {"symbol": names[n]}, ())
-        found = iter(inner.inline(back.graph, [*[values[n] for n in back.reads], *given]))
+        begun = self._begun(at, seeds, given, first, sum_of)
+        found = iter(inner.inline(back.graph, [*[values[n] for n in back.reads], *begun]))
         results = [next(found) if x else None for x in back.given]
-        carried = [r if r is not None else zeros_like(v) for r, v, s
+        carried = [r if r is not None else nothing(v) for r, v, s
                    in zip(results, lin.forward.inputs, (*seeds, *[False] * self.rest), strict=True) if s]
         return [at, *[after[n] for n in offsets], *carried,
                 *[r for r in results[self.count:] if r is not None]]
+
+
+    def _begun(self, at: Value, seeds: Mask, given: list[Value], first: list[_Begun],
+               sum_of: dict[int, Value]) -> list[Value]:
+        """The cotangents that a round's gradient is given: of its results, sums so far, whether inputs are joined."""
+        if not first:
+            return given
+        count = sum(seeds)
+        is_first = ops.equal(at, 0)
+        begun: dict[int, Value] = {}
+        for sums in first:
+            like = self.lin.forward.inputs[sums.members[0]]
+            start = sum_of.get(sums.members[-1])
+            for i in sums.members:
+                if i < self.count:
+                    begun[i] = nothing(like) if start is None else ops.where(is_first, start, nothing(like))
+        joint = [is_first] if any(len(sums.members) > 1 for sums in first) else []
+        return [*given[:count], *[begun[i] for i in sorted(begun)], *given[count:], *joint]
 
 
 # -- functions with gradients of their own ------------------------------------------------------------
@@ -542,7 +642,8 @@ class _Custom(Pullback):
         found = iter(b.inline(node.regions[0], [*full, *node.inputs[start:]]))
         results = [None] * start + [next(found) if x else None for x in given]
         results += [None] * (len(node.inputs) - len(results))
-        return [ct if ct is None or s is None else ops.add(s, ct) for s, ct in zip(starts, results, strict=True)]
+        return self.once([ct if ct is None or s is None else ops.add(s, ct)
+                          for s, ct in zip(starts, results, strict=True)])
 
 
 # -- stacks -------------------------------------------------------------------------------------------

@@ -18,8 +18,9 @@ from twofold.eager.executing import executable, execute
 from twofold.eager.tape import GradientTape
 from twofold.eager.tensor import Tensor, wrap
 from twofold.ir import graph as g
-from twofold.ir import passes
+from twofold.ir import passes, symbols
 from twofold.ir.autodiff import Linearised, vjp
+from twofold.ir.dims import Dim
 
 from .gradients import followed
 
@@ -38,7 +39,8 @@ class Differentiable:
     def __init__(self, graph: g.Graph) -> None:
         self.graph = graph
         self._program: Any = None
-        self._gradients: dict[Mask, _Gradient] = {}
+        self._gradients: dict[tuple[Mask, bool], _Gradient] = {}
+        self._merged: dict[tuple[int, ...], Differentiable] = {}
         self._effects: bool | None = None
         self._smooth: bool | None = None
 
@@ -53,9 +55,16 @@ class Differentiable:
         if not any(wanted):
             return self.run(inputs)
         tapes = [r for r in recorders if any(r.follows(t) for t in inputs)]
-        if any(type(r) is not GradientTape for r in tapes) or self.smooth_host or (self.effects and _may_nest(tapes)):
+        nest = _may_nest(tapes)
+        if any(type(r) is not GradientTape for r in tapes) or self.smooth_host or (self.effects and nest):
             return run_graph(self.graph, inputs)
-        return self.gradient(wanted).record(inputs)
+        places = _first_places(inputs, wanted)
+        if places is None:
+            return self.gradient(wanted, nest).record(inputs)
+        merged = self._merged.get(places)
+        if merged is None:
+            merged = self._merged[places] = Differentiable(_merged(self.graph, places))
+        return merged([t for n, t in enumerate(inputs) if places[n] == n])
 
     def run(self, inputs: Sequence[Tensor]) -> list[Tensor]:
         """The outputs for tensors; recorders are not told."""
@@ -78,16 +87,46 @@ class Differentiable:
                                 for n in self.graph.walk())
         return self._effects
 
-    def gradient(self, wanted: Mask) -> _Gradient:
-        """The gradient by the inputs `wanted`."""
-        found = self._gradients.get(wanted)
+    def gradient(self, wanted: Mask, whole: bool) -> _Gradient:
+        """The gradient by the inputs `wanted`.
+
+        Args:
+            whole: whether it may be differentiated, too; see `ir.autodiff.Scope`.
+        """
+        found = self._gradients.get((wanted, whole))
         if found is None:
-            found = self._gradients[wanted] = _Gradient(vjp(self.graph, wanted))
+            found = self._gradients[wanted, whole] = _Gradient(vjp(self.graph, wanted, whole=whole))
         return found
 
 
 def _may_nest(tapes: Sequence[Any]) -> bool:
     return len(tapes) > 1 or any(t._persistent for t in tapes)
+
+
+def _first_places(inputs: Sequence[Tensor], wanted: Mask) -> tuple[int, ...] | None:
+    """For each input, the first place of the same tensor; None where no tensor is there twice."""
+    first: dict[int, int] = {}
+    places = [first.setdefault(t._id, n) if want else n for n, (t, want) in enumerate(zip(inputs, wanted, strict=True))]
+    return None if len(first) == sum(wanted) else tuple(places)
+
+
+def _merged(graph: g.Graph, places: Sequence[int]) -> g.Graph:
+    """The graph with one input for those that are the same tensor, which has one cotangent."""
+    made, known = graph.copy_with()
+    inputs = list(made.inputs)
+    same = {v: inputs[place] for v, place in zip(inputs, places, strict=True)}
+    names = {d.name_alone(): kept for v, by in same.items() for d, kept in zip(v.dims, by.dims, strict=True)
+             if v is not by and isinstance(d, Dim) and d.name_alone() is not None}
+    for node in made.nodes:
+        node.inputs = [same.get(v, v) for v in node.inputs]
+    made.outputs = [same.get(v, v) for v in made.outputs]
+    made.inputs = [v for n, v in enumerate(inputs) if places[n] == n]
+    for n, v in enumerate(made.inputs):
+        v.index = n
+    bound = made.symbols()
+    symbols.rename(made, {name: size for name, size in names.items() if name not in bound})
+    del known
+    return made
 
 
 class _Gradient:
@@ -96,37 +135,50 @@ class _Gradient:
     def __init__(self, lin: Linearised) -> None:
         self.lin = lin
         self.forward = Differentiable(lin.forward)
-        self._backward: dict[Mask, Differentiable] = {}
+        self._backward: dict[tuple[Mask, Mask], Differentiable] = {}
+        outputs = lin.forward.outputs
+        first: dict[g.Value, int] = {}
+        # For each output: -1 - n where it is input n itself, else the first output that is the same value.
+        self._same = [-1 - v.index if v.node is None else first.setdefault(v, n) for n, v in enumerate(outputs)]
+        self._own = [n for n, place in enumerate(self._same) if place == n]
 
     def record(self, inputs: Sequence[Tensor]) -> list[Tensor]:
         """The outputs of the graph, and recorders told how their gradient goes."""
-        outputs = self.forward.run(inputs)
-        record.record_custom(self._rule(inputs, outputs), tuple(inputs), tuple(outputs))
+        made = self.forward.run(inputs)
+        outputs = [inputs[-1 - n] if n < 0 else made[n] for n in self._same]
+        record.record_custom(self._rule(inputs, outputs), tuple(inputs), tuple([made[n] for n in self._own]), True)
         return outputs[:self.lin.count]
 
-    def _rule(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> Callable[[Sequence[Any]], list[Any]]:
-        count = self.lin.count
+    def _rule(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> Callable[..., list[Any]]:
+        count, total = self.lin.count, len(self._same)
         kept = self._kept(inputs, outputs)
 
-        def rule(cts: Sequence[Any]) -> list[Any]:
+        def rule(given: Sequence[Any], starts: Sequence[Any]) -> list[Any]:
+            cts: list[Any] = [None] * total
+            for n, ct in zip(self._own, given, strict=True):
+                cts[n] = ct
             if all(ct is None for ct in cts[count:]):
-                return self.pull(kept, cts[:count])
+                return self.pull(kept, cts[:count], starts)
             # Residuals have cotangents: what their gradient reads was not kept, and is computed anew.
-            wanted = self.forward.gradient(self.lin.wanted)
-            again = wanted.forward(inputs)
-            return wanted.pull(wanted._kept(inputs, again), cts)
+            again = self.forward.gradient(self.lin.wanted, self.lin.scope.whole)
+            return again.pull(again._kept(inputs, again.forward.run(inputs)), cts, starts)
         return rule
 
     def _kept(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> list[Tensor]:
         return [outputs[n] if n >= 0 else inputs[-1 - n] for n in self.lin.sources]
 
-    def pull(self, kept: Sequence[Tensor], cts: Sequence[Any]) -> list[Any]:
-        """A cotangent or None for each input."""
+    def pull(self, kept: Sequence[Tensor], cts: Sequence[Any], starts: Sequence[Any]) -> list[Any]:
+        """A cotangent or None for each input, with what it is so far in it."""
         seeded = tuple([ct is not None and s for ct, s in zip(cts, self.lin.seeded, strict=True)])
-        back = self.lin.backward(seeded)
-        run = self._backward.get(seeded)
+        plain = self.lin.backward(seeded)
+        if not any(plain.given):
+            return list(starts)
+        started = tuple([s is not None and x for s, x in zip(starts, plain.given, strict=True)])
+        back = self.lin.backward(seeded, started)
+        run = self._backward.get((seeded, started))
         if run is None:
-            run = self._backward[seeded] = Differentiable(back.graph)
-        given = [ct for ct, s in zip(cts, seeded, strict=True) if s]
-        found = iter(run([*[kept[n] for n in back.reads], *given])) if any(back.given) else iter(())
+            run = self._backward[seeded, started] = Differentiable(back.graph)
+        given = [ct for ct, s in zip(cts, seeded, strict=True) if s] + [
+            s for s, there in zip(starts, started, strict=True) if there]
+        found = iter(run([*[kept[n] for n in back.reads], *given]))
         return [next(found) if x else None for x in back.given]

@@ -58,25 +58,29 @@ class _Recorded:
         self.recorders = record.active.get()
         self.tensors: dict[g.Value, Any] = dict(zip(node.inputs, inputs, strict=True))
         self.tensors.update(zip(node.outputs, outputs, strict=True))
-        self.staged: dict[tuple[int, ...], tuple[Pullback, list[int]]] = {}
-        record.record_custom(self.rule(0, len(outputs)), self.inputs, tuple(outputs))
+        self.staged: dict[tuple[bool, tuple[int, ...]], tuple[Pullback, list[int]]] = {}
+        record.record_custom(self.rule(0, len(outputs)), self.inputs, tuple(outputs), True)
 
-    def rule(self, first: int, count: int) -> Callable[[Sequence[Any]], list[Any]]:
-        """The gradient rule for `count` of the results, from number `first` on."""
-        def vjp(cts: Sequence[Any]) -> list[Any]:
-            return self.pull([None] * first + list(cts) + [None] * (len(self.outputs) - first - count))
+    def rule(self, first: int, count: int) -> Callable[..., list[Any]]:
+        """The gradient rule for `count` of the results, from number `first` on, which continues sums."""
+        def vjp(cts: Sequence[Any], starts: Sequence[Any]) -> list[Any]:
+            return self.pull([None] * first + list(cts) + [None] * (len(self.outputs) - first - count), starts)
         return vjp
 
-    def pull(self, cts: list[Any]) -> list[Any]:
+    def pull(self, cts: list[Any], starts: Sequence[Any]) -> list[Any]:
         """Stage the gradient where the trace is now; a cotangent or None for each of `inputs`."""
-        key = tuple([i for i, ct in enumerate(cts) if ct is not None])
+        whole = bool(record.active.get())  # whether the gradient is recorded, too
+        key = whole, tuple([i for i, ct in enumerate(cts) if ct is not None])
         if key not in self.staged:
-            self.staged[key] = self.stage(tuple([ct is not None for ct in cts])), list(self.places)
+            self.staged[key] = self.stage(tuple([ct is not None for ct in cts]), whole), list(self.places)
         pullback, places = self.staged[key]
-        found = pullback.emit(_Emitter(self), cts[:pullback.count], [None] * len(pullback.node.inputs))
+        begun: list[Any] = [None] * len(pullback.node.inputs)
+        for place, start in zip(places, starts, strict=True):
+            begun[place] = start
+        found = pullback.emit(_Emitter(self), cts[:pullback.count], begun)
         return [found[place] for place in places]
 
-    def stage(self, seeded: tuple[bool, ...]) -> Pullback:
+    def stage(self, seeded: tuple[bool, ...], whole: bool) -> Pullback:
         """Make the node give what the gradient reads, in its place among the nodes."""
         trace, old, segment = self.trace, self.node, g.Graph()
         builder = Builder(segment)
@@ -85,7 +89,7 @@ class _Recorded:
         for place, want in zip(self.places, self.wanted, strict=True):
             wanted[place] = want
         guards = list(trace.guards or ())
-        scope = Scope(lambda: trace.fresh("r"), list(guards))
+        scope = Scope(lambda: trace.fresh("r"), list(guards), whole)
         pullback: Pullback = PULLBACKS[old.op](old, list(old.inputs), tuple(wanted), seeded, scope, builder)
         for guard in scope.guards[len(guards):]:
             trace.guards.assume(guard)
@@ -110,7 +114,7 @@ class _Recorded:
         self.tensors.update(zip(node.outputs[first:], further, strict=True))
         now = record.active.get()
         with record.telling(now or self.recorders):
-            record.record_custom(self.rule(first, len(further)), self.inputs, tuple(further))
+            record.record_custom(self.rule(first, len(further)), self.inputs, tuple(further), True)
 
 
 class _Emitter:

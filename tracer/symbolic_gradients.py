@@ -14,7 +14,6 @@ from twofold.eager import record
 from twofold.eager.tape import GradientTape
 from twofold.eager.tensor import Tensor
 from twofold.ir import graph as g
-from twofold.ir import ops
 from twofold.ir.errors import UnimplementedError
 from twofold.ir.grad import zeros_like
 
@@ -37,22 +36,12 @@ def gradients(trace: Trace, ys: Sequence[Tensor], xs: Sequence[Any], weights: Se
         stopped: tensors or variables that are taken for constants where anything is computed from them.
         zeros: whether an x that no y depends on gives zeros; else None.
     """
-    sources = [_values(trace, x) for x in xs]
-    assigned = {values[-1] for values in sources if len(values) > 1}  # nothing flows through an assignment
-    told = _Told(trace, {v for values in sources for v in values},
-                 assigned.union(*[_values(trace, x) for x in stopped]))
+    sources = [_values(trace, x)[0] for x in xs]
+    told = _Told(trace, set(sources), {v for x in stopped for v in _values(trace, x)})
     targets = [told.tensor(trace.lift(y)) for y in ys]
-    flat = [told.sources[v] for values in sources for v in values]
-    found = iter(told.tape.gradient(targets, flat, output_gradients=list(weights)))
-    results = []
-    for x, values in zip(xs, sources, strict=True):
-        parts = [part for part in [next(found) for _ in values] if part is not None]
-        total = parts[0] if parts else None
-        for part in parts[1:]:
-            total = ops.add(total, part)
-        results.append(zeros_like(x) if total is None and zeros else total)
+    found = told.tape.gradient(targets, [told.sources[v] for v in sources], output_gradients=list(weights))
     trace.differentiated()
-    return results
+    return [zeros_like(x) if total is None and zeros else total for x, total in zip(xs, found, strict=True)]
 
 
 def _values(trace: Trace, x: Any) -> list[g.Value]:

@@ -280,13 +280,31 @@ class Trace:
 
     def assign_variable(self, variable: Any, tensor: Tensor) -> None:
         """From here on `variable` has the value of `tensor`."""
-        state = self._state(variable)
-        value = self.lift(tensor)
-        state.tensor, state.assigned = symbolic(value, self), True
+        if not variable.dtype.is_differentiable:
+            self.assigned_within(variable, tensor)
+            return
+        # The gradient of the new value is the variable's, not that of what was assigned.
+        before, value = self._state(variable).tensor, self.lift(tensor)
+        region = g.Graph("assigned")
+        same = tuple(before.dims) == tuple(value.dims)
+        ct, _ = [region.add_input(v.dims, v.dtype) for v in (value, before)]
+        region.outputs = [ct] if same else []
+        attrs = {"results": 1, "inputs": 1, "given": (same,)}
+        made, = self.add(g.CUSTOM, [value, before.value], attrs, [value.spec], [region])
+        if same and record.active.get():
+            record.record_custom(lambda cts: list(cts), (before,), (made,))
+        self.assigned_within(variable, made)
 
     def assigned_within(self, variable: Any, tensor: Tensor) -> None:
-        """From here on `variable` has the value that a construct gave it."""
-        self.assign_variable(variable, tensor)
+        """From here on `variable` has the value that a construct or a call gave it."""
+        state = self._state(variable)
+        state.tensor, state.assigned = self.own(tensor), True
+
+    def own(self, tensor: Tensor) -> SymbolicTensor:
+        """`tensor` as one of this trace; recorders know it as the same."""
+        if isinstance(tensor, SymbolicTensor) and tensor.trace is self:
+            return tensor
+        return symbolic(self.lift(tensor), self)
 
     def _state(self, variable: Any) -> _State:
         state = self.variables.get(id(variable))

@@ -203,7 +203,8 @@ class Traced:
         variables = tuple(self.assigned)
         for variable, value in zip(variables, values, strict=True):
             variable._check(value)
-        claims.commit(variables, tuple([wrap(value._a) for value in values]))
+        told = bool(record.active.get())  # recorders know the values by the tensors that the run gave
+        claims.commit(variables, tuple([value if told else wrap(value._a) for value in values]))
 
     def _finish(self, out: Sequence[Any]) -> Any:
         """The result in a trace, after the variables have got their values there."""
@@ -214,7 +215,7 @@ class Traced:
         for variable, value in written:
             variable._check(value)
         for variable, value in written:
-            variable._set(value)
+            variable._take(value)
         return self.packed(out[:fixed])
 
     def packed(self, tensors: Sequence[Any]) -> Any:
