@@ -55,12 +55,12 @@ class Differentiable:
         if not any(wanted):
             return self.run(inputs)
         tapes = [r for r in recorders if any(r.follows(t) for t in inputs)]
-        nest = _may_nest(tapes)
-        if any(type(r) is not GradientTape for r in tapes) or self.smooth_host or (self.effects and nest):
+        order = len(tapes) + any(t._persistent for t in tapes if type(t) is GradientTape)
+        if any(type(r) is not GradientTape for r in tapes) or self.smooth_host or (self.effects and order > 1):
             return run_graph(self.graph, inputs)
         places = _first_places(inputs, wanted)
         if places is None:
-            return self.gradient(wanted, nest).record(inputs)
+            return self.gradient(wanted, order > 1).record(inputs, order)
         merged = self._merged.get(places)
         if merged is None:
             merged = self._merged[places] = Differentiable(_merged(self.graph, places))
@@ -99,10 +99,6 @@ class Differentiable:
         return found
 
 
-def _may_nest(tapes: Sequence[Any]) -> bool:
-    return len(tapes) > 1 or any(t._persistent for t in tapes)
-
-
 def _first_places(inputs: Sequence[Tensor], wanted: Mask) -> tuple[int, ...] | None:
     """For each input, the first place of the same tensor; None where no tensor is there twice."""
     first: dict[int, int] = {}
@@ -112,7 +108,7 @@ def _first_places(inputs: Sequence[Tensor], wanted: Mask) -> tuple[int, ...] | N
 
 def _merged(graph: g.Graph, places: Sequence[int]) -> g.Graph:
     """The graph with one input for those that are the same tensor, which has one cotangent."""
-    made, known = graph.copy_with()
+    made = graph.copy()
     inputs = list(made.inputs)
     same = {v: inputs[place] for v, place in zip(inputs, places, strict=True)}
     names = {d.name_alone(): kept for v, by in same.items() for d, kept in zip(v.dims, by.dims, strict=True)
@@ -125,7 +121,6 @@ def _merged(graph: g.Graph, places: Sequence[int]) -> g.Graph:
         v.index = n
     bound = made.symbols()
     symbols.rename(made, {name: size for name, size in names.items() if name not in bound})
-    del known
     return made
 
 
@@ -142,29 +137,29 @@ class _Gradient:
         self._same = [-1 - v.index if v.node is None else first.setdefault(v, n) for n, v in enumerate(outputs)]
         self._own = [n for n, place in enumerate(self._same) if place == n]
 
-    def record(self, inputs: Sequence[Tensor]) -> list[Tensor]:
-        """The outputs of the graph, and recorders told how their gradient goes."""
-        made = self.forward.run(inputs)
-        outputs = [inputs[-1 - n] if n < 0 else made[n] for n in self._same]
-        record.record_custom(self._rule(inputs, outputs), tuple(inputs), tuple([made[n] for n in self._own]), True)
+    def record(self, inputs: Sequence[Tensor], order: int) -> list[Tensor]:
+        """The outputs of the graph, and recorders told how their gradient goes.
+
+        Args:
+            order: how many gradients of gradients may be asked for. From the third on residuals are differentiated
+                twice, and so theirs must be kept, too.
+        """
+        levels = [self]
+        for _ in range(order - 2):
+            levels.append(levels[-1].deeper())
+        last = levels[-1]
+        made = last.forward.run(inputs)
+        outputs = [inputs[-1 - n] if n < 0 else made[n] for n in last._same]
+        own = tuple([made[n] for n in last._own])
+        record.record_custom(_rule(levels, inputs, outputs), tuple(inputs), own, True)
         return outputs[:self.lin.count]
 
-    def _rule(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> Callable[..., list[Any]]:
-        count, total = self.lin.count, len(self._same)
-        kept = self._kept(inputs, outputs)
+    def deeper(self) -> _Gradient:
+        """The gradient of the graph that gives residuals, too."""
+        return self.forward.gradient(self.lin.wanted, self.lin.scope.whole)
 
-        def rule(given: Sequence[Any], starts: Sequence[Any]) -> list[Any]:
-            cts: list[Any] = [None] * total
-            for n, ct in zip(self._own, given, strict=True):
-                cts[n] = ct
-            if all(ct is None for ct in cts[count:]):
-                return self.pull(kept, cts[:count], starts)
-            # Residuals have cotangents: what their gradient reads was not kept, and is computed anew.
-            again = self.forward.gradient(self.lin.wanted, self.lin.scope.whole)
-            return again.pull(again._kept(inputs, again.forward.run(inputs)), cts, starts)
-        return rule
-
-    def _kept(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> list[Tensor]:
+    def kept(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> list[Tensor]:
+        """The residuals."""
         return [outputs[n] if n >= 0 else inputs[-1 - n] for n in self.lin.sources]
 
     def pull(self, kept: Sequence[Tensor], cts: Sequence[Any], starts: Sequence[Any]) -> list[Any]:
@@ -182,3 +177,22 @@ class _Gradient:
             s for s, there in zip(starts, started, strict=True) if there]
         found = iter(run([*[kept[n] for n in back.reads], *given]))
         return [next(found) if x else None for x in back.given]
+
+
+def _rule(levels: Sequence[_Gradient], inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> Callable[..., list[Any]]:
+    """The gradient rule of `outputs`: results, then the residuals of each level."""
+    last = levels[-1]
+    kept = [level.kept(inputs, outputs) for level in levels]
+
+    def rule(given: Sequence[Any], starts: Sequence[Any]) -> list[Any]:
+        cts: list[Any] = [None] * len(outputs)
+        for n, ct in zip(last._own, given, strict=True):
+            cts[n] = ct
+        for level, residuals in zip(levels, kept, strict=True):
+            count = level.lin.count
+            if all(ct is None for ct in cts[count:]):
+                return level.pull(residuals, cts[:count], starts)
+        # What the gradient of the last residuals reads was not kept, and is computed anew.
+        again = last.deeper()
+        return again.pull(again.kept(inputs, again.forward(inputs)), cts, starts)
+    return rule

@@ -1,0 +1,385 @@
+"""Random programs whose gradients are taken in every placement of tapes and decorators: the bits are those of plain Python.
+
+    python tests/fuzz/placements.py --time 600 --seed 7
+
+A program is a function of vectors with branches, loops, calls of helpers, maps, custom gradients, arrays, reads and
+assignments of variables, and tapes of its own. A placement says what is decorated with `tf.function` (the helpers, the
+program, its gradient, the gradient's gradient), which tapes are persistent, and whether sizes are known. Prints each
+failing program, as small as it could be made, and in the end the number of cases and of failures.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import twofold as tf
+from fuzz.compare import same_bits
+
+__all__ = ["check", "drawn"]
+
+SIZE = 12  # elements of a vector
+
+_UNARY = ("tf.sin({a})", "tf.cos({a})", "tf.tanh({a})", "tf.sigmoid({a})", "tf.exp(-{a} * {a})", "tf.nn.relu({a})",
+          "tf.square({a}) * 0.3", "tf.abs({a})", "{a} * 0.7", "0.2 - {a}", "tf.stop_gradient({a})", "odd({a}, {a})",
+          "tf.reverse({a}, [0])", "tf.concat([{a}[3:], {a}[:3]], 0)", "tf.nn.softmax({a})", "tf.cumsum({a}) * 0.2",
+          "tf.gather({a}, [(i * 5) % {size} for i in range({size})])", "tf.gather({a}, [i // 2 for i in range({size})])",
+          "tf.reshape(tf.transpose(tf.reshape({a}, [3, -1])), [-1])", "tf.sqrt(tf.abs({a}) + 0.5)", "tf.identity({a})",
+          "{a} - tf.reduce_mean({a})", "{a} * tf.reduce_max({a}) * 0.5", "half({a})")
+_BINARY = ("{a} + {b}", "{a} * {b}", "{a} - {b}", "tf.maximum({a}, {b})", "tf.where({a} > {b}, {a}, {b} * 0.5)",
+           "odd({a}, {b})", "{a} * tf.sin({b})", "{a} / (tf.square({b}) + 1.0)", "tf.add_n([{a}, {b}, {a}]) * 0.3",
+           "tf.stack([{a}, {b}])[1] * {a}", "tf.reduce_sum({a} * {b}) * 0.1 + {a}",
+           "tf.reshape(tf.matmul(tf.reshape({a}, [3, 4]), tf.reshape({b}, [4, 3])), [-1])[:3] * 0.2 + {a}[:3] "
+           "if {b}.shape[0] == {size} else {a} + {b}")
+_KINDS = ("unary",) * 5 + ("binary",) * 7 + (
+    "alias", "if", "if", "if", "for", "for", "while", "call", "call", "call", "map", "scan", "array", "assign", "assign",
+    "tape", "cond")
+
+_HEAD = '''
+@tf.custom_gradient
+def odd(a, b):
+    s = tf.sin(a) * b
+    return s * a, lambda dy: (dy * b * 0.5 * s, dy * tf.cos(a) + dy * s)
+
+
+@tf.custom_gradient
+def half(a):
+    return a * a * 0.3, lambda dy: dy * a * 0.5 + dy
+'''
+
+
+class _Block:
+    """Statements: lines, and pairs of a head and a block."""
+
+    def __init__(self) -> None:
+        self.items: list[Any] = []
+
+    def text(self, depth: int) -> list[str]:
+        pad = "    " * depth
+        lines = []
+        for item in self.items:
+            if isinstance(item, str):
+                lines.append(pad + item)
+            else:
+                for head, block in item:
+                    lines += [pad + head, *(block.text(depth + 1) or [pad + "    pass"])]
+        return lines or [pad + "pass"]
+
+    def places(self) -> list[tuple[_Block, int]]:
+        """Every statement, those inside of others after them."""
+        found = []
+        for n, item in enumerate(self.items):
+            found.append((self, n))
+            if not isinstance(item, str):
+                for _, block in item:
+                    found += block.places()
+        return found
+
+
+class _Program:
+    """A program under construction; `source()` is its text."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+        self.count = 0
+        self.helpers = [_Block() for _ in range(self.random.choice((1, 1, 2)))]
+        self.results: list[str] = []
+        for helper in self.helpers:
+            self.results.append(self.fill(helper, ["a", "b"], self.random.randint(2, 4), 1, calls=False))
+        self.body = _Block()
+        self.result = self.fill(self.body, ["x", "y"], self.random.randint(3, 7), 2, calls=True)
+
+    def source(self) -> str:
+        lines = [_HEAD, "", "def make(place):",
+                 f"    w = tf.Variable(np.linspace(-1.1, 1.3, {SIZE}, dtype=np.float32))",
+                 f"    u = tf.Variable(np.linspace(0.7, -0.4, {SIZE}, dtype=np.float32))"]
+        for n, (helper, result) in enumerate(zip(self.helpers, self.results, strict=True)):
+            lines += ["", f"    def helper{n}(a, b):", *helper.text(2), f"        return {result}", "",
+                      f"    helper{n} = place(helper{n})"]
+        lines += ["", "    def program(x, y):", *self.body.text(2), f"        return {self.result}", "",
+                  "    return program, [w, u]", "", ""]
+        return "\n".join(lines)
+
+    # -- statements -------------------------------------------------------------------------------
+    def fill(self, block: _Block, names: list[str], count: int, depth: int, calls: bool) -> str:
+        """Add `count` statements over `names`, which grow; what is returned in the end."""
+        for _ in range(count):
+            self.statement(block, names, depth, calls)
+        parts = [f"tf.reduce_sum({self.expression(names)})" if calls else self.expression(names) for _ in range(2)]
+        return " + ".join([*parts, f"tf.reduce_sum({names[-1]} * {names[-1]})" if calls else names[-1]])
+
+    def expression(self, names: list[str]) -> str:
+        pick = self.random.choice
+        pool = [*names, *names[-3:], "w", "u"] if self.random.random() < 0.5 else [*names, *names[-3:]]
+        form = pick(_UNARY) if self.random.random() < 0.4 else pick(_BINARY[:-1])
+        return form.format(a=pick(pool), b=pick(pool), size=SIZE)
+
+    def new(self, names: list[str]) -> str:
+        self.count += 1
+        names.append(f"v{self.count}")
+        return names[-1]
+
+    def inner(self, names: list[str], targets: list[str], depth: int, calls: bool) -> _Block:
+        """A block that assigns `targets`."""
+        block, own = _Block(), list(names)
+        for _ in range(self.random.choice((0, 0, 1, 1, 2))):
+            self.statement(block, own, depth - 1, calls)
+        for target in targets:
+            block.items.append(f"{target} = {self.expression(own)}")
+        return block
+
+    def condition(self, names: list[str]) -> str:
+        a = self.random.choice(names)
+        return self.random.choice((f"tf.reduce_sum({a}) > 0.0", f"tf.reduce_max({a}) > 0.8", f"{a}[0] < {a}[1]"))
+
+    def statement(self, block: _Block, names: list[str], depth: int, calls: bool) -> None:
+        kind = self.random.choice(_KINDS)
+        if kind in ("unary", "binary") or (depth <= 0 and kind in ("if", "for", "while", "scan", "map", "array", "tape")):
+            source = self.expression(names)
+            block.items.append(f"{self.new(names)} = {source}")
+        elif kind == "alias":
+            source = self.random.choice(names)
+            block.items.append(f"{self.new(names)} = {source}")
+        elif kind == "call":
+            if not calls:
+                block.items.append(f"{self.new(names)} = {self.expression(names)[:0] or names[-1]} * 0.9")
+                return
+            helper = self.random.randrange(len(self.helpers))
+            a, b = self.random.choice(names), self.random.choice([*names, "w"])
+            block.items.append(f"{self.new(names)} = helper{helper}({a}, {b})")
+        elif kind == "assign":
+            variable, how = self.random.choice("wu"), self.random.choice(("assign", "assign_add", "assign_sub"))
+            block.items.append(f"{variable}.{how}(0.3 * ({self.expression(names)}))")
+        else:
+            getattr(self, kind + "_")(block, names, depth, calls)
+
+    def if_(self, block: _Block, names: list[str], depth: int, calls: bool) -> None:
+        condition = self.condition(names)
+        if self.random.random() < 0.3:  # one side alone, of what is there
+            target = self.random.choice(names)
+            block.items.append([(f"if {condition}:", self.inner(names, [target], depth, calls))])
+            return
+        sides = [self.inner(names, ["new"], depth, calls) for _ in range(2)]
+        target = self.new(names)
+        for side in sides:
+            side.items[-1] = side.items[-1].replace("new = ", f"{target} = ", 1)
+        block.items.append([(f"if {condition}:", sides[0]), ("else:", sides[1])])
+
+    def for_(self, block: _Block, names: list[str], depth: int, calls: bool) -> None:
+        targets = self.carried(block, names)
+        self.count += 1
+        body = self.inner(names, targets, depth, calls)
+        head = self.random.choice(("tf.range(2)", "tf.range(3)", "tf.range(1)", "tf.range(0)",
+                                   "tf.range(tf.cast(tf.reduce_sum(tf.abs(x)), tf.int32) % 4)" if calls
+                                   else "tf.range(2)"))
+        block.items.append([(f"for i{self.count} in {head}:", body)])
+
+    def while_(self, block: _Block, names: list[str], depth: int, calls: bool) -> None:
+        targets = self.carried(block, names)
+        self.count += 1
+        counter = f"n{self.count}"
+        body = self.inner(names, targets, depth, calls)
+        body.items.append(f"{counter} = {counter} + 1")
+        block.items.append(f"{counter} = tf.constant(0)")
+        also = self.random.choice(("", f" and tf.reduce_sum({targets[0]}) < 5.0"))
+        block.items.append([(f"while {counter} < {self.random.randint(1, 3)}{also}:", body)])
+
+    def carried(self, block: _Block, names: list[str]) -> list[str]:
+        """One or two variables that a loop changes, with names of their own or not."""
+        targets = []
+        for _ in range(self.random.choice((1, 1, 2))):
+            source = self.random.choice([*names, *names[-2:]])
+            if self.random.random() < 0.7:
+                target = self.new(names)
+                block.items.append(f"{target} = {self.random.choice((source, source, f'tf.sin({source})'))}")
+                source = target
+            if source not in targets:
+                targets.append(source)
+        return targets
+
+    def cond_(self, block: _Block, names: list[str], depth: int, calls: bool) -> None:
+        sides = [self.expression(names) for _ in range(2)]
+        condition = self.condition(names)
+        block.items.append(f"{self.new(names)} = tf.cond({condition}, lambda: {sides[0]}, lambda: {sides[1]})")
+
+    def map_(self, block: _Block, names: list[str], depth: int, calls: bool) -> None:
+        a, b = self.random.choice(names), self.random.choice([*names, "w"])
+        how = self.random.choice(("tf.map_fn", "tf.vectorized_map"))
+        block.items.append(f"{self.new(names)} = tf.reshape({how}(lambda r: tf.sin(r) * r + tf.reduce_sum({b}[:4] * r), "
+                           f"tf.reshape({a}, [3, 4])), [-1])")
+
+    def scan_(self, block: _Block, names: list[str], depth: int, calls: bool) -> None:
+        a, b = self.random.choice(names), self.random.choice(names)
+        block.items.append(f"{self.new(names)} = tf.scan(lambda s, e: tf.sin(s) * e + {b}[0], {a})")
+
+    def array_(self, block: _Block, names: list[str], depth: int, calls: bool) -> None:
+        a = self.random.choice(names)
+        self.count += 1
+        array, item, i = f"t{self.count}", f"r{self.count}", f"i{self.count}"
+        block.items.append(f"{array} = tf.TensorArray(tf.float32, size=3)")
+        block.items.append(f"{item} = {a}[:4]")
+        body = _Block()
+        body.items += [f"{item} = tf.sin({item}) + {a}[4:8] * {item}",
+                       f"{array} = {array}.write({i}, {item})"]
+        block.items.append([(f"for {i} in tf.range(3):", body)])
+        block.items.append(f"{self.new(names)} = tf.reshape({array}.stack(), [-1])")
+
+    def tape_(self, block: _Block, names: list[str], depth: int, calls: bool) -> None:
+        a = self.random.choice(names)
+        self.count += 1
+        tape = f"tape{self.count}"
+        own = [*names, a, a]
+        body = _Block()
+        body.items.append(f"{tape}.watch({a})")
+        inside = self.inner(own, ["z"], depth, calls)
+        body.items += inside.items
+        block.items.append([(f"with tf.GradientTape() as {tape}:", body)])
+        block.items.append(f"{self.new(names)} = {tape}.gradient(z, {a}, unconnected_gradients='zero') * 0.5")
+
+
+def drawn(seed: int) -> _Program:
+    """The program of a number."""
+    return _Program(seed)
+
+
+# -- running ------------------------------------------------------------------------------------------
+def _gradient(f: Any, variables: list[Any], persistent: bool) -> Any:
+    """A function that gives the gradients of `f` by its arguments and the variables, as a list."""
+    def gradient(x: Any, y: Any) -> Any:
+        with tf.GradientTape(persistent=persistent) as tape:
+            tape.watch([x, y])
+            found = f(x, y)
+        return tape.gradient(found, [x, y, *variables], unconnected_gradients="zero")
+    return gradient
+
+
+def _run(make: Any, placement: dict[str, Any]) -> list[np.ndarray]:
+    """The results of a placement: gradients, and the variables afterwards."""
+    compiled: Any = (lambda f: tf.function(f, fallback=False))
+    program, variables = make(compiled if placement["helpers"] else (lambda f: f))
+    levels = [program]
+    for n in range(placement["order"]):
+        f = levels[-1]
+        if placement["compiled"][n]:
+            specs = [tf.TensorSpec([None if placement["unknown"] else SIZE], tf.float32)] * 2
+            f = tf.function(f, input_signature=specs, fallback=False)
+        levels.append(_gradient(f, variables, placement["persistent"]))
+    last = compiled(levels[-1]) if placement["compiled"][placement["order"]] else levels[-1]
+    rng = np.random.default_rng(3)
+    x, y = [tf.constant(rng.normal(size=SIZE).astype(np.float32)) for _ in range(2)]
+    found = tf.nest.flatten([last(x, y), last(x * 0.5, y)])
+    return [t.numpy() for t in (*found, *variables)]
+
+
+PLAIN = {"helpers": False, "compiled": (False,) * 3, "persistent": False, "unknown": False}
+
+
+def placements(order: int) -> list[dict[str, Any]]:
+    """All placements of some order but that of plain Python."""
+    found = []
+    for bits in range(1, 1 << (order + 2)):
+        flags = [bool(bits >> n & 1) for n in range(order + 2)]
+        found.append({"order": order, "helpers": flags[0], "compiled": tuple(flags[1:]), "persistent": False,
+                      "unknown": False})
+    found.append({**found[1], "persistent": True})
+    found.append({**found[0], "persistent": True})
+    return found
+
+
+def check(make: Any, seed: int, several: int = 4, orders: tuple[int, ...] = (1, 2)) -> tuple[int, str | None]:
+    """How many placements, chosen by `seed`, were compared, and the first difference, in words."""
+    chosen = random.Random(seed)
+    count = 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for order in orders:
+            plain = _run(make, {**PLAIN, "order": order})
+            if not all(np.isfinite(a).all() for a in plain):
+                continue
+            every = placements(order)
+            for placement in chosen.sample(every, min(several, len(every))):
+                count += 1
+                try:
+                    other = _run(make, placement)
+                except Exception as e:  # noqa: BLE001 (whatever it is, it is told)
+                    return count, f"{placement}: raises {type(e).__name__}: {e}"
+                for n, (a, b) in enumerate(zip(plain, other, strict=True)):
+                    if not same_bits(a, b) and not (not a.any() and not b.any()):
+                        apart = int((a.view(np.int32) != b.view(np.int32)).sum())
+                        return count, f"{placement}: result {n}: {apart} of {a.size} differ: {a[:3]}, {b[:3]}"
+    return count, None
+
+
+def run_source(source: str, name: str, seed: int, several: int = 4,
+               orders: tuple[int, ...] = (1, 2)) -> tuple[int, str | None]:
+    """`check` of a program's text; a program that fails in plain Python is none."""
+    import linecache
+    path = f"<{name}>"
+    linecache.cache[path] = (len(source), None, source.splitlines(True), path)
+    names: dict[str, Any] = {"tf": tf, "np": np, "__name__": name}
+    exec(compile(source, path, "exec"), names)
+    try:
+        _run(names["make"], {**PLAIN, "order": 1})
+    except Exception:  # noqa: BLE001 (such as a name that is not there)
+        return 0, None
+    return check(names["make"], seed, several, orders)
+
+
+def smaller(program: _Program, seed: int, several: int, seconds: float) -> str:
+    """The failing program without the statements that it fails without."""
+    end, number = time.monotonic() + seconds, 0
+    changed = True
+    while changed and time.monotonic() < end:
+        changed = False
+        for block in (program.body, *program.helpers):
+            for owner, n in reversed(block.places()):
+                if time.monotonic() > end:
+                    break
+                item = owner.items.pop(n)
+                number += 1
+                if run_source(program.source(), f"smaller{seed}_{number}", seed, several)[1] is None:
+                    owner.items.insert(n, item)
+                else:
+                    changed = True
+    return program.source()
+
+
+def main() -> int:
+    """Run until the time is over; the exit status."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--time", type=float, default=600, help="seconds")
+    options.add_argument("--seed", type=int, default=None)
+    options.add_argument("--shrink", type=float, default=60, help="seconds to make a failing program smaller")
+    options.add_argument("--several", type=int, default=4, help="placements of each order for a program")
+    args = options.parse_args()
+    first = random.SystemRandom().randrange(1 << 30) if args.seed is None else args.seed
+    print(f"seed {first}", flush=True)
+    end, programs, cases, failures = time.monotonic() + args.time, 0, 0, 0
+    while time.monotonic() < end:
+        seed = first * 1_000_003 + programs
+        programs += 1
+        program = drawn(seed)
+        count, difference = run_source(program.source(), f"program{seed}", seed, args.several)
+        cases += count
+        if difference is None:
+            continue
+        failures += 1
+        source = smaller(program, seed, args.several, args.shrink)
+        again = run_source(source, f"again{seed}", seed, args.several)[1]
+        print(f"failure {failures}, after {programs} programs and {cases} cases, drawn by {seed}: {again}\n{source}",
+              flush=True)
+    print(f"{programs} programs, {cases} cases, {failures} failures")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
