@@ -262,8 +262,8 @@ class _Play:
         """The part of control flow: it adds to what the cotangents of its operands are so far."""
         starts: dict[Value, Value] = {}
         for v in node.inputs:
-            if v in self.cts and v in self.lin._reach:
-                starts.setdefault(v, self.cts[v])
+            if v in self.cts and v in self.lin._reach and not any(u in starts for u in self.others.get(v, ())):
+                starts.setdefault(v, self.cts[v])  # of what is joined, one alone is continued
         taken = [starts.pop(v, None) for v in node.inputs]
         for v, start, ct in zip(node.inputs, taken, pull.emit(self.builder, given[:pull.count], taken), strict=True):
             if ct is None or v not in self.lin._reach:

@@ -1,4 +1,4 @@
-"""Random programs whose gradients are taken in every placement of tapes and decorators: the bits are those of plain Python.
+"""Random programs, with gradients in every placement of tapes and decorators: the bits are those of plain Python.
 
     python tests/fuzz/placements.py --time 600 --seed 7
 
@@ -22,8 +22,9 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-import twofold as tf
 from fuzz.compare import same_bits
+
+import twofold as tf
 
 __all__ = ["check", "drawn"]
 
@@ -32,7 +33,8 @@ SIZE = 12  # elements of a vector
 _UNARY = ("tf.sin({a})", "tf.cos({a})", "tf.tanh({a})", "tf.sigmoid({a})", "tf.exp(-{a} * {a})", "tf.nn.relu({a})",
           "tf.square({a}) * 0.3", "tf.abs({a})", "{a} * 0.7", "0.2 - {a}", "tf.stop_gradient({a})", "odd({a}, {a})",
           "tf.reverse({a}, [0])", "tf.concat([{a}[3:], {a}[:3]], 0)", "tf.nn.softmax({a})", "tf.cumsum({a}) * 0.2",
-          "tf.gather({a}, [(i * 5) % {size} for i in range({size})])", "tf.gather({a}, [i // 2 for i in range({size})])",
+          "tf.gather({a}, [(i * 5) % {size} for i in range({size})])",
+          "tf.gather({a}, [i // 2 for i in range({size})])",
           "tf.reshape(tf.transpose(tf.reshape({a}, [3, -1])), [-1])", "tf.sqrt(tf.abs({a}) + 0.5)", "tf.identity({a})",
           "{a} - tf.reduce_mean({a})", "{a} * tf.reduce_max({a}) * 0.5", "half({a})")
 _BINARY = ("{a} + {b}", "{a} * {b}", "{a} - {b}", "tf.maximum({a}, {b})", "tf.where({a} > {b}, {a}, {b} * 0.5)",
@@ -41,8 +43,10 @@ _BINARY = ("{a} + {b}", "{a} * {b}", "{a} - {b}", "tf.maximum({a}, {b})", "tf.wh
            "tf.reshape(tf.matmul(tf.reshape({a}, [3, 4]), tf.reshape({b}, [4, 3])), [-1])[:3] * 0.2 + {a}[:3] "
            "if {b}.shape[0] == {size} else {a} + {b}")
 _KINDS = ("unary",) * 5 + ("binary",) * 7 + (
-    "alias", "if", "if", "if", "for", "for", "while", "call", "call", "call", "map", "scan", "array", "assign", "assign",
-    "tape", "cond")
+    "alias", "if", "if", "if", "for", "for", "while", "call", "call", "call", "map", "scan", "array", "assign",
+    "assign", "tape", "cond")
+
+_BLOCKS = ("if", "for", "while", "scan", "map", "array", "tape")
 
 _HEAD = '''
 @tf.custom_gradient
@@ -62,11 +66,12 @@ class _Block:
 
     def __init__(self) -> None:
         self.items: list[Any] = []
+        self.tail: list[str] = []  # lines without which loops do not end
 
     def text(self, depth: int) -> list[str]:
         pad = "    " * depth
         lines = []
-        for item in self.items:
+        for item in [*self.items, *self.tail]:
             if isinstance(item, str):
                 lines.append(pad + item)
             else:
@@ -143,7 +148,7 @@ class _Program:
 
     def statement(self, block: _Block, names: list[str], depth: int, calls: bool) -> None:
         kind = self.random.choice(_KINDS)
-        if kind in ("unary", "binary") or (depth <= 0 and kind in ("if", "for", "while", "scan", "map", "array", "tape")):
+        if kind in ("unary", "binary") or (depth <= 0 and kind in _BLOCKS):
             source = self.expression(names)
             block.items.append(f"{self.new(names)} = {source}")
         elif kind == "alias":
@@ -151,7 +156,8 @@ class _Program:
             block.items.append(f"{self.new(names)} = {source}")
         elif kind == "call":
             if not calls:
-                block.items.append(f"{self.new(names)} = {self.expression(names)[:0] or names[-1]} * 0.9")
+                source = self.expression(names)
+                block.items.append(f"{self.new(names)} = {source}")
                 return
             helper = self.random.randrange(len(self.helpers))
             a, b = self.random.choice(names), self.random.choice([*names, "w"])
@@ -188,7 +194,7 @@ class _Program:
         self.count += 1
         counter = f"n{self.count}"
         body = self.inner(names, targets, depth, calls)
-        body.items.append(f"{counter} = {counter} + 1")
+        body.tail.append(f"{counter} = {counter} + 1")
         block.items.append(f"{counter} = tf.constant(0)")
         also = self.random.choice(("", f" and tf.reduce_sum({targets[0]}) < 5.0"))
         block.items.append([(f"while {counter} < {self.random.randint(1, 3)}{also}:", body)])
@@ -214,8 +220,8 @@ class _Program:
     def map_(self, block: _Block, names: list[str], depth: int, calls: bool) -> None:
         a, b = self.random.choice(names), self.random.choice([*names, "w"])
         how = self.random.choice(("tf.map_fn", "tf.vectorized_map"))
-        block.items.append(f"{self.new(names)} = tf.reshape({how}(lambda r: tf.sin(r) * r + tf.reduce_sum({b}[:4] * r), "
-                           f"tf.reshape({a}, [3, 4])), [-1])")
+        item = f"lambda r: tf.sin(r) * r + tf.reduce_sum({b}[:4] * r)"
+        block.items.append(f"{self.new(names)} = tf.reshape({how}({item}, tf.reshape({a}, [3, 4])), [-1])")
 
     def scan_(self, block: _Block, names: list[str], depth: int, calls: bool) -> None:
         a, b = self.random.choice(names), self.random.choice(names)
@@ -236,14 +242,15 @@ class _Program:
     def tape_(self, block: _Block, names: list[str], depth: int, calls: bool) -> None:
         a = self.random.choice(names)
         self.count += 1
-        tape = f"tape{self.count}"
-        own = [*names, a, a]
+        tape, q = f"tape{self.count}", f"q{self.count}"
+        own = [*names, q, q]
         body = _Block()
-        body.items.append(f"{tape}.watch({a})")
+        block.items.append(f"{q} = tf.identity({a})")  # arguments that are one tensor are two of a traced function
+        body.tail.append(f"{tape}.watch({q})")
         inside = self.inner(own, ["z"], depth, calls)
-        body.items += inside.items
+        body.tail += inside.text(0)
         block.items.append([(f"with tf.GradientTape() as {tape}:", body)])
-        block.items.append(f"{self.new(names)} = {tape}.gradient(z, {a}, unconnected_gradients='zero') * 0.5")
+        block.items.append(f"{self.new(names)} = {tape}.gradient(z, {q}, unconnected_gradients='zero') * 0.5")
 
 
 def drawn(seed: int) -> _Program:
@@ -264,7 +271,8 @@ def _gradient(f: Any, variables: list[Any], persistent: bool) -> Any:
 
 def _run(make: Any, placement: dict[str, Any]) -> list[np.ndarray]:
     """The results of a placement: gradients, and the variables afterwards."""
-    compiled: Any = (lambda f: tf.function(f, fallback=False))
+    def compiled(f: Any) -> Any:
+        return tf.function(f, fallback=False)
     program, variables = make(compiled if placement["helpers"] else (lambda f: f))
     levels = [program]
     for n in range(placement["order"]):
@@ -310,6 +318,8 @@ def check(make: Any, seed: int, several: int = 4, orders: tuple[int, ...] = (1, 
                 count += 1
                 try:
                     other = _run(make, placement)
+                except NameError:  # a branch that plain Python does not take
+                    return count, None
                 except Exception as e:  # noqa: BLE001 (whatever it is, it is told)
                     return count, f"{placement}: raises {type(e).__name__}: {e}"
                 for n, (a, b) in enumerate(zip(plain, other, strict=True)):

@@ -1,0 +1,231 @@
+"""Cotangents add up in one order, wherever tapes and decorators stand: gradients of plain Python have the same bits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import twofold as tf
+
+Function = Callable[..., Any]
+
+
+def numbers(count: int = 300, seed: int = 0) -> tf.Tensor:
+    return tf.constant(np.random.default_rng(seed).normal(size=count).astype(np.float32))
+
+
+def compiled(f: Function) -> Function:
+    return tf.function(f, fallback=False)
+
+
+def derived(f: Function, persistent: bool = False) -> Function:
+    """The gradient of `f` by its argument."""
+    def gradient(b: tf.Tensor) -> tf.Tensor:
+        with tf.GradientTape(persistent=persistent) as tape:
+            tape.watch(b)
+            y = f(b)
+        return tape.gradient(y, b)
+    return gradient
+
+
+def assert_bits(found: Any, wanted: Any) -> None:
+    for a, b in zip(tf.nest.flatten(found), tf.nest.flatten(wanted), strict=True):
+        assert a.numpy().tobytes() == b.numpy().tobytes()
+
+
+def branch(b: tf.Tensor) -> tf.Tensor:
+    if tf.reduce_max(b) > 0.0:
+        v = b + b
+    else:
+        v = b * b
+    return tf.reduce_sum(tf.sin(v)) + tf.reduce_sum(tf.cos(3.0 * b))
+
+
+def products(b: tf.Tensor) -> tf.Tensor:
+    return tf.reduce_sum(tf.sin(b * b) * b) + tf.reduce_sum(tf.exp(b * b))
+
+
+def loop(b: tf.Tensor) -> tf.Tensor:
+    """What goes into the first round is read in every round and afterwards."""
+    y = b
+    for _ in tf.range(3):
+        y = tf.sin(y) * b + tf.cos(y)
+    return tf.reduce_sum(y * b) + tf.reduce_sum(tf.exp(b) * b)
+
+
+def idle(b: tf.Tensor) -> tf.Tensor:
+    y = b * 2.0
+    for _ in tf.range(0):
+        y = tf.sin(y) * b + tf.cos(y)
+    return tf.reduce_sum(y * b) + tf.reduce_sum(tf.exp(b) * b)
+
+
+def two_names(b: tf.Tensor) -> tf.Tensor:
+    """Two carried values that are one tensor in the first round, read by a branch of each round."""
+    u = v = b
+    for _ in tf.range(3):
+        w = tf.cond(tf.reduce_sum(b) > 0.0, lambda u=u, v=v: tf.sin(u) * v, lambda u=u, v=v: u * tf.cos(v))
+        u, v = u * v + b, w
+    return tf.reduce_sum(u * b) + tf.reduce_sum(v * tf.sin(b))
+
+
+def mapped(b: tf.Tensor) -> tf.Tensor:
+    rows = tf.map_fn(lambda r: tf.sin(r) * r + tf.reduce_sum(b), tf.reshape(b, [10, -1]))
+    return tf.reduce_sum(rows * 3.0) + tf.reduce_sum(tf.exp(b) * b)
+
+
+def scanned(b: tf.Tensor) -> tf.Tensor:
+    return tf.reduce_sum(tf.scan(lambda s, e: tf.sin(s) * e + b[0], b) * b) + tf.reduce_sum(tf.exp(b) * b)
+
+
+@pytest.mark.parametrize("f", [branch, products, loop, idle, mapped, scanned])
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_first_order(f: Function, sign: float) -> None:
+    b = numbers() * sign
+    wanted = derived(f)(b)
+    assert_bits(compiled(derived(f))(b), wanted)
+    assert_bits(derived(compiled(f))(b), wanted)
+    assert_bits(derived(compiled(f), persistent=True)(b), wanted)
+    assert_bits(compiled(derived(compiled(f)))(b), wanted)
+
+
+@pytest.mark.parametrize("f", [branch, products, mapped])
+def test_second_order(f: Function) -> None:
+    b = numbers()
+    wanted = derived(derived(f))(b)
+    assert_bits(derived(derived(compiled(f)))(b), wanted)
+    assert_bits(derived(compiled(derived(f)))(b), wanted)
+    assert_bits(compiled(derived(derived(f)))(b), wanted)
+
+
+def test_two_names_of_one_tensor() -> None:
+    """The gradient of one of them was lost."""
+    b = numbers()
+    wanted = derived(two_names)(b)
+    for found in (compiled(derived(two_names))(b), derived(compiled(two_names))(b)):
+        np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
+
+
+HELPERS: list[Function] = [
+    lambda b: tf.sin(b) * b, lambda b: tf.where(b > 0.0, b, b * b), lambda b: b,
+    lambda b: tf.stop_gradient(b) * b, lambda b: tf.cond(b[0] > 0.0, lambda: b * b, lambda: tf.sin(b) * b)]
+
+
+@pytest.mark.parametrize("helper", HELPERS)
+@pytest.mark.parametrize("order", [1, 2])
+def test_decorated_helpers(helper: Function, order: int) -> None:
+    """In a plain function under plain tapes: its gradient continues the sums so far."""
+    def program(h: Function) -> Function:
+        def f(b: tf.Tensor) -> tf.Tensor:
+            return tf.reduce_sum(h(b) * b + tf.cos(b)) + tf.reduce_sum(h(h(b)) * tf.exp(b))
+        return f
+    b = numbers()
+    wanted, found = program(helper), program(compiled(helper))
+    for _ in range(order):
+        wanted, found = derived(wanted), derived(found)
+    assert_bits(found(b), wanted(b))
+
+
+def test_one_tensor_for_two_arguments() -> None:
+    def helper(a: tf.Tensor, b: tf.Tensor) -> tf.Tensor:
+        return tf.sin(a) * b + a * tf.cos(b) * a
+    b = numbers()
+    fast = compiled(helper)
+    assert_bits(derived(lambda b: fast(b, b))(b), derived(lambda b: helper(b, b))(b))
+    assert_bits(derived(compiled(lambda b: fast(b, b)))(b), derived(lambda b: helper(b, b))(b))
+
+
+def test_a_result_that_is_an_argument() -> None:
+    def helper(a: tf.Tensor) -> Any:
+        return a, tf.sin(a)
+    fast = compiled(helper)
+
+    def program(h: Function) -> Function:
+        def f(b: tf.Tensor) -> tf.Tensor:
+            same, other = h(b)
+            return tf.reduce_sum(same * other + b * same + tf.exp(b) * same)
+        return f
+    b = numbers()
+    assert_bits(derived(program(fast))(b), derived(program(helper))(b))
+
+
+class TestAssignments:
+    """What was assigned to a variable carries no gradient to what was assigned."""
+
+    @staticmethod
+    def placements(make: Callable[[], tuple[Function, Any]]) -> list[list[Any]]:
+        """The gradients by the argument and the variable, in all placements of the tape and the decorator."""
+        def taped(f: Function, w: Any) -> Function:
+            def gradient(a: tf.Tensor) -> Any:
+                with tf.GradientTape() as tape:
+                    tape.watch(a)
+                    y = f(a)
+                return tape.gradient(y, [a, w], unconnected_gradients="zero")
+            return gradient
+        found = []
+        for inside in (lambda f: f, compiled):
+            for outside in (lambda f: f, compiled):
+                f, w = make()
+                found.append(outside(taped(inside(f), w))(numbers(20)))
+        return found
+
+    def check(self, make: Callable[[], tuple[Function, Any]]) -> list[Any]:
+        plain, *others = self.placements(make)
+        for other in others:
+            assert_bits(other, plain)
+        return plain
+
+    def test_read_afterwards(self) -> None:
+        def make() -> tuple[Function, Any]:
+            w = tf.Variable(tf.ones([20]))
+
+            def f(a: tf.Tensor) -> tf.Tensor:
+                w.assign_add(-0.5 * a)
+                return a + w
+            return f, w
+        by_a, by_w = self.check(make)
+        assert by_a.numpy().tolist() == by_w.numpy().tolist() == [1.0] * 20
+
+    def test_read_before_and_afterwards(self) -> None:
+        def make() -> tuple[Function, Any]:
+            w = tf.Variable(tf.ones([20]))
+
+            def f(a: tf.Tensor) -> tf.Tensor:
+                before = tf.sin(w) * a + w
+                w.assign(tf.cos(a) * w)
+                after = w * w * a
+                w.assign_sub(a)
+                return before + after + tf.exp(w * 0.1) * tf.square(w)
+            return f, w
+        self.check(make)
+
+    def test_in_branches_and_loops(self) -> None:
+        def make() -> tuple[Function, Any]:
+            w = tf.Variable(tf.ones([20]))
+
+            def f(a: tf.Tensor) -> tf.Tensor:
+                total = w * a
+                if tf.reduce_sum(a) > -100.0:
+                    w.assign(a * 0.5)
+                    total = total + w * w
+                for _ in tf.range(3):
+                    total = total + tf.sin(w) * a
+                    w.assign_add(0.1 * total)
+                return total * tf.square(w)
+            return f, w
+        self.check(make)
+
+    def test_after_the_call(self) -> None:
+        """What a compiled function assigned is what is read afterwards."""
+        w = tf.Variable(tf.ones([20]))
+        a = numbers(20)
+        f = compiled(lambda a: w.assign(a * 2.0).value() * 3.0)
+        with tf.GradientTape() as tape:
+            tape.watch(a)
+            y = f(a) + w * a
+        by_a, by_w = tape.gradient(y, [a, w])
+        assert_bits(by_a, 2.0 * a)
+        assert_bits(by_w, 3.0 + a)
