@@ -8,6 +8,7 @@ calls `_read_tensor`, which tells the recorders of the context.
 from __future__ import annotations
 
 import contextvars
+import copy
 import functools
 import inspect
 import itertools
@@ -96,12 +97,21 @@ class Variable(ScatterMethods, SessionMethods, metaclass=_Creating):
         if not self._shape.is_compatible_with(start.shape):
             raise ValueError(f"The initial value's shape ({start.shape}) is not compatible with the explicitly "
                              f"supplied `shape` argument ({self._shape}).")
-        self._word = claims.fresh_word()
         self._value = _alias(start)
         self._name = naming.full_name("Variable" if name is None else name)
         self._trainable = start.dtype.is_differentiable if trainable is None else bool(trainable)
         self._constraint = constraint
+        self._begin()
+        self._tell()
+
+    def _begin(self) -> None:
+        """What this object has of its own, which copies do not share."""
+        self._word = claims.fresh_word()
         self._order = next(_made)  # tapes list variables in the order in which they were made
+
+    def _tell(self) -> None:
+        """Tell the trace, or whoever asked for it, that there is a new variable."""
+        trace = tracing()
         if trace is not None:
             trace.made.append(self)
         else:
@@ -312,15 +322,31 @@ class Variable(ScatterMethods, SessionMethods, metaclass=_Creating):
     def __hash__(self) -> int:
         raise TypeError("Variable is unhashable. Instead, use variable.ref() as the key.")
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_remade, (type(self), self._value, self._state()))
+
     def __deepcopy__(self, memo: Any) -> Variable:
-        return Variable(self._value, trainable=self._trainable, name=self._name, constraint=self._constraint,
-                        shape=self._shape)
+        return _remade(type(self), self._value, copy.deepcopy(self._state(), memo))
+
+    def _state(self) -> dict[str, Any]:
+        """All but the value, and what `_begin` makes."""
+        return {name: value for name, value in vars(self).items() if name != "_order"}
 
     def __repr__(self) -> str:
         if tracing() is not None:
             return f"<tf.Variable '{self.name}' shape={self._shape} dtype={self.dtype.name}>"
         text = text_of(self._value._a, True)
         return f"<tf.Variable '{self.name}' shape={self._shape} dtype={self.dtype.name}, numpy={text}>"
+
+
+def _remade(cls: type[Variable], value: Tensor, state: dict[str, Any]) -> Variable:
+    """A variable like another one, from its value and the rest of its state."""
+    made, trace = cls.__new__(cls), tracing()
+    vars(made).update(state)
+    made._value = _alias(value if trace is None else trace.initial_value(value, None))
+    made._begin()
+    made._tell()
+    return made
 
 
 class _Sliced:

@@ -47,6 +47,9 @@ class BroadcastError(ValueError):
         super().__init__(f"Shapes {given} do not broadcast: axis {axis} of the result has sizes "
                          f"{' and '.join(map(str, sizes))}; sizes must match or be 1.")
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (BroadcastError, (self.axis, self.sizes, self.shapes), vars(self))
+
 
 def is_static(d: DimLike) -> bool:
     """Whether `d` is a known number."""

@@ -98,6 +98,9 @@ class ChoiceNeeded(SymbolicOperand):
                          f"  {user_line()}")
         self.tensor, self.span, self.what = tensor, span, what
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (SymbolicOperand, self.args)  # another process has no trace, and nobody who answers
+
 
 class DeadlineExceededError(OpError):
     """Time ran out."""

@@ -100,6 +100,9 @@ class NodeFailure(KernelCheck):
         super().__init__(code)
         self.op, self.loc = op, loc
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (NodeFailure, (self.op, self.loc, self.code), vars(self))
+
 
 class RowCall(NamedTuple):
     """A row kernel, planned for operands of known shapes and strides.

@@ -1,7 +1,8 @@
 """Tracebacks as users see them: their own frames, without the library's below.
 
 `trim` works on an exception that leaves a public function. The complete traceback stays reachable as the exception's
-`__twofold_traceback__`, and TWOFOLD_TRACEBACK=full keeps it in place (see `native_core.py`).
+`__twofold_traceback__`, which reads like a traceback and is one in its attribute `traceback`; copies of an exception,
+and those that went to another process, have none. TWOFOLD_TRACEBACK=full keeps it in place (see `native_core.py`).
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ import os
 import sys
 import sysconfig
 from types import TracebackType
+from typing import Any
 
 from twofold.ir.errors import OWN_FOLDERS
 
-__all__ = ["trim", "complete", "between", "ATTRIBUTE"]
+__all__ = ["trim", "complete", "between", "Kept", "ATTRIBUTE"]
 
 ATTRIBUTE = "__twofold_traceback__"
 _DEPENDENCIES = ("numpy", "ml_dtypes", "numba", "llvmlite", "networkx", "malt", "safetensors")
@@ -35,7 +37,7 @@ def trim(error: BaseException) -> None:
         if not hidden:
             kept.append(entry)
     try:
-        setattr(error, ATTRIBUTE, _complete(entries, getattr(error, ATTRIBUTE, None)))
+        setattr(error, ATTRIBUTE, Kept(_complete(entries, _kept(error))))
     except (AttributeError, TypeError):  # the exception's class takes no attributes
         return
     error.__traceback__ = _chain(kept, None)
@@ -43,7 +45,7 @@ def trim(error: BaseException) -> None:
 
 def complete(error: BaseException) -> list[TracebackType]:
     """The entries of an error's traceback, with those that inner public functions have trimmed."""
-    return _entries(_complete(_entries(error.__traceback__), getattr(error, ATTRIBUTE, None)))
+    return _entries(_complete(_entries(error.__traceback__), _kept(error)))
 
 
 def between(filename: str) -> bool:
@@ -51,6 +53,32 @@ def between(filename: str) -> bool:
     ours, theirs = _folders()
     return not filename.startswith(ours) and filename.startswith(theirs) and (
         not filename.startswith(_standard()) or "-packages" + os.sep not in filename)
+
+
+class Kept:
+    """A traceback in an attribute of an exception, which can be pickled and copied with it, but for the traceback.
+
+    It has a traceback's attributes, and is false where there is none.
+    """
+
+    __slots__ = ("traceback",)
+
+    def __init__(self, traceback: TracebackType | None = None) -> None:
+        self.traceback = traceback
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.traceback, name)
+
+    def __bool__(self) -> bool:
+        return self.traceback is not None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Kept, ())
+
+
+def _kept(error: BaseException) -> TracebackType | None:
+    kept = getattr(error, ATTRIBUTE, None)
+    return kept.traceback if kept else None
 
 
 def _complete(entries: list[TracebackType], before: TracebackType | None) -> TracebackType | None:

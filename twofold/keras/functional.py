@@ -66,6 +66,26 @@ def symbolic_call(layer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
     return outputs
 
 
+class _Place(int):
+    """In the place of a KerasTensor: its number."""
+
+
+class _About:
+    """In the place of a KerasTensor: what makes an equal one."""
+
+    def __init__(self, shape: Any, dtype: Any, name: str) -> None:
+        self.parts = shape, dtype, name
+
+
+def _about(x: KerasTensor) -> _About:
+    return _About(tuple(x.shape), x.dtype.name, x.name)
+
+
+def _mapped(structure: Any, kind: type, what: Callable[[Any], Any]) -> Any:
+    """A structure with `what(x)` in the place of each x of a kind."""
+    return tf.nest.map_structure(lambda x: what(x) if type(x) is kind else x, structure)
+
+
 class NetworkGraph:
     """The calls that lead from inputs to outputs.
 
@@ -85,11 +105,48 @@ class NetworkGraph:
             if not isinstance(x, KerasTensor):
                 raise ValueError("All `inputs` and `outputs` values must be KerasTensors. Received: "
                                  f"inputs={inputs!r}, outputs={outputs!r}")
+        self._number()
+
+    def _number(self) -> None:
+        """Put the calls in order, and number the tensors."""
         self.nodes, self.layers = self._ordered()
         self._check()
         self._slots = {id(x): n for n, x in enumerate(self.inputs)}
         self._steps = [self._step(node) for node in self.nodes]
         self._results = tuple([self._slot(x) for x in self.outputs])
+
+    # -- copies -----------------------------------------------------------------------------------
+    def __getstate__(self) -> list[Any]:
+        """The calls one after another, with numbers for tensors: deep networks must not make deep recursions."""
+        entries = [(x._node.operation, _about(x)) for x in self.inputs]
+        places = {id(x): _Place(n) for n, x in enumerate(self.inputs)}
+        calls = []
+        for node in self.nodes:
+            args, kwargs, first = (_mapped(part, KerasTensor, lambda x: places[id(x)])
+                                   for part in (node.args, node.kwargs, node.input_structure))
+            for x in node.outputs:
+                places[id(x)] = _Place(len(places))
+            calls.append((node.operation, args, kwargs, _mapped(node.output_structure, KerasTensor, _about), first))
+        ends = [_mapped(part, KerasTensor, lambda x: places[id(x)])
+                for part in (self.input_structure, self.output_structure)]
+        return [entries, calls, ends]
+
+    def __setstate__(self, state: list[Any]) -> None:
+        entries, calls, ends = state
+        tensors: list[KerasTensor] = []
+
+        def tensor(about: _About) -> KerasTensor:
+            tensors.append(KerasTensor(*about.parts))
+            return tensors[-1]
+        for layer, about in entries:
+            Node(layer, (), {}, tensor(about))
+        for layer, args, kwargs, outputs, first in calls:
+            given = [_mapped(part, _Place, lambda n: tensors[n]) for part in (args, kwargs, first)]
+            made = _mapped(outputs, _About, tensor)
+            Node(layer, given[0], given[1], made, given[2])
+        self.input_structure, self.output_structure = (_mapped(part, _Place, lambda n: tensors[n]) for part in ends)
+        self.inputs, self.outputs = tf.nest.flatten(self.input_structure), tf.nest.flatten(self.output_structure)
+        self._number()
 
     # -- order ------------------------------------------------------------------------------------
     def _ordered(self) -> tuple[list[Node], list[Any]]:

@@ -77,6 +77,9 @@ class KerasOperation(Layer):
         named = dict(zip(tensors, args, strict=False))
         return function(**{**self._settings, **named, **kwargs})
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_remade, self._keras_home, self.__getstate__())  # the class has no name that pickles could look up
+
     def get_config(self) -> dict[str, Any]:
         """The settings, and the layer's name."""
         return {"name": self.name, **self._settings}
@@ -161,6 +164,12 @@ def operation_class(module: str, name: str) -> Any:
         return None
     return type(found.home[1], (KerasOperation,), {"_keras_home": found.home, "_operation": found,
                                                    "__module__": __name__})
+
+
+def _remade(module: str, name: str) -> Any:
+    """A layer of the class of an operation, without its state."""
+    cls = operation_class(module, name)
+    return cls.__new__(cls)
 
 
 def is_symbolic(value: Any) -> bool:

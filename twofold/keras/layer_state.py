@@ -6,6 +6,7 @@ made from what these hold when they are asked for, so that layers in lists and d
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -58,6 +59,16 @@ class LayerState(tf.Module):
         super().__delattr__(name)
 
     # -- the object graph -------------------------------------------------------------------------
+    def __getstate__(self) -> dict[str, Any]:
+        """The attributes without the calls in functional models, which are theirs to copy."""
+        return {name: value for name, value in vars(self).items() if name != "_inbound_nodes"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+
+    def __copy__(self) -> Any:
+        return copy.deepcopy(self)  # as in Keras, a copy has weights of its own
+
     def _held(self) -> Iterator[Any]:
         """The variables, layers and other trackable objects in the attributes, in order; perhaps more than once."""
         own = self.__dict__

@@ -50,8 +50,8 @@ class StepFunction:
         fn.__name__ = self._name
         return tf.function(fn)
 
-    def __deepcopy__(self, memo: Any) -> None:
-        """Copies of a model make steps of their own."""
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (type(None), ())  # copies of a model make steps of their own
 
     @property
     def compiled(self) -> Any:
@@ -245,8 +245,8 @@ class StepFunctions:
             del self._functions[next(iter(self._functions))]
         return self._functions[key]
 
-    def __deepcopy__(self, memo: Any) -> StepFunctions:
-        return StepFunctions()
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (StepFunctions, ())
 
 
 def several_steps(batches: Iterator[Any], count: int) -> Iterator[list[Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -136,6 +137,9 @@ class Metric(Trackable):
     def result(self) -> Any:
         """The metric of all batches since the last reset; each metric has its own."""
         raise NotImplementedError(f"{type(self).__name__} must override `result`.")
+
+    def __copy__(self) -> Any:
+        return copy.deepcopy(self)  # as in Keras, a copy has a state of its own
 
     def reset_state(self) -> None:
         """Forget all batches: the variables become 0."""

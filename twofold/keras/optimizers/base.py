@@ -119,16 +119,17 @@ class Optimizer(Slots):
         """The place of a variable of the model among those that the optimizer was built with."""
         return self._index[id(variable)]
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Optimizer:
-        """A copy with variables of its own; those it moves are the copies that `memo` has of them, or new ones."""
-        made = type(self).__new__(type(self))
-        memo[id(self)] = made
-        for name, value in vars(self).items():
-            if name not in ("_index", "_eager_update"):  # which go by identities
-                object.__setattr__(made, name, copy.deepcopy(value, memo))
-        made._index = {id(variable): n for n, variable in enumerate(made._trainable_variables)}
-        made._eager_update = EagerUpdate(made)
-        return made
+    def __copy__(self) -> Any:
+        return copy.deepcopy(self)  # as in Keras, a copy has variables of its own
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name not in ("_index", "_eager_update")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take the state of another optimizer, but for what goes by identities, which is made anew."""
+        vars(self).update(state)
+        self._index = {id(variable): n for n, variable in enumerate(self._trainable_variables)}
+        self._eager_update = EagerUpdate(self)
 
     # -- settings ---------------------------------------------------------------------------------
     @property
