@@ -71,3 +71,17 @@ def test_windows_for_a_model():
     assert json.loads(windows.to_json())["config"]["end_index"] == 11
     drawn = sequence.TimeseriesGenerator(series, series, 3, shuffle=True, batch_size=50)[0]
     assert drawn[0].shape == (50, 3) and (drawn[0][:, -1] + 1 == drawn[1]).all() and len(set(drawn[1])) > 5
+
+
+def test_statistics_have_axes_for_the_inputs_they_are_for():
+    x = np.arange(24.0).reshape(2, 3, 4)
+    for axis, shape in ((-1, (1, 1, 4)), (1, (1, 3, 1)), ((1, 2), (1, 3, 4)), (None, (1, 1, 1))):
+        layer = keras.layers.Normalization(axis=axis)
+        layer.adapt(x)
+        others = tuple(n for n, size in enumerate(shape) if size == 1)
+        np.testing.assert_allclose(layer.mean, x.mean(axis=others, keepdims=True), rtol=1e-6)
+        np.testing.assert_allclose(layer.variance, x.var(axis=others, keepdims=True), rtol=1e-6)
+    given = keras.layers.Normalization(mean=3.0, variance=2.0)
+    assert given.mean is None
+    given.build([None, 3])
+    assert given.mean.numpy().tolist() == [[3.0, 3.0, 3.0]]

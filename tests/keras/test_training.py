@@ -242,7 +242,7 @@ def test_accuracy_is_of_the_kind_that_the_shapes_ask_for():
         model.compile("sgd", "mse" if units == 1 else keras.losses.SparseCategoricalCrossentropy(from_logits=True)
                       if y.ndim == 1 else keras.losses.CategoricalCrossentropy(from_logits=True), metrics=["acc"])
         assert "acc" in model.fit(x, y, verbose=0).history
-        kinds.append(type(model.metrics[1]).__name__)
+        kinds.append(type(model.metrics[1].metrics[0]).__name__)
     assert kinds == ["BinaryAccuracy", "SparseCategoricalAccuracy", "CategoricalAccuracy"]
 
 
@@ -429,3 +429,29 @@ def test_single_batches_report_their_own_values():
     assert model.test_on_batch(x[:4], y[:4]) == pytest.approx(float(error[:4].mean()), rel=1e-5)
     model.train_on_batch(x[4:], y[4:], reset_metrics=False)
     assert model.train_on_batch(x[:4], y[:4], reset_metrics=False) != pytest.approx(float(error[:4].mean()), rel=1e-5)
+
+
+def test_metrics_and_logs_have_keras_names_and_order():
+    x, y = data(8)
+    model = linear(metrics=["mae", "mape"], weighted_metrics=["mse", "mae"])
+    order = []
+    own = keras.callbacks.LambdaCallback(on_train_batch_end=lambda batch, logs: order.append(list(logs)))
+    history = model.fit(x, y, verbose=0, validation_data=(x, y), callbacks=[own]).history
+    names = ["loss", "mae", "mape", "mse", "weighted_mae"]
+    assert list(history) == [*names, *[f"val_{name}" for name in names]] and order[0] == names
+    assert [type(m).__name__ for m in model.metrics] == ["Mean", "CompileMetrics"]
+    assert model.metrics_names == ["loss", "compile_metrics"]
+    values = model.evaluate(x, y, verbose=0, return_dict=True)
+    assert list(values) == names and model.evaluate(x, y, verbose=0) == [
+        values[n] for n in ("loss", "mae", "mape", "mse", "weighted_mae")]
+
+    entry = keras.Input((3,))
+    two = keras.Model(entry, [layers.Dense(1, name="z")(entry), layers.Dense(1, name="b")(entry)])
+    two.compile("sgd", ["mse", "mae"], metrics=[["mae"], ["mse", "mape"]])
+    assert list(two.fit(x, [y, y], verbose=0).history) == ["b_loss", "b_mape", "b_mse", "loss", "z_loss", "z_mae"]
+    assert two.metrics_names == ["loss", "compile_metrics", "z_loss", "b_loss"]
+    values = two.evaluate(x, [y, y], verbose=0, return_dict=True)
+    assert two.evaluate(x, [y, y], verbose=0) == [
+        values[n] for n in ("loss", "z_loss", "b_loss", "b_mape", "b_mse", "z_mae")]
+    assert [m.name for m in two.metrics[1].metrics] == ["mae", "mse", "mape"]
+    assert set(two.metrics[1].result()) == {"z_mae", "b_mse", "b_mape"}

@@ -134,3 +134,61 @@ def test_damage_is_told():
         T.Example.FromString(EXAMPLE[:-1])
     with pytest.raises(tf.errors.InvalidArgumentError, match="Could not parse"):
         tf.io.parse_single_example(EXAMPLE[:-1], {"n": FIXED([4], tf.int64)})
+
+
+def test_messages_print_as_text():
+    made = T.Example(features=T.Features(feature={
+        "n": T.Feature(int64_list=T.Int64List(value=[1, -2])),
+        "f": T.Feature(float_list=T.FloatList(value=[1.5, 1e10, 0.1, 1 / 3, float("inf")])),
+        "s": T.Feature(bytes_list=T.BytesList(value=[b"x\n\"\xff'\\", "ä".encode()])), "e": T.Feature()}))
+    text = r'''features {
+  feature {
+    key: "n"
+    value {
+      int64_list {
+        value: 1
+        value: -2
+      }
+    }
+  }
+  feature {
+    key: "f"
+    value {
+      float_list {
+        value: 1.5
+        value: 1e+10
+        value: 0.1
+        value: 0.33333334
+        value: inf
+      }
+    }
+  }
+  feature {
+    key: "s"
+    value {
+      bytes_list {
+        value: "x\n\"\377\'\\"
+        value: "\303\244"
+      }
+    }
+  }
+  feature {
+    key: "e"
+    value {
+    }
+  }
+}
+'''
+    assert str(made) == repr(made) == text and str(T.Example()) == ""
+    assert str(made.features.feature["n"].int64_list) == "value: 1\nvalue: -2\n"
+    lists = T.FeatureLists(feature_list={"q": T.FeatureList(feature=[made.features.feature["e"]])})
+    assert str(T.SequenceExample(feature_lists=lists)) == """feature_lists {
+  feature_list {
+    key: "q"
+    value {
+      feature {
+      }
+    }
+  }
+}
+"""

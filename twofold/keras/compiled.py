@@ -11,7 +11,9 @@ from typing import Any
 
 import twofold as tf
 
-__all__ = ["CompiledLoss", "CompiledMetrics"]
+from .metrics.metric import Metric
+
+__all__ = ["CompileMetrics", "CompiledLoss"]
 
 
 def _names_of(y_pred: Any, names: list[str] | None) -> list[str]:
@@ -137,8 +139,8 @@ def _wrapped(fn: Any) -> Any:
     return LossFunctionWrapper(fn, name=getattr(fn, "__name__", None))
 
 
-class CompiledMetrics:
-    """The metrics of all outputs.
+class CompileMetrics(Metric):
+    """The metrics of all outputs, as one metric whose result is a dict by name.
 
     Args:
         metrics, weighted_metrics: metrics, functions or names: a list for one output; for several a list of lists or
@@ -147,6 +149,7 @@ class CompiledMetrics:
     """
 
     def __init__(self, metrics: Any, weighted_metrics: Any = None, output_names: list[str] | None = None):
+        super().__init__(name="compile_metrics")
         self.given, self.given_weighted, self._output_names = metrics, weighted_metrics, output_names
         self._built: list[tuple[list[Any], list[Any]]] | None = None
         self._names: list[str] = []
@@ -158,6 +161,11 @@ class CompiledMetrics:
             flat = [*tf.nest.flatten(self.given or []), *tf.nest.flatten(self.given_weighted or [])]
             return [m for m in flat if hasattr(m, "update_state")]
         return [m for plain, weighted in self._built for m in (*plain, *weighted)]
+
+    @property
+    def variables(self) -> list[tf.Variable]:
+        """The variables of the metrics."""
+        return [v for metric in self.metrics for v in metric.variables]
 
     @property
     def built(self) -> bool:
@@ -175,17 +183,15 @@ class CompiledMetrics:
         names = _names_of(y_pred, self._output_names)
         self._names = names
         labels, predicted = _matched(y_true, names, y_pred, "y"), tf.nest.flatten(y_pred)
-        several = len(names) > 1
         kinds = []
         for given in (self.given, self.given_weighted):
             each = _metrics_by_output(given, names)
-            kinds.append([[_metric(m, label, value, name if several else None) for m in found if m is not None]
-                          for found, label, value, name in zip(each, labels, predicted, names, strict=True)])
+            kinds.append([[_metric(m, label, value) for m in found if m is not None]
+                          for found, label, value in zip(each, labels, predicted, strict=True)])
         self._built = list(zip(*kinds, strict=True))
-        _rename_repeated(self._built)
         return self._built
 
-    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
+    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:  # type: ignore[override]
         """Let the metrics see a batch.
 
         Args:
@@ -208,37 +214,33 @@ class CompiledMetrics:
                 metric.update_state(label, value, sample_weight=weight)
 
     def result(self) -> dict[str, Any]:
-        """The values by name."""
-        return {m.name: m.result() for m in self.metrics}
+        """The values by name: the output's, where there are several, and the metric's; repeated ones are numbered.
+
+        A weighted metric that has the name of another gets the word before its own.
+        """
+        found: dict[str, Any] = {}
+        counts: dict[str, int] = {}
+        outputs = [f"{name}_" if len(self._names) > 1 else "" for name in self._names]
+        built = list(zip(outputs, self._built or [], strict=True))
+
+        def add(name: str, metric: Any) -> None:
+            count = counts.get(name, 0)
+            counts[name] = count + 1
+            found[f"{name}_{count}" if count else name] = metric.result()
+
+        for output, (plain, _) in built:
+            for metric in plain:
+                add(f"{output}{metric.name}", metric)
+        for output, (_, weighted) in built:
+            for metric in weighted:
+                name = f"{output}{metric.name}"
+                add(f"{output}weighted_{metric.name}" if name in counts else name, metric)
+        return found
 
     def reset_state(self) -> None:
         """Begin anew."""
         for metric in self.metrics:
             metric.reset_state()
-
-
-def _rename_repeated(built: list[tuple[list[Any], list[Any]]]) -> None:
-    """Metrics of one name get numbers, weighted ones that have the name of a plain one the word before it."""
-    counts: dict[str, int] = {}
-    seen: set[int] = set()
-
-    def rename(metric: Any) -> None:
-        if id(metric) not in seen:
-            seen.add(id(metric))
-            count = counts.get(metric.name, 0)
-            counts[metric.name] = count + 1
-            if count:
-                metric.name = f"{metric.name}_{count}"
-
-    for plain, _ in built:
-        for metric in plain:
-            rename(metric)
-    taken = set(counts)
-    for _, weighted in built:
-        for metric in weighted:
-            if metric.name in taken and id(metric) not in seen:
-                metric.name = f"weighted_{metric.name}"
-            rename(metric)
 
 
 def _metrics_by_output(given: Any, names: list[str]) -> Iterator[list[Any]]:
@@ -264,8 +266,8 @@ def _metrics_by_output(given: Any, names: list[str]) -> Iterator[list[Any]]:
     return iter([list(x) if isinstance(x, (list, tuple)) else [] if x is None else [x] for x in found])
 
 
-def _metric(given: Any, label: Any, value: Any, output: str | None) -> Any:
-    """A metric object, with the output's name before its own where there are several outputs."""
+def _metric(given: Any, label: Any, value: Any) -> Any:
+    """A metric object."""
     from . import metrics
     with tf.init_scope():
         if isinstance(given, str) and given.lower() in ("accuracy", "acc", "crossentropy", "ce"):
@@ -279,8 +281,6 @@ def _metric(given: Any, label: Any, value: Any, output: str | None) -> Any:
             if isinstance(given, str):
                 found.name = given
             made = found
-    if output is not None and not made.name.startswith(f"{output}_"):
-        made.name = f"{output}_{made.name}"
     return made
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import twofold as tf
 
 from . import data_adapter
-from .compiled import CompiledLoss, CompiledMetrics
+from .compiled import CompiledLoss, CompileMetrics
 from .layer_state import LayerState
 from .serialization import serialize_keras_object
 from .steps import StepFunction, StepFunctions, several_steps, summary_writer
@@ -97,7 +97,7 @@ class Trainer(LayerState):
         names = [x._keras_history.operation.name for x in self._graph.outputs] if own.get("_graph") else None
         own["_compile_loss"] = None if loss is None else CompiledLoss(loss, loss_weights, names)
         has_metrics = metrics is not None or weighted_metrics is not None
-        own["_compile_metrics"] = CompiledMetrics(metrics, weighted_metrics, names) if has_metrics else None
+        own["_compile_metrics"] = CompileMetrics(metrics, weighted_metrics, names) if has_metrics else None
         own["_loss_tracker"] = metrics_module.Mean(name="loss")
         own["_compiled"] = {"optimizer": found, "loss": loss, "loss_weights": loss_weights, "metrics": metrics,
                             "weighted_metrics": weighted_metrics, "run_eagerly": bool(run_eagerly),
@@ -129,12 +129,12 @@ class Trainer(LayerState):
     # -- metrics ----------------------------------------------------------------------------------
     @property
     def metrics(self) -> list[Any]:
-        """The mean loss, the metrics of `compile`, and those of layers."""
+        """The mean loss, the metrics of `compile` as one, the mean losses of several outputs, and those of layers."""
         found: list[Any] = [] if self._loss_tracker is None else [self._loss_tracker]
+        if self._compile_metrics is not None:
+            found.append(self._compile_metrics)
         if self._compile_loss is not None:
             found += [m for m in self._compile_loss.metrics if m is not None]
-        if self._compile_metrics is not None:
-            found += self._compile_metrics.metrics
         have = {id(m) for m in found}
         return found + [m for m in super().metrics if id(m) not in have]
 
@@ -173,7 +173,7 @@ class Trainer(LayerState):
     def compiled_metrics(self) -> Any:
         """The metrics of `compile`, with `update_state(y, y_pred, sample_weight)`."""
         if self._compile_metrics is None:
-            self.__dict__["_compile_metrics"] = CompiledMetrics(None)
+            self.__dict__["_compile_metrics"] = CompileMetrics(None)
         return self._compile_metrics
 
     @property
@@ -378,7 +378,7 @@ class Trainer(LayerState):
                 warnings.warn(f"Your input ran out of data; training ends before epoch {epoch + 1} of {epochs}.",
                               stacklevel=2)
                 break
-            logs = self._final(last)
+            logs = _python(last)
             if validation is not None and _is_due(epoch, validation_freq):
                 validation.restart()
                 found = self._evaluated(validation, group)
@@ -425,10 +425,12 @@ class Trainer(LayerState):
                 break
         return done, logs
 
-    def _final(self, logs: Any) -> dict[str, Any]:
-        """The values at the end of an epoch, in the order of the metrics."""
-        found = _python(logs)
-        return {**{k: found[k] for k in self.metrics_names if k in found}, **found}
+    def _in_order(self, logs: dict[str, Any]) -> Any:
+        """Values as a list in the order of the metrics, those of other names behind them; of one, the value."""
+        names = dict.fromkeys([name for metric in self.metrics for name in (
+            [part.name for part in metric.metrics] if isinstance(metric, CompileMetrics) else [metric.name])])
+        found = [logs[name] for name in names if name in logs] + [logs[name] for name in logs if name not in names]
+        return found[0] if len(found) == 1 else found
 
     def evaluate(self, x: Any = None, y: Any = None, batch_size: int | None = None, verbose: Any = "auto",
                  sample_weight: Any = None, steps: int | None = None, callbacks: Any = None,
@@ -454,9 +456,7 @@ class Trainer(LayerState):
         group = callbacks_module.CallbackList(callbacks, model=self, add_history=False, add_progbar=_verbosity(
             verbose) != 0, verbose=_verbosity(verbose), epochs=1, steps=source.num_batches)
         logs = self._evaluated(source, group)
-        if return_dict:
-            return logs
-        return next(iter(logs.values())) if len(logs) == 1 else list(logs.values())
+        return logs if return_dict else self._in_order(logs)
 
     def _evaluated(self, source: Any, group: Any) -> dict[str, Any]:
         self.stop_evaluating = False
@@ -465,7 +465,7 @@ class Trainer(LayerState):
         done, logs = self._steps("test", source, group)
         if not done:
             raise ValueError("The data set is empty: there was no batch to evaluate.")
-        logs = self._final(logs)
+        logs = _python(logs)
         group.on_test_end(logs)
         return logs
 
@@ -538,10 +538,8 @@ class Trainer(LayerState):
         source = data_adapter.source_of(x, y, sample_weight, 1 << 62, False, class_weight)
         if reset:
             self.reset_metrics()
-        logs = self._final(self._function(kind).on_batch(next(source.epoch())))
-        if return_dict:
-            return logs
-        return next(iter(logs.values())) if len(logs) == 1 else list(logs.values())
+        logs = _python(self._function(kind).on_batch(next(source.epoch())))
+        return logs if return_dict else self._in_order(logs)
 
     def predict_on_batch(self, x: Any) -> Any:
         """The outputs for one batch, as NumPy arrays in the structure of the outputs."""
@@ -556,10 +554,11 @@ def _batch_of(x: Any) -> Any:
 
 
 def _python(logs: Any) -> dict[str, Any]:
-    """Values to report as Python numbers."""
-    if logs is None:
-        return {}
-    return {k: _number(v) for k, v in logs.items()}
+    """Values to report as Python numbers, sorted by name; those of a dict among them take its place."""
+    found: dict[str, Any] = {}
+    for name, value in sorted((logs or {}).items()):
+        found.update(_python(value) if isinstance(value, Mapping) else {name: _number(value)})
+    return found
 
 
 def _number(value: Any) -> Any:

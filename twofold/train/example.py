@@ -7,7 +7,7 @@ features in order of their names. What a record becomes in a pipeline is `tf.io.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,8 @@ import numpy as np
 import twofold as tf
 from twofold._api import public_class
 from twofold._wire import field, fields, number, varint
+
+from ._text_format import block, field_lines
 
 __all__ = ["BytesList", "Example", "Feature", "FeatureList", "FeatureLists", "Features", "FloatList", "Int64List",
            "SequenceExample"]
@@ -83,7 +85,12 @@ class _Message:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in self._FIELDS)})"
+        return "".join([f"{line}\n" for line in self._lines()])
+
+    def _lines(self) -> Iterator[str]:
+        """The lines of the text format of protocol buffers; fields that hold nothing are left out."""
+        for name in self._FIELDS:
+            yield from field_lines(name, getattr(self, name))
 
     def _read(self, data: bytes) -> None:
         raise ValueError(f"{type(self).__name__} has no form")
@@ -262,9 +269,10 @@ class Feature(_Message):
         kind = self.WhichOneof()
         return b"" if kind is None else field(self._FIELDS.index(kind) + 1, getattr(self, kind)._written())
 
-    def __repr__(self) -> str:
+    def _lines(self) -> Iterator[str]:
         kind = self.WhichOneof()
-        return "Feature()" if kind is None else f"Feature({kind}={getattr(self, kind)!r})"
+        if kind is not None:
+            yield from block(kind, getattr(self, kind)._lines())
 
 
 class _Map(dict):

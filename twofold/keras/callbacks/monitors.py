@@ -48,8 +48,9 @@ class Monitor(Callback):
         if self.mode != "auto":
             return self.mode == "max"
         name = self.monitor.removeprefix("val_")
-        for metric in getattr(self.model, "metrics", ()):
-            if metric.name == name and getattr(metric, "_direction", None):
+        given = getattr(self.model, "metrics", ())
+        for metric in (part for m in given for part in getattr(m, "metrics", [m])):
+            if (metric.name == name or name.endswith(f"_{metric.name}")) and getattr(metric, "_direction", None):
                 return metric._direction == "up"
         return any(name.startswith(stem) or f"_{stem}" in name for stem in _RISING)
 

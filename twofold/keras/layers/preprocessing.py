@@ -101,6 +101,7 @@ class Normalization(DeclaredLayer):
             raise ValueError(f"All `axis` values to be kept must have a known shape. Received axis={self.axis}, "
                              f"inputs.shape={shape}")
         sizes = tuple(shape[axis] for axis in self._kept)
+        self._broadcast_shape = tuple(shape[axis] if axis in self._kept else 1 for axis in range(rank))
         if self.input_mean is None:
             self.adapt_mean = self.add_weight(name="mean", shape=sizes, initializer="zeros", trainable=False)
             self.adapt_variance = self.add_weight(name="variance", shape=sizes, initializer="ones", trainable=False)
@@ -116,7 +117,7 @@ class Normalization(DeclaredLayer):
 
     @property
     def mean(self) -> Any:
-        """The means, for inputs of the rank that the layer was built for; None before."""
+        """The means, with axes of size 1 where the inputs that the layer was built for have others; None before."""
         return self._known("mean")
 
     @property
@@ -127,7 +128,9 @@ class Normalization(DeclaredLayer):
     def _known(self, name: str) -> Any:
         adapted = getattr(self, f"adapt_{name}", None)
         given = self.input_mean if name == "mean" else self.input_variance
-        return None if not self.built else tf.cast(adapted if given is None else given, self.compute_dtype)
+        if not self.built:
+            return None
+        return tf.broadcast_to(self._statistic(given, adapted, len(self._broadcast_shape)), self._broadcast_shape)
 
     def adapt(self, data: Any, batch_size: int | None = None, steps: int | None = None) -> None:
         """Find mean and variance of data.
