@@ -118,7 +118,8 @@ def _is_steady(node: g.Node) -> bool:
                for n, (v, w, out) in enumerate(zip(node.inputs[:count], body.outputs, node.outputs, strict=True)))
 
 
-def compile_graph(graph: g.Graph, name: str, donate: dict[int, int] | None = None, timed: bool = False) -> Program:
+def compile_graph(graph: g.Graph, name: str, donate: dict[int, int] | None = None, timed: bool = False,
+                  interruptible: bool = False) -> Program:
     """The program of `graph`.
 
     Args:
@@ -126,10 +127,13 @@ def compile_graph(graph: g.Graph, name: str, donate: dict[int, int] | None = Non
         name: of the entry; names of programs linked together must differ.
         donate: output number -> number of an input of the same shape and dtype whose memory it may take, if that
             input is needed no more when the output is written.
-        timed: whether the entry counts how long each step takes. `threads` then holds two words more: the address of
-            C's `clock_gettime`, and that of an int64 of nanoseconds for each step, to which a run adds.
+        timed: whether the entry counts how long each step takes. `threads` then holds two words more, behind that of
+            `interruptible`: the address of C's `clock_gettime`, and that of an int64 of nanoseconds for each step, to
+            which a run adds.
+        interruptible: whether loops ask if they are to end. `threads` then holds, behind the libraries' words, the
+            address of what they ask (`runtime/interrupts.py: poll_words`).
     """
-    return Compiler(graph, name, donate or {}, timed).run()
+    return Compiler(graph, name, donate or {}, timed, interruptible).run()
 
 
 class Outline(NamedTuple):
@@ -152,8 +156,9 @@ def outline(graph: g.Graph) -> Outline:
 class Compiler:
     """What all graphs of a program share: steps in order, which memory is whose."""
 
-    def __init__(self, graph: g.Graph, name: str, donate: dict[int, int], timed: bool = False) -> None:
-        self.graph, self.name, self.timed = graph, name, timed
+    def __init__(self, graph: g.Graph, name: str, donate: dict[int, int], timed: bool = False,
+                 interruptible: bool = False) -> None:
+        self.graph, self.name, self.timed, self.interruptible = graph, name, timed, interruptible
         self.steps: list[Step] = []
         self.touched: list[tuple[int, g.Value]] = []  # memory that is used between steps
         self.loops: list[tuple[int, int]] = []  # the steps of each loop

@@ -14,7 +14,7 @@ from llvmlite import ir
 from twofold.ir import graph as g
 
 from . import fused, library, llvm_cpu, sizes, slots
-from .program_steps import Copy, If, Loop, Step, bytes_of, is_shared
+from .program_steps import INTERRUPTED, Copy, If, Loop, Step, bytes_of, is_shared
 
 if TYPE_CHECKING:
     from .program import Compiler
@@ -24,6 +24,8 @@ __all__ = ["Entry"]
 _GRAIN = 1 << 15  # the least work that a thread gets
 _MANY = 48  # steps from which an entry is written for quick compilation: optimising it would take most of the time
 _FEW = 3  # known arguments up to which they are written one by one
+_ROUNDS = 4  # of loops to the first poll
+_POLL = 9  # the word that holds the address of `poll`
 _I64, _PTR = ir.IntType(64), ir.PointerType()
 _ENTRY = ir.FunctionType(_I64, [_PTR, _PTR, _PTR, _PTR])
 
@@ -48,6 +50,7 @@ class Entry(sizes.Arithmetic):
         self.sums(compiler.sums)
         self.addresses: dict[Any, Any] = {}
         self.rows = 0
+        self.polled: Any = None  # what `poll` keeps
 
     def write(self) -> None:
         b = self.b
@@ -111,8 +114,35 @@ class Entry(sizes.Arithmetic):
         b.cbranch(self.holds(loop.test), body, done)
         b.position_at_end(body)
         self.run(loop.body)
+        if self.c.interruptible:
+            self.poll()
         b.branch(head)
         b.position_at_end(done)
+
+    def poll(self) -> None:
+        """Counts a round, and every so many asks whether the user wants the program to end (`runtime/interrupts.py`).
+
+        The count is one for all loops of the entry, so that those of few rounds take part.
+        """
+        b = self.b
+        if self.polled is None:
+            with b.goto_block(self.first):
+                b.position_at_start(self.first)
+                self.polled = b.alloca(_I64, 4)
+                for n, value in enumerate((_ROUNDS, _ROUNDS, 0, 0)):
+                    b.store(_I64(value), b.gep(self.polled, [_I64(n)], source_etype=_I64))
+        left = b.sub(b.load(self.polled, typ=_I64), _I64(1))
+        b.store(left, self.polled)
+        ask, on = self.fn.append_basic_block("ask"), self.fn.append_basic_block("on")
+        b.cbranch(b.icmp_signed(">", left, _I64(0)), on, ask)
+        b.position_at_end(ask)
+        words = b.inttoptr(self.word(3 + len(self.c.libraries)), _PTR)
+        function = b.load(b.gep(words, [_I64(_POLL)], source_etype=_I64), typ=_I64)
+        target = _Typed(b.inttoptr(function, _PTR), ir.FunctionType(_I64, [_PTR, _PTR]))
+        answer = b.call(target, [words, self.polled])
+        self.status.add_incoming(_I64(INTERRUPTED), b.block)
+        b.cbranch(b.icmp_unsigned("!=", answer, _I64(0)), self.failed, on)
+        b.position_at_end(on)
 
     def holds(self, value: g.Value) -> Any:
         b = self.b
@@ -182,7 +212,7 @@ class Entry(sizes.Arithmetic):
         with b.goto_block(self.first):
             b.position_at_start(self.first)
             moment = b.alloca(_I64, 2)
-        clock = _Typed(b.inttoptr(self.word(3 + len(self.c.libraries)), _PTR),
+        clock = _Typed(b.inttoptr(self.word(4 + len(self.c.libraries)), _PTR),
                        ir.FunctionType(ir.IntType(32), [ir.IntType(32), _PTR]))
         b.call(clock, [ir.IntType(32)(time.CLOCK_MONOTONIC), moment])
         part = b.load(b.gep(moment, [_I64(1)], source_etype=_I64), typ=_I64)
@@ -191,7 +221,7 @@ class Entry(sizes.Arithmetic):
     def count(self, number: int, spent: Any) -> None:
         """Adds to the time of a step."""
         b = self.b
-        counts = b.inttoptr(self.word(4 + len(self.c.libraries)), _PTR)
+        counts = b.inttoptr(self.word(5 + len(self.c.libraries)), _PTR)
         place = b.gep(counts, [_I64(number)], source_etype=_I64)
         b.store(b.add(b.load(place, typ=_I64), spent), place)
 

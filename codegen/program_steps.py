@@ -14,7 +14,9 @@ from twofold.ir.dims import Dim, DimLike
 
 from . import fused, fusion, library
 
-__all__ = ["Step", "Batch", "If", "Loop", "Copy", "bytes_of", "is_shared"]
+__all__ = ["INTERRUPTED", "Step", "Batch", "If", "Loop", "Copy", "bytes_of", "is_shared"]
+
+INTERRUPTED = 1 << 62  # the status of a program that a signal has ended in one of its loops
 
 
 @dataclass(eq=False)

@@ -30,7 +30,7 @@ from twofold.ir import graph as g
 from twofold.ir.dims import Dim, DimLike
 from twofold.ir.graph_text import text
 
-from . import cache, identity, memory, threads
+from . import cache, identity, interrupts, memory, threads
 from . import products as _products  # noqa: F401 - provides the library kernels of matrix products
 from .calls import SMALL, NodeFailure, address_of
 from .description import Arrays, Description, describe, pack, unpack
@@ -80,7 +80,8 @@ class Native:
         self.entry = self._image.address("entry")
         self.plan = self._image.address("plan") if about.symbols else 0
         links = [library.address(key) for key in about.libraries]
-        self._table = (ctypes.c_int64 * (3 + len(links)))(*threads.table(_is_shared(about.work)), *links)
+        self._table = (ctypes.c_int64 * (4 + len(links)))(*threads.table(_is_shared(about.work)), *links,
+                                                          interrupts.poll_words())
         self.words = ctypes.addressof(self._table)
         self._call = ctypes.CFUNCTYPE(*_ENTRY)(self.entry)
         self._held = ctypes.PYFUNCTYPE(*_ENTRY)(self.entry)
@@ -122,6 +123,8 @@ class Native:
         numbers = (ctypes.c_int64 * (len(about.symbols) or 1))(*[sizes[s] for s in about.symbols])
         call = self._held if self._small else self._call
         status = call(ctypes.addressof(buffers), ctypes.addressof(numbers), at, self.words)
+        if status == interrupts.INTERRUPTED:
+            interrupts.raise_interrupt()
         if status:
             check, more = about.failed(status)
             code = check.code if more is None else _told(more, buffers, at, sizes)
@@ -152,8 +155,8 @@ def codegen() -> Any:
 
 # -- from disk, or made now ---------------------------------------------------------------------------
 def _key(graph: g.Graph, donate: dict[int, int], label: str) -> str:
-    return cache.digest("program", label, text(graph, locations=False), sorted(donate.items()),
-                        threads.get_num_threads(), environment())
+    return cache.digest("program", label, bool(interrupts.poll_words()), text(graph, locations=False),
+                        sorted(donate.items()), threads.get_num_threads(), environment())
 
 
 def _found(graph: g.Graph, donate: dict[int, int], label: str) -> tuple[Description, bytes] | None:
@@ -170,7 +173,7 @@ def _made(graph: g.Graph, donate: dict[int, int], origin: g.Graph, label: str) -
 
     lines = {id(node.loc): n for n, node in enumerate(origin.walk())}  # passes keep the objects
     # The names of functions are the same in every program: each is linked by itself.
-    made = compile_program(graph, "entry", donate)
+    made = compile_program(graph, "entry", donate, interruptible=bool(interrupts.poll_words()))
     with _beside([lib.key for lib in made.libraries], _is_shared(made.work)):
         code = llvm_module.object_code(llvm_module.optimise(made.module))
     about = describe(made, graph, lambda node: None if node.loc is None else lines.get(id(node.loc)))
@@ -179,10 +182,11 @@ def _made(graph: g.Graph, donate: dict[int, int], origin: g.Graph, label: str) -
     return about, code
 
 
-def compile_program(graph: g.Graph, name: str, donate: dict[int, int]) -> program.Program:
+def compile_program(graph: g.Graph, name: str, donate: dict[int, int], interruptible: bool = False) -> program.Program:
     """`program.compile_graph`, with memory given away only where a run that fails leaves it as it was."""
-    made = codegen().compile_graph(graph, name, donate)
-    return codegen().compile_graph(graph, name) if _fails_late(made) else made
+    made = codegen().compile_graph(graph, name, donate, interruptible=interruptible)
+    late = _fails_late(made, interruptible)
+    return codegen().compile_graph(graph, name, interruptible=interruptible) if late else made
 
 
 def _is_shared(work: DimLike) -> bool:
@@ -227,8 +231,11 @@ def _beside(libraries: Sequence[tuple[Any, ...]], shared: bool) -> Iterator[None
             helper.join()
 
 
-def _fails_late(p: program.Program) -> bool:
-    """Whether a check can fail in or after the first step that writes memory which was given away."""
+def _fails_late(p: program.Program, interruptible: bool) -> bool:
+    """Whether a check can fail in or after the first step that writes memory which was given away; a loop that can be
+    interrupted is a check too."""
+    if p.donated and interruptible and p.work == codegen().UNBOUNDED:
+        return True
     checks = [n for n, step in enumerate(p.steps) if step.codes]
     if not p.donated or not checks:
         return False

@@ -44,7 +44,8 @@ _SINGLE = (*PYTHON_API, "PyArray_NewFromDescr",
            "ndarray", "float", "int", "bool", "true",
            "functions_off", "function", "function.quick", "variable.value", "tensor.id", "tensor.weak",  # for programs
            "empty", "pooled_from", "lease", "memcpy",
-           "variable.word", "claims.waiting", "claims.running", "claims.changed")
+           "variable.word", "claims.waiting", "claims.running", "claims.changed",
+           "interrupts", "interrupts.raise")
 _ROWED = ("descrs", "kinds", "least", "most")  # by type number: canonical dtype, kind, range of an integer type
 SHARED = {name: index for index, name in enumerate(_SINGLE)}
 SHARED |= {name: len(_SINGLE) + ROWS * index for index, name in enumerate(_ROWED)}

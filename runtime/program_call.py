@@ -16,7 +16,7 @@ import numpy as np
 from twofold.ir import graph as g
 from twofold.ir.dims import Dim
 
-from . import claims, memory, native
+from . import claims, interrupts, memory, native
 from .calls import SMALL, address_of
 from .native_core import Core, core
 from .native_layout import Bound, slot_offset
@@ -122,6 +122,8 @@ def _ready(found: Core) -> bool:
     if not found.get("memcpy"):
         found.hold("lease", memory._Lease)
         copy = ctypes.CDLL(None).memcpy
+        found.set("interrupts", interrupts.poll_words())
+        found.set("interrupts.raise", interrupts.raiser())
         found.set("memcpy", ctypes.cast(copy, ctypes.c_void_p).value or 0)
     return True
 

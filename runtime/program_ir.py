@@ -22,6 +22,8 @@ from typing import Any
 
 from llvmlite import ir
 
+from twofold.codegen.program_steps import INTERRUPTED
+
 from .claims_ir import released, taken
 from .emit import Glue, i8, i32, i64, ptr, void
 from .native_layout import CONTIGUOUS_ALIGNED, OWNDATA, WRITEABLE
@@ -506,12 +508,15 @@ class _Attempt(Glue):
         status = self.phi(i64)
         status.add_incoming(first, held)
         status.add_incoming(second, from_free)
-        failed, well = self.block_("failed"), self.block_("well")
+        failed, well, stopped = self.block_("failed"), self.block_("well"), self.block_("stopped")
         self.cbranch(self.same(status, i64(0)), well, failed)
         self.position_at_end(failed)
         self.unclaim()
         self.told(self.fail)
-        self.branch(self.undo)
+        self.cbranch(self.same(status, i64(INTERRUPTED)), stopped, self.undo)
+        self.position_at_end(stopped)
+        self.to(self.shared("interrupts.raise", i64), i64, self.shared("interrupts"))
+        self.branch(self.fail)
         self.position_at_end(well)
 
     def swap(self, n: Any, tensors: Any) -> None:

@@ -1,0 +1,145 @@
+"""Interrupts of compiled loops: Ctrl-C, and any other signal that Python handles, reaches a program that loops.
+
+A program gives up the interpreter's lock and runs no Python, so it has to ask. Its loops count their rounds
+(`codegen/program_entry.py`), and every few milliseconds call `poll`, which looks at the clock and, some thirty times a
+second, has Python run the handlers of signals that have come. Where one raises, the program ends with the
+status `INTERRUPTED`; the exception waits until the program's caller has put everything right, and is raised then.
+
+Python handles signals in its main thread only; elsewhere `poll` only looks at the clock.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+import time
+from typing import Any
+
+from twofold.codegen.program_steps import INTERRUPTED
+
+from . import machine
+from .native_layout import exported
+
+__all__ = ["INTERRUPTED", "poll_words", "raise_interrupt", "raiser"]
+
+_WORDS = ("clock", "clock_number", "ensure", "release", "check", "ident", "main", "fetch", "restore", "poll", "type",
+          "value", "traceback")
+AT = {name: n for n, name in enumerate(_WORDS)}
+_QUICK, _SLOW = 1_000_000, 5_000_000  # nanoseconds between two polls: more rounds below, fewer above
+_MOST = 1 << 22  # rounds between two polls
+_EVERY = 30_000_000  # nanoseconds between two looks at signals
+
+_words: Any = None
+_raise: Any = None
+
+
+def poll_words() -> int:
+    """The address of what the loops of programs call; 0 where it cannot be had."""
+    global _words
+    if _words is None:
+        try:
+            _words = _made()
+        except (OSError, RuntimeError, ImportError, AttributeError):
+            _words = ()
+    return ctypes.addressof(_words) if _words else 0
+
+
+def _made() -> Any:
+    global _raise
+    words = (ctypes.c_int64 * len(_WORDS))()
+    clock = ctypes.cast(ctypes.CDLL(None).clock_gettime, ctypes.c_void_p).value or 0
+    functions = machine.load("interrupts", _module, ("interrupts.py", "emit.py"))
+    found = {"clock": clock, "clock_number": time.CLOCK_MONOTONIC, "poll": functions["poll"],
+             "main": threading.main_thread().ident or 0}
+    for name, function in (("ensure", "PyGILState_Ensure"), ("release", "PyGILState_Release"),
+                           ("check", "PyErr_CheckSignals"), ("ident", "PyThread_get_thread_ident"),
+                           ("fetch", "PyErr_Fetch"), ("restore", "PyErr_Restore")):
+        found[name] = exported(function)
+    for name, value in found.items():
+        words[AT[name]] = value
+    machine.keep(words)
+    _raise = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(functions["raised"])
+    return words
+
+
+def raiser() -> int:
+    """The address of the function that sets the exception, by the address of `poll_words`; 0 where there is none."""
+    return ctypes.cast(_raise, ctypes.c_void_p).value or 0 if poll_words() else 0
+
+
+def raise_interrupt() -> None:
+    """Raise what interrupted the program that has ended on this thread."""
+    _raise(ctypes.addressof(_words))
+    raise KeyboardInterrupt  # not reached: there is always an exception
+
+
+def _module() -> Any:
+    """`poll(words, state)`: nonzero where a program must end; `raised(words)`: sets the exception behind that.
+
+    A state is, in 64-bit words, how many rounds to the next poll, how many there were since the last, when that was,
+    and when signals were looked at.
+    """
+    from .emit import Code, i32, i64, new_module, ptr, void
+
+    module = new_module("interrupts")
+    c = Code(module, "poll", i64, [ptr, ptr])
+    words, state = c.fn.args
+    go, look, main, failed, on = (c.fn.append_basic_block(n) for n in ("go", "look", "main", "failed", "on"))
+    moment = c.room(i64, i64(2))
+
+    def word(name: str) -> Any:
+        return c.load(c.word(words, AT[name]), typ=i64)
+
+    def put(n: int, value: Any) -> None:
+        c.store(value, c.word(state, n))
+    c.to(word("clock"), i32, c.trunc(word("clock_number"), i32), moment)
+    seconds, rest = (c.load(c.word(moment, n), typ=i64) for n in range(2))
+    now = c.add(c.mul(seconds, i64(1_000_000_000)), rest)
+    rounds, last, looked = (c.load(c.word(state, n), typ=i64) for n in (1, 2, 3))
+    put(2, now)
+    spent = c.sub(now, last)
+    many = c.icmp_signed("<", c.mul(rounds, i64(2)), i64(_MOST))
+    more = c.select(many, c.mul(rounds, i64(2)), i64(_MOST))
+    few = c.sdiv(rounds, i64(4))
+    fewer = c.select(c.icmp_signed(">", few, i64(1)), few, i64(1))
+    slow = c.and_(c.icmp_signed(">", spent, i64(_SLOW)), c.not_(c.same(last, i64(0))))
+    quick = c.or_(c.icmp_signed("<", spent, i64(_QUICK)), c.same(last, i64(0)))
+    following = c.select(slow, fewer, c.select(quick, more, rounds))
+    put(0, following)
+    put(1, following)
+    first = c.same(looked, i64(0))
+    with c.if_then(first):
+        put(3, now)
+    c.cbranch(c.or_(first, c.icmp_signed("<", c.sub(now, looked), i64(_EVERY))), go, look)
+    c.position_at_end(go)
+    c.ret(i64(0))
+    c.position_at_end(look)
+    put(3, now)
+    c.cbranch(c.same(c.to(word("ident"), i64), word("main")), main, on)
+    c.position_at_end(main)
+    held = c.to(word("ensure"), i32)
+    raised = c.to(word("check"), i32)
+    with c.if_then(c.not_(c.same(raised, i32(0)))):
+        c.to(word("fetch"), void, *[c.word(words, AT[name]) for name in ("type", "value", "traceback")])
+    c.to(word("release"), void, held)
+    c.cbranch(c.same(raised, i32(0)), on, failed)
+    c.position_at_end(on)
+    c.ret(i64(0))
+    c.position_at_end(failed)
+    c.ret(i64(1))
+    r = Code(module, "raised", i64, [ptr])
+    words = r.fn.args[0]
+    restore, *error = (r.load(r.word(words, AT[name]), typ=i64) for name in ("restore", "type", "value", "traceback"))
+    r.to(restore, void, *[r.inttoptr(x, ptr) for x in error])
+    r.ret(i64(-1))
+    return module
+
+
+def _after_fork() -> None:
+    if _words:
+        _words[AT["main"]] = threading.get_ident()  # the thread that forked is the child's main thread
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
