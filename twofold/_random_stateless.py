@@ -13,8 +13,9 @@ __all__ = ["fold_in", "split", "stateless_binomial", "stateless_categorical", "s
            "stateless_poisson", "stateless_shuffle", "stateless_truncated_normal", "stateless_uniform"]
 
 
-def _stream(seed: Any) -> draws.Stream:
-    return lambda shape: ops.random_seed_state(seed)
+def _stream(seed: Any, kind: str = "draw") -> draws.Stream:
+    """The stream of a seed for draws of a kind, so that those of different kinds share no bits."""
+    return lambda shape: ops.random_seed_state(seed, purpose=kind)
 
 
 @public
@@ -38,7 +39,7 @@ def stateless_normal(shape: Any, seed: Any, mean: Any = 0.0, stddev: Any = 1.0, 
     >>> bool(tf.reduce_all(a == tf.random.stateless_normal([3], seed=[1, 2])))
     True
     """
-    return draws.normal(_stream(seed), shape_arg(shape), mean, stddev, dt.as_dtype(dtype))
+    return draws.normal(_stream(seed, "normal"), shape_arg(shape), mean, stddev, dt.as_dtype(dtype))
 
 
 @public
@@ -61,7 +62,7 @@ def stateless_truncated_normal(shape: Any, seed: Any, mean: Any = 0.0, stddev: A
     >>> bool(tf.reduce_max(tf.abs(tf.random.stateless_truncated_normal([100], seed=[1, 2]))) <= 2.0)
     True
     """
-    return draws.truncated_normal(_stream(seed), shape_arg(shape), mean, stddev, dt.as_dtype(dtype))
+    return draws.truncated_normal(_stream(seed, "truncated_normal"), shape_arg(shape), mean, stddev, dt.as_dtype(dtype))
 
 
 @public
@@ -88,10 +89,11 @@ def stateless_uniform(shape: Any, seed: Any, minval: Any = 0, maxval: Any = None
     """
     dtype = dt.as_dtype(dtype)
     if dtype.is_integer and minval is None and maxval is None:
-        return draws.full_integers(_stream(seed), shape_arg(shape), dtype)
+        return draws.full_integers(_stream(seed, "full_integers"), shape_arg(shape), dtype)
     if minval is None:
         raise ValueError("stateless_uniform: minval is missing.")
-    return draws.uniform(_stream(seed), shape_arg(shape), minval, maxval, dtype)
+    return draws.uniform(_stream(seed, "integers" if dtype.is_integer else "draw"), shape_arg(shape), minval, maxval,
+                         dtype)
 
 
 @public
@@ -114,7 +116,8 @@ def stateless_categorical(logits: Any, num_samples: Any, seed: Any, dtype: Any =
     >>> tf.random.stateless_categorical([[0.0, float("-inf")]], 3, seed=[1, 2]).numpy().tolist()
     [[0, 0, 0]]
     """
-    return draws.categorical(_stream(seed), tensor(logits), ints(num_samples, "num_samples")[0], dt.as_dtype(dtype))
+    count = ints(num_samples, "num_samples")[0]
+    return draws.categorical(_stream(seed, "categorical"), tensor(logits), count, dt.as_dtype(dtype))
 
 
 @public
@@ -134,7 +137,7 @@ def stateless_shuffle(value: Any, seed: Any, alg: Any = "auto_select", name: str
     >>> sorted(tf.random.stateless_shuffle([1, 2, 3, 4], seed=[1, 2]).numpy().tolist())
     [1, 2, 3, 4]
     """
-    return draws.shuffle(_stream(seed), tensor(value))
+    return draws.shuffle(_stream(seed, "shuffle"), tensor(value))
 
 
 @public
@@ -160,7 +163,7 @@ def stateless_gamma(shape: Any, seed: Any, alpha: Any, beta: Any = None, dtype: 
     >>> tf.random.stateless_gamma([10, 2], seed=[12, 34], alpha=[0.5, 1.5]).shape
     TensorShape([10, 2])
     """
-    return draws.gamma(_stream(seed), shape_arg(shape), alpha, beta, dt.as_dtype(dtype), before=False)
+    return draws.gamma(_stream(seed, "gamma"), shape_arg(shape), alpha, beta, dt.as_dtype(dtype), before=False)
 
 
 @public
@@ -184,7 +187,7 @@ def stateless_poisson(shape: Any, seed: Any, lam: Any, dtype: Any = dt.int32, na
     >>> tf.random.stateless_poisson([10, 2], seed=[12, 34], lam=[5.0, 15.0]).shape
     TensorShape([10, 2])
     """
-    return draws.poisson(_stream(seed), shape_arg(shape), lam, dt.as_dtype(dtype), before=False)
+    return draws.poisson(_stream(seed, "poisson"), shape_arg(shape), lam, dt.as_dtype(dtype), before=False)
 
 
 @public
@@ -210,7 +213,7 @@ def stateless_binomial(shape: Any, seed: Any, counts: Any, probs: Any, output_dt
     >>> tf.random.stateless_binomial([3], seed=[1, 2], counts=10.0, probs=1.0).numpy().tolist()
     [10, 10, 10]
     """
-    return draws.binomial(_stream(seed), shape_arg(shape), counts, probs, dt.as_dtype(output_dtype))
+    return draws.binomial(_stream(seed, "binomial"), shape_arg(shape), counts, probs, dt.as_dtype(output_dtype))
 
 
 @public

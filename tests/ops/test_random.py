@@ -302,3 +302,32 @@ def test_gamma_draws_are_differentiable_by_their_rate() -> None:
         tape.watch(beta)
         x = tf.random.gamma([50], 3.0, beta, seed=1)
     assert tape.gradient(x, beta).numpy() == pytest.approx(-(x / beta).numpy().sum(), rel=1e-5)
+
+
+KINDS = {
+    "uniform": tf.random.stateless_uniform,
+    "integers": lambda shape, seed: tf.random.stateless_uniform(shape, seed, 0, 1 << 30, tf.int32),
+    "bits": lambda shape, seed: tf.random.stateless_uniform(shape, seed, None, None, tf.int32),
+    "normal": tf.random.stateless_normal,
+    "truncated": tf.random.stateless_truncated_normal,
+    "gamma": lambda shape, seed: tf.random.stateless_gamma(shape, seed, 2.0),
+    "poisson": lambda shape, seed: tf.random.stateless_poisson(shape, seed, 9.0),
+    "binomial": lambda shape, seed: tf.random.stateless_binomial(shape, seed, 40.0, 0.5),
+    "order": lambda shape, seed: tf.random.stateless_shuffle(tf.range(shape[0]), seed),
+    "classes": lambda shape, seed: tf.random.stateless_categorical(tf.zeros([1, 97]), shape[0], seed)[0],
+}
+
+
+def test_stateless_draws_of_different_kinds_share_no_bits():
+    """Ranks of draws with one seed are uncorrelated, and those of their distances from the median (Box and Muller)."""
+    n = 4096
+    draws = {name: np.asarray(draw([n], [1, 2]), np.float64) for name, draw in KINDS.items()}
+    ranks = {name: np.argsort(np.argsort(x)) / n - 0.5 for name, x in draws.items()}
+    folded = {name: np.abs(r) - 0.25 for name, r in ranks.items()}
+    for one in KINDS:
+        for other in KINDS:
+            if one != other:
+                for a in (ranks[one], folded[one]):
+                    for b in (ranks[other], folded[other]):
+                        assert abs(np.corrcoef(a, b)[0, 1]) < 0.08, (one, other)
+                        assert abs(np.corrcoef(a[::2], b[1::2])[0, 1]) < 0.12, (one, other)
