@@ -55,7 +55,10 @@ def _vector_norm(x: Any, ord: float, axes: tuple[int, ...] | None, keepdims: boo
     if ord == math.inf:
         return ops.reduce_max(size, axis=axes, keepdims=keepdims)
     power = grad.scalar(ord, size)
-    return ops.pow(ops.reduce_sum(ops.pow(size, power), axis=axes, keepdims=keepdims), grad.scalar(1 / ord, size))
+    total = ops.reduce_sum(ops.pow(size, power), axis=axes, keepdims=keepdims)
+    none = ops.equal(total, 0)  # there the root's slope is infinite, that of the norm counts as 0
+    root = ops.pow(ops.where(none, grad.scalar(1, size), total), grad.scalar(1 / ord, size))
+    return ops.where(none, grad.scalar(0, size), root)
 
 
 @public

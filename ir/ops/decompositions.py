@@ -4,7 +4,8 @@ LAPACK in NumPy does the work, on stacks of matrices in the last two axes. Gradi
 and, for wide matrices, Roberts & Roberts, "QR and LQ decomposition matrix backpropagation algorithms" (2020);
 eigenvectors after Giles (2008); singular vectors after Townsend (2016), with the phase term of Wan & Zhang (2019);
 the pseudoinverse after Golub & Pereyra (1973). Vectors are unique only up to a phase, and only where values differ:
-gradients are those of functions that do not depend on the choice, and infinite where values meet.
+gradients are those of functions that do not depend on the choice. Where values meet, up to rounding, their vectors get
+nothing from each other, and the vectors of singular values that vanish nothing from outside, as in TensorFlow.
 """
 
 from __future__ import annotations
@@ -136,45 +137,62 @@ def _svd_gradient(s: Any, u: Any, v: Any, ct_s: Any, ct_u: Any, ct_v: Any) -> An
     inner = None if ct_s is None else diag(_like(ct_s, u))
     if ct_u is None and ct_v is None:
         return product(product(u, inner), v, right=True)
-    gaps = _like(_gaps(ops.square(s)), u)
+    inverse = _like(_inverse(s, _rounding(s)), u)
+    gaps = _like(_square_gaps(s), u)
     outer = []
     if ct_u is not None:
         p = product(u, ct_u, left=True)
         turned = ops.multiply(ops.multiply(gaps, ops.subtract(p, adjoint(p))), _columns(values))
-        inner = _sum(inner, turned, _phase(p, values))
-        outer.append(_outside(u, v, ct_u, values))
+        inner = _sum(inner, turned, _phase(p, inverse))
+        outer.append(_outside(u, v, ct_u, inverse))
     if ct_v is not None:
         p = product(v, ct_v, left=True)
         turned = ops.multiply(ops.expand_dims(values, axis=-1), ops.multiply(gaps, ops.subtract(p, adjoint(p))))
         inner = _sum(inner, turned)
-        rest = _outside(v, u, ct_v, values)
+        rest = _outside(v, u, ct_v, inverse)
         outer.append(None if rest is None else adjoint(rest))
     return _sum(product(product(u, inner), v, right=True), *outer)
 
 
 def _gaps(values: Any) -> Any:
-    """1 / (values[j] - values[i]) off the diagonal, 0 on it."""
-    size = values.dims[-1]
-    on_diagonal = matrices.diagonal_mask(size, size)
+    """1 / (values[j] - values[i]), and 0 where that is 0 up to rounding, as on the diagonal."""
     gap = ops.subtract(_columns(values), ops.expand_dims(values, axis=-1))
-    one = grad.scalar(1, values)
-    return ops.where(on_diagonal, grad.scalar(0, values), ops.divide(one, ops.where(on_diagonal, one, gap)))
+    return _inverse(gap, ops.expand_dims(_rounding(values), axis=-1))
 
 
-def _phase(p: Any, values: Any) -> Any:
+def _square_gaps(values: Any) -> Any:
+    """1 / (values[j]**2 - values[i]**2), and 0 where that is 0 up to rounding."""
+    total = ops.add(_columns(values), ops.expand_dims(values, axis=-1))
+    return ops.multiply(_gaps(values), _inverse(total, ops.expand_dims(_rounding(values), axis=-1)))
+
+
+def _rounding(values: Any) -> Any:
+    """What rounding may leave of 0 among eigenvalues or singular values [.., n]: [.., 1]."""
+    largest = ops.reduce_max(ops.abs(values), axis=(-1,), keepdims=True)
+    epsilon = float(np.finfo(values.dtype.np).eps)
+    return ops.multiply(ops.multiply(largest, epsilon), grad.scalar(values.dims[-1], values))
+
+
+def _inverse(x: Any, rounding: Any) -> Any:
+    """1 / x, and 0 where |x| is at most `rounding`."""
+    none = ops.less_equal(ops.abs(x), rounding)
+    return ops.where(none, grad.scalar(0, x), ops.divide(grad.scalar(1, x), ops.where(none, grad.scalar(1, x), x)))
+
+
+def _phase(p: Any, inverse: Any) -> Any:
     """The imaginary diagonal of `p` over the singular values: what is left of the choice of phases."""
     if not p.dtype.is_complex:
         return None
     imaginary = ops.imag(matrices.diag_part(p))
-    return diag(ops.divide(ops.complex(grad.zeros_like(imaginary), imaginary), values))
+    return diag(ops.multiply(ops.complex(grad.zeros_like(imaginary), imaginary), inverse))
 
 
-def _outside(u: Any, v: Any, ct_u: Any, values: Any) -> Any:
+def _outside(u: Any, v: Any, ct_u: Any, inverse: Any) -> Any:
     """(1 - u u^H) ct_u / s v^H: nothing where `u` is square."""
     if u.dims[-1] is u.dims[-2] or dm.decide_eq(u.dims[-1], u.dims[-2]):
         return None
     free = ops.subtract(ct_u, product(u, product(u, ct_u, left=True)))
-    return product(ops.divide(free, _columns(values)), v, right=True)
+    return product(ops.multiply(free, _columns(inverse)), v, right=True)
 
 
 def _svd_host(x: np.ndarray, full_matrices: bool, compute_uv: bool) -> Any:
