@@ -397,7 +397,7 @@ class _Play:
             have = {name for v in binding for name in symbols.alone(v.dims)}
             names = symbols.symbols_in(graph.inputs) - have
         else:
-            have, names = set(), symbols.symbols_in(graph.inputs)
+            have, names = set(), symbols.symbols_in(graph.inputs) | self._zero_sizes()
         missing = sorted((symbols.unbound(graph, have) | names) & lin.local)
         del graph.nodes[:front]
         told = {name for v in graph.inputs for name in symbols.alone(v.dims)}
@@ -410,6 +410,13 @@ class _Play:
             if lin.shapes_bind and number in lin.sizes.values() and name not in told:
                 self.front.insert(0, Node(g.BIND, (here,), {"symbol": name}, ()))
         return inputs
+
+    def _zero_sizes(self) -> frozenset[str]:
+        """The sizes of inputs that get no cotangent: rounds of a loop hand on zeros of these sizes."""
+        lin = self.lin
+        names = symbols.symbols_in([v for v, w in zip(lin.forward.inputs, lin.wanted, strict=True)
+                                    if w and v not in self.cts])
+        return names & lin.sizes.keys() if lin._full else names
 
     def _size(self, name: str) -> int:
         """The number of a residual that tells the size `name`."""

@@ -128,6 +128,8 @@ class _Call(Pullback):
         sizes = dict(node.attrs["sizes"])
         for v, operand in zip(callee.inputs, operands, strict=True):
             sizes.update(_told(v, operand))
+        for v, result in zip(self.lin.forward.outputs, node.outputs, strict=False):
+            sizes = {**_told(v, result), **sizes}  # sizes that the callee brings have the names that its results give
         further = _renamed([v.spec for v in self.lin.forward.outputs[self.count:]], sizes, self.lin.local, scope)
         node = builder.graph.add(g.CALL, operands, node.attrs, [*node.outputs, *further], [self.lin.forward.copy()],
                                  node.loc)

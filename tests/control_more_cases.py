@@ -692,3 +692,45 @@ def index_out_of_range(v, n):
 def tf_assert(x):
     tf.Assert(x > -10, [x])
     return x + 1
+
+
+# -- None before a loop or branch that assigns ------------------------------------------------------
+
+
+@case((i32(3),))
+def none_before_for(n):
+    s = None
+    for i in tf.range(n):
+        s = i * 2
+    return s
+
+
+@case((i32(3),), (i32(1),))
+def none_before_while(n):
+    s, t = None, None
+    while n > 0:
+        s = n * 2
+        t = (s, n)
+        n -= 1
+    return s + t[1]
+
+
+@case((f32(2.0),), (f32(-2.0),))
+def none_before_if(x):
+    y = None
+    if x > 0:
+        y = x
+    else:
+        y = -x
+    return y
+
+
+@case((f32(2.0),), (f32(-2.0),))
+def none_before_if_in_for(x):
+    y = None
+    for i in tf.range(3):
+        if x > 0:
+            y = x * tf.cast(i, tf.float32)
+        else:
+            y = x
+    return y

@@ -239,6 +239,9 @@ class _Loop:
     def _like(self, variable: LoopVariable, after: Any) -> Any:
         """The body's value in the form of the one before."""
         before = variable.value
+        if before is None and after is not None:  # a None that the loop replaces stands for a value that is not there
+            variable.begin(Undefined(variable.name))
+            raise _Again
         if isinstance(before, Partial) and not isinstance(after, Partial):
             after = Partial(after, None if before.defined is None else True, before.name)
         if not same_form(before, after):

@@ -56,6 +56,7 @@ class TensorArray(Composite):
         self._uniform = infer_shape
         self._items: list[Any] | None = None
         self._buffer: Any = None  # in a trace: items along the first axis, once the shape of an item is known
+        self._unsized = False  # in a trace: whether only the first item that a loop writes tells the size of all
         self._length: Any = None  # in a trace: how many there are, an int32 scalar
         count = 0 if size is None else size
         if current() is None:
@@ -138,6 +139,8 @@ class TensorArray(Composite):
 
     def _written(self, index: Any, item: Any) -> TensorArray:
         buffer = self._empty(item.dims) if self._buffer is None else self._buffer
+        if self._unsized:
+            buffer = _sized(buffer, item)
         length = self._length
         if self._grows:
             room = ops.shape(buffer, out_type=dt.int32)[0]
@@ -272,15 +275,21 @@ class TensorArray(Composite):
         before = before._staged()
         known = _known_sizes()
         dims = [0 if isinstance(d, Dim) and not d.symbols() <= known else d for d in self._buffer.dims[1:]]
-        return before if before._buffer is not None else before._with(before._empty(dims), before._length)
+        if before._buffer is not None:
+            return before
+        made = before._with(before._empty(dims), before._length)
+        made._unsized = made._unsized or dims != list(self._buffer.dims[1:])
+        return made
 
     def invariants(self) -> list[Any]:
         """What may vary while a loop carries the array: the room of one that grows."""
         parts = self.parts()
         if len(parts) == 1:
             return [None]
-        return [None, TensorShape([None, *[None if isinstance(d, Dim) else d for d in parts[1].dims[1:]]])
-                if self._grows else None]
+        if not self._grows and not self._unsized:
+            return [None, None]
+        sizes = [None if self._unsized or isinstance(d, Dim) else d for d in parts[1].dims]
+        return [None, TensorShape([None if self._grows else sizes[0], *sizes[1:]])]
 
 
 def _apart(item: Any) -> Any:
@@ -309,6 +318,18 @@ def _size(number: Any) -> Any:
 
 def _number(index: Any) -> Any:
     return ops.cast(ops.reshape(convert.as_tensor(index), shape=()), dtype=dt.int32)
+
+
+def _sized(buffer: Any, item: Any) -> Any:
+    """A buffer for items like `item`: one without elements gets room for them, as nothing was written before."""
+    room, *sizes = buffer.dims
+    if len(sizes) != len(item.dims):
+        raise errors.ShapeError(None, "TensorArray", f"TensorArray: the item has shape {item.shape}, but the items "
+                                f"before have rank {len(sizes)}.\n  {errors.user_line()}")
+    empty = ops.equal(ops.size(buffer, out_type=dt.int64), convert.as_tensor(0, dt.int64))
+    held = branch(empty, lambda: ops.fill(zeros((), buffer.dtype), shape=(room, *item.dims)),
+                  lambda: ops.identity(buffer), "TensorArray.write")
+    return ops.reshape(held, shape=(room, *item.dims))
 
 
 def _grown(buffer: Any, room: Any, needed: Any) -> Any:

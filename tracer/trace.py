@@ -400,7 +400,7 @@ class Trace:
             symbol = self._bind(self._scalar(element))
         else:
             self.needed.append(self._scalar(element))
-            symbol = home.clamped.get(key) or home._bind_clamped(element)
+            symbol = home.clamped[key] if key in home.clamped else home._bind_clamped(element)
         self.bindings[key] = symbol
         return symbol
 

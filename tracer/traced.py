@@ -14,7 +14,7 @@ from typing import Any
 from twofold.eager import convert, record
 from twofold.eager.tensor import Tensor, wrap
 from twofold.ir import dims as dm
-from twofold.ir import errors, nest
+from twofold.ir import errors, nest, symbols
 from twofold.ir import graph as g
 from twofold.ir.dims import Dim
 from twofold.ir.replay import bind_sizes
@@ -235,11 +235,28 @@ class Traced:
         if record.active.get():
             return self._finish(stage_graph(self.graph, operands, env))
         known = {name: env[name] for name in self.graph.symbols() if name in env}
-        brought = dm.symbols_of([d for v in self.graph.outputs for d in v.dims]) - known.keys()
-        names = {**known, **{name: outer.fresh(name.rpartition("_")[0] or name) for name in sorted(brought)}}
-        specs = [spec(dm.substitute(v.dims, names), v.dtype) for v in self.graph.outputs]
+        specs = self._specs_in(outer, known)
         attrs = {"name": self.name, "sizes": tuple(sorted(known.items()))}
         return self._finish(outer.construct(g.CALL, operands, attrs, specs, [self.graph.copy()]))
+
+
+    def _specs_in(self, outer: Trace, known: dict[str, Any]) -> list[Any]:
+        """The results of a call in `outer`, where `known` sizes have these names; others get new ones.
+
+        A size that the graph brings and that no result has by itself is unknown outside: so is what it is a part of.
+        """
+        names = dict(known)
+        for name in sorted({n for v in self.graph.outputs for n in symbols.alone(v.dims)} - known.keys()):
+            names[name] = outer.fresh(name.rpartition("_")[0] or name)
+        rest: dict[Dim, Dim] = {}
+
+        def named(size: Any) -> Any:
+            if not isinstance(size, Dim) or size.symbols() <= names.keys():
+                return size.substitute(names) if isinstance(size, Dim) else size
+            if size not in rest:
+                rest[size] = outer.fresh("d")
+            return rest[size]
+        return [spec([named(d) for d in v.dims], v.dtype) for v in self.graph.outputs]
 
 
 def _held(capture: Any) -> Any:

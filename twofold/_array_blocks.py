@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from twofold._api import ints, public, tensor
+from twofold._api import ints, one_int, public, tensor
 from twofold._array_creation import constant_of
 from twofold.ir import ops
-from twofold.ir.dims import numel, require_eq
+from twofold.ir.dims import decide, numel, require, require_eq
 from twofold.ir.errors import InvalidArgumentError
 
 __all__ = ["space_to_batch", "space_to_batch_nd", "batch_to_space", "space_to_depth", "depth_to_space"]
@@ -18,13 +16,13 @@ __all__ = ["space_to_batch", "space_to_batch_nd", "batch_to_space", "space_to_de
 def _blocks(op: str, x: Any, block_shape: Any, margins: Any, what: str) -> tuple[Any, Any]:
     """The block shape, and a pair of margins for each of its axes."""
     block = ints(block_shape, "block_shape")
-    if not block or any(b < 1 for b in block) or len(x.dims) < 1 + len(block):
+    if not block or any(decide(b, "<", 1) for b in block) or len(x.dims) < 1 + len(block):
         raise InvalidArgumentError(f"{op}: block_shape {list(block)} does not fit input of shape {x.shape}.")
-    pairs = np.asarray(margins.numpy() if hasattr(margins, "numpy") else margins)
-    if pairs.shape != (len(block), 2) or (pairs < 0).any():
+    flat = ints(tensor(margins), what)
+    if len(flat) != 2 * len(block) or any(isinstance(n, int) and n < 0 for n in flat):
         raise InvalidArgumentError(f"{op}: {what} must be {len(block)} pairs of numbers that are not negative; got "
-                                   f"{pairs.tolist()}.")
-    return block, [tuple(p) for p in pairs.tolist()]
+                                   f"{margins!r}.")
+    return block, list(zip(flat[::2], flat[1::2], strict=True))
 
 
 @public
@@ -98,7 +96,7 @@ def batch_to_space(input: Any, block_shape: Any, crops: Any, name: str | None = 
     grown = [s * b for s, b in zip(sizes, block, strict=False)]
     x = ops.reshape(x, shape=(own, *grown, *sizes[count:]))
     for size, (before, after) in zip(grown, cut, strict=True):
-        if before + after > size:
+        if not require(before + after, "<=", size):
             raise InvalidArgumentError(f"batch_to_space: crops {before} and {after} leave nothing of an axis of size "
                                        f"{size}.")
     inside = [(b, size - a, None) for size, (b, a) in zip(grown, cut, strict=True)]
@@ -106,7 +104,7 @@ def batch_to_space(input: Any, block_shape: Any, crops: Any, name: str | None = 
 
 
 def _as_nhwc(op: str, input: Any, block_size: Any, data_format: str) -> tuple[Any, int]:
-    x, (block,) = tensor(input), ints(block_size, "block_size")
+    x, block = tensor(input), one_int(block_size, "block_size")
     if len(x.dims) != 4 or block < 2 or data_format not in ("NHWC", "NCHW"):
         raise InvalidArgumentError(f"{op}: input must have rank 4, block_size be at least 2 and data_format NHWC or "
                                    f"NCHW; got shape {x.shape}, {block} and {data_format!r}.")

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from twofold._api import ints, one_int, one_size, public, shape_arg, tensor
+from twofold._api import ints, is_open, one_int, one_part, one_size, public, shape_arg, tensor
 from twofold.ir import dims as dm
 from twofold.ir import dtypes as dt
 from twofold.ir import ops
@@ -178,7 +178,18 @@ def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name
         return ops.range_(*[constant_of(v, dt.int32) for v in given], size=size)
     want = _common_dtype(given) if dtype is None else dt.as_dtype(dtype)
     values = [tensor(v, hint=want) for v in given]
-    return ops.range_(*[_as(v, want) for v in values])
+    return ops.range_(*[_as(v, want) for v in values], size=_count_of(*values))
+
+
+def _count_of(first: Any, limit: Any, delta: Any) -> Any:
+    """How many numbers a rising range of traced integers has, where that follows from sizes; else None."""
+    if not any(hasattr(v, "parts") for v in (first, limit, delta)) or not all(
+            v.dtype.is_integer and not v.dims for v in (first, limit, delta)):
+        return None
+    begin, end, step = [one_part(v, "range") for v in (first, limit, delta)]
+    if not isinstance(step, int) or step < 1 or is_open(begin) or is_open(end) or not dm.decide(begin, "<=", end):
+        return None
+    return dm.ceil_div(end - begin, step)
 
 
 @public
@@ -400,6 +411,6 @@ def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = dt.bool_, name:
     if maxlen is None:
         least = constant_of([0], counts.dtype)
         maxlen = ops.reduce_max(ops.concat(least, ops.reshape(counts, shape=(-1,)), axis=0))
-    (size,) = ints(maxlen, "maxlen")
+    size = one_size(maxlen, "maxlen")
     mask = ops.less(counting(size, counts.dtype), ops.expand_dims(counts, axis=(len(counts.dims),)))
     return ops.cast(mask, dtype=dt.as_dtype(dtype))

@@ -209,12 +209,24 @@ def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Any:
     [5, 2, 3]
     """
     x, y = tensor(shape_x), tensor(shape_y)
+    dtype = dt.int64 if dt.int64 in (x.dtype, y.dtype) else dt.int32
+    if any(hasattr(v, "known") and v.known() is None for v in (x, y)):
+        return _joined_late(ops.cast(x, dtype=dtype), ops.cast(y, dtype=dtype))
     try:
         joined = dm.broadcast_shapes(ints(x), ints(y))
     except dm.BroadcastError as e:
         raise InvalidArgumentError(f"broadcast_dynamic_shape: {e}") from None
-    wide = dt.int64 in (x.dtype, y.dtype)
-    return tensor(np.array(joined, np.int64 if wide else np.int32))
+    return tensor(np.array(joined, dtype.np))
+
+
+def _joined_late(x: Any, y: Any) -> Any:
+    """The shape that two shapes of known rank broadcast to, of which only running can tell the sizes."""
+    rank = max(x.dims[0], y.dims[0])
+    one = ops.cast(as_scalar(1), dtype=x.dtype)
+    x, y = (ops.pad(v, one, paddings=((rank - v.dims[0], 0),)) for v in (x, y))
+    fits = ops.logical_or(ops.equal(x, y), ops.logical_or(ops.equal(x, one), ops.equal(y, one)))
+    check(ops.reduce_all(fits), "broadcast_dynamic_shape: the shapes do not broadcast.", [x, y])
+    return ops.where(ops.equal(x, one), y, x)
 
 
 # -- shapes as data -----------------------------------------------------------------------------------

@@ -230,13 +230,13 @@ def _called(fn: Callable[..., Any], values: Any) -> Any:
 
 
 def _run(cond: Any, body: Any, values: Any, limit: Any) -> Any:
+    """The loop in eager execution: functions get numbers and arrays as they are, and what comes out are tensors."""
     first, rounds = values, 0
     limit = None if limit is None else int(limit)
-    values = _tensors(values)
     while (limit is None or rounds < limit) and _called(cond, values):
         values = _like(first, _called(body, values))
         rounds += 1
-    return values
+    return _tensors(values)
 
 
 def _like(first: Any, given: Any) -> Any:
@@ -247,7 +247,7 @@ def _like(first: Any, given: Any) -> Any:
             and not hasattr(first, "_fields"):
         given = type(first)(given)
     nest.assert_same_structure(first, given)
-    return _tensors(given)
+    return given
 
 
 def _stage(cond: Any, body: Any, values: Any, invariants: Any, limit: Any) -> Any:
@@ -269,7 +269,7 @@ def _stage(cond: Any, body: Any, values: Any, invariants: Any, limit: Any) -> An
         return ops.logical_and(ops.less(given[0], most), tensor(holds)) if counter else holds
 
     def round_(given: list[Any]) -> list[Any]:
-        after = _like(values, _called(body, packed(given)))
+        after = _tensors(_like(values, _called(body, packed(given))))
         return [*[ops.add(c, 1) for c in given[:len(counter)]], *[after[k] for k in keys]]
     trips = int(limit) if isinstance(limit, int) else None
     after, _ = loop.while_loop(test, round_, [*counter, *variables], "tf.while_loop", trips)

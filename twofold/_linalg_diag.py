@@ -14,6 +14,7 @@ from twofold.ir import dims as dm
 from twofold.ir import dtypes as dt
 from twofold.ir import ops
 from twofold.ir.errors import InvalidArgumentError
+from twofold.tracer.checks import check
 
 __all__ = ["diag", "diag_part", "set_diag", "tensor_diag", "tensor_diag_part", "band_part"]
 
@@ -260,12 +261,24 @@ def _matrix_size(longest: Any, low: Any, high: Any, rows: Any, columns: Any) -> 
         rows = columns = dm.maximum(least_rows, least_columns)
     rows = least_rows if _is_left(rows) else rows
     columns = least_columns if _is_left(columns) else columns
+    if any(isinstance(n, dm.Dim) for n in (rows, columns)):
+        _check_fit(rows, columns, least_rows, least_columns)
     if (dm.decide(rows, "<", least_rows) or dm.decide(columns, "<", least_columns)
             or (dm.decide(rows, "!=", least_rows) and dm.decide(columns, "!=", least_columns))):
         raise InvalidArgumentError(f"diag: diagonals of length {longest} do not fit a matrix of shape [{rows}, "
                                    f"{columns}]; one of at least [{least_rows}, {least_columns}], with equality for "
                                    "one of the two, is needed.")
     return rows, columns
+
+
+def _check_fit(rows: Any, columns: Any, least_rows: Any, least_columns: Any) -> None:
+    """Test when the function runs what `_matrix_size` requires of sizes."""
+    if rows == least_rows and columns == least_columns or rows == columns == dm.maximum(least_rows, least_columns):
+        return
+    down, across = ops.subtract(as_scalar(rows), as_scalar(least_rows)), ops.subtract(
+        as_scalar(columns), as_scalar(least_columns))
+    check(ops.equal(ops.minimum(down, across), 0), "diag: the diagonals do not fit a matrix of that size.",
+          [as_scalar(rows), as_scalar(columns)])
 
 
 def _is_left(size: Any) -> bool:

@@ -118,7 +118,7 @@ def normalize(tensor: Any, ord: Any = "euclidean", axis: Any = None, name: str |
     ([0.6000000238418579, 0.800000011920929], [5.0])
     """
     x = _tensor(tensor)
-    length = norm(x, ord, axis, keepdims=True)
+    length = norm(x, ord, axis_arg(axis, x), keepdims=True)
     divisor = length if length.dtype is x.dtype else ops.cast(length, dtype=x.dtype)
     return ops.divide(x, divisor), length
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from twofold._api import one_size, public, tensor
-from twofold._array_creation import constant_of
+from twofold._array_creation import as_scalar, constant_of
 from twofold.ir import dtypes as dt
 from twofold.ir import ops
 from twofold.ir.dims import require_same
@@ -327,12 +327,15 @@ def histogram_fixed_width_bins(values: Any, value_range: Any, nbins: Any = 100, 
     """
     values, count = tensor(values), one_size(nbins, "nbins")
     low, high = tensor(value_range, values.dtype).numpy().tolist()
-    if count <= 0:
+    if isinstance(count, int) and count <= 0:
         raise InvalidArgumentError(f"histogram_fixed_width_bins: nbins must be positive; got {count}.")
+    many = ops.cast(as_scalar(count), dtype=dt.float64)
+    if not isinstance(count, int):
+        check(ops.greater(many, 0.0), "histogram_fixed_width_bins: nbins must be positive.", [many])
     if not low < high:
         raise InvalidArgumentError(f"histogram_fixed_width_bins: value_range must rise; got [{low}, {high}].")
     share = (ops.cast(values, dtype=dt.float64) - low) / (high - low)
-    bins = ops.floor(ops.minimum(ops.maximum(share * count, 0.0), float(count - 1)))
+    bins = ops.floor(ops.minimum(ops.maximum(share * many, 0.0), many - 1.0))
     return ops.cast(bins, dtype=dt.as_dtype(dtype))
 
 

@@ -270,7 +270,7 @@ def layer_normalization(x: Any, scale: Any = None, offset: Any = None, axis: Any
     """
     x = tensor(x)
     wide = _widened(x)
-    mean, variance = moments(wide, axis, keepdims=True)
+    mean, variance = moments(wide, axis_arg(axis, x), keepdims=True)
     shift, factor = (None if v is None else _narrowed(tensor(v, hint=wide.dtype), wide.dtype) for v in (offset, scale))
     return _narrowed(batch_normalization(wide, mean, variance, shift, factor, epsilon), x.dtype)
 

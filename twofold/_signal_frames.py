@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
-from twofold._api import public
+from twofold._api import axis_span, is_open, one_int, one_part, one_size, public
+from twofold._array_creation import as_scalar
+from twofold.tracer.checks import check
 
 __all__ = ["dct", "frame", "hamming_window", "hann_window", "idct", "inverse_stft", "inverse_stft_window_fn",
            "kaiser_bessel_derived_window", "kaiser_window", "linear_to_mel_weight_matrix",
@@ -23,11 +25,22 @@ __all__ = ["dct", "frame", "hamming_window", "hann_window", "idct", "inverse_stf
 
 # -- windows -------------------------------------------------------------------------------------------
 def _raised_cosine(length: Any, periodic: Any, dtype: Any, a: float, b: float) -> Any:
-    length, dtype = int(length), tf.as_dtype(dtype)
-    if length == 1:
-        return tf.ones([1], dtype)
-    count = length + (1 - length % 2) * int(bool(periodic)) - 1
-    return tf.constant(a - b * np.cos(2 * np.pi * np.arange(length) / count), dtype)
+    def numbers(count: int) -> np.ndarray:
+        if count == 1:
+            return np.ones(1)
+        whole = count + (1 - count % 2) * int(bool(periodic)) - 1
+        return a - b * np.cos(2 * np.pi * np.arange(count) / whole)
+    return _window(numbers, length, dtype)
+
+
+def _window(numbers: Callable[[int], np.ndarray], length: Any, dtype: Any) -> Any:
+    """The window `numbers(length)`: a constant, or what Python computes where only running can tell the length."""
+    dtype, size = tf.as_dtype(dtype), one_size(length, "window_length")
+    if isinstance(size, int):
+        return tf.constant(numbers(size), dtype)
+    made = tf.numpy_function(lambda n: numbers(int(n)).astype(dtype.as_numpy_dtype), [as_scalar(size)], dtype)
+    made.set_shape([None])
+    return tf.reshape(made, [size])
 
 
 @public
@@ -63,26 +76,40 @@ def kaiser_window(window_length: Any, beta: Any = 12.0, dtype: Any = tf.float32,
         dtype: of the window.
         name: accepted, without effect.
     """
-    return tf.constant(np.kaiser(int(window_length), float(beta)), dtype)
+    return _window(lambda count: np.kaiser(count, float(beta)), window_length, dtype)
 
 
 @public
 def kaiser_bessel_derived_window(window_length: Any, beta: Any = 12.0, dtype: Any = tf.float32,
                                  name: str | None = None) -> Any:
     """The window of roots of sums of Kaiser's, whose squares half a window apart add up to 1; see `kaiser_window`."""
-    sums = np.cumsum(np.kaiser(int(window_length) // 2 + 1, float(beta)))
-    half = np.sqrt(sums[:-1] / sums[-1])
-    return tf.constant(np.concatenate([half, half[::-1]]), dtype)
+    def numbers(count: int) -> np.ndarray:
+        sums = np.cumsum(np.kaiser(count // 2 + 1, float(beta)))
+        half = np.sqrt(sums[:-1] / sums[-1])
+        return np.concatenate([half, half[::-1]])
+    return _window(numbers, window_length, dtype)
 
 
 @public
 def vorbis_window(window_length: Any, dtype: Any = tf.float32, name: str | None = None) -> Any:
     """Vorbis's window, whose squares half a window apart add up to 1; see `hann_window`."""
-    places = np.pi * (np.arange(int(window_length)) + 0.5) / int(window_length)
-    return tf.constant(np.sin(np.pi / 2 * np.sin(places) ** 2), dtype)
+    return _window(lambda count: np.sin(np.pi / 2 * np.sin(np.pi * (np.arange(count) + 0.5) / count) ** 2),
+                   window_length, dtype)
 
 
 # -- frames --------------------------------------------------------------------------------------------
+def _positive(value: Any, what: str) -> Any:
+    """A number of samples: an integer, or an int32 scalar where only running can tell it."""
+    part = one_part(value, what)
+    if isinstance(part, int):
+        if part < 1:
+            raise ValueError(f"frame: {what} must be positive; got {part}")
+        return part
+    number = tf.cast(as_scalar(part), tf.int32)
+    check(number > 0, f"frame: {what} must be positive.", [number])
+    return number
+
+
 @public
 def frame(signal: Any, frame_length: Any, frame_step: Any, pad_end: bool = False, pad_value: Any = 0, axis: int = -1,
           name: str | None = None) -> Any:
@@ -105,12 +132,10 @@ def frame(signal: Any, frame_length: Any, frame_step: Any, pad_end: bool = False
     >>> tf.signal.frame([1, 2, 3, 4, 5], 3, 1, pad_end=False).numpy().tolist()
     [[1, 2, 3], [2, 3, 4], [3, 4, 5]]
     """
-    length, step = int(frame_length), int(frame_step)
     x: Any = tf.convert_to_tensor(signal)
-    if length < 1 or step < 1:
-        raise ValueError(f"frame: frame_length and frame_step must be positive; got {length} and {step}")
-    at = axis % x.shape.rank
-    known = x.shape.as_list()[at]
+    length, step = _positive(frame_length, "frame_length"), _positive(frame_step, "frame_step")
+    at = one_int(axis, "axis", axis_span(x)) % x.shape.rank
+    known = None if is_open(length) or is_open(step) else x.shape.as_list()[at]
     samples = tf.shape(x)[at] if known is None else known
     if pad_end:
         count = -(-samples // step)
@@ -141,7 +166,7 @@ def overlap_and_add(signal: Any, frame_step: Any, name: str | None = None) -> An
     >>> tf.signal.overlap_and_add([[1, 1, 1], [2, 2, 2]], 2).numpy().tolist()
     [1, 1, 3, 2, 2]
     """
-    step = int(frame_step)
+    step = one_int(frame_step, "frame_step")
     x: Any = tf.convert_to_tensor(signal)
     rank = x.shape.rank
     length = x.shape.as_list()[-1] if rank is not None and rank >= 2 else None
@@ -180,12 +205,14 @@ def stft(signals: Any, frame_length: Any, frame_step: Any, fft_length: Any = Non
     """
     pieces = frame(signals, frame_length, frame_step, pad_end)
     if window_fn is not None:
-        pieces = pieces * window_fn(int(frame_length), dtype=pieces.dtype)
+        pieces = pieces * window_fn(one_int(frame_length, "frame_length"), dtype=pieces.dtype)
     return tf.signal.rfft(pieces, [_transform_length(frame_length, fft_length)])
 
 
 def _transform_length(frame_length: Any, fft_length: Any) -> int:
-    return int(fft_length) if fft_length is not None else 1 << max(int(frame_length) - 1, 0).bit_length()
+    if fft_length is not None:
+        return one_int(fft_length, "fft_length")
+    return 1 << max(one_int(frame_length, "frame_length") - 1, 0).bit_length()
 
 
 @public
@@ -207,7 +234,7 @@ def inverse_stft(stfts: Any, frame_length: Any, frame_step: Any, fft_length: Any
     >>> back.numpy()[8:12].round(4).tolist()
     [1.0, 1.0, 1.0, 1.0]
     """
-    length, whole = int(frame_length), _transform_length(frame_length, fft_length)
+    length, whole = one_int(frame_length, "frame_length"), _transform_length(frame_length, fft_length)
     pieces = tf.signal.irfft(stfts, [whole])[..., :length]
     if whole < length:
         pieces = tf.pad(pieces, [[0, 0]] * (pieces.shape.rank - 1) + [[0, length - whole]])
@@ -229,7 +256,7 @@ def inverse_stft_window_fn(frame_step: Any, forward_window_fn: Callable[..., Any
         A function of a length and `dtype`.
     """
     def window(frame_length: Any, dtype: Any) -> Any:
-        length, step = int(frame_length), int(frame_step)
+        length, step = one_int(frame_length, "frame_length"), one_int(frame_step, "frame_step")
         forward = forward_window_fn(length, dtype=dtype)
         overlaps = -(-length // step)
         squares = tf.reshape(tf.pad(tf.square(forward), [[0, overlaps * step - length]]), [overlaps, 1, step])

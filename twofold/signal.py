@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from twofold._api import axis_span, ints, public, tensor
+from twofold.ir import dims as dm
 from twofold.ir import ops
 from twofold.ir.errors import InvalidArgumentError
 
@@ -32,7 +33,7 @@ def _fitted(name: str, x: Any, sizes: tuple[int, ...]) -> Any:
     if len(x.dims) < rank:
         raise InvalidArgumentError(f"{name}: the input must have rank {rank} or more; got shape {x.shape}.")
     head = x.dims[:-rank]
-    cut = tuple(min(have, want) for have, want in zip(x.dims[-rank:], sizes, strict=True))
+    cut = tuple(dm.minimum(have, want) for have, want in zip(x.dims[-rank:], sizes, strict=True))
     if cut != x.dims[-rank:]:
         x = ops.slice(x, begin=(0,) * len(x.dims), size=(*head, *cut))
     if cut != sizes:
@@ -43,7 +44,7 @@ def _fitted(name: str, x: Any, sizes: tuple[int, ...]) -> Any:
 
 def _lengths(name: str, fft_length: Any, rank: int) -> tuple[int, ...]:
     sizes = ints(fft_length, "fft_length")
-    if len(sizes) != rank or any(s < 1 for s in sizes):
+    if len(sizes) != rank or any(dm.decide(s, "<", 1) for s in sizes):
         raise InvalidArgumentError(f"{name}: fft_length must be {rank} positive integer(s); got {fft_length!r}.")
     return sizes
 

@@ -215,10 +215,10 @@ class Case(NamedTuple):
     seed: int
 
 
-def draw(rng: random.Random) -> Case:
-    """A random case."""
-    entry = rng.choice(TABLE)
-    nest = rng.choice(list(NESTS))
+def draw(rng: random.Random, entry: Entry | None = None, nest: str | None = None) -> Case:
+    """A random case, of an entry and in a nest where they are given."""
+    entry = entry or rng.choice(TABLE)
+    nest = nest or rng.choice(list(NESTS))
     rank = rng.choice(entry.ranks)
     low, high = entry.values
     calls = []

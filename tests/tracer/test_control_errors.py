@@ -29,10 +29,10 @@ def dtype_changes(n):
     return s
 
 
-def none_before(n):
+def none_read_first(n):
     s = None
-    while n > 0:  # HERE
-        s = n * 2
+    while n > 0:
+        s = n if s is None else s + n  # HERE
         n -= 1
     return s
 
@@ -157,7 +157,7 @@ CASES = [
     (shape_changes, ValueError, ["'v'", "(1,)", "(2,)", "shape_invariants"]),
     (while_loop_shape, ValueError, ["loop_vars[1]", "(1,)", "(2,)", "shape_invariants"]),
     (dtype_changes, TypeError, ["'s'", "int32", "float32", "tf.cast"]),
-    (none_before, TypeError, ["'s'", "None", "int32"]),
+    (none_read_first, UnboundLocalError, ["'s'", "not associated with a value"]),
     (structure_changes, TypeError, ["'s'", "structure"]),
     (list_grows, TypeError, ["'out'", "tf.TensorArray"]),
     (branch_dtypes, TypeError, ["'y'", "float32", "int32"]),

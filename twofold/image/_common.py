@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 import twofold as tf
 
 __all__ = ["batched", "images_of", "is_number", "sized", "sizes_of"]
@@ -47,7 +49,7 @@ def sizes_of(x: Any, first: int) -> tuple[Any, Any]:
 
 def is_number(*values: Any) -> bool:
     """Whether all are numbers, and no tensors."""
-    return all(isinstance(v, int) for v in values)
+    return all(isinstance(v, (int, np.integer)) for v in values)
 
 
 def sized(x: Any, height: Any, width: Any) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 
 import twofold as tf
 from twofold._api import public
+from twofold.tracer.checks import check
 
 from ._common import batched, is_number, sized, sizes_of
 from ._parts import padded
@@ -98,14 +99,20 @@ def _target(size: Any) -> tuple[Any, Any]:
             tensor = tf.cast(size, tf.int32)
             if tensor.shape.rank != 1 or tensor.shape[0] != 2:
                 raise ValueError(f"'size' must be a 1-D Tensor of 2 elements: new_height, new_width; got {size!r}")
-            return tensor[0], tensor[1]
+            return _positive(tensor[0]), _positive(tensor[1])
         size = known
-    parts = [p if tf.is_tensor(p) else int(p) for p in list(size)]
+    parts = [_positive(p) if tf.is_tensor(p) else int(p) for p in list(size)]
     if len(parts) != 2:
         raise ValueError(f"'size' must be two numbers: new_height, new_width; got {size!r}")
     if any(is_number(p) and p <= 0 for p in parts):
         raise ValueError(f"'size' must be positive; got {size!r}")
     return parts[0], parts[1]
+
+
+def _positive(size: Any) -> Any:
+    """A size that is a scalar tensor, tested when it is known."""
+    check(size > 0, "'size' must be positive", [size])
+    return size
 
 
 def _of_proportion(x: Any, target: tuple[Any, Any], wanted: bool) -> tuple[Any, Any]:

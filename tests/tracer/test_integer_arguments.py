@@ -1,0 +1,247 @@
+"""Integer arguments of public functions: sizes, axes, shifts, permutations, as Python integers and as tensors."""
+
+from __future__ import annotations
+
+import inspect
+import random
+
+import numpy as np
+import pytest
+from fuzz import integers
+from fuzz.worker import run_source
+
+import twofold as tf
+from twofold._api import unguarded
+
+X = np.arange(12, dtype=np.float32).reshape(3, 4)
+
+
+def traced(fn, *specs):
+    return tf.function(fn, input_signature=list(specs), fallback=False)
+
+
+INT, FLOATS = tf.TensorSpec([], tf.int32), tf.TensorSpec([None], tf.float32)
+
+
+# -- the table --------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("part", range(12))
+def test_every_function_takes_integers_in_every_form(part):
+    """Each call of the table in one nest or another, as `make fuzz` runs them at random."""
+    rng = random.Random(part)
+    nests = list(integers.NESTS)
+    for number, entry in enumerate(integers.TABLE):
+        if number % 12 != part:
+            continue
+        case = integers.draw(rng, entry, nests[(number // 12 + 5 * part) % len(nests)])
+        source = integers.source_of(case)
+        found = run_source(source, "case")
+        assert found is None, f"{found}\n{source}"
+
+
+# Names of arguments that hold integers, and functions whose integers must be known when a function is traced.
+NAMES = {"axis", "axes", "shape", "dims", "perm", "shift", "repeats", "multiples", "num", "num_rows", "num_columns",
+         "depth", "maxlen", "k", "num_lower", "num_upper", "num_cols", "num_segments", "minlength",
+         "maxlength", "nbins", "num_classes", "num_samples", "paddings", "crops", "begin", "size", "batch_dims",
+         "num_or_size_splits", "seq_axis", "fft_length", "frame_length", "frame_step", "window_length", "block_shape",
+         "batch_shape", "noise_shape", "offset_height", "target_height"}
+KNOWN = {
+    "static by meaning": "clip_by_global_norm broadcast_static_shape constant ensure_shape dynamic_partition "
+                         "math.accumulate_n nn.normalize_moments signal.inverse_stft_window_fn "
+                         "nn.compute_average_loss debugging.assert_shapes nn.conv_transpose nn.conv1d_transpose "
+                         "nn.conv2d_transpose nn.conv3d_transpose placeholder_with_default",
+    "must be known": "linalg.normalize math.approx_max_k math.approx_min_k signal.dct signal.idct signal.stft "
+                     "signal.inverse_stft signal.mdct nn.batch_normalization image.extract_patches",
+    "as others of the table": "nn.sufficient_statistics nn.weighted_moments math.reduce_any math.reduce_all "
+                              "signal.irfft signal.irfft2d signal.irfft3d signal.rfft2d signal.rfft3d signal.ifftshift "
+                              "signal.hamming_window signal.kaiser_window signal.kaiser_bessel_derived_window "
+                              "signal.vorbis_window random.gamma random.poisson random.truncated_normal "
+                              "random.stateless_gamma random.stateless_poisson random.stateless_binomial "
+                              "image.resize_with_pad image.random_crop image.stateless_random_crop unstack "
+                              "strings.reduce_join strings.split strings.join image.crop_and_resize "
+                              "required_space_to_batch_paddings",
+}
+
+
+def test_every_function_with_an_integer_argument_is_in_the_table():
+    places = {"": tf, "math.": tf.math, "linalg.": tf.linalg, "nn.": tf.nn, "random.": tf.random,
+              "signal.": tf.signal, "image.": tf.image}
+    functions = {}
+    for prefix, module in places.items():
+        for name in module.__all__:
+            value = getattr(module, name)
+            if callable(value) and not isinstance(value, type):
+                functions.setdefault(id(unguarded(value)), (prefix + name, value, []))[2].append(prefix + name)
+    named = {entry.name for entry in integers.TABLE} | {name for names in KNOWN.values() for name in names.split()}
+    missing = []
+    for first, value, names in functions.values():
+        if NAMES & set(inspect.signature(unguarded(value)).parameters) and named.isdisjoint(names):
+            missing.append(first)
+    assert not missing
+
+
+# -- sizes from outside of a branch or loop ---------------------------------------------------------------------------
+def test_size_from_outside_of_a_loop_is_known_in_it():
+    def fn(k, n):
+        y = tf.zeros([k])
+        for _ in tf.range(n):
+            y = y + tf.ones([k])
+        return y
+    compiled = traced(fn, INT, INT)
+    for k, n in ((3, 2), (0, 4), (5, 0)):
+        np.testing.assert_array_equal(compiled(k, n), np.full(k, n, np.float32))
+    nodes = [node.op.name for node in compiled.get_concrete_function().graph.nodes]
+    assert nodes.count("bind") == 1  # one symbol, wherever the size is used
+
+
+def test_negative_size_in_a_loop_is_an_error_only_where_it_runs():
+    def fn(k, n):
+        s = 0.0
+        for _ in tf.range(n):
+            s += tf.reduce_sum(tf.ones([k]))
+        return s
+    compiled = traced(fn, INT, INT)
+    assert float(compiled(-1, 0)) == 0.0
+    with pytest.raises(tf.errors.InvalidArgumentError, match="a size must not be negative"):
+        compiled(-1, 2)
+
+
+def test_negative_size_in_a_branch_is_an_error_only_where_it_runs():
+    def fn(k):
+        if k > 0:
+            y = tf.ones([k, 2])
+        else:
+            y = tf.zeros([0, 2])
+        return y
+    compiled = traced(fn, INT)
+    assert compiled(-3).shape == [0, 2] and compiled(2).shape == [2, 2]
+
+
+def test_reshape_by_a_size_from_outside():
+    compiled = traced(lambda x, n: tf.cond(n > 1, lambda: tf.reshape(x, [n, -1]), lambda: tf.reshape(x, [1, -1])),
+                      FLOATS, INT)
+    for n, shape in ((2, [2, 6]), (3, [3, 4]), (0, [1, 12])):
+        assert compiled(X.ravel(), n).shape == shape
+
+
+def test_map_stacks_results_of_a_size_from_outside():
+    compiled = traced(lambda x, k: tf.map_fn(lambda v: v * tf.ones([k]), x), FLOATS, INT)
+    np.testing.assert_array_equal(compiled([1.0, 2.0], 3), [[1, 1, 1], [2, 2, 2]])
+
+
+def test_array_holds_items_of_a_size_that_the_loop_decides():
+    def fn(k, n):
+        items = tf.TensorArray(tf.float32, size=n)
+        for i in tf.range(n):
+            items = items.write(i, tf.fill([k], tf.cast(i, tf.float32)))
+        return items.stack()
+    compiled = traced(fn, INT, INT)
+    np.testing.assert_array_equal(compiled(2, 3), [[0, 0], [1, 1], [2, 2]])
+
+
+def test_saved_function_keeps_sizes_and_axes_that_values_decide(tmp_path):
+    class Model(tf.Module):
+        @tf.function(input_signature=[tf.TensorSpec([3, 4]), INT])
+        def __call__(self, x, k):
+            s = tf.zeros([k])
+            for _ in tf.range(2):
+                s += tf.ones([k])
+            return tf.reduce_sum(x, axis=k), tf.roll(x, k, 1), s
+    model = Model()
+    tf.saved_model.save(model, str(tmp_path / "m"))
+    loaded = tf.saved_model.load(str(tmp_path / "m"))
+    for k in (0, 1):
+        for want, got in zip(model(X, k), loaded(X, k), strict=True):
+            np.testing.assert_array_equal(want, got)
+
+
+# -- axes -------------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("axis", [0, 1, -1, -2])
+def test_sum_over_an_axis_that_a_value_decides(axis):
+    compiled = traced(lambda x, k: tf.reduce_sum(x, axis=k), tf.TensorSpec([3, 4]), INT)
+    np.testing.assert_array_equal(compiled(X, axis), X.sum(axis))
+
+
+def test_axis_out_of_range_names_the_function_the_argument_and_the_line():
+    compiled = traced(lambda x, k: tf.argmax(x, axis=k), tf.TensorSpec([3, 4]), INT)
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"argmax: axis is out of range; expected -2 <= axis < 2"
+                                                             r"(.|\n)*test_integer_arguments.py"):
+        compiled(X, 2)
+
+
+def test_axis_that_constants_tell_is_no_switch():
+    compiled = traced(lambda x: tf.reduce_sum(x, axis=tf.minimum(tf.constant(3), tf.rank(x)) - 1),
+                      tf.TensorSpec([3, 4]))
+    assert "cond" not in {node.op.name for node in compiled.get_concrete_function().graph.nodes}
+    np.testing.assert_array_equal(compiled(X), X.sum(1))
+
+
+def test_transposition_that_a_value_decides():
+    compiled = traced(lambda x, p: tf.transpose(x, p), tf.TensorSpec([2, 3, 4]), tf.TensorSpec([3], tf.int32))
+    x = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+    for perm in ([0, 1, 2], [2, 0, 1], [1, 0, 2], [2, 1, 0], [-1, 0, 1]):
+        np.testing.assert_array_equal(compiled(x, perm), x.transpose(perm))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="no permutation"):
+        compiled(x, [0, 0, 1])
+
+
+def test_what_must_be_known_is_an_error_with_the_line():
+    with pytest.raises(TypeError, match=r"block_size must be known when tf.function traces"
+                                        r"(.|\n)*test_integer_arguments.py"):
+        traced(lambda k: tf.nn.space_to_depth(tf.ones([1, 4, 4, 1]), k), INT)(2)
+
+
+def test_gradient_through_a_loop_that_replaces_a_value_of_unknown_size():
+    def fn(x, k):
+        y = x[:k]
+        for _ in tf.range(2):
+            tf.autograph.experimental.set_loop_options(shape_invariants=[(y, tf.TensorShape([None]))])
+            y = x[k:] * 2.0
+        return y
+    compiled, x = traced(fn, FLOATS, INT), tf.constant([1.0, 2.0, 3.0])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = compiled(x, 1)
+    np.testing.assert_array_equal(tape.gradient(y, x), [0.0, 2.0, 2.0])
+
+
+# -- sizes stay known -------------------------------------------------------------------------------------------------
+def test_gather_of_a_reversed_range_keeps_the_size():
+    compiled = traced(lambda x: tf.gather(x, tf.range(tf.shape(x)[0])[::-1]), tf.TensorSpec([5, 2]))
+    assert compiled.get_concrete_function().structured_outputs.shape == [5, 2]
+
+
+def test_diagonal_of_an_unknown_number_of_elements():
+    compiled = traced(lambda x: tf.linalg.diag(x[:3]), FLOATS)
+    for size in (0, 1, 2, 5):
+        x = np.arange(1, size + 1, dtype=np.float32)
+        np.testing.assert_array_equal(compiled(x), np.diag(x[:3]))
+
+
+def test_identity_of_the_sizes_of_a_tensor_is_traced_once():
+    seen = []
+
+    def fn(x):
+        seen.append(x.shape.as_list())
+        return tf.eye(tf.shape(x)[0], tf.shape(x)[1])
+    compiled = traced(fn, tf.TensorSpec([None, 4]))
+    np.testing.assert_array_equal(compiled(tf.ones([2, 4])), np.eye(2, 4))
+    np.testing.assert_array_equal(compiled(tf.ones([3, 4])), np.eye(3, 4))
+    assert seen == [[None, 4]]
+
+
+# -- eager ------------------------------------------------------------------------------------------------------------
+def test_linspace_of_no_numbers_is_empty():
+    assert tf.linspace(0.0, 1.0, 0).shape == [0] and tf.linspace([0.0, 1.0], 1.0, 0).shape == [0, 2]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="num must not be negative"):
+        tf.linspace(0.0, 1.0, -1)
+
+
+def test_eager_while_loop_gives_its_functions_numpy_values_as_they_are():
+    seen = []
+
+    def body(i, x):
+        seen.append((type(i), type(x)))
+        return i + 1, x * 2
+    i, x = tf.while_loop(lambda i, x: i < 2, body, [np.int64(0), np.ones(2, np.int16)])
+    assert seen == [(np.int64, np.ndarray)] * 2
+    assert i.dtype == tf.int64 and x.dtype == tf.int16 and x.numpy().tolist() == [4, 4]
