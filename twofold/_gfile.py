@@ -13,6 +13,7 @@ import numpy as np
 
 from twofold import _iteration as engine
 from twofold import errors
+from twofold._namespace import publish
 from twofold.ir import dtypes as dt
 from twofold.ir.spec import TensorSpec
 
@@ -319,3 +320,6 @@ def matching_files(pattern: Any, name: str | None = None) -> Any:
         found[:] = paths
         return [engine.tensor_of(found)]
     return engine.host_call(run, "MatchingFiles", [tensor(pattern)], [TensorSpec((None,), dt.string)])[0]
+
+
+publish(__name__)

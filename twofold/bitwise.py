@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from twofold._api import public
+from twofold._namespace import publish
 from twofold.ir import ops
 
 __all__ = ["bitwise_and", "bitwise_or", "bitwise_xor", "invert", "left_shift", "right_shift"]
@@ -124,3 +125,6 @@ def right_shift(x: Any, y: Any, name: str | None = None) -> Any:
     <tf.Tensor: shape=(2,), dtype=int32, numpy=array([-4,  4], dtype=int32)>
     """
     return ops.right_shift(x, y)
+
+
+publish(__name__)

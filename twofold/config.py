@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from twofold._namespace import publish
 from twofold.runtime import devices, threads
 from twofold.tracer import options
 
@@ -77,3 +78,6 @@ class experimental:
     @staticmethod
     def set_memory_growth(device: Any, enable: bool) -> None:
         """Accepted, without effect: memory is taken as it is needed."""
+
+
+publish(__name__)

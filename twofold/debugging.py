@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from twofold._api import public, tensor
+from twofold._namespace import publish
 from twofold.eager.tensor import Tensor
 from twofold.eager.variable import Variable
 from twofold.ir import dtypes as dt
@@ -487,3 +488,6 @@ def _traced(size: Any) -> Any:
 
 def _text(size: Any) -> str:
     return "unknown" if isinstance(size, Dim) else str(size)
+
+
+publish(__name__)

@@ -1,5 +1,6 @@
 """`tf.dtypes`: the element types, and conversion between them."""
 
+from twofold._namespace import publish
 from twofold.ir.dtypes import (
     DType,
     as_dtype,
@@ -27,3 +28,6 @@ double = float64
 
 __all__ = ["DType", "as_dtype", "bfloat16", "bool", "complex64", "complex128", "double", "float16", "float32",
            "float64", "half", "int8", "int16", "int32", "int64", "string", "uint8", "uint16", "uint32", "uint64"]
+
+
+publish(__name__)

@@ -1,5 +1,6 @@
 """`tf.errors`: what ops raise; see `ir/errors.py` for the classes."""
 
+from twofold._namespace import publish
 from twofold.ir.errors import (
     AbortedError,
     AlreadyExistsError,
@@ -35,3 +36,5 @@ __all__ = [
     "RESOURCE_EXHAUSTED", "ResourceExhaustedError", "ShapeError", "UNAUTHENTICATED", "UNAVAILABLE", "UNIMPLEMENTED",
     "UNKNOWN", "UnauthenticatedError", "UnavailableError", "UnimplementedError", "UnknownError",
 ]
+
+publish(__name__)

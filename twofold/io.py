@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from twofold._namespace import publish
+
 from . import _gfile as gfile
 from . import _iteration as engine
 from ._api import public
@@ -165,3 +167,6 @@ def decode_raw(input_bytes: Any, out_type: Any, little_endian: bool = True, name
     rank = given.shape.rank
     return engine.host_call(decode, "decode_raw", [given],
                             [TensorSpec(None if rank is None else [*given.shape, None], dtype)])[0]
+
+
+publish(__name__)

@@ -17,6 +17,7 @@ from twofold._clip import global_norm
 from twofold._linalg_diag import band_part, diag, diag_part, set_diag, tensor_diag, tensor_diag_part
 from twofold._linalg_einsum import einsum, tensordot
 from twofold._linalg_norms import l2_normalize, norm, normalize
+from twofold._namespace import publish
 from twofold.ir import dims as dm
 from twofold.ir import dtypes as dt
 from twofold.ir import grad, matrices, ops
@@ -606,3 +607,5 @@ def expm(input: Any, name: str | None = None) -> Any:
 
 
 TOP_LEVEL = ("eig", "eigvals", "einsum", "matmul", "norm", "tensordot")
+
+publish(__name__)

@@ -1,5 +1,6 @@
 """`tf.losses`: Keras's losses, and TensorFlow 1's functions that give one number."""
 
+from twofold._namespace import publish
 from twofold.compat.v1.losses import (
     Reduction,
     absolute_difference,
@@ -16,3 +17,5 @@ __all__ = [
     "Reduction", "absolute_difference", "mean_squared_error", "sigmoid_cross_entropy", "softmax_cross_entropy",
     "sparse_softmax_cross_entropy",
 ]
+
+publish(__name__)

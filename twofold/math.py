@@ -138,6 +138,7 @@ from twofold._math_segments import (
     unsorted_segment_sqrt_n,
     unsorted_segment_sum,
 )
+from twofold._namespace import publish
 from twofold._nn_batches import (
     approx_max_k,
     approx_min_k,
@@ -178,3 +179,6 @@ TOP_LEVEL = ("abs", "acos", "acosh", "add", "add_n", "argmax", "argmin", "asin",
              "reduce_all", "reduce_any", "reduce_logsumexp", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod",
              "reduce_sum", "round", "scalar_mul", "sigmoid", "sign", "sin", "sinh", "sqrt", "square", "subtract",
              "tan", "tanh", "truediv", "truncatediv", "truncatemod")
+
+
+publish(__name__)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from twofold._array_blocks import batch_to_space, depth_to_space, space_to_batch, space_to_depth
 from twofold._linalg_norms import l2_normalize
+from twofold._namespace import publish
 from twofold._nn_activations import (
     crelu,
     elu,
@@ -95,3 +96,5 @@ __all__ = [
     "sparse_softmax_cross_entropy_with_logits", "sufficient_statistics", "swish", "tanh", "top_k",
     "weighted_cross_entropy_with_logits", "weighted_moments", "zero_fraction",
 ]
+
+publish(__name__)

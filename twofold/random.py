@@ -15,6 +15,7 @@ import numpy as np
 
 from twofold import _random_draws as draws
 from twofold._api import ints, public, shape_arg, tensor
+from twofold._namespace import publish
 from twofold._random_generator import (
     Algorithm,
     Generator,
@@ -245,3 +246,6 @@ def poisson(shape: Any, lam: Any, dtype: Any = dt.float32, seed: int | None = No
     TensorShape([10, 2])
     """
     return draws.poisson(_stream("poisson", seed), shape_arg(shape), lam, dt.as_dtype(dtype), before=True)
+
+
+publish(__name__)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from twofold._api import axis_span, ints, public, tensor
+from twofold._namespace import publish
 from twofold.ir import dims as dm
 from twofold.ir import ops
 from twofold.ir.errors import InvalidArgumentError
@@ -355,3 +356,6 @@ def ifftshift(x: Any, axes: Any = None, name: str | None = None) -> Any:
     [0, 1, 2, -2, -1]
     """
     return _shifted("ifftshift", x, axes, -1)
+
+
+publish(__name__)

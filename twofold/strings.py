@@ -14,6 +14,7 @@ import numpy as np
 
 import twofold as tf
 from twofold import _iteration as engine
+from twofold._namespace import publish
 from twofold.ir.spec import TensorSpec
 
 from ._api import public
@@ -482,3 +483,6 @@ def format(template: str, inputs: Any, placeholder: str = "{}", summarize: int =
     def run(*tensors: Any) -> list[Any]:
         return [engine.tensor_of(_objects([], [summary.filled(pieces, tensors, summarize).encode()]))]
     return engine.host_call(run, "StringFormat", given, [TensorSpec([], tf.string)])[0]
+
+
+publish(__name__)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from twofold._namespace import publish
 from twofold.runtime import devices
 
 from ._api import public
@@ -34,3 +35,6 @@ def is_built_with_cuda() -> bool:
 def gpu_device_name() -> str:
     """The name of the first GPU; empty when there is none."""
     return "/device:GPU:0" if is_gpu_available() else ""
+
+
+publish(__name__)

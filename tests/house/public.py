@@ -70,5 +70,6 @@ def missing(root: ModuleType) -> list[str]:
 
 
 def load(name: str) -> ModuleType:
-    """The module `name`, imported."""
-    return importlib.import_module(name)
+    """The module `name`, imported, with all that is in it."""
+    module = importlib.import_module(name)
+    return getattr(module, "__complete__", module)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from twofold._api import public
+from twofold._namespace import publish
 from twofold.tracer import autograph as _autograph
 
 from . import experimental
@@ -61,3 +62,6 @@ def to_code(entity: Callable[..., Any], recursive: bool = True, experimental_opt
     True
     """
     return _autograph.to_code(_function(entity))
+
+
+publish(__name__)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from twofold._api import public
+from twofold._namespace import publish
 from twofold.tracer import autograph as _autograph
 from twofold.tracer.loop_options import set_loop_options
 
@@ -40,3 +41,6 @@ def do_not_convert(func: Callable[..., Any] | None = None) -> Any:
     2
     """
     return do_not_convert if func is None else _autograph.do_not_convert(func)
+
+
+publish(__name__)

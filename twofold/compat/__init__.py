@@ -14,6 +14,7 @@ import numpy as np
 
 import twofold as v2
 from twofold._api import public
+from twofold._namespace import publish
 
 from . import v1
 
@@ -130,3 +131,6 @@ def forward_compatibility_horizon(year: int, month: int, day: int) -> Iterator[N
         yield
     finally:
         _horizon.pop()
+
+
+publish(__name__)

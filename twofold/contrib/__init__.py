@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from twofold._namespace import publish
+
 from . import eager
 
 __all__ = ["eager", "summary"]
@@ -12,3 +14,6 @@ def __getattr__(name: str) -> Any:
         import importlib
         return importlib.import_module("twofold.keras" if name == "keras" else f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+publish(__name__)

@@ -8,6 +8,7 @@ from typing import Any
 
 import twofold as tf
 from twofold._api import public
+from twofold._namespace import publish
 from twofold.compat.v1.train import get_or_create_global_step
 from twofold.summary import SummaryWriter, create_file_writer, create_noop_writer, flush, record_if
 
@@ -85,3 +86,6 @@ def image(name: str, tensor: Any, bad_color: Any = None, max_images: int = 3, fa
 
 def _named(name: str, family: str | None) -> str:
     return name if family is None else f"{family}/{name}"
+
+
+publish(__name__)

@@ -7,6 +7,8 @@ of NumPy arrays, or positions of rows, to one another; users see tensors. The ro
 
 from __future__ import annotations
 
+from twofold._namespace import publish
+
 from . import experimental
 from ._node import INFINITE as INFINITE_CARDINALITY
 from ._node import UNKNOWN as UNKNOWN_CARDINALITY
@@ -20,3 +22,6 @@ from .options import Options, ThreadingOptions
 __all__ = ["AUTOTUNE", "Dataset", "DatasetSpec", "FixedLengthRecordDataset", "INFINITE_CARDINALITY", "Iterator",
            "IteratorSpec", "NumpyIterator", "Options", "TFRecordDataset", "TextLineDataset", "ThreadingOptions",
            "UNKNOWN_CARDINALITY", "experimental"]
+
+
+publish(__name__)

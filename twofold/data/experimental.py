@@ -10,6 +10,7 @@ from typing import Any
 
 import twofold as tf
 from twofold import _iteration as engine
+from twofold._namespace import publish
 
 from ._combining import AssertCardinality
 from ._csv import CsvRecords, inferred, rows_of
@@ -339,3 +340,6 @@ def parallel_interleave(map_func: Callable[..., Any], cycle_length: Any, block_l
     """
     del sloppy, buffer_output_elements, prefetch_input_elements
     return lambda dataset: dataset.interleave(map_func, cycle_length, block_length, num_parallel_calls=cycle_length)
+
+
+publish(__name__)

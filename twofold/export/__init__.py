@@ -4,6 +4,10 @@
 its C header is `header.py`'s, machine code and linking those of `build.py` and `link.py`.
 """
 
+from twofold._namespace import publish
+
 from .build import NativeLibrary, native
 
 __all__ = ["NativeLibrary", "native"]
+
+publish(__name__)

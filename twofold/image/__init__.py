@@ -7,6 +7,8 @@ traced, and have gradients; only images in files (`_image_files.py`, `_image_enc
 
 from __future__ import annotations
 
+from twofold._namespace import publish
+
 from .._image_encoding import (
     adjust_jpeg_quality,
     encode_jpeg,
@@ -86,3 +88,5 @@ __all__ = [
     "stateless_random_hue", "stateless_random_jpeg_quality", "stateless_random_saturation", "total_variation",
     "transpose", "yiq_to_rgb", "yuv_to_rgb",
 ]
+
+publish(__name__)

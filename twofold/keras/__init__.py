@@ -11,7 +11,10 @@ Everything loads on first use, so that the import costs a few milliseconds and a
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import Any
+
+from twofold._namespace import publish
 
 #: what there is: a name, and the module below this one that has it ("" for a module of that name)
 _WHERE = {
@@ -60,9 +63,8 @@ def __getattr__(name: str) -> Any:
         value = getattr(importlib.import_module(f"{__name__}.{where}"), name)
     else:
         value = importlib.import_module(f"{__name__}.{name}")
-    globals()[name] = value
+    setattr(sys.modules[__name__], name, value)
     return value
 
 
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+publish(__name__)

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import twofold as tf
+from twofold._namespace import publish
 
 from ._identifiers import read, resolve
 from .serialization import serialize_keras_object
@@ -422,3 +423,6 @@ def get(identifier: Any) -> Any:
     True
     """
     return linear if identifier is None else resolve("activation", identifier, _TABLE)
+
+
+publish(__name__)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
+from twofold._namespace import publish
 
 from . import naming
 from .call_context import learning_phase, set_learning_phase
@@ -70,3 +71,6 @@ def is_keras_tensor(x: Any) -> bool:
 def standardize_dtype(dtype: Any) -> str:
     """The name of a dtype; that of `floatx()` for None."""
     return floatx() if dtype is None else tf.as_dtype(dtype).name
+
+
+publish(__name__)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import twofold as tf
+from twofold._namespace import publish
 
 from .dtype_policies import dtype_policy, set_dtype_policy
 
@@ -78,3 +79,6 @@ def set_image_data_format(data_format: str) -> None:
 def is_traceback_filtering_enabled() -> bool:
     """Whether tracebacks show the user's frames only: always."""
     return True
+
+
+publish(__name__)

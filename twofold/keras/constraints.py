@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import twofold as tf
+from twofold._namespace import publish
 
 from . import config
 from ._identifiers import Configured, read, resolve, table_of
@@ -158,3 +159,6 @@ def get(identifier: Any) -> Any:
     'NonNeg'
     """
     return None if identifier is None else resolve("constraint", identifier, _TABLE)
+
+
+publish(__name__)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import twofold as tf
+from twofold._namespace import publish
 
 __all__ = ["DTypePolicy", "deserialize", "dtype_policy", "get", "serialize", "set_dtype_policy"]
 
@@ -149,3 +150,6 @@ def deserialize(config: dict[str, Any]) -> DTypePolicy:
     if name not in ("DTypePolicy", "Policy", "FloatDTypePolicy") or "name" not in config.get("config", {}):
         raise ValueError(f"Unknown dtype policy: {config!r}. Expected a DTypePolicy with a name.")
     return get(config["config"]["name"])
+
+
+publish(__name__)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
+from twofold._namespace import publish
 
 from . import random
 from ._identifiers import Configured, read, resolve, table_of
@@ -190,7 +191,7 @@ class _Random(Initializer):
     def __init__(self, seed: Any = None):
         self._init_seed = seed
         if seed is None:
-            seed = random.make_default_seed()
+            seed = random._make_default_seed()
         elif isinstance(seed, Mapping):
             seed = deserialize_keras_object(seed)
         elif not isinstance(seed, (int, random.SeedGenerator)):
@@ -526,3 +527,6 @@ class _Given(Constant):
             raise ValueError(f"The value given as initializer has shape {self.value.shape}; the weight needs "
                              f"{_sizes(shape)}.")
         return super().__call__(shape, dtype)
+
+
+publish(__name__)

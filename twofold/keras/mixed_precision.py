@@ -6,6 +6,8 @@ float32's range and needs nothing more; float16 needs a scaled loss, which `Loss
 
 from __future__ import annotations
 
+from twofold._namespace import publish
+
 from .dtype_policies import DTypePolicy, dtype_policy, set_dtype_policy
 from .optimizers.loss_scale import LossScaleOptimizer
 
@@ -15,3 +17,5 @@ __all__ = ["DTypePolicy", "LossScaleOptimizer", "Policy", "dtype_policy", "globa
 Policy = DTypePolicy
 global_policy = dtype_policy
 set_global_policy = set_dtype_policy
+
+publish(__name__)

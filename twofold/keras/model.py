@@ -260,16 +260,16 @@ class Model(Trainer, Layer):
     def _functions_to_save(self) -> dict[str, Any]:
         found = super()._functions_to_save()
         if self.built and type(self).call is not Model.call or self.__dict__.get("_graph") is not None:
-            from .saving import input_specs
+            from .saving import _input_specs
             def serve(inputs: Any) -> Any:
                 return self(inputs, training=False)
-            found["__call__"] = tf.function(serve, input_signature=[input_specs(self)])
+            found["__call__"] = tf.function(serve, input_signature=[_input_specs(self)])
         return found
 
     def export(self, filepath: Any, format: str = "tf_saved_model", verbose: bool = True, **kwargs: Any) -> None:
         """Write a saved model with the endpoint `serve`; see `tf.saved_model`."""
-        from .saving import export_model
-        export_model(self, filepath, format, verbose, **kwargs)
+        from .saving import _export_model
+        _export_model(self, filepath, format, verbose, **kwargs)
 
     def to_json(self, **kwargs: Any) -> str:
         """The model without its weights as JSON; `kwargs` are those of `json.dumps`."""

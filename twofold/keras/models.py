@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import twofold as tf
+from twofold._namespace import publish
 
 from .functional import Functional, Input
 from .keras_tensor import KerasTensor, replaced
@@ -100,3 +101,6 @@ def model_from_json(json_string: str, custom_objects: Any = None) -> Any:
     (None, 3)
     """
     return deserialize_keras_object(json.loads(json_string), custom_objects=custom_objects)
+
+
+publish(__name__)

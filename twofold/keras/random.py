@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import twofold as tf
+from twofold._namespace import publish
 from twofold.tracking import Trackable
 
 from . import config
@@ -19,7 +20,7 @@ __all__ = ["SeedGenerator", "beta", "binomial", "categorical", "dropout", "gamma
 _LARGEST_SEED = 10**9
 
 
-def make_default_seed() -> int:
+def _make_default_seed() -> int:
     """A seed from the stream that `tf.random.set_seed` governs."""
     with tf.init_scope():
         return int(tf.random.uniform((), 1, _LARGEST_SEED, dtype=tf.int32))
@@ -45,7 +46,7 @@ class SeedGenerator(Trackable):
             raise ValueError(f"seed must be an integer or None; got {seed!r}.")
         self.name = "seed_generator" if name is None else name
         self._initial_seed = seed
-        start = make_default_seed() if seed is None else seed % 2**32
+        start = _make_default_seed() if seed is None else seed % 2**32
         with tf.init_scope():
             self.state = tf.Variable([start, 0], dtype=tf.uint32, trainable=False, name="seed_generator_state")
 
@@ -235,3 +236,6 @@ def dropout(inputs: Any, rate: Any, noise_shape: Any = None, seed: Any = None) -
     kept = tf.random.stateless_uniform(shape, draw_seed(seed)) >= rate
     scaled = inputs * tf.cast(1.0 / (1.0 - rate), inputs.dtype)
     return tf.where(kept, scaled, tf.zeros((), inputs.dtype))
+
+
+publish(__name__)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import twofold as tf
+from twofold._namespace import publish
 
 from ._identifiers import Configured, read, resolve, table_of
 from .serialization import serialize_keras_object
@@ -190,3 +191,6 @@ def get(identifier: Any) -> Any:
     0.01
     """
     return None if identifier is None else resolve("regularizer", identifier, _TABLE)
+
+
+publish(__name__)

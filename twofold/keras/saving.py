@@ -17,6 +17,7 @@ from typing import Any
 
 import twofold as tf
 from twofold import _replacing
+from twofold._namespace import publish
 
 from .serialization import (
     CustomObjectScope,
@@ -138,12 +139,12 @@ def load_weights(model: Any, filepath: Any, skip_mismatch: bool = False, **kwarg
     read_weights(path, model, skip_mismatch)
 
 
-def export_model(model: Any, filepath: Any, format: str, verbose: bool, **kwargs: Any) -> None:
+def _export_model(model: Any, filepath: Any, format: str, verbose: bool, **kwargs: Any) -> None:
     """Write a saved model with the endpoint `serve`."""
     import sys
     if format != "tf_saved_model" or set(kwargs) - {"input_signature"}:
         raise ValueError(f"`export` writes format 'tf_saved_model'. Received: format={format!r}, {sorted(kwargs)}")
-    specs = kwargs.get("input_signature") or input_specs(model)
+    specs = kwargs.get("input_signature") or _input_specs(model)
     archive: Any = tf.Module()
     archive.model = model
     archive.serve = tf.function(lambda inputs: model(inputs, training=False), input_signature=[specs])
@@ -156,7 +157,7 @@ def _saved_models() -> Any:
     return importlib.import_module("twofold.saved_model")
 
 
-def input_specs(model: Any) -> Any:
+def _input_specs(model: Any) -> Any:
     """TensorSpecs for the inputs of a model.
 
     Raises:
@@ -226,3 +227,6 @@ def _member(archive: zipfile.ZipFile, name: str) -> bytes:
 def _check_free(path: str, overwrite: bool) -> None:
     if os.path.exists(path) and not overwrite:
         raise FileExistsError(f"{path} exists already, and `overwrite=False`.")
+
+
+publish(__name__)

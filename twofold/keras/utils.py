@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
+from twofold._namespace import publish
 
 from .backend import clear_session, is_keras_tensor, standardize_dtype
 from .data_adapter import pack_x_y_sample_weight, unpack_x_y_sample_weight
@@ -229,3 +230,6 @@ def _parts(left: Any, right: Any, size: int) -> tuple[int, int]:
         raise ValueError(f"{size} elements cannot be split into parts of {found[0]} and {found[1]}: none may be empty. "
                          f"Received: left_size={left}, right_size={right}")
     return found
+
+
+publish(__name__)

@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Any
 
 from twofold._api import public, public_class
+from twofold._namespace import publish
 from twofold.ir.errors import AlreadyExistsError, UnavailableError
 
 from .recording import Recording
@@ -143,3 +144,6 @@ class Trace:
         found, begun = _current, self._begun.pop()
         if found is not None and begun >= 0:
             found.add(self._name, "part", begun, {k: str(v) for k, v in self._more.items()})
+
+
+publish(__name__)

@@ -4,6 +4,7 @@ docs/saved_model.md describes the format. `reader` gives what is in a directory 
 """
 
 from twofold._api import public
+from twofold._namespace import publish
 
 from .asset import Asset
 from .loading import load
@@ -17,3 +18,6 @@ save, load, contains_saved_model = public(save), public(load), public(contains_s
 
 __all__ = ["ASSETS_DIRECTORY", "Asset", "DEFAULT_SERVING_SIGNATURE_DEF_KEY", "LoadOptions", "SaveOptions",
            "contains_saved_model", "load", "save"]
+
+
+publish(__name__)

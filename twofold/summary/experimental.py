@@ -8,6 +8,7 @@ from typing import Any
 
 import twofold as tf
 from twofold._api import public
+from twofold._namespace import publish
 
 from . import ops
 from .writer import steps
@@ -73,3 +74,6 @@ def write_raw_pb(tensor: Any, step: Any = None, name: str | None = None) -> Any:
     False
     """
     return ops.raw(tensor.numpy() if tf.is_tensor(tensor) else bytes(tensor), step)
+
+
+publish(__name__)

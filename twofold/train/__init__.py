@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from twofold._namespace import publish
+
 from .checkpoint import Checkpoint, CheckpointOptions
 from .example import (
     BytesList,
@@ -39,3 +41,6 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from twofold.compat.v1 import train
     return getattr(train, name)
+
+
+publish(__name__)

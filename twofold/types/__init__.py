@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from twofold._namespace import publish
+
 from . import experimental
 
 __all__ = ["experimental"]
+
+publish(__name__)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import abc
 from collections.abc import Sequence
 
+from twofold._namespace import publish
+
 __all__ = ["TraceType"]
 
 
@@ -51,3 +53,6 @@ class TraceType(abc.ABC):
     @abc.abstractmethod
     def __eq__(self, other: object) -> bool:
         """Whether one trace serves both."""
+
+
+publish(__name__)

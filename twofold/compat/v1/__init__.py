@@ -6,6 +6,7 @@ import importlib
 from typing import Any
 
 import twofold as _tf
+from twofold._namespace import publish
 from twofold._tensors import enable_eager_execution
 
 from . import functions as _functions
@@ -80,6 +81,9 @@ from .variables import (
 
 __all__ = [
     *_functions.__all__,
+    "disable_control_flow_v2", "disable_resource_variables", "disable_v2_tensorshape", "enable_control_flow_v2",
+    "enable_resource_variables", "enable_tensor_equality", "enable_v2_behavior", "enable_v2_tensorshape",
+    "executing_eagerly_outside_functions", "log",
     "AUTO_REUSE", "Assert", "ConfigProto", "GPUOptions", "Graph", "GraphKeys", "GraphOptions", "InteractiveSession",
     "Operation", "OptimizerOptions", "Print", "RunMetadata", "RunOptions", "Session", "Variable", "VariableScope",
     "add_to_collection", "add_to_collections", "all_variables", "assign", "assign_add", "assign_sub",
@@ -132,3 +136,6 @@ def __getattr__(name: str) -> Any:
     if name.startswith("assert_") and hasattr(_tf.debugging, name):
         return _assertion(name)
     return getattr(_tf, name)
+
+
+publish(__name__)

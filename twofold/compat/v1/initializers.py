@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import twofold as tf
+from twofold._namespace import publish
 from twofold.keras import initializers as _keras
 from twofold.keras.initializers import Identity
 
@@ -198,3 +199,5 @@ uniform_unit_scaling, orthogonal = uniform_unit_scaling_initializer, orthogonal_
 glorot_uniform, glorot_normal, identity = glorot_uniform_initializer, glorot_normal_initializer, Identity
 he_normal, he_uniform = _keras.he_normal, _keras.he_uniform
 lecun_normal, lecun_uniform = _keras.lecun_normal, _keras.lecun_uniform
+
+publish(__name__)

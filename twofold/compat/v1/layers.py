@@ -12,6 +12,7 @@ from typing import Any
 
 import twofold as tf
 from twofold._api import public
+from twofold._namespace import publish
 from twofold.keras import layers as _layers
 from twofold.keras.input_spec import InputSpec
 
@@ -274,3 +275,5 @@ max_pooling3d = _pooling(_layers.MaxPooling3D, "max_pooling3d")
 average_pooling1d = _pooling(_layers.AveragePooling1D, "average_pooling1d")
 average_pooling2d = _pooling(_layers.AveragePooling2D, "average_pooling2d")
 average_pooling3d = _pooling(_layers.AveragePooling3D, "average_pooling3d")
+
+publish(__name__)

@@ -9,6 +9,7 @@ from typing import Any
 
 import twofold as tf
 from twofold._api import public
+from twofold._namespace import publish
 
 from .graph import current_graph
 from .keys import GraphKeys
@@ -278,3 +279,6 @@ def get_total_loss(add_regularization_losses: bool = True, name: str | None = "t
     if not found:
         raise ValueError("There are no losses: tf.losses puts them into the graph that is current then")
     return tf.add_n(found)
+
+
+publish(__name__)

@@ -8,6 +8,7 @@ from typing import Any
 from twofold import config
 from twofold._api import public
 from twofold._function import executing_eagerly
+from twofold._namespace import publish
 from twofold._tensors import enable_eager_execution
 from twofold.eager.custom import custom_gradient
 from twofold.eager.functional import (
@@ -59,3 +60,6 @@ def __getattr__(name: str) -> Any:
     module, attribute = _ELSEWHERE[name]
     found = importlib.import_module(module)
     return found if attribute is None else getattr(found, attribute)
+
+
+publish(__name__)

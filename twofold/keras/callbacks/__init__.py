@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from twofold._namespace import publish
+
 from .averages import SwapEMAWeights
 from .base import Callback, CallbackList, History, LambdaCallback, ProgbarLogger
 from .files import BackupAndRestore, CSVLogger, ModelCheckpoint
@@ -11,3 +13,6 @@ from .tensorboard import TensorBoard
 __all__ = ["BackupAndRestore", "CSVLogger", "Callback", "CallbackList", "EarlyStopping", "History", "LambdaCallback",
            "LearningRateScheduler", "ModelCheckpoint", "ProgbarLogger", "ReduceLROnPlateau",
            "SwapEMAWeights", "TensorBoard", "TerminateOnNaN"]
+
+
+publish(__name__)

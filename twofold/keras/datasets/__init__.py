@@ -7,6 +7,10 @@ dicts, numbers, strings and arrays.
 
 from __future__ import annotations
 
+from twofold._namespace import publish
+
 from . import boston_housing, california_housing, cifar10, cifar100, fashion_mnist, imdb, mnist, reuters
 
 __all__ = ["boston_housing", "california_housing", "cifar10", "cifar100", "fashion_mnist", "imdb", "mnist", "reuters"]
+
+publish(__name__)

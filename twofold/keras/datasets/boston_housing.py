@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from twofold._namespace import publish
+
 from . import _sources, _tables
 
 __all__ = ["load_data"]
@@ -30,3 +32,6 @@ def load_data(path: str = "boston_housing.npz", test_split: float = 0.2, seed: i
         ValueError: `test_split` is not in [0, 1), or the checksum is wrong.
     """
     return _tables.split(_sources.fetch("boston_housing.npz", path), test_split, seed)
+
+
+publish(__name__)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from twofold._namespace import publish
+
 from . import _sources, _tables
 
 __all__ = ["load_data"]
@@ -30,3 +32,6 @@ def load_data(version: str = "large", path: str = "california_housing.npz", test
         raise ValueError(f"`version` must be 'small' or 'large'; got {version!r}.")
     rows = 600 if version == "small" else None
     return _tables.split(_sources.fetch("california_housing.npz", path), test_split, seed, rows)
+
+
+publish(__name__)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from twofold._namespace import publish
+
 from . import _cifar, _sources
 
 __all__ = ["load_data"]
@@ -30,3 +32,6 @@ def load_data() -> tuple[_Pair, _Pair]:
     x_test, y_test = _cifar.load_batch(folder / "test_batch", "labels")
     return ((_cifar.images(x_train), _cifar.labels(y_train, np.uint8)),
             (_cifar.images(x_test), _cifar.labels(y_test, np.uint8)))
+
+
+publish(__name__)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from twofold._namespace import publish
+
 from . import _cifar, _sources
 
 __all__ = ["load_data"]
@@ -30,3 +32,6 @@ def load_data(label_mode: str = "fine") -> tuple[_Pair, _Pair]:
                                             for part in ("train", "test"))
     return ((_cifar.images(x_train), _cifar.labels(y_train, np.int64)),
             (_cifar.images(x_test), _cifar.labels(y_test, np.int64)))
+
+
+publish(__name__)

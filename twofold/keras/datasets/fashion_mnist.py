@@ -7,6 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
+from twofold._namespace import publish
+
 from . import _sources
 
 __all__ = ["load_data"]
@@ -26,12 +28,12 @@ def load_data() -> tuple[_Pair, _Pair]:
         OSError: they are neither there nor to be downloaded; the message names the file and its place.
         ValueError: a file is damaged.
     """
-    arrays = [read_idx(_sources.fetch(f"{part}-ubyte.gz", folder="datasets/fashion-mnist"))
+    arrays = [_read_idx(_sources.fetch(f"{part}-ubyte.gz", folder="datasets/fashion-mnist"))
               for part in ("train-images-idx3", "train-labels-idx1", "t10k-images-idx3", "t10k-labels-idx1")]
     return (arrays[0], arrays[1]), (arrays[2], arrays[3])
 
 
-def read_idx(path: Path) -> np.ndarray:
+def _read_idx(path: Path) -> np.ndarray:
     """An array of bytes in the IDX format: two zeros, the type, the rank, the sizes, and then the values."""
     with gzip.open(path, "rb") as file:
         data = file.read()
@@ -42,3 +44,6 @@ def read_idx(path: Path) -> np.ndarray:
     if len(data) - 4 - 4 * rank != shape.prod():
         raise ValueError(f"{path} is damaged: it has not the {shape.prod()} values that its head promises.")
     return np.frombuffer(data, np.uint8, offset=4 + 4 * rank).reshape(shape)
+
+
+publish(__name__)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from twofold._namespace import publish
+
 from . import _sources, _words
 from ._plain import load_npz
 
@@ -52,3 +54,6 @@ def get_word_index(path: str = "imdb_word_index.json") -> dict[str, int]:
         ValueError: the checksum is wrong.
     """
     return _words.read_index(_sources.fetch("imdb_word_index.json", path))
+
+
+publish(__name__)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from twofold._namespace import publish
+
 from . import _sources
 
 __all__ = ["load_data"]
@@ -25,3 +27,6 @@ def load_data(path: str = "mnist.npz") -> tuple[_Pair, _Pair]:
     """
     with np.load(_sources.fetch("mnist.npz", path), allow_pickle=False) as file:
         return (file["x_train"], file["y_train"]), (file["x_test"], file["y_test"])
+
+
+publish(__name__)

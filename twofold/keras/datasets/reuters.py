@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from twofold._namespace import publish
+
 from . import _sources, _words
 from ._plain import load_npz
 
@@ -69,3 +71,6 @@ def get_label_names() -> tuple[str, ...]:
     ('cocoa', 'grain', 'veg-oil')
     """
     return tuple(_TOPICS.split())
+
+
+publish(__name__)

@@ -10,8 +10,11 @@ TensorShape([1, 2])
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Mapping
 from typing import Any
+
+from twofold._namespace import publish
 
 _FAMILIES = {
     "..input_layer": "Input InputLayer",
@@ -101,9 +104,9 @@ def __getattr__(name: str) -> Any:
     where = _WHERE.get(name)
     if where is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(importlib.import_module(where, __name__), name)
+    value = getattr(importlib.import_module(where, __name__), name)
+    setattr(sys.modules[__name__], name, value)
     return value
 
 
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+publish(__name__)

@@ -10,6 +10,8 @@ import inspect
 from collections.abc import Mapping
 from typing import Any
 
+from twofold._namespace import publish
+
 from .classes import (
     CTC,
     BinaryCrossentropy,
@@ -147,3 +149,6 @@ def get(identifier: Any) -> Any:
         raise ValueError(f"Could not interpret loss identifier: {identifier!r}. Expected a function of y_true and "
                          "y_pred, a tf.keras.losses.Loss, or a name such as 'mse' or 'binary_crossentropy'.")
     return found
+
+
+publish(__name__)

@@ -11,6 +11,8 @@ import inspect
 from collections.abc import Mapping
 from typing import Any
 
+from twofold._namespace import publish
+
 from ..losses import (
     KLD,
     MAE,
@@ -187,3 +189,6 @@ def get(identifier: Any) -> Any:
         raise ValueError(f"Could not interpret metric identifier: {identifier!r}. Expected a tf.keras.metrics.Metric, "
                          "a function of y_true and y_pred, or a name such as 'accuracy' or 'auc'.")
     return found
+
+
+publish(__name__)

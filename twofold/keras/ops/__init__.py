@@ -16,6 +16,8 @@ names; `core.py`, `math.py`, `nn.py` (with `_activations.py` and `_windows.py`),
 
 from __future__ import annotations
 
+from twofold._namespace import publish
+
 from . import _rearrange, core, image, linalg, math, nn, numpy
 
 __all__: list[str] = ["image", "linalg", "nn", "numpy"]
@@ -25,3 +27,5 @@ for _module in (_rearrange, core, linalg, math, nn, numpy):
             globals()[_name] = getattr(_module, _name)
             __all__.append(_name)
 __all__.sort()
+
+publish(__name__)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
+from twofold._namespace import publish
 
 from ..keras_ops import operation
 from ..layers._declared import data_format_of, numbers, padding_of
@@ -531,3 +532,6 @@ def ssim(image1: Any, image2: Any, max_val: float = 1.0, filter_size: int = 11, 
     first = _first(data_format)
     x1, x2 = (_channels_last(x, first) for x in same(image1, image2, at_least=float))
     return tf.image.ssim(x1, x2, max_val, filter_size, filter_sigma, k1, k2)
+
+
+publish(__name__)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import twofold as tf
+from twofold._namespace import publish
 
 from ..keras_ops import operation
 from ..operands import axes_of, floating, same, tensor
@@ -347,3 +348,6 @@ def jvp(fun: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = Fa
                              unconnected_gradients=tf.UnconnectedGradients.ZERO)
     changed = tf.nest.pack_sequence_as(outputs, changes)
     return (outputs, changed, aux) if has_aux else (outputs, changed)
+
+
+publish(__name__)

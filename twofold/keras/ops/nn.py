@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import twofold as tf
+from twofold._namespace import publish
 
 from ..config import epsilon as default_epsilon
 from ..config import floatx
@@ -413,3 +414,4 @@ def dot_product_attention(query: Any, key: Any, value: Any, bias: Any = None, ma
     return tf.einsum("bhts,bshd->bthd", tf.cast(tf.nn.softmax(scores), query.dtype), value)
 
 
+publish(__name__)

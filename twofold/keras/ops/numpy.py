@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from twofold._namespace import publish
+
 from . import _arrays, _creation, _elementwise, _order, _pairs, _picking, _products, _reductions
 
 __all__: list[str] = []
@@ -10,3 +12,5 @@ for _module in (_arrays, _creation, _elementwise, _order, _pairs, _picking, _pro
         globals()[_name] = getattr(_module, _name)
         __all__.append(_name)
 __all__.sort()
+
+publish(__name__)

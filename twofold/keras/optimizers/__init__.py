@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from twofold._namespace import publish
+
 from . import schedules
 from .adam import Adam, Adamax, AdamW, Lamb, Nadam, ScheduleFreeAdamW
 from .adaptive import Adadelta, Adagrad, Ftrl, RMSprop
@@ -88,3 +90,6 @@ def get(identifier: Any) -> Any:
         return found
     raise ValueError(f"Could not interpret optimizer identifier: {identifier!r}. Expected an optimizer, its config, or "
                      f"one of the names {', '.join(sorted(_CLASSES))}.")
+
+
+publish(__name__)

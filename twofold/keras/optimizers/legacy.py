@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from twofold._namespace import publish
+
 from . import adam, adaptive, base, sgd
 from .schedules import InverseTimeDecay
 
@@ -49,3 +51,5 @@ Ftrl = _older(adaptive.Ftrl)
 Nadam = _older(adam.Nadam)
 RMSprop = _older(adaptive.RMSprop)
 SGD = _older(sgd.SGD)
+
+publish(__name__)

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import twofold as tf
+from twofold._namespace import publish
 
 from .._identifiers import Configured
 
@@ -317,3 +318,6 @@ def deserialize(config: Mapping[str, Any], custom_objects: Mapping[str, Any] | N
     from ..serialization import deserialize_keras_object
     known = {name: globals()[name] for name in __all__ if name[0].isupper()}
     return deserialize_keras_object(config, custom_objects=custom_objects, module_objects=known)
+
+
+publish(__name__)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from twofold._namespace import publish
+
 from ..folders import text_dataset_from_directory
 from ..images import image_dataset_from_directory
 from ..sequences import timeseries_dataset_from_array
@@ -9,3 +11,6 @@ from . import image, sequence, text
 
 __all__ = ["image", "image_dataset_from_directory", "sequence", "text", "text_dataset_from_directory",
            "timeseries_dataset_from_array"]
+
+
+publish(__name__)

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from twofold._namespace import publish
+
 from ..sequences import pad_sequences
 from ..utils import PyDataset
 
@@ -154,3 +156,6 @@ def skipgrams(sequence: Sequence[int], vocabulary_size: int, window_size: int = 
             random.seed(seed)
             random.shuffle(values)
     return pairs, labels
+
+
+publish(__name__)

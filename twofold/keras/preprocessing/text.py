@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from twofold._namespace import publish
+
 __all__ = ["Tokenizer", "hashing_trick", "one_hot", "text_to_word_sequence", "tokenizer_from_json"]
 
 _FILTERS = '!"#$%&()*+,-./:;<=>?@[\\]^_`{|}~\t\n'
@@ -240,3 +242,6 @@ def tokenizer_from_json(json_string: str) -> Tokenizer:
     for name, value in learned.items():
         setattr(tokenizer, name, value)
     return tokenizer
+
+
+publish(__name__)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from twofold._namespace import publish
 from twofold.train import (
     BytesList,
     Checkpoint,
@@ -88,3 +89,4 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
+publish(__name__)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from twofold.keras.datasets.fashion_mnist import read_idx
+from twofold.keras.datasets.fashion_mnist import _read_idx
 from twofold.keras.files import get_file
 
 __all__ = ["DataSet", "Datasets", "read_data_sets"]
@@ -109,7 +109,7 @@ def read_data_sets(train_dir: str | os.PathLike[str], one_hot: bool = False, dty
     if dtype not in (np.float32, np.uint8):
         raise ValueError(f"Images are float32 or uint8; got {dtype}.")
     folder = Path(train_dir).resolve()
-    arrays = [read_idx(Path(get_file(name, origin=source_url + name, cache_dir=folder, cache_subdir="")))
+    arrays = [_read_idx(Path(get_file(name, origin=source_url + name, cache_dir=folder, cache_subdir="")))
               for name in _FILES]
     x, y, test_x, test_y = arrays
     if not 0 <= validation_size <= len(x):
