@@ -119,7 +119,7 @@ def _is_steady(node: g.Node) -> bool:
 
 
 def compile_graph(graph: g.Graph, name: str, donate: dict[int, int] | None = None, timed: bool = False,
-                  interruptible: bool = False) -> Program:
+                  interruptible: bool = False, intact: bool = False) -> Program:
     """The program of `graph`.
 
     Args:
@@ -132,8 +132,15 @@ def compile_graph(graph: g.Graph, name: str, donate: dict[int, int] | None = Non
             which a run adds.
         interruptible: whether loops ask if they are to end. `threads` then holds, behind the libraries' words, the
             address of what they ask (`runtime/interrupts.py: poll_words`).
+        intact: whether a run that fails, or is interrupted, must leave inputs as they were: then none gives its memory
+            away where that could happen after it was written.
     """
-    return Compiler(graph, name, donate or {}, timed, interruptible).run()
+    compiler = Compiler(graph, name, donate or {}, timed, interruptible)
+    blocks = compiler.plan()
+    if intact and compiler.fails_late():
+        compiler = Compiler(graph, name, {}, timed, interruptible)
+        blocks = compiler.plan()
+    return compiler.run(blocks)
 
 
 class Outline(NamedTuple):
@@ -178,8 +185,22 @@ class Compiler:
         self.offsets, self.arena, self.sums = layout.offsets, layout.size, layout.sums
         return blocks
 
-    def run(self) -> Program:
-        blocks = self.plan()
+    def fails_late(self) -> bool:
+        """Whether a check can fail in or after the first step that writes memory which was given away; a loop that can
+        be interrupted is a check too."""
+        if self.donated and self.interruptible and self.loops:
+            return True
+        checks = [n for n, step in enumerate(self.steps) if step.codes]
+        if not self.donated or not checks:
+            return False
+        if self.loops:
+            return True
+        wanted = {self.outputs[n] for n in self.donated}
+        made = {out: n for n, step in enumerate(self.steps) for out in _results(step)}
+        return any(out not in made or made[out] <= max(checks) for out in wanted)
+
+    def run(self, blocks: list[Block]) -> Program:
+        """The program of what `plan` laid out."""
         self.work: DimLike = UNBOUNDED if self.loops else 0
         for step in () if self.loops else self.steps:
             self.work = self.work + step.total * step.weight
@@ -279,6 +300,11 @@ class Compiler:
             dims = [d for v in self.graph.outputs for d in v.dims]
             sizes.write_plan(module, self.symbols, [self.arena, self.work, *dims], self.graph, self.sums)
         return str(module), libraries
+
+
+def _results(step: Step) -> list[g.Value]:
+    made = [out for item in step.items for out in item.outs]
+    return made if step.node is None else [*made, *step.node.outputs]
 
 
 class _Body:

@@ -184,9 +184,7 @@ def _made(graph: g.Graph, donate: dict[int, int], origin: g.Graph, label: str) -
 
 def compile_program(graph: g.Graph, name: str, donate: dict[int, int], interruptible: bool = False) -> program.Program:
     """`program.compile_graph`, with memory given away only where a run that fails leaves it as it was."""
-    made = codegen().compile_graph(graph, name, donate, interruptible=interruptible)
-    late = _fails_late(made, interruptible)
-    return codegen().compile_graph(graph, name, interruptible=interruptible) if late else made
+    return codegen().compile_graph(graph, name, donate, interruptible=interruptible, intact=True)
 
 
 def _is_shared(work: DimLike) -> bool:
@@ -229,26 +227,6 @@ def _beside(libraries: Sequence[tuple[Any, ...]], shared: bool) -> Iterator[None
     finally:
         for helper in helpers:
             helper.join()
-
-
-def _fails_late(p: program.Program, interruptible: bool) -> bool:
-    """Whether a check can fail in or after the first step that writes memory which was given away; a loop that can be
-    interrupted is a check too."""
-    if p.donated and interruptible and p.work == codegen().UNBOUNDED:
-        return True
-    checks = [n for n, step in enumerate(p.steps) if step.codes]
-    if not p.donated or not checks:
-        return False
-    if p.work == codegen().UNBOUNDED:
-        return True
-    wanted = {p.outputs[n] for n in p.donated}
-    made = {out: n for n, step in enumerate(p.steps) for out in _results(step)}
-    return any(out not in made or made[out] <= max(checks) for out in wanted)
-
-
-def _results(step: program.Step) -> list[g.Value]:
-    found = [out for item in step.items for out in item.outs]
-    return found if step.node is None else [*found, *step.node.outputs]
 
 
 @functools.cache
