@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -102,13 +102,40 @@ class Single:
     runs: list[library.Run] = field(default_factory=list)
 
 
+class Apart(NamedTuple):
+    """Why what reads a value is not in the unit that makes it: a text with places for operands, and these.
+
+    reader: an item of a group, or a unit that is none.
+    """
+
+    value: g.Value
+    reader: Item | Single
+    text: str
+    about: tuple[Any, ...]
+
+
 @dataclass(eq=False, slots=True)
 class Plan:
-    """The units in order, the source of every value, and which values lie in slots."""
+    """The units in order, the source of every value, which values lie in slots, and what kept units apart, as it was
+    decided."""
 
     units: list[Group | Single]
     sources: dict[g.Value, Source]
     slots: dict[g.Value, slots.Slot]
+    apart: list[Apart]
+
+    def reasons(self) -> dict[g.Value, str]:
+        """For each value that one unit leaves in memory for others, why the last of them is not one with it."""
+        home: dict[g.Value, Any] = {}
+        readers: dict[Any, Any] = {}
+        for unit in self.units:
+            if isinstance(unit, Group):
+                readers.update(dict.fromkeys(unit.items, unit))
+                home.update((v, unit) for item in unit.items for v in item.outs)
+            else:
+                home.update(dict.fromkeys(unit.outs, unit))
+        return {a.value: a.text.format(*map(_told, a.about)) for a in self.apart
+                if home.get(a.value) is not readers.get(a.reader, a.reader)}
 
 
 def by_rows(space: Sequence[Any], axes: Sequence[int]) -> bool:
@@ -132,6 +159,7 @@ def resume(plan: Plan) -> _Fuser:
     """What can put further items into the groups of `plan`."""
     fuser = _Fuser(lambda node: False)
     fuser.units, fuser.sources, fuser.slots, fuser.moving = plan.units, plan.sources, plan.slots, False
+    fuser.apart = plan.apart
     for unit in plan.units:
         if isinstance(unit, Group):
             fuser.spaces.setdefault(unit.space, []).append(unit)
@@ -156,6 +184,8 @@ class _Fuser:
         self.spaces: dict[tuple[Any, ...], list[Group]] = {}
         self.moving = True  # whether groups may still move behind others
         self.orders: dict[g.Value, tuple[int, ...]] = {}  # in which values are wanted
+        self.apart: list[Apart] = []
+        self.refusal: tuple[str, tuple[Any, ...]] = ("", ())  # why an item could not be in the group tried last
 
     def run(self, graph: g.Graph) -> Plan:
         for value in graph.inputs:
@@ -168,7 +198,7 @@ class _Fuser:
         units = [unit for unit in self.units if unit is not None]
         for at, unit in enumerate(units):
             unit.at = at
-        return Plan(units, self.sources, self.slots)
+        return Plan(units, self.sources, self.slots, self.apart)
 
     @staticmethod
     def is_inline(value: g.Value) -> bool:
@@ -218,6 +248,9 @@ class _Fuser:
         self.units.append(unit)
         self.told.update(w.value for run in runs if run.detail is not None for w, _ in run.detail.arrays)
         self.note_reads(unit, sources)
+        for s in sources:
+            if self.made_at.get(s.base, -1) >= 0:
+                self.apart.append(Apart(s.base, unit, "{} reads whole operands", (node.op.name,)))
         for value in outs:
             self.own(value, unit.at)
 
@@ -297,9 +330,24 @@ class _Fuser:
         last = max((self.made_at.get(s.base, -1) for s in item.sources), default=-1)
         if after >= last:  # a group that makes an operand would do, one that must come before would not
             last = after
+        made = [(s.base, at) for s in item.sources if (at := self.made_at.get(s.base, -1)) >= 0]
+        units = {at: self.units[at] for _, at in made}
+        refusals: dict[int, tuple[str, tuple[Any, ...]]] = {}
+        self.settle(item, axes, space, last, after, refusals)
+        latest = next((base for base, at in made if at == last), None)
+        for base, at in made:
+            text, about = refusals.get(at) or _not_offered(units[at], at, last, latest)
+            self.apart.append(Apart(base, item, text, about))
+
+    def settle(self, item: Item, axes: tuple[int, ...] | None, space: tuple[Any, ...], last: int, after: int,
+               refusals: dict[int, tuple[str, tuple[Any, ...]]]) -> None:
+        """Finds the group for an item, and notes which units could not take it, and why."""
         for group in self.offered(space, last, item):
-            if group.at > after and self.join(group, item, axes):
+            if group.at <= after:
+                continue
+            if self.join(group, item, axes):
                 return
+            refusals[group.at] = self.refusal
         if after < 0 and self.moving and self.behind(item, axes):
             return
         group = Group(len(self.units), space)
@@ -340,15 +388,22 @@ class _Fuser:
                 found.append(group)
         return found
 
+    def refuse(self, text: str, *about: Any) -> bool:
+        """Notes why an item cannot be in a group; gives False."""
+        self.refusal = text, about
+        return False
+
     def join(self, group: Group, item: Item, axes: tuple[int, ...] | None) -> bool:
-        """Puts `item` into `group` if it may be there."""
+        """Puts `item` into `group` if it may be there, else notes why not."""
         if len(group.items) >= _LIMIT:
-            return False
+            return self.refuse("it has as many ops as a kernel may, {}", _LIMIT)
         if item.reduction is not None:
             return self.join_reduction(group, item, axes or ())
         dims = item.outs[0].dims
         if item.into is not None and group.axes is not None:
-            return False
+            return self.refuse("a kernel that reduces writes no parts of larger arrays")
+        if dims != group.space:
+            self.refuse("the next loops over {}, this over {}", dims, group.space)
         if dims == group.space and (first := self.full_pass(group, item)) is not None:
             for value in item.outs:
                 group.full[value] = first
@@ -366,13 +421,19 @@ class _Fuser:
 
     def join_reduction(self, group: Group, item: Item, axes: tuple[int, ...]) -> bool:
         space = item.sources[0].layout.shape
-        if group.into or space != group.space or (group.axes is not None and group.axes != axes):
-            return False
+        if group.into:
+            return self.refuse("a kernel that writes parts of larger arrays does not reduce")
+        if space != group.space:
+            return self.refuse("the next loops over {}, this over {}", space, group.space)
+        if group.axes is not None and group.axes != axes:
+            return self.refuse("the next reduces axes {}, this {}", axes, group.axes)
         first = self.full_pass(group, item)
-        if first is None or (first and not by_rows(space, axes)):
+        if first is None:
             return False
+        if first and not by_rows(space, axes):
+            return self.refuse("a reduction ends before its result is used")
         if group.axes is None and not axes:
-            return not group.items and self.trivial(group, item)
+            return (not group.items or self.refuse("the next reduces no axes")) and self.trivial(group, item)
         group.axes = axes
         for value in item.outs:
             group.outer.add(value)
@@ -396,13 +457,17 @@ class _Fuser:
             base = source.base
             if base in group.full:
                 if not _walks(source.layout, group.space):
+                    self.refuse("the next reads it in another order")
                     return None
                 first = max(first, group.full[base])
             elif base in group.outer:
                 if not group.rowwise or not self.spread(group, source.layout):
+                    self.refuse("the next does not repeat a row's result along the row" if group.rowwise else
+                                "a reduction ends before its result is used")
                     return None
                 first = max(first, group.passes[base])
             elif self.made_at.get(base, -1) >= group.at:
+                self.refuse("the next also reads what {} gives, which is made later", base)
                 return None
         return first
 
@@ -411,12 +476,15 @@ class _Fuser:
         for source in item.sources:
             base = source.base
             if base in group.full:
+                self.refuse("the next has a value for a row, and reads one for each element")
                 return None
             if base in group.outer:
                 if not source.layout.is_contiguous() or not _same(source.layout.shape, group.kept):
+                    self.refuse("the next reads it in another order")
                     return None
                 known = max(known, group.passes[base])
             elif self.made_at.get(base, -1) >= group.at:
+                self.refuse("the next also reads what {} gives, which is made later", base)
                 return None
         return known
 
@@ -439,6 +507,22 @@ class _Fuser:
             self.own(value, group.at)
         if item.into is not None:
             group.into[item.outs[0]] = item.into
+
+
+def _not_offered(unit: Group | Single, at: int, last: int, latest: g.Value | None) -> tuple[str, tuple[Any, ...]]:
+    """Why an item was not offered to a unit that makes an operand; `latest` is the operand that is made last."""
+    if not isinstance(unit, Group):
+        return "{} gives its result as a whole", (unit.node.op.name,)
+    if at < last and latest is not None:
+        return "the next also reads what {} gives, which is made later", (latest,)
+    return "the next has to wait for a kernel in between", ()
+
+
+def _told(part: Any) -> str:
+    """A part of a reason in words: the op that makes a value, a shape."""
+    if isinstance(part, g.Value):
+        return "a copy" if part.node is None else part.node.op.name
+    return f"[{','.join(map(str, part))}]" if isinstance(part, tuple) else str(part)
 
 
 def _orders(graph: g.Graph) -> dict[g.Value, tuple[int, ...]]:

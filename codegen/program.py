@@ -144,20 +144,23 @@ def compile_graph(graph: g.Graph, name: str, donate: dict[int, int] | None = Non
 
 
 class Outline(NamedTuple):
-    """What a program would be: its kernels, whose memory each value has, and what lies in the arena, where."""
+    """What a program would be: its kernels, whose memory each value has, and what lies in the arena, where; and for
+    values that one kernel leaves to others, in loops and branches too, why they are not one (`fusion.Plan.reasons`)."""
 
     steps: list[Step]
     memory_of: Callable[[Any], Any]
     arena: DimLike
     blocks: list[arena.Block]
     offsets: dict[Any, DimLike]
+    reasons: dict[g.Value, str]
 
 
 def outline(graph: g.Graph) -> Outline:
     """What `compile_graph` would make of `graph`, found without writing any code."""
     compiler = Compiler(graph, "entry", {})
     blocks = compiler.plan()
-    return Outline(compiler.steps, compiler.memory_of, compiler.arena, blocks, compiler.offsets)
+    reasons = {value: text for plan in compiler.fused for value, text in plan.reasons().items()}
+    return Outline(compiler.steps, compiler.memory_of, compiler.arena, blocks, compiler.offsets, reasons)
 
 
 class Compiler:
@@ -171,6 +174,7 @@ class Compiler:
         self.loops: list[tuple[int, int]] = []  # the steps of each loop
         self.constants: list[np.ndarray] = []
         self.same: dict[Any, Any] = {}
+        self.fused: list[fusion.Plan] = []  # of the graph and its regions
         self.body = _Body(self, graph, donate)
 
     def plan(self) -> list[arena.Block]:
@@ -315,6 +319,7 @@ class _Body:
         self.shared, self.graph, self.donate = shared, graph, donate
         self.inplace = {} if loop is None else {n: graph.inputs[n] for n in loop.writers}
         self.plan = fusion.fuse(graph, lambda node: False, loop)
+        shared.fused.append(self.plan)
         shared.same.update(self.plan.slots)
         self.donated: dict[int, int] = {}
         self.tree: list[Any] = []
@@ -557,6 +562,8 @@ class _Body:
             if n not in body.donated:
                 rounds.append(Copy(value, out))
         self.touch([*state, *body.outputs, test.outputs[0]])
+        for step in self.shared.steps[first:]:
+            step.loops = (node, *step.loops)
         self.shared.loops.append((first, max(len(self.shared.steps) - 1, first)))
         self.tree.append(Loop(before, test.outputs[0], rounds))
 

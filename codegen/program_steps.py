@@ -31,6 +31,7 @@ class Step:
     node: g.Node | None = None
     codes: tuple[str, ...] = ()
     detail: library.Detail | None = None
+    loops: tuple[g.Node, ...] = ()  # around it, the outermost first
 
     def memory(self) -> list[Any]:
         """The values, and other memory, that the arguments are addresses of."""

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from twofold.codegen import fusion, llvm_module, program
+from twofold.codegen import llvm_module, program
 from twofold.ir import graph as g
 from twofold.ir import passes
-from twofold.ir.dims import Dim
 from twofold.runtime.program import pieces
 
-__all__ = ["Explanation", "KernelNote", "PassNote", "explain_graph", "reasons_between", "made_by"]
+from .kernels import Kernel, kernels_of
+
+__all__ = ["Explanation", "KernelNote", "PassNote", "explain_graph"]
 
 _NAMES = 12  # ops of a kernel that a line shows
 
@@ -35,13 +35,14 @@ class PassNote:
 
 @dataclass(frozen=True)
 class KernelNote:
-    """One kernel.
+    """One kernel, as `kernels.py` finds it.
 
     Attributes:
         name: of the kernel.
         ops: what was fused into it, in order, each with the user's line.
         runs: over how many elements, rows or units of work, as text.
         because: for each value that it leaves in memory for another kernel, why the two were not fused.
+        loops: the user's lines of the loops that it runs in every round of, the outermost first.
         code: its loops.
     """
 
@@ -49,6 +50,7 @@ class KernelNote:
     ops: tuple[tuple[str, str], ...]
     runs: str
     because: tuple[str, ...]
+    loops: tuple[str, ...]
     code: str
 
 
@@ -83,7 +85,8 @@ class Explanation:
         if self.fallback is not None:
             return f"{self.signature} runs eagerly, because it cannot be traced: {self.fallback}"
         return "\n".join([*self._head(), "", "passes", *self._passes(), "", "graph", self.after, "",
-                          f"native kernels ({self.arena} bytes of memory between them)", *self._kernels(), "",
+                          f"native kernels: {len(self.kernels)} ({self.arena} bytes of memory between them)",
+                          *self._kernels(), "",
                           "calls of Python", *(self._host() or ["  none"])])
 
     def _head(self) -> list[str]:
@@ -103,6 +106,8 @@ class Explanation:
             where = sorted({line for _, line in kernel.ops if line})
             if where:
                 lines.append(f"     of {', '.join(where[:6])}{' ...' if len(where) > 6 else ''}")
+            if kernel.loops:
+                lines.append(f"     in every round of the loop at {', in that at '.join(kernel.loops)}")
             lines += [f"     {text}" for text in kernel.because]
         return lines or ["  none"]
 
@@ -123,6 +128,7 @@ def explain_graph(graph: g.Graph, signature: str, reason: str, fast_math: bool =
     found.seconds["passes"] = time.perf_counter() - start
     found.after = _text(copy)
     found.seconds.update({"lowering": 0.0, "optimising": 0.0, "code": 0.0})
+    found.kernels = [_note(kernel) for kernel in kernels_of(copy)[0]]
     arena = _describe(found, copy)
     found.arena = " + ".join(str(a) for a in arena if a != 0) or "0"
     return found
@@ -147,7 +153,6 @@ def _describe(found: Explanation, graph: g.Graph) -> list[Any]:
         found.seconds["optimising"] += last - after
         found.seconds["code"] += time.perf_counter() - last
         arena.append(lowered.arena)
-        found.kernels += _notes(piece, lowered)
     return arena
 
 
@@ -159,58 +164,11 @@ def _text(graph: g.Graph) -> str:
     return _FOLDER.sub(r"\1", str(graph))
 
 
-def _notes(graph: g.Graph, lowered: program.Program) -> list[KernelNote]:
-    why = reasons_between(graph)
-    notes = []
-    for step in lowered.steps:
-        values = {a for a in step.memory() if isinstance(a, g.Value)}
-        joins = str(getattr(step.kernel, "name", "")).endswith(" tree")  # of what a kernel before it has reduced
-        ops = tuple((i.name, _line(i.node)) for i in step.items if not joins or i.reduction is not None)
-        ops = ops or ((step.node.op.name if step.node else "copy", _line(step.node)),)
-        because = tuple(sorted({why[v] for v in values if v in why and made_by(v, step)}))
-        name = getattr(step.kernel, "name", None) or "/".join(map(str, step.kernel.key))
-        notes.append(KernelNote(name, ops, f"{step.total}", because, str(step.kernel)))
-    return notes
+def _note(kernel: Kernel) -> KernelNote:
+    ops = tuple([(node.op.name, _line(node)) for node in kernel.nodes])
+    loops = tuple([_line(node) or "an unknown line" for node in kernel.loops])
+    return KernelNote(kernel.name, ops, str(kernel.runs), tuple(kernel.because), loops, kernel.code)
 
 
-def made_by(value: g.Value, step: program.Step) -> bool:
-    """Whether `step` computes `value`."""
-    return any(value in item.outs for item in step.items) or (step.node is not None and value in step.node.outputs)
-
-
-def _line(node: g.Node | None) -> str:
-    return "" if node is None or node.loc is None else str(node.loc)
-
-
-def reasons_between(graph: g.Graph) -> dict[g.Value, str]:
-    """For values that one kernel leaves to another: why the second did not join the first."""
-    units: Sequence[Any] = fusion.fuse(graph, lambda node: False).units
-    home = {v: u for u in units for v in (
-        (*u.full, *u.outer) if isinstance(u, fusion.Group) else u.node.outputs)}
-    found = {}
-    for unit in units:
-        single = not isinstance(unit, fusion.Group)
-        sources = unit.sources if single else [s for i in unit.items for s in i.sources]
-        for source in sources:
-            maker = home.get(source.base)
-            if maker is None or maker is unit:
-                continue
-            found[source.base] = f"leaves {source.base.node.op.name if source.base.node else 'a copy'} in memory: " + (
-                f"{unit.node.op.name} reads whole operands" if single else _between(maker, unit, source))
-    return found
-
-
-def _between(maker: Any, unit: fusion.Group, source: fusion.Source) -> str:
-    if not isinstance(maker, fusion.Group):
-        return f"{maker.node.op.name} gives its result as a whole"
-    if source.base in maker.outer and not maker.rowwise:
-        return "a reduction ends before its result is used"
-    if maker.space != unit.space:
-        return f"the next loops over [{_shape(unit.space)}], this over [{_shape(maker.space)}]"
-    if not source.layout.is_contiguous():
-        return "the next reads it in another order"
-    return "another operand of the next is made later"
-
-
-def _shape(space: Sequence[Any]) -> str:
-    return ",".join(str(d) if isinstance(d, Dim) else str(int(d)) for d in space)
+def _line(node: g.Node) -> str:
+    return "" if node.loc is None else str(node.loc)

@@ -17,8 +17,9 @@ import twofold as tf
 from twofold.ir import graph as g
 from twofold.ir import graph_text
 from twofold.ir.spec import TensorSpec
+from twofold.tracer import kernels
 from twofold.tracer.page import html as page_html
-from twofold.tracer.page import kernels, layout, whole
+from twofold.tracer.page import layout, whole
 
 HOSTILE = "</script><img src=x onerror=alert(1)>\"'&${title}\u2028"
 

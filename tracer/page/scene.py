@@ -16,8 +16,8 @@ from twofold.ir import graph as g
 from twofold.ir.graph_literals import array_text
 from twofold.ir.graph_text import lines_of
 
+from ..kernels import Kernel, amount
 from . import layout
-from .kernels import Kernel, amount
 
 __all__ = ["Item", "Scene", "scene_of", "duration"]
 
@@ -160,6 +160,7 @@ class _Scene:
             item.facts.insert(0, ("time", duration(kernel.seconds)))
             if isinstance(traffic, int) and kernel.seconds > 0:
                 item.facts.append(("bandwidth", f"{traffic / kernel.seconds / 1e9:.2f} GB/s"))
+        item.facts += [("in a loop at", str(loop.loc or "an unknown line")) for loop in kernel.loops]
         item.facts += [("not fused further", text) for text in kernel.because]
         item.where = [place(loc) for loc in kernel.lines]
         item.code = _cut(kernel.code)

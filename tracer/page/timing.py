@@ -23,7 +23,7 @@ from twofold.runtime.compiled import Native
 from twofold.runtime.description import describe
 from twofold.runtime.program import Timeable
 
-from .kernels import Kernel
+from ..kernels import Kernel
 
 __all__ = ["measure"]
 

@@ -14,12 +14,14 @@ from twofold.ir.dims import DimLike
 from twofold.ir.replay import bind_sizes
 from twofold.runtime.description import named
 
+from ..kernels import Kernel, amount, kernels_of, seconds_by_line
 from . import html, svg
-from .kernels import Kernel, amount, kernels_of
 from .scene import duration, scene_of
 from .timing import measure
 
 __all__ = ["compiled_kernels", "page_of", "picture_of"]
+
+_LINES = 8  # the slowest lines of the user that a page names
 
 
 def page_of(graph: g.Graph, inputs: Sequence[np.ndarray] | None = None, fast_math: bool = False) -> str:
@@ -77,6 +79,10 @@ def _facts(graph: g.Graph, kernels: list[Kernel], plans: list[Outline], spent: d
         facts.append(("time in kernels", duration(sum(found))))
     if spent:
         facts.append(("time in Python", duration(sum(spent.values()))))
+    lines = seconds_by_line(kernels, spent)
+    whole = sum(seconds for _, seconds in lines)
+    facts += [(f"time of {loc}", f"{duration(seconds)}, {seconds / whole:.0%}") for loc, seconds in lines[:_LINES]
+              if whole]
     if len(plans) > 1:
         facts.append(("programs", f"{len(plans)}, with Python in between"))
     if plans:

@@ -69,7 +69,7 @@ def _memory(entry: Entry, sizes: dict[str, int]) -> dict[str, Any]:
     """The plan of what a call needs besides its arguments, in bytes, or expressions of sizes that are unknown."""
     from twofold.ir import dims as dm
     from twofold.ir import passes
-    from twofold.tracer.page.kernels import kernels_of
+    from twofold.tracer.kernels import kernels_of
 
     graph = entry.function.graph.copy()
     passes.run(graph)

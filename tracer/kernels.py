@@ -1,4 +1,5 @@
-"""What the compiler makes of a graph, kernel by kernel, with the nodes that each holds.
+"""What the compiler makes of a graph, kernel by kernel, with the nodes that each holds: what `explain`, the graph page
+and the command line tell of kernels.
 
 The kernels are those of the programs that run (`runtime/program.py: pieces`, `codegen/program.py: outline`): nothing
 is compiled to find them. A step that holds no node of its own (a copy for the kernel after it, the sums of what a
@@ -7,7 +8,7 @@ reduction's shares gave) counts as part of its neighbour.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,9 +18,7 @@ from twofold.ir import graph as g
 from twofold.ir.dims import Dim, DimLike
 from twofold.runtime.program import pieces
 
-from ..explain import made_by, reasons_between
-
-__all__ = ["Kernel", "kernels_of", "amount"]
+__all__ = ["Kernel", "kernels_of", "seconds_by_line", "amount"]
 
 _NAMED = 3  # ops that a title names
 
@@ -30,21 +29,25 @@ class Kernel:
 
     Attributes:
         number: its place in the order in which a function's kernels run.
+        name: of its loops, or of the library kernel.
         nodes: what was fused into it, in order.
         runs: over how many elements, rows or units of work.
         reads, writes: bytes of the values that it takes from memory, and leaves there.
         because: for each value that it leaves for another kernel, why the two were not fused.
+        loops: the loops around it, the outermost first: it runs in every round.
         code: its loops, as text.
         steps: the steps that it is: graph, number of the program in it, number of the step.
         seconds: what a run took, where that was measured.
     """
 
     number: int
+    name: str
     nodes: list[g.Node]
     runs: DimLike
     reads: DimLike = 0
     writes: DimLike = 0
     because: list[str] = field(default_factory=list)
+    loops: tuple[g.Node, ...] = ()
     code: str = ""
     steps: list[tuple[g.Graph, int, int]] = field(default_factory=list)
     seconds: float | None = None
@@ -66,22 +69,26 @@ def kernels_of(graph: g.Graph) -> tuple[list[Kernel], list[program.Outline]]:
     """The kernels of `graph`, which is run as it stands: passes have been through it; and its programs, in order."""
     found: list[Kernel] = []
     plans: list[program.Outline] = []
-    _collect(graph, found, plans)
+    _collect(graph, found, plans, ())
     for number, kernel in enumerate(found):
         kernel.number = number
     return found, plans
 
 
-def _collect(graph: g.Graph, found: list[Kernel], plans: list[program.Outline]) -> None:
+def _collect(graph: g.Graph, found: list[Kernel], plans: list[program.Outline], loops: tuple[g.Node, ...]) -> None:
     origins: dict[g.Node, g.Node] = {}
     programs = 0
     for piece in pieces(graph, origins):
         if isinstance(piece, g.Graph):
-            found += _of_piece(piece, origins, (graph, programs), plans)
+            made = _of_piece(piece, origins, (graph, programs), plans)
+            for kernel in made:
+                kernel.loops = (*loops, *kernel.loops)
+            found += made
             programs += 1
             continue
+        inside = (*loops, origins.get(piece, piece)) if piece.op is g.WHILE else loops
         for region in piece.regions:
-            _collect(region, found, plans)
+            _collect(region, found, plans, inside)
 
 
 def _of_piece(piece: g.Graph, origins: dict[g.Node, g.Node], which: tuple[g.Graph, int],
@@ -89,9 +96,8 @@ def _of_piece(piece: g.Graph, origins: dict[g.Node, g.Node], which: tuple[g.Grap
     found: list[Kernel] = []
     taken: dict[g.Node, Kernel] = {}
     waiting: list[tuple[int, program.Step]] = []
-    why = reasons_between(piece)
     made = program.outline(piece)
-    memory_of = made.memory_of
+    why, memory_of = made.reasons, made.memory_of
     plans.append(made)
     for at, step in enumerate(made.steps):
         nodes = [origins.get(node, node) for node in _nodes(step)]
@@ -102,7 +108,8 @@ def _of_piece(piece: g.Graph, origins: dict[g.Node, g.Node], which: tuple[g.Grap
             else:
                 waiting.append((at, step))
             continue
-        kernel = Kernel(0, own, step.total)
+        kernel = Kernel(0, _name(step.kernel), own, step.total,
+                        loops=tuple([origins.get(node, node) for node in step.loops]))
         taken.update(dict.fromkeys(own, kernel))
         found.append(kernel)
         for earlier, helper in [*waiting, (at, step)]:
@@ -124,9 +131,14 @@ def _extend(kernel: Kernel, which: tuple[g.Graph, int], at: int, step: program.S
     kernel.steps.append((*which, at))
     reads, writes = _traffic(step, memory_of)
     kernel.reads, kernel.writes = kernel.reads + reads, kernel.writes + writes
-    made = [why[v] for v in _values(step) if v in why and made_by(v, step)]
+    made = [f"leaves {v.node.op.name if v.node else 'a copy'} in memory: {why[v]}" for v in _values(step)
+            if v in why and _makes(step, v)]
     kernel.because += [text for text in dict.fromkeys(made) if text not in kernel.because]
     kernel.code = "\n\n".join(text for text in (kernel.code, _code(step.kernel)) if text)
+
+
+def _makes(step: program.Step, value: g.Value) -> bool:
+    return any(value in item.outs for item in step.items) or (step.node is not None and value in step.node.outputs)
 
 
 def _traffic(step: program.Step, memory_of: Callable[[Any], Any]) -> tuple[DimLike, DimLike]:
@@ -161,8 +173,30 @@ def _bytes(values: Iterable[g.Value]) -> DimLike:
     return total
 
 
+def _name(kernel: Any) -> str:
+    return kernel.name if hasattr(kernel, "name") else "/".join(map(str, kernel.key))
+
+
 def _code(kernel: Any) -> str:
-    return str(kernel) if hasattr(kernel, "name") else f"library kernel {'/'.join(map(str, kernel.key))}"
+    return str(kernel) if hasattr(kernel, "name") else f"library kernel {_name(kernel)}"
+
+
+def seconds_by_line(kernels: Iterable[Kernel], spent: Mapping[g.Node, float]) -> list[tuple[g.Location, float]]:
+    """What the user's lines take, the slowest first, where it was measured.
+
+    A kernel of several lines counts for each by the number of its nodes of that line.
+
+    Args:
+        kernels: with their `seconds`.
+        spent: the seconds of nodes that Python runs.
+    """
+    total: dict[g.Location, float] = {}
+    parts = [(kernel.nodes, kernel.seconds) for kernel in kernels if kernel.seconds is not None]
+    for nodes, seconds in [*parts, *[([node], seconds) for node, seconds in spent.items()]]:
+        located = [node.loc for node in nodes if node.loc is not None]
+        for loc in located:
+            total[loc] = total.get(loc, 0.0) + seconds / len(located)
+    return sorted(total.items(), key=lambda pair: -pair[1])
 
 
 def amount(size: DimLike) -> str:
