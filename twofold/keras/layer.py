@@ -611,8 +611,11 @@ def _mapped(value: Any, cast: Any) -> Any:
 
 
 def _leaf(value: Any, cast: Any) -> Any:
-    """An array or variable as a tensor, and a float of another dtype in the one asked for; others as they are."""
-    if isinstance(value, (np.ndarray, np.generic, tf.Variable)):
+    """An array or variable as a tensor, and a float of another dtype in the one asked for; others as they are.
+
+    Whatever has `__array__` counts as an array, such as the columns of a table.
+    """
+    if isinstance(value, (np.ndarray, np.generic, tf.Variable)) or _is_array_like(value):
         value = tf.convert_to_tensor(value)
     elif not isinstance(value, tf.Tensor):
         return value if cast is None or not hasattr(value, "_keras_history") else _symbolic_cast(value, cast)
@@ -621,6 +624,10 @@ def _leaf(value: Any, cast: Any) -> Any:
         value = tf.cast(value, cast)
         call_context.set_mask(value, mask)
     return value
+
+
+def _is_array_like(value: Any) -> bool:
+    return not isinstance(value, tf.Tensor) and hasattr(value, "__array__") and not hasattr(value, "_keras_history")
 
 
 def _symbolic_cast(value: Any, cast: Any) -> Any:

@@ -178,10 +178,10 @@ class Normalization(DeclaredLayer):
 
 def batches_of(data: Any, steps: int | None) -> Iterator[np.ndarray]:
     """Data as arrays, batch by batch."""
-    if isinstance(data, np.ndarray) or tf.is_tensor(data):
+    if hasattr(data, "__array__"):  # arrays, tensors, columns of tables
         yield np.asarray(data)
         return
-    if isinstance(data, (list, tuple)) and not any(isinstance(x, np.ndarray) or tf.is_tensor(x) for x in data):
+    if isinstance(data, (list, tuple)) and not any(hasattr(x, "__array__") for x in data):
         yield np.asarray(data)
         return
     if not isinstance(data, Iterable):
