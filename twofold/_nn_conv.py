@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from twofold._api import ints, public, tensor
-from twofold._nn_layout import Layout, layout, padding_arg, per_axis, run
+from twofold._nn_layout import Layout, layout, padding_arg, per_axis, refuse_both, run
 from twofold.ir import ops
 from twofold.ir.dims import require_eq, require_same
 from twofold.ir.errors import InvalidArgumentError, op_error
@@ -47,7 +47,8 @@ def convolution(input: Any, filters: Any, strides: Any = None, padding: Any = "V
     Returns:
         Tensor [batch, places.., outputs], laid out like `input`.
     Raises:
-        tf.errors.InvalidArgumentError: shapes, dtypes or attributes do not fit.
+        ValueError: there are strides and dilations above 1. tf.errors.InvalidArgumentError: shapes, dtypes or
+            attributes do not fit.
 
     >>> import twofold as tf
     >>> tf.nn.convolution(tf.ones([1, 4, 1]), tf.ones([2, 1, 1])).numpy().ravel().tolist()
@@ -55,6 +56,7 @@ def convolution(input: Any, filters: Any, strides: Any = None, padding: Any = "V
     """
     filters = tensor(filters)
     form = layout("convolution", data_format, len(filters.dims) - 2)
+    refuse_both("convolution", strides, dilations, form)
     return _conv("convolution", input, filters, strides, padding, form, dilations)
 
 

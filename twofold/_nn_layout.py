@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 from twofold._api import ints
 from twofold.ir import dims as dm
 from twofold.ir import ops
-from twofold.ir.errors import InvalidArgumentError
+from twofold.ir.errors import InvalidArgumentError, user_line
 
-__all__ = ["Layout", "layout", "per_axis", "padding_arg", "channels_last", "run"]
+__all__ = ["Layout", "layout", "per_axis", "padding_arg", "channels_last", "refuse_both", "run"]
 
 _LAST = {1: "NWC", 2: "NHWC", 3: "NDHWC"}
 _FIRST = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
@@ -93,3 +93,15 @@ def run(op: str, fn: Callable[[Any], Any], x: Any, form: Layout) -> Any:
         x = ops.reshape(x, shape=(dm.numel(batch), *x.dims[len(batch):]))
     out = channels_back(fn(channels_last(x, form)), form)
     return ops.reshape(out, shape=(*batch, *out.dims[1:])) if len(batch) > 1 else out
+
+
+def refuse_both(op: str, strides: Any, dilations: Any, form: Layout) -> None:
+    """Refuse strides together with dilations, as `tf.nn.convolution` and `tf.nn.pool` do.
+
+    Raises:
+        ValueError: there are strides and dilations above 1.
+    """
+    steps, rates = per_axis(op, "strides", strides, form), per_axis(op, "dilations", dilations, form)
+    if max(steps) > 1 and max(rates) > 1:
+        raise ValueError(f"{op}: `strides > 1` not supported in conjunction with `dilations > 1`. Received: "
+                         f"strides={list(steps)} and dilations={list(rates)}\n  {user_line()}")

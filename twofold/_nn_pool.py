@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from twofold._api import public, tensor
-from twofold._nn_layout import layout, padding_arg, per_axis, run
+from twofold._nn_layout import layout, padding_arg, per_axis, refuse_both, run
 from twofold.ir import dims as dm
 from twofold.ir import dtypes as dt
 from twofold.ir import ops
@@ -40,7 +40,8 @@ def pool(input: Any, window_shape: Any, pooling_type: str, strides: Any = None, 
     Returns:
         Tensor [batch, places.., channels], laid out like `input`.
     Raises:
-        tf.errors.InvalidArgumentError: shape, dtype or attributes do not fit.
+        ValueError: there are strides and dilations above 1. tf.errors.InvalidArgumentError: shape, dtype or
+            attributes do not fit.
 
     >>> import twofold as tf
     >>> tf.nn.pool(tf.reshape(tf.range(4.0), [1, 4, 1]), [2], "AVG").numpy().ravel().tolist()
@@ -49,6 +50,7 @@ def pool(input: Any, window_shape: Any, pooling_type: str, strides: Any = None, 
     kinds = {"MAX": ops.max_pool, "AVG": ops.avg_pool}
     if pooling_type not in kinds:
         raise InvalidArgumentError(f"pool: pooling_type must be 'MAX' or 'AVG'; got {pooling_type!r}.")
+    refuse_both("pool", strides, dilations, layout("pool", data_format, len(tensor(input).dims) - 2))
     return _pool("pool", kinds[pooling_type], input, window_shape, strides, padding, data_format, None, dilations)
 
 

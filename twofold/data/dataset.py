@@ -75,9 +75,12 @@ class Dataset(SourceMethods, OrderMethods, MapMethods, BatchMethods, CombineMeth
         return self._node.form.spec
 
     @property
-    def _batch_size(self) -> int | None:
-        """The size of the batches that this dataset makes itself: what Keras asks TensorFlow's datasets for."""
-        return getattr(self._node, "size", None) if self._node.name == "Batch" else None
+    def _batch_size(self) -> Any:
+        """The size of the batches that this dataset makes itself, a tensor; other datasets have no such attribute."""
+        size = getattr(self._node, "size", None) if self._node.name == "Batch" else None
+        if size is None:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute '_batch_size': it makes no batches.")
+        return tf.constant(size, tf.int64)
 
     def cardinality(self) -> Any:
         """How many elements there are, as far as can be told without iterating.

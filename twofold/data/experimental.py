@@ -21,14 +21,14 @@ from ._parallel import AUTOTUNE
 from ._records import compression_of
 from .dataset import Dataset
 from .iterator import Optional
-from .options import OptimizationOptions, ThreadingOptions
+from .options import AutotuneOptions, DistributeOptions, OptimizationOptions, ThreadingOptions
 
-__all__ = ["AUTOTUNE", "Counter", "CsvDataset", "INFINITE_CARDINALITY", "OptimizationOptions", "Optional",
-           "RandomDataset", "ThreadingOptions", "UNKNOWN_CARDINALITY", "assert_cardinality",
-           "bucket_by_sequence_length", "cardinality", "choose_from_datasets", "enumerate_dataset",
-           "get_next_as_optional", "get_single_element", "get_structure", "group_by_window", "ignore_errors",
-           "make_csv_dataset", "map_and_batch", "parallel_interleave", "rejection_resample", "sample_from_datasets",
-           "scan", "shuffle_and_repeat", "take_while", "unbatch", "unique"]
+__all__ = ["AUTOTUNE", "AutotuneOptions", "Counter", "CsvDataset", "DistributeOptions", "INFINITE_CARDINALITY",
+           "OptimizationOptions", "Optional", "RandomDataset", "ThreadingOptions", "UNKNOWN_CARDINALITY",
+           "assert_cardinality", "bucket_by_sequence_length", "cardinality", "choose_from_datasets",
+           "enumerate_dataset", "get_next_as_optional", "get_single_element", "get_structure", "group_by_window",
+           "ignore_errors", "make_csv_dataset", "map_and_batch", "parallel_interleave", "rejection_resample",
+           "sample_from_datasets", "scan", "shuffle_and_repeat", "take_while", "unbatch", "unique"]
 
 
 @engine.guarded

@@ -177,6 +177,10 @@ class Iterator(Trackable):
             raise StopIteration
         return self._form.element(item)
 
+    def next(self) -> Any:
+        """The next element; the same as `next(iterator)`."""
+        return next(self)
+
     def get_next(self, name: str | None = None) -> Any:
         """The next element.
 
@@ -368,3 +372,7 @@ class NumpyIterator:
         if item is None:
             raise StopIteration
         return self._pack([numpy_leaf(a) for a in item])
+
+    def next(self) -> Any:
+        """The next element; the same as `next(iterator)`."""
+        return next(self)

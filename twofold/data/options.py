@@ -7,7 +7,7 @@ from typing import Any
 from ._parallel import cores
 from ._stream import Run
 
-__all__ = ["Options", "OptimizationOptions", "ThreadingOptions"]
+__all__ = ["AutotuneOptions", "DistributeOptions", "Options", "OptimizationOptions", "ThreadingOptions"]
 
 
 class _Settings:
@@ -23,6 +23,9 @@ class _Settings:
         if name not in self._names:
             raise AttributeError(f"Cannot set the property {name} on {type(self).__name__}. It has "
                                  f"{', '.join(self._names)}.")
+        kind = type(self.__dict__.get(name))
+        if issubclass(kind, _Settings) and not isinstance(value, kind):
+            raise TypeError(f'Property "{name}" must be of type {kind.__name__}, got: {value!r} (type: {type(value)})')
         object.__setattr__(self, name, value)
 
     def __eq__(self, other: object) -> bool:
@@ -31,7 +34,8 @@ class _Settings:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        shown = {name: value for name, value in vars(self).items() if value is not None}
+        shown = {name: value for name, value in vars(self).items()
+                 if value is not None and not (isinstance(value, _Settings) and value == type(value)())}
         return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in shown.items())})"
 
 
@@ -50,6 +54,30 @@ class ThreadingOptions(_Settings):
     private_threadpool_size: int | None
 
     _names = ("private_threadpool_size", "max_intra_op_parallelism")
+
+
+class AutotuneOptions(_Settings):
+    """How many threads and buffers AUTOTUNE gives out; TensorFlow's names, accepted without effect.
+
+    >>> import twofold as tf
+    >>> options = tf.data.Options()
+    >>> options.autotune.cpu_budget = 4
+    >>> options.autotune
+    AutotuneOptions(cpu_budget=4)
+    """
+
+    _names = ("enabled", "cpu_budget", "ram_budget", "autotune_algorithm", "initial_parallelism", "min_parallelism")
+
+
+class DistributeOptions(_Settings):
+    """How data are shared among devices; TensorFlow's names, accepted without effect.
+
+    >>> import twofold as tf
+    >>> tf.data.Options().experimental_distribute.num_devices is None
+    True
+    """
+
+    _names = ("auto_shard_policy", "num_devices")
 
 
 class OptimizationOptions(_Settings):
@@ -75,8 +103,8 @@ class Options(_Settings):
     """How a pipeline runs; see `Dataset.with_options`.
 
     `deterministic` says whether parallel functions keep the order of elements where they do not say so themselves;
-    `threading` and `experimental_optimization` have options of their own. The other names are TensorFlow's, accepted
-    without effect.
+    `threading`, `autotune`, `experimental_optimization` and `experimental_distribute` have options of their own. The
+    other names are TensorFlow's, accepted without effect.
 
     >>> import twofold as tf
     >>> options = tf.data.Options()
@@ -95,12 +123,16 @@ class Options(_Settings):
     threading: ThreadingOptions
     experimental_threading: ThreadingOptions
     experimental_optimization: OptimizationOptions
+    experimental_distribute: DistributeOptions
+    autotune: AutotuneOptions
 
     def __init__(self) -> None:
         super().__init__()
         object.__setattr__(self, "threading", ThreadingOptions())
         object.__setattr__(self, "experimental_threading", self.threading)
         object.__setattr__(self, "experimental_optimization", OptimizationOptions())
+        object.__setattr__(self, "experimental_distribute", DistributeOptions())
+        object.__setattr__(self, "autotune", AutotuneOptions())
 
     def merge(self, options: Options) -> Options:
         """These options, with what the others set in place of what these set.
