@@ -15,11 +15,12 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
+from contextvars import ContextVar
 from typing import Any, BinaryIO
 
 from twofold.ir.errors import DataLossError, NotFoundError, OpError
 
-__all__ = ["INFLATED", "SMALL", "bound", "damaged", "member", "opened", "parsed_json", "reads"]
+__all__ = ["INFLATED", "SMALL", "bound", "damaged", "makes", "member", "opened", "parsed_json", "reads", "spend"]
 
 SMALL = 16 << 20  # bytes that anything may take
 INFLATED = 64  # bytes that a byte of a file may become; texts and arrays that people write become fewer
@@ -27,7 +28,7 @@ _DEEP = 200  # brackets within brackets; Python's parser of JSON uses the stack 
 
 # What the parsers of the standard library, and arithmetic on damaged numbers, raise.
 _FAULTS = (ValueError, KeyError, IndexError, TypeError, AttributeError, OverflowError, RecursionError, EOFError,
-           MemoryError, NotImplementedError, struct.error, zlib.error, zipfile.BadZipFile, zipfile.LargeZipFile)
+           MemoryError, RuntimeError, struct.error, zlib.error, zipfile.BadZipFile, zipfile.LargeZipFile)
 
 
 def bound(size: int) -> int:
@@ -41,8 +42,12 @@ def damaged(path: Any, problem: Any) -> DataLossError:
 
 
 @contextlib.contextmanager
-def reads(path: Any) -> Iterator[None]:
+def reads(path: Any, *kept: type[Exception]) -> Iterator[None]:
     """A block that parses a file: what it raises becomes a DataLossError with the file's name.
+
+    Args:
+        path: of the file.
+        kept: classes of errors that stay as they are.
 
     Raises:
         DataLossError: the block raised one of the errors that damaged contents lead to. Errors of this package, and of
@@ -50,8 +55,12 @@ def reads(path: Any) -> Iterator[None]:
     """
     try:
         yield
-    except OpError:
+    except (OpError, *kept):
         raise
+    except OSError as e:
+        if e.filename is not None:  # of the system; parsers have no file's name
+            raise
+        raise damaged(path, _short(e)) from None
     except _FAULTS as e:
         raise damaged(path, _short(e)) from None
 
@@ -59,6 +68,44 @@ def reads(path: Any) -> Iterator[None]:
 def _short(error: BaseException) -> str:
     text = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
     return text if len(text) <= 300 else text[:297] + "..."
+
+
+@contextlib.contextmanager
+def makes(path: Any, room: int) -> Iterator[None]:
+    """A block that makes an object from a description in a file, with `room` bytes for its variables.
+
+    Raises:
+        ValueError: what the file describes cannot be made, or is larger; with the file's name. TypeError: as before,
+            with the file's name.
+    """
+    token = _room.set([room, room])
+    try:
+        yield
+    except OpError:
+        raise
+    except _FAULTS as e:
+        if type(e) in (ValueError, TypeError):
+            raise type(e)(f"{e}\n(while reading {os.fspath(path)})") from e
+        raise ValueError(f"{os.fspath(path)}: what it describes cannot be made: {_short(e)}") from e
+    finally:
+        _room.reset(token)
+
+
+def spend(count: int) -> None:
+    """Take `count` bytes of the room that the description of a file has, where one is read.
+
+    Raises:
+        ValueError: there are not so many left.
+    """
+    room = _room.get()
+    if room is not None:
+        room[0] -= count
+        if room[0] < 0:
+            raise ValueError(f"it asks for variables of more than {room[1]:,} bytes, which a file of its size does not "
+                             "hold")
+
+
+_room: ContextVar[list[int] | None] = ContextVar("room_for_variables", default=None)
 
 
 def opened(path: Any) -> BinaryIO:

@@ -142,7 +142,7 @@ class _Filed(Stream):
                 self.file = None
                 return None
             self.at += 1
-            return decoded(record)
+            return decoded(record, self.path)
         item = self.input.next()
         if item is None:
             self._finish()

@@ -19,6 +19,7 @@ __all__ = ["Written", "compression_of", "framed", "open_to_read", "open_to_write
 
 _KINDS = {"": "", "NONE": "", "ZLIB": "ZLIB", "GZIP": "GZIP"}
 _CHUNK = 1 << 16
+_MUCH = 1 << 24
 
 
 def compression_of(value: Any) -> str:
@@ -54,14 +55,25 @@ def read_record(file: BinaryIO, name: str, most: int | None = None) -> bytes | N
         return None
     if len(head) < 12 or _checksum(head[:8]) != head[8:]:
         raise _lost(name, "truncated record" if len(head) < 12 else "corrupted record: the length's checksum is wrong")
+    data = _read_bytes(file, int.from_bytes(head[:8], "little") + 4)
     length = int.from_bytes(head[:8], "little")
-    data = file.read(length + 4)
     if len(data) < length + 4:
         raise _lost(name, "truncated record")
     record = data[:length]
     if _checksum(record) != data[length:]:
         raise _lost(name, "corrupted record: the checksum is wrong")
     return record
+
+
+def _read_bytes(file: BinaryIO, count: int) -> bytes:
+    """Up to `count` bytes; much memory is taken only for what is there."""
+    if count <= _MUCH:
+        return file.read(count)
+    parts, have = [], 0
+    while have < count and (part := file.read(min(_MUCH, count - have))):
+        parts.append(part)
+        have += len(part)
+    return b"".join(parts)
 
 
 def _lost(name: str, what: str) -> tf.errors.DataLossError:
@@ -76,9 +88,9 @@ def open_to_read(path: str, compression: str = "", buffer: int | None = None) ->
     """
     try:
         if compression == "GZIP":
-            return gzip.open(path, "rb")  # type: ignore[return-value]
+            return _Gunzipped(path, "rb")  # type: ignore[return-value]
         if compression == "ZLIB":
-            return _Inflated(open(path, "rb"))  # type: ignore[return-value]
+            return _Inflated(open(path, "rb"), path)  # type: ignore[return-value]
         return open(path, "rb", buffering=buffer if buffer and buffer > 1 else -1)
     except FileNotFoundError:
         raise tf.errors.NotFoundError(None, None, f"{path}; No such file or directory") from None
@@ -88,11 +100,29 @@ def open_to_read(path: str, compression: str = "", buffer: int | None = None) ->
         raise tf.errors.FailedPreconditionError(None, None, f"{path}; Is a directory") from None
 
 
+class _Gunzipped(gzip.GzipFile):
+    """A gzip file; what is damaged is a DataLossError with its name."""
+
+    def read(self, size: int | None = -1) -> bytes:
+        """Up to `size` bytes, all where it is negative."""
+        return self._careful(super().read, size)
+
+    def readline(self, size: int | None = -1) -> bytes:
+        """The bytes to the end of a line."""
+        return self._careful(super().readline, size)
+
+    def _careful(self, read: Any, size: Any) -> bytes:
+        try:
+            return read(size)
+        except (zlib.error, EOFError, gzip.BadGzipFile, struct.error) as e:
+            raise _lost(str(self.name), f"corrupted gzip stream ({e})") from None
+
+
 class _Inflated:
     """A zlib stream as a file that is read from start to end."""
 
-    def __init__(self, file: BinaryIO) -> None:
-        self._file, self._inflate, self._ready = file, zlib.decompressobj(), b""
+    def __init__(self, file: BinaryIO, name: str) -> None:
+        self._file, self._inflate, self._ready, self._name = file, zlib.decompressobj(), b"", name
 
     def read(self, size: int = -1) -> bytes:
         """Up to `size` bytes, all where it is negative."""
@@ -101,7 +131,10 @@ class _Inflated:
             raw = self._file.read(_CHUNK)
             if not raw:
                 break
-            parts.append(self._inflate.decompress(raw))
+            try:
+                parts.append(self._inflate.decompress(raw))
+            except zlib.error as e:
+                raise _lost(self._name, f"corrupted zlib stream ({e})") from None
             have += len(parts[-1])
         data = b"".join(parts)
         cut = len(data) if size < 0 else size

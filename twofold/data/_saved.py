@@ -150,13 +150,14 @@ class _Reading(Stream):
     def __init__(self, path: str, compression: str) -> None:
         file = open_to_read(path, compression)
         self.read, self.at = Reader(file, lambda: read_record(file, path)), 0
+        self.path = path
         self.over = False
 
     def next(self) -> Any:
         record = None if self.over else self.read()
         self.over = record is None
         self.at += not self.over
-        return None if record is None else decoded(record)
+        return None if record is None else decoded(record, self.path)
 
     def save(self) -> Any:
         return [self.at, self.over]

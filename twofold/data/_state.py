@@ -65,9 +65,12 @@ def _text(value: bytes) -> str:
     return base64.b64encode(value).decode("ascii")
 
 
-def decoded(data: bytes) -> Any:
+def decoded(data: bytes, name: str = "a saved state") -> Any:
     """What `encoded` made bytes of.
 
+    Args:
+        data: the bytes.
+        name: the file that they are from, for errors.
     Raises:
         DataLossError: it is damaged.
     """
@@ -81,8 +84,9 @@ def decoded(data: bytes) -> Any:
             arrays.append(np.frombuffer(data, dtype, count, start).reshape(shape).copy())
             start += count * dtype.itemsize
         return _value(head["tree"], arrays)
-    except (ValueError, KeyError, IndexError, TypeError, UnicodeDecodeError) as e:
-        raise tf.errors.DataLossError(None, None, f"a saved state or element cannot be read: {e}") from e
+    except (ValueError, KeyError, IndexError, TypeError, AttributeError, OverflowError, RecursionError,
+            MemoryError) as e:
+        raise tf.errors.DataLossError(None, None, f"{name}: a saved state or element cannot be read: {e}") from e
 
 
 def _value(tree: Any, arrays: list[np.ndarray]) -> Any:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import inspect
 import itertools
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any
@@ -18,6 +19,7 @@ import numpy as np
 
 import twofold as tf
 from twofold._api import staged
+from twofold._reading import spend
 from twofold._together import making
 
 from . import call_context, dtype_policies
@@ -200,6 +202,7 @@ class Layer(LayerState):
             initializer = "glorot_uniform" if kind.is_floating else "zeros"
         first = initializers.get(initializer)
         make = self._variable_class(kind, autocast)
+        spend(math.prod(dims) * kind.size)
         with tf.init_scope(), self._scoped():
             start = first(dims, dtype=kind)
             variable = make(start, trainable=True if trainable is None else trainable, name=name or "variable",

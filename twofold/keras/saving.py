@@ -16,7 +16,7 @@ from datetime import datetime
 from typing import Any
 
 import twofold as tf
-from twofold import _replacing
+from twofold import _reading, _replacing
 from twofold._namespace import publish
 
 from .serialization import (
@@ -92,6 +92,7 @@ def load_model(filepath: Any, custom_objects: Mapping[str, Any] | None = None, c
                                 "zip file or `.h5` file.")
     if os.path.isdir(path):
         raise ValueError(f"{path} is a folder: saved models are read by tf.saved_model.load.")
+    _reading.opened(path).close()  # a pipe would be waited for
     if zipfile.is_zipfile(path):
         return _read_archive(path, custom_objects, compile, safe_mode)
     if path.endswith(_HDF5):
@@ -126,17 +127,19 @@ def load_weights(model: Any, filepath: Any, skip_mismatch: bool = False, **kwarg
     Raises:
         ValueError: the weights do not fit the model's; nothing is changed then.
     """
-    from .saving_h5 import read_weights
+    from .saving_h5 import read_weights, weights_room
     if any(kwargs.values()) or set(kwargs) - {"by_name", "objects_to_skip"}:
         raise ValueError(f"Invalid keyword arguments: {kwargs}")
     path = os.fspath(filepath)
     if not os.path.exists(path):
         raise FileNotFoundError(f"File not found: filepath={path}.")
-    if zipfile.is_zipfile(path):
-        with zipfile.ZipFile(path) as archive:
-            read_weights(io.BytesIO(_member(archive, "model.weights.h5")), model, skip_mismatch)
+    _reading.opened(path).close()
+    if not zipfile.is_zipfile(path):
+        read_weights(path, model, skip_mismatch)
         return
-    read_weights(path, model, skip_mismatch)
+    with _archive(path) as archive:
+        data = _member(archive, path, "model.weights.h5", weights_room(model))
+    read_weights(path, model, skip_mismatch, data)
 
 
 def _export_model(model: Any, filepath: Any, format: str, verbose: bool, **kwargs: Any) -> None:
@@ -194,34 +197,43 @@ def _write_archive(file: Any, model: Any, include_optimizer: bool) -> None:
 
 
 def _read_archive(path: str, custom_objects: Any, compile: bool, safe_mode: bool) -> Any:
-    from .saving_h5 import read_weights
-    with zipfile.ZipFile(path) as archive:
-        config = json.loads(_member(archive, "config.json"))
+    from .saving_h5 import read_weights, weights_room
+    with _archive(path) as archive:
+        config = _reading.parsed_json(_member(archive, path, "config.json"), path)
         compiled = config.pop("compile_config", None)
-        model = deserialize_keras_object(config, custom_objects, safe_mode=safe_mode)
-        if compile and compiled:
-            with custom_object_scope(custom_objects or {}):
-                model.compile_from_config(compiled)
-        read_weights(io.BytesIO(_member(archive, "model.weights.h5")), model, False)
-        _read_vocabularies(archive, model)
+        with _reading.makes(path, _reading.bound(os.path.getsize(path))):
+            model = deserialize_keras_object(config, custom_objects, safe_mode=safe_mode)
+            if not isinstance(model, tf.Module):
+                raise ValueError(f"its config describes {type(model).__name__}, which is no model")
+            if compile and compiled:
+                with custom_object_scope(custom_objects or {}):
+                    model.compile_from_config(compiled)
+        read_weights(path, model, False, _member(archive, path, "model.weights.h5", weights_room(model)))
+        _read_vocabularies(archive, path, model)
     return model
 
 
-def _read_vocabularies(archive: zipfile.ZipFile, model: Any) -> None:
+def _archive(path: str) -> zipfile.ZipFile:
+    with _reading.reads(path):
+        return zipfile.ZipFile(path)
+
+
+def _read_vocabularies(archive: zipfile.ZipFile, archive_path: str, model: Any) -> None:
     """Give layers the vocabularies that Keras keeps beside the weights, in texts of a term a line."""
     from .saving_h5 import paths_of
     names = {name for name in archive.namelist() if name.startswith("assets/")}
     for path, value in paths_of(model, False) if names else ():
         name = f"assets/{path}/vocabulary.txt"
         if name in names and hasattr(value, "load_vocabulary"):
-            value.load_vocabulary(archive.read(name).decode("utf-8").rstrip("\n").split("\n"))
+            with _reading.reads(archive_path):
+                text = _reading.member(archive, name, archive_path).decode("utf-8")
+            value.load_vocabulary(text.rstrip("\n").split("\n"))
 
 
-def _member(archive: zipfile.ZipFile, name: str) -> bytes:
-    try:
-        return archive.read(name)
-    except KeyError:
-        raise ValueError(f"The archive {archive.filename} has no {name}: it is not one of Keras.") from None
+def _member(archive: zipfile.ZipFile, path: str, name: str, more: int = 0) -> bytes:
+    if name not in archive.namelist():
+        raise ValueError(f"The archive {path} has no {name}: it is not one of Keras.")
+    return _reading.member(archive, name, path, more)
 
 
 def _check_free(path: str, overwrite: bool) -> None:

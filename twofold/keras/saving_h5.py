@@ -7,8 +7,12 @@ number. Reading checks all shapes before it changes anything.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import io
 import json
+import math
+import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -16,12 +20,13 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
+from twofold import _reading
 from twofold.tracking import Trackable
 
 from .layer_state import LayerState
 from .naming import to_snake_case
 
-__all__ = ["paths_of", "read_model", "read_weights", "write_model", "write_weights"]
+__all__ = ["paths_of", "read_model", "read_weights", "weights_room", "write_model", "write_weights"]
 
 
 def _h5py() -> Any:
@@ -119,30 +124,107 @@ def _stored(array: np.ndarray) -> np.ndarray:
     return array.astype(np.float32) if array.dtype.name == "bfloat16" else array
 
 
-def read_weights(file: Any, model: Any, skip_mismatch: bool) -> None:
+def weights_room(model: Any) -> int:
+    """Bytes that a file of a model's weights may have, with the state of its optimizer."""
+    return 8 * sum(math.prod(w.shape) * w.dtype.size for w in model.weights) + _reading.SMALL
+
+
+@contextlib.contextmanager
+def _opened(path: str, data: bytes | None, room: int) -> Iterator[_Reader]:
+    """An HDF5 file, or one that lies within another file; what is wrong with it names the file.
+
+    Args:
+        path: of the file.
+        data: the contents, where they lie within it.
+        room: bytes that a data set may have, however small the file is.
+    """
+    h5py = _h5py()
+    with _reading.reads(path):
+        try:
+            file = h5py.File(path if data is None else io.BytesIO(data), "r")
+        except OSError as e:
+            raise ValueError(f"it cannot be read as HDF5: {e}") from None
+    size = os.path.getsize(path) if data is None else len(data)
+    with file:
+        yield _Reader(h5py, file, max(room, _reading.bound(size)))
+
+
+class _Reader:
+    """An open file whose groups and data sets are looked at before they are read.
+
+    Links lead nowhere but into the file itself, and no data set is larger than a file of its size would hold.
+    """
+
+    def __init__(self, h5py: Any, file: Any, room: int) -> None:
+        self._h5py, self.file, self._room = h5py, file, room
+
+    def group(self, path: str, within: Any = None) -> Any:
+        """A group, or None."""
+        place = self.file if within is None else within
+        for name in path.split("/"):
+            place = self._entry(place, name)
+            if not isinstance(place, self._h5py.Group):
+                return None
+        return place
+
+    def dataset(self, group: Any, name: str) -> Any:
+        """A data set of a group.
+
+        Raises:
+            ValueError: there is none, or it is too large.
+        """
+        for part in name.split("/")[:-1]:
+            group = self._entry(group, part)
+        found = self._entry(group, name.rpartition("/")[2])
+        if not isinstance(found, self._h5py.Dataset):
+            raise ValueError(f"{name!r} in group {getattr(group, 'name', '?')!r} is no data set")
+        if found.external or found.is_virtual:
+            raise ValueError(f"data set {found.name!r} lies in another file, which is not read")
+        if found.size is not None and found.size * found.dtype.itemsize > self._room:
+            raise ValueError(f"data set {found.name!r} has {found.size * found.dtype.itemsize:,} bytes; a file of this "
+                             f"size holds {self._room:,} at most")
+        return found
+
+    def _entry(self, group: Any, name: str) -> Any:
+        if not isinstance(group, self._h5py.Group):
+            return None
+        link = group.get(name, getlink=True)
+        if link is not None and not isinstance(link, self._h5py.HardLink):
+            raise ValueError(f"{name!r} in group {group.name!r} is a link, which is not followed")
+        return group.get(name)
+
+
+def read_weights(path: str, model: Any, skip_mismatch: bool, data: bytes | None = None) -> None:
     """Read the weights of a model from a file.
 
+    Args:
+        path: of the file.
+        model: gets the weights.
+        skip_mismatch: whether what does not fit is passed over.
+        data: the HDF5 file, where it lies within the file.
     Raises:
-        ValueError: the weights do not fit; nothing is changed then.
+        ValueError: the weights do not fit; nothing is changed then. DataLossError: the file is damaged.
     """
-    with _h5py().File(file, "r") as f:
+    with _opened(path, data, weights_room(model)) as reader, _damage(path):
+        f = reader.file
         if "layer_names" in f.attrs or "model_weights" in f:
-            _read_older_weights(f.get("model_weights", f), model, skip_mismatch)
+            group = reader.group("model_weights") if "model_weights" in f else f
+            _read_older_weights(reader, group, model, skip_mismatch)
             return
         if not model.built:
-            raise ValueError(f"Unable to load weights: model '{model.name}' has not been built yet. Build it by "
+            raise Misfit(f"Unable to load weights: model '{model.name}' has not been built yet. Build it by "
                              "calling it on data, or by `build`.")
         _build_optimizer(f, model)
         wanted: list[tuple[Any, dict[str, np.ndarray]]] = []
         for path, value in paths_of(model, True):
-            store = _store_of(f, path)
+            store = _store_of(reader, path)
             fault = _fault(value, store)
             if fault and (hasattr(value, "apply_gradients") or skip_mismatch):
                 warnings.warn(f"Skipped '{path}': {fault}", stacklevel=4)
             elif fault:
-                raise ValueError(f"A total of 1 objects could not be loaded: {fault} (at '{path or '/'}' of the file)")
+                raise Misfit(f"A total of 1 objects could not be loaded: {fault} (at '{path or '/'}' of the file)")
             else:
-                wanted.append((value, store))
+                wanted.append((value, {key: _array(dataset) for key, dataset in store.items()}))
     for value, store in wanted:
         if hasattr(value, "load_own_variables") and (store or _own_variables(value)):
             value.load_own_variables(store)
@@ -154,9 +236,10 @@ def _build_optimizer(f: Any, model: Any) -> None:
         optimizer.build(model.trainable_variables)
 
 
-def _store_of(f: Any, path: str) -> dict[str, np.ndarray]:
-    group = f.get(f"{path}/vars" if path else "vars")
-    return {} if group is None else {key: _array(group[key]) for key in group}
+def _store_of(reader: _Reader, path: str) -> dict[str, Any]:
+    """The data sets of an object's own variables by name; they are read when their shapes are known to fit."""
+    group = reader.group(f"{path}/vars" if path else "vars")
+    return {} if group is None else {key: reader.dataset(group, key) for key in group}
 
 
 def _array(dataset: Any) -> np.ndarray:
@@ -174,7 +257,7 @@ def _own_variables(value: Any) -> list[Any]:
     return list(getattr(value, "variables", ()))
 
 
-def _fault(value: Any, store: Mapping[str, np.ndarray]) -> str:
+def _fault(value: Any, store: Mapping[str, Any]) -> str:
     """What keeps the arrays of a group from being the variables of an object; empty when nothing does."""
     standard = getattr(type(value), "load_own_variables", None) is LayerState.load_own_variables
     if not (standard or hasattr(value, "apply_gradients")):
@@ -253,19 +336,20 @@ def _text(value: Any) -> str:
     return value.decode() if isinstance(value, bytes) else str(value)
 
 
-def _read_older_weights(group: Any, model: Any, skip_mismatch: bool) -> None:
+def _read_older_weights(reader: _Reader, group: Any, model: Any, skip_mismatch: bool) -> None:
     """Weights of the older form: layers that have some, in order."""
-    named = [(_text(n), group[_text(n)]) for n in group.attrs["layer_names"]]
-    stored = [(name, [np.asarray(g[_text(w)]) for w in g.attrs["weight_names"]]) for name, g in named]
+    named = [(_text(n), reader.group(_text(n), group)) for n in group.attrs["layer_names"]]
+    stored = [(name, [_array(reader.dataset(g, _text(w))) for w in g.attrs["weight_names"]]) for name, g in named]
     stored = [(name, arrays) for name, arrays in stored if arrays]
     if "top_level_model_weights" in group:
-        top = group["top_level_model_weights"]
-        stored.append(("the model itself", [np.asarray(top[_text(w)]) for w in top.attrs["weight_names"]]))
+        top = reader.group("top_level_model_weights", group)
+        arrays = [_array(reader.dataset(top, _text(w))) for w in top.attrs["weight_names"]]
+        stored.append(("the model itself", arrays))
         stored = [(name, arrays) for name, arrays in stored if arrays]
     have = [(layer.name, _older_weights(layer)) for layer in model.layers]
     have = [(name, weights) for name, weights in [*have, (model.name, model._own_variables())] if weights]
     if len(have) != len(stored):
-        raise ValueError(f"Layer count mismatch when loading weights from file. Model expected {len(have)} layers, "
+        raise Misfit(f"Layer count mismatch when loading weights from file. Model expected {len(have)} layers, "
                          f"found {len(stored)} saved layers.")
     pairs: list[tuple[Any, np.ndarray]] = []
     for (name, weights), (stored_name, arrays) in zip(have, stored, strict=True):
@@ -276,7 +360,7 @@ def _read_older_weights(group: Any, model: Any, skip_mismatch: bool) -> None:
         elif skip_mismatch:
             warnings.warn(f"Skipped layer '{name}': the shapes of its weights differ.", stacklevel=5)
         else:
-            raise ValueError(f"Shape mismatch in layer '{name}' for the weights of '{stored_name}': expected "
+            raise Misfit(f"Shape mismatch in layer '{name}' for the weights of '{stored_name}': expected "
                              f"{[w.dims for w in weights]}, the file has {[a.shape for a in arrays]}.")
     for variable, array in pairs:
         variable.assign(array)
@@ -289,19 +373,40 @@ def read_model(path: str, custom_objects: Any, compile: bool, safe_mode: bool) -
         ValueError: the file holds no model.
     """
     from .serialization import custom_object_scope, deserialize_keras_object
-    with _h5py().File(path, "r") as f:
-        if "model_config" not in f.attrs:
+    with _opened(path, None, 0) as reader:
+        with _reading.reads(path):
+            attributes = {name: _text(reader.file.attrs[name]) for name in ("model_config", "training_config")
+                          if name in reader.file.attrs}
+        if "model_config" not in attributes:
             raise ValueError(f"No model config found in the file at {path}: it may hold weights only.")
-        config = json.loads(_text(f.attrs["model_config"]))
-        model = deserialize_keras_object(config, custom_objects, safe_mode=safe_mode)
-        _read_older_weights(f["model_weights"], model, False)
-        if compile and "training_config" in f.attrs:
-            with custom_object_scope(custom_objects or {}):
-                _compile(model, json.loads(_text(f.attrs["training_config"])), f)
+        room = _reading.bound(os.path.getsize(path))
+        with _reading.makes(path, room):
+            model = deserialize_keras_object(_reading.parsed_json(attributes["model_config"], path), custom_objects,
+                                             safe_mode=safe_mode)
+        with _damage(path):
+            _read_older_weights(reader, reader.group("model_weights"), model, False)
+        if compile and "training_config" in attributes:
+            training = _reading.parsed_json(attributes["training_config"], path)
+            with _reading.makes(path, room), custom_object_scope(custom_objects or {}):
+                _compile(model, training, reader)
     return model
 
 
-def _compile(model: Any, config: dict[str, Any], f: Any) -> None:
+class Misfit(ValueError):
+    """The weights of a file are not those of the model: no damage."""
+
+
+@contextlib.contextmanager
+def _damage(path: str) -> Iterator[None]:
+    """A block that reads weights, whose errors name the file."""
+    try:
+        with _reading.reads(path, Misfit):
+            yield
+    except Misfit as e:
+        raise ValueError(f"{e} ({path})") from None
+
+
+def _compile(model: Any, config: dict[str, Any], reader: _Reader) -> None:
     from . import optimizers
     from .serialization import deserialize_keras_object
     others = {k: deserialize_keras_object(config.get(k)) for k in ("loss", "metrics", "weighted_metrics",
@@ -309,9 +414,9 @@ def _compile(model: Any, config: dict[str, Any], f: Any) -> None:
     model.compile(optimizers.deserialize(config["optimizer_config"]), **others)
     optimizer = model.optimizer
     optimizer.build(model.trainable_variables)
-    if "optimizer_weights" in f:
-        group = f["optimizer_weights"]
-        arrays = [np.asarray(group[_text(name)]) for name in group.attrs["weight_names"]]
+    if "optimizer_weights" in reader.file:
+        group = reader.group("optimizer_weights")
+        arrays = [_array(reader.dataset(group, _text(name))) for name in group.attrs["weight_names"]]
         _restore(list(optimizer.variables), arrays, lambda text: warnings.warn(text, stacklevel=6))
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from twofold import _replacing
+from twofold._reading import opened, parsed_json, reads
 
 from .base import Callback
 from .monitors import Monitor, tell
@@ -216,10 +217,7 @@ class BackupAndRestore(Callback):
         self.restored_epoch = None
         if not os.path.exists(self._file()):
             return
-        with np.load(self._file(), allow_pickle=False) as stored:
-            about = json.loads(str(stored["about"]))
-            weights = [stored[f"weight_{n}"] for n in range(about["weights"])]
-            slots = [stored[f"slot_{n}"] for n in range(about["slots"])]
+        about, weights, slots = _kept_state(self._file())
         if not self.model.built:
             raise ValueError("The model to restore has no weights yet: call it, or `build` it, before `fit`.")
         self.model.set_weights(weights)
@@ -259,6 +257,21 @@ class BackupAndRestore(Callback):
         """Remove what was kept."""
         if self.delete_checkpoint and os.path.exists(self.backup_dir):
             shutil.rmtree(self.backup_dir)
+
+
+def _kept_state(path: str) -> tuple[dict[str, Any], list[np.ndarray], list[np.ndarray]]:
+    """What `BackupAndRestore` wrote: the epoch, the weights, and the variables of the optimizer.
+
+    Raises:
+        DataLossError: the file is damaged.
+    """
+    with opened(path) as file, reads(path):
+        stored = np.load(file, allow_pickle=False)
+        about = parsed_json(str(stored["about"]), path)
+        if not len(stored.files) == 1 + about["weights"] + about["slots"] or type(about["epoch"]) is not int:
+            raise ValueError("it has other arrays than it says")
+        return (about, [stored[f"weight_{n}"] for n in range(about["weights"])],
+                [stored[f"slot_{n}"] for n in range(about["slots"])])
 
 
 def _storable(array: np.ndarray) -> np.ndarray:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from twofold._reading import parsed_json
 
 __all__ = ["limited", "objects", "read_index", "shifted", "short_enough", "shuffled"]
 
@@ -53,4 +54,4 @@ def objects(texts: list[list[int]]) -> np.ndarray:
 
 def read_index(path: Path) -> dict[str, int]:
     """Words with their ranks."""
-    return json.loads(path.read_text(encoding="utf-8"))
+    return parsed_json(path.read_bytes(), path)

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from twofold._namespace import publish
+from twofold._reading import reads
 
 from . import _sources
 
@@ -35,7 +36,7 @@ def load_data() -> tuple[_Pair, _Pair]:
 
 def _read_idx(path: Path) -> np.ndarray:
     """An array of bytes in the IDX format: two zeros, the type, the rank, the sizes, and then the values."""
-    with gzip.open(path, "rb") as file:
+    with reads(path), gzip.open(path, "rb") as file:
         data = file.read()
     if data[:3] != b"\x00\x00\x08":
         raise ValueError(f"{path} is no IDX file of bytes.")
