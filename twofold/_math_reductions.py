@@ -233,8 +233,9 @@ def reduce_variance(input_tensor: Any, axis: Any = None, keepdims: bool = False,
         raise TypeError(f"reduce_variance: input_tensor has dtype {x.dtype.name}; expected a floating or complex one.")
     axes = axis_arg(axis, x)
     apart = ops.subtract(x, ops.reduce_mean(x, axis=axes, keepdims=True))
-    squared = ops.real(ops.multiply(ops.conj(apart), apart)) if x.dtype.is_complex else ops.square(apart)
-    return ops.reduce_mean(squared, axis=axes, keepdims=bool(keepdims))
+    parts = (ops.real(apart), ops.imag(apart)) if x.dtype.is_complex else (apart,)
+    variances = [ops.centred_variance(part, axis=axes, keepdims=bool(keepdims)) for part in parts]
+    return ops.add(*variances) if x.dtype.is_complex else variances[0]
 
 
 @public

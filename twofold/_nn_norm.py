@@ -35,7 +35,7 @@ def moments(x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: 
     Args:
         x: floating tensor; 16-bit floats are computed in float32.
         axes: axis or axes.
-        shift: has no effect; the variance is computed from the differences to the mean.
+        shift: has no effect; the variance is computed from the differences to the mean, less what its rounding adds.
         keepdims: whether reduced axes stay, with size 1.
         name: has no effect.
     Returns:
@@ -51,7 +51,7 @@ def moments(x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: 
     x = tensor(x)
     y, over = _widened(x), axis_arg(axes, x)
     mean = ops.reduce_mean(y, axis=over, keepdims=True)
-    variance = ops.reduce_mean(ops.squared_difference(y, mean), axis=over, keepdims=bool(keepdims))
+    variance = ops.centred_variance(ops.subtract(y, mean), axis=over, keepdims=bool(keepdims))
     if not keepdims:
         mean = ops.reshape(mean, shape=variance.dims)
     return _narrowed(mean, x.dtype), _narrowed(variance, x.dtype)

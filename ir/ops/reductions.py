@@ -20,7 +20,8 @@ from ..scalar import Reduction, ScalarBuilder, Value
 from ..spec import spec
 
 __all__ = ["reduce_sum", "reduce_mean", "reduce_prod", "reduce_max", "reduce_min", "reduce_any", "reduce_all",
-           "reduce_logsumexp", "reduce_euclidean_norm", "count_nonzero", "argmax", "argmin", "keep_axes", "spread"]
+           "reduce_logsumexp", "reduce_euclidean_norm", "centred_variance", "count_nonzero", "argmax", "argmin",
+           "keep_axes", "spread"]
 
 _INDEX_TYPES = frozenset({dt.int16, dt.int32, dt.int64, dt.uint16})
 
@@ -325,6 +326,46 @@ def reduce_euclidean_norm(x, *, axis=None, keepdims=False):
     Raises:
         InvalidArgumentError: an axis is out of range or named twice. DTypeError: `x` is not numeric.
     Gradient: x / norm; zero where the norm is zero.
+    """
+
+
+# -- spread about the mean ----------------------------------------------------------------------------
+def _both(s: ScalarBuilder, a: tuple[Value, ...], b: tuple[Value, ...]) -> tuple[Value, Value]:
+    return a[0] + b[0], a[1] + b[1]
+
+
+def _variance_post(s: ScalarBuilder, acc: tuple[Value, ...], count: Value, **attrs: Any) -> Value:
+    total, squares = acc
+    n = s.cast(count, total.dtype)
+    return s.maximum((squares - total * (total / n)) / n, 0.0)
+
+
+def _variance_vjp(ct: Any, out: Any, x: Any, *, axis: Any, keepdims: bool) -> Any:
+    """2 (x - mean) / n."""
+    apart = ops.subtract(x, ops.reduce_mean(x, axis=axis, keepdims=True))
+    part = ops.divide(ops.multiply(ct, 2), grad.scalar(_count(x, axis), like=ct))
+    return ops.multiply(apart, spread(part, x, axis, keepdims))
+
+
+@primitive(infer=rules.reduction(dt.FLOATING), vjp=_variance_vjp, saves=("x",),
+           reduction=Reduction(_both, lambda dtypes: (0, 0), pre=lambda s, x, **attrs: (x, x * x),
+                               acc=lambda dtypes: (dtypes[0], dtypes[0]), post=_variance_post))
+def centred_variance(x, *, axis=None, keepdims=False):
+    """Variance along `axis` of numbers whose mean is near 0: their mean square less the square of their mean.
+
+    The second pass of the corrected two-pass algorithm: what is left of a mean that was subtracted in rounded form no
+    longer counts. Source: Chan, Golub & LeVeque, "Algorithms for computing the sample variance: analysis and
+    recommendations", The American Statistician 37 (1983), formula 1.7.
+
+    Args:
+        x: floating tensor, 16-bit floats are added up in float32. Numbers far from 0 cancel: subtract their mean first.
+        axis: tuple of axes to reduce, None for all.
+        keepdims: whether reduced axes stay, with size 1.
+    Returns:
+        Tensor of the dtype of `x`; never negative, NaN where there are no elements.
+    Raises:
+        InvalidArgumentError: an axis is out of range or named twice. DTypeError: `x` is not floating.
+    Gradient: `2 * (x - mean(x)) / n`.
     """
 
 

@@ -266,7 +266,7 @@ CASES = [
     ),
     # -- means and normalisation
     Row(
-        "squared_difference",
+        "centred_variance",
         "nn.moments",
         [(2, 3, 4)],
         moments,
@@ -277,7 +277,7 @@ CASES = [
         id="moments",
     ),
     Row(
-        "squared_difference",
+        "centred_variance",
         "nn.moments",
         [(2, 3, 4)],
         moments,

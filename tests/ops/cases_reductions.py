@@ -9,7 +9,9 @@ import numpy as np
 from ops.case import Bad, Case
 
 import twofold as tf
+from twofold._api import axis_arg
 from twofold.ir import dtypes as dt
+from twofold.ir import ops
 
 INVALID = tf.errors.InvalidArgumentError
 F = dt.FLOATING
@@ -53,6 +55,10 @@ def logsumexp(x, axis, keepdims):
 def norm(x, axis, keepdims):
     found = np.sqrt(np.sum(np.abs(np.asarray(x, np.result_type(x, np.float64))) ** 2, axis=axis, keepdims=keepdims))
     return found.astype(x.dtype) if x.dtype.kind in "iuc" else found
+
+
+def centred_variance(x, axis=None, keepdims=False):
+    return ops.centred_variance(x, axis=axis_arg(axis, x), keepdims=keepdims)
 
 
 def variance(x, axis, keepdims):
@@ -141,11 +147,13 @@ def reductions():
                    domain=(-5, 5), grad_domain=(0.5, 3))
         yield each("count_nonzero", "math.count_nonzero", over(np.count_nonzero), dtypes=dt.ALL, domain=(-1, 1),
                    grad=False, result=dt.int64)
-        yield each(("reduce_mean", "square"), "math.reduce_variance", variance, dtypes=WIDE, ulps=8, atol=8)
+        yield each("centred_variance", centred_variance, variance, dtypes=F, ulps=8, atol=8, half_ulps=1)
+        yield each(("reduce_mean", "centred_variance"), "math.reduce_variance", variance, dtypes=WIDE, ulps=8, atol=8)
         if attrs != {"axis": ()}:  # the deviation of one number is zero, but for rounding
             yield each(("reduce_mean", "sqrt"), "math.reduce_std", deviation, dtypes=F, ulps=8, atol=8,
                        half_ulps=4)
-    yield Case(("reduce_mean", "conj"), "math.reduce_variance", SHAPES[:1], over(np.var), dtypes=dt.COMPLEX, ulps=8)
+    yield Case(("reduce_mean", "centred_variance"), "math.reduce_variance", SHAPES[:1], over(np.var), dtypes=dt.COMPLEX,
+               ulps=8)
     for rows in (4095, 4096, 4097, 12289):  # about the size of a chunk
         yield Case("reduce_sum", "reduce_sum", [(rows,)], math.fsum, dtypes=WIDE, ulps=2, atol=1024)
         yield Case("reduce_max", "reduce_max", [(rows, 2)], over(np.max), kwargs={"axis": 0}, grad_domain=apart)
