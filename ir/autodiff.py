@@ -138,8 +138,7 @@ class Linearised:
         self.count = len(graph.outputs)
         self._copy(graph)
         self.local = symbols.bound(self.forward) - (outer or frozenset())
-        if outer is None:
-            self.forward.guards = scope.guards
+        self.forward.guards = scope.guards if outer is None else list(graph.guards)
         self.residuals: list[Value] = []
         self.sources: list[int] = []
         self.sizes: dict[str, int] = {}

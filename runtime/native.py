@@ -85,7 +85,7 @@ def _handled(error: SymbolicOperand) -> Handler:
     """What handles `error`, which is raised where nothing does."""
     for kind in type(error).__mro__:
         if kind in _handlers:
-            return _handlers[kind]  # type: ignore[index]
+            return _handlers[kind]
     raise error
 
 

@@ -57,7 +57,7 @@ def take(blocks: int, seed: int | None, purpose: str, mix: Callable[..., int]) -
         else:
             key = named_key(name[1], purpose, mix)
         low = _taken.get(name, 0)
-        _taken[name] = low + blocks
+        _taken[name] = low + max(blocks, 0)  # a draw of a negative size is refused later, and takes nothing
     return np.array([low & _WORD, low >> 64, key], np.uint64).view(np.int64)
 
 

@@ -256,7 +256,7 @@ class Traced:
             if size not in rest:
                 rest[size] = outer.fresh("d")
             return rest[size]
-        return [spec([named(d) for d in v.dims], v.dtype) for v in self.graph.outputs]
+        return [spec(tuple(map(named, v.dims)), v.dtype) for v in self.graph.outputs]
 
 
 def _held(capture: Any) -> Any:

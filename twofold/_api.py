@@ -14,6 +14,7 @@ from twofold.eager.tensor import Tensor
 from twofold.ir import dtypes as dt
 from twofold.ir.dims import Dim
 from twofold.ir.errors import ChoiceNeeded, InvalidArgumentError, SymbolicOperand, is_ours
+from twofold.ir.op import tracing
 from twofold.ir.spec import TensorShape
 from twofold.runtime import native
 from twofold.runtime.native import stand_in, unguarded
@@ -91,6 +92,8 @@ def parts(value: Any, what: str = "value") -> list[Any]:
 
     They may be negative; as sizes they are what `ints` gives for them.
     """
+    if tracing() is None:
+        return list(ints(value, what))
     if hasattr(value, "_read_tensor"):
         value = value._read_tensor()
     if isinstance(value, Tensor) and hasattr(value, "parts"):

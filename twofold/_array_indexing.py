@@ -42,6 +42,8 @@ def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Any:
     >>> tf.slice([[1, 2, 3], [4, 5, 6]], [0, 1], [2, -1]).numpy().tolist()
     [[2, 3], [5, 6]]
     """
+    if tracing() is None:
+        return ops.slice_(input_, begin=ints(begin, "begin"), size=ints(size, "size"))
     x, first, sizes = tensor(input_), ints(begin, "begin"), parts(size, "size")
     if any(map(is_open, sizes)) and len(first) == len(sizes) == len(x.dims):
         sizes = [_reaching(s, d - b) if is_open(s) else s for s, d, b in zip(sizes, x.dims, first, strict=True)]

@@ -6,13 +6,13 @@ import functools
 from typing import Any
 
 from twofold._api import axis_span, ints, is_open, one_int, one_size, parts, public, tensor
-from twofold._array_creation import as_scalar, padding_of
+from twofold._array_creation import as_scalar, counting, padding_of
 from twofold._array_shape import one_axis
 from twofold.ir import dims as dm
+from twofold.ir import dtypes as dt
 from twofold.ir import ops
 from twofold.ir.dims import Dim
 from twofold.ir.errors import InvalidArgumentError
-from twofold.tracer import choices
 
 __all__ = ["concat", "stack", "unstack", "split", "pad", "reverse", "roll"]
 
@@ -301,15 +301,14 @@ def _rolled(x: Any, by: Any, axis: int) -> Any:
     length = x.dims[axis]
     if isinstance(length, Dim) or not isinstance(by, int):
         return _rolled_late(x, by, axis)
-    by = by % length if length else 0
-    return _moved(x, by, axis) if by else x
+    return _moved(x, by % length, axis) if length else ops.identity(x)
 
 
 def _rolled_late(x: Any, by: Any, axis: int) -> Any:
     """`x` moved by what only running can tell, or along an axis of unknown size."""
-    places = ops.floormod(as_scalar(by), ops.maximum(as_scalar(x.dims[axis]), 1))
-    return choices.either(ops.equal(places, 0), lambda: ops.identity(x),
-                          lambda: _moved(x, one_size(places, "shift"), axis), "roll")
+    length = x.dims[axis]
+    places = ops.subtract(counting(length, dt.int64), as_scalar(by))
+    return ops.gather(x, ops.floormod(places, ops.maximum(as_scalar(length), 1)), axis=axis)
 
 
 def _moved(x: Any, by: Any, axis: int) -> Any:

@@ -17,6 +17,7 @@ from twofold.ir import dims as dm
 from twofold.ir import dtypes as dt
 from twofold.ir import ops
 from twofold.ir.errors import InvalidArgumentError
+from twofold.ir.op import tracing
 from twofold.ir.spec import TensorShape, as_shape
 from twofold.tracer import choices
 from twofold.tracer.checks import check
@@ -54,7 +55,9 @@ def reshape(tensor: Any, shape: Any, name: str | None = None) -> Any:
     >>> tf.reshape([[1, 2, 3], [4, 5, 6]], [3, -1]).numpy().tolist()
     [[1, 2], [3, 4], [5, 6]]
     """
-    sizes = parts(shape, "shape") if not isinstance(shape, TensorShape) else shape_arg(shape)
+    if tracing() is None or isinstance(shape, TensorShape):
+        return ops.reshape(tensor, shape=shape_arg(shape))
+    sizes = parts(shape, "shape")
     if any(map(is_open, sizes)) and not any(type(s) is int and s == -1 for s in sizes):
         sizes = _inferred(tensor, sizes)
     return ops.reshape(tensor, shape=shape_arg(sizes))
@@ -86,9 +89,7 @@ def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: str = "tr
     >>> tf.transpose([[1, 2, 3], [4, 5, 6]]).numpy().tolist()
     [[1, 4], [2, 5], [3, 6]]
     """
-    places = None if perm is None else parts(perm, "perm")
-    late = places is not None and any(is_open(p) or isinstance(p, dm.Dim) for p in places)
-    turned = _transposed_late(tensor(a), places) if late else ops.transpose(a, perm=places and tuple(places))
+    turned = ops.transpose(a, perm=None) if perm is None else _transposed(a, perm)
     return ops.conj(turned) if conjugate and turned.dtype.is_complex else turned
 
 
@@ -325,6 +326,15 @@ def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Any:
     x.set_shape(wanted)  # in a trace: what only running can tell is tested then
     known = tuple([have if want is None else want for have, want in zip(x.dims, wanted.dims, strict=True)])
     return x if known == tuple(x.dims) else ops.reshape(x, shape=known)
+
+
+def _transposed(a: Any, perm: Any) -> Any:
+    if tracing() is None:
+        return ops.transpose(a, perm=ints(perm, "perm"))
+    places = parts(perm, "perm")
+    if any(is_open(p) or isinstance(p, dm.Dim) for p in places):
+        return _transposed_late(tensor(a), places)
+    return ops.transpose(a, perm=tuple(places))
 
 
 def _transposed_late(x: Any, perm: Sequence[Any]) -> Any:

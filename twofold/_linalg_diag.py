@@ -368,15 +368,26 @@ def band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = Non
     above = ops.subtract(counting(columns, dt.int64), ops.reshape(counting(rows, dt.int64), shape=(rows, 1)))
     keep = None
     if not (isinstance(lower, int) and lower < 0):
-        keep = _within(ops.negative(above), lower)
+        keep = _least(above, lower)
     if not (isinstance(upper, int) and upper < 0):
-        inside = _within(above, upper)
+        inside = _most(above, upper)
         keep = inside if keep is None else ops.logical_and(keep, inside)
     return x if keep is None else ops.where(keep, x, constant_of(0, x.dtype))
 
 
-def _within(distance: Any, limit: Any) -> Any:
-    """Where diagonals lie within a limit; a negative one, which only running can tell, is none."""
-    most = as_scalar(limit)
-    inside = ops.less_equal(distance, most)
-    return ops.logical_or(inside, ops.less(most, 0)) if is_open(limit) else inside
+def _least(above: Any, lower: Any) -> Any:
+    """Where diagonals are at most `lower` below the main one; a negative number, which running tells, is no limit."""
+    if isinstance(lower, int):
+        return ops.greater_equal(above, constant_of(-lower, dt.int64))
+    limit = as_scalar(lower)
+    inside = ops.greater_equal(above, ops.negative(limit))
+    return ops.logical_or(inside, ops.less(limit, 0)) if is_open(lower) else inside
+
+
+def _most(above: Any, upper: Any) -> Any:
+    """Where diagonals are at most `upper` above the main one; as `_least`."""
+    if isinstance(upper, int):
+        return ops.less_equal(above, constant_of(upper, dt.int64))
+    limit = as_scalar(upper)
+    inside = ops.less_equal(above, limit)
+    return ops.logical_or(inside, ops.less(limit, 0)) if is_open(upper) else inside

@@ -230,6 +230,16 @@ def test_identity_of_the_sizes_of_a_tensor_is_traced_once():
 
 
 # -- eager ------------------------------------------------------------------------------------------------------------
+def test_draw_of_a_negative_size_takes_nothing_from_the_stream():
+    tf.random.set_seed(3)
+    want = tf.random.normal([2])
+    tf.random.set_seed(3)
+    for draw in (lambda: tf.random.normal([-1, 3]), lambda: tf.random.categorical([[0.5, 0.5]], -2)):
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            draw()
+    np.testing.assert_array_equal(tf.random.normal([2]), want)
+
+
 def test_linspace_of_no_numbers_is_empty():
     assert tf.linspace(0.0, 1.0, 0).shape == [0] and tf.linspace([0.0, 1.0], 1.0, 0).shape == [0, 2]
     with pytest.raises(tf.errors.InvalidArgumentError, match="num must not be negative"):
