@@ -12,6 +12,7 @@ import twofold as tf
 from twofold._namespace import publish
 
 from ._identifiers import read, resolve
+from .scalars import number
 from .serialization import serialize_keras_object
 
 __all__ = [
@@ -37,9 +38,9 @@ def relu(x: Any, negative_slope: float = 0.0, max_value: float | None = None, th
     x = tf.convert_to_tensor(x)
     if not threshold and max_value is None:
         return tf.nn.leaky_relu(x, negative_slope) if negative_slope else tf.nn.relu(x)
-    limit = None if max_value is None else tf.cast(max_value, x.dtype)
+    limit = None if max_value is None else number(max_value, x.dtype)
     if threshold:
-        above = tf.where(x > tf.cast(threshold, x.dtype), x, tf.zeros((), x.dtype))
+        above = tf.where(x > number(threshold, x.dtype), x, tf.zeros((), x.dtype))
     elif max_value == 6:
         above, limit = tf.nn.relu6(x), None
     else:
@@ -48,7 +49,7 @@ def relu(x: Any, negative_slope: float = 0.0, max_value: float | None = None, th
         above = tf.clip_by_value(above, tf.zeros((), x.dtype), limit)
     if not negative_slope:
         return above
-    return above - tf.cast(negative_slope, x.dtype) * tf.nn.relu(tf.cast(threshold, x.dtype) - x)
+    return above - number(negative_slope, x.dtype) * tf.nn.relu(number(threshold, x.dtype) - x)
 
 
 def leaky_relu(x: Any, negative_slope: float = 0.2) -> Any:
@@ -110,7 +111,7 @@ def elu(x: Any, alpha: float = 1.0) -> Any:
     """
     x = tf.convert_to_tensor(x)
     y = tf.nn.elu(x)
-    return y if alpha == 1 else tf.where(x > 0, y, tf.cast(alpha, x.dtype) * y)
+    return y if alpha == 1 else tf.where(x > 0, y, number(alpha, x.dtype) * y)
 
 
 def celu(x: Any, alpha: float = 1.0) -> Any:
@@ -121,7 +122,7 @@ def celu(x: Any, alpha: float = 1.0) -> Any:
     [-0.5, 2.0]
     """
     x = tf.convert_to_tensor(x)
-    zero, alpha = tf.zeros((), x.dtype), tf.cast(alpha, x.dtype)
+    zero, alpha = tf.zeros((), x.dtype), number(alpha, x.dtype)
     return tf.maximum(x, zero) + alpha * tf.math.expm1(tf.minimum(x, zero) / alpha)
 
 
@@ -163,7 +164,7 @@ def soft_shrink(x: Any, threshold: float = 0.5) -> Any:
     [-0.5, 0.0, 1.5]
     """
     x = tf.convert_to_tensor(x)
-    zero, threshold = tf.zeros((), x.dtype), tf.cast(threshold, x.dtype)
+    zero, threshold = tf.zeros((), x.dtype), number(threshold, x.dtype)
     return tf.where(x > threshold, x - threshold, tf.where(x < -threshold, x + threshold, zero))
 
 
@@ -175,7 +176,7 @@ def hard_shrink(x: Any, threshold: float = 0.5) -> Any:
     [-1.0, 0.0, 2.0]
     """
     x = tf.convert_to_tensor(x)
-    return tf.where(tf.abs(x) > tf.cast(threshold, x.dtype), x, tf.zeros((), x.dtype))
+    return tf.where(tf.abs(x) > number(threshold, x.dtype), x, tf.zeros((), x.dtype))
 
 
 def tanh_shrink(x: Any) -> Any:
@@ -197,7 +198,7 @@ def threshold(x: Any, threshold: float, default_value: float) -> Any:
     [7.0, 2.0]
     """
     x = tf.convert_to_tensor(x)
-    return tf.where(x > tf.cast(threshold, x.dtype), x, tf.cast(default_value, x.dtype))
+    return tf.where(x > number(threshold, x.dtype), x, number(default_value, x.dtype))
 
 
 def sparse_plus(x: Any) -> Any:
@@ -258,7 +259,7 @@ def squareplus(x: Any, b: float = 4) -> Any:
     [1.0]
     """
     x = tf.convert_to_tensor(x)
-    return (x + tf.sqrt(tf.square(x) + tf.cast(b, x.dtype))) / 2
+    return (x + tf.sqrt(tf.square(x) + number(b, x.dtype))) / 2
 
 
 def gelu(x: Any, approximate: bool = False) -> Any:
@@ -304,7 +305,7 @@ def hard_tanh(x: Any) -> Any:
     [-1.0, 0.5]
     """
     x = tf.convert_to_tensor(x)
-    return tf.clip_by_value(x, tf.cast(-1, x.dtype), tf.ones((), x.dtype))
+    return tf.clip_by_value(x, number(-1, x.dtype), tf.ones((), x.dtype))
 
 
 def sigmoid(x: Any) -> Any:

@@ -18,6 +18,7 @@ from twofold._namespace import publish
 
 from . import random
 from ._identifiers import Configured, read, resolve, table_of
+from .scalars import number
 from .serialization import deserialize_keras_object, serialize_keras_object
 
 __all__ = [
@@ -96,7 +97,7 @@ class Constant(Initializer):
         self.value = value
 
     def __call__(self, shape: Any, dtype: Any = None, **kwargs: Any) -> Any:
-        return tf.broadcast_to(tf.cast(self.value, _dtype(dtype)), shape)
+        return tf.broadcast_to(number(self.value, _dtype(dtype)), shape)
 
     def get_config(self) -> dict[str, Any]:
         """The arguments that make an equal object, as values that JSON can hold."""
@@ -129,7 +130,7 @@ class Identity(Initializer):
         if len(sizes) != 2:
             raise ValueError(f"Identity makes matrices; got shape {sizes}, which has rank {len(sizes)}.")
         dtype = _dtype(dtype)
-        return tf.eye(*sizes, dtype=dtype) * tf.cast(self.gain, dtype)
+        return tf.eye(*sizes, dtype=dtype) * number(self.gain, dtype)
 
     def get_config(self) -> dict[str, Any]:
         """The arguments that make an equal object, as values that JSON can hold."""
@@ -455,7 +456,7 @@ class Orthogonal(_Random):
         q = q * tf.sign(tf.linalg.diag_part(r))
         if rows < columns:
             q = tf.transpose(q)
-        return tf.cast(tf.cast(self.gain, precise) * tf.reshape(q, sizes), dtype)
+        return tf.cast(number(self.gain, precise) * tf.reshape(q, sizes), dtype)
 
     def get_config(self) -> dict[str, Any]:
         """The arguments that make an equal object, as values that JSON can hold."""

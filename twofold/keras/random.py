@@ -13,6 +13,7 @@ from twofold._namespace import publish
 from twofold.tracking import Trackable
 
 from . import config
+from .scalars import number
 
 __all__ = ["SeedGenerator", "beta", "binomial", "categorical", "dropout", "gamma", "normal", "randint", "shuffle",
            "truncated_normal", "uniform"]
@@ -234,7 +235,7 @@ def dropout(inputs: Any, rate: Any, noise_shape: Any = None, seed: Any = None) -
         sizes[axis] if size is None else size for axis, size in enumerate(noise_shape)]
     # 16-bit floats have too few values between 0 and 1 for the rate to be met
     kept = tf.random.stateless_uniform(shape, draw_seed(seed)) >= rate
-    scaled = inputs * tf.cast(1.0 / (1.0 - rate), inputs.dtype)
+    scaled = inputs * number(1.0 / (1.0 - rate), inputs.dtype)
     return tf.where(kept, scaled, tf.zeros((), inputs.dtype))
 
 

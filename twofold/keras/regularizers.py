@@ -35,11 +35,11 @@ def _factor(value: Any, name: str) -> float:
 
 
 def _absolute(x: Any, factor: float) -> Any:
-    return tf.cast(factor, x.dtype) * tf.reduce_sum(tf.abs(x))
+    return factor * tf.reduce_sum(tf.abs(x))
 
 
 def _squared(x: Any, factor: float) -> Any:
-    return tf.cast(factor, x.dtype) * tf.reduce_sum(tf.square(x))
+    return factor * tf.reduce_sum(tf.square(x))
 
 
 class L1L2(Regularizer):

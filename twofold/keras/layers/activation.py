@@ -7,6 +7,7 @@ from typing import Any
 import twofold as tf
 
 from .. import activations
+from ..scalars import number
 from ._declared import DeclaredLayer, InputSpec
 
 __all__ = ["ELU", "Activation", "LeakyReLU", "PReLU", "ReLU", "Softmax", "ThresholdedReLU"]
@@ -191,9 +192,9 @@ class Softmax(_Elementwise):
         if len(mask.shape) > len(inputs.shape):
             raise ValueError("The `mask` must be broadcastable to `inputs` and must not have more dimensions. "
                              f"Received: inputs.shape={inputs.shape}, mask.shape={mask.shape}")
-        kept = mask if mask.dtype == tf.bool else mask > tf.cast(0.5, mask.dtype)
+        kept = mask if mask.dtype == tf.bool else mask > number(0.5, mask.dtype)
         # not the lowest float: sums of such numbers must stay finite
-        low = tf.cast(-3e4 if inputs.dtype == tf.float16 else -1e9, inputs.dtype)
+        low = number(-3e4 if inputs.dtype == tf.float16 else -1e9, inputs.dtype)
         weights = activations.softmax(tf.where(kept, inputs, low), self.axis)
         return tf.where(kept, weights, tf.zeros((), weights.dtype))
 

@@ -10,6 +10,7 @@ import twofold as tf
 from .. import random
 from ..functional import traced_spec
 from ..operands import floating, same
+from ..scalars import number
 from ._declared import DeclaredLayer, Shape
 
 __all__ = ["AdditiveAttention", "Attention"]
@@ -106,7 +107,7 @@ class Attention(DeclaredLayer):
             causal = causal_mask(sizes[-2], sizes[-1])
             allowed = causal if allowed is None else tf.logical_and(allowed, causal)
         if allowed is not None:
-            far = tf.cast(65504.0 if scores.dtype == tf.float16 else 1e9, scores.dtype)
+            far = number(65504.0 if scores.dtype == tf.float16 else 1e9, scores.dtype)
             scores = tf.where(allowed, scores, scores - far)
         weights = tf.nn.softmax(scores, axis=-1)
         if self.dropout > 0 and training:

@@ -9,6 +9,7 @@ from typing import Any
 
 import twofold as tf
 
+from ..scalars import number
 from ..serialization import deserialize_keras_object, serialize_keras_object
 from ._declared import DeclaredLayer, InputSpec, Layer, Shape, as_floats, positive
 from ._equations import dense_shapes
@@ -367,7 +368,7 @@ class Masking(Layer):
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """Which steps count."""
-        return tf.reduce_any(tf.not_equal(inputs, tf.cast(self.mask_value, inputs.dtype)), axis=-1)
+        return tf.reduce_any(tf.not_equal(inputs, number(self.mask_value, inputs.dtype)), axis=-1)
 
     def call(self, inputs: Any) -> Any:
         """The inputs, 0 at the masked steps."""

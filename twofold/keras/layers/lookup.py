@@ -13,6 +13,7 @@ import numpy as np
 
 import twofold as tf
 
+from ..scalars import number
 from ._declared import DeclaredLayer, Shape, positive
 from ._hashing import fingerprint, keyed
 from .preprocessing import batches_of, encoded
@@ -266,7 +267,7 @@ class _Lookup(DeclaredLayer):
             return places if dtype is tf.int64 else tf.cast(places, dtype)
         mode = "count" if self.output_mode == "tf_idf" else self.output_mode
         found = encoded(places, self._depth(), mode, dtype)
-        return found * tf.cast(self.idf_weights, found.dtype) if self.output_mode == "tf_idf" else found
+        return found * number(self.idf_weights, found.dtype) if self.output_mode == "tf_idf" else found
 
     @property
     def value_dtype(self) -> Any:

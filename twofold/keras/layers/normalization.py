@@ -8,6 +8,7 @@ from typing import Any
 import twofold as tf
 
 from .. import initializers
+from ..scalars import number
 from ._declared import DeclaredLayer, InputSpec, Shape
 
 __all__ = ["BatchNormalization", "GroupNormalization", "LayerNormalization", "RMSNormalization", "UnitNormalization"]
@@ -189,7 +190,7 @@ class BatchNormalization(_Normalization):
     def _renormalized(self, mean: Any, variance: Any) -> tuple[Any, Any]:
         """Factor and offset with the correction towards the moving statistics, which follow."""
         stddev, clip = tf.sqrt(variance + self.epsilon), self.renorm_clipping or {}
-        usual = tf.maximum(tf.cast(self.renorm_stddev, mean.dtype), tf.cast(self.epsilon, mean.dtype) ** 0.5)
+        usual = tf.maximum(tf.cast(self.renorm_stddev, mean.dtype), number(self.epsilon, mean.dtype) ** 0.5)
         r, d = stddev / usual, (mean - tf.cast(self.renorm_mean, mean.dtype)) / usual
         if clip.get("rmin") is not None:
             r = tf.maximum(r, clip["rmin"])

@@ -9,6 +9,7 @@ import numpy as np
 
 import twofold as tf
 
+from ..scalars import number
 from ._declared import DeclaredLayer, Shape, data_format_of, positive, without_trainable
 from ._resizing import INTERPOLATIONS, resized_images
 
@@ -39,10 +40,10 @@ class Rescaling(DeclaredLayer):
     def call(self, inputs: Any) -> Any:
         """The outputs for `inputs`."""
         dtype = self.compute_dtype
-        scale = tf.cast(self.scale, dtype)
+        scale = number(self.scale, dtype)
         if len(scale.shape) and data_format_of(None) == "channels_first":
             scale = tf.reshape(scale, (*scale.shape, *(1,) * (3 - len(scale.shape))))
-        return tf.cast(inputs, dtype) * scale + tf.cast(self.offset, dtype)
+        return tf.cast(inputs, dtype) * scale + number(self.offset, dtype)
 
     def compute_output_shape(self, input_shape: Any) -> Any:
         """The shape of the inputs."""
@@ -186,8 +187,8 @@ def batches_of(data: Any, steps: int | None) -> Iterator[np.ndarray]:
         return
     if not isinstance(data, Iterable):
         raise TypeError(f"adapt() takes arrays, tensors, datasets and iterables of batches; got {type(data)}.")
-    for number, batch in enumerate(data):
-        if steps is not None and number >= steps:
+    for count, batch in enumerate(data):
+        if steps is not None and count >= steps:
             return
         found = np.asarray(batch[0] if isinstance(batch, tuple) else batch)
         yield found if found.ndim else found[np.newaxis]

@@ -12,6 +12,7 @@ from typing import Any
 import twofold as tf
 
 from .. import config
+from ..scalars import number
 from .loss import as_tensor, same_rank
 
 __all__ = ["categorical_hinge", "cosine_similarity", "floats", "hinge", "huber", "kl_divergence", "log_cosh",
@@ -143,7 +144,7 @@ def huber(y_true: Any, y_pred: Any, delta: float = 1.0) -> Any:
     y_true, y_pred = pair(y_true, y_pred)
     error = y_pred - y_true
     size = tf.abs(error)
-    delta = tf.cast(delta, y_pred.dtype)
+    delta = number(delta, y_pred.dtype)
     return tf.reduce_mean(tf.where(size <= delta, 0.5 * tf.square(error), delta * size - 0.5 * tf.square(delta)),
                           axis=-1)
 

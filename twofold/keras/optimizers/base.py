@@ -23,6 +23,7 @@ import twofold as tf
 from twofold._together import making, together
 
 from ..naming import auto_name
+from ..scalars import number
 from . import gradients as gr
 from .eager_update import EagerUpdate
 from .schedules import LearningRateSchedule
@@ -158,7 +159,7 @@ class Optimizer(Slots):
             raise TypeError("This optimizer's learning rate is a schedule or a function, so that no number can be "
                             "assigned to it: make the optimizer with a number, or assign another schedule.")
         else:
-            self._learning_rate.assign(tf.cast(value, self._learning_rate.dtype))
+            self._learning_rate.assign(number(value, self._learning_rate.dtype))
 
     lr = learning_rate
 
@@ -209,15 +210,15 @@ class Optimizer(Slots):
 
     def assign(self, variable: tf.Variable, value: Any) -> None:
         """Give a variable a value, converted to its dtype."""
-        variable.assign(tf.cast(value, variable.dtype))
+        variable.assign(number(value, variable.dtype))
 
     def assign_add(self, variable: tf.Variable, value: Any) -> None:
         """Add a value, converted to the variable's dtype."""
-        variable.assign_add(tf.cast(value, variable.dtype))
+        variable.assign_add(number(value, variable.dtype))
 
     def assign_sub(self, variable: tf.Variable, value: Any) -> None:
         """Subtract a value, converted to the variable's dtype."""
-        variable.assign_sub(tf.cast(value, variable.dtype))
+        variable.assign_sub(number(value, variable.dtype))
 
     def apply_gradients(self, grads_and_vars: Iterable[tuple[Any, tf.Variable]], name: str | None = None,
                         skip_gradients_aggregation: bool = False,
@@ -335,7 +336,7 @@ class Optimizer(Slots):
 
     def _rate(self, learning_rate: Any, dtype: tf.DType) -> Any:
         """The learning rate as a tensor of `dtype`."""
-        return self._once("learning_rate", dtype, lambda: tf.cast(learning_rate, dtype))
+        return self._once("learning_rate", dtype, lambda: number(learning_rate, dtype))
 
     def _step(self, dtype: tf.DType) -> Any:
         """The number of this update, counting from 1, as a scalar of `dtype`."""
@@ -347,7 +348,7 @@ class Optimizer(Slots):
         In 16 bits 0.999 is 1, and a mean of squares would never be made up for its beginning at 0.
         """
         wide = tf.float32 if dtype.size < 4 else dtype
-        return self._once(what, dtype, lambda: tf.cast(value(wide), dtype))
+        return self._once(what, dtype, lambda: number(value(wide), dtype))
 
     def _apply_weight_decay(self, variables: Sequence[Any], learning_rate: Any) -> None:
         for variable in variables:

@@ -8,6 +8,8 @@ from typing import Any
 
 import twofold as tf
 
+from ..scalars import number
+
 __all__ = ["clip_by_global_norm", "clip_by_norm", "without_missing"]
 
 
@@ -49,4 +51,4 @@ def clip_by_global_norm(grads: Sequence[Any], norm: float) -> list[Any]:
     """
     length = tf.sqrt(tf.add_n([tf.reduce_sum(tf.square(gradient)) for gradient in grads]))
     scale = norm * tf.minimum(1.0 / length, 1.0 / norm) + (length - length)
-    return [gradient * tf.cast(scale, gradient.dtype) for gradient in grads]
+    return [gradient * number(scale, gradient.dtype) for gradient in grads]

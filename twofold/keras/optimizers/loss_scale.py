@@ -7,6 +7,7 @@ from typing import Any
 
 import twofold as tf
 
+from ..scalars import number
 from .base import Optimizer, when
 from .gradients import without_missing
 
@@ -111,7 +112,7 @@ class LossScaleOptimizer(Optimizer):
 
     def _move(self, grads: Sequence[Any], variables: Sequence[tf.Variable]) -> None:
         scale = self.dynamic_scale
-        self.inner_optimizer.apply([gradient / tf.cast(scale, gradient.dtype) for gradient in grads], variables)
+        self.inner_optimizer.apply([gradient / number(scale, gradient.dtype) for gradient in grads], variables)
         enough = tf.equal(self.step_counter, self.dynamic_growth_steps - 1)
         scale.assign(tf.where(enough, scale * 2.0, scale))
         self.step_counter.assign(tf.where(enough, tf.zeros_like(self.step_counter), self.step_counter + 1))
@@ -129,7 +130,7 @@ class LossScaleOptimizer(Optimizer):
         np.float32(16.0)
         """
         loss = tf.convert_to_tensor(loss)
-        return loss * tf.cast(self.dynamic_scale, loss.dtype)
+        return loss * number(self.dynamic_scale, loss.dtype)
 
     def get_scaled_loss(self, loss: Any) -> Any:
         """The older name of `scale_loss`."""

@@ -15,6 +15,7 @@ import twofold as tf
 from twofold._namespace import publish
 
 from .._identifiers import Configured
+from ..scalars import number
 
 __all__ = ["CosineDecay", "CosineDecayRestarts", "ExponentialDecay", "InverseTimeDecay", "LearningRateSchedule",
            "PiecewiseConstantDecay", "PolynomialDecay", "deserialize", "serialize"]
@@ -97,8 +98,8 @@ class ExponentialDecay(_Decay):
 
     def __call__(self, step: Any) -> Any:
         first, step = self._first(step)
-        part = step / tf.cast(self.decay_steps, step.dtype)
-        return first * tf.pow(tf.cast(self.decay_rate, step.dtype), tf.floor(part) if self.staircase else part)
+        part = step / number(self.decay_steps, step.dtype)
+        return first * tf.pow(number(self.decay_rate, step.dtype), tf.floor(part) if self.staircase else part)
 
 
 class InverseTimeDecay(_Decay):
@@ -127,8 +128,8 @@ class InverseTimeDecay(_Decay):
 
     def __call__(self, step: Any) -> Any:
         first, step = self._first(step)
-        part = step / tf.cast(self.decay_steps, step.dtype)
-        return first / (1 + tf.cast(self.decay_rate, step.dtype) * (tf.floor(part) if self.staircase else part))
+        part = step / number(self.decay_steps, step.dtype)
+        return first / (1 + number(self.decay_rate, step.dtype) * (tf.floor(part) if self.staircase else part))
 
 
 class PolynomialDecay(_Decay):
@@ -158,12 +159,12 @@ class PolynomialDecay(_Decay):
 
     def __call__(self, step: Any) -> Any:
         first, step = self._first(step)
-        steps, end = tf.cast(self.decay_steps, step.dtype), tf.cast(self.end_learning_rate, step.dtype)
+        steps, end = number(self.decay_steps, step.dtype), number(self.end_learning_rate, step.dtype)
         if self.cycle:
             steps = steps * tf.where(tf.equal(step, 0), tf.ones_like(step), tf.math.ceil(step / steps))
         else:
             step = tf.minimum(step, steps)
-        return (first - end) * tf.pow(1 - step / steps, tf.cast(self.power, step.dtype)) + end
+        return (first - end) * tf.pow(1 - step / steps, number(self.power, step.dtype)) + end
 
 
 class PiecewiseConstantDecay(LearningRateSchedule):
@@ -193,7 +194,7 @@ class PiecewiseConstantDecay(LearningRateSchedule):
         step = tf.convert_to_tensor(step)
         rate = tf.convert_to_tensor(self.values[-1])
         for boundary, value in zip(reversed(self.boundaries), reversed(self.values[:-1]), strict=True):
-            rate = tf.where(step <= tf.cast(boundary, step.dtype), tf.cast(value, rate.dtype), rate)
+            rate = tf.where(step <= number(boundary, step.dtype), number(value, rate.dtype), rate)
         return rate
 
     def get_config(self) -> dict[str, Any]:
@@ -230,10 +231,10 @@ class CosineDecay(_Decay):
 
     def __call__(self, step: Any) -> Any:
         first, step = self._first(step)
-        steps = tf.cast(self.decay_steps, step.dtype)
+        steps = number(self.decay_steps, step.dtype)
         if self.warmup_target is None:
             return self._down(tf.minimum(step, steps), steps, first)
-        target, warmup = tf.cast(self.warmup_target, step.dtype), tf.cast(self.warmup_steps, step.dtype)
+        target, warmup = number(self.warmup_target, step.dtype), number(self.warmup_steps, step.dtype)
         step = tf.minimum(step, steps + warmup)
         down = self._down(step - warmup, steps, target)
         if not self.warmup_steps:
@@ -241,7 +242,7 @@ class CosineDecay(_Decay):
         return tf.where(step < warmup, (target - first) * (step / warmup) + first, down)
 
     def _down(self, step: Any, steps: Any, start: Any) -> Any:
-        cosine = 0.5 * (1.0 + tf.cos(tf.cast(math.pi, step.dtype) * (step / steps)))
+        cosine = 0.5 * (1.0 + tf.cos(number(math.pi, step.dtype) * (step / steps)))
         return start * ((1 - self.alpha) * cosine + self.alpha)
 
 
@@ -273,9 +274,9 @@ class CosineDecayRestarts(_Decay):
 
     def __call__(self, step: Any) -> Any:
         first, step = self._first(step)
-        restarts, part = self._place(step / tf.cast(self.first_decay_steps, step.dtype))
-        height = tf.pow(tf.cast(self.m_mul, step.dtype), restarts)
-        cosine = 0.5 * height * (1.0 + tf.cos(tf.cast(math.pi, step.dtype) * part))
+        restarts, part = self._place(step / number(self.first_decay_steps, step.dtype))
+        height = tf.pow(number(self.m_mul, step.dtype), restarts)
+        cosine = 0.5 * height * (1.0 + tf.cos(number(math.pi, step.dtype) * part))
         return first * ((1 - self.alpha) * cosine + self.alpha)
 
     def _place(self, done: Any) -> tuple[Any, Any]:
@@ -283,7 +284,7 @@ class CosineDecayRestarts(_Decay):
         if self.t_mul == 1.0:
             restarts = tf.floor(done)
             return restarts, done - restarts
-        times = tf.cast(self.t_mul, done.dtype)
+        times = number(self.t_mul, done.dtype)
         restarts = tf.floor(tf.math.log(1.0 - done * (1.0 - times)) / tf.math.log(times))
         before = (1.0 - tf.pow(times, restarts)) / (1.0 - times)
         return restarts, (done - before) / tf.pow(times, restarts)

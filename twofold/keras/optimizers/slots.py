@@ -19,6 +19,7 @@ import twofold as tf
 from twofold.tracking import Trackable
 
 from .. import config as keras_config
+from ..scalars import number
 
 __all__ = ["Slots", "path_of"]
 
@@ -198,7 +199,7 @@ def _first_value(shape: Sequence[int], initializer: Any, dtype: tf.DType) -> Any
     if initializer is None or (isinstance(initializer, str) and initializer == "zeros"):
         return tf.zeros(shape, dtype)
     if isinstance(initializer, (int, float)):
-        return tf.fill(shape, tf.cast(initializer, dtype))
+        return tf.fill(shape, number(initializer, dtype))
     if not callable(initializer) or isinstance(initializer, type):
         from .. import initializers
         initializer = initializers.get(initializer)
