@@ -49,9 +49,10 @@ __all__ = ["BLOCK", "DIRECT", "PACKED", "HERE", "TURNED", "HEADER", "MAX_BATCH_R
 _CLASH = 2048  # bytes: rows that are multiples of it apart crowd the first cache
 _FEW = 2  # panels of B for which packing such rows does not repay
 _REPAYS = 3
+_ON_STACK = 32 << 10  # bytes of packed operands: more comes from the heap, so that threads may have small stacks
 
 
-def build(module: ir.Module, dtype: DType, shape: Tiling, part: str) -> None:
+def build(module: ir.Module, dtype: DType, shape: Tiling, part: str, heap: bool = False) -> None:
     """Writes `tall`, `pack_b` and `small`, or `flat` (see `symbol`): kernels `(start, stop, args)` that return 0.
 
     `tall` and `flat` compute units of work: a unit is some rows and columns of one product of the batch, and the range
@@ -75,8 +76,10 @@ def build(module: ir.Module, dtype: DType, shape: Tiling, part: str) -> None:
         dtype: a floating dtype, of A and B.
         shape: the tile shapes, also for another processor than the host.
         part: a key of PARTS.
+        heap: whether more than a little memory for packed operands comes from C's `malloc`, so that threads with small
+            stacks can run it; if not, it is on the stack.
     """
-    parts = _Parts(module, dtype, shape, part == "flat")
+    parts = _Parts(module, dtype, shape, part == "flat", heap)
     parts.product()
     if part == "tall":
         parts.pack_b()
@@ -90,7 +93,7 @@ def object_code(dtype: DType, shape: Tiling, part: str) -> bytes:
     long as making machine code.
     """
     module = ir.Module()
-    build(module, dtype, shape, part)
+    build(module, dtype, shape, part, heap=True)
     return llvm_module.object_code(llvm_module.verified(module))
 
 
@@ -163,8 +166,8 @@ class _Panel(NamedTuple):
 class _Parts:
     """The functions of a module that share tiles and packing."""
 
-    def __init__(self, module: ir.Module, dtype: DType, shape: Tiling, flat: bool) -> None:
-        self.module, self.dtype, self.shape, self.flat = module, dtype, shape, flat
+    def __init__(self, module: ir.Module, dtype: DType, shape: Tiling, flat: bool, heap: bool) -> None:
+        self.module, self.dtype, self.shape, self.flat, self.heap = module, dtype, shape, flat, heap
         self.kernels: dict[str, ir.Function] = {}
         self.kind, self.memory = llvm_ops.llvm_type(dtype), llvm_ops.llvm_type(dtype, memory=True)
         self.width = panel_width(shape, flat)
@@ -194,8 +197,14 @@ class _Parts:
         flat, width = self.flat, self.width
         c, call = self.kernel("flat" if flat else "tall")
         room = 1 if flat else tiles_at_once(self.shape, self.dtype) * self.shape.depth
-        left = c.room(self.kind, BLOCK * room)
-        right = c.room(self.kind, BLOCK * width)
+        packed_b = c.select(c.icmp_signed("==", call.mode, I64(HERE)), I64(BLOCK * width), I64(0))
+        if flat:
+            need = I64(BLOCK)
+        else:
+            high = c.least(call.m, call.rows)
+            need = c.mul(c.udiv(c.add(high, I64(self.shape.tall - 1)), I64(self.shape.tall)), self.panel_size(c, call))
+        left, done = self.memory_for(c, I64(BLOCK * room), need, packed_b)
+        right = c.at(left, need if self.heap else I64(BLOCK * room), self.kind)
         zeros = c.room(self.kind, width)
         none = ir.Constant(ir.VectorType(self.kind, self.shape.lanes), None)
         for n in range(0, width, self.shape.lanes):
@@ -269,8 +278,47 @@ class _Parts:
                 c.each(edge, end, I64(width), panel)
             c.each(I64(0), count, I64(1), block)
         c.each(call.start, c.select(empty, call.start, call.stop), I64(1), unit)
+        done()
         c.ret(I64(0))
         self.kernels[c.fn.name] = c.fn
+
+    def memory_for(self, c: Code, most: Any, left: Any, right: Any) -> tuple[Any, Callable[[], None]]:
+        """Memory for packed operands, on a cache line of its own, and what gives it back.
+
+        Args:
+            most: elements of A that can be packed at most.
+            left, right: elements of A and B that are packed in this call.
+        """
+        size = I64(self.dtype.compute.size)
+        if not self.heap:
+            return c.room(self.kind, most.constant + BLOCK * self.width), lambda: None
+        need = c.add(c.mul(c.add(left, right), size), I64(LINE))
+        much = c.less(I64(_ON_STACK), need)
+        allocate, free = (self.module.globals.get(name) or ir.Function(self.module, ir.FunctionType(*kind), name)
+                          for name, kind in (("malloc", (POINTER, [I64])), ("free", (ir.VoidType(), [POINTER]))))
+        with c.if_else(much) as (large, small):
+            with large:
+                held = c.call(allocate, [need])
+                from_large = c.block
+            with small:
+                local = c.alloca(ir.IntType(8), need)
+                local = c.inttoptr(c.ptrtoint(local, I64), POINTER)
+                from_small = c.block
+        start = c.phi(POINTER)
+        start.add_incoming(held, from_large)
+        start.add_incoming(local, from_small)
+        missing = c.fn.append_basic_block("missing")
+        rest = c.fn.append_basic_block("rest")
+        c.cbranch(c.icmp_unsigned("==", start, ir.Constant(POINTER, None)), missing, rest)
+        c.position_at_end(missing)
+        c.ret(I64(1))
+        c.position_at_end(rest)
+        begin = c.and_(c.add(c.ptrtoint(start, I64), I64(LINE - 1)), I64(-LINE))
+
+        def done() -> None:
+            with c.if_then(much):
+                c.call(free, [start])
+        return c.inttoptr(begin, POINTER), done
 
     def share(self, c: Code, edge: Any, column: Any, end: Any, depth: Any) -> tuple[Any, Any]:
         """The first of the inner indices of the next block of A that are fetched during one panel, and how many."""

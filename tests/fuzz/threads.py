@@ -14,6 +14,7 @@ import argparse
 import json
 import random
 import select
+import signal
 import subprocess
 import sys
 import threading
@@ -112,7 +113,8 @@ class Worker:
             if not line:
                 return f"case {number}: the process ended with {process.wait()}\n"
             return json.loads(line)["found"]  # type: ignore[no-any-return]
-        self.close()
+        process.send_signal(signal.SIGABRT)  # tells where all threads are
+        process.wait()
         return f"case {number}: nothing after {SECONDS} s\n"
 
     def close(self) -> None:
