@@ -6,7 +6,6 @@ reached, in compiled functions, too. What TensorFlow gives as ragged tensors is 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,6 +17,7 @@ from twofold._namespace import publish
 from twofold.ir.spec import TensorSpec
 
 from ._api import public
+from ._regex import Pattern, compiled, rewriting
 
 __all__ = ["as_string", "bytes_split", "format", "join", "length", "lower", "reduce_join", "regex_full_match",
            "regex_replace", "split", "strip", "substr", "to_number", "unicode_decode", "unicode_encode",
@@ -121,15 +121,42 @@ def strip(input: Any, name: str | None = None) -> Any:
     return _each(lambda t: t.strip(), input, "StringStrip")
 
 
-def _pattern(pattern: Any) -> re.Pattern[bytes]:
-    known = pattern if isinstance(pattern, (str, bytes)) else tf.get_static_value(pattern)
-    if known is None:
-        raise ValueError("the pattern must be a string, or a tensor whose value is known")
-    text: Any = known if isinstance(known, (str, bytes)) else np.asarray(known, object)[()]
+def _text(value: Any, what: str, argument: str) -> bytes:
+    """An argument that is one string, known when the function is called.
+
+    Raises:
+        InvalidArgumentError: it is something else.
+    """
+    known = tf.get_static_value(value) if tf.is_tensor(value) else value
+    if isinstance(known, (np.ndarray, np.generic)) and known.shape == ():
+        known = known.item()
+    if not isinstance(known, (str, bytes)):
+        given = value if not tf.is_tensor(value) else f"{value.dtype.name}{value.shape}"
+        raise tf.errors.InvalidArgumentError(None, what,
+                                             f"{what}: {argument} must be a string, a scalar; got {given!r}")
+    return known.encode() if isinstance(known, str) else known
+
+
+def _scalar(value: Any, what: str, argument: str) -> Any:
+    """An argument that is a string scalar, as a tensor.
+
+    Raises:
+        InvalidArgumentError: it is something else.
+    """
     try:
-        return re.compile(text.encode() if isinstance(text, str) else text)
-    except re.error as e:
-        raise tf.errors.InvalidArgumentError(None, "regex", f"Invalid pattern: {text!r}: {e}") from None
+        given = tf.convert_to_tensor(value)
+    except (TypeError, ValueError):
+        given = None
+    if given is None or given.dtype != tf.string or given.shape.rank not in (0, None):
+        told = repr(value) if given is None else f"{given.dtype.name}{given.shape}"
+        raise tf.errors.InvalidArgumentError(None, what, f"{what}: {argument} must be a string, a scalar; got {told}")
+    return given
+
+
+def _known_pattern(pattern: Any) -> int | None:
+    """How many groups a pattern has that is known already, whose faults are told now."""
+    known = tf.get_static_value(pattern)
+    return None if known is None else compiled(np.asarray(known, object)[()]).groups
 
 
 @public
@@ -138,21 +165,41 @@ def regex_replace(input: Any, pattern: Any, rewrite: Any, replace_global: bool =
 
     Args:
         input: strings.
-        pattern: a regular expression.
-        rewrite: what comes in its place; \\\\1 to \\\\9 are groups of the pattern, \\\\0 is all of it.
+        pattern: a regular expression, a string scalar.
+        rewrite: what comes in its place, a string scalar; \\1 to \\9 are groups of the pattern, \\0 is all of it.
         replace_global: whether all matches are replaced, or the first alone.
         name: accepted, without effect.
     Raises:
-        InvalidArgumentError: the pattern is none.
+        InvalidArgumentError: the pattern is none, or has no such group. UnimplementedError: it could take very long.
 
     >>> import twofold as tf
     >>> tf.strings.regex_replace("ab12", "[0-9]", "#").numpy()
     b'ab##'
     """
-    compiled, new = _pattern(pattern), rewrite.encode() if isinstance(rewrite, str) else bytes(
-        np.asarray(tf.get_static_value(rewrite) if tf.is_tensor(rewrite) else rewrite, object)[()])
-    template = new.replace(b"\\0", b"\\g<0>")
-    return _each(lambda t: compiled.sub(template, t, count=0 if replace_global else 1), input, "RegexReplace")
+    what = "RegexReplace"
+    given, expression, new = _texts(input, what), _scalar(pattern, what, "pattern"), _scalar(rewrite, what, "rewrite")
+    groups, known = _known_pattern(expression), tf.get_static_value(new)
+    if groups is not None and known is not None:
+        rewriting(np.asarray(known, object)[()], groups)
+
+    def run(*tensors: Any) -> list[Any]:
+        array, text, template = [engine.array_of(t) for t in tensors]
+        matcher = compiled(text.item())
+        parts = rewriting(template.item(), matcher.groups)
+        values = [_replaced(t, matcher, parts, replace_global) for t in array.ravel().tolist()]
+        return [engine.tensor_of(_objects(array.shape, values))]
+    return engine.host_call(run, what, [given, expression, new], [TensorSpec(given.shape, tf.string)])[0]
+
+
+def _replaced(text: bytes, pattern: Pattern, parts: list[bytes | int], everywhere: bool) -> bytes:
+    found, at = [], 0
+    for match in pattern.matches(text):
+        found.append(text[at:match.start()])
+        found += [part if isinstance(part, bytes) else match.group(part) or b"" for part in parts]
+        at = match.end()
+        if not everywhere:
+            break
+    return b"".join([*found, text[at:]])
 
 
 @public
@@ -161,17 +208,25 @@ def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Any:
 
     Args:
         input: strings.
-        pattern: a regular expression.
+        pattern: a regular expression, a string scalar.
         name: accepted, without effect.
     Raises:
-        InvalidArgumentError: the pattern is none.
+        InvalidArgumentError: the pattern is none. UnimplementedError: it could take very long.
 
     >>> import twofold as tf
     >>> tf.strings.regex_full_match(["a1", "b"], "[a-z][0-9]").numpy().tolist()
     [True, False]
     """
-    compiled = _pattern(pattern)
-    return _each(lambda t: compiled.fullmatch(t) is not None, input, "RegexFullMatch", tf.bool)
+    what = "RegexFullMatch"
+    given, expression = _texts(input, what), _scalar(pattern, what, "pattern")
+    _known_pattern(expression)
+
+    def run(*tensors: Any) -> list[Any]:
+        array, text = [engine.array_of(t) for t in tensors]
+        matcher = compiled(text.item())
+        found = [matcher.full_match(t) for t in array.ravel().tolist()]
+        return [engine.tensor_of(np.array(found, np.bool_).reshape(array.shape))]
+    return engine.host_call(run, what, [given, expression], [TensorSpec(given.shape, tf.bool)])[0]
 
 
 @public
@@ -226,7 +281,9 @@ def join(inputs: Sequence[Any], separator: str = "", name: str | None = None) ->
     [b'a-c', b'b-c']
     """
     given = [_texts(x, "StringJoin") for x in inputs]
-    between = separator.encode() if isinstance(separator, str) else bytes(separator)
+    between = _text(separator, "StringJoin", "separator")
+    if not given:
+        raise tf.errors.InvalidArgumentError(None, "StringJoin", "StringJoin: inputs must hold at least one tensor")
     shape = given[0].shape
     for x in given[1:]:
         shape = tf.broadcast_static_shape(shape, x.shape)
@@ -254,7 +311,7 @@ def reduce_join(inputs: Any, axis: int | None = None, keepdims: bool = False, se
     >>> tf.strings.reduce_join([["a", "b"], ["c", "d"]], axis=1).numpy().tolist()
     [b'ab', b'cd']
     """
-    given, between = _texts(inputs, "ReduceJoin"), separator.encode()
+    given, between = _texts(inputs, "ReduceJoin"), _text(separator, "ReduceJoin", "separator")
     rank = given.shape.rank
     which = list(range(rank)) if axis is None else [int(axis) % rank]
     sizes = [1 if i in which else d for i, d in enumerate(given.shape.as_list())]
@@ -301,7 +358,7 @@ def split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = No
     >>> tf.strings.split("a b  c").numpy().tolist()
     [b'a', b'b', b'c']
     """
-    between = None if sep is None or sep == "" else sep.encode() if isinstance(sep, str) else bytes(sep)
+    between = None if sep is None else _text(sep, "StringSplit", "sep") or None
     return _parts(lambda t: t.split(between, maxsplit), input, "StringSplit")
 
 

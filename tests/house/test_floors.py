@@ -17,7 +17,7 @@ LIBRARIES = {
     "tracer": {"numpy", "ml_dtypes", "networkx", "malt"},
 }
 # What extras install: a clear error where it is missing.
-OPTIONAL = {"PIL", "h5py", "scipy", "tensorboard", "tqdm"}
+OPTIONAL = {"PIL", "h5py", "re2", "scipy", "tensorboard", "tqdm"}
 LIBRARIES["twofold"] = set().union(*LIBRARIES.values()) | {"safetensors"} | OPTIONAL
 
 # Slow to import: `import twofold` must not pay for them.
