@@ -233,13 +233,24 @@ class _Bind(_Function):
                 self.require(b.icmp_signed(">=", size, _I64(0)), "shape", f"{text}; a size is negative")
                 if name in symbols:
                     b.store(size, b.gep(values, [_I64(symbols.index(name))], source_etype=_I64))
-        numbers = Arithmetic(b, values, symbols)
+        numbers = Arithmetic(b, values, symbols, checked=True)
         for size, dim, text in later:
             self.require(self.equal(numbers, size, dim), "shape", text)
+        self.check_bytes(numbers)
         for guard, text in entry.guards:
             holds = b.icmp_signed(guard.op, numbers.size(guard.left), numbers.size(guard.right))
             self.require(holds, "shape", text)
         self.done()
+
+
+    def check_bytes(self, numbers: Arithmetic) -> None:
+        """Requires that all sizes and all memory are less than 2^62, so that what follows computes with them."""
+        for member in (*self.entry.inputs, *self.entry.outputs):
+            for size in (*member.dims, declared_bytes(member)):
+                numbers.bounded(size)
+        numbers.bounded(workspace_of(self.entry))
+        self.require(self.b.not_(numbers.overflow), "shape", "a shape is too large: its bytes, or those of what is "
+                     "computed from it, are 2^62 or more")
 
 
 class _Sizes(_Function):

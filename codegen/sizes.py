@@ -17,10 +17,11 @@ from twofold.ir import graph as g
 from twofold.ir.dim_expr import Atom
 from twofold.ir.dims import Dim, DimLike
 
-__all__ = ["Arithmetic", "write_plan", "compiled_as_written"]
+__all__ = ["BOUND", "Arithmetic", "write_plan", "compiled_as_written"]
 
 _LONG = 1000  # instructions from which optimising them would take longer than running them ever will
-_I64, _PTR = ir.IntType(64), ir.PointerType()
+_I64, _F64, _PTR = ir.IntType(64), ir.DoubleType(), ir.PointerType()
+BOUND = 1 << 62  # of sizes that are checked: half of what int64 holds
 
 
 class Arithmetic:
@@ -30,12 +31,14 @@ class Arithmetic:
     before all later uses: a function that branches asks for all of them where it begins.
     """
 
-    def __init__(self, builder: ir.IRBuilder, values: Any, symbols: Sequence[str]) -> None:
+    def __init__(self, builder: ir.IRBuilder, values: Any, symbols: Sequence[str], checked: bool = False) -> None:
         """Args:
             builder: writes the function.
             values: points to the values of `symbols`.
+            checked: whether `overflow` says, as one bit, whether anything computed so far is `BOUND` or more.
         """
-        self.b, self._values, self._symbols = builder, values, list(symbols)
+        self.b, self._values, self._symbols, self._checked = builder, values, list(symbols), checked
+        self.overflow: Any = ir.IntType(1)(0)
         self._known: dict[Any, Any] = {}
 
     def size(self, size: DimLike) -> Any:
@@ -48,10 +51,10 @@ class Arithmetic:
             for mono, factor in size.terms:
                 part = self._product(mono)
                 if factor != 1:
-                    part = _I64(factor) if part is None else self.b.mul(part, _I64(factor))
+                    part = _I64(factor) if part is None else self._mul(part, _I64(factor))
                 elif part is None:
                     part = _I64(1)
-                found = part if found is None else self.b.add(found, part)
+                found = part if found is None else self._add(found, part)
             self._known[size] = found
         return found
 
@@ -59,7 +62,30 @@ class Arithmetic:
         """Computes each third size as the sum of the first two: of a row of places, each is one addition."""
         for first, second, both in running:
             if isinstance(both, Dim) and both not in self._known:
-                self._known[both] = self.b.add(self.size(first), self.size(second))
+                self._known[both] = self._add(self.size(first), self.size(second))
+
+    def bounded(self, size: DimLike) -> Any:
+        """The value of a size; `overflow` says whether it is within the bounds, too."""
+        found = self.size(size)
+        self._note(self.b.sitofp(found, _F64))
+        return found
+
+    def _mul(self, x: Any, y: Any) -> Any:
+        if self._checked:
+            self._note(self.b.fmul(self.b.sitofp(x, _F64), self.b.sitofp(y, _F64)))
+        return self.b.mul(x, y)
+
+    def _add(self, x: Any, y: Any) -> Any:
+        if self._checked:
+            self._note(self.b.fadd(self.b.sitofp(x, _F64), self.b.sitofp(y, _F64)))
+        return self.b.add(x, y)
+
+    def _note(self, result: Any) -> None:
+        """Takes down whether a result is too large, by its float64: integers that test themselves need functions of a
+        library on some processors."""
+        b, most = self.b, float(BOUND)
+        beyond = b.or_(b.fcmp_ordered(">=", result, _F64(most)), b.fcmp_ordered("<=", result, _F64(-most)))
+        self.overflow = b.or_(self.overflow, beyond)
 
     def _product(self, atoms: tuple[Atom, ...]) -> Any:
         """The value of a product; None for that of nothing."""
@@ -68,7 +94,7 @@ class Arithmetic:
         found = self._known.get(atoms)
         if found is None:
             found, last = self._product(atoms[:-1]), self._atom(atoms[-1])
-            found = self._known[atoms] = last if found is None else self.b.mul(found, last)
+            found = self._known[atoms] = last if found is None else self._mul(found, last)
         return found
 
     def _atom(self, atom: Atom) -> Any:

@@ -5,11 +5,12 @@ Each library runs beside the function that it was made of, and the bits of all r
 
 from __future__ import annotations
 
+import ctypes
 import re
 
 import numpy as np
 import pytest
-from export.calling import Library, NativeError
+from export.calling import Library, NativeError, struct_of
 
 import twofold as tf
 
@@ -383,3 +384,29 @@ def test_sorting(tmp_path, dtype):
             x[1, ::3], x[2, 1] = np.nan, -np.inf
         expected = [t.numpy() for t in f(x)]
         same(library.call("f", [x], [(t.dtype, 2) for t in expected]), expected)
+
+
+def test_sizes_beyond_64_bits(tmp_path):
+    """Shapes that a caller may state without having memory for them: nothing is computed with what does not fit."""
+    @tf.function(input_signature=[tf.TensorSpec([None, 3]), tf.TensorSpec([None])])
+    def f(x, y):
+        return tf.concat([x, x], 0), tf.reduce_sum(tf.cumsum(x), 0), tf.expand_dims(x[:, 0], 1) * y
+    library, _ = exported(tmp_path, f)
+    x, y = numbers(2, 3), numbers(2)
+    same(library.call("f", [x, y], [(F32, 2), (F32, 1), (F32, 2)]), f(x, y))
+
+    def sizes(n, m):
+        given, out = struct_of([x, y]), struct_of([numbers(2, 3), numbers(3), numbers(2, 2)])
+        need = ctypes.c_int64(-1)
+        given.m0.shape[0], given.m1.shape[0] = n, m
+        status = library.lib[f"{library.prefix}_f_sizes"](ctypes.byref(given), ctypes.byref(out), ctypes.byref(need))
+        return status, [list(getattr(out, f"m{k}").shape) for k in range(3)], need.value
+    status, shapes, need = sizes(5, 4)
+    assert status == 0 and shapes == [[10, 3], [3], [5, 4]] and need >= 0
+    for n in (2 ** 63 - 1, 2 ** 62, 2 ** 60, 2 ** 59 - 1, 2 ** 63 // 12):
+        status, _, need = sizes(n, 4)
+        assert status & 0xFF == 2 and need == -1, n
+        assert "too large" in library.text(status).decode()
+    assert sizes(2 ** 33, 2 ** 33)[0] & 0xFF == 2  # their product
+    status, shapes, need = sizes(2 ** 40, 2)  # large, and a number
+    assert status == 0 and shapes[0] == [2 ** 41, 3] and need >= 0
