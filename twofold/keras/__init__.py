@@ -30,6 +30,7 @@ _WHERE = {
     "Optimizer": "optimizers",
     "Regularizer": "regularizers",
     "Sequential": "sequential",
+    "Variable": "variable",
     "activations": "",
     "backend": "",
     "callbacks": "",
