@@ -19,6 +19,7 @@ from twofold.runtime import native
 
 from .conditional import branch
 from .operators import stage_assert
+from .symbolic import SymbolicValueError
 from .trace import current
 
 __all__ = ["staged_choice", "chosen", "either"]
@@ -32,9 +33,8 @@ def staged_choice(function: Callable[..., Any], args: tuple[Any, ...], kwargs: d
     """The result of `function(*args, **kwargs)`, which has raised `needed`.
 
     Raises:
-        ChoiceNeeded: no switch can be made: the argument may have any value, or too many, or is no argument of the
-            function itself.
-        TypeError: the results for the values differ in structure, dtype or rank.
+        SymbolicValueError: no switch can be made: the argument may have any value, or too many, or is no argument of
+            the function itself. Like any value that Python asks for, it makes the traced function run eagerly.
     """
     return _Switch(function, needed).result(args, kwargs)
 
@@ -49,16 +49,16 @@ class _Switch:
         """The result of the call."""
         tensor, span = self.needed.tensor, self.needed.span
         if not _holds(args, tensor) and not _holds(kwargs, tensor):
-            raise self.needed
+            raise SymbolicValueError(str(self.needed))
         if tensor.dims:
             return self._called(args, kwargs, _parts(tensor, self.needed))
         if span is None or span[1] - max(span[0], 0) > _CASES:
-            raise self.needed
+            raise SymbolicValueError(str(self.needed))
         place, values = self._normalized()
         try:
             return self._chosen(place, values, args, kwargs)
         except _REFUSED as error:
-            if isinstance(error, ChoiceNeeded):
+            if isinstance(error, SymbolicValueError):
                 raise
             return self._of_accepted(place, values, args, kwargs, error)
 
@@ -93,6 +93,7 @@ class _Switch:
 
         Raises:
             error: it can be staged for none.
+            SymbolicValueError: it can be staged for each, but the results differ in structure, dtype or rank.
         """
         accepted = []
         for value in values:
@@ -101,8 +102,12 @@ class _Switch:
                 accepted.append(value)
             else:
                 stage_assert(ops.not_equal(place, _long(value)), problem)
-        if not accepted or len(accepted) == len(values):
+        if not accepted:
             raise error
+        if len(accepted) == len(values):
+            what, _, line = str(self.needed).partition("\n")
+            reason = str(error).partition("\n")[0]
+            raise SymbolicValueError(f"{what} The results for its values differ: {reason}\n{line}") from None
         return self._chosen(place, accepted, args, kwargs)
 
     def _refusal(self, value: int, args: Any, kwargs: Any) -> str | None:
@@ -141,7 +146,7 @@ def _long(value: int) -> Any:
 def _parts(tensor: Any, needed: ChoiceNeeded) -> list[Any]:
     """The elements of a vector as scalars."""
     if len(tensor.dims) != 1 or not isinstance(tensor.dims[0], int):
-        raise needed
+        raise SymbolicValueError(str(needed))
     return [ops.reshape(ops.slice_(tensor, begin=(n,), size=(1,)), shape=()) for n in range(tensor.dims[0])]
 
 

@@ -190,6 +190,14 @@ def test_what_must_be_known_is_an_error_with_the_line():
         traced(lambda k: tf.nn.space_to_depth(tf.ones([1, 4, 4, 1]), k), INT)(2)
 
 
+def test_what_must_be_known_runs_eagerly_where_that_is_allowed():
+    fn = tf.function(lambda x, k: tf.tensordot(x, x, k))
+    x = tf.constant([1.0, 2.0])
+    with pytest.warns(RuntimeWarning, match="axes must be known(.|\n)*results for its values differ"):
+        assert fn(x, tf.constant(1)).shape == []
+    assert fn(x, tf.constant(0)).shape == [2, 2]
+
+
 def test_gradient_through_a_loop_that_replaces_a_value_of_unknown_size():
     def fn(x, k):
         y = x[:k]
@@ -202,6 +210,22 @@ def test_gradient_through_a_loop_that_replaces_a_value_of_unknown_size():
         tape.watch(x)
         y = compiled(x, 1)
     np.testing.assert_array_equal(tape.gradient(y, x), [0.0, 2.0, 2.0])
+
+
+def test_reshape_to_values_in_a_branch_is_checked_under_a_tape_too():
+    def fn(x, k, m):
+        if k > 0:
+            y = tf.reshape(x, [k, m])
+        else:
+            y = tf.reshape(x, [2, 2])
+        return tf.reduce_sum(y)
+    compiled, x = traced(fn, tf.TensorSpec([4]), INT, INT), tf.ones([4])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        assert float(compiled(x, 2, 2)) == 4.0
+        with pytest.raises(tf.errors.InvalidArgumentError, match="reshape"):
+            compiled(x, 2, 1)
+    del tape
 
 
 # -- sizes stay known -------------------------------------------------------------------------------------------------
