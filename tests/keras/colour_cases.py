@@ -24,6 +24,29 @@ def case(name, transformation, drawn, scale=1.0, **arguments):
     return name, arguments, transformation, drawn, np.float32(scale)
 
 
+SHEARS = np.array([[0.3, -0.2], [-0.5, 0.1], [0.0, 1.0]], np.float32)
+CORNERS = np.broadcast_to(np.float32([[0, 0], [4, 0], [0, 3], [4, 3]]), (3, 4, 2)).copy()
+MOVED = CORNERS + CORNERS * np.random.RandomState(2).uniform(-0.5, 0.5, (3, 4, 2)).astype(np.float32)
+SHEAR_MAPS = np.stack([np.ones(3), SHEARS[:, 0], np.zeros(3), SHEARS[:, 1], np.ones(3), np.zeros(3)], 1).astype(
+    np.float32)
+
+
+def seen_from(**arguments):
+    return case("RandomPerspective", {"apply_perspective": SOME, "start_points": CORNERS, "end_points": MOVED},
+                (each(SOME), CORNERS, MOVED), **arguments)
+
+
+def blurred(height, width, **arguments):
+    sigma = np.array([0.6, 0.9], np.float32)
+    # Keras takes the second for the height
+    return case("RandomGaussianBlur", {"should_apply_blur": SOME, "blur_factor": sigma}, (each(SOME), sigma[::-1]),
+                kernel_size=(height, width), **arguments)
+
+
+def sheared(**arguments):
+    return case("RandomShear", {"shear_factor": SHEARS}, SHEAR_MAPS, x_factor=0.5, y_factor=0.5, **arguments)
+
+
 _UNIT = {"value_range": (0, 1), "scale": 1 / 255}
 CASES = {
     "hue": case("RandomHue", {"factor": FACTORS}, each(FACTORS), factor=0.5),
@@ -46,6 +69,13 @@ CASES = {
     "equalization": case("Equalization", None, None),
     "equalization_bins": case("Equalization", None, None, bins=16),
     "equalization_unit": case("Equalization", None, None, **_UNIT),
+    "shear": sheared(fill_mode="reflect"),
+    "shear_nearest": sheared(fill_mode="nearest", interpolation="nearest"),
+    "shear_constant": sheared(fill_mode="constant", fill_value=7.0),
+    "perspective": seen_from(),
+    "perspective_nearest": seen_from(interpolation="nearest", fill_value=3.0),
+    "blur": blurred(3, 3),
+    "blur_wide": blurred(5, 5, value_range=(0, 1), scale=1 / 255),
     "mixup": case("MixUp", {"mix_weight": WEIGHT, "permutation_order": ORDER}, (ORDER, WEIGHT)),
     "cutmix": case("CutMix", {"mix_weight": WEIGHT, "permutation_order": ORDER, "batch_masks": INSIDE},
                    (ORDER, WEIGHT, INSIDE)),

@@ -341,3 +341,19 @@ CHANNELS_FIRST = {
     "up sampling 2d": lambda k, **o: k.UpSampling2D(2, interpolation="bilinear", **o),
     "cropping 2d": lambda k, **o: k.Cropping2D(1, **o),
 }
+
+_WORDS = np.array(["a", "b", "", "Zürich"], object), np.array(["1", "22", "333", ""], object)
+case("crossing_words", lambda k: k.HashedCrossing(1000), *_WORDS, call=listed)
+case("crossing_mixed", lambda k: k.HashedCrossing(7), _WORDS[0][:, None], np.array([[1], [-2], [3], [0]]), call=listed)
+case("crossing_one_hot", lambda k: k.HashedCrossing(5, output_mode="one_hot"), np.array([3, 4]), np.array([1, -2]),
+     np.array([[7, 8]]).ravel(), call=listed)
+for _mode in ("log", "magnitude", "psd", "real", "imag", "angle", "stft"):
+    case(f"stft_{_mode}", lambda k, mode=_mode: k.STFTSpectrogram(mode, frame_length=8, frame_step=3),
+         wave(64, 2, 20, 3), compiled=True)
+case("stft_first", lambda k: k.STFTSpectrogram("magnitude", 8, fft_length=16, window="hamming", periodic=True,
+                                               scaling="spectrum", padding="same", data_format="channels_first"),
+     wave(65, 2, 3, 21))
+case("stft_axes", lambda k: k.STFTSpectrogram("stft", 6, expand_dims=True, window=None, scaling=None),
+     wave(66, 2, 21, 2), compiled=True)
+case("stft_axes_first", lambda k: k.STFTSpectrogram("psd", 6, expand_dims=True, data_format="channels_first"),
+     wave(67, 2, 2, 21))

@@ -2,7 +2,9 @@
 
 Runs in an environment of its own, with TensorFlow 2.21 and its Keras 3; no test needs it.
 
-    python tests/keras/make_layer_reference.py
+    python tests/keras/make_layer_reference.py [--only NAME ...]
+
+With `--only` the cases of these names are run and the others are kept as they are in the file.
 
 It also writes `data/operations.json`: the config of a model with operations and masks, and its output.
 
@@ -12,6 +14,7 @@ shapes of its outputs, gradients and states after the call, its weights and its 
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 import types
@@ -94,15 +97,37 @@ def operations() -> dict[str, Any]:
             "outputs": [[float(f"{v:.8g}") for v in np.ravel(y)] for y in found]}
 
 
+def kept(target: Path) -> dict[str, tuple[list[np.ndarray], dict[str, Any]]]:
+    """The cases of the file: the numbers of each, and what they are."""
+    with np.load(target, allow_pickle=False) as file:
+        numbers, about = file["numbers"], json.loads(file["about"].tobytes())
+    found, at = {}, 0
+    for name in about["order"]:
+        one = about["cases"][name]
+        shapes = [*[s for s, _ in one["outputs"]], *one["gradients"], *one["states"]]
+        end = at + sum(int(np.prod(shape)) for shape in shapes)
+        found[name] = [numbers[at:end]], one
+        at = end
+    return found
+
+
 def main() -> None:
-    text = json.dumps(operations(), separators=(",", ":"), sort_keys=True)
-    (HERE / "data" / "operations.json").write_text(text + "\n")
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--only", nargs="*", metavar="NAME", help="names of cases; all by default")
+    only = parser.parse_args().only
+    unknown = sorted(set(only or ()) - set(cases.CASES))
+    if unknown:
+        parser.error(f"there are no cases of these names: {', '.join(unknown)}")
+    target = HERE / "data" / "layers.npz"
+    before = kept(target) if only is not None else {}
+    if only is None:
+        text = json.dumps(operations(), separators=(",", ":"), sort_keys=True)
+        (HERE / "data" / "operations.json").write_text(text + "\n")
     numbers, about = [], {}
     for name, case in cases.CASES.items():
-        found, about[name] = run(case)
+        found, about[name] = before[name] if name in before and name not in (only or ()) else run(case)
         numbers += found
-    text = json.dumps(about, separators=(",", ":"), sort_keys=True).encode()
-    target = HERE / "data" / "layers.npz"
+    text = json.dumps({"order": list(about), "cases": about}, separators=(",", ":"), sort_keys=True).encode()
     np.savez_compressed(target, numbers=np.concatenate(numbers).astype(np.float32),
                         about=np.frombuffer(text, np.uint8))
     print(f"{len(about)} cases, {target.stat().st_size} bytes")

@@ -22,6 +22,8 @@ def _reference():
     with np.load(ROOT / "tests" / "keras" / "data" / "layers.npz", allow_pickle=False) as file:
         numbers, about = file["numbers"], json.loads(file["about"].tobytes())
     found, at = {}, 0
+    assert about["order"] == list(cases.CASES)
+    about = about["cases"]
     for name in cases.CASES:
         arrays = []
         for shape in [*[s for s, _ in about[name]["outputs"]], *about[name]["gradients"], *about[name]["states"]]:

@@ -27,6 +27,7 @@ _FAMILIES = {
     ".convolution": "Conv1D Conv1DTranspose Conv2D Conv2DTranspose Conv3D Conv3DTranspose Convolution1D "
                     "Convolution1DTranspose Convolution2D Convolution2DTranspose Convolution3D Convolution3DTranspose",
     ".core": "Dense EinsumDense Embedding Identity Lambda Masking ReversibleEmbedding",
+    ".crossing": "HashedCrossing",
     ".depthwise": "DepthwiseConv1D DepthwiseConv2D SeparableConv1D SeparableConv2D SeparableConvolution1D "
                   "SeparableConvolution2D",
     ".gru": "GRU GRUCell",
@@ -49,7 +50,11 @@ _FAMILIES = {
                       "RandomZoom",
     ".random_colours": "AutoContrast Equalization RandomColorDegeneration RandomColorJitter RandomGrayscale RandomHue "
                        "RandomInvert RandomPosterization RandomSaturation RandomSharpness Solarization",
+    ".pipelines": "MaxNumBoundingBoxes Pipeline",
     ".random_mixtures": "CutMix MixUp RandomErasing",
+    ".random_policies": "AugMix RandAugment",
+    ".random_shapes": "RandomElasticTransform RandomGaussianBlur RandomPerspective RandomShear",
+    ".spectrograms": "MelSpectrogram STFTSpectrogram",
     ".recurrent": "RNN StackedRNNCells",
     ".regularization": "ActivityRegularization AlphaDropout Dropout GaussianDropout GaussianNoise SpatialDropout1D "
                        "SpatialDropout2D SpatialDropout3D",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["fingerprint", "keyed"]
+__all__ = ["concatenated", "fingerprint", "keyed"]
 
 _K0, _K1, _K2 = 0xC3A5C85C97CB3127, 0xB492B66FBE98F273, 0x9AE16A3B2F90404F
 _ALL = (1 << 64) - 1
@@ -104,6 +104,18 @@ def _round(data: bytes, start: int, x: int, y: int, z: int, v: tuple[int, int], 
     v = _weak(data, start, v[1] * factor & _ALL, x + w[0] & _ALL)
     w = _weak(data, start + 32, z + w[1] & _ALL, y + _at(data, start + 16) & _ALL)
     return z, y, x, v, w
+
+
+def concatenated(first: int, second: int) -> int:
+    """The fingerprint of two fingerprints one after the other, of 64 bits.
+
+    Source: `FingerprintCat64` of tensorflow/core/platform/fingerprint.h.
+    """
+    factor = 0xC6A4A7935BD1E995
+    found = first ^ factor
+    found ^= _mixed((second & _ALL) * factor & _ALL) * factor & _ALL
+    found = _mixed(found * factor & _ALL) * factor & _ALL
+    return _mixed(found)
 
 
 def keyed(data: bytes, key: tuple[int, int]) -> int:

@@ -6,9 +6,10 @@ from typing import Any
 
 import twofold as tf
 
-__all__ = ["FILL_MODES", "INTERPOLATIONS", "transformed"]
+__all__ = ["FILL_MODES", "INTERPOLATIONS", "MIRROR", "sampled", "transformed"]
 
 FILL_MODES = ("constant", "nearest", "wrap", "reflect")
+MIRROR = "mirror"  # of `sampled` alone
 INTERPOLATIONS = ("nearest", "bilinear")
 
 
@@ -35,6 +36,23 @@ def transformed(images: Any, maps: Any, interpolation: str, fill_mode: str, fill
     if rest:
         depth = rest[0] * x + rest[1] * y + 1
         from_x, from_y = from_x / depth, from_y / depth
+    return sampled(images, from_x, from_y, interpolation, fill_mode, fill_value)
+
+
+def sampled(images: Any, from_x: Any, from_y: Any, interpolation: str, fill_mode: str, fill_value: float) -> Any:
+    """Each image with every pixel taken from a place of its own.
+
+    Args:
+        images: floating [batch, height, width, channels].
+        from_x, from_y: float32 [batch, height, width]: the places.
+        interpolation: one of `INTERPOLATIONS`.
+        fill_mode: one of `FILL_MODES`, or `MIRROR`: as (d c b | a b c d | c b a).
+        fill_value: what is beyond the edges with "constant".
+    Returns:
+        Images of the same shape and dtype.
+    """
+    shape = tf.shape(images)
+    height, width = _size(images, shape, 1), _size(images, shape, 2)
     across, down = _within(from_x, width, fill_mode), _within(from_y, height, fill_mode)
     rows = tf.reshape(images, [shape[0], height * width, images.shape[3]])
     constant = fill_mode == "constant"
@@ -79,6 +97,11 @@ def _within(places: Any, size: Any, fill_mode: str) -> Any:
         turned = tf.math.floormod(places, 2 * count)
         places = tf.where((places < 0) | (places > count - 1),
                           tf.where(turned >= count, 2 * count - 1 - turned, turned), places)
+    elif fill_mode == MIRROR:
+        # likewise, each edge pixel once
+        period = tf.maximum(2 * (count - 1), 1.0)
+        turned = tf.math.floormod(places, period)
+        places = tf.where(turned > count - 1, period - turned, turned)
     elif fill_mode == "wrap":
         # a turn is as long as the image, the way from the last pixel to the first included
         span = tf.maximum(count - 1, 1.0)

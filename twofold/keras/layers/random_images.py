@@ -17,8 +17,8 @@ from ._declared import DeclaredLayer, Shape, data_format_of, positive
 from ._sampling import FILL_MODES, INTERPOLATIONS, transformed
 from .preprocessing import Resizing
 
-__all__ = ["RandomBrightness", "RandomContrast", "RandomCrop", "RandomFlip", "RandomImages", "RandomRotation",
-           "RandomTranslation", "RandomZoom", "factor_range", "value_pair"]
+__all__ = ["AffineImages", "RandomBrightness", "RandomContrast", "RandomCrop", "RandomFlip", "RandomImages",
+           "RandomRotation", "RandomTranslation", "RandomZoom", "factor_range", "value_pair"]
 
 
 class RandomImages(DeclaredLayer):
@@ -152,7 +152,7 @@ class RandomFlip(RandomImages):
         return images
 
 
-class _AffineImages(RandomImages):
+class AffineImages(RandomImages):
     """A layer whose change is a map of places."""
 
     fill_mode: str
@@ -175,7 +175,7 @@ class _AffineImages(RandomImages):
         return shape[0], tf.cast(shape[1], tf.float32), tf.cast(shape[2], tf.float32)
 
 
-class RandomRotation(_AffineImages):
+class RandomRotation(AffineImages):
     """Images turned around their middle, each by a random angle.
 
     Args:
@@ -214,7 +214,7 @@ class RandomRotation(_AffineImages):
         return tf.stack([cos, -sin, x - x * cos + y * sin, sin, cos, y - x * sin - y * cos], axis=1)
 
 
-class RandomZoom(_AffineImages):
+class RandomZoom(AffineImages):
     """Images zoomed in or out around their middle, each by a random factor.
 
     Args:
@@ -252,7 +252,7 @@ class RandomZoom(_AffineImages):
         return tf.stack([across, none, (width - 1) / 2 * (1 - across), none, down, (height - 1) / 2 * (1 - down)], 1)
 
 
-class RandomTranslation(_AffineImages):
+class RandomTranslation(AffineImages):
     """Images shifted, each by a random share of its size.
 
     Args:

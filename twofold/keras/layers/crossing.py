@@ -1,0 +1,108 @@
+"""`HashedCrossing`: the hash of several values together, as TensorFlow computes it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import twofold as tf
+
+from ._declared import DeclaredLayer, Shape, positive
+from ._hashing import concatenated, fingerprint
+from .lookup import by_python
+from .preprocessing import encoded
+
+__all__ = ["HashedCrossing"]
+
+_KEY = 0xDECAFCAFFE  # tensorflow/python/ops/sparse_ops.py
+
+
+class HashedCrossing(DeclaredLayer):
+    """Combinations of words or integers as the numbers of buckets, by their hashes: TensorFlow's, so the same buckets.
+
+    Args:
+        num_bins: how many buckets there are.
+        output_mode: "int" for numbers of buckets, or "one_hot".
+        sparse: accepted if false.
+        kwargs: those of `Layer`.
+    Inputs: a list of two or more tensors of strings or integers, of one shape: (), [batch] or [batch, 1]. Outputs:
+        int64 of that shape, or floating vectors.
+    Raises:
+        ValueError: there are fewer inputs, of other shapes or dtypes.
+
+    >>> import twofold as tf
+    >>> layer = tf.keras.layers.HashedCrossing(5)
+    >>> layer((tf.constant(["A", "B", "A", "B", "A"]), tf.constant([101, 101, 101, 102, 102]))).numpy().tolist()
+    [1, 4, 1, 1, 3]
+    """
+
+    _arguments = ("num_bins", "output_mode", "sparse")
+
+    def __init__(self, num_bins: int, output_mode: str = "int", sparse: bool = False, **kwargs: Any):
+        if output_mode not in ("int", "one_hot"):
+            raise ValueError("Invalid value for argument `output_mode`. Expected one of ('int', 'one_hot'). Received: "
+                             f"output_mode={output_mode!r}")
+        if kwargs.get("dtype") is None and output_mode == "int":
+            kwargs["dtype"] = "int64"
+        super().__init__(**kwargs)
+        if sparse:
+            raise ValueError("Sparse outputs are not supported: outputs are dense tensors.")
+        self.autocast = False
+        self.num_bins, self.output_mode, self.sparse = positive(num_bins, "num_bins"), output_mode, False
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments that make an equal layer; there is nothing in it to be trained."""
+        return {name: value for name, value in super().get_config().items() if name != "trainable"}
+
+    def call(self, inputs: Any) -> Any:
+        """The outputs for `inputs`."""
+        if not isinstance(inputs, (list, tuple)) or len(inputs) < 2:
+            raise ValueError("`HashedCrossing` should be called on a list or tuple of at least two inputs. Received: "
+                             f"inputs={inputs}")
+        given = [tf.convert_to_tensor(x) for x in inputs]
+        self._check(given)
+        hashes = [by_python(_hashes, x, x.shape, tf.int64) for x in given]
+        joined = by_python(self._crossed, tf.stack(hashes, -1), given[0].shape, tf.int64)
+        if self.output_mode == "int":
+            return joined if self.compute_dtype == "int64" else tf.cast(joined, self.compute_dtype)
+        return encoded(joined, self.num_bins, "one_hot", self.compute_dtype)
+
+    def _check(self, given: list[Any]) -> None:
+        first = given[0].shape
+        if len(first) > 2 or (len(first) == 2 and first[-1] != 1):
+            raise ValueError("All `HashedCrossing` inputs should have shape `()`, `(batch_size)` or `(batch_size, 1)`. "
+                             f"Received: inputs={given}")
+        if not all(x.shape.is_compatible_with(first) for x in given[1:]):
+            raise ValueError(f"All `HashedCrossing` inputs should have equal shape. Received: inputs={given}")
+        if not all(x.dtype.is_integer or x.dtype == tf.string for x in given):
+            raise ValueError("All `HashedCrossing` inputs should have an integer or string dtype. Received: "
+                             f"inputs={given}")
+
+    def _crossed(self, hashes: np.ndarray) -> np.ndarray:
+        found = []
+        for row in hashes.reshape(-1, hashes.shape[-1]).tolist():
+            total = _KEY
+            for value in row:
+                total = concatenated(total, value)
+            found.append(total % self.num_bins)
+        return np.array(found, np.int64).reshape(hashes.shape[:-1])
+
+    def compute_output_shape(self, input_shape: Any) -> Shape:
+        """The shape of the outputs for inputs of shapes."""
+        shape = tuple(input_shape[0])
+        if self.output_mode == "int":
+            return shape
+        return (*shape, self.num_bins) if len(shape) < 2 or shape[-1] != 1 else (*shape[:-1], self.num_bins)
+
+    def compute_output_spec(self, inputs: Any) -> Any:
+        """The spec of the outputs."""
+        return tf.TensorSpec(self.compute_output_shape([x.shape for x in inputs]), tf.as_dtype(self.compute_dtype))
+
+
+def _hashes(values: np.ndarray) -> np.ndarray:
+    """Integers as they are, and the fingerprints of texts."""
+    if values.dtype != object:
+        return values.astype(np.int64)
+    found = np.array([fingerprint(bytes(v)) for v in values.ravel().tolist()], np.uint64)
+    return found.astype(np.int64).reshape(values.shape)
