@@ -11,6 +11,8 @@ from typing import Any
 
 from twofold._api import public, tensor
 from twofold.ir import ops
+from twofold.ir.ops.math import MOST_ORDERS
+from twofold.tracer.symbolic import SymbolicTensor
 
 __all__ = ["acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "ceil", "cos", "cosh", "digamma", "erf",
            "erfc", "erfcinv", "erfinv", "exp", "expm1", "floor", "lgamma", "log", "log1p", "log_sigmoid", "ndtri",
@@ -711,24 +713,28 @@ def polygamma(a: Any, x: Any, name: str | None = None) -> Any:
     Infinite or NaN at 0, -1, -2, ...
 
     Args:
-        a: which derivative: one whole number from 0, as a number or a tensor of rank 0 that holds one.
-        x: float tensor.
+        a: which derivative: a whole number from 0 to 170; or a tensor of them, whose elements that are none give NaN.
+            Not differentiable.
+        x: float tensor, of the dtype of `a` if that is a tensor, and of a shape that broadcasts with it.
         name: has no effect.
     Returns:
-        Tensor of the shape and dtype of `x`.
+        Tensor of the shape and dtype of `x`, broadcast with `a`.
     Raises:
-        ValueError: `a` is negative or no whole number. tf.errors.InvalidArgumentError: `x` is not floating.
+        ValueError: `a` is one number, but not one of these.
+        tf.errors.InvalidArgumentError: `x` is not floating, dtypes differ, or shapes do not broadcast.
 
     >>> import twofold as tf
     >>> tf.math.polygamma(1, [1.0, 2.0])
     <tf.Tensor: shape=(2,), dtype=float32, numpy=array([1.644934  , 0.64493406], dtype=float32)>
     """
-    value = tensor(a)
-    if value.dims:
-        raise ValueError(f"polygamma: a must be one number; got shape {value.shape}.")
-    order = value.numpy().item()
-    if order != int(order) or order < 0:
-        raise ValueError(f"polygamma: a must be a whole number from 0; got {order}.")
+    value = tensor(a, hint=getattr(x, "dtype", None)) if not isinstance(a, (int, float)) else a
+    if not isinstance(value, (int, float)):
+        if value.dims or isinstance(value, SymbolicTensor):
+            return ops.polygamma_of(value, x)
+        value = value.numpy().item()
+    order = value
+    if order != order or not 0 <= order <= MOST_ORDERS or order != int(order):
+        raise ValueError(f"polygamma: a must be a whole number from 0 to {MOST_ORDERS}; got {order}.")
     return ops.digamma(x) if order == 0 else ops.polygamma(x, order=int(order))
 
 

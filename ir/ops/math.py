@@ -6,20 +6,25 @@ roots are in `arithmetic.py`, activations of neural networks in `activations.py`
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
+import numpy as np
+
 from .. import dtypes as dt
 from .. import ops, rules
+from ..dtypes import DType
 from ..grad import chain, conj, unbroadcast, zeros_like
 from ..op import primitive
-from ..scalar import ScalarBuilder, Value
+from ..reference import evaluate
+from ..scalar import ScalarBuilder, ScalarFunction, Value, build
 from .arithmetic import masked_quotient
 
 __all__ = ["acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "ceil", "cos", "cosh", "digamma", "erf", "erfc",
            "erfinv", "exp", "expm1", "floor", "lgamma", "log", "log10", "log1p", "log2", "log_sigmoid", "masked_exp",
-           "ndtri", "nextafter", "polygamma", "rint", "round_", "sigmoid", "sigmoid_grad", "sin", "sinh", "tan", "tanh",
-           "tanh_grad", "xdivy", "xlog1py", "xlogy"]
+           "ndtri", "nextafter", "polygamma", "polygamma_of", "rint", "round_", "sigmoid", "sigmoid_grad", "sin",
+           "sinh", "tan", "tanh", "tanh_grad", "xdivy", "xlog1py", "xlogy"]
 
 _FLOAT = rules.unary(dt.FLOATING)
 _INEXACT = rules.unary(dt.DIFFERENTIABLE)
@@ -338,3 +343,40 @@ def _polygamma_vjp(ct: Any, out: Any, x: Any, *, order: int) -> Any:
 @primitive(infer=_FLOAT, vjp=_polygamma_vjp, saves=("x",), body=lambda s, x, order: s.polygamma(x, order=order))
 def polygamma(x, *, order):
     """Derivative number `order` (1 or more) of `digamma`, of a float tensor; infinite or NaN at 0, -1, -2, ..."""
+
+
+MOST_ORDERS = 170  # of which the factorial is still a float64
+
+
+@functools.cache
+def _of_order(order: int, dtype: DType) -> ScalarFunction:
+    def body(s: ScalarBuilder, x: Value) -> Value:
+        return s.polygamma(x, order=order) if order else s.digamma(x)
+    return build(body, (dtype,), name="polygamma")
+
+
+def _orders_host(a: np.ndarray, x: np.ndarray) -> np.ndarray:
+    a, x = np.broadcast_arrays(a, x)
+    out = np.full(x.shape, math.nan, x.dtype)
+    dtype = dt.from_numpy(x.dtype)
+    with np.errstate(over="ignore"):
+        for order in range(MOST_ORDERS + 1):
+            at = a == order
+            if at.any():
+                out[at] = evaluate(_of_order(order, dtype), x[at].astype(dtype.compute.np))[0].astype(x.dtype)
+    return out
+
+
+def _orders_vjp(ct: Any, out: Any, a: Any, x: Any) -> Any:
+    return None, lambda: unbroadcast(chain(ct, ops.polygamma_of(ops.add(a, 1), x)), x)
+
+
+@primitive(infer=rules.elementwise(dt.FLOATING), vjp=_orders_vjp, saves=("a", "x"), host=_orders_host, match=(0, 1),
+           traits=("total",))
+def polygamma_of(a, x):
+    """Derivative number `a` of `digamma` at `x`, elementwise, of float tensors; no gradient by `a`.
+
+    Args:
+        a: whole numbers from 0 to 170; others give NaN.
+        x: of the same dtype; its shape broadcasts with that of `a`.
+    """

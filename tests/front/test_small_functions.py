@@ -42,3 +42,24 @@ def test_losses_of_batches():
     assert float(tf.nn.scale_regularization_loss(X)) == X.sum()
     found = tf.nn.batch_norm_with_global_normalization(X, 1.0, 4.0, 0.5, 3.0, 0.0, True)
     np.testing.assert_allclose(found, (X - 1) / 2 * 3 + 0.5)
+
+
+def test_polygamma_of_a_tensor_of_orders():
+    """As TensorFlow: elementwise, NaN for what is no order, no gradient by the order; traced scalars, too."""
+    a, x = tf.constant([[0.0], [1.0], [2.0], [3.5], [-1.0]]), tf.constant([1.0, 2.5])
+    with tf.GradientTape() as tape:
+        tape.watch([a, x])
+        y = tf.math.polygamma(a, x)
+        orders = y[:3]
+    by_order, by_x = tape.gradient(orders, [a, x])
+    want = np.stack([special.polygamma(n, x.numpy().astype(np.float64)) for n in range(4)])
+    np.testing.assert_allclose(y[:3].numpy(), want[:3], rtol=1e-6)
+    assert np.isnan(y[3:].numpy()).all()
+    assert by_order is None
+    np.testing.assert_allclose(by_x.numpy(), want[1:].sum(0), rtol=1e-6)
+    np.testing.assert_array_equal(tf.function(tf.math.polygamma)(a, x).numpy(), y.numpy())
+    np.testing.assert_array_equal(tf.function(tf.math.polygamma)(tf.constant(2.0), x).numpy(), y[2].numpy())
+    np.testing.assert_array_equal(tf.math.polygamma(2, x).numpy(), y[2].numpy())
+    for wrong in (2.0**63, 171, -1, 1.5, float("nan")):
+        with pytest.raises(ValueError, match="0 to 170"):
+            tf.math.polygamma(wrong, x)

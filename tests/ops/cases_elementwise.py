@@ -179,6 +179,11 @@ def one(name, oracle, dtypes=INEXACT, **rest):
     return Case(name, f"math.{name}", ONE, oracle, dtypes, **rest)
 
 
+def orders(rng, shape):
+    """Whole numbers, as floats."""
+    return rng.integers(0, 5, shape).astype(np.float64)
+
+
 UNIT, OUTSIDE = (-0.95, 0.95), (*SPECIAL, 1.0, -1.0, 2.0)
 FUNCTIONS = [
     Case("floor", "math.floor", ONE, np.floor, grad=False, special=(*SPECIAL, -0.5)),
@@ -222,6 +227,8 @@ FUNCTIONS = [
          special=(INF, NAN, 0.0), id="trigamma"),
     Case("polygamma", lambda x: tf.math.polygamma(2, x), ONE, lambda x: sc.polygamma(2, x), domain=(0.2, 9), ulps=4,
          grad_domain=(1, 4), id="tetragamma"),
+    Case("polygamma_of", "math.polygamma", PAIR, sc.polygamma, domain=[orders, (0.4, 9)], ulps=6, atol=4, half_ulps=2,
+         grad=(1,), grad_domain=[orders, (1, 4)], elementwise=False),
     Case("xlogy", "math.xlogy", PAIR, lambda x, y: np.where(x == 0, 0, x * np.log(y)), INEXACT,
          domain=[(-3, 3), (0.2, 4)], ulps=3, atol=2,
          special=(0.0, 1.0, INF, NAN)),
