@@ -146,13 +146,15 @@ def to_array(value: Any, want: DType | None = None) -> np.ndarray:
 
 
 def _from_number(value: Any, want: DType | None) -> np.ndarray:
-    if type(value) is int and want is None:
-        return np.array(value, np.int32 if value in _INT32 else np.int64)
-    if want is not None and type(value) is int and want.kind in "iu":
-        return np.array(value, np.int64 if -(1 << 63) <= value < 1 << 63 else np.uint64)
+    if type(value) is int and want is None and value in _INT32:
+        return np.array(value, np.int32)
+    if want is not None and type(value) is int and want.kind == "u" and 1 << 63 <= value < 1 << 64:
+        return np.array(value, np.uint64)
     if type(value) is float and want is None:
         with np.errstate(over="ignore"):
             return np.array(value, np.float32)
+    if type(value) is int and not -(1 << 63) <= value < 1 << 63:
+        raise ValueError(f"Can't convert {_short(value)}: an integer does not fit in 64 bits")
     return np.array(value, {bool: np.bool_, int: np.int64, float: np.float64, complex: np.complex128}[type(value)])
 
 
@@ -160,7 +162,7 @@ def _from_nested(value: Any, want: DType | None) -> np.ndarray:
     """Arrays of lists, ranges and anything that NumPy can read."""
     has_own_dtype = hasattr(value, "__array__") or hasattr(value, "dtype")
     try:
-        array = np.array(value)
+        array = np.arange(value.start, value.stop, value.step) if type(value) is range else np.array(value)
     except ValueError as e:
         raise ValueError(f"Can't convert non-rectangular Python sequence to Tensor: {_short(value)}") from e
     except OverflowError as e:

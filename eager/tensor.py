@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from twofold.ir import dtypes as dt
+from twofold.ir import errors
 from twofold.ir.dtypes import DType
 from twofold.ir.spec import TensorShape
 from twofold.runtime import devices
@@ -120,7 +121,10 @@ class Tensor:
         return self._a.__dlpack_device__()
 
     def __bool__(self) -> bool:
-        return bool(self._a)
+        try:
+            return bool(self._a)
+        except ValueError:
+            raise ValueError(errors.no_truth(self)) from None
 
     def __int__(self) -> int:
         return int(self._one("int"))

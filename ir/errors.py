@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import linecache
 import os
+import reprlib
 import sys
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
@@ -20,7 +21,7 @@ __all__ = ["OpError", "InvalidArgumentError", "ShapeError", "DTypeError", "Cance
            "UnauthenticatedError", "ResourceExhaustedError", "FailedPreconditionError", "AbortedError",
            "OutOfRangeError", "UnimplementedError", "InternalError", "UnavailableError", "DataLossError",
            "SymbolicOperand", "ChoiceNeeded",
-           "op_error", "describe", "user_line"]
+           "op_error", "describe", "no_truth", "user_line"]
 
 
 class OpError(Exception):
@@ -230,8 +231,19 @@ def describe(value: Any) -> str:
     dims, dtype = getattr(value, "dims", None), getattr(value, "dtype", None)
     if dims is not None and dtype is not None:
         return f"{getattr(dtype, 'name', dtype)}[{','.join(map(str, dims))}]"
-    text = repr(value)
+    text = _short.repr(value)
     return f"{type(value).__name__} {text if len(text) <= 60 else text[:57] + '...'}"
+
+
+_short = reprlib.Repr()  # of a large or endless value only the beginning
+_short.maxlist = _short.maxtuple = _short.maxdict = _short.maxset = 20
+_short.maxstring = _short.maxother = _short.maxlong = 60
+
+
+def no_truth(tensor: Any, what: str = "condition") -> str:
+    """Why a tensor of several elements, or of none, is neither true nor false."""
+    return (f"The truth value of a tensor of shape {tensor.shape} is not defined: the {what} must be a scalar; use "
+            f"tf.reduce_any or tf.reduce_all.\n  {user_line()}")
 
 
 def op_error(cls: type[OpError], op: str, problem: str, operands: Sequence[tuple[str, Any]] = (),

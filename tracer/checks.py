@@ -9,6 +9,7 @@ import numpy as np
 
 from twofold.eager import convert, record
 from twofold.eager.tensor import Tensor, text_of
+from twofold.eager.variable import Variable
 from twofold.ir import errors, ops
 from twofold.ir.op import Op
 
@@ -21,14 +22,24 @@ __all__ = ["check", "enable_numerics", "disable_numerics", "watched", "stage_num
 def check(holds: Any, message: str, data: Sequence[Any], summarize: int | None = None) -> None:
     """An InvalidArgumentError with the message and the data unless `holds`, which may be a traced tensor."""
     test = predicate(holds, "condition of an assertion")
-    texts = [d for d in data if isinstance(d, str)]
-    message = " ".join([message, *texts])
-    tensors = tuple(d for d in data if not isinstance(d, str))
+    shown = [_shown(d) for d in data]
+    message = " ".join([message, *[d for d in shown if isinstance(d, str)]])
+    tensors = tuple(d for d in shown if not isinstance(d, str))
     if staged(test):
         stage_assert(test, message, tensors, summarize)
     elif not test:
-        shown = "".join(f"\n  {_text(d)}" for d in tensors)
-        raise errors.InvalidArgumentError(None, "assert", f"{message}{shown}\n  {errors.user_line()}")
+        lines = "".join(f"\n  {_text(d)}" for d in tensors)
+        raise errors.InvalidArgumentError(None, "assert", f"{message}{lines}\n  {errors.user_line()}")
+
+
+def _shown(value: Any) -> Any:
+    """What an assertion shows of a value, the same in both modes: a tensor, or text for what no tensor holds."""
+    if isinstance(value, (str, Tensor, Variable)):
+        return value
+    try:
+        return convert.as_tensor(value)
+    except (TypeError, ValueError, ArithmeticError, RecursionError):
+        return errors.describe(value)
 
 
 def _text(value: Any) -> str:

@@ -44,14 +44,17 @@ def predicate(value: Any, what: str = "condition") -> Any:
     """
     if isinstance(value, Variable) and current() is not None:
         value = value._read_tensor()
+    if isinstance(value, Variable):
+        value = value._read_tensor()
     if not isinstance(value, SymbolicTensor):
+        if isinstance(value, Tensor) and value._a.size != 1:
+            raise ValueError(errors.no_truth(value, what))
         return bool(value)
     known = g.constant_of(value.value)
     if known is not None:
         return bool(known)
     if any(d != 1 for d in value.dims):
-        raise ValueError(f"The truth value of a tensor of shape {value.shape} is not defined: the {what} must be a "
-                         f"scalar; use tf.reduce_any or tf.reduce_all.\n  {errors.user_line()}")
+        raise ValueError(errors.no_truth(value, what))
     if value.dims:
         value = ops.reshape(value, shape=())
     return value if value.dtype is dt.bool_ else ops.not_equal(value, convert.number(0, value.dtype))

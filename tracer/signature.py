@@ -236,9 +236,12 @@ def _called(fn: Any) -> Any:
 class Parameters:
     """The parameters of a Python function, and calls of it in canonical form."""
 
+    signature: inspect.Signature | None
+
     def __init__(self, fn: Callable[..., Any]) -> None:
         try:
-            self.signature: inspect.Signature | None = inspect.signature(_called(fn))
+            # The defaults of NumPy's universal functions exclude one another: they are not to be filled in.
+            self.signature = None if isinstance(fn, np.ufunc) else inspect.signature(_called(fn))
         except (TypeError, ValueError):  # a builtin without a signature
             self.signature = None
         kinds = [] if self.signature is None else [p.kind for p in self.signature.parameters.values()]

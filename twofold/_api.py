@@ -54,6 +54,9 @@ def tensor(value: Any, dtype: Any = None, hint: Any = None) -> Tensor:
 Span = tuple[int, int] | Callable[[], tuple[int, int]]
 
 
+_MOST = 1 << 20  # integers in one argument
+
+
 def ints(value: Any, what: str = "value", span: Span | None = None) -> tuple[Any, ...]:
     """Integers (or Dims) of an argument: a number, sequence, array, tensor or TensorShape.
 
@@ -79,6 +82,8 @@ def ints(value: Any, what: str = "value", span: Span | None = None) -> tuple[Any
         if value.dtype.kind not in "iu" and value.size:
             raise TypeError(f"{what} must hold integers; got dtype {value.dtype}.")
         return tuple(int(v) for v in np.ravel(value))
+    if isinstance(value, range) and len(value) > _MOST:
+        raise InvalidArgumentError(f"{what} has {len(value)} integers; at most {_MOST} can be meant.")
     try:
         return tuple(v if isinstance(v, Dim) else _int(v, what, span) for v in value)
     except ChoiceNeeded:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from twofold._api import axis_span, ints, is_open, one_int, parts, public, shape_arg, tensor
+from twofold._api import axis_span, ints, is_open, one_int, one_size, parts, public, shape_arg, tensor
 from twofold._array_creation import as_scalar, constant_of
 from twofold._array_joining import alike
 from twofold.eager import indexing
@@ -385,6 +385,11 @@ def dynamic_partition(data: Any, partitions: Any, num_partitions: int, name: str
     [[20], [10, 30]]
     """
     x, parts = tensor(data), tensor(partitions)
+    if not 0 < (num_partitions := one_size(num_partitions, "num_partitions")) <= _MOST_PARTITIONS:
+        raise InvalidArgumentError(f"dynamic_partition: num_partitions must be from 1 to {_MOST_PARTITIONS}; got "
+                                   f"{num_partitions}")
+    if not parts.dtype.is_integer:
+        raise InvalidArgumentError(f"dynamic_partition: partitions must be integers; got {parts.dtype.name}")
     rank = len(parts.dims)
     if parts.dims != x.dims[:rank] and not dm.require_same(parts.dims, x.dims[:rank]):
         raise InvalidArgumentError(f"dynamic_partition: data.shape must start with partitions.shape, got data.shape = "
@@ -393,6 +398,9 @@ def dynamic_partition(data: Any, partitions: Any, num_partitions: int, name: str
     if not rank:
         x, parts = ops.expand_dims(x, axis=(0,)), ops.expand_dims(parts, axis=(0,))
     return [indexing.boolean_mask(x, ops.equal(parts, constant_of(i, parts.dtype))) for i in range(num_partitions)]
+
+
+_MOST_PARTITIONS = 1 << 20  # of more tensors nobody can have use; each is an object
 
 
 def _check_partitions(parts: Any, count: int) -> None:

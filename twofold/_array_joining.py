@@ -205,14 +205,14 @@ def pad(tensor: Any, paddings: Any, mode: str = "CONSTANT", constant_values: Any
     >>> tf.pad([1, 2, 3], [[2, 0]], "REFLECT").numpy().tolist()
     [3, 2, 1, 2, 3]
     """
-    x = _as_tensor(tensor)
-    around = _paddings(paddings)
-    how = mode.upper()
-    if how == "CONSTANT":
-        return ops.pad(x, padding_of(constant_values, x.dtype), paddings=around)
-    if how not in ("REFLECT", "SYMMETRIC"):
+    how = mode.upper() if isinstance(mode, str) else mode
+    if how not in ("CONSTANT", "REFLECT", "SYMMETRIC"):
         raise ValueError(f"Value of argument `mode` expected to be one of 'CONSTANT', 'REFLECT', or 'SYMMETRIC'. "
                          f"Received `mode` = {mode!r}")
+    x = _as_tensor(tensor)
+    around = _paddings(paddings)
+    if how == "CONSTANT":
+        return ops.pad(x, padding_of(constant_values, x.dtype), paddings=around)
     if len(around) != len(x.dims):
         raise InvalidArgumentError(f"pad: paddings must be {len(x.dims)} pairs, one for each axis; got {len(around)}.")
     for axis, (before, after) in enumerate(around):

@@ -76,10 +76,14 @@ def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Any:
     [[0, 1, 2], [2, 2, 1]]
     """
     flat = tensor(indices)
+    if not flat.dtype.is_integer or len(flat.dims) > 1:
+        raise InvalidArgumentError(f"unravel_index: indices must be integers, a scalar or a vector; got "
+                                   f"{flat.dtype.name}{list(flat.dims)}")
     sizes = tensor(dims, flat.dtype) if not hasattr(dims, "dims") else cast(tensor(dims), flat.dtype)
+    if len(sizes.dims) != 1 or not isinstance(sizes.dims[0], int) or not sizes.dims[0]:
+        raise InvalidArgumentError(f"unravel_index: dims must be a vector of known length, one size or more; got shape "
+                                   f"{sizes.shape}")
     count = sizes.dims[0]
-    if not isinstance(count, int):
-        raise InvalidArgumentError("unravel_index: the number of dims must be known")
     found = []
     for axis in range(count - 1, -1, -1):
         found.append(flat % sizes[axis])

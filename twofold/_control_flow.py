@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from twofold._api import public, tensor
 from twofold.eager.variable import Variable
 from twofold.ir import dtypes as dt
@@ -54,8 +56,13 @@ def _ready(fn: Callable[..., Any]) -> Callable[..., Any]:
     return fn if current() is None else autograph.callee(fn)
 
 
+def _predicate(pred: Any, what: str) -> Any:
+    """A condition that a user gave; a list or an array is the tensor that it converts to."""
+    return conditional.predicate(tensor(pred) if isinstance(pred, (list, tuple, np.ndarray)) else pred, what)
+
+
 def _either(pred: Any, then: Any, otherwise: Any, what: str) -> Any:
-    test = conditional.predicate(pred, f"predicate of {what}")
+    test = _predicate(pred, f"predicate of {what}")
     if not staged(test):
         return _chosen(then if test else otherwise)
     return conditional.branch(test, _ready(then), _ready(otherwise), what)
@@ -83,7 +90,7 @@ def case(pred_fn_pairs: Any, default: Callable[[], Any] | None = None, exclusive
     6
     """
     pairs = _pairs(pred_fn_pairs, default)
-    preds = [conditional.predicate(p, "predicate of tf.case") for p, _ in pairs]
+    preds = [_predicate(p, "predicate of tf.case") for p, _ in pairs]
     if exclusive:
         _require_one(preds)
     if default is None:

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
-from twofold._api import public
+from twofold._api import ints, public
 
-from ._common import images_of
+from ._common import images_of, is_number
 
 __all__ = ["crop_and_resize", "non_max_suppression"]
 
@@ -45,7 +45,11 @@ def crop_and_resize(image: Any, boxes: Any, box_indices: Any, crop_size: Any, me
     if boxes.shape.rank != 2 or which.shape.rank != 1:
         raise ValueError(f"crop_and_resize: boxes must be [boxes, 4] and box_indices [boxes]; got {boxes.shape} and "
                          f"{which.shape}")
-    height, width = (int(n) for n in (crop_size.numpy() if tf.is_tensor(crop_size) else crop_size))
+    size = ints(crop_size, "crop_size")
+    if len(size) != 2 or not is_number(*size) or min(size) <= 0:
+        raise ValueError(f"crop_and_resize: crop_size must be a height and a width above 0 that are known; got "
+                         f"{crop_size!r}")
+    height, width = size
     rows, in_rows = _places(boxes[:, 0], boxes[:, 2], tf.shape(x)[1], height)
     columns, in_columns = _places(boxes[:, 1], boxes[:, 3], tf.shape(x)[2], width)
     inside = tf.logical_and(in_rows[:, :, tf.newaxis], in_columns[:, tf.newaxis, :])[..., tf.newaxis]
@@ -111,6 +115,12 @@ def non_max_suppression(boxes: Any, scores: Any, max_output_size: Any, iou_thres
     if given[0].shape.rank != 2 or given[1].shape.rank != 1:
         raise ValueError(f"non_max_suppression: boxes must be [boxes, 4] and scores [boxes]; got {given[0].shape} and "
                          f"{given[1].shape}")
+    if not given[0].shape.is_compatible_with([given[1].shape[0], 4]):
+        raise ValueError(f"non_max_suppression: boxes must have four numbers for each score; got boxes of shape "
+                         f"{given[0].shape} and scores of shape {given[1].shape}")
+    for value, what in zip(given[2:], ("max_output_size", "iou_threshold", "score_threshold"), strict=True):
+        if value.shape.rank != 0:
+            raise ValueError(f"non_max_suppression: {what} must be one number; got shape {value.shape}")
     return tf.numpy_function(choose, given, tf.TensorSpec([None], tf.int32))
 
 

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
+from twofold._api import one_part
+from twofold.tracer.checks import check
 
-__all__ = ["batched", "images_of", "is_number", "sized", "sizes_of"]
+__all__ = ["batched", "images_of", "is_number", "pixels", "require", "sized", "sizes_of"]
 
 
 def images_of(images: Any, what: str, least: int = 3) -> Any:
@@ -50,6 +52,24 @@ def sizes_of(x: Any, first: int) -> tuple[Any, Any]:
 def is_number(*values: Any) -> bool:
     """Whether all are numbers, and no tensors."""
     return all(isinstance(v, (int, np.integer)) for v in values)
+
+
+def pixels(value: Any, what: str, least: int = 0) -> Any:
+    """A whole number of pixels: a number where it is known, else an int32 scalar, tested when the function runs.
+
+    Raises:
+        TypeError: it is no integer. tf.errors.InvalidArgumentError: there is not one, or it is below `least`.
+    """
+    part = one_part(value, what)
+    if not is_number(part):
+        part = tf.cast(part, tf.int32)
+    require(part >= least, f"{what} must be {f'>= {least}' if least != 1 else '> 0'}.")
+    return part
+
+
+def require(holds: Any, text: str) -> None:
+    """An InvalidArgumentError unless `holds`, which may be a tensor: where it is traced, when the function runs."""
+    check(holds, text, [])
 
 
 def sized(x: Any, height: Any, width: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 import twofold as tf
 from twofold._api import public
 
-from ._common import batched, images_of, is_number, sized, sizes_of
+from ._common import batched, images_of, is_number, pixels, require, sized, sizes_of
 
 __all__ = ["central_crop", "crop_to_bounding_box", "extract_patches", "flip_left_right", "flip_up_down",
            "pad_to_bounding_box", "padded", "resize_with_crop_or_pad", "rot90", "transpose"]
@@ -63,11 +63,6 @@ def rot90(image: Any, k: Any = 1, name: str | None = None) -> Any:
 
 
 # -- rectangles ----------------------------------------------------------------------------------------
-def _checked(condition: bool, text: str) -> None:
-    if not condition:
-        raise ValueError(text)
-
-
 @public
 def crop_to_bounding_box(image: Any, offset_height: Any, offset_width: Any, target_height: Any,
                          target_width: Any) -> Any:
@@ -85,15 +80,12 @@ def crop_to_bounding_box(image: Any, offset_height: Any, offset_width: Any, targ
     [[3, 4]]
     """
     def cropped(x: Any) -> Any:
-        height, width = sizes_of(x, 1)
-        for offset, target, size, what in ((offset_height, target_height, height, "height"),
-                                           (offset_width, target_width, width, "width")):
-            _checked(not is_number(offset) or offset >= 0, f"offset_{what} must be >= 0.")
-            _checked(not is_number(target) or target > 0, f"target_{what} must be > 0.")
-            _checked(not is_number(offset, target, size) or offset + target <= size,
-                     f"{what} must be >= target + offset.")
-        found = x[:, offset_height:offset_height + target_height, offset_width:offset_width + target_width]
-        return sized(found, target_height, target_width)
+        starts = [pixels(offset_height, "offset_height"), pixels(offset_width, "offset_width")]
+        target = [pixels(target_height, "target_height", 1), pixels(target_width, "target_width", 1)]
+        for start, length, size, what in zip(starts, target, sizes_of(x, 1), ("height", "width"), strict=True):
+            require(size - start >= length, f"{what} must be >= target + offset.")
+        found = x[:, starts[0]:starts[0] + target[0], starts[1]:starts[1] + target[1]]
+        return sized(found, *target)
     return batched(image, "crop_to_bounding_box", cropped)
 
 
@@ -120,10 +112,11 @@ def pad_to_bounding_box(image: Any, offset_height: Any, offset_width: Any, targe
 def padded(x: Any, top: Any, left: Any, height: Any, width: Any) -> Any:
     """A batch of images within larger ones of zeros."""
     own = sizes_of(x, 1)
+    top, left = pixels(top, "offset_height"), pixels(left, "offset_width")
+    height, width = pixels(height, "target_height"), pixels(width, "target_width")
     below, right = height - top - own[0], width - left - own[1]
-    for value, text in ((top, "offset_height must be >= 0"), (left, "offset_width must be >= 0"),
-                        (below, "height must be <= target - offset"), (right, "width must be <= target - offset")):
-        _checked(not is_number(value) or value >= 0, text)
+    require(below >= 0, "height must be <= target - offset")
+    require(right >= 0, "width must be <= target - offset")
     return sized(tf.pad(x, [[0, 0], [top, below], [left, right], [0, 0]]), height, width)
 
 
@@ -141,11 +134,10 @@ def resize_with_crop_or_pad(image: Any, target_height: Any, target_width: Any) -
     >>> tf.image.resize_with_crop_or_pad([[[1], [2], [3]]], 2, 1)[:, :, 0].numpy().tolist()
     [[2], [0]]
     """
-    for value, what in ((target_height, "target_height"), (target_width, "target_width")):
-        _checked(not is_number(value) or value > 0, f"{what} must be > 0.")
+    target = pixels(target_height, "target_height", 1), pixels(target_width, "target_width", 1)
 
     def fitted(x: Any) -> Any:
-        size, target = sizes_of(x, 1), (target_height, target_width)
+        size = sizes_of(x, 1)
         cut = [_positive(s - t) // 2 for s, t in zip(size, target, strict=True)]
         add = [_positive(t - s) // 2 for s, t in zip(size, target, strict=True)]
         kept = [_smaller(s, t) for s, t in zip(size, target, strict=True)]
@@ -176,8 +168,11 @@ def central_crop(image: Any, central_fraction: Any) -> Any:
     >>> tf.image.central_crop(tf.reshape(tf.range(16), [4, 4, 1]), 0.5)[:, :, 0].numpy().tolist()
     [[5, 6], [9, 10]]
     """
-    part = float(central_fraction)
-    _checked(0.0 < part <= 1.0, "central_fraction is not within (0, 1]")
+    part = tf.get_static_value(tf.convert_to_tensor(central_fraction))
+    if part is None or part.shape or part.dtype.kind not in "fiu":
+        raise TypeError(f"central_crop: central_fraction must be one number that is known; got {central_fraction!r}")
+    part = float(part) if tf.is_tensor(central_fraction) else float(central_fraction)
+    require(0.0 < part <= 1.0, "central_fraction is not within (0, 1]")
 
     def cropped(x: Any) -> Any:
         begin, kept = [], []

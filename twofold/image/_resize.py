@@ -7,10 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 import twofold as tf
-from twofold._api import public
-from twofold.tracer.checks import check
+from twofold._api import parts, public
 
-from ._common import batched, is_number, sized, sizes_of
+from ._common import batched, is_number, pixels, require, sized, sizes_of
 from ._parts import padded
 
 __all__ = ["ResizeMethod", "axis_resized", "linear_along", "nearest_along", "resize", "resize_with_pad"]
@@ -83,36 +82,28 @@ def resize(images: Any, size: Any, method: str = ResizeMethod.BILINEAR, preserve
     >>> tf.image.resize([[[1], [2]]], [1, 4], "nearest")[0, :, 0].numpy().tolist()
     [1, 1, 2, 2]
     """
-    method = method.lower() if isinstance(method, str) else method
-    if method not in (*_WEIGHTS, "nearest", "area"):
-        raise ValueError(f"Resize method is not implemented: {method!r}; there are {[*_WEIGHTS, 'nearest', 'area']}")
-    target = _target(size)
+    method, target = _method(method), _target(size)
     return batched(images, "resize", lambda x: _resized(x, *_of_proportion(x, target, preserve_aspect_ratio), method,
                                                         antialias))
 
 
+def _method(given: Any) -> str:
+    """A method's name as the tables have it."""
+    method = given.lower() if isinstance(given, str) else given
+    if not isinstance(method, str) or method not in (*_WEIGHTS, "nearest", "area"):
+        raise ValueError(f"Resize method is not implemented: {given!r}; there are {[*_WEIGHTS, 'nearest', 'area']}")
+    return method
+
+
 def _target(size: Any) -> tuple[Any, Any]:
     """New height and width: numbers where they are known, else scalars."""
-    if tf.is_tensor(size) or isinstance(size, tf.Variable):
-        known = tf.get_static_value(tf.convert_to_tensor(size))
-        if known is None:
-            tensor = tf.cast(size, tf.int32)
-            if tensor.shape.rank != 1 or tensor.shape[0] != 2:
-                raise ValueError(f"'size' must be a 1-D Tensor of 2 elements: new_height, new_width; got {size!r}")
-            return _positive(tensor[0]), _positive(tensor[1])
-        size = known
-    parts = [_positive(p) if tf.is_tensor(p) else int(p) for p in list(size)]
-    if len(parts) != 2:
+    found = parts(size, "size")
+    if len(found) != 2:
         raise ValueError(f"'size' must be two numbers: new_height, new_width; got {size!r}")
-    if any(is_number(p) and p <= 0 for p in parts):
-        raise ValueError(f"'size' must be positive; got {size!r}")
-    return parts[0], parts[1]
-
-
-def _positive(size: Any) -> Any:
-    """A size that is a scalar tensor, tested when it is known."""
-    check(size > 0, "'size' must be positive", [size])
-    return size
+    height, width = (pixels(part, "size") for part in found)
+    for part in (height, width):
+        require(part > 0, "'size' must be positive.")
+    return height, width
 
 
 def _of_proportion(x: Any, target: tuple[Any, Any], wanted: bool) -> tuple[Any, Any]:
@@ -217,7 +208,7 @@ def resize_with_pad(image: Any, target_height: Any, target_width: Any, method: s
     >>> tf.image.resize_with_pad(tf.ones([2, 4, 1]), 4, 4)[:, 0, 0].numpy().tolist()
     [0.0, 1.0, 1.0, 0.0]
     """
-    target = _target([target_height, target_width])
+    method, target = _method(method), _target([target_height, target_width])
 
     def fitted(x: Any) -> Any:
         height, width = _inside(x, target)

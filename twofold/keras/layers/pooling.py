@@ -287,6 +287,9 @@ def reduced_parts(x: Any, axis: int, parts: int, reduce: Any) -> Any:
     return tf.concat([reduce(x[(*before, slice(low, high))], axis=axis, keepdims=True) for low, high in bounds], axis)
 
 
+_MOST_PARTS = 1 << 14
+
+
 class _Adaptive(FirstOrLast):
     """What poolings into a given number of parts share: part i of n is from floor(i/n) to ceil((i+1)/n) of an axis."""
 
@@ -296,6 +299,9 @@ class _Adaptive(FirstOrLast):
     def __init__(self, output_size: Any, data_format: str | None = None, **kwargs: Any):
         super().__init__(**kwargs)
         self.output_size = numbers(output_size, self.rank, "output_size")
+        if max(self.output_size) > _MOST_PARTS:
+            raise ValueError(f"The `output_size` argument must be at most {_MOST_PARTS}, because each part is computed "
+                             f"by itself. Received output_size={output_size!r}")
         self.data_format = data_format_of(data_format)
         self.input_spec = InputSpec(ndim=self.rank + 2)
 

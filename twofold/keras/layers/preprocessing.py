@@ -423,6 +423,8 @@ class CenterCrop(DeclaredLayer):
     def call(self, inputs: Any) -> Any:
         """The outputs for `inputs`."""
         rank = len(inputs.shape)
+        if rank not in (3, 4):
+            raise ValueError(f"CenterCrop takes an image or a batch of images; got shape {tuple(inputs.shape)}.")
         first = rank - 3 if self.data_format == "channels_last" else rank - 2
         x = tf.cast(inputs, self.compute_dtype)
         sizes = tuple(x.shape)[first:first + 2]
