@@ -50,7 +50,8 @@ _SHORT = 8  # vectors that a loop of known length may be written as
 
 
 def emit_kernel(module: ir.Module, kernel: Kernel, name: str, *, inline: bool = False, short: bool = False,
-                alone: bool = False, numbers: Mapping[int, int] | None = None) -> ir.Function:
+                alone: bool = False, numbers: Mapping[int, int] | None = None,
+                constants: Mapping[int, int] | None = None) -> ir.Function:
     """Writes `kernel` into `module`.
 
     Args:
@@ -61,6 +62,8 @@ def emit_kernel(module: ir.Module, kernel: Kernel, name: str, *, inline: bool = 
         short: whether its ranges are short, so that vectors side by side would cost more to compile than they save.
         alone: whether it only ever runs over [0, 1).
         numbers: integer arguments that are always the same, by their place in args.
+        constants: constants of the kernel that are arguments in fact: number of the value -> place in args, which holds
+            the constant less 1 (`loop.LoopBuilder.stride` says why).
     Returns:
         `int64 name(int64 start, int64 stop, int64* args)`: 0, or 1 + the number of the first failed check, or the
         first status of a call that was not 0.
@@ -71,14 +74,15 @@ def emit_kernel(module: ir.Module, kernel: Kernel, name: str, *, inline: bool = 
     if inline:
         fn.linkage = "internal"
         fn.attributes.add("alwaysinline")
-    _Emitter(fn, kernel, short, alone, numbers or {}).emit()
+    _Emitter(fn, kernel, short, alone, numbers or {}, constants or {}).emit()
     return fn
 
 
 class _Emitter:
     """The state of one function being written."""
 
-    def __init__(self, fn: ir.Function, kernel: Kernel, short: bool, alone: bool, numbers: Mapping[int, int]) -> None:
+    def __init__(self, fn: ir.Function, kernel: Kernel, short: bool, alone: bool, numbers: Mapping[int, int],
+                 constants: Mapping[int, int]) -> None:
         self.fn, self.kernel, self.short, self.numbers = fn, kernel, short, numbers
         self.entry = fn.append_basic_block("entry")
         self.b = ir.IRBuilder(self.entry)
@@ -86,6 +90,11 @@ class _Emitter:
         if alone:
             start, stop = _I64(0), _I64(1)
         self.values: dict[int, Any] = {kernel.start.id: start, kernel.stop.id: stop}
+        read: dict[int, Any] = {}
+        for slot in constants.values():
+            if slot not in read:
+                read[slot] = self.b.add(self.argument(slot), _I64(1))
+        self.given = {constant: read[slot] for constant, slot in constants.items()}
         self.bases: dict[str, Any] = {}  # scratch memory
         self.slots: dict[int, Any] = {}  # memory of arguments
         self.variables: dict[int, Any] = {}
@@ -145,7 +154,7 @@ class _Emitter:
         b = self.b
         match statement:
             case Instr(op="const", out=out, const=const):
-                self.values[out.id] = _constant(out, const)
+                self.values[out.id] = self.given.get(out.id) or _constant(out, const)
             case Instr(op=op, out=out, args=args):
                 known = _folded(op, at, args)
                 self.values[out.id] = known if known is not None else \

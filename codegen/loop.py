@@ -23,7 +23,7 @@ from twofold.ir.dtypes import DType
 from twofold.ir.scalar import Instr, ScalarBuilder, ScalarFunction, Value
 
 __all__ = ["Pointer", "Cell", "Kernel", "LoopBuilder", "Load", "Store", "Slot", "Set", "Get", "For", "If", "Break",
-           "Check", "Fail", "Call", "Statement", "uses", "instruction_count"]
+           "Check", "Fail", "Call", "Statement", "Printer", "uses", "instruction_count"]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -146,7 +146,7 @@ class Kernel:
     codes: tuple[str, ...]
 
     def __str__(self) -> str:
-        return _Printer(self).text()
+        return Printer(self).text()
 
 
 @dataclass(slots=True)
@@ -427,7 +427,7 @@ def _prune(block: list[Statement], used: set[int]) -> list[Statement]:
     return kept[::-1]
 
 
-class _Printer:
+class Printer:
     """Kernel text: values are numbered in order of appearance."""
 
     def __init__(self, kernel: Kernel) -> None:

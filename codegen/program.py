@@ -27,12 +27,12 @@ from twofold.ir import dims as dm
 from twofold.ir import graph as g
 from twofold.ir.dims import Dim, DimLike
 
-from . import arena, fused, fusion, library, llvm_cpu, loops, sizes, slots, structured, structured_windows
+from . import alike, arena, fused, fusion, library, llvm_cpu, loops, sizes, slots, structured, structured_windows
 from .arena import Block
 from .fusion import Group, Single, Source
 from .layout import contiguous
 from .program_entry import Entry
-from .program_steps import Batch, Copy, If, Loop, Step, bytes_of, is_shared
+from .program_steps import Batch, Copy, If, Loop, Step, batch_arguments, bytes_of, is_shared
 
 __all__ = ["Program", "Step", "compile_graph", "Outline", "outline", "is_native", "UNBOUNDED"]
 
@@ -135,6 +135,8 @@ def compile_graph(graph: g.Graph, name: str, donate: dict[int, int] | None = Non
         intact: whether a run that fails, or is interrupted, must leave inputs as they were: then none gives its memory
             away where that could happen after it was written.
     """
+    if intact and interruptible and any(node.op is g.WHILE for node in graph.walk()):
+        donate = None  # a loop that can be interrupted is a check that can fail late
     compiler = Compiler(graph, name, donate or {}, timed, interruptible)
     blocks = compiler.plan()
     if intact and compiler.fails_late():
@@ -190,10 +192,7 @@ class Compiler:
         return blocks
 
     def fails_late(self) -> bool:
-        """Whether a check can fail in or after the first step that writes memory which was given away; a loop that can
-        be interrupted is a check too."""
-        if self.donated and self.interruptible and self.loops:
-            return True
+        """Whether a check can fail in or after the first step that writes memory which was given away."""
         checks = [n for n, step in enumerate(self.steps) if step.codes]
         if not self.donated or not checks:
             return False
@@ -269,6 +268,15 @@ class Compiler:
                 self.constants.append(np.ascontiguousarray(array))
         return places
 
+    @staticmethod
+    def runs_of(step: Step) -> list[_Run]:
+        """The kernels of a step."""
+        parts = _parts(step)
+        short = all(not isinstance(part.total, Dim) and part.total <= _SHORT for part in parts)
+        return [_Run(part.kernel, short, not isinstance(part.total, Dim) and part.total == 1,
+                     {slot: a for slot, a in enumerate(part.arguments) if type(a) is int}, len(part.arguments))
+                for part in parts]
+
     def emit(self) -> tuple[str, list[Any]]:
         module = ir.Module(self.name)
         inline = len(self.steps) <= _INLINE
@@ -276,34 +284,61 @@ class Compiler:
         known: dict[str, Any] = {}
         libraries = self.libraries = [*dict.fromkeys(
             a for step in self.steps for a in step.arguments if isinstance(a, library.Library))]
+        runs = [run for step in self.steps for run in self.runs_of(step)]
+        written = iter(zip(runs, alike.shared([(run.kernel, run.fixed, run.takes) for run in runs]), strict=True))
         for number, step in enumerate(self.steps):
             if isinstance(step.kernel, library.Library):
                 if step.kernel not in libraries:
                     libraries.append(step.kernel)
                 functions.append(libraries.index(step.kernel))
                 continue
-            parts = step.kernel.parts if isinstance(step.kernel, Batch) else [step]
+            parts = _parts(step)
             made = []
-            short = all(not isinstance(part.total, Dim) and part.total <= _SHORT for part in parts)
             for at, part in enumerate(parts):
-                alone = not isinstance(part.total, Dim) and part.total == 1
-                numbers = {slot: a for slot, a in enumerate(part.arguments) if type(a) is int}
-                text = f"{short} {alone} {numbers} {part.kernel}"
+                run, one = next(written)
+                part.arguments = [*part.arguments, *one.values]
+                text = f"{run.fixed} {sorted(one.slots.items())} {one.kernel}"
                 if text not in known:
-                    known[text] = llvm_cpu.emit_kernel(module, part.kernel, f"{self.name}_k{number}_{at}", short=short,
-                                                       alone=alone, numbers=numbers)
+                    known[text] = llvm_cpu.emit_kernel(
+                        module, one.kernel, f"{self.name}_k{number}_{at}", short=run.short, alone=run.alone,
+                        numbers=run.numbers, constants=one.slots)
                     known[text].linkage = "internal"
                     if len(parts) > 1 or is_shared(part):
                         known[text].attributes.add("noinline")  # else each part, and one thread, had a copy
                     elif inline:
                         known[text].attributes.add("inlinehint")
                 made.append(known[text])
+            if len(parts) > 1:
+                step.arguments = batch_arguments(parts)
             functions.append(_dispatcher(module, f"{self.name}_k{number}", parts, made) if len(parts) > 1 else made[0])
         Entry(self, module, functions).write()
         if self.symbols:
             dims = [d for v in self.graph.outputs for d in v.dims]
             sizes.write_plan(module, self.symbols, [self.arena, self.work, *dims], self.graph, self.sums)
         return str(module), libraries
+
+
+class _Run(NamedTuple):
+    """A kernel with what its code depends on besides: whether its ranges are short, or [0, 1); arguments that are
+    known; and how many arguments there are."""
+
+    kernel: Any
+    short: bool
+    alone: bool
+    numbers: dict[int, int]
+    takes: int
+
+    @property
+    def fixed(self) -> str:
+        """All but the kernel, as text."""
+        return f"{self.short} {self.alone} {self.numbers}"
+
+
+def _parts(step: Step) -> list[Step]:
+    """The kernel runs that a step consists of; none where it is a library's."""
+    if isinstance(step.kernel, library.Library):
+        return []
+    return step.kernel.parts if isinstance(step.kernel, Batch) else [step]
 
 
 def _results(step: Step) -> list[g.Value]:
@@ -371,7 +406,7 @@ class _Body:
             return None
         self.written |= mine
         parts = [*parts, step]
-        arguments = [p.total for p in parts] + [a for p in parts for a in p.arguments]
+        arguments = batch_arguments(parts)
         total: DimLike = 0
         for p in parts:
             total = total + p.total

@@ -91,6 +91,11 @@ class Copy:
     to: g.Value
 
 
+def batch_arguments(parts: list[Step]) -> list[Any]:
+    """The args of a `Batch`."""
+    return [part.total for part in parts] + [a for part in parts for a in part.arguments]
+
+
 def bytes_of(of: Any) -> DimLike:
     size = of.size if isinstance(of, (fused.Partial, library.Work)) else dm.numel(of.dims)
     return size * of.dtype.size
