@@ -143,6 +143,9 @@ class _Reads:
     def record_custom(self, vjp: Any, inputs: Any, outputs: Any, continues: bool = False) -> None:
         """Nothing, either."""
 
+    def record_further(self, vjp: Any, inputs: Any, outputs: Any, first: int) -> None:
+        """Nothing, either."""
+
     def follows(self, tensor: Any) -> bool:
         """No tensor is of interest, either."""
         return False

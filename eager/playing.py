@@ -18,6 +18,7 @@ from typing import Any
 from twofold.ir.grad import apply_rule, needed
 from twofold.ir.op import interpreter
 from twofold.ir.spec import TensorSpec
+from twofold.ir.sums import Sums
 from twofold.runtime.log import log
 
 from . import dispatch, record
@@ -29,7 +30,7 @@ __all__ = ["CONTINUES", "Entry", "Path", "path", "play", "gradients", "compile_w
 # operands and results, or specs of those that the rule does not read. A function with a gradient of its own has its
 # rule `vjp(cts)` in the place of the op and None in that of the attributes, or `vjp(cts, starts)` and `CONTINUES` where
 # the rule continues the sums so far. A plain tuple: made for every op.
-Entry = tuple[Any, Any, tuple[int, ...], tuple[int, ...], Sequence[Any], Sequence[Any]]
+Entry = tuple[Any, Any, tuple[int, ...], Sequence[int], Sequence[Any], Sequence[Any]]
 
 CONTINUES = False  # in the place of the attributes
 
@@ -55,18 +56,23 @@ def path(entries: Sequence[Entry], numbers: Sequence[Sequence[int]]) -> Path:
 def play(way: Path, cts: dict[int, Any], free: bool) -> list[Any]:
     """Cotangents of the path's sources from those of its targets, `cts`; with `free` the path is used up."""
     numbers, starts, wanted, entries = way
+    sums = None if interpreter() is dispatch.run else _sums(entries, wanted, cts)
+    get, pop = (cts.get, lambda n: cts.pop(n, None)) if sums is None else (sums.get, sums.pop)
     at = len(entries)
     while at:
         at -= 1
         op, attrs, ins, outs, inputs, outputs = entries.pop() if free else entries[at]
         if attrs is CONTINUES:
-            given = [cts.get(n) if n in starts else cts.pop(n, None) for n in outs]
+            given = [get(n) if n in starts else pop(n) for n in outs]
+            if sums is not None:
+                for n in outs:
+                    sums.part(n)
             if any(ct is not None for ct in given):
-                _continue(op, ins, given, wanted, cts)
+                _continue(op, ins, given, wanted, cts, sums)
             continue
         if len(outs) == 1:
             n = outs[0]
-            ct = cts.get(n) if n in starts else cts.pop(n, None)
+            ct = get(n) if n in starts else cts.pop(n, None) if sums is None else pop(n)
             if ct is None:
                 continue
             if attrs is None:
@@ -76,7 +82,7 @@ def play(way: Path, cts: dict[int, Any], free: bool) -> list[Any]:
                 if type(found) is not tuple and type(found) is not list:
                     found = (found,)
         else:
-            given = [cts.get(n) if n in starts else cts.pop(n, None) for n in outs]
+            given = [get(n) if n in starts else pop(n) for n in outs]
             if all(ct is None for ct in given):
                 continue
             found = apply_rule(op, attrs, inputs, outputs, given) if attrs is not None else op(given)
@@ -87,21 +93,50 @@ def play(way: Path, cts: dict[int, Any], free: bool) -> list[Any]:
                 ct = needed(ct)
                 if ct is None:
                     continue
+            if sums is not None:
+                sums.add(n, ct)
+                continue
             before = cts.get(n)
             cts[n] = ct if before is None else before + ct
-    return [cts.get(ns[0]) if len(ns) == 1 else _sum([cts[n] for n in ns if n in cts]) for ns in numbers]
+    return [get(ns[0]) if len(ns) == 1 else _sum([ct for n in ns if (ct := get(n)) is not None]) for ns in numbers]
 
 
-def _continue(rule: Any, ins: Sequence[int], given: list[Any], wanted: set[int], cts: dict[int, Any]) -> None:
+def _continue(rule: Any, ins: Sequence[int], given: list[Any], wanted: set[int], cts: dict[int, Any],
+              sums: Sums | None) -> None:
     """The part of an entry whose rule continues the sums so far of its operands."""
     so_far: list[Any] = []
     seen: set[int] = set()
     for n in ins:
-        so_far.append(cts.get(n) if n in wanted and n not in seen else None)
+        joined = sums is not None and not seen.isdisjoint(sums.linked(n))  # of what is joined, one alone is continued
+        here = n in wanted and n not in seen and not joined
+        so_far.append((cts.get(n) if sums is None else sums.get(n)) if here else None)
         seen.add(n)
-    for n, total in zip(ins, rule(given, so_far), strict=True):
-        if total is not None and n in wanted:
+    for n, start, total in zip(ins, so_far, rule(given, so_far), strict=True):
+        if total is None or n not in wanted:
+            continue
+        if sums is None:
             cts[n] = total
+        elif start is None:
+            sums.add(n, total)
+        else:
+            sums.total(n, total)
+
+
+def _sums(entries: Sequence[Entry], wanted: set[int], cts: dict[int, Any]) -> Sums | None:
+    """The sums in a trace, where results of branches may be other values; None where none are.
+
+    A rule that continues sums says so by `joined`: for results the place of an operand, or -1 - that of another result,
+    and what gives the condition. The rule leaves out what such a result has in common with the other value.
+    """
+    found = None
+    for op, attrs, ins, outs, _, _ in entries:
+        if attrs is CONTINUES:
+            for k, at, holds in getattr(op, "joined", ()):
+                value = ins[at] if at >= 0 else outs[-1 - at]
+                if value in wanted and outs[k]:
+                    found = found or Sums(cts)
+                    found.join(outs[k], value, holds)
+    return found
 
 
 def _sum(parts: list[Any]) -> Any:

@@ -17,7 +17,8 @@ from typing import Any, Protocol
 from twofold.ir.op import Op
 from twofold.runtime import native
 
-__all__ = ["Recorder", "active", "push", "pop", "record", "record_custom", "tell", "telling", "identity"]
+__all__ = ["Recorder", "active", "push", "pop", "record", "record_custom", "record_further", "tell", "telling",
+           "identity"]
 
 
 class Recorder(Protocol):
@@ -31,6 +32,8 @@ class Recorder(Protocol):
 
     def record_custom(self, vjp: Any, inputs: tuple[Any, ...], outputs: tuple[Any, ...],
                       continues: bool = False) -> None: ...
+
+    def record_further(self, vjp: Any, inputs: tuple[Any, ...], outputs: tuple[Any, ...], first: int) -> None: ...
 
     def variable_read(self, variable: Any, value: Any) -> None: ...
 
@@ -102,8 +105,8 @@ def record_custom(vjp: Any, inputs: tuple[Any, ...], outputs: tuple[Any, ...], c
 
     Args:
         vjp: `vjp(cts)` gives a cotangent or None per input; one that continues sums is called as `vjp(cts, starts)`
-            with what the cotangent of each input is so far, or None, and gives the new sums. Where an input occurs
-            twice, its first place alone has a start and a sum.
+            with what the cotangent of each input is so far, or None, and gives the new sums; where `starts` is None
+            there are none and never will be. Where an input occurs twice, its first place alone has a start and a sum.
         inputs, outputs: tensors.
         continues: whether `vjp` continues sums.
     """
@@ -111,3 +114,11 @@ def record_custom(vjp: Any, inputs: tuple[Any, ...], outputs: tuple[Any, ...], c
         identity(output)
     for recorder in active.get():
         recorder.record_custom(vjp, inputs, outputs, continues)
+
+
+def record_further(vjp: Any, inputs: tuple[Any, ...], outputs: tuple[Any, ...], first: int) -> None:
+    """Tell everybody that what was recorded by this `vjp`, which continues sums, has these results after `first`."""
+    for output in outputs:
+        identity(output)
+    for recorder in active.get():
+        recorder.record_further(vjp, inputs, outputs, first)

@@ -234,7 +234,16 @@ class GradientTape:
         numbers = tuple([getattr(x, "_id", 0) for x in inputs])
         if self._open and not self._tracked.isdisjoint(numbers):
             kind = playing.CONTINUES if continues else None
-            self._entries.append((vjp, kind, numbers, self._track(outputs), (), ()))
+            made = self._track(outputs)
+            self._entries.append((vjp, kind, numbers, list(made) if continues else made, (), ()))
+
+    def record_further(self, vjp: Callable[..., Sequence[Any]], inputs: tuple[Any, ...],
+                       outputs: tuple[Any, ...], first: int) -> None:
+        """Further results of what was recorded with this `vjp`; see `record.record_further`."""
+        for entry in reversed(self._entries):
+            if entry[0] is vjp:
+                entry[3].extend(self._track(outputs))  # type: ignore[attr-defined]
+                return
 
     def _track(self, outputs: tuple[Any, ...]) -> tuple[int, ...]:
         """Follow those results that are differentiable; their numbers, 0 for the others."""

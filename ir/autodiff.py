@@ -29,6 +29,7 @@ from .graph import Graph, Node, Value
 from .op import use_interpreter
 from .passes.inlining import inline_calls
 from .spec import TensorSpec
+from .sums import Sums
 
 __all__ = ["Backward", "Linearised", "Scope", "scope_of", "vjp", "reached", "reaching"]
 
@@ -155,6 +156,8 @@ class Linearised:
         known: dict[Value, Value] = {v: forward.add_input(v.dims, v.dtype, v.name) for v in graph.inputs}
         builder = Builder(forward)
         self._steps: list[tuple[Node, Any]] = []
+        self.joined: list[tuple[Value, Value, Value, bool]] = []  # names, values, conditions, when these hold
+        self.popped: list[tuple[Value, Value, Value]] = []  # what was read from stacks, these, and where
         for node in graph.nodes:
             active = any(v in reach for v in node.inputs) and any(v in cover for v in node.outputs)
             pull = PULLBACKS.get(node.op) if active else None
@@ -169,6 +172,8 @@ class Linearised:
             for old, new in zip(node.outputs, staged.outputs, strict=True):
                 known[old] = new
             self._steps.append((staged.node, staged))
+            self.joined += staged.joined
+            self.popped += staged.popped
         forward.outputs = [known[v] for v in graph.outputs]
         self._reach = {known[v] for v in reach}
         self._own = set(forward.inputs).union(*[n.outputs for n in forward.nodes])
@@ -217,7 +222,8 @@ class _Play:
         self.builder = Builder(self.graph, self._lift)
         self.read: dict[Value, Value] = {}  # values of `forward` -> what stands for them
         self.front: list[Node] = []  # nodes before all others
-        self.cts: dict[Value, Value] = {}
+        self.cts: dict[Value, Any] = {}
+        self.sums = Sums(self.cts)
         self.given: list[Value] = []  # inputs for cotangents
         self.start(seeded, started, joined)
         with use_interpreter(self.builder), dm.recording() as guards:
@@ -235,17 +241,43 @@ class _Play:
                  in zip(self.lin.forward.outputs, seeded, strict=False) if s]
         starts = [(v, own.add_input(v.dims, v.dtype, "ct")) for v, s in zip(inputs, started, strict=True) if s]
         self.joint = own.add_input((), dt.bool_, "joint") if joined else None
-        self.others = {inputs[i]: [inputs[j] for j in group if j != i] for group in joined for i in group}
+        for group in joined:
+            for place, i in enumerate(group):
+                for j in group[:place]:
+                    self.sums.join(inputs[i], inputs[j], lambda: self.joint)
+        for name, stack, at in self.lin.popped:
+            self.sums.begins[name] = self.entry(name, stack, at)
+        for name, value, condition, when in self.lin.joined:
+            self.sums.join(name, value, self.holds(condition, when))
         self.given = own.inputs
         self.seeds = len(seeds)
         with use_interpreter(self.builder):
-            for v, ct in (*starts, *seeds):
+            self.cts.update({v: ct for v, ct in starts if v in self.lin._reach})
+            for v, ct in seeds:
                 if v in self.lin._reach:
-                    self.add(v, ct) if v in self.cts else self.cts.update({v: ct})
+                    self.sums.add(v, ct)
+
+    def holds(self, condition: Value, when: bool) -> Callable[[], Value]:
+        """What tells whether a condition of the forward graph is `when`."""
+        known: list[Value] = []
+
+        def holds() -> Value:
+            if not known:
+                known.append(self.builder.lift(condition) if when else ops.logical_not(self.builder.lift(condition)))
+            return known[0]
+        return holds
+
+    def entry(self, name: Value, stack: Value, at: Value) -> Callable[[], Any]:
+        """What gives the sum so far of what was read from a stack."""
+        def read() -> Any:
+            total = self.sums.get(stack)
+            return None if total is None else self.builder.construct(
+                g.POP, (total, at), {"dims": name.dims}, (name.spec,))[0]
+        return read
 
     def step(self, node: Node, pull: Any) -> None:
         """The part of one node."""
-        given = [self.cts.pop(v, None) for v in node.outputs]
+        given = [self.sums.pop(v) for v in node.outputs]
         if all(ct is None for ct in given):
             return
         self.builder.loc = node.loc
@@ -255,32 +287,23 @@ class _Play:
         found = apply_rule(node.op, node.attrs, node.inputs, node.outputs, given)  # type: ignore[arg-type]
         for v, ct in zip(node.inputs, found, strict=True):
             if ct is not None and v in self.lin._reach and (ct := needed(ct)) is not None:
-                self.add(v, self.builder.value(ct))
+                self.sums.add(v, self.builder.value(ct))
 
     def construct(self, node: Node, pull: Any, given: list[Any]) -> None:
         """The part of control flow: it adds to what the cotangents of its operands are so far."""
         starts: dict[Value, Value] = {}
         for v in node.inputs:
-            if v in self.cts and v in self.lin._reach and not any(u in starts for u in self.others.get(v, ())):
-                starts.setdefault(v, self.cts[v])  # of what is joined, one alone is continued
+            own = v in self.lin._reach and v not in starts and not any(u in starts for u in self.sums.linked(v))
+            if own and (start := self.sums.get(v)) is not None:
+                starts[v] = start  # of what is joined, one alone is continued
         taken = [starts.pop(v, None) for v in node.inputs]
         for v, start, ct in zip(node.inputs, taken, pull.emit(self.builder, given[:pull.count], taken), strict=True):
             if ct is None or v not in self.lin._reach:
                 continue
             if start is not None:
-                self.total(v, ct)
+                self.sums.total(v, ct)
             else:
-                self.add(v, ct)
-
-    def add(self, v: Value, ct: Value) -> None:
-        """Another contribution to the cotangent of `v`."""
-        self.total(v, ops.add(self.cts[v], ct) if v in self.cts else ct)
-
-    def total(self, v: Value, ct: Value) -> None:
-        """The cotangent of `v` is `ct` from here on."""
-        self.cts[v] = ct
-        for other in self.others.get(v, ()):
-            self.cts[other] = ops.where(self.joint, ct, self.cts[other])
+                self.sums.add(v, ct)
 
     # -- residuals --------------------------------------------------------------------------------
     def _lift(self, value: Value) -> Value:
@@ -307,6 +330,9 @@ class _Play:
     def result(self) -> Backward:
         """The finished graph."""
         lin, graph = self.lin, self.graph
+        with use_interpreter(self.builder):
+            for v in lin.forward.inputs:
+                self.sums.get(v)
         graph.outputs = [self.cts[v] for v, w in zip(lin.forward.inputs, lin.wanted, strict=True)
                          if w and v in self.cts]
         given = tuple([w and v in self.cts for v, w in zip(lin.forward.inputs, lin.wanted, strict=True)])

@@ -55,10 +55,16 @@ class Pullback(ABC):
     Attributes:
         node: the construct, with residuals among its results.
         count: how many results it has without them.
+        joined: results that are another value where a condition of the graph is true, or where it is false. Whoever
+            emits the gradient adds their cotangents to that value's (`ir/sums.py`).
+        popped: results that come from a stack, the stack, and where they were: their cotangents begin with what is
+            there in the stack's, which takes the sum in its place.
     """
 
     node: Node
     count: int
+    joined: Sequence[tuple[Value, Value, Value, bool]] = ()
+    popped: Sequence[tuple[Value, Value, Value]] = ()
 
     @property
     def outputs(self) -> list[Value]:
@@ -204,11 +210,34 @@ def _cond_backward(node: Node, mask: Mask) -> Mask:
                      for pair in zip(*[r.inputs for r in node.regions], strict=True)])
 
 
+def joined_results(node: Node, operands: Sequence[Value], wanted: Mask, seeded: Mask) -> list[tuple[int, int, int]]:
+    """The results of a branch that are, on a side, an operand or another result: number, place, side.
+
+    A place of an operand is its number, that of result n is -1 - n.
+    """
+    found = []
+    for side, region in enumerate(node.regions):
+        first: dict[Value, int] = {}
+        for k, (v, out, seed) in enumerate(zip(region.outputs, node.outputs, seeded, strict=True)):
+            if not seed or not v.dtype.is_differentiable:
+                continue
+            if v.node is None:
+                at = 1 + v.index
+                if wanted[at] and operands[at].dims == out.dims:
+                    found.append((k, at, side))
+            elif v in first and node.outputs[first[v]].dims == out.dims:
+                found.append((k, -1 - first[v], side))
+            else:
+                first.setdefault(v, k)
+    return found
+
+
 class _Cond(Pullback):
     def __init__(self, node: Node, operands: list[Value], wanted: Mask, seeded: Mask, scope: Scope,
                  builder: Builder) -> None:
         outer = symbols.symbols_in(operands)
         self.count = len(node.outputs)
+        self.names = joined_results(node, operands, wanted, seeded)
         self.lins = [Linearised(_with_distinct(r, operands[1:]), wanted[1:], seeded, scope, outer)
                      for r in node.regions]
         self.slots: list[tuple[Any, ...]] = []  # dtype and sizes of each slot
@@ -217,6 +246,12 @@ class _Cond(Pullback):
         specs = [spec(tuple(dims), dtype) for dtype, *dims in self.slots]
         regions = [self._region(lin, places) for lin, places in zip(self.lins, self.places, strict=True)]
         self.node = builder.graph.add(g.COND, operands, node.attrs, [*node.outputs, *specs], regions, node.loc)
+        self.joined = [(self.node.outputs[k], self.node.inputs[at] if at >= 0 else self.node.outputs[-1 - at],
+                        operands[0], side == 0) for k, at, side in self.names]
+        made = node.regions[1].outputs[0].node if "past" in node.attrs else None
+        if made is not None:
+            stack, at = made.inputs
+            self.popped = [(self.node.outputs[0], operands[1 + stack.index], operands[1 + at.index])]
 
     def _placed(self, lin: Linearised, scope: Scope) -> dict[int, int]:
         """A slot for each result of a side that is a residual only."""
@@ -255,7 +290,9 @@ class _Cond(Pullback):
 
     def emit(self, b: Any, cts: Cts, starts: Cts) -> list[Any]:
         node, starts = self.node, starts[1:]
-        seeded = [_seeds(lin, cts) for lin in self.lins]
+        named = {(k, side) for k, _, side in self.names}  # what the sums of others have already
+        seeded = [tuple([s and (k, side) not in named for k, s in enumerate(_seeds(lin, cts))])
+                  for side, lin in enumerate(self.lins)]
         plays = [_played(lin, s, starts) for lin, s in zip(self.lins, seeded, strict=True)]
         given = [any(back.given[i] for back, _ in plays) for i in range(len(starts))]
         operands: list[Any] = [node.inputs[0]]
@@ -365,6 +402,7 @@ class _Loop(Pullback):
     def __init__(self, node: Node, operands: list[Value], wanted: Mask, seeded: Mask, scope: Scope,
                  builder: Builder) -> None:
         self.count = count = node.attrs["carried"]
+        self.operands, self.result_dims = operands, [v.dims for v in node.outputs]
         test, body = node.regions
         counted = counting(node)
         self.trips = node.attrs.get("trips") if counted is None else counted.rounds
@@ -397,13 +435,21 @@ class _Loop(Pullback):
             zero = builder.constant(np.array(0, np.int64))
         first, specs, inputs = [zero], [scalar_spec], [Value((), dt.int64)]
         self.stacks: list[_Stack] = []
+        self.past: dict[int, tuple[int, bool]] = {}  # by residual: what is carried, and whether it is the next value
+        self.pasts: dict[int, _Stack] = {}  # by what is carried
         inner = Builder(body)
         with use_interpreter(inner):
             results = [ops.add(inputs[0], 1)]
             for n, source in enumerate(lin.sources):
                 if source < 0 and -1 - source >= count:
                     continue
-                value = body.inputs[-1 - source] if source < 0 else body.outputs[source]
+                at_carried = -1 - source if source < 0 else source
+                value = body.inputs[at_carried] if source < 0 else body.outputs[source]
+                if self._has_past(at_carried, body):
+                    self.past[n] = at_carried, source >= 0
+                    if at_carried in self.pasts:
+                        continue
+                    value = body.inputs[at_carried]
                 size = dm.numel(value.dims)
                 offset, at = None, None
                 if isinstance(size, Dim) and size.symbols() & lin.local:
@@ -412,7 +458,11 @@ class _Loop(Pullback):
                     results.append(ops.add(at, size))
                 else:
                     at = ops.multiply(inputs[0], size)
-                self.stacks.append(_Stack(n, count + len(first), offset))
+                stack = _Stack(n, count + len(first), offset)
+                if n in self.past:
+                    self.pasts[at_carried] = stack
+                else:
+                    self.stacks.append(stack)
                 start, here, after = self._stack(builder, value, size if offset is None else None)
                 first, specs, inputs = [*first, start], [*specs, after[1]], [*inputs, here]
                 results.append(inner.construct(g.PUSH, (here, value, at), {"add": False}, (after[0],))[0])
@@ -421,14 +471,30 @@ class _Loop(Pullback):
         body.outputs = [*body.outputs[:count], *results]
         return first, specs, body
 
+    def _has_past(self, i: int, body: Graph) -> bool:
+        """Whether rules may read the values that a carried one had as those that they were.
+
+        In one round it is the next value, in the other the one before: its cotangent is one sum. The first value is
+        the operand, the last one the result, so that a stack holds them all, one a round, and none twice.
+        """
+        v = self.operands[i] if i < self.count else None
+        return (v is not None and self.scope.whole and v.dtype.is_differentiable
+                and v.dims == body.inputs[i].dims == body.outputs[i].dims == self.result_dims[i]
+                and type(self._length(v.dtype, dm.numel(v.dims))) is int)
+
+    def _length(self, dtype: Any, size: Any) -> Any:
+        """The length of a stack of items of a size, where it has it from the start; None where it grows."""
+        if size is None or self.trips is None:
+            return None
+        whole = size * self.trips
+        if isinstance(whole, Dim) and not whole.symbols().isdisjoint(self.lin.local):
+            return None
+        usual = whole.evaluate(dict.fromkeys(whole.symbols(), _TYPICAL)) if isinstance(whole, Dim) else whole
+        return whole if usual * dtype.size <= _FILLED else None
+
     def _stack(self, builder: Builder, value: Value, size: Any) -> tuple[Value, Value, tuple[Any, Any]]:
         """A stack for `value`: empty, as the body gets it, and the specs of it after a push and after the loop."""
-        length = None
-        if size is not None and self.trips is not None:
-            whole = size * self.trips
-            if not isinstance(whole, Dim) or whole.symbols().isdisjoint(self.lin.local):
-                usual = whole.evaluate(dict.fromkeys(whole.symbols(), _TYPICAL)) if isinstance(whole, Dim) else whole
-                length = whole if usual * value.dtype.size <= _FILLED else None
+        length = self._length(value.dtype, size)
         with use_interpreter(builder):
             start = _zeros(value.dtype, (0 if length is None else length,))
         if length is not None:
@@ -537,8 +603,17 @@ class _Loop(Pullback):
             carried.append(start if start is not None else nothing(like))
             sum_of[i] = body.add_input(like.dims, like.dtype, "ct")
             given.append(sum_of[i])
-        operands = [self._kept(n, stacks) for n in need]
-        sources = {n: body.add_input(x.dims, x.dtype) for n, x in zip(need, operands, strict=True)}
+        kept = [n for n in need if n not in self.past]
+        operands = [self._kept(n, stacks) for n in kept]
+        sources = {n: body.add_input(x.dims, x.dtype) for n, x in zip(kept, operands, strict=True)}
+        pasts: dict[int, list[Value]] = {}
+        for i in sorted({self.past[n][0] for n in need if n in self.past}):
+            given_past = [node.inputs[i], node.outputs[self.pasts[i].place], node.outputs[i]]
+            operands += given_past
+            pasts[i] = [body.add_input(v.dims, v.dtype) for v in given_past]
+        if pasts:
+            operands.append(node.outputs[count])
+            self.total = body.add_input((), dt.int64)
         for sums in first:
             if sums.start is not None and sums.members[-1] < count:
                 operands.append(sums.start)
@@ -550,7 +625,7 @@ class _Loop(Pullback):
             test.outputs = [ops.greater(test.inputs[0], 0)]
         with use_interpreter(Builder(body)) as inner:
             body.outputs = self._round(inner, back, at, offsets, sources, stacks, given, seeds,  # type: ignore
-                                       first, sum_of)
+                                       first, sum_of, pasts)
         return carried, operands, [test, body]
 
     def _kept(self, residual: int, stacks: dict[int, _Stack]) -> Value:
@@ -570,7 +645,7 @@ class _Loop(Pullback):
 
     def _round(self, inner: Builder, back: Backward, rounds: Value, offsets: dict[int, Value],
                sources: dict[int, Value], stacks: dict[int, _Stack], given: list[Value], seeds: Mask,
-               first: list[_Begun], sum_of: dict[int, Value]) -> list[Value]:
+               first: list[_Begun], sum_of: dict[int, Value], pasts: dict[int, list[Value]]) -> list[Value]:
         """One round of the gradient: what is carried on."""
         lin = self.lin
         at = ops.subtract(rounds, 1)
@@ -590,6 +665,10 @@ class _Loop(Pullback):
                 values[n] = inner.construct(g.POP, (sources[n], start), {"dims": value.dims}, (value.spec,))[0]
             if n in names and names[n] not in told:
                 inner.construct(g.BIND, (values[n],), {"symbol": names[n]}, ())
+        for n in back.reads:
+            if n in self.past:
+                i, later = self.past[n]
+                values[n] = self._past(inner, lin.residuals[n], pasts[i], at, later)
         begun = self._begun(at, seeds, given, first, sum_of)
         found = iter(inner.inline(back.graph, [*[values[n] for n in back.reads], *begun]))
         results = [next(found) if x else None for x in back.given]
@@ -598,6 +677,23 @@ class _Loop(Pullback):
         return [at, *[after[n] for n in offsets], *carried,
                 *[r for r in results[self.count:] if r is not None]]
 
+
+    def _past(self, inner: Builder, value: Value, past: list[Value], at: Value, later: bool) -> Value:
+        """What a carried value was before a round, or `later` after it."""
+        begin, stack, end = past
+        place = ops.add(at, 1) if later else at
+        size = dm.numel(value.dims)
+        known = end if later else begin
+        is_known = ops.equal(place, self.total) if later else ops.equal(place, 0)
+        then, otherwise = Graph("known"), Graph("past")
+        operands = (known, stack, ops.multiply(place, size))
+        for region in (then, otherwise):
+            for v in operands:
+                region.add_input(v.dims, v.dtype)
+        then.outputs = [then.inputs[0]]
+        otherwise.outputs = otherwise.add(g.POP, otherwise.inputs[1:], {"dims": value.dims, "past": True},
+                                          (value.spec,)).outputs
+        return inner.construct(g.COND, (is_known, *operands), {"past": True}, (value.spec,), [then, otherwise])[0]
 
     def _begun(self, at: Value, seeds: Mask, given: list[Value], first: list[_Begun],
                sum_of: dict[int, Value]) -> list[Value]:
@@ -671,7 +767,8 @@ class _Pop(Pullback):
     def emit(self, b: Any, cts: Cts, starts: Cts) -> list[Any]:
         stack, at = self.node.inputs
         total = starts[0] if starts[0] is not None else zeros_like(stack)
-        return [b.construct(g.PUSH, (total, cts[0], at), {"add": True}, (stack.spec,))[0], None]
+        return [b.construct(g.PUSH, (total, cts[0], at), {"add": "past" not in self.node.attrs}, (stack.spec,))[0],
+                None]
 
 
 PULLBACKS: dict[Any, Callable[..., Pullback]] = {

@@ -64,7 +64,11 @@ class _Watch:
                 if output.dtype.is_floating and not staged(output):
                     _require_finite(op, number, inputs, output)
 
-    def record_custom(self, vjp: Any, inputs: tuple[Any, ...], outputs: tuple[Any, ...]) -> None:
+    def record_further(self, vjp: Any, inputs: tuple[Any, ...], outputs: tuple[Any, ...], first: int) -> None:
+        """Nothing, either."""
+
+    def record_custom(self, vjp: Any, inputs: tuple[Any, ...], outputs: tuple[Any, ...],
+                      continues: bool = False) -> None:
         """Functions with a gradient of their own consist of ops."""
 
     def follows(self, tensor: Any) -> bool:

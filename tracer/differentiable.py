@@ -111,8 +111,8 @@ def _merged(graph: g.Graph, places: Sequence[int]) -> g.Graph:
     made = graph.copy()
     inputs = list(made.inputs)
     same = {v: inputs[place] for v, place in zip(inputs, places, strict=True)}
-    names = {d.name_alone(): kept for v, by in same.items() for d, kept in zip(v.dims, by.dims, strict=True)
-             if v is not by and isinstance(d, Dim) and d.name_alone() is not None}
+    names = {name: kept for v, by in same.items() for d, kept in zip(v.dims, by.dims, strict=True)
+             if v is not by and isinstance(d, Dim) and (name := d.name_alone()) is not None}
     for node in made.nodes:
         node.inputs = [same.get(v, v) for v in node.inputs]
     made.outputs = [same.get(v, v) for v in made.outputs]

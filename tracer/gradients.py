@@ -14,10 +14,12 @@ from typing import Any
 from twofold.eager import record
 from twofold.eager.tensor import Tensor
 from twofold.ir import graph as g
+from twofold.ir import ops
 from twofold.ir.autodiff import Scope
 from twofold.ir.build import Builder
+from twofold.ir.grad import nothing
 from twofold.ir.op import interpreter
-from twofold.ir.pullbacks import FLOWS, PULLBACKS, Pullback
+from twofold.ir.pullbacks import FLOWS, PULLBACKS, Pullback, joined_results
 from twofold.ir.replay import replay
 
 from .staging import restage
@@ -59,17 +61,35 @@ class _Recorded:
         self.tensors: dict[g.Value, Any] = dict(zip(node.inputs, inputs, strict=True))
         self.tensors.update(zip(node.outputs, outputs, strict=True))
         self.staged: dict[tuple[bool, tuple[int, ...]], tuple[Pullback, list[int]]] = {}
-        record.record_custom(self.rule(0, len(outputs)), self.inputs, tuple(outputs), True)
+        def vjp(cts: Sequence[Any], starts: Sequence[Any] | None = None) -> list[Any]:
+            full = [*cts, *[None] * (len(self.outputs) - len(cts))]  # of all results that there are when it is played
+            return self.alone(full) if starts is None else self.pull(full, starts)
+        self.vjp = vjp
+        if node.op is g.COND:
+            self.vjp.joined = self.joined()  # type: ignore[attr-defined]
+        record.record_custom(self.vjp, self.inputs, tuple(outputs), True)
 
-    def rule(self, first: int, count: int) -> Callable[..., list[Any]]:
-        """The gradient rule for `count` of the results, from number `first` on, which continues sums."""
-        def vjp(cts: Sequence[Any], starts: Sequence[Any]) -> list[Any]:
-            return self.pull([None] * first + list(cts) + [None] * (len(self.outputs) - first - count), starts)
-        return vjp
+    def joined(self) -> list[tuple[int, int, Callable[[], Any]]]:
+        """The results that are an operand or another result where a condition holds; see `eager/playing.py`."""
+        node = self.node
+        seeded = tuple([v.dtype.is_differentiable for v in node.outputs])
+        self.named = joined_results(node, node.inputs, self.wanted, seeded)
+        known: dict[int, Any] = {}
+
+        def holds(side: int) -> Callable[[], Any]:
+            def told() -> Any:
+                if side not in known:
+                    known[side] = ops.logical_not(self.inputs[0]) if side else self.inputs[0]
+                return known[side]
+            return told
+        return [(k, at, holds(side)) for k, at, side in self.named]
 
     def pull(self, cts: list[Any], starts: Sequence[Any]) -> list[Any]:
         """Stage the gradient where the trace is now; a cotangent or None for each of `inputs`."""
-        whole = bool(record.active.get())  # whether the gradient is recorded, too
+        # Whether the gradient is recorded, too. A tape around the function may do that of whose values a few more are
+        # no burden: where there is no loop.
+        looped = self.node.op is g.WHILE or any(n.op is g.WHILE for r in self.node.regions for n in r.walk())
+        whole = bool(record.active.get()) or not looped
         key = whole, tuple([i for i, ct in enumerate(cts) if ct is not None])
         if key not in self.staged:
             self.staged[key] = self.stage(tuple([ct is not None for ct in cts]), whole), list(self.places)
@@ -79,6 +99,20 @@ class _Recorded:
             begun[place] = start
         found = pullback.emit(_Emitter(self), cts[:pullback.count], begun)
         return [found[place] for place in places]
+
+    def alone(self, cts: list[Any]) -> list[Any]:
+        """The gradient where nobody joins sums: all of it."""
+        joined = getattr(self.vjp, "joined", ())
+        for k, at, holds in joined:
+            if at < 0 and cts[k] is not None:
+                part = ops.where(holds(), cts[k], nothing(cts[k]))
+                cts[-1 - at] = part if cts[-1 - at] is None else ops.add(cts[-1 - at], part)
+        found = self.pull(cts, [None] * len(self.inputs)) if any(ct is not None for ct in cts) else []
+        for k, at, holds in joined:
+            if at >= 0 and cts[k] is not None:
+                part = ops.where(holds(), cts[k], nothing(cts[k]))
+                found[at] = part if found[at] is None else ops.add(found[at], part)
+        return found
 
     def stage(self, seeded: tuple[bool, ...], whole: bool) -> Pullback:
         """Make the node give what the gradient reads, in its place among the nodes."""
@@ -113,8 +147,8 @@ class _Recorded:
         self.outputs += further
         self.tensors.update(zip(node.outputs[first:], further, strict=True))
         now = record.active.get()
-        with record.telling(now or self.recorders):
-            record.record_custom(self.rule(first, len(further)), self.inputs, tuple(further), True)
+        with record.telling((*now, *[r for r in self.recorders if not any(r is other for other in now)])):
+            record.record_further(self.vjp, self.inputs, tuple(further), first)
 
 
 class _Emitter:

@@ -56,7 +56,11 @@ class Watcher:
         if ruled != given:
             self.wrong.append(f"{op.name}: its shape rule says {ruled}, its kernel gave {given}")
 
-    def record_custom(self, vjp: Any, inputs: tuple[Any, ...], outputs: tuple[Any, ...]) -> None:
+    def record_further(self, vjp: Any, inputs: tuple[Any, ...], outputs: tuple[Any, ...], first: int) -> None:
+        """Nothing, either."""
+
+    def record_custom(self, vjp: Any, inputs: tuple[Any, ...], outputs: tuple[Any, ...],
+                      continues: bool = False) -> None:
         """Functions with gradients of their own are made of ops that were seen."""
 
     def follows(self, tensor: Any) -> bool:

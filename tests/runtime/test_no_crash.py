@@ -117,7 +117,7 @@ PROGRAMS = {
         class Recorder:
             def record(self, *args):
                 raise ValueError("from a recorder")
-            record_custom = variable_read = record
+            record_custom = record_further = variable_read = record
         recorder, failed = Recorder(), 0
         record.push(recorder)
         for _ in range(50):

@@ -92,13 +92,56 @@ def test_first_order(f: Function, sign: float) -> None:
     assert_bits(compiled(derived(compiled(f)))(b), wanted)
 
 
-@pytest.mark.parametrize("f", [branch, products, mapped])
+def passed_on(b: tf.Tensor) -> tf.Tensor:
+    """A side gives back what goes on under its old name."""
+    y = b
+    if tf.reduce_sum(b) < 1e6:
+        z = tf.sin(b)
+    else:
+        z, y = b, b * 2.0
+    return tf.reduce_sum(y * tf.exp(b) + b * y * z + tf.cos(b) * tf.sin(y))
+
+
+def powers(b: tf.Tensor) -> tf.Tensor:
+    u, v = tf.sin(b), b
+    for _ in tf.range(3):
+        u, v = v * tf.sin(u), tf.tanh(u) * b
+    return tf.reduce_sum(u * v) + tf.reduce_sum(tf.exp(b) * b)
+
+
+def nested(b: tf.Tensor) -> tf.Tensor:
+    y = tf.sin(b)
+    for _ in tf.range(2):
+        if tf.reduce_sum(y) > 0.0:
+            z = y
+            for _ in tf.range(2):
+                z = tf.tanh(z) * y
+            y = z * b + y
+        else:
+            y = y * y + b
+    return tf.reduce_sum(y * b)
+
+
+@pytest.mark.parametrize("f", [passed_on, powers, nested])
+def test_names_and_rounds(f: Function) -> None:
+    b = numbers()
+    for order in (1, 2):
+        wanted, around, inside = f, compiled(f), f
+        for _ in range(order):
+            wanted, around, inside = derived(wanted), derived(around), derived(inside)
+        if (f, order) != (passed_on, 2):  # see docs/limits.md
+            assert_bits(around(b), wanted(b))
+        assert_bits(compiled(inside)(b), wanted(b))
+
+
+@pytest.mark.parametrize("f", [branch, products, mapped, loop])
 def test_second_order(f: Function) -> None:
     b = numbers()
     wanted = derived(derived(f))(b)
     assert_bits(derived(derived(compiled(f)))(b), wanted)
-    assert_bits(derived(compiled(derived(f)))(b), wanted)
     assert_bits(compiled(derived(derived(f)))(b), wanted)
+    if f is not loop:  # see docs/limits.md
+        assert_bits(derived(compiled(derived(f)))(b), wanted)
 
 
 def test_two_names_of_one_tensor() -> None:
