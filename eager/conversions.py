@@ -7,6 +7,7 @@ one that gives NotImplemented leaves the value to the next.
 
 from __future__ import annotations
 
+import functools
 import numbers
 from collections.abc import Callable
 from typing import Any
@@ -49,13 +50,17 @@ def converted(value: Any, dtype: DType | None, hint: DType | None) -> Any:
     """
     for _, _, types, function in _functions:
         if isinstance(value, types):
-            made = _asked(lambda wanted, f=function: f(value, dtype=wanted, name=None, as_ref=False), dtype, hint)
+            made = _asked(functools.partial(_by_function, function, value), dtype, hint)
             if made is not NotImplemented:
                 return _checked(made, function, value, dtype)
     method = getattr(type(value), "__tf_tensor__", None)
     if method is None:
         return None
     return _checked(_asked(lambda wanted: method(value, dtype=wanted, name=None), dtype, hint), method, value, dtype)
+
+
+def _by_function(function: Callable[..., Any], value: Any, wanted: DType | None) -> Any:
+    return function(value, dtype=wanted, name=None, as_ref=False)
 
 
 def known(value: Any) -> bool:

@@ -6,7 +6,9 @@ as flat tuples of NumPy arrays (and datasets, where elements hold datasets); `Fo
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,8 @@ import numpy as np
 import twofold as tf
 from twofold import _iteration as engine
 
-__all__ = ["DatasetSpec", "Form", "Item", "compatible", "general", "merged", "normal", "numpy_leaf", "spec_of"]
+__all__ = ["DatasetSpec", "Form", "Item", "NoneTensorSpec", "compatible", "general", "merged", "normal",
+           "numpy_leaf", "spec_of"]
 
 Item = tuple[Any, ...]  # the leaves of an element: arrays and datasets
 
@@ -65,6 +68,39 @@ class DatasetSpec:
         return f"DatasetSpec({self.element_spec!r}, {self.dataset_shape!r})"
 
 
+@dataclass(frozen=True)
+class NoneTensorSpec:
+    """The spec of None in an element: a structure without leaves, so that pipelines pass nothing for it.
+
+    >>> import twofold as tf
+    >>> tf.data.Dataset.from_tensors((1, None)).element_spec
+    (TensorSpec(shape=(), dtype=tf.int32, name=None), NoneTensorSpec())
+    """
+
+
+def _holds_none(spec: Any) -> bool:
+    """Whether there is None in the elements of a spec."""
+    if isinstance(spec, NoneTensorSpec):
+        return True
+    children = spec.values() if isinstance(spec, Mapping) else spec if isinstance(spec, tuple) else (
+        vars(spec).values() if _is_structure(spec) else ())
+    return any(map(_holds_none, children))
+
+
+def _with_none(value: Any) -> Any:
+    """A structure with None where a `NoneTensorSpec` stands for it."""
+    if isinstance(value, NoneTensorSpec):
+        return None
+    if isinstance(value, (Mapping, tuple)):
+        return _rebuilt(value, _with_none)
+    if not _is_structure(value):
+        return value
+    made = copy.copy(value)
+    for name, child in vars(value).items():
+        object.__setattr__(made, name, _with_none(child))
+    return made
+
+
 def is_dataset(value: Any) -> bool:
     """Whether `value` is a dataset."""
     return isinstance(value, tf.data.Dataset)
@@ -72,6 +108,8 @@ def is_dataset(value: Any) -> bool:
 
 def normal(value: Any) -> Any:
     """`value` with tensors and datasets for leaves: lists, numbers, arrays and variables become tensors.
+
+    None becomes a `NoneTensorSpec`, which has no leaves.
 
     Raises:
         TypeError, ValueError: a leaf cannot be a tensor.
@@ -81,7 +119,7 @@ def normal(value: Any) -> Any:
     if _is_structure(value):
         return _rebuilt(value, normal)
     if value is None:
-        raise TypeError("None cannot be part of an element of a dataset: leave it out, or use a number in its place.")
+        return NoneTensorSpec()
     return tf.convert_to_tensor(value)
 
 
@@ -126,6 +164,8 @@ class Form:
         self.pack: Callable[[Sequence[Any]], Any] = self._packer()
 
     def _packer(self) -> Callable[[Sequence[Any]], Any]:
+        if _holds_none(self.spec):
+            return lambda leaves: _with_none(tf.nest.pack_sequence_as(self.spec, leaves))
         if not tf.nest.is_nested(self.spec):
             return lambda leaves: leaves[0]
         if type(self.spec) is tuple and not any(tf.nest.is_nested(s) for s in self.spec):
@@ -145,7 +185,7 @@ class Form:
 
     def item(self, element: Any) -> Item:
         """The leaves of a normal structure of eager tensors."""
-        return tuple([x if is_dataset(x) else engine.array_of(x) for x in tf.nest.flatten(element)])
+        return tuple([x if is_dataset(x) else engine.array_of(x) for x in tf.nest.flatten(element) if x is not None])
 
     def fits(self, item: Item) -> bool:
         """Whether an item has the dtypes and shapes of this form."""

@@ -205,7 +205,8 @@ class Iterator(Trackable):
         item = self._pull()
         if item is None:
             return Optional.empty(self.element_spec)
-        return Optional(self.element_spec, tf.nest.flatten(self._form.element(item)), tf.constant(True))
+        leaves = [x for x in tf.nest.flatten(self._form.element(item)) if x is not None]
+        return Optional(self.element_spec, leaves, tf.constant(True))
 
     @property
     def element_spec(self) -> Any:
