@@ -156,7 +156,7 @@ def _scalar(value: Any, what: str, argument: str) -> Any:
 def _known_pattern(pattern: Any) -> int | None:
     """How many groups a pattern has that is known already, whose faults are told now."""
     known = tf.get_static_value(pattern)
-    return None if known is None else compiled(np.asarray(known, object)[()]).groups
+    return None if known is None else compiled(np.asarray(known, object).item()).groups
 
 
 @public
@@ -180,7 +180,7 @@ def regex_replace(input: Any, pattern: Any, rewrite: Any, replace_global: bool =
     given, expression, new = _texts(input, what), _scalar(pattern, what, "pattern"), _scalar(rewrite, what, "rewrite")
     groups, known = _known_pattern(expression), tf.get_static_value(new)
     if groups is not None and known is not None:
-        rewriting(np.asarray(known, object)[()], groups)
+        rewriting(np.asarray(known, object).item(), groups)
 
     def run(*tensors: Any) -> list[Any]:
         array, text, template = [engine.array_of(t) for t in tensors]

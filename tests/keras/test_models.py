@@ -355,3 +355,13 @@ def test_pictures(tmp_path):
     assert len([p for p in root.iter("{http://www.w3.org/2000/svg}path") if p.get("marker-end")]) == 4
     with pytest.raises(ValueError, match="not yet been built"):
         keras.utils.plot_model(keras.Sequential([layers.Dense(1)]), tmp_path / "x.svg")
+
+
+def test_a_functional_model_has_nothing_left_to_build():
+    """Whatever `build` is given, as in Keras."""
+    inputs = keras.Input((3,))
+    model = keras.Model(inputs, keras.layers.Dense(2)(inputs))
+    before = [w.numpy() for w in model.weights]
+    for given in (tf.ones([1, 3]), np.ones([2, 3], np.float32), tf.shape(tf.ones([2, 3])), (None, 3), None, inputs):
+        assert model.build(given) is None
+    assert all((a == b.numpy()).all() for a, b in zip(before, model.weights, strict=True)) and model.built

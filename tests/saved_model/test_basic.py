@@ -323,3 +323,22 @@ def test_a_function_without_arguments_needs_no_declaration(tmp_path):
     concrete = module.scaled.get_concrete_function(tf.TensorSpec([], tf.float32))
     tf.saved_model.save(module, tmp_path / "n", signatures=concrete)
     assert float(tf.saved_model.load(tmp_path / "n").signatures["serving_default"](tf.constant(3.0))["output_0"]) == 6.0
+
+
+def test_concrete_functions_of_unknown_rank(tmp_path):
+    """Without an input signature, as an attribute, as a signature, and beside other arguments."""
+    module = tf.Module()
+    module.v = tf.Variable(2.0)
+    module.f = tf.function(lambda x, more=None, by=1.0: x * module.v * by if more is None else x + more)
+    concrete = module.f.get_concrete_function(tf.TensorSpec(None))
+    module.c = module.f.get_concrete_function(tf.TensorSpec(None), more=tf.TensorSpec([], tf.float32), by=3.0)
+    tf.saved_model.save(module, tmp_path, signatures=concrete)
+    loaded = tf.saved_model.load(tmp_path)
+    for shape in ([], [3], [2, 2], [1, 2, 1]):
+        x = tf.ones(shape)
+        np.testing.assert_array_equal(loaded.f(x), np.full(shape, 2.0, np.float32))
+        np.testing.assert_array_equal(loaded.c(x, more=tf.constant(4.0), by=3.0), np.full(shape, 5.0, np.float32))
+        result, = loaded.signatures["serving_default"](x=x).values()
+        np.testing.assert_array_equal(result, np.full(shape, 2.0, np.float32))
+    tf.saved_model.save(loaded, tmp_path / "again")
+    assert tf.saved_model.load(tmp_path / "again").f(tf.ones([2])).numpy().tolist() == [2.0, 2.0]

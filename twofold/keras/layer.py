@@ -547,6 +547,8 @@ def _building(build: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(build)
     def run(self: Layer, *args: Any, **kwargs: Any) -> None:
         own = self.__dict__
+        if self._needs_no_build():
+            return
         if own.get("_in_build"):  # of a class above
             build(self, *args, **kwargs)
             return

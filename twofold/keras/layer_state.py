@@ -66,6 +66,10 @@ class LayerState(tf.Module):
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
 
+    def _needs_no_build(self) -> bool:
+        """Whether there is nothing left to build, whatever `build` is given."""
+        return False
+
     def __copy__(self) -> Any:
         return copy.deepcopy(self)  # as in Keras, a copy has weights of its own
 

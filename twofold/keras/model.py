@@ -110,6 +110,9 @@ class Model(Trainer, Layer):
             finally:
                 own["_building"] = False
 
+    def _needs_no_build(self) -> bool:
+        return self.__dict__.get("_graph") is not None and type(self).build is Model.build
+
     def _full_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         own = self.__dict__
         if self.built:

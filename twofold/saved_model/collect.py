@@ -14,7 +14,7 @@ from typing import Any
 
 from twofold.eager.variable import Variable
 from twofold.ir.errors import InvalidArgumentError
-from twofold.tracer.concrete import ConcreteFunction
+from twofold.tracer.concrete import AnyRank, ConcreteFunction
 from twofold.tracer.function import Function
 from twofold.tracking import Trackable, is_tracked
 
@@ -63,7 +63,7 @@ def collect(root: Any) -> list[Found]:
 def _kind(value: Any) -> str:
     if isinstance(value, Variable):
         return "variable"
-    if isinstance(value, Function):
+    if isinstance(value, (Function, AnyRank)):
         return "function"
     if isinstance(value, ConcreteFunction):
         return "concrete"

@@ -132,7 +132,7 @@ def _traces(fn: Any) -> list[Any]:
     if not isinstance(fn, ConcreteFunction):
         raise ValueError(f"Expected a TensorFlow function for which to generate a signature, but got {fn!r}. Only "
                          "`tf.functions` with an input signature or concrete functions can be used as a signature.")
-    return declared_traces(fn._function) if isinstance(fn, AnyRank) else [fn._traced]
+    return rank_traces(fn) if isinstance(fn, AnyRank) else [fn._traced]
 
 
 def _any_rank(fn: Function) -> bool:
@@ -151,14 +151,29 @@ def declared_traces(fn: Function) -> list[Any]:
         return fn._restored.traces
     if not _any_rank(fn):
         return [fn.get_concrete_function()._traced]
+    return _of_each_rank(fn, list(fn.input_signature), {})
+
+
+def rank_traces(concrete: AnyRank) -> list[Any]:
+    """The traces of a concrete function of unknown rank: one for each rank up to _RANKS that it takes.
+
+    Raises:
+        ValueError, TypeError: the function cannot be traced.
+    """
+    fn = concrete._function
+    return fn._restored.traces if fn._restored is not None else _of_each_rank(fn, *concrete._own.form)
+
+
+def _of_each_rank(fn: Function, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
+    """The traces of a function for arguments with specs of unknown rank, made where they are missing."""
     found, failed = [], None
     for rank in range(_RANKS + 1):
-        args = nest.map_structure(lambda s, rank=rank: s if s.dims is not None else TensorSpec(
-            [None] * rank, s.dtype, s.name), list(fn.input_signature))
+        given = nest.map_structure(lambda s, rank=rank: s if not isinstance(s, TensorSpec) or s.dims is not None else
+                                   TensorSpec([None] * rank, s.dtype, s.name), (list(args), dict(kwargs)))
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", RuntimeWarning)  # that there are many traces: they are wanted
-                found.append(fn.get_concrete_function(*args)._traced)
+                found.append(fn.get_concrete_function(*given[0], **given[1])._traced)
         except (TypeError, ValueError, OpError) as error:  # which this rank gives: others may do
             failed = error
     if not found and failed is not None:

@@ -26,7 +26,7 @@ from twofold.tracer.function import Function
 from .collect import Found
 from .directory import Writer
 from .graphs import Sources, graph_to_text
-from .signatures import Signature, declared_traces
+from .signatures import Signature, declared_traces, rank_traces
 from .structure import NotPlainError, encode
 
 __all__ = ["Contents"]
@@ -108,8 +108,11 @@ class Contents:
         return {"file": name}
 
     def _function(self, found: Found) -> dict[str, Any]:
-        fn: Function = found.value
-        numbers = [n for t in _traces_of(fn) if (n := self._trace(t, _spelt(found))) is not None]
+        if isinstance(found.value, AnyRank):  # it comes back as a function, which looks for the trace of a rank
+            fn, traces = found.value._function, rank_traces(found.value)
+        else:
+            fn, traces = found.value, _traces_of(found.value)
+        numbers = [n for t in traces if (n := self._trace(t, _spelt(found))) is not None]
         entry = {"name": fn._name, "parameters": _parameters(fn, self._encoded), "concrete": numbers}
         if fn.input_signature is not None:
             entry["input_signature"] = encode(tuple(fn.input_signature))
@@ -117,9 +120,6 @@ class Contents:
         return {"function": len(self._functions) - 1}
 
     def _bare(self, found: Found) -> dict[str, Any]:
-        if isinstance(found.value, AnyRank):
-            raise UnimplementedError(None, None, f"{_spelt(found)} cannot be saved: it takes tensors of any rank. Save "
-                                     "the tf.function that it is of.")
         number = self._trace(found.value._traced, _spelt(found))
         if number is None:
             raise UnimplementedError(None, None, f"{_spelt(found)} cannot be saved: it was made for an argument that "
