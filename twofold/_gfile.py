@@ -18,6 +18,7 @@ from twofold.ir import dtypes as dt
 from twofold.ir.spec import TensorSpec
 
 from ._api import public, public_class, tensor
+from ._hosted import hosted
 
 __all__ = ["GFile", "copy", "exists", "glob", "isdir", "join", "listdir", "makedirs", "matching_files", "mkdir",
            "read_file", "remove", "rename", "rmtree", "stat", "walk", "write_file"]
@@ -254,6 +255,7 @@ def join(path: Any, *paths: Any) -> str:
 
 # -- in graphs -----------------------------------------------------------------------------------------
 @public
+@hosted
 def read_file(filename: Any, name: str | None = None) -> Any:
     """What is in a file, a string scalar; in a function, each time that it runs.
 
@@ -306,6 +308,7 @@ def write_file(filename: Any, contents: Any, name: str | None = None) -> None:
 
 
 @public
+@hosted
 def matching_files(pattern: Any, name: str | None = None) -> Any:
     """The paths that match patterns, in order: a string vector; in a function, each time that it runs.
 

@@ -13,12 +13,14 @@ import numpy as np
 from . import _iteration as engine
 from . import _jpeg, _png
 from ._api import public
+from ._hosted import hosted
 from ._image_files import check_jpeg, decode_jpeg, wrong
 
 __all__ = ["adjust_jpeg_quality", "encode_jpeg", "encode_png", "random_jpeg_quality", "stateless_random_jpeg_quality"]
 
 
 @public
+@hosted
 def encode_png(image: Any, compression: int = -1, name: str | None = None) -> Any:
     """Images as the bytes of PNG files.
 
@@ -68,6 +70,7 @@ def encode_png(image: Any, compression: int = -1, name: str | None = None) -> An
 
 
 @public
+@hosted
 def encode_jpeg(image: Any, format: str = "", quality: int = 95, progressive: bool = False, optimize_size: bool = False,
                 chroma_downsampling: bool = True, density_unit: str = "in", x_density: int = 300, y_density: int = 300,
                 xmp_metadata: Any = "", name: str | None = None) -> Any:

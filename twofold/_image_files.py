@@ -15,6 +15,7 @@ import numpy as np
 from . import _bmp, _gif, _jpeg, _png
 from . import _iteration as engine
 from ._api import public
+from ._hosted import hosted
 
 __all__ = ["check_jpeg", "decode_and_crop_jpeg", "decode_bmp", "decode_gif", "decode_image", "decode_jpeg",
            "decode_png", "extract_jpeg_shape", "is_jpeg", "wrong"]
@@ -143,6 +144,7 @@ def _of_png(picture: _png.Picture, channels: int, dtype: Any) -> np.ndarray:
 
 # -- decoding -------------------------------------------------------------------------------------
 @public
+@hosted
 def decode_image(contents: Any, channels: int | None = None, dtype: Any = "uint8", name: str | None = None,
                  expand_animations: bool = True) -> Any:
     """The image in a file of any of the formats: PNG, JPEG, GIF, BMP.
@@ -186,6 +188,7 @@ def decode_image(contents: Any, channels: int | None = None, dtype: Any = "uint8
 
 
 @public
+@hosted
 def decode_png(contents: Any, channels: int = 0, dtype: Any = "uint8", name: str | None = None) -> Any:
     """The image in a PNG file; JPEG files and GIF files of one frame are read as well.
 
@@ -216,6 +219,7 @@ def decode_png(contents: Any, channels: int = 0, dtype: Any = "uint8", name: str
 
 
 @public
+@hosted
 def decode_bmp(contents: Any, channels: int = 0, name: str | None = None) -> Any:
     """The image in a BMP file of 8, 24 or 32 bits a pixel.
 
@@ -242,6 +246,7 @@ def decode_bmp(contents: Any, channels: int = 0, name: str | None = None) -> Any
 
 
 @public
+@hosted
 def decode_gif(contents: Any, name: str | None = None) -> Any:
     """The frames of a GIF file; PNG and JPEG files are read as well, as one frame.
 
@@ -270,6 +275,7 @@ def decode_gif(contents: Any, name: str | None = None) -> Any:
 
 
 @public
+@hosted
 def decode_jpeg(contents: Any, channels: int = 0, ratio: int = 1, fancy_upscaling: bool = True,
                 try_recover_truncated: bool = False, acceptable_fraction: float = 1, dct_method: str = "",
                 name: str | None = None) -> Any:
@@ -319,6 +325,7 @@ def _of_jpeg(data: bytes, channels: int, ratio: int, recover: bool) -> np.ndarra
 
 
 @public
+@hosted
 def decode_and_crop_jpeg(contents: Any, crop_window: Any, channels: int = 0, ratio: int = 1,
                          fancy_upscaling: bool = True, try_recover_truncated: bool = False,
                          acceptable_fraction: float = 1, dct_method: str = "", name: str | None = None) -> Any:

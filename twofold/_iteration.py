@@ -28,6 +28,7 @@ from twofold.tracer.handing import Handed, is_stateful
 from twofold.tracer.symbolic import SymbolicTensor
 from twofold.tracer.trace import current
 
+from . import _hosted
 from ._api import public
 
 __all__ = ["StagedElements", "array_of", "arrays_of", "carried", "dtype_of", "fold", "guarded", "handle", "held",
@@ -156,7 +157,7 @@ def prompt(concrete: Any) -> Callable[..., Sequence[Any]]:
 
 def host_call(fn: Callable[..., Any], name: str, operands: Sequence[Any], results: Sequence[TensorSpec]) -> list[Any]:
     """What `fn` gives for tensors: now, or each time that the traced function comes by here."""
-    return host.call(fn, name, [convert.as_tensor(t) for t in operands], results)
+    return _hosted.call(fn, name, operands, results)
 
 
 def carried(tensor: Any) -> bool:

@@ -18,6 +18,7 @@ from twofold.ir import dtypes as dt
 from twofold.ir.spec import TensorSpec
 
 from ._api import public, tensor
+from ._hosted import hosted
 from ._wire import field, fields, number
 
 __all__ = ["parse_tensor", "serialize_tensor"]
@@ -75,6 +76,7 @@ def _read(data: bytes, wanted: dt.DType) -> np.ndarray:
 
 
 @public
+@hosted
 def serialize_tensor(tensor: Any, name: str | None = None) -> Any:
     """A tensor as bytes: a string scalar that holds TensorFlow's `TensorProto`.
 
@@ -95,6 +97,7 @@ def serialize_tensor(tensor: Any, name: str | None = None) -> Any:
 
 
 @public
+@hosted
 def parse_tensor(serialized: Any, out_type: Any, name: str | None = None) -> Any:
     """The tensor that bytes hold; see `serialize_tensor`.
 

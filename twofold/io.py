@@ -12,6 +12,7 @@ from . import _gfile as gfile
 from . import _iteration as engine
 from ._api import public
 from ._gfile import matching_files, read_file, write_file
+from ._hosted import hosted
 from ._image_encoding import encode_jpeg, encode_png
 from ._image_files import (
     decode_and_crop_jpeg,
@@ -126,6 +127,7 @@ class TFRecordWriter:
 
 
 @public
+@hosted
 def decode_raw(input_bytes: Any, out_type: Any, little_endian: bool = True, name: str | None = None) -> Any:
     """The bytes of strings as numbers.
 

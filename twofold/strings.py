@@ -17,6 +17,7 @@ from twofold._namespace import publish
 from twofold.ir.spec import TensorSpec
 
 from ._api import public
+from ._hosted import hosted
 from ._regex import Pattern, compiled, rewriting
 
 __all__ = ["as_string", "bytes_split", "format", "join", "length", "lower", "reduce_join", "regex_full_match",
@@ -65,6 +66,7 @@ def _bytes(text: str) -> bytes:
 
 
 @public
+@hosted
 def length(input: Any, unit: str = "BYTE", name: str | None = None) -> Any:
     """How long strings are: int32, of their shape.
 
@@ -89,6 +91,7 @@ def _cased(change: str, encoding: str) -> Callable[[bytes], bytes]:
 
 
 @public
+@hosted
 def lower(input: Any, encoding: str = "", name: str | None = None) -> Any:
     """Strings in lower case.
 
@@ -105,12 +108,14 @@ def lower(input: Any, encoding: str = "", name: str | None = None) -> Any:
 
 
 @public
+@hosted
 def upper(input: Any, encoding: str = "", name: str | None = None) -> Any:
     """Strings in upper case; see `lower`."""
     return _each(_cased("upper", encoding), input, "StringUpper")
 
 
 @public
+@hosted
 def strip(input: Any, name: str | None = None) -> Any:
     """Strings without the white space around them.
 
@@ -160,6 +165,7 @@ def _known_pattern(pattern: Any) -> int | None:
 
 
 @public
+@hosted
 def regex_replace(input: Any, pattern: Any, rewrite: Any, replace_global: bool = True, name: str | None = None) -> Any:
     """Strings in which what matches a pattern is replaced.
 
@@ -203,6 +209,7 @@ def _replaced(text: bytes, pattern: Pattern, parts: list[bytes | int], everywher
 
 
 @public
+@hosted
 def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Any:
     """Whether strings as a whole match a pattern.
 
@@ -230,6 +237,7 @@ def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Any:
 
 
 @public
+@hosted
 def substr(input: Any, pos: Any, len: Any, unit: str = "BYTE", name: str | None = None) -> Any:
     """Parts of strings.
 
@@ -268,6 +276,7 @@ def substr(input: Any, pos: Any, len: Any, unit: str = "BYTE", name: str | None 
 
 # -- together and apart --------------------------------------------------------------------------------
 @public
+@hosted
 def join(inputs: Sequence[Any], separator: str = "", name: str | None = None) -> Any:
     """Strings one behind another, element by element.
 
@@ -296,6 +305,7 @@ def join(inputs: Sequence[Any], separator: str = "", name: str | None = None) ->
 
 
 @public
+@hosted
 def reduce_join(inputs: Any, axis: int | None = None, keepdims: bool = False, separator: str = "",
                 name: str | None = None) -> Any:
     """Strings one behind another along an axis.
@@ -343,6 +353,7 @@ def _parts(fn: Callable[[bytes], list[Any]], value: Any, what: str, dtype: Any =
 
 
 @public
+@hosted
 def split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = None) -> Any:
     """The parts of a string, a vector.
 
@@ -363,6 +374,7 @@ def split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = No
 
 
 @public
+@hosted
 def bytes_split(input: Any, name: str | None = None) -> Any:
     """The bytes of a string, each as a string.
 
@@ -385,6 +397,7 @@ def _decoded(text: bytes, encoding: str, errors: str, replacement: int) -> str:
 
 
 @public
+@hosted
 def unicode_decode(input: Any, input_encoding: str, errors: str = "replace", replacement_char: int = 65533,
                    replace_control_characters: bool = False, name: str | None = None) -> Any:
     """The code points of a string, int32.
@@ -407,6 +420,7 @@ def unicode_decode(input: Any, input_encoding: str, errors: str = "replace", rep
 
 
 @public
+@hosted
 def unicode_split(input: Any, input_encoding: str, errors: str = "replace", replacement_char: int = 65533,
                   name: str | None = None) -> Any:
     """The characters of a string, each as a string; see `unicode_decode`."""
@@ -415,6 +429,7 @@ def unicode_split(input: Any, input_encoding: str, errors: str = "replace", repl
 
 
 @public
+@hosted
 def unicode_encode(input: Any, output_encoding: str, errors: str = "replace", replacement_char: int = 65533,
                    name: str | None = None) -> Any:
     """Strings of code points.
@@ -442,6 +457,7 @@ def unicode_encode(input: Any, output_encoding: str, errors: str = "replace", re
 
 # -- numbers -------------------------------------------------------------------------------------------
 @public
+@hosted
 def to_number(input: Any, out_type: Any = tf.float32, name: str | None = None) -> Any:
     """The numbers that strings say.
 
@@ -471,6 +487,7 @@ def to_number(input: Any, out_type: Any = tf.float32, name: str | None = None) -
 
 
 @public
+@hosted
 def as_string(input: Any, precision: int = -1, scientific: bool = False, shortest: bool = False, width: int = -1,
               fill: str = "", name: str | None = None) -> Any:
     """Numbers as strings.
@@ -512,6 +529,7 @@ def as_string(input: Any, precision: int = -1, scientific: bool = False, shortes
 
 
 @public
+@hosted
 def format(template: str, inputs: Any, placeholder: str = "{}", summarize: int = 3, name: str | None = None) -> Any:
     """A text with tensors in it, as `tf.print` shows them.
 

@@ -8,11 +8,13 @@ stream is data, and stays.
 
 from __future__ import annotations
 
+import json
 import linecache
 import os
 from typing import Any
 
 from twofold._host import Printed
+from twofold._hosted import HostedCall
 from twofold.ir import errors, graph_text
 from twofold.ir import graph as g
 from twofold.ir.errors import InternalError, InvalidArgumentError, UnimplementedError, line_text
@@ -20,6 +22,8 @@ from twofold.ir.verify import verify
 
 from . import op_sets
 from .assumptions import make_explicit
+from .objects import parsed_json
+from .structure import NotPlainError, decode, encode
 
 __all__ = ["Sources", "graph_to_text", "text_to_graph", "show_lines"]
 
@@ -75,24 +79,32 @@ def graph_to_text(graph: g.Graph, sources: Sources) -> str:
 
 
 def _host(node: g.Node) -> dict[str, Any]:
-    """The attributes of a call of Python as data, where it is a `tf.print` to a standard stream."""
+    """The attributes of a call of Python as data: a `tf.print` to a standard stream, or a function of the library."""
     fn, name = node.attrs["fn"], node.attrs["name"]
+    where = "" if node.loc is None else f"\n  {line_text(*node.loc)}"
+    if isinstance(fn, HostedCall):
+        try:
+            told = json.dumps(encode((fn.args, fn.kwargs)), ensure_ascii=True)
+        except NotPlainError as e:
+            raise UnimplementedError(None, name, f"{name}: the call cannot be saved: {e}{where}") from None
+        return {"name": name, "function": fn.name, "arguments": told}
     if isinstance(fn, Printed) and fn.stream:
         return {"name": "print", "stream": fn.stream, "summarize": fn.summarize, "end": fn.end,
                 "pieces": tuple(fn.pieces)}
-    where = "" if node.loc is None else f"\n  {line_text(*node.loc)}"
     raise UnimplementedError(
         None, name, f"{name}: a function that calls Python while it runs (tf.py_function, tf.numpy_function, tf.print "
         f"to what is no standard stream) cannot be saved: the model must run without its Python.{where}")
 
 
 def _revived(node: g.Node) -> dict[str, Any]:
-    """The attributes of a print, with what does it.
+    """The attributes of a print, or of a call of a function of the library, with what does it.
 
     Raises:
-        ValueError: they are not those of a print.
+        ValueError: they are something else's.
     """
     attrs = node.attrs
+    if set(attrs) == {"name", "function", "arguments"}:
+        return _called(node)
     if set(attrs) != {"name", "stream", "summarize", "end", "pieces"} or attrs["name"] != "print" or node.outputs:
         raise ValueError("a saved function calls no Python but tf.print")
     pieces, stream, summarize, end = (attrs[k] for k in ("pieces", "stream", "summarize", "end"))
@@ -101,6 +113,19 @@ def _revived(node: g.Node) -> dict[str, Any]:
             or stream not in ("stdout", "stderr") or type(summarize) is not int):
         raise ValueError("a tf.print is described by something else")
     return {"fn": Printed(pieces, stream, summarize, end), "name": "print", "smooth": False}
+
+
+def _called(node: g.Node) -> dict[str, Any]:
+    name, function, told = (node.attrs[k] for k in ("name", "function", "arguments"))
+    if not all(type(text) is str for text in (name, function, told)):
+        raise ValueError("a call of a function of the library is described by something else")
+    given = decode(parsed_json(told.encode()))
+    if type(given) is not tuple or len(given) != 2 or type(given[0]) is not tuple or type(given[1]) is not dict:
+        raise ValueError(f"the arguments of a call of {function!r} are something else")
+    made = HostedCall(function, *given)
+    if made.operands != len(node.inputs):
+        raise ValueError(f"a call of {function!r} has {len(node.inputs)} tensors, and not {made.operands}")
+    return {"fn": made, "name": name, "smooth": False}
 
 
 def _error(node: g.Node) -> Any:
