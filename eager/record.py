@@ -8,14 +8,13 @@ told first; accumulators run ops of their own, which tapes and the accumulators 
 from __future__ import annotations
 
 import itertools
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Protocol
 
 from twofold.ir.op import Op
-from twofold.runtime import native
+from twofold.runtime import locks, native
 
 __all__ = ["Recorder", "active", "push", "pop", "record", "record_custom", "record_further", "tell", "telling",
            "identity"]
@@ -42,7 +41,7 @@ class Recorder(Protocol):
 
 active: ContextVar[tuple[Recorder, ...]] = ContextVar("twofold_recorders", default=())
 _ids = itertools.count(1)
-_naming = threading.Lock()
+_naming = locks.Lock()
 
 
 def push(recorder: Recorder, *, runs_ops: bool = False) -> None:

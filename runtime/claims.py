@@ -272,10 +272,19 @@ def _definition(found: Core, name: str) -> Any:
 
 # -- forks --------------------------------------------------------------------------------------------
 def _before_fork() -> None:
-    """Wait for programs that overwrite variables: the child would have half of what they write."""
+    """Have calls ask Python first, and wait for programs that overwrite variables: the child would have half of what
+    they write."""
+    with _changed:
+        _sleep(1)
     until = time.monotonic() + _PATIENCE
     while _native is not None and _native.get("claims.running") and time.monotonic() < until:
         time.sleep(1e-4)
+
+
+def _after_fork_in_parent() -> None:
+    with _changed:
+        _sleep(-1)
+        _changed.notify_all()
 
 
 def _after_fork() -> None:
@@ -297,4 +306,4 @@ def _after_fork() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before_fork, after_in_child=_after_fork)
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork)

@@ -6,16 +6,16 @@ with `PARTS`, which says what is compiled together, and `symbol`. What the funct
 
 from __future__ import annotations
 
-import os
-import threading
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from twofold import codegen
 from twofold.codegen.gemm_shapes import tiling
 from twofold.ir.dtypes import DType
 
 from . import kernels
+from .locks import RLock
 
 __all__ = ["functions", "Functions", "Function"]
 
@@ -36,7 +36,7 @@ class Functions(dict[str, int]):
         """
         super().__init__()
         self.family, self.dtype = family, dtype
-        self.locks: dict[str, threading.RLock] = {}  # for each part: threads may compile several at once
+        self.locks: dict[str, Any] = {}  # for each part: threads may compile several at once
 
     def __missing__(self, name: str) -> int:
         shapes = import_module(f"{codegen.__name__}.{self.family}_shapes")
@@ -45,7 +45,7 @@ class Functions(dict[str, int]):
         here = Path(codegen.__file__ or "").parent
         sources = [path.read_text() for path in sorted(here.glob("*.py"))
                    if path.name.startswith(("gemm", self.family))]
-        with self.locks.setdefault(part, threading.RLock()):
+        with self.locks.setdefault(part, RLock()):
             if name not in self:
                 found = kernels.functions(symbols.values(), sources, lambda: self._compiled(part))
                 self.update({n: found[symbol] for n, symbol in symbols.items()})
@@ -67,10 +67,3 @@ class Function(kernels.Compiled):
 _families: dict[tuple[str, DType], Functions] = {}
 
 
-def _after_fork() -> None:
-    for family in _families.values():
-        family.locks.clear()  # another thread of the parent may have held them
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import os
 import platform
 import sys
-import threading
 from collections.abc import Callable, Hashable, Iterable
 from functools import cached_property
 from pathlib import Path
@@ -19,7 +17,7 @@ from typing import Any
 
 from twofold.codegen import loop, numba_source
 
-from . import cache
+from . import cache, locks
 from . import machine as machine_code
 from .identity import processor, release
 from .image import Image
@@ -31,7 +29,18 @@ _SIGNATURE = (ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
 _FORMAT = 1  # raise it when the same source would compile to different code
 
 _compiled: dict[Hashable, Compiled] = {}
-_lock = threading.RLock()
+_lock = locks.RLock()
+locks.settled_before_fork(lambda: _lock)
+locks.settled_before_fork(lambda: _inside("numba.core.compiler_lock", "global_compiler_lock"))
+locks.settled_before_fork(lambda: _inside("llvmlite.binding.ffi", "lib", "_lock"))
+
+
+def _inside(module: str, *names: str) -> Any:
+    """The lock of a compiler that holds for the whole process; None where it is not loaded."""
+    found: Any = sys.modules.get(module)
+    for name in (*names, "_lock"):
+        found = getattr(found, name, None)
+    return found if hasattr(found, "_is_owned") else None
 
 
 class Compiled:
@@ -95,15 +104,6 @@ def functions(symbols: Iterable[str], depends: Iterable[object], compile: Callab
         image = compile()
         cache.write("kernels", key, image)
     return load(names, image)
-
-
-def _after_fork() -> None:
-    global _lock
-    _lock = threading.RLock()  # another thread of the parent may have held it
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
 
 
 def _make(kernel: loop.Kernel) -> Compiled:

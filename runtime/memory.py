@@ -12,14 +12,14 @@ from __future__ import annotations
 
 import itertools
 import math
-import os
 import sys
-import threading
 import weakref
 from collections import defaultdict, deque
 from typing import NamedTuple
 
 import numpy as np
+
+from . import locks
 
 __all__ = ["empty", "set_limit", "trim", "statistics", "Statistics", "POOLED_FROM", "ALIGNMENT"]
 
@@ -115,7 +115,7 @@ class _Pool:
     def __init__(self) -> None:
         self.limit = _DEFAULT_LIMIT
         self.held = self.idle = self.peak = 0
-        self._lock = threading.RLock()
+        self._lock = locks.RLock()
         self._clock = itertools.count()
         self._free: defaultdict[int, deque[_Block]] = defaultdict(deque)  # by size, in the order they became idle
         self._surviving: deque[_Block] = deque()
@@ -221,9 +221,3 @@ _CLASSES = 4096
 _pool = _Pool()
 
 
-def _after_fork() -> None:
-    _pool._lock = threading.RLock()  # another thread of the parent may have held it
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import ctypes
 import functools
 import sys
-import threading
 import types
 from collections.abc import Callable
 from typing import Any
@@ -20,7 +19,7 @@ import numpy as np
 from twofold.ir import dtypes
 from twofold.ir.errors import SymbolicOperand
 
-from . import memory
+from . import locks, memory
 from .leaving import leave
 from .native_core import Core, core, disable, reason
 from .native_layout import KIND, ROWS, SHARED, TABLE, Bound, array_constructor, capi, slot_offset
@@ -269,7 +268,7 @@ def change_tracers(by: int) -> None:
 
 
 _RECORDERS, _TRACERS = SHARED["recorders"], SHARED["tracers"]
-_counting = threading.Lock()
+_counting = locks.Lock()
 
 
 def _row(type_num: int) -> int | None:

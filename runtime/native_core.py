@@ -12,13 +12,12 @@ import os
 import struct
 import sys
 import sysconfig
-import threading
 from collections.abc import Callable
 from typing import Any
 
 from twofold.ir.errors import SymbolicOperand
 
-from . import machine
+from . import locks, machine
 from .leaving import leave
 from .native_layout import KIND, PYTHON_API, SHARED, SHARED_WORDS, TABLE, Bound, capi, exported, layout
 
@@ -160,7 +159,7 @@ def reason() -> str:
     return _reason or ""
 
 
-_starting = threading.Lock()
+_starting = locks.Lock()
 _core: Core | None = None
 _cores: list[Core] = []  # builtins already made go on using their core after `disable`
 _reason: str | None = None  # None: not tried yet

@@ -9,18 +9,19 @@ op seeds use a fixed global seed. Streams belong to the process; threads may dra
 from __future__ import annotations
 
 import os
-import threading
 import zlib
 from collections.abc import Callable
 
 import numpy as np
+
+from . import locks
 
 __all__ = ["set_seed", "take", "named_key", "fresh_key", "DEFAULT_SEED"]
 
 DEFAULT_SEED = 87654321
 _WORD = (1 << 64) - 1
 
-_lock = threading.Lock()
+_lock = locks.Lock()
 _seed: int | None = None
 _shared_key: int | None = None
 _taken: dict[tuple[str, int] | None, int] = {}
@@ -68,9 +69,8 @@ def named_key(seed: int, purpose: str, mix: Callable[..., int]) -> int:
 
 
 def _after_fork() -> None:
-    """A child with an unseeded stream must not repeat its parent's numbers; its lock is its own."""
-    global _lock, _shared_key
-    _lock = threading.Lock()
+    """A child with an unseeded stream must not repeat its parent's numbers."""
+    global _shared_key
     if _seed is None:
         _shared_key = None
 

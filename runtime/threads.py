@@ -15,13 +15,12 @@ from __future__ import annotations
 import ctypes
 import math
 import os
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from . import machine
+from . import locks, machine
 
 __all__ = ["parallel_for", "serial", "get_num_threads", "set_num_threads", "fork_join_module", "MAX_THREADS",
            "ONE"]
@@ -32,7 +31,7 @@ _LIBRARIES = ("libgomp.so.1", "libomp.so", "libomp.so.5", "libiomp5.so", "libomp
 _SPINS = "5000"  # tens of microseconds: long enough for the next of a row of ops, short enough for other threads
 _KERNEL = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
 
-_lock = threading.Lock()
+_lock = locks.Lock()
 _threads = 0  # 0: not asked yet
 _count = ctypes.c_int64(1)  # how many threads compiled programs use: they read it where it lies
 _one = ctypes.c_int64(1)
@@ -223,8 +222,7 @@ def _short_waits() -> Iterator[None]:
 
 
 def _after_fork() -> None:
-    global _fork_join, _lock
-    _lock = threading.Lock()
+    global _fork_join
     if _fork_join is not None:
         _fork_join = False
         _count.value = 1

@@ -21,7 +21,6 @@ import marshal
 import os
 import sys
 import sysconfig
-import threading
 import types
 import weakref
 from collections.abc import Callable
@@ -30,13 +29,13 @@ from typing import Any
 
 from twofold.eager import custom
 from twofold.ir import errors
-from twofold.runtime import cache
+from twofold.runtime import cache, locks
 
 from .operator_calls import _MARK
 
 __all__ = ["convert", "callee", "do_not_convert", "to_code", "is_converted"]
 
-_lock = threading.RLock()
+_lock = locks.RLock()
 _factories: dict[int, tuple[Any, Any]] = {}  # id of a code object -> (weak reference to it, factory or None)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import enum
 import math
-import threading
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from twofold.eager.variable import Variable
 from twofold.ir import dtypes as dt
 from twofold.ir import ops
 from twofold.ir.errors import InvalidArgumentError
+from twofold.runtime import locks
 from twofold.runtime import random as streams
 
 from .tracking import Trackable
@@ -215,7 +215,7 @@ class Generator(Trackable):
         return draws.binomial(self._stream, shape_arg(shape), counts, probs, dt.as_dtype(dtype))
 
 
-_lock = threading.Lock()
+_lock = locks.Lock()
 _global: Generator | None = None
 
 

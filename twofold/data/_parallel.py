@@ -17,6 +17,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+from twofold._together import locks
+
 from ._stream import Stream
 
 __all__ = ["AUTOTUNE", "WORTH", "cores", "mapped_in_parallel", "prefetched"]
@@ -82,8 +84,8 @@ class _Desk:
     def __init__(self, source: Stream, room: int, begin: Callable[[Any], Any] | None = None) -> None:
         self.source: Stream | None = source
         self.room, self.begin = room, begin
-        self.changed = threading.Condition()
-        self.reading = threading.Lock()
+        self.changed = locks.Condition()
+        self.reading = locks.Lock()
         self.closed = self.ended = self.paused = False
         self.busy = 0  # threads that are at an item
         self.number = 0  # of the next block

@@ -8,11 +8,12 @@ A stream that an exception has left can be asked again; it goes on after what fa
 
 from __future__ import annotations
 
-import threading
 from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
+
+from twofold._together import locks
 
 __all__ = ["Draws", "Orders", "Positions", "RowItems", "Rows", "ArithmeticRows", "Run", "Stream"]
 
@@ -190,7 +191,7 @@ class Orders:
 
     def __init__(self, key: int, renewed: bool) -> None:
         self.key, self.renewed, self.number = key, renewed, 0
-        self._lock = threading.Lock()
+        self._lock = locks.Lock()
 
     def next(self) -> tuple[int, int]:
         """The key and the number of the next iteration."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 
 import twofold as tf
 from twofold import _iteration as engine
+from twofold._together import locks
 from twofold.tracking import Trackable
 
 from ._node import Node, bound, tensors_in
@@ -144,7 +144,7 @@ class Iterator(Trackable):
         if engine.staging():
             self._token = staged_iterator(self._node, self._options)
             return
-        self._lock = threading.RLock()
+        self._lock = locks.RLock()
         self._waiting: Any = None  # an element that a loop has asked for and not taken
         self._stream: Any = self._node.start(run_of(self._options))
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-import threading
 from collections import Counter
+
+from twofold._together import locks
 
 __all__ = ["auto_name", "reset_uids", "to_snake_case", "uniquify"]
 
 _counts: Counter[str] = Counter()
-_lock = threading.Lock()
+_lock = locks.Lock()
 
 
 def to_snake_case(name: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections import namedtuple
 from types import TracebackType
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 from twofold._api import public, public_class
 from twofold._namespace import publish
 from twofold.ir.errors import AlreadyExistsError, UnavailableError
+from twofold.runtime import locks
 
 from .recording import Recording
 
@@ -25,7 +25,7 @@ ProfilerOptions.__doc__ = """Options of a profile; accepted for TensorFlow's sak
 0
 """
 
-_changing = threading.Lock()
+_changing = locks.Lock()
 _current: Recording | None = None
 
 

@@ -6,11 +6,11 @@ flow as nodes in the name scope of the construct they belong to.
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 import twofold as tf
 from twofold._api import public
+from twofold.runtime import locks
 from twofold.tracer import watching
 
 from .ops import emit
@@ -18,7 +18,7 @@ from .ops import emit
 __all__ = ["graph", "trace_export", "trace_off", "trace_on"]
 
 _PLUGIN = "graph_run_metadata_graph"  # what TensorBoard calls graphs with a tag
-_lock = threading.Lock()
+_lock = locks.Lock()
 _current: _Trace | None = None
 _profiled = False
 

@@ -1,0 +1,65 @@
+"""Children of a process whose other threads trace, compile and run: none may wait for a lock that nobody has."""
+
+import subprocess
+import sys
+
+PROGRAM = """
+import faulthandler, os, sys, threading, time
+import twofold as tf
+
+v = tf.Variable(tf.zeros([1 << 17]))
+
+@tf.function
+def add():
+    v.assign_add(tf.ones([1 << 17]))
+
+def trace():
+    n = 0
+    while True:
+        n += 1
+        tf.function(lambda x, n=n: tf.reduce_sum(tf.sin(x) * float(n)))(tf.ones([n % 5 + 1]))
+
+def eager():
+    while True:
+        tf.exp(tf.ones([3])) + tf.random.normal([3])
+
+def run():
+    while True:
+        add()
+
+def child(n):
+    faulthandler.dump_traceback_later(60, exit=True)
+    f = tf.function(lambda x: tf.reduce_sum(x * 2.0) + float(n))
+    right = float(f(tf.ones([3]))) == 6.0 + n
+    before = v.numpy()
+    add()
+    tf.sqrt(tf.ones([7, n + 1])), tf.random.normal([3])
+    layer = tf.keras.layers.Dropout(0.5)
+    layer(tf.ones([3]), training=True)
+    return right and bool((v.numpy() == before[0] + 1.0).all())
+
+for work in (trace, trace, eager, run):
+    threading.Thread(target=work, daemon=True).start()
+time.sleep(0.3)
+codes = []
+for n in range(12):
+    pid = os.fork()
+    if not pid:
+        try:
+            os._exit(0 if child(n) else 3)
+        except BaseException:
+            import traceback
+            traceback.print_exc()
+            os._exit(4)
+    codes.append(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+print(codes)
+sys.stdout.flush()
+os._exit(0)
+"""
+
+
+def test_children_end(tmp_path):
+    path = tmp_path / "program.py"
+    path.write_text(PROGRAM)
+    ran = subprocess.run([sys.executable, "-W", "ignore", str(path)], capture_output=True, text=True, timeout=300)
+    assert ran.stdout == f"{[0] * 12}\n", ran.stderr
