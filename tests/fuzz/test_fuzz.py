@@ -1,10 +1,9 @@
-"""Some hundreds of random programs, eager against compiled; `make fuzz` runs more."""
+"""Some random programs, eager against compiled; `make fuzz` runs more."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 
 import twofold as tf
 
-_SECONDS = 45  # after these, no more programs
+_PROGRAMS = 30
 _FIRST = "x0 = tf.constant([1.0, 2.0])"
 
 
@@ -28,20 +27,14 @@ def shop() -> Iterator[Workshop]:
 
 def test_modes_agree(shop: Workshop) -> None:
     """To the bit, with errors and all."""
-    end, counts = time.monotonic() + _SECONDS, [0]
-
-    @settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=_PROGRAMS, deadline=None, suppress_health_check=list(HealthCheck))
     @given(programs())
     def check(program: Program) -> None:
-        if time.monotonic() > end:
-            return
-        counts[0] += 1
         source = program.source()
         found = shop.check(source)
         if found is not None:
             pytest.fail(script(source, found), pytrace=False)
     check()
-    assert counts[0] >= 20
 
 
 def test_programs_have_everything() -> None:
