@@ -47,7 +47,8 @@ class _Creating(type):
         """A variable, or what a creator gives instead."""
         if not creators.get():
             return type.__call__(cls, *args, **kwargs)
-        bound = inspect.signature(cls.__init__).bind(None, *args, **kwargs)
+        initializer: Any = cls.__init__  # type: ignore[misc]
+        bound = inspect.signature(initializer).bind(None, *args, **kwargs)
         bound.apply_defaults()
         given = {k: v for k, v in bound.arguments.items() if k != "self"}
         make: Any = functools.partial(type.__call__, cls)

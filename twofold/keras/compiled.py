@@ -191,7 +191,7 @@ class CompileMetrics(Metric):
         self._built = list(zip(*kinds, strict=True))
         return self._built
 
-    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:  # type: ignore[override]
+    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
         """Let the metrics see a batch.
 
         Args:

@@ -244,7 +244,7 @@ def extract_sequences(x: Any, sequence_length: int, sequence_stride: int) -> Any
     return tf.signal.frame(tensor(x), sequence_length, sequence_stride)
 
 
-_WINDOWS = {"hann": tf.signal.hann_window, "hamming": tf.signal.hamming_window}
+_WINDOWS: dict[str, Any] = {"hann": tf.signal.hann_window, "hamming": tf.signal.hamming_window}
 
 
 def _window(window: Any, sequence_length: int, fft_length: int, like: Any) -> Any:
