@@ -53,9 +53,10 @@ def reads(path: Any, *kept: type[Exception]) -> Iterator[None]:
         DataLossError: the block raised one of the errors that damaged contents lead to. Errors of this package, and of
             the system, are as they were.
     """
+    passed: tuple[type[Exception], ...] = (OpError, *kept)
     try:
         yield
-    except (OpError, *kept):
+    except passed:
         raise
     except OSError as e:
         if e.filename is not None:  # of the system; parsers have no file's name

@@ -202,8 +202,8 @@ def _read_archive(path: str, custom_objects: Any, compile: bool, safe_mode: bool
         config = _reading.parsed_json(_member(archive, path, "config.json"), path)
         compiled = config.pop("compile_config", None)
         with _reading.makes(path, _reading.bound(os.path.getsize(path))):
-            model: Any = deserialize_keras_object(config, custom_objects, safe_mode=safe_mode)
-            if not isinstance(model, tf.Module):
+            model = deserialize_keras_object(config, custom_objects, safe_mode=safe_mode)
+            if not issubclass(type(model), tf.Module):
                 raise ValueError(f"its config describes {type(model).__name__}, which is no model")
             if compile and compiled:
                 with custom_object_scope(custom_objects or {}):
