@@ -18,6 +18,7 @@ from __future__ import annotations
 import ctypes
 import gc
 import os
+import sys
 import time
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
@@ -271,9 +272,14 @@ def _definition(found: Core, name: str) -> Any:
 
 
 # -- forks --------------------------------------------------------------------------------------------
+_alone = False  # whether no other thread ran Python at the last fork, so that nobody else can hold claims
+
+
 def _before_fork() -> None:
     """Have calls ask Python first, and wait for programs that overwrite variables: the child would have half of what
     they write."""
+    global _alone
+    _alone = len(sys._current_frames()) == 1
     with _changed:
         _sleep(1)
     until = time.monotonic() + _PATIENCE
@@ -299,6 +305,8 @@ def _after_fork() -> None:
     if _native is None or _variables is None:
         return
     _native.set("claims.running", 0)
+    if _alone:  # the search below touches every object, which copies the parent's memory
+        return
     for variable in [x for x in gc.get_objects() if isinstance(x, _variables)]:
         word = getattr(variable, "_word", _FREE)
         if word != _FREE and id(word) not in held:

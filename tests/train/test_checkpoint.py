@@ -361,7 +361,8 @@ import os, signal, sys
 import numpy as np
 import twofold as tf
 folder, count = sys.argv[1], 0
-files = ("train/manager.py", "train/state.py", "train/files.py", "twofold/_tensor_file.py", "twofold/_safetensors.py")
+files = ("train/manager.py", "train/state.py", "train/files.py", "twofold/_tensor_file.py", "twofold/_safetensors.py",
+         "runtime/replacing.py")
 v = tf.Variable(np.zeros(50, np.float32))
 manager = tf.train.CheckpointManager(tf.train.Checkpoint(v=v), folder, max_to_keep=1)
 before = manager.save()
