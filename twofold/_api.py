@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import operator
+import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -17,11 +19,13 @@ from twofold.ir.errors import ChoiceNeeded, InvalidArgumentError, SymbolicOperan
 from twofold.ir.op import tracing
 from twofold.ir.spec import TensorShape
 from twofold.runtime import native
+from twofold.runtime.leaving import leave
 from twofold.runtime.native import stand_in, unguarded
 from twofold.tracer import choices  # noqa: F401  (answers `ChoiceNeeded`)
 
 __all__ = ["SymbolicOperand", "public", "public_class", "tensor", "ints", "one_int", "axis_arg", "axis_span",
-           "shape_arg", "parts", "one_part", "one_size", "is_open", "is_ours", "staged", "stand_in", "unguarded"]
+           "shape_arg", "parts", "one_part", "one_size", "is_open", "is_ours", "staged", "stand_in", "told",
+           "leave", "unguarded"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -42,6 +46,17 @@ def public_class(cls: C) -> C:
         elif inspect.isfunction(value) and (name == "__init__" or not name.startswith("_")):
             setattr(cls, name, native.as_method(public(value)))
     return cls
+
+
+def told(fn: F) -> F:
+    """`fn` as a Python function whose errors say what those of a public function say: for methods that Python reads."""
+    @functools.wraps(fn)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return fn(*args, **kwargs)
+        except Exception as error:  # noqa: BLE001 (whatever it is, it goes on)
+            raise leave(error, fn, sys._getframe(1))  # noqa: B904
+    return run  # type: ignore[return-value]
 
 
 def tensor(value: Any, dtype: Any = None, hint: Any = None) -> Tensor:

@@ -80,3 +80,23 @@ def test_a_child_that_ends_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPat
                           env={**os.environ, "PYTHONPATH": path})
     assert "killed x1: tf.ends/0/eager/0=7" in done.stdout, done.stderr
     assert "SIGABRT" in done.stdout
+
+
+# Functions of all kinds, of which some cases each run in the suite; `make fuzz` runs all.
+SAMPLE = ("tf.pad", "tf.cond", "tf.constant", "tf.reshape", "tf.reduce_sum", "tf.concat", "tf.gather", "tf.one_hot",
+          "tf.linalg.qr", "tf.nn.conv2d", "tf.signal.stft", "tf.image.resize", "tf.image.crop_to_bounding_box",
+          "tf.unravel_index", "tf.dynamic_partition", "tf.math.polygamma", "tf.strings.join", "tf.random_uniform")
+
+
+def test_a_sample_of_bad_values(tmp_path: Path) -> None:
+    """Nothing raw, no end of the process, no state that changed."""
+    code = ("from fuzz import bad_values\n"
+            "from fuzz.bad_targets import targets\n"
+            "report, everything = bad_values.Report(), targets()\n"
+            f"for name in {SAMPLE!r}: bad_values.run_slice(everything[name], 1, 0, 16, report)\n"
+            "report.seen = {k: v for k, v in report.seen.items() if k[0] in ('raw', 'killed', 'hangs', 'state')}\n"
+            "print(report)\n")
+    path = os.pathsep.join(filter(None, [str(FUZZER.parents[1]), os.environ.get("PYTHONPATH")]))
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True,
+                          env={**os.environ, "PYTHONPATH": path})
+    assert f"{16 * len(SAMPLE)} cases, 0 distinct failures" in done.stdout, done.stdout + done.stderr

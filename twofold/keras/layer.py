@@ -11,6 +11,7 @@ import functools
 import inspect
 import itertools
 import math
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any
@@ -18,7 +19,7 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
-from twofold._api import staged
+from twofold._api import leave, staged, told
 from twofold._reading import spend
 from twofold._together import making
 
@@ -109,6 +110,8 @@ class Layer(LayerState):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
+        if "__init__" in vars(cls) and cls.__module__.startswith("twofold."):
+            cls.__init__ = told(cls.__init__)  # type: ignore[misc, method-assign]
         if "build" in vars(cls):
             cls.build = _building(cls.build)  # type: ignore[method-assign]
 
@@ -252,22 +255,25 @@ class Layer(LayerState):
         raise NotImplementedError(f"Layer {name} does not have a `call()` method implemented.")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        fast = self._fast
-        if fast is not None and len(args) == 1 and not call_context.masks:
-            x = args[0]
-            if type(x) is _Tensor and x.dims == fast[0] and x.dtype is fast[1]:
-                outer = call_context.current()
-                if not kwargs:
-                    if not fast[2]:
-                        if outer is not None or fast[3]:
+        try:
+            fast = self._fast
+            if fast is not None and len(args) == 1 and not call_context.masks:
+                x = args[0]
+                if type(x) is _Tensor and x.dims == fast[0] and x.dtype is fast[1]:
+                    outer = call_context.current()
+                    if not kwargs:
+                        if not fast[2]:
+                            if outer is not None or fast[3]:
+                                return self.call(x)
+                        elif outer is not None and outer.training is not None:
+                            return self.call(x, training=outer.training)
+                        elif fast[3] and call_context.learning_phase() is None:
                             return self.call(x)
-                    elif outer is not None and outer.training is not None:
-                        return self.call(x, training=outer.training)
-                    elif fast[3] and call_context.learning_phase() is None:
-                        return self.call(x)
-                if outer is None and len(kwargs) == ("training" in kwargs) and not losses_there_were:
-                    return self._entered(x, kwargs.get("training"), fast[2])
-        return self._full_call(args, kwargs)
+                    if outer is None and len(kwargs) == ("training" in kwargs) and not losses_there_were:
+                        return self._entered(x, kwargs.get("training"), fast[2])
+            return self._full_call(args, kwargs)
+        except Exception as error:  # noqa: BLE001 (whatever it is, it goes on)
+            raise leave(error, _plain_call, sys._getframe(1))  # noqa: B904
 
     def _entered(self, x: Any, training: Any, passes: bool) -> Any:
         """A call from outside of all layers for which nothing is left but to tell the layers within of it."""
@@ -540,6 +546,9 @@ class Layer(LayerState):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} name={self.__dict__.get('_name')}, built={self.built}>"
+
+
+_plain_call = Layer.__call__  # as it stands here, for the errors that leave it
 
 
 def _building(build: Callable[..., None]) -> Callable[..., None]:
