@@ -27,7 +27,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 SECONDS = 120  # a case that takes longer hangs
 
-__all__ = ["run_case"]
+__all__ = ["check", "run_case"]
 
 
 def run_case(number: int) -> str | None:
@@ -43,26 +43,31 @@ def run_case(number: int) -> str | None:
     sys.setswitchinterval(10 ** rng.uniform(-6, -2))
     seeds = [rng.randrange(1 << 30) for _ in kinds]
     title = f"case {number}: {', '.join(kind.__name__ for kind in kinds)}; {threads} threads, {rounds} rounds"
-    order = random.Random(number + 1)
     try:
-        subjects = [kind(random.Random(seed)) for kind, seed in zip(kinds, seeds, strict=True)]
-        plans = [[(s, order.randrange(len(subjects[s].calls))) for s in (order.randrange(len(subjects))
-                                                                         for _ in range(rounds))]
-                 for _ in range(threads)]
-        if order.random() < 0.5:  # else calls meet in their first traces
-            for subject in subjects:
-                for n in range(len(subject.calls)):
-                    plans[0].append((subjects.index(subject), n))
-        given = _run(subjects, plans)
-        again = [kind(random.Random(seed)) for kind, seed in zip(kinds, seeds, strict=True)]
-        serial = _run(again, [[step for plan in plans for step in plan]])
-        for kind, subject, other, mine, theirs in zip(kinds, subjects, again, given, serial, strict=True):
-            for n, (x, y) in enumerate(zip(subject.state(), other.state(), strict=True)):
-                assert x.tobytes() == y.tobytes(), f"{kind.__name__}: state {n} is {x}; one thread gives {y}"
-            subject.check(mine, theirs)
+        check(kinds, seeds, threads, rounds, random.Random(number + 1))
     except Exception:  # noqa: BLE001 - whatever goes wrong is what is looked for
         return f"{title}\n{traceback.format_exc()}"
     return None
+
+
+def check(kinds: list[Any], seeds: list[int], threads: int, rounds: int, order: random.Random) -> None:
+    """Raise AssertionError unless threads that call subjects in a random order get what one thread gets.
+
+    Args:
+        kinds, seeds: the subjects' classes, and what each is made from.
+        threads, rounds: how many there are, and how many calls each makes.
+    """
+    subjects = [kind(random.Random(seed)) for kind, seed in zip(kinds, seeds, strict=True)]
+    plans = [[(s, order.randrange(len(subjects[s].calls))) for s in (order.randrange(len(subjects))
+                                                                     for _ in range(rounds))]
+             for _ in range(threads)]
+    given = _run(subjects, plans)
+    again = [kind(random.Random(seed)) for kind, seed in zip(kinds, seeds, strict=True)]
+    serial = _run(again, [[step for plan in plans for step in plan]])
+    for kind, subject, other, mine, theirs in zip(kinds, subjects, again, given, serial, strict=True):
+        for n, (x, y) in enumerate(zip(subject.state(), other.state(), strict=True)):
+            assert x.tobytes() == y.tobytes(), f"{kind.__name__}: state {n} is {x}; one thread gives {y}"
+        subject.check(mine, theirs)
 
 
 def _run(subjects: list[Any], plans: list[list[tuple[int, int]]]) -> list[list[Any]]:
