@@ -10,7 +10,7 @@ for, which would have to be computed anew.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from twofold.eager import record
 from twofold.eager.constructs import run_graph
@@ -19,7 +19,7 @@ from twofold.eager.tape import GradientTape
 from twofold.eager.tensor import Tensor, wrap
 from twofold.ir import graph as g
 from twofold.ir import passes, symbols
-from twofold.ir.autodiff import Linearised, vjp
+from twofold.ir.autodiff import Backward, Linearised, vjp
 from twofold.ir.dims import Dim
 
 from .gradients import followed
@@ -124,13 +124,22 @@ def _merged(graph: g.Graph, places: Sequence[int]) -> g.Graph:
     return made
 
 
+class _Pull(NamedTuple):
+    """A compiled gradient: what runs it (None where nothing comes of it), and what it is given."""
+
+    run: Differentiable | None
+    back: Backward
+    seeded: Mask
+    started: Mask
+
+
 class _Gradient:
     """The compiled gradient of a graph by some of its inputs."""
 
     def __init__(self, lin: Linearised) -> None:
         self.lin = lin
         self.forward = Differentiable(lin.forward)
-        self._backward: dict[tuple[Mask, Mask], Differentiable] = {}
+        self._backward: dict[tuple[Mask, Mask], _Pull] = {}
         outputs = lin.forward.outputs
         first: dict[g.Value, int] = {}
         # For each output: -1 - n where it is input n itself, else the first output that is the same value.
@@ -149,8 +158,9 @@ class _Gradient:
             levels.append(levels[-1].deeper())
         last = levels[-1]
         made = last.forward.run(inputs)
-        outputs = [inputs[-1 - n] if n < 0 else made[n] for n in last._same]
-        own = tuple([made[n] for n in last._own])
+        plain = len(last._own) == len(made)
+        outputs = made if plain else [inputs[-1 - n] if n < 0 else made[n] for n in last._same]
+        own = tuple(made if plain else [made[n] for n in last._own])
         record.record_custom(_rule(levels, inputs, outputs), tuple(inputs), own, True)
         return outputs[:self.lin.count]
 
@@ -164,19 +174,28 @@ class _Gradient:
 
     def pull(self, kept: Sequence[Tensor], cts: Sequence[Any], starts: Sequence[Any]) -> list[Any]:
         """A cotangent or None for each input, with what it is so far in it."""
-        seeded = tuple([ct is not None and s for ct, s in zip(cts, self.lin.seeded, strict=True)])
-        plain = self.lin.backward(seeded)
-        if not any(plain.given):
+        key = tuple([ct is not None for ct in cts]), tuple([s is not None for s in starts])
+        made = self._backward.get(key)
+        if made is None:
+            made = self._backward[key] = self._made(*key)
+        if made.run is None:
             return list(starts)
-        started = tuple([s is not None and x for s, x in zip(starts, plain.given, strict=True)])
-        back = self.lin.backward(seeded, started)
-        run = self._backward.get((seeded, started))
-        if run is None:
-            run = self._backward[seeded, started] = Differentiable(back.graph)
-        given = [ct for ct, s in zip(cts, seeded, strict=True) if s] + [
-            s for s, there in zip(starts, started, strict=True) if there]
-        found = iter(run([*[kept[n] for n in back.reads], *given]))
-        return [next(found) if x else None for x in back.given]
+        kept = [kept[n] for n in made.back.reads]
+        kept += [ct for ct, s in zip(cts, made.seeded, strict=True) if s]
+        kept += [start for start, s in zip(starts, made.started, strict=True) if s]
+        found = iter(made.run(kept))
+        return [next(found) if x else None for x in made.back.given]
+
+    def _made(self, given: Mask, begun: Mask) -> _Pull:
+        """The gradient for cotangents of the results `given`, where those of the inputs `begun` have parts already."""
+        seeded = tuple([ct and s for ct, s in zip(given, self.lin.seeded, strict=True)])
+        back = self.lin.backward(seeded)
+        started = tuple([s and x for s, x in zip(begun, back.given, strict=True)])
+        run = None
+        if any(back.given):
+            back = self.lin.backward(seeded, started)
+            run = Differentiable(back.graph)
+        return _Pull(run, back, seeded, started)
 
 
 def _rule(levels: Sequence[_Gradient], inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> Callable[..., list[Any]]:
@@ -185,9 +204,11 @@ def _rule(levels: Sequence[_Gradient], inputs: Sequence[Tensor], outputs: Sequen
     kept = [level.kept(inputs, outputs) for level in levels]
 
     def rule(given: Sequence[Any], starts: Sequence[Any]) -> list[Any]:
-        cts: list[Any] = [None] * len(outputs)
-        for n, ct in zip(last._own, given, strict=True):
-            cts[n] = ct
+        cts = list(given)
+        if len(cts) != len(outputs):
+            cts = [None] * len(outputs)
+            for n, ct in zip(last._own, given, strict=True):
+                cts[n] = ct
         for level, residuals in zip(levels, kept, strict=True):
             count = level.lin.count
             if all(ct is None for ct in cts[count:]):
