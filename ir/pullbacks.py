@@ -508,7 +508,8 @@ class _Loop(Pullback):
         count, node = self.count, self.node
         starts = [*starts[:count], *starts[len(starts) - self.rest:]]  # without those of what is carried besides
         back, seeds = self._settled(tuple([ct is not None for ct in cts]))
-        if not any(back.given):
+        runs = type(self.trips) is int and self.trips > 0
+        if not any(back.given) and (runs or not any(seeds)):  # without rounds, results are what went in
             return [None] * len(node.inputs)
         totals = [i for i in range(count, len(back.given)) if back.given[i]]
         first = self._first_rounds(seeds, totals, starts)

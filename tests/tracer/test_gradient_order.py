@@ -272,3 +272,88 @@ class TestAssignments:
         by_a, by_w = tape.gradient(y, [a, w])
         assert_bits(by_a, 2.0 * a)
         assert_bits(by_w, 3.0 + a)
+
+
+class TestLoopsThatHandNothingOn:
+    """A loop whose rounds have no gradient gives, without rounds, what went in, with its gradient."""
+
+    @staticmethod
+    def stopped(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+        v = b
+        for _ in tf.range(n):
+            v = tf.stop_gradient(v)
+        return v
+
+    @staticmethod
+    def of_no_round(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+        v = b
+        for _ in tf.range(0):
+            v = tf.stop_gradient(v)
+        return v if n == 0 else tf.stop_gradient(v)
+
+    @staticmethod
+    def conditional(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+        v, i = tf.sin(b), 0
+        while i < n:
+            v, i = tf.ones_like(v), i + 1
+        return v
+
+    @staticmethod
+    def data_dependent(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+        v = b * 0.5
+        m = tf.cast(n, tf.float32)
+        while m > 0.5:
+            v, m = tf.stop_gradient(v * b), m * 0.5
+        return v
+
+    @staticmethod
+    def exchanged(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+        v, w = b, b * 3.0
+        for _ in tf.range(n):
+            v, w = tf.stop_gradient(w), tf.stop_gradient(v)
+        return v * w
+
+    @staticmethod
+    def nested(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+        v = b
+        for _ in tf.range(2):
+            for _ in tf.range(n):
+                v = tf.stop_gradient(v)
+            v = v * 2.0
+        return v
+
+    @pytest.mark.parametrize("name, order", [
+        ("stopped", 1), ("of_no_round", 1), ("conditional", 1), ("data_dependent", 1), ("exchanged", 1), ("nested", 1),
+        ("stopped", 2)])
+    def test_placements(self, name: str, order: int) -> None:
+        """How many rounds there are is known only when the loop runs, but for `of_no_round`."""
+        carried, b = getattr(self, name), numbers(20)
+
+        def f(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+            return tf.reduce_sum(carried(b, n) * b * b)
+
+        def gradient(f: Function) -> Function:
+            return lambda b, n: derived(lambda b: f(b, n))(b)
+        wanted, placements = f, [f, compiled(f)]
+        for _ in range(order):
+            wanted = gradient(wanted)
+            placements = [h for g in placements[-2:] for h in (gradient(g), compiled(gradient(g)))]
+        for rounds in (0, 1, 3):
+            n = tf.constant(rounds)
+            for h in placements:
+                if order == 1:
+                    assert_bits(h(b, n), wanted(b, n))
+                else:  # see docs/limits.md
+                    np.testing.assert_allclose(h(b, n).numpy(), wanted(b, n).numpy(), rtol=1e-6)
+
+    @pytest.mark.parametrize("rounds, factor", [(0, 2.0), (2, 1.0)])
+    def test_values(self, rounds: int, factor: float) -> None:
+        """By hand: the gradient of b * b, or of b times a constant."""
+        b = numbers(20)
+        f = compiled(lambda b, n: tf.reduce_sum(self.stopped(b, n) * b))
+        found = compiled(derived(lambda b: f(b, tf.constant(rounds))))(b)
+        np.testing.assert_array_equal(found.numpy(), factor * b.numpy())
+
+    def test_known_rounds_stay_unconnected(self) -> None:
+        f = compiled(lambda b: tf.reduce_sum(self.stopped(b, 3)))
+        assert derived(f)(numbers()) is None
