@@ -396,8 +396,8 @@ class _Maker:
         end = self.pick(ends[::-1]) if ends else inputs[0]
         body.append(Block([(f"with tf.GradientTape() as {tape}", inside or [Line("pass")])]))
         names = [self.fresh("d") for _ in inputs]
-        body.append(Line(f"[{', '.join(names)}] = {tape}.gradient({end}, [{', '.join(inputs)}], "
-                         "unconnected_gradients='zero')"))
+        body.append(Line(f"[{', '.join(names)}] = settled({tape}.gradient({end}, [{', '.join(inputs)}], "
+                         "unconnected_gradients='zero'))"))
         for scope, values in zip((self.scope, self.later), sources, strict=True):
             scope.update({d: tf.zeros_like(values[n]) for d, n in zip(names, inputs, strict=True)})
 

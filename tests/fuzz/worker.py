@@ -31,7 +31,8 @@ def run_source(source: str, name: str) -> str | None:
     from twofold.ir import ops
     path = f"<{name}>"
     linecache.cache[path] = (len(source), None, source.splitlines(True), path)
-    names: dict[str, Any] = {"tf": compare.tf, "np": compare.np, "data": compare.data, "ops": ops, "__name__": name}
+    names: dict[str, Any] = {"tf": compare.tf, "np": compare.np, "data": compare.data,
+                             "settled": compare.settled, "ops": ops, "__name__": name}
     exec(compile(source, path, "exec"), names)
     if "case" in names:
         return integers.check(names["function"], names["case"])
