@@ -4,8 +4,8 @@
 #   make demo    digits: trained, saved, read from C              make lint    ruff and mypy
 #   make test    the whole test suite (JOBS=2 processes)           make docs    rewrite the generated pages
 #   make bench   measure beside the peers that are installed       make clean   remove what was built
-#   make fuzz    random programs in both modes, bad values, integer arguments, gradients in every placement of tapes and
-#                decorators, threads; each for TIME=600 seconds, from SEED=...
+#   make fuzz    random programs in both modes, bad values, integer arguments, threads, gradients in every placement of
+#                tapes and decorators; each for TIME=600 seconds, from SEED=...
 #
 # PYTHON=... picks the interpreter for a new .venv; VENV=... puts it elsewhere; ARGS=... reaches pytest or the benchmark.
 
@@ -48,8 +48,8 @@ fuzz: $(VENV)/.dev
 	$(BIN)/python tests/fuzz/run.py --time $(or $(TIME),600) $(if $(SEED),--seed $(SEED)) $(ARGS)
 	$(BIN)/python tests/fuzz/bad_values.py --time $(or $(TIME),600) $(if $(SEED),--seed $(SEED))
 	$(BIN)/python tests/fuzz/run_integers.py --time $(or $(TIME),600) $(if $(SEED),--seed $(SEED))
-	$(BIN)/python tests/fuzz/placements.py --time $(or $(TIME),600) $(if $(SEED),--seed $(SEED))
 	$(BIN)/python tests/fuzz/threads.py --time $(or $(TIME),600) $(if $(SEED),--seed $(SEED))
+	$(BIN)/python tests/fuzz/placements.py --time $(or $(TIME),600) $(if $(SEED),--seed $(SEED))
 
 docs: $(VENV)/.demo
 	$(BIN)/python docs/generate.py

@@ -344,8 +344,9 @@ def run_source(source: str, name: str, seed: int, several: int = 4,
     return check(names["make"], seed, several, orders)
 
 
-def smaller(program: _Program, seed: int, several: int, seconds: float) -> str:
-    """The failing program without the statements that it fails without."""
+def smaller(program: _Program, difference: str, seed: int, several: int, orders: tuple[int, ...],
+            seconds: float) -> str:
+    """The failing program without the statements that it fails without, with an error or not as before."""
     end, number = time.monotonic() + seconds, 0
     changed = True
     while changed and time.monotonic() < end:
@@ -356,7 +357,8 @@ def smaller(program: _Program, seed: int, several: int, seconds: float) -> str:
                     break
                 item = owner.items.pop(n)
                 number += 1
-                if run_source(program.source(), f"smaller{seed}_{number}", seed, several)[1] is None:
+                left = run_source(program.source(), f"smaller{seed}_{number}", seed, several, orders)[1]
+                if left is None or (": raises " in left) != (": raises " in difference):
                     owner.items.insert(n, item)
                 else:
                     changed = True
@@ -370,7 +372,10 @@ def main() -> int:
     options.add_argument("--seed", type=int, default=None)
     options.add_argument("--shrink", type=float, default=60, help="seconds to make a failing program smaller")
     options.add_argument("--several", type=int, default=4, help="placements of each order for a program")
+    options.add_argument("--second", action="store_true",
+                         help="second derivatives, too; docs/limits.md says where their last bits differ")
     args = options.parse_args()
+    orders = (1, 2) if args.second else (1,)
     first = random.SystemRandom().randrange(1 << 30) if args.seed is None else args.seed
     print(f"seed {first}", flush=True)
     end, programs, cases, failures = time.monotonic() + args.time, 0, 0, 0
@@ -378,13 +383,13 @@ def main() -> int:
         seed = first * 1_000_003 + programs
         programs += 1
         program = drawn(seed)
-        count, difference = run_source(program.source(), f"program{seed}", seed, args.several)
+        count, difference = run_source(program.source(), f"program{seed}", seed, args.several, orders)
         cases += count
         if difference is None:
             continue
         failures += 1
-        source = smaller(program, seed, args.several, args.shrink)
-        again = run_source(source, f"again{seed}", seed, args.several)[1]
+        source = smaller(program, difference, seed, args.several, orders, args.shrink)
+        again = run_source(source, f"again{seed}", seed, args.several, orders)[1]
         print(f"failure {failures}, after {programs} programs and {cases} cases, drawn by {seed}: {again}\n{source}",
               flush=True)
     print(f"{programs} programs, {cases} cases, {failures} failures")
