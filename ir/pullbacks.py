@@ -321,7 +321,11 @@ class _Cond(Pullback):
         graph.guards = []
         sizes = {name: size for v, x in zip(graph.inputs, own, strict=True) for name, size in _told(v, x).items()}
         symbols.rename(graph, {name: size for name, size in sizes.items() if name in local})
-        taken = {id(x): v for x, v in zip(own, graph.inputs, strict=True)}
+        taken: dict[int, Value] = {}
+        same = {v: taken.setdefault(id(x), v) for x, v in zip(own, graph.inputs, strict=True)}
+        for read in graph.nodes:  # what is given twice, as the cotangent of two results, is one input
+            read.inputs = [same.get(v, v) for v in read.inputs]
+        graph.outputs = [same.get(v, v) for v in graph.outputs]
         graph.inputs = [taken.get(id(x)) or Value(x.dims, x.dtype) for x in operands]
         _number(graph)
         found = iter(graph.outputs)

@@ -357,3 +357,43 @@ class TestLoopsThatHandNothingOn:
     def test_known_rounds_stay_unconnected(self) -> None:
         f = compiled(lambda b: tf.reduce_sum(self.stopped(b, 3)))
         assert derived(f)(numbers()) is None
+
+
+class TestOneCotangentForResults:
+    """Results of a construct that are added up have one tensor as their cotangent."""
+
+    @staticmethod
+    def branch(b: tf.Tensor) -> tf.Tensor:
+        if tf.reduce_max(b) > 0.0:
+            v, w = tf.exp(b), tf.sin(b)
+        else:
+            v, w = b, tf.cos(b) * b
+        return v + w
+
+    @staticmethod
+    def handed_back(b: tf.Tensor) -> tf.Tensor:
+        if tf.reduce_max(b) > 0.0:
+            v, w, u = tf.tanh(b), b, tf.sin(b) * b
+        else:
+            v, w, u = b * 2.0, tf.cos(b) * b, b
+        return v + w + u
+
+    @staticmethod
+    def loop(b: tf.Tensor) -> tf.Tensor:
+        v, w = b, tf.cos(b)
+        for _ in tf.range(2):
+            v, w = tf.sin(v) * w, tf.tanh(w)
+        return v + w
+
+    @staticmethod
+    def call(b: tf.Tensor) -> tf.Tensor:
+        v, w = tf.function(lambda b: (tf.sin(b), b * b))(b)
+        return v + w
+
+    @pytest.mark.parametrize("sign", [1.0, -1.0])
+    @pytest.mark.parametrize("name", ["branch", "handed_back", "loop", "call"])
+    def test_placements(self, name: str, sign: float) -> None:
+        f, b = getattr(self, name), tf.abs(numbers(20)) * sign
+        wanted = derived(f)(b)
+        for g in (compiled(derived(f)), derived(compiled(f)), compiled(derived(compiled(f)))):
+            assert_bits(g(b), wanted)
