@@ -111,7 +111,7 @@ class Layer(LayerState):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if "__init__" in vars(cls) and cls.__module__.startswith("twofold."):
-            cls.__init__ = told(cls.__init__)  # type: ignore[misc, method-assign]
+            cls.__init__ = told(cls.__init__)  # type: ignore[method-assign]
         if "build" in vars(cls):
             cls.build = _building(cls.build)  # type: ignore[method-assign]
 
