@@ -22,7 +22,7 @@ WRONG: list[Any] = [1, 1.5, None, ["x", "y"], np.array(["x", "y"]), np.array([b"
                     {"a": "b"}]
 
 
-@pytest.mark.parametrize("given", [*WRONG, "tensor of two", "tensor of numbers"], ids=str)
+@pytest.mark.parametrize("given", [*WRONG, "tensor of two", "tensor of numbers"], ids=lambda g: type(g).__name__)
 def test_arguments_that_are_no_single_string(given: Any) -> None:
     if isinstance(given, str):
         given = tf.constant(["x", "y"] if given == "tensor of two" else 3)

@@ -144,7 +144,7 @@ ERRORS = [
     Bad("roll: count", lambda: tf.roll(tf.ones([2]), [1, 2], [0]), INVALID, "same size"),
     Bad("range: delta", lambda: tf.range(0, 5, 0), INVALID, "Requires delta != 0"),
     Bad("range: direction", lambda: tf.range(5, 0), INVALID, "Requires start <= limit"),
-    Bad("linspace", lambda: tf.linspace(0.0, 1.0, 0), INVALID, "num > 0"),
+    Bad("linspace", lambda: tf.linspace(0.0, 1.0, -1), INVALID, "num must not be negative"),
     Bad("eye", lambda: tf.eye(-1), INVALID, "non-negative"),
     Bad("one_hot: depth", lambda: tf.one_hot([1], -1), INVALID, "depth must be non-negative"),
     Bad("one_hot: indices", lambda: tf.one_hot([1.0], 2), INVALID, "indices must be integers"),
