@@ -22,9 +22,10 @@ from twofold.runtime.calls import PARALLEL_FROM
 
 from . import convert, indexing, record
 from .forward import ForwardAccumulator
+from .scatter import ScatterMethods
 from .tape import GradientTape
 from .tensor import Tensor
-from .variable import Variable
+from .variable import SliceMethods, Variable
 
 __all__ = ["install"]
 
@@ -42,6 +43,8 @@ _GUARDED: dict[type, tuple[str, ...]] = {
                "assign_sub"),
     GradientTape: ("__enter__", "watch", "gradient", "jacobian", "batch_jacobian"),
     ForwardAccumulator: ("__init__", "__enter__", "jvp"),
+    SliceMethods: ("assign", "assign_add", "assign_sub"),
+    ScatterMethods: tuple(name for name in vars(ScatterMethods) if not name.startswith("_")),
 }
 _NUMBERS = (float, int, bool)
 _SMALL_PRODUCT = 1 << 16  # multiplications of two matrices that are not worth planning

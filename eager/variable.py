@@ -203,6 +203,11 @@ class Variable(ScatterMethods, SessionMethods, metaclass=_Creating):
         """A hashable reference to this variable."""
         return TensorRef(self)
 
+    @property
+    def _label(self) -> str:
+        """What errors call it."""
+        return f"variable '{self.name}'"
+
     # -- writing ----------------------------------------------------------------------------------
     def assign(self, value: Any, use_locking: bool = False, name: str | None = None,
                read_value: bool = True) -> Variable:
@@ -372,6 +377,11 @@ class SliceMethods:
 
     _source: _Sliced
     dtype: Any
+
+    @property
+    def _label(self) -> str:
+        """What errors call it."""
+        return f"a part of {self._source._variable._label}"
 
     def assign(self, value: Any, name: str | None = None) -> Variable:
         """Replace this part of the variable; returns the variable."""

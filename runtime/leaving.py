@@ -100,7 +100,7 @@ def _told(error: Exception, function: Any, name: str) -> Exception:
     if isinstance(error, OpError) and error.of_values:
         return error
     if isinstance(error, OpError) or _is_raised(complete[-1]):
-        _say(error, title(function, name, entries[0].tb_frame))
+        _say(error, title(function, name, entries[0].tb_frame), _label(function, entries[0].tb_frame))
     else:
         error = _instead(error, function, name, entries)
     with contextlib.suppress(AttributeError, TypeError):
@@ -127,8 +127,16 @@ def title(function: Any, name: str, frame: FrameType | None = None) -> str:
     return f"{stem.rpartition('.')[2]}.{name}" if owner is not None else name
 
 
-def _say(error: Exception, name: str) -> None:
-    """Puts the function's name before what an error says, and the user's line after it."""
+def _label(function: Any, frame: FrameType) -> str:
+    """What errors call the object whose method was called, such as a variable by its name; empty for most objects."""
+    owner = frame.f_locals.get("self") if "." in getattr(function, "__qualname__", "") else None
+    label = getattr(type(owner), "_label", None)
+    return f" of {label.__get__(owner)}" if isinstance(label, property) else ""
+
+
+def _say(error: Exception, name: str, label: str = "") -> None:
+    """Puts the name of the function, and of the object that it is a method of, before what an error says, and the
+    user's line after it."""
     plain = not isinstance(error, OpError)
     if plain and not (isinstance(error, _PLAIN) and type(error).__str__ is Exception.__str__
                       and len(error.args) == 1 and isinstance(error.args[0], str)):
@@ -137,7 +145,7 @@ def _say(error: Exception, name: str) -> None:
     last = name.rpartition(".")[2]
     if name and not re.search(rf"\b{re.escape(last)}\b", text.partition("\n")[0]):
         op = getattr(error, "op", None)
-        text = f"{name}, in {text}" if op and text.startswith(f"{op}:") else f"{name}: {text}"
+        text = f"{name}{label}, in {text}" if op and text.startswith(f"{op}:") else f"{name}{label}: {text}"
     if not re.search(r"(^|\n) *At \S+:\d+", text):
         where = user_line()
         text += f"\n  {where}" if where else ""

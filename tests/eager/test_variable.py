@@ -271,3 +271,20 @@ def test_placement() -> None:
     with tf.device("CPU:0"):
         v = tf.Variable([1.0])
     assert v.device.endswith("device:CPU:0")
+
+
+@pytest.mark.parametrize("decorated", [False, True], ids=["eager", "compiled"])
+@pytest.mark.parametrize(("change", "told"), [
+    (lambda v: v.assign_add(tf.ones([4])), "Variable.assign_add of variable 'weights:0', in add: shapes"),
+    (lambda v: v.assign_sub(tf.ones([2, 3], tf.int32)), "Variable.assign_sub of variable 'weights:0': Tensor conv"),
+    (lambda v: v.assign(tf.ones([4])), "Cannot assign value to variable 'weights:0': Shape mismatch"),
+    (lambda v: v[0].assign(tf.ones([7])), "assign of a part of variable 'weights:0', in strided_slice_assign: the val"),
+    (lambda v: v.scatter_nd_update([[1]], tf.ones([1, 2])), "scatter_nd_update of variable 'weights:0', in tensor_sc"),
+])
+def test_errors_of_assignments_name_the_variable(change, told, decorated):
+    variable = tf.Variable(tf.ones([2, 3]), name="weights")
+    call = tf.function(lambda: change(variable)) if decorated else lambda: change(variable)
+    with pytest.raises((tf.errors.InvalidArgumentError, ValueError, TypeError)) as caught:
+        call()
+    assert told in str(caught.value).partition("\n")[0] and "At test_variable.py:" in str(caught.value)
+    assert (variable.numpy() == 1).all()

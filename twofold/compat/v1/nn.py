@@ -135,6 +135,22 @@ def conv2d(input: Any, filter: Any = None, strides: Any = None, padding: Any = N
 
 
 @public
+def convolution(input: Any, filter: Any = None, padding: Any = None, strides: Any = None, dilation_rate: Any = None,
+                name: str | None = None, data_format: str | None = None, filters: Any = None,
+                dilations: Any = None) -> Any:
+    """`tf.nn.convolution`; `filter` is the older name of `filters`, `dilation_rate` that of `dilations`.
+
+    >>> import twofold as tf
+    >>> tf.compat.v1.nn.convolution(tf.ones([1, 4, 1]), tf.ones([2, 1, 1]), "VALID").shape
+    TensorShape([1, 3, 1])
+    """
+    dilations = one_of(dilations, dilation_rate, "dilations", "dilation_rate") \
+        if dilations is not None or dilation_rate is not None else None
+    return named(_nn.convolution(input, one_of(filters, filter, "filters", "filter"), strides, padding, data_format,
+                                 dilations), name)
+
+
+@public
 def conv2d_transpose(value: Any = None, filter: Any = None, output_shape: Any = None, strides: Any = None,
                      padding: str = "SAME", data_format: str = "NHWC", name: str | None = None, input: Any = None,
                      filters: Any = None, dilations: Any = None) -> Any:
