@@ -131,6 +131,8 @@ class CheckpointManager:
         if check_interval and self._interval is not None and self._last_step is not None and step is not None \
                 and self._last_step <= step < self._last_step + self._interval:
             return None
+        left = {old: at for old, at in self._doomed.items() if old not in self._kept and files.time_of(old) == at}
+        self._delete(left)  # first, so that processes which are killed while they save do not pass on more and more
         with tf.init_scope():
             counter = self._checkpoint.save_counter
             counter.assign_add(1)
@@ -139,16 +141,19 @@ class CheckpointManager:
         self._last_step = step
         self._kept.pop(path, None)
         self._kept[path] = time.time()
-        doomed = {old: at for old, at in self._doomed.items() if old not in self._kept and files.time_of(old) == at}
-        doomed.update({old: files.time_of(old) for old in self._surplus()})
+        doomed = {old: files.time_of(old) for old in self._surplus()}
         state.update(self._directory, path, list(self._kept), list(self._kept.values()), self._preserved, doomed=doomed)
+        self._delete(doomed)  # after the list is without them, so that it never names what is not there
+        called_back(options, path)
+        return path
+
+    def _delete(self, doomed: dict[str, int]) -> None:
+        """Delete checkpoints that are on the list no more: now, or at the next save where this is interrupted."""
         self._doomed = doomed
-        for old in doomed:  # after the list is without them, so that it never names what is not there
+        for old in doomed:
             for file in reversed(files.files_of(old)):
                 file.unlink(missing_ok=True)
         self._doomed = {}
-        called_back(options, path)
-        return path
 
     def _surplus(self) -> list[str]:
         """The checkpoints to delete, which are taken off the list; those kept for good are too."""
