@@ -337,7 +337,7 @@ class _Cond(Pullback):
                     outputs.append(next(found))
                 elif x:
                     like = self.node.inputs[1 + i]
-                    outputs.append(at[id(starts[i])] if starts[i] is not None else nothing(like))
+                    outputs.append(at[id(starts[i])] if starts[i] is not None else zeros_like(like))
         graph.outputs = outputs
         return graph
 

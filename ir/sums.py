@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from . import ops
-from .grad import nothing
+from .grad import nothing, zeros_like
 
 __all__ = ["Sums"]
 
@@ -122,5 +122,5 @@ class Sums:
             return
         source, holds = late
         ct, before = self.cts[source], self.cts.get(key)
-        self.cts[key] = ops.where(holds(), ct, nothing(ct) if before is None else before)
+        self.cts[key] = ops.where(holds(), ct, zeros_like(ct) if before is None else before)
         self._spread(key, source)

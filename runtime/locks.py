@@ -20,6 +20,7 @@ _PATIENCE = 30.0  # seconds that a fork waits at most for each of the others' lo
 
 _made: weakref.WeakSet[Any] = weakref.WeakSet()
 _settling: list[Callable[[], Any]] = []
+_settling_last: list[Callable[[], Any]] = []
 _taken: list[Any] = []
 
 
@@ -38,14 +39,15 @@ def Condition() -> threading.Condition:
     return threading.Condition(RLock())
 
 
-def settled_before_fork(lock: Callable[[], Any]) -> None:
+def settled_before_fork(lock: Callable[[], Any], last: bool = False) -> None:
     """Have forks wait until nobody else holds a lock, of those who are not stuck with it.
 
     Args:
         lock: gives an `RLock`, or None where there is nothing to wait for. Those that are given first are taken first,
             so they must come in the order in which code takes them.
+        last: whether it is taken after all others, as code takes no other lock while it holds this one.
     """
-    _settling.append(lock)
+    (_settling_last if last else _settling).append(lock)
 
 
 def _kept(lock: Any) -> Any:
@@ -54,7 +56,7 @@ def _kept(lock: Any) -> Any:
 
 
 def _before() -> None:
-    for get in list(_settling):
+    for get in [*_settling, *_settling_last]:
         lock = get()
         if lock is not None and lock.acquire(timeout=_PATIENCE):
             _taken.append(lock)

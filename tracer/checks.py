@@ -29,7 +29,9 @@ def check(holds: Any, message: str, data: Sequence[Any], summarize: int | None =
         stage_assert(test, message, tensors, summarize)
     elif not test:
         lines = "".join(f"\n  {_text(d)}" for d in tensors)
-        raise errors.InvalidArgumentError(None, "assert", f"{message}{lines}\n  {errors.user_line()}")
+        error = errors.InvalidArgumentError(None, "assert", f"{message}{lines}\n  {errors.user_line()}")
+        error.of_values = True
+        raise error
 
 
 def _shown(value: Any) -> Any:

@@ -17,7 +17,7 @@ from twofold.ir import graph as g
 from twofold.ir import ops
 from twofold.ir.autodiff import Scope
 from twofold.ir.build import Builder
-from twofold.ir.grad import nothing
+from twofold.ir.grad import nothing, zeros_like
 from twofold.ir.op import interpreter
 from twofold.ir.pullbacks import FLOWS, PULLBACKS, Pullback, joined_results
 from twofold.ir.replay import replay
@@ -41,6 +41,13 @@ def record_construct(trace: Any, node: g.Node, inputs: Sequence[Tensor], outputs
     wanted = followed(inputs)
     if any(wanted):
         _Recorded(trace, node, wanted, inputs, outputs)
+
+
+def _joined(before: Any, part: Any, holds: Any) -> Any:
+    """The sum `before`, or None, and `part` where `holds`; zeros where neither is there."""
+    if before is None:
+        return ops.where(holds, part, zeros_like(part))
+    return ops.add(before, ops.where(holds, part, nothing(part)))
 
 
 class _Recorded:
@@ -105,13 +112,11 @@ class _Recorded:
         joined = getattr(self.vjp, "joined", ())
         for k, at, holds in joined:
             if at < 0 and cts[k] is not None:
-                part = ops.where(holds(), cts[k], nothing(cts[k]))
-                cts[-1 - at] = part if cts[-1 - at] is None else ops.add(cts[-1 - at], part)
+                cts[-1 - at] = _joined(cts[-1 - at], cts[k], holds())
         found = self.pull(cts, [None] * len(self.inputs)) if any(ct is not None for ct in cts) else []
         for k, at, holds in joined:
             if at >= 0 and cts[k] is not None:
-                part = ops.where(holds(), cts[k], nothing(cts[k]))
-                found[at] = part if found[at] is None else ops.add(found[at], part)
+                found[at] = _joined(found[at], cts[k], holds())
         return found
 
     def stage(self, seeded: tuple[bool, ...], whole: bool) -> Pullback:

@@ -185,11 +185,24 @@ def test_nothing_is_printed_when_the_interpreter_ends_with_live_arrays():
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_child_forked_while_the_pool_is_locked_can_use_it():
-    with memory._pool._lock:
-        child = os.fork()
-        if child == 0:
-            worker = threading.Thread(target=lambda: memory.empty(LARGE, F32))
-            worker.start()
-            worker.join(20)
-            os._exit(worker.is_alive())
-    assert os.waitpid(child, 0)[1] == 0
+    """By another thread: what the thread that forks holds itself, it still holds in the child."""
+    held, done = threading.Event(), threading.Event()
+
+    def hold():
+        with memory._pool._lock:
+            held.set()
+            done.wait()
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    held.wait()
+    child = os.fork()
+    if child == 0:
+        worker = threading.Thread(target=lambda: memory.empty(LARGE, F32))
+        worker.start()
+        worker.join(20)
+        os._exit(worker.is_alive())
+    status = os.waitpid(child, 0)[1]
+    done.set()
+    holder.join()
+    assert status == 0

@@ -30,7 +30,7 @@ def check_same(eager: Any, compiled: Any) -> None:
         want, found = tf.convert_to_tensor(want), tf.convert_to_tensor(found)
         assert (found.dtype, found.shape) == (want.dtype, want.shape)
         if want.dtype is tf.string:
-            assert found.numpy().tolist() == want.numpy().tolist()
+            assert np.asarray(found.numpy()).tolist() == np.asarray(want.numpy()).tolist()
         else:
             assert np.ascontiguousarray(found._a).tobytes() == np.ascontiguousarray(want._a).tobytes()
 
