@@ -8,6 +8,7 @@ import pytest
 
 START = """
 import os, signal, threading
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
 import twofold as tf
 
 v = tf.Variable(7)
