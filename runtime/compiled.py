@@ -30,7 +30,7 @@ from twofold.ir import graph as g
 from twofold.ir.dims import Dim, DimLike
 from twofold.ir.graph_text import text
 
-from . import cache, identity, interrupts, locks, memory, threads
+from . import cache, identity, interrupts, memory, threads
 from . import products as _products  # noqa: F401 - provides the library kernels of matrix products
 from .calls import SMALL, NodeFailure, address_of
 from .description import Arrays, Description, describe, pack, unpack
@@ -144,17 +144,12 @@ def _told(more: Arrays, buffers: ctypes.Array[ctypes.c_int64], arena: int, sizes
     return indexing.detail(more.kind, arrays, dm.evaluate(more.sizes, sizes))
 
 
-_importing = locks.RLock()  # a child that is forked while another thread imports a module could never import it
-locks.settled_before_fork(lambda: _importing, last=True)
-
-
 @functools.cache
 def codegen() -> Any:
     """`codegen.program`, with all that the runtime lowers. A process that finds its programs on disk does without."""
-    with _importing:
-        from twofold.codegen import program
+    from twofold.codegen import program
 
-        from . import lowerings  # noqa: F401 - registers them
+    from . import lowerings  # noqa: F401 - registers them
     return program
 
 

@@ -9,7 +9,9 @@ be sound whenever Python code can be interrupted, or is put right by a function 
 from __future__ import annotations
 
 import os
+import sys
 import threading
+import time
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -17,10 +19,10 @@ from typing import Any
 __all__ = ["Condition", "Lock", "RLock", "settled_before_fork"]
 
 _PATIENCE = 30.0  # seconds that a fork waits at most for each of the others' locks
+_IMPORTS = 10.0  # and for modules that other threads import
 
 _made: weakref.WeakSet[Any] = weakref.WeakSet()
 _settling: list[Callable[[], Any]] = []
-_settling_last: list[Callable[[], Any]] = []
 _taken: list[Any] = []
 
 
@@ -39,15 +41,14 @@ def Condition() -> threading.Condition:
     return threading.Condition(RLock())
 
 
-def settled_before_fork(lock: Callable[[], Any], last: bool = False) -> None:
+def settled_before_fork(lock: Callable[[], Any]) -> None:
     """Have forks wait until nobody else holds a lock, of those who are not stuck with it.
 
     Args:
         lock: gives an `RLock`, or None where there is nothing to wait for. Those that are given first are taken first,
             so they must come in the order in which code takes them.
-        last: whether it is taken after all others, as code takes no other lock while it holds this one.
     """
-    (_settling_last if last else _settling).append(lock)
+    _settling.append(lock)
 
 
 def _kept(lock: Any) -> Any:
@@ -56,10 +57,24 @@ def _kept(lock: Any) -> Any:
 
 
 def _before() -> None:
-    for get in [*_settling, *_settling_last]:
+    for get in list(_settling):
         lock = get()
         if lock is not None and lock.acquire(timeout=_PATIENCE):
             _taken.append(lock)
+    until = time.monotonic() + _IMPORTS
+    while _others_import() and time.monotonic() < until:
+        time.sleep(1e-3)
+
+
+def _others_import() -> bool:
+    """Whether another thread is importing a module, whose lock a child could never take: Python makes no new ones."""
+    for thread, innermost in sys._current_frames().items():
+        frame: Any = innermost if thread != threading.get_ident() else None
+        while frame is not None:
+            if frame.f_code.co_filename == "<frozen importlib._bootstrap>":
+                return True
+            frame = frame.f_back
+    return False
 
 
 def _after_in_parent() -> None:
