@@ -9,9 +9,7 @@ be sound whenever Python code can be interrupted, or is put right by a function 
 from __future__ import annotations
 
 import os
-import sys
 import threading
-import time
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -19,7 +17,6 @@ from typing import Any
 __all__ = ["Condition", "Lock", "RLock", "settled_before_fork"]
 
 _PATIENCE = 30.0  # seconds that a fork waits at most for each of the others' locks
-_IMPORTS = 10.0  # and for modules that other threads import
 
 _made: weakref.WeakSet[Any] = weakref.WeakSet()
 _settling: list[Callable[[], Any]] = []
@@ -61,20 +58,6 @@ def _before() -> None:
         lock = get()
         if lock is not None and lock.acquire(timeout=_PATIENCE):
             _taken.append(lock)
-    until = time.monotonic() + _IMPORTS
-    while _others_import() and time.monotonic() < until:
-        time.sleep(1e-3)
-
-
-def _others_import() -> bool:
-    """Whether another thread is importing a module, whose lock a child could never take: Python makes no new ones."""
-    for thread, innermost in sys._current_frames().items():
-        frame: Any = innermost if thread != threading.get_ident() else None
-        while frame is not None:
-            if frame.f_code.co_filename == "<frozen importlib._bootstrap>":
-                return True
-            frame = frame.f_back
-    return False
 
 
 def _after_in_parent() -> None:

@@ -38,6 +38,8 @@ def child(n):
     layer(tf.ones([3]), training=True)
     return right and bool((v.numpy() == before[0] + 1.0).all())
 
+assert child(0)  # modules are imported before there are threads: Python's own locks of them do not survive a fork
+faulthandler.cancel_dump_traceback_later()
 for work in (trace, trace, eager, run):
     threading.Thread(target=work, daemon=True).start()
 time.sleep(0.3)
