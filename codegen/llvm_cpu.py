@@ -4,8 +4,9 @@ In: a finished `loop.Kernel`. Out: a function with the kernel ABI in a module of
 loop vectoriser takes it: loops with one counter, tested at their end; variables that become registers; and what is
 known of overlapping memory. The arithmetic is `llvm_ops`; optimising and machine code are `llvm_module.py`'s.
 
-Memory: what a kernel stores through one pointer argument it does not access through another, nor does it lie in the
-args array. Where an output is an input, the kernel must have been built so, with one pointer for both.
+Memory: what a kernel stores does not lie in the args array. In programs, what it stores through one pointer argument
+it does not access through another: where an output is an input, the kernel must have been built so, with one pointer
+for both. Of kernels for eager calls that is not said, so that they may be given any memory.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from .loop import (
     uses,
 )
 
-__all__ = ["emit_kernel", "KERNEL"]
+__all__ = ["emit_kernel", "compile_kernel", "KERNEL"]
 
 _I1, _I64, _POINTER = ir.IntType(1), ir.IntType(64), ir.PointerType()
 KERNEL = ir.FunctionType(_I64, [_I64, _I64, _POINTER])  # (start, stop, args) -> status
@@ -49,18 +50,26 @@ _INTERLEAVE, _CHAIN, _LONG = 4, 12, 256
 _SHORT = 8  # vectors that a loop of known length may be written as
 
 
+def compile_kernel(kernel: Kernel, name: str) -> bytes:
+    """An object file with `kernel` as its one function, the symbol `name`; its pointers may lead to the same memory."""
+    module = ir.Module()
+    emit_kernel(module, kernel, name, apart=False)
+    return llvm_module.object_code(llvm_module.optimise(module))
+
+
 def emit_kernel(module: ir.Module, kernel: Kernel, name: str, *, inline: bool = False, short: bool = False,
-                alone: bool = False, numbers: Mapping[int, int] | None = None,
+                alone: bool = False, apart: bool = True, numbers: Mapping[int, int] | None = None,
                 constants: Mapping[int, int] | None = None) -> ir.Function:
     """Writes `kernel` into `module`.
 
     Args:
         module: takes the function.
-        kernel: what it does. Memory that it stores to must not overlap what other pointers lead to.
+        kernel: what it does.
         name: the function's symbol, new in the module.
         inline: for a kernel that only this module calls: the symbol is internal, and calls disappear.
         short: whether its ranges are short, so that vectors side by side would cost more to compile than they save.
         alone: whether it only ever runs over [0, 1).
+        apart: whether memory that it stores to never overlaps what other pointers lead to.
         numbers: integer arguments that are always the same, by their place in args.
         constants: constants of the kernel that are arguments in fact: number of the value -> place in args, which holds
             the constant less 1 (`loop.LoopBuilder.stride` says why).
@@ -74,15 +83,15 @@ def emit_kernel(module: ir.Module, kernel: Kernel, name: str, *, inline: bool = 
     if inline:
         fn.linkage = "internal"
         fn.attributes.add("alwaysinline")
-    _Emitter(fn, kernel, short, alone, numbers or {}, constants or {}).emit()
+    _Emitter(fn, kernel, short, alone, apart, numbers or {}, constants or {}).emit()
     return fn
 
 
 class _Emitter:
     """The state of one function being written."""
 
-    def __init__(self, fn: ir.Function, kernel: Kernel, short: bool, alone: bool, numbers: Mapping[int, int],
-                 constants: Mapping[int, int]) -> None:
+    def __init__(self, fn: ir.Function, kernel: Kernel, short: bool, alone: bool, apart: bool,
+                 numbers: Mapping[int, int], constants: Mapping[int, int]) -> None:
         self.fn, self.kernel, self.short, self.numbers = fn, kernel, short, numbers
         self.entry = fn.append_basic_block("entry")
         self.b = ir.IRBuilder(self.entry)
@@ -101,7 +110,7 @@ class _Emitter:
         self.exits: list[ir.Block] = []  # of the loops around the place at hand
         self.failed: list[Any] = []
         self.status: Any = None
-        self.scopes = _Scopes(fn.module, kernel)
+        self.scopes = _Scopes(fn.module, kernel, apart)
 
     def emit(self) -> None:
         k = self.kernel
@@ -346,12 +355,12 @@ class _Scopes:
     function keep scopes of several inlined copies, or of several rounds of a loop around them, apart.
     """
 
-    def __init__(self, module: ir.Module, kernel: Kernel) -> None:
+    def __init__(self, module: ir.Module, kernel: Kernel, apart: bool) -> None:
         self.module = module
         used = [p for s in _statements(kernel.body) if (p := _pointer(s)) is not None]
         stored = [s.ptr for s in _statements(kernel.body) if isinstance(s, Store)]
         self.slots = sorted({p.slot for p in stored if p.slot is not None})
-        if len({(p.slot, p.name) for p in used}) < 2:
+        if not apart or len({(p.slot, p.name) for p in used}) < 2:
             self.slots = []
         domain = _Unique(module, ()) if self.slots else None
         self.scopes = {slot: _Unique(module, (domain,)) for slot in self.slots}

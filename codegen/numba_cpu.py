@@ -1,7 +1,7 @@
-"""Python source of a kernel to object code, through numba.
+"""Python source of a kernel to object code, through numba: the second way, beside `llvm_cpu.py`.
 
-numba is imported on the first compilation, which takes a third of a second; a process whose kernels are all in the
-cache never gets here. The helpers that the source calls are intrinsics over `llvm_ops`.
+numba types and lowers what `llvm_cpu.py` does not read, a kernel's source, and so checks both. It is imported on the
+first compilation, which takes a third of a second. The helpers that the source calls are intrinsics over `llvm_ops`.
 """
 
 from __future__ import annotations
@@ -14,27 +14,23 @@ from twofold.ir import scalar
 from twofold.ir.dtypes import DType
 
 from . import llvm_module, llvm_ops, numba_source
+from .loop import Kernel
 
-__all__ = ["compile_source", "helpers"]
+__all__ = ["compile_kernel", "helpers"]
 
 _VALUES = tuple(sorted((d for d in dt.ALL if d.compute is d and not d.is_complex), key=lambda d: d.index))
 
 
-def compile_source(source: str, name: str) -> tuple[bytes, str]:
-    """Compile the text that `numba_source.source` wrote.
-
-    Args:
-        source: defines `kernel(start, stop, args)`.
-        name: goes into the symbol's name; kernels that live in one process must differ in it.
-    Returns:
-        An object file that needs no library but the C runtime, and the symbol of the kernel in it.
-    """
+def compile_kernel(kernel: Kernel, name: str) -> bytes:
+    """An object file that needs no library but the C runtime, with `kernel` as the symbol `name`."""
     namespace = dict(helpers())
-    exec(compile(source, f"<twofold {name}>", "exec"), namespace)  # noqa: S102 - text this package wrote
+    exec(compile(numba_source.source(kernel), f"<twofold {name}>", "exec"), namespace)  # noqa: S102 - own text
     function = namespace["kernel"]
     function.__name__ = function.__qualname__ = name
     text, symbol = _llvm_text(function)
-    return llvm_module.object_code(llvm_module.optimise(text)), symbol
+    optimised = llvm_module.optimise(text)
+    optimised.get_function(symbol).name = name
+    return llvm_module.object_code(optimised)
 
 
 def _llvm_text(function: Any) -> tuple[str, str]:

@@ -1,20 +1,24 @@
 """Compiled kernels: built once a process, compiled once a machine.
 
-`get` returns a callable kernel for a key, from this process, else from object code on disk (which needs neither numba
-nor a compiler), else by compiling it and storing the result with its readable source beside it.
+`get` returns a callable kernel for a key, from this process, else from object code on disk (which needs no compiler),
+else by compiling it and storing the result with its readable source beside it. There are two compilers, with the same
+bits: `codegen/llvm_cpu.py`, and numba, given that source, where TWOFOLD_KERNELS=numba.
 """
 
 from __future__ import annotations
 
 import ctypes
 import functools
+import os
 import platform
 import sys
 from collections.abc import Callable, Hashable, Iterable
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from twofold import codegen
 from twofold.codegen import loop, numba_source
 
 from . import cache, locks
@@ -22,11 +26,15 @@ from . import machine as machine_code
 from .identity import processor, release
 from .image import Image
 
-__all__ = ["Compiled", "get", "functions", "load", "identity"]
+__all__ = ["Compiled", "COMPILERS", "get", "make", "functions", "load", "identity"]
 
 # (start, stop, args): ctypes converts a c_void_p in half the time of a c_int64, and both are one word.
 _SIGNATURE = (ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
-_FORMAT = 1  # raise it when the same source would compile to different code
+_FORMAT = 2  # raise it when the same source would compile to different code
+# What compiles kernels: the modules of `codegen` that give their source its meaning, the first of which compiles, and
+# the packages whose releases count.
+COMPILERS = {"llvm": (("llvm_cpu", "llvm_lanes", "llvm_module", "llvm_ops", "loop", "target"), ("llvmlite",)),
+             "numba": (("numba_cpu", "llvm_module", "llvm_ops", "target"), ("llvmlite", "numba"))}
 
 _compiled: dict[Hashable, Compiled] = {}
 _lock = locks.RLock()
@@ -82,7 +90,7 @@ def get(key: Hashable, build: Callable[[], loop.Kernel]) -> Compiled:
     with _lock:
         found = _compiled.get(key)
         if found is None:
-            found = _compiled[key] = _make(build())
+            found = _compiled[key] = make(build(), _chosen())
     return found
 
 
@@ -106,20 +114,34 @@ def functions(symbols: Iterable[str], depends: Iterable[object], compile: Callab
     return load(names, image)
 
 
-def _make(kernel: loop.Kernel) -> Compiled:
+def make(kernel: loop.Kernel, compiler: str) -> Compiled:
+    """A kernel in memory, from disk or compiled now.
+
+    Args:
+        compiler: a key of COMPILERS.
+    Raises:
+        InternalError: its code calls something that the process does not have.
+    """
     source = numba_source.source(kernel)
-    key = cache.digest(source, *identity())
+    key = cache.digest(source, *identity(compiler))
+    symbol = f"{_identifier(kernel.name)}_{key[:16]}"
     stored = cache.read("kernels", key)
     if stored is not None:
-        name, _, image = stored.partition(b"\n")
-        symbol = name.decode()
-        return Compiled(kernel, load([symbol], image)[symbol], source)
-    from twofold.codegen import numba_cpu
-    image, symbol = numba_cpu.compile_source(source, f"{_identifier(kernel.name)}_{key[:16]}")
+        return Compiled(kernel, load([symbol], stored)[symbol], source)
+    backend = import_module(f"{codegen.__name__}.{COMPILERS[compiler][0][0]}")
+    image = backend.compile_kernel(kernel, symbol)
     compiled = Compiled(kernel, load([symbol], image)[symbol], source)
-    if _backend() == backend():  # else its text changed on disk, and which of both compiled this is unknown
-        cache.write("kernels", key, symbol.encode() + b"\n" + image, source, ".py")
+    if _texts(compiler) == _known_texts(compiler):  # else they changed on disk, and which of both compiled is unknown
+        cache.write("kernels", key, image, source, ".py")
     return compiled
+
+
+def _chosen() -> str:
+    """The compiler that TWOFOLD_KERNELS names."""
+    name = os.environ.get("TWOFOLD_KERNELS", "llvm")
+    if name not in COMPILERS:
+        raise ValueError(f"TWOFOLD_KERNELS={name}: one of {', '.join(COMPILERS)} is expected.")
+    return name
 
 
 def _identifier(name: str) -> str:
@@ -127,16 +149,10 @@ def _identifier(name: str) -> str:
 
 
 @functools.cache
-def backend() -> str:
-    """The text, as first found, of the modules that give kernel source its meaning."""
-    return _backend()
-
-
-@functools.cache
-def identity() -> tuple[Any, ...]:
+def identity(compiler: str = "llvm") -> tuple[Any, ...]:
     """What code of kernels depends on besides their source."""
-    return (_FORMAT, backend(), sys.platform, *processor(), release("llvmlite"), release("numba"),
-            platform.python_version())
+    return (_FORMAT, compiler, _known_texts(compiler), sys.platform, *processor(),
+            *map(release, COMPILERS[compiler][1]), platform.python_version())
 
 
 def load(names: Iterable[str], image: bytes) -> dict[str, int]:
@@ -151,8 +167,13 @@ def load(names: Iterable[str], image: bytes) -> dict[str, int]:
     return {name: loaded.address(name) for name in names}
 
 
-def _backend() -> str:
-    """The text of the modules that give kernel source its meaning."""
-    here = Path(numba_source.__file__).parent
-    names = ("llvm_ops.py", "llvm_module.py", "numba_cpu.py", "target.py")
-    return cache.digest(*((here / name).read_bytes() for name in names))
+@functools.cache
+def _known_texts(compiler: str) -> str:
+    """`_texts` as first found."""
+    return _texts(compiler)
+
+
+def _texts(compiler: str) -> str:
+    """Stands for the text of the modules that give kernel source its meaning."""
+    here = Path(codegen.__file__ or "").parent
+    return cache.digest(*((here / f"{name}.py").read_bytes() for name in COMPILERS[compiler][0]))

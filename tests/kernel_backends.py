@@ -48,7 +48,7 @@ def through_llvm(kernel: Kernel) -> Run:
 
 
 def through_numba(kernel: Kernel) -> kernels.Compiled:
-    return kernels.get(("test_llvm_cpu", str(kernel)), lambda: kernel)
+    return kernels.make(kernel, "numba")
 
 
 def run(compiled: Run, start: int, stop: int, args: tuple[Any, ...]) -> tuple[int, list[np.ndarray]]:

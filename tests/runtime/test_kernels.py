@@ -29,23 +29,31 @@ _PROGRAM = """
     plus = Reduction(lambda s, a, b: s.add(a[0], b[0]), lambda dtypes: (0,))
     total = ReduceFamily("sum", plus, (dt.float32,), (dt.float32,))
     assert (total((x,), (0,))[0] == x.sum(0)).all()
-    print("numba" in sys.modules)
+    print(*[name for name in ("numba", "llvmlite.binding") if name in sys.modules])
 """
 
 
-def run(folder: Path) -> str:
+def run(folder: Path, compiler: str = "llvm") -> str:
+    """What compilers a process loads that runs eager ops with a cache in `folder`."""
+    environment = {**os.environ, "TWOFOLD_CACHE_DIR": str(folder), "TWOFOLD_KERNELS": compiler}
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(_PROGRAM)], capture_output=True, text=True,
-                          timeout=120, env={**os.environ, "TWOFOLD_CACHE_DIR": str(folder)})
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
+                          timeout=120, env=environment)
+    return done.stdout.strip() if done.returncode == 0 else done.stderr
 
 
 def test_a_second_process_compiles_nothing(tmp_path: Path) -> None:
-    assert run(tmp_path) == "True"
+    assert run(tmp_path) == "llvmlite.binding"
     sources = sorted(p.read_text() for p in tmp_path.glob("kernels/*/*.py"))
     assert len(sources) == len(list(tmp_path.glob("kernels/*/*.bin"))) >= 4
     assert any(s.startswith("# add vvv\n") and "v0 + v1" in s for s in sources)
-    assert run(tmp_path) == "False"
+    assert run(tmp_path) == ""
+
+
+def test_numba_compiles_where_it_is_named(tmp_path: Path) -> None:
+    run(tmp_path)
+    assert run(tmp_path, "numba") == "numba llvmlite.binding"  # the other's code is not taken
+    assert run(tmp_path, "numba") == ""
+    assert "TWOFOLD_KERNELS=gcc: one of llvm, numba is expected." in run(tmp_path, "gcc")
 
 
 def test_damaged_object_code_is_compiled_again(tmp_path: Path) -> None:
@@ -53,13 +61,13 @@ def test_damaged_object_code_is_compiled_again(tmp_path: Path) -> None:
     for n, path in enumerate(sorted(tmp_path.glob("kernels/*/*.bin"))):
         content = path.read_bytes()
         path.write_bytes(content[: len(content) // 2] if n % 2 else content[:200] + b"\xff" * 8 + content[208:])
-    assert run(tmp_path) == "True"
-    assert run(tmp_path) == "False"
+    assert run(tmp_path) == "llvmlite.binding"
+    assert run(tmp_path) == ""
 
 
 def test_without_a_writable_folder_kernels_live_in_memory(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    assert run(tmp_path / "file") == "True"
+    assert run(tmp_path / "file") == "llvmlite.binding"
     assert (tmp_path / "file").read_text() == "in the way"
 
 
@@ -109,7 +117,7 @@ def test_numba_keeps_its_settings_and_its_users() -> None:
     from numba import config, njit
 
     before = config.OPT
-    kernels.get("test settings", lambda: fill(int.from_bytes(os.urandom(4), "little")))  # never in the cache
+    kernels.make(fill(int.from_bytes(os.urandom(4), "little")), "numba")  # never in the cache
     assert config.OPT is before
 
     @njit
@@ -123,7 +131,10 @@ def test_the_key_covers_everything_that_code_depends_on() -> None:
     import llvmlite
     import numba
 
-    found = " ".join(map(str, kernels.identity()))
-    assert sys.version.split()[0] in found
-    for package in (llvmlite, numba):
-        assert identity.digest(Path(package.__file__).with_name("_version.py").read_bytes()) in found
+    releases = {"llvm": (llvmlite,), "numba": (llvmlite, numba)}
+    assert releases.keys() == kernels.COMPILERS.keys()
+    for compiler, packages in releases.items():
+        found = " ".join(map(str, kernels.identity(compiler)))
+        assert sys.version.split()[0] in found and compiler in found
+        for package in packages:
+            assert identity.digest(Path(package.__file__).with_name("_version.py").read_bytes()) in found
