@@ -25,6 +25,7 @@ from .tensor import Tensor, wrap
 __all__ = ["custom_gradient", "recompute_grad", "grad_pass_through"]
 
 
+@native.guard
 def custom_gradient(f: Callable[..., Any] | None = None) -> Any:
     """Decorator that gives a function a gradient of its own.
 
@@ -59,6 +60,7 @@ def custom_gradient(f: Callable[..., Any] | None = None) -> Any:
     return custom_gradient if f is None else Decorated(f, _call_custom)
 
 
+@native.guard
 def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
     """A function like `f` that keeps no intermediate values for its gradient and computes them once more instead.
 
@@ -80,6 +82,7 @@ def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
     return Decorated(f, _call_recomputed)
 
 
+@native.guard
 def grad_pass_through(f: Callable[..., Any]) -> Callable[..., Any]:
     """A function that computes `f` and whose gradient is that of the identity.
 
@@ -137,20 +140,20 @@ class _Reads:
     def __init__(self) -> None:
         self.found: dict[int, tuple[Any, Any]] = {}
 
-    def record(self, op: Any, attrs: Any, inputs: Any, outputs: Any) -> None:
+    def _record(self, op: Any, attrs: Any, inputs: Any, outputs: Any) -> None:
         """Nothing: ops are of no interest here."""
 
-    def record_custom(self, vjp: Any, inputs: Any, outputs: Any, continues: bool = False) -> None:
+    def _record_custom(self, vjp: Any, inputs: Any, outputs: Any, continues: bool = False) -> None:
         """Nothing, either."""
 
-    def record_further(self, vjp: Any, inputs: Any, outputs: Any, first: int) -> None:
+    def _record_further(self, vjp: Any, inputs: Any, outputs: Any, first: int) -> None:
         """Nothing, either."""
 
-    def follows(self, tensor: Any) -> bool:
+    def _follows(self, tensor: Any) -> bool:
         """No tensor is of interest, either."""
         return False
 
-    def variable_read(self, variable: Any, value: Any) -> None:
+    def _variable_read(self, variable: Any, value: Any) -> None:
         """Remember the variable, if gradients may be wanted for it."""
         if variable.trainable and variable.dtype.is_differentiable:
             self.found[id(variable)] = (variable, value)
@@ -251,7 +254,7 @@ def _call_recomputed(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
     values = [value for _, value in reads.found.values()]
     for variable, value in reads.found.values():  # who records was not told
         for recorder in record.active.get():
-            recorder.variable_read(variable, value)
+            recorder._variable_read(variable, value)
 
     def backward(dys: list[Any]) -> list[Any]:
         with GradientTape(watch_accessed_variables=False) as tape:

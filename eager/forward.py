@@ -98,28 +98,28 @@ class ForwardAccumulator:
         if getattr(self, "_recording", False):
             self._stop()
 
-    def variable_read(self, variable: Any, value: Any) -> None:
+    def _variable_read(self, variable: Any, value: Any) -> None:
         """What a variable tells its context's recorders when it is read."""
         found = self._variables.get(id(variable))
         if found is not None and self._recording:
             self._set(value, found[1])
 
-    def record(self, op: Op, attrs: dict[str, Any], inputs: tuple[Any, ...], outputs: tuple[Any, ...]) -> None:
+    def _record(self, op: Op, attrs: dict[str, Any], inputs: tuple[Any, ...], outputs: tuple[Any, ...]) -> None:
         """What the interpreter tells its context's recorders of an op that ran."""
         if op.vjp is not None or op.jvp is not None:
             self._carry(inputs, outputs, lambda tangents: _of_op(op, attrs, inputs, outputs, tangents))
 
-    def follows(self, tensor: Any) -> bool:
+    def _follows(self, tensor: Any) -> bool:
         """Whether `tensor` has a tangent."""
         return self._recording and self._get(tensor) is not None
 
-    def record_custom(self, vjp: Callable[..., Any], inputs: tuple[Any, ...], outputs: tuple[Any, ...],
+    def _record_custom(self, vjp: Callable[..., Any], inputs: tuple[Any, ...], outputs: tuple[Any, ...],
                       continues: bool = False) -> None:
         """Like `record`, for a function with a gradient of its own."""
         rule = (lambda cts: vjp(cts, None)) if continues else vjp
         self._carry(inputs, outputs, lambda tangents: _transposed(rule, outputs, tangents))
 
-    def record_further(self, vjp: Callable[..., Any], inputs: tuple[Any, ...], outputs: tuple[Any, ...],
+    def _record_further(self, vjp: Callable[..., Any], inputs: tuple[Any, ...], outputs: tuple[Any, ...],
                        first: int) -> None:
         """Further results of what was recorded with this `vjp`."""
         def rule(cts: Sequence[Any]) -> Any:

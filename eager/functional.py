@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from twofold.ir import nest, ops
+from twofold.runtime import native
 
 from . import convert
 from .tape import GradientTape
@@ -35,6 +36,7 @@ class Gradients(list[Any]):
         return self[0].numpy()
 
 
+@native.guard
 def gradients_function(f: Callable[..., Any], params: Params = None) -> Callable[..., list[Any]]:
     """A function that computes the derivatives of `f` by its arguments.
 
@@ -65,6 +67,7 @@ def gradients_function(f: Callable[..., Any], params: Params = None) -> Callable
     return gradients
 
 
+@native.guard
 def value_and_gradients_function(f: Callable[..., Any],
                                  params: Params = None) -> Callable[..., tuple[Any, list[Any]]]:
     """Like `gradients_function`, for a function that returns the value of `f` too: `(value, derivatives)`.
@@ -93,6 +96,7 @@ def value_and_gradients_function(f: Callable[..., Any],
     return value_and_gradients
 
 
+@native.guard
 def implicit_gradients(f: Callable[..., Any]) -> Callable[..., list[tuple[Any, Any]]]:
     """A function that computes the derivatives of `f` by all the trainable variables that `f` reads.
 
@@ -119,6 +123,7 @@ def implicit_gradients(f: Callable[..., Any]) -> Callable[..., list[tuple[Any, A
     return gradients
 
 
+@native.guard
 def implicit_value_and_gradients(f: Callable[..., Any]) -> Callable[..., tuple[Any, list[tuple[Any, Any]]]]:
     """Like `implicit_gradients`, for a function that returns the value of `f` too: `(value, pairs)`.
 

@@ -27,16 +27,16 @@ class Recorder(Protocol):
     any use for what is computed from a tensor.
     """
 
-    def record(self, op: Op, attrs: dict[str, Any], inputs: tuple[Any, ...], outputs: tuple[Any, ...]) -> None: ...
+    def _record(self, op: Op, attrs: dict[str, Any], inputs: tuple[Any, ...], outputs: tuple[Any, ...]) -> None: ...
 
-    def record_custom(self, vjp: Any, inputs: tuple[Any, ...], outputs: tuple[Any, ...],
+    def _record_custom(self, vjp: Any, inputs: tuple[Any, ...], outputs: tuple[Any, ...],
                       continues: bool = False) -> None: ...
 
-    def record_further(self, vjp: Any, inputs: tuple[Any, ...], outputs: tuple[Any, ...], first: int) -> None: ...
+    def _record_further(self, vjp: Any, inputs: tuple[Any, ...], outputs: tuple[Any, ...], first: int) -> None: ...
 
-    def variable_read(self, variable: Any, value: Any) -> None: ...
+    def _variable_read(self, variable: Any, value: Any) -> None: ...
 
-    def follows(self, tensor: Any) -> bool: ...
+    def _follows(self, tensor: Any) -> bool: ...
 
 
 active: ContextVar[tuple[Recorder, ...]] = ContextVar("twofold_recorders", default=())
@@ -88,7 +88,7 @@ def record(op: Op, inputs: tuple[Any, ...], output: Any) -> None:
         output._id = next(_ids)
         outputs = (output,)
         for recorder in recorders:
-            recorder.record(op, op.defaults, inputs, outputs)
+            recorder._record(op, op.defaults, inputs, outputs)
 
 
 def tell(op: Op, attrs: dict[str, Any], inputs: tuple[Any, ...], outputs: tuple[Any, ...]) -> None:
@@ -96,7 +96,7 @@ def tell(op: Op, attrs: dict[str, Any], inputs: tuple[Any, ...], outputs: tuple[
     for output in outputs:
         output._id = next(_ids)
     for recorder in active.get():
-        recorder.record(op, attrs, inputs, outputs)
+        recorder._record(op, attrs, inputs, outputs)
 
 
 def record_custom(vjp: Any, inputs: tuple[Any, ...], outputs: tuple[Any, ...], continues: bool = False) -> None:
@@ -112,7 +112,7 @@ def record_custom(vjp: Any, inputs: tuple[Any, ...], outputs: tuple[Any, ...], c
     for output in outputs:
         identity(output)
     for recorder in active.get():
-        recorder.record_custom(vjp, inputs, outputs, continues)
+        recorder._record_custom(vjp, inputs, outputs, continues)
 
 
 def record_further(vjp: Any, inputs: tuple[Any, ...], outputs: tuple[Any, ...], first: int) -> None:
@@ -120,4 +120,4 @@ def record_further(vjp: Any, inputs: tuple[Any, ...], outputs: tuple[Any, ...], 
     for output in outputs:
         identity(output)
     for recorder in active.get():
-        recorder.record_further(vjp, inputs, outputs, first)
+        recorder._record_further(vjp, inputs, outputs, first)

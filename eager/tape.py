@@ -175,7 +175,7 @@ class GradientTape:
         elif number not in reads and not chained:
             reads.append(number)
 
-    def variable_read(self, variable: Any, value: Tensor) -> None:
+    def _variable_read(self, variable: Any, value: Tensor) -> None:
         """What a variable tells its context's recorders when it is read."""
         reads = self._reads.get(id(variable))
         if reads is not None and getattr(value, "_id", 0) in reads:
@@ -184,7 +184,7 @@ class GradientTape:
         if watched and self._open and _is_smooth(value):
             self._watch_variable(variable, value)
 
-    def record(self, op: Op, attrs: dict[str, Any], inputs: tuple[Any, ...], outputs: tuple[Any, ...]) -> None:
+    def _record(self, op: Op, attrs: dict[str, Any], inputs: tuple[Any, ...], outputs: tuple[Any, ...]) -> None:
         """What the interpreter tells its context's recorders of an op that ran."""
         if not self._open:
             return
@@ -224,11 +224,11 @@ class GradientTape:
             outputs = outputs if kept_out else tuple(map(_outline, outputs))
         self._entries.append((op, attrs, numbers, made, inputs, outputs))
 
-    def follows(self, tensor: Any) -> bool:
+    def _follows(self, tensor: Any) -> bool:
         """Whether what is computed from `tensor` now is recorded."""
         return self._open and getattr(tensor, "_id", 0) in self._tracked
 
-    def record_custom(self, vjp: Callable[..., Sequence[Any]], inputs: tuple[Any, ...],
+    def _record_custom(self, vjp: Callable[..., Sequence[Any]], inputs: tuple[Any, ...],
                       outputs: tuple[Any, ...], continues: bool = False) -> None:
         """Like `record`, for a function with a gradient of its own; see `record.record_custom`."""
         numbers = tuple([getattr(x, "_id", 0) for x in inputs])
@@ -237,7 +237,7 @@ class GradientTape:
             made = self._track(outputs)
             self._entries.append((vjp, kind, numbers, list(made) if continues else made, (), ()))
 
-    def record_further(self, vjp: Callable[..., Sequence[Any]], inputs: tuple[Any, ...],
+    def _record_further(self, vjp: Callable[..., Sequence[Any]], inputs: tuple[Any, ...],
                        outputs: tuple[Any, ...], first: int) -> None:
         """Further results of what was recorded with this `vjp`; see `record.record_further`."""
         for entry in reversed(self._entries):

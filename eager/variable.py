@@ -124,7 +124,7 @@ class Variable(ScatterMethods, SessionMethods, metaclass=_Creating):
         trace = tracing()
         value: Any = self._value if trace is None else trace.read_variable(self)
         for recorder in active.get():
-            recorder.variable_read(self, value)
+            recorder._variable_read(self, value)
         return value
 
     def _current(self) -> Tensor:
@@ -429,7 +429,7 @@ def _assigned(before: Tensor, value: Tensor) -> Tensor:
     made = wrap(value._a)
     recorders = active.get()
     if recorders and before.dtype.is_differentiable and before._a.shape == value._a.shape and any(
-            r.follows(before) for r in recorders):
+            r._follows(before) for r in recorders):
         record_custom(lambda cts: list(cts), (before,), (made,))
     return made
 

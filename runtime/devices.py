@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import NamedTuple
 
@@ -89,9 +88,8 @@ def parse(name: str) -> tuple[str, int]:
     return found["kind"].upper(), 0 if index in (None, "*") else int(index)
 
 
-@contextmanager
 def device(name: str | None) -> Iterator[None]:
-    """Run the ops of this block on the device `name`; None lifts an outer request.
+    """Run the ops of this block on the device `name`; None lifts an outer request. (`tf.device` is the block of it.)
 
     Raises:
         ValueError: the name is malformed. RuntimeError: the device is missing and soft placement is off.

@@ -58,7 +58,7 @@ class _Watch:
 
     watches_numerics = True
 
-    def record(self, op: Op, attrs: dict[str, Any], inputs: tuple[Any, ...], outputs: tuple[Any, ...]) -> None:
+    def _record(self, op: Op, attrs: dict[str, Any], inputs: tuple[Any, ...], outputs: tuple[Any, ...]) -> None:
         if op.view is not None or op.name in _MOVES:
             return
         with record.telling(()):
@@ -66,18 +66,18 @@ class _Watch:
                 if output.dtype.is_floating and not staged(output):
                     _require_finite(op, number, inputs, output)
 
-    def record_further(self, vjp: Any, inputs: tuple[Any, ...], outputs: tuple[Any, ...], first: int) -> None:
+    def _record_further(self, vjp: Any, inputs: tuple[Any, ...], outputs: tuple[Any, ...], first: int) -> None:
         """Nothing, either."""
 
-    def record_custom(self, vjp: Any, inputs: tuple[Any, ...], outputs: tuple[Any, ...],
+    def _record_custom(self, vjp: Any, inputs: tuple[Any, ...], outputs: tuple[Any, ...],
                       continues: bool = False) -> None:
         """Functions with a gradient of their own consist of ops."""
 
-    def follows(self, tensor: Any) -> bool:
+    def _follows(self, tensor: Any) -> bool:
         """Nothing is differentiated."""
         return False
 
-    def variable_read(self, variable: Any, value: Any) -> None:
+    def _variable_read(self, variable: Any, value: Any) -> None:
         """Reading computes nothing."""
 
 

@@ -54,7 +54,7 @@ class Differentiable:
         wanted = followed(inputs)
         if not any(wanted):
             return self.run(inputs)
-        tapes = [r for r in recorders if any(r.follows(t) for t in inputs)]
+        tapes = [r for r in recorders if any(r._follows(t) for t in inputs)]
         order = len(tapes) + any(t._persistent for t in tapes if type(t) is GradientTape)
         if any(type(r) is not GradientTape for r in tapes) or self.smooth_host or (self.effects and order > 1):
             return run_graph(self.graph, inputs)

@@ -31,7 +31,7 @@ __all__ = ["record_construct", "followed"]
 def followed(tensors: Sequence[Any]) -> tuple[bool, ...]:
     """For each tensor, whether it is smooth and some recorder of this context differentiates by it."""
     recorders = record.active.get()
-    return tuple([t.dtype.is_differentiable and any(r.follows(t) for r in recorders) for t in tensors])
+    return tuple([t.dtype.is_differentiable and any(r._follows(t) for r in recorders) for t in tensors])
 
 
 def record_construct(trace: Any, node: g.Node, inputs: Sequence[Tensor], outputs: Sequence[SymbolicTensor]) -> None:

@@ -91,7 +91,7 @@ class _Told:
         if not isinstance(node.op, g.Construct):
             for output in outputs:
                 record.identity(output)
-            self.tape.record(node.op, node.attrs, inputs, outputs)
+            self.tape._record(node.op, node.attrs, inputs, outputs)
         elif node.op is g.HOST and node.attrs.get("smooth"):
             raise UnimplementedError(None, "gradients", f"tf.gradients does not follow tf.py_function "
                                      f"({node.attrs['name']}, {node.loc}): use a tf.GradientTape around it")

@@ -177,7 +177,7 @@ class Traced:
         for recorder in record.active.get():
             for c, value in zip(held, found, strict=True):
                 if not isinstance(c, Tensor):
-                    recorder.variable_read(c, value)
+                    recorder._variable_read(c, value)
         return found
 
     @property

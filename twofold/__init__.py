@@ -21,10 +21,10 @@ from twofold.eager.tape import GradientTape, UnconnectedGradients
 from twofold.eager.tensor import Tensor
 from twofold.eager.variable import Variable
 from twofold.ir.spec import TensorShape, TensorSpec
-from twofold.runtime.devices import device
 from twofold.tracer.tensor_array import TensorArray
 
 from . import (
+    _namespace,
     _older_names,
     autodiff,
     autograph,
@@ -93,6 +93,7 @@ from ._scopes import (
     VariableAggregation,
     VariableSynchronization,
     control_dependencies,
+    device,
     get_current_name_scope,
     get_logger,
     guarantee_const,
@@ -331,3 +332,5 @@ __all__ = [
     "uint32", "uint64", "uint8", "unique", "unique_with_counts", "unravel_index", "unstack", "variable_creator_scope",
     "vectorized_map", "verify", "where", "while_loop", "zeros", "zeros_like",
 ]
+
+_namespace.open_classes(globals())

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import operator
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 import numpy as np
@@ -25,7 +26,7 @@ from twofold.tracer import choices  # noqa: F401  (answers `ChoiceNeeded`)
 
 __all__ = ["SymbolicOperand", "public", "public_class", "tensor", "ints", "one_int", "axis_arg", "axis_span",
            "shape_arg", "parts", "one_part", "one_size", "is_open", "is_ours", "staged", "stand_in", "told",
-           "leave", "unguarded"]
+           "leave", "unguarded", "block", "tells", "untold", "open_methods"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -49,14 +50,89 @@ def public_class(cls: C) -> C:
 
 
 def told(fn: F) -> F:
-    """`fn` as a Python function whose errors say what those of a public function say: for methods that Python reads."""
+    """`fn` as a Python function whose errors say what those of a public function say: for methods that Python reads.
+
+    `fn` itself is the result's `__wrapped__`.
+    """
     @functools.wraps(fn)
     def run(*args: Any, **kwargs: Any) -> Any:
         try:
             return fn(*args, **kwargs)
         except Exception as error:  # noqa: BLE001 (whatever it is, it goes on)
             raise leave(error, fn, sys._getframe(1))  # noqa: B904
-    return run  # type: ignore[return-value]
+    return tells(run)  # type: ignore[return-value]
+
+
+class _Block(contextlib.ContextDecorator, contextlib.AbstractContextManager[Any]):
+    """The `with` block of a generator function, whose errors on entry tell."""
+
+    def __init__(self, fn: Callable[..., Iterator[Any]], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self._made = fn, args, kwargs
+        self._inner = contextlib.contextmanager(fn)(*args, **kwargs)
+
+    def _recreate_cm(self) -> _Block:  # for each call of a function that it decorates
+        return _Block(*self._made)
+
+    def __enter__(self) -> Any:
+        try:
+            return self._inner.__enter__()
+        except Exception as error:  # noqa: BLE001 (whatever it is, it goes on)
+            raise leave(error, self._made[0], sys._getframe(1))  # noqa: B904
+
+    def __exit__(self, *exc: Any) -> bool | None:
+        return self._inner.__exit__(*exc)
+
+
+def block(fn: Callable[..., Iterator[Any]]) -> Callable[..., contextlib.AbstractContextManager[Any]]:
+    """A generator function as a public one that gives a `with` block, as `contextlib.contextmanager` does."""
+    @functools.wraps(fn)
+    def enter(*args: Any, **kwargs: Any) -> contextlib.AbstractContextManager[Any]:
+        return _Block(fn, args, kwargs)
+    return public(enter)
+
+
+def untold(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """The function that `told` was given; any other is its own. For calls within a function whose errors tell."""
+    return fn.__wrapped__ if hasattr(fn, "__tells__") and hasattr(fn, "__wrapped__") else fn
+
+
+def tells(fn: F) -> F:
+    """Marks a function whose errors tell already, by a guard of its own: `open_methods` leaves it as it is."""
+    fn.__tells__ = True  # type: ignore[attr-defined]
+    return fn
+
+
+# Methods with underscores that users call, by syntax.
+_BY_SYNTAX = frozenset({"__init__", "__new__", "__call__", "__enter__", "__exit__"})
+
+
+def open_methods(cls: type) -> None:
+    """Let the errors of what users call of a public class say what those of a public function say (`told`).
+
+    These are its methods without an underscore, its constructor, calls and blocks, and the setters of its
+    properties, also those that it has from our own classes above it. `_namespace.publish` opens all public classes.
+    Abstract methods, and those that have a guard (`public_class`), stay as they are.
+    """
+    for base in cls.__mro__:
+        if base.__module__.partition(".")[0] == "twofold":
+            for name, value in list(vars(base).items()):
+                if not name.startswith("_") or name in _BY_SYNTAX:
+                    opened = _opened(value)
+                    if opened is not value:
+                        setattr(base, name, opened)
+
+
+def _opened(value: Any) -> Any:
+    """What stands for an attribute of a public class: the attribute itself where it is no method of ours."""
+    if isinstance(value, (classmethod, staticmethod)):
+        inner = _opened(value.__func__)
+        return value if inner is value.__func__ else type(value)(inner)
+    if isinstance(value, property):
+        setter = _opened(value.fset)
+        return value if setter is value.fset else value.setter(setter)
+    if not inspect.isfunction(value) or hasattr(value, "__tells__") or not is_ours(value.__code__.co_filename):
+        return value
+    return value if getattr(value, "__isabstractmethod__", False) else told(value)
 
 
 def tensor(value: Any, dtype: Any = None, hint: Any = None) -> Tensor:

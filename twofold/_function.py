@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from twofold.ir.op import tracing
@@ -11,7 +10,7 @@ from twofold.tracer import options
 from twofold.tracer.creation import eagerly
 from twofold.tracer.function import Function
 
-from ._api import public
+from ._api import block, public
 
 __all__ = ["function", "executing_eagerly", "inside_function", "init_scope"]
 
@@ -98,7 +97,7 @@ def inside_function() -> bool:
     return tracing() is not None
 
 
-@contextmanager
+@block
 def init_scope() -> Iterator[None]:
     """A block whose ops run at once even where a `tf.function` is traced around it; no tape records them.
 

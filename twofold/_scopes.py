@@ -15,15 +15,19 @@ from typing import Any
 
 from twofold.eager import naming
 from twofold.eager.variable import creators
+from twofold.runtime import devices
 from twofold.tracer.symbolic import SymbolicTensor
 from twofold.tracer.trace import current
 
-from ._api import public, tensor
+from ._api import block, public, tensor
 from ._convert import identity
 
-__all__ = ["AggregationMethod", "VariableAggregation", "VariableSynchronization", "control_dependencies",
+__all__ = ["AggregationMethod", "VariableAggregation", "VariableSynchronization", "control_dependencies", "device",
            "get_current_name_scope", "get_logger", "guarantee_const", "is_symbolic_tensor", "timestamp", "tuple",
            "variable_creator_scope"]
+
+
+device = block(devices.device)
 
 
 class AggregationMethod:
@@ -53,6 +57,7 @@ class VariableSynchronization(enum.Enum):
     ON_READ = 3
 
 
+@public
 def control_dependencies(control_inputs: Sequence[Any] | None) -> contextlib.AbstractContextManager[Any]:
     """A block whose operations come after others. Outside of graphs of `tf.compat.v1` all is in order anyway.
 
@@ -69,7 +74,7 @@ def control_dependencies(control_inputs: Sequence[Any] | None) -> contextlib.Abs
     return contextlib.nullcontext() if trace is None else trace.after(control_inputs)
 
 
-@contextlib.contextmanager
+@block
 def variable_creator_scope(variable_creator: Callable[..., Any]) -> Iterator[None]:
     """A block in which variables are made by a function.
 

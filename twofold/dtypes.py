@@ -1,9 +1,10 @@
 """`tf.dtypes`: the element types, and conversion between them."""
 
+from twofold._api import public
 from twofold._namespace import publish
+from twofold.ir import dtypes as _dtypes
 from twofold.ir.dtypes import (
     DType,
-    as_dtype,
     bfloat16,
     bool_,
     complex64,
@@ -22,6 +23,7 @@ from twofold.ir.dtypes import (
     uint64,
 )
 
+as_dtype = public(_dtypes.as_dtype)
 bool = bool_
 half = float16
 double = float64

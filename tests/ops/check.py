@@ -45,7 +45,7 @@ class Watcher:
         if exc[0] is None:
             assert not self.wrong, "\n".join(self.wrong)
 
-    def record(self, op: Op, attrs: dict[str, Any], inputs: tuple[Any, ...], outputs: tuple[Any, ...]) -> None:
+    def _record(self, op: Op, attrs: dict[str, Any], inputs: tuple[Any, ...], outputs: tuple[Any, ...]) -> None:
         self.seen.add(op.name)
         inferred = op.infer(op, *inputs, **{**op.defaults, **attrs})
         wanted = inferred if isinstance(inferred, tuple) else (inferred,)
@@ -56,18 +56,18 @@ class Watcher:
         if ruled != given:
             self.wrong.append(f"{op.name}: its shape rule says {ruled}, its kernel gave {given}")
 
-    def record_further(self, vjp: Any, inputs: tuple[Any, ...], outputs: tuple[Any, ...], first: int) -> None:
+    def _record_further(self, vjp: Any, inputs: tuple[Any, ...], outputs: tuple[Any, ...], first: int) -> None:
         """Nothing, either."""
 
-    def record_custom(self, vjp: Any, inputs: tuple[Any, ...], outputs: tuple[Any, ...],
+    def _record_custom(self, vjp: Any, inputs: tuple[Any, ...], outputs: tuple[Any, ...],
                       continues: bool = False) -> None:
         """Functions with gradients of their own are made of ops that were seen."""
 
-    def follows(self, tensor: Any) -> bool:
+    def _follows(self, tensor: Any) -> bool:
         """Everything is looked at."""
         return True
 
-    def variable_read(self, variable: Any, value: Any) -> None:
+    def _variable_read(self, variable: Any, value: Any) -> None:
         """Nothing to compare."""
 
 

@@ -115,9 +115,9 @@ PROGRAMS = {
     "a recorder that fails": """
         from twofold.eager import record
         class Recorder:
-            def record(self, *args):
+            def _record(self, *args):
                 raise ValueError("from a recorder")
-            record_custom = record_further = variable_read = record
+            _record_custom = _record_further = _variable_read = _record
         recorder, failed = Recorder(), 0
         record.push(recorder)
         for _ in range(50):

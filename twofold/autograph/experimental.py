@@ -9,9 +9,12 @@ from typing import Any
 from twofold._api import public
 from twofold._namespace import publish
 from twofold.tracer import autograph as _autograph
-from twofold.tracer.loop_options import set_loop_options
+from twofold.tracer import loop_options as _loop_options
 
 __all__ = ["Feature", "do_not_convert", "set_loop_options"]
+
+
+set_loop_options = public(_loop_options.set_loop_options)
 
 
 class Feature(enum.Enum):

@@ -7,13 +7,12 @@ import numbers
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 import twofold as v2
-from twofold._api import public
+from twofold._api import block, public
 from twofold._namespace import publish
 
 from . import v1
@@ -104,6 +103,7 @@ def dimension_value(dimension: Any) -> Any:
     return getattr(dimension, "value", dimension)
 
 
+@public
 def forward_compatible(year: int, month: int, day: int) -> bool:
     """Whether programs of a date in the past may be left behind: always, unless `forward_compatibility_horizon` says.
 
@@ -117,7 +117,7 @@ def forward_compatible(year: int, month: int, day: int) -> bool:
 _horizon = [datetime.date.max]
 
 
-@contextmanager
+@block
 def forward_compatibility_horizon(year: int, month: int, day: int) -> Iterator[None]:
     """A block in which `forward_compatible` compares with a date.
 

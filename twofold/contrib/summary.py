@@ -30,6 +30,7 @@ def _recorded(condition: Any) -> Iterator[None]:
         _asked = before
 
 
+@public
 def record_summaries_every_n_global_steps(n: int, global_step: Any = None) -> Any:
     """A block whose summaries are recorded at steps that are multiples of `n`.
 
@@ -45,11 +46,13 @@ def record_summaries_every_n_global_steps(n: int, global_step: Any = None) -> An
     return _recorded(lambda: tf.equal(step % tf.constant(n, step.dtype), 0))
 
 
+@public
 def always_record_summaries() -> Any:
     """A block whose summaries are recorded."""
     return _recorded(True)
 
 
+@public
 def never_record_summaries() -> Any:
     """A block whose summaries are not recorded."""
     return _recorded(False)

@@ -269,7 +269,7 @@ def _applied(name: str) -> Callable[..., Any]:
         return lambda dataset: getattr(dataset, name)(*args, **kwargs)
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"For `Dataset.apply`: `Dataset.{name}` with the same arguments."
-    return function
+    return engine.public(function)
 
 
 bucket_by_sequence_length = _applied("bucket_by_sequence_length")

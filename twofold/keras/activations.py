@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import twofold as tf
+from twofold._api import public
 from twofold._namespace import publish
 
 from ._identifiers import read, resolve
@@ -23,6 +24,7 @@ __all__ = [
 ]
 
 
+@public
 def relu(x: Any, negative_slope: float = 0.0, max_value: float | None = None, threshold: float = 0.0) -> Any:
     """`x` where it is above `threshold`, else `negative_slope * (x - threshold)`; at most `max_value`.
 
@@ -52,6 +54,7 @@ def relu(x: Any, negative_slope: float = 0.0, max_value: float | None = None, th
     return above - number(negative_slope, x.dtype) * tf.nn.relu(number(threshold, x.dtype) - x)
 
 
+@public
 def leaky_relu(x: Any, negative_slope: float = 0.2) -> Any:
     """`x` where it is positive, else `negative_slope * x`.
 
@@ -62,6 +65,7 @@ def leaky_relu(x: Any, negative_slope: float = 0.2) -> Any:
     return tf.nn.leaky_relu(x, negative_slope)
 
 
+@public
 def relu6(x: Any) -> Any:
     """`x` between 0 and 6, and the nearer of them beyond.
 
@@ -72,6 +76,7 @@ def relu6(x: Any) -> Any:
     return tf.nn.relu6(x)
 
 
+@public
 def softmax(x: Any, axis: Any = -1) -> Any:
     """exp(x) over its sum along an axis, or along several together.
 
@@ -92,6 +97,7 @@ def softmax(x: Any, axis: Any = -1) -> Any:
     return powers / tf.reduce_sum(powers, axis=axis, keepdims=True)
 
 
+@public
 def log_softmax(x: Any, axis: int = -1) -> Any:
     """The logarithm of `softmax`, without overflow.
 
@@ -102,6 +108,7 @@ def log_softmax(x: Any, axis: int = -1) -> Any:
     return tf.nn.log_softmax(x, axis=axis)
 
 
+@public
 def elu(x: Any, alpha: float = 1.0) -> Any:
     """`x` where it is positive, else `alpha * (exp(x) - 1)`.
 
@@ -114,6 +121,7 @@ def elu(x: Any, alpha: float = 1.0) -> Any:
     return y if alpha == 1 else tf.where(x > 0, y, number(alpha, x.dtype) * y)
 
 
+@public
 def celu(x: Any, alpha: float = 1.0) -> Any:
     """`max(0, x) + min(0, alpha * (exp(x / alpha) - 1))`.
 
@@ -126,6 +134,7 @@ def celu(x: Any, alpha: float = 1.0) -> Any:
     return tf.maximum(x, zero) + alpha * tf.math.expm1(tf.minimum(x, zero) / alpha)
 
 
+@public
 def selu(x: Any) -> Any:
     """Scaled `elu`, whose outputs keep mean 0 and variance 1 (Klambauer et al. 2017).
 
@@ -136,6 +145,7 @@ def selu(x: Any) -> Any:
     return tf.nn.selu(x)
 
 
+@public
 def softplus(x: Any) -> Any:
     """log(1 + exp(x)), without overflow.
 
@@ -146,6 +156,7 @@ def softplus(x: Any) -> Any:
     return tf.math.softplus(x)
 
 
+@public
 def softsign(x: Any) -> Any:
     """`x / (1 + abs(x))`.
 
@@ -156,6 +167,7 @@ def softsign(x: Any) -> Any:
     return tf.nn.softsign(x)
 
 
+@public
 def soft_shrink(x: Any, threshold: float = 0.5) -> Any:
     """`x` moved towards 0 by `threshold`, and 0 where it is nearer than that.
 
@@ -168,6 +180,7 @@ def soft_shrink(x: Any, threshold: float = 0.5) -> Any:
     return tf.where(x > threshold, x - threshold, tf.where(x < -threshold, x + threshold, zero))
 
 
+@public
 def hard_shrink(x: Any, threshold: float = 0.5) -> Any:
     """`x` where it is farther from 0 than `threshold`, else 0.
 
@@ -179,6 +192,7 @@ def hard_shrink(x: Any, threshold: float = 0.5) -> Any:
     return tf.where(tf.abs(x) > number(threshold, x.dtype), x, tf.zeros((), x.dtype))
 
 
+@public
 def tanh_shrink(x: Any) -> Any:
     """`x - tanh(x)`.
 
@@ -190,6 +204,7 @@ def tanh_shrink(x: Any) -> Any:
     return x - tf.tanh(x)
 
 
+@public
 def threshold(x: Any, threshold: float, default_value: float) -> Any:
     """`x` where it is above `threshold`, else `default_value`.
 
@@ -201,6 +216,7 @@ def threshold(x: Any, threshold: float, default_value: float) -> Any:
     return tf.where(x > number(threshold, x.dtype), x, number(default_value, x.dtype))
 
 
+@public
 def sparse_plus(x: Any) -> Any:
     """0 up to -1, `(x + 1)**2 / 4` up to 1, and `x` from there.
 
@@ -212,6 +228,7 @@ def sparse_plus(x: Any) -> Any:
     return tf.where(x <= -1, tf.zeros((), x.dtype), tf.where(x < 1, tf.square(x + 1) / 4, x))
 
 
+@public
 def sparse_sigmoid(x: Any) -> Any:
     """`(x + 1) / 2` between -1 and 1, 0 below and 1 above.
 
@@ -224,6 +241,7 @@ def sparse_sigmoid(x: Any) -> Any:
     return tf.where(x <= -1, zero, tf.where(x >= 1, one, (x + 1) / 2))
 
 
+@public
 def sparsemax(x: Any, axis: int = -1) -> Any:
     """The point of the probability simplex that is nearest to `x` along an axis (Martins & Astudillo 2016).
 
@@ -241,6 +259,7 @@ def sparsemax(x: Any, axis: int = -1) -> Any:
     return tf.maximum(x - (total - 1) / k, tf.zeros((), x.dtype))
 
 
+@public
 def silu(x: Any) -> Any:
     """`x * sigmoid(x)`.
 
@@ -251,6 +270,7 @@ def silu(x: Any) -> Any:
     return tf.nn.silu(x)
 
 
+@public
 def squareplus(x: Any, b: float = 4) -> Any:
     """`(x + sqrt(x**2 + b)) / 2`.
 
@@ -262,6 +282,7 @@ def squareplus(x: Any, b: float = 4) -> Any:
     return (x + tf.sqrt(tf.square(x) + number(b, x.dtype))) / 2
 
 
+@public
 def gelu(x: Any, approximate: bool = False) -> Any:
     """`x` times the probability that a standard normal variable is below it.
 
@@ -276,6 +297,7 @@ def gelu(x: Any, approximate: bool = False) -> Any:
     return tf.nn.gelu(x, approximate)
 
 
+@public
 def glu(x: Any, axis: int = -1) -> Any:
     """One half of `x` along `axis`, times the sigmoid of the other half.
 
@@ -287,6 +309,7 @@ def glu(x: Any, axis: int = -1) -> Any:
     return value * tf.sigmoid(gate)
 
 
+@public
 def tanh(x: Any) -> Any:
     """Hyperbolic tangent.
 
@@ -297,6 +320,7 @@ def tanh(x: Any) -> Any:
     return tf.tanh(x)
 
 
+@public
 def hard_tanh(x: Any) -> Any:
     """`x` between -1 and 1, and the nearer of them beyond.
 
@@ -308,6 +332,7 @@ def hard_tanh(x: Any) -> Any:
     return tf.clip_by_value(x, number(-1, x.dtype), tf.ones((), x.dtype))
 
 
+@public
 def sigmoid(x: Any) -> Any:
     """`1 / (1 + exp(-x))`.
 
@@ -318,6 +343,7 @@ def sigmoid(x: Any) -> Any:
     return tf.sigmoid(x)
 
 
+@public
 def log_sigmoid(x: Any) -> Any:
     """The logarithm of `sigmoid`, without overflow.
 
@@ -328,6 +354,7 @@ def log_sigmoid(x: Any) -> Any:
     return tf.math.log_sigmoid(x)
 
 
+@public
 def exponential(x: Any) -> Any:
     """exp(x).
 
@@ -338,6 +365,7 @@ def exponential(x: Any) -> Any:
     return tf.exp(x)
 
 
+@public
 def hard_sigmoid(x: Any) -> Any:
     """`x / 6 + 0.5` between 0 and 1, and the nearer of them beyond.
 
@@ -349,6 +377,7 @@ def hard_sigmoid(x: Any) -> Any:
     return tf.nn.relu6(x + 3) / 6
 
 
+@public
 def hard_silu(x: Any) -> Any:
     """`x * hard_sigmoid(x)`.
 
@@ -360,6 +389,7 @@ def hard_silu(x: Any) -> Any:
     return x * hard_sigmoid(x)
 
 
+@public
 def linear(x: Any) -> Any:
     """`x` itself.
 
@@ -370,6 +400,7 @@ def linear(x: Any) -> Any:
     return x
 
 
+@public
 def mish(x: Any) -> Any:
     """`x * tanh(softplus(x))` (Misra 2019).
 
@@ -388,6 +419,7 @@ _FUNCTIONS = (relu, leaky_relu, relu6, softmax, celu, elu, selu, softplus, softs
 _TABLE = {**{function.__name__: function for function in _FUNCTIONS}, "swish": silu, "hard_swish": hard_silu}
 
 
+@public
 def serialize(activation: Any) -> Any:
     """The name of an activation of this module, or the config of another.
 
@@ -401,6 +433,7 @@ def serialize(activation: Any) -> Any:
     return serialize_keras_object(activation)
 
 
+@public
 def deserialize(config: Any, custom_objects: Mapping[str, Any] | None = None) -> Any:
     """The activation of a config or name; `custom_objects` are further ones by name.
 
@@ -413,6 +446,7 @@ def deserialize(config: Any, custom_objects: Mapping[str, Any] | None = None) ->
     return read(config, _TABLE, custom_objects)
 
 
+@public
 def get(identifier: Any) -> Any:
     """The activation that `identifier` stands for: None (gives `linear`), a name, a config or a callable.
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
+from twofold._api import public
 from twofold._namespace import publish
 
 from . import naming
@@ -26,6 +27,7 @@ __all__ = ["clear_session", "epsilon", "floatx", "get_uid", "get_value", "image_
            "set_learning_phase", "set_value", "standardize_dtype"]
 
 
+@public
 def clear_session(free_memory: bool = True) -> None:
     """Let the numbers in names of layers begin anew, and unset the learning phase.
 
@@ -41,22 +43,26 @@ def clear_session(free_memory: bool = True) -> None:
     set_learning_phase(None)
 
 
+@public
 def get_uid(prefix: str = "") -> int:
     """A new number for names that begin with `prefix`, from 1."""
     name = naming.uniquify(f"uid>{prefix}")
     return int(name.rpartition("_")[2]) + 1 if name != f"uid>{prefix}" else 1
 
 
+@public
 def get_value(x: Any) -> Any:
     """The value of a variable or tensor as a NumPy array."""
     return np.asarray(x)
 
 
+@public
 def set_value(x: tf.Variable, value: Any) -> None:
     """Assign a value, of any dtype that converts, to a variable."""
     x.assign(tf.cast(np.asarray(value), x.dtype))
 
 
+@public
 def is_keras_tensor(x: Any) -> bool:
     """Whether something is a symbolic tensor of a functional model.
 
@@ -68,6 +74,7 @@ def is_keras_tensor(x: Any) -> bool:
     return isinstance(x, KerasTensor)
 
 
+@public
 def standardize_dtype(dtype: Any) -> str:
     """The name of a dtype; that of `floatx()` for None."""
     return floatx() if dtype is None else tf.as_dtype(dtype).name

@@ -11,6 +11,7 @@ import weakref
 from typing import Any
 
 import twofold as tf
+from twofold._api import public
 
 __all__ = ["CallContext", "current", "entered", "get_mask", "learning_phase", "left", "masks", "set_learning_phase",
            "set_mask"]
@@ -39,11 +40,13 @@ left = _current.reset
 _phase: list[Any] = [None]
 
 
+@public
 def learning_phase() -> Any:
     """The training flag where neither the call nor a layer around it says one; None when nobody has set it."""
     return _phase[0]
 
 
+@public
 def set_learning_phase(value: Any) -> None:
     """Set the training flag for calls that say none: 1 or True for training, 0 or False for inference, None to unset.
 

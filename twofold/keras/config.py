@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import twofold as tf
+from twofold._api import public
 from twofold._namespace import publish
 
 from .dtype_policies import dtype_policy, set_dtype_policy
@@ -15,6 +16,7 @@ __all__ = ["dtype_policy", "epsilon", "floatx", "image_data_format", "is_traceba
 _settings: dict[str, Any] = {"floatx": "float32", "epsilon": 1e-7, "image_data_format": "channels_last"}
 
 
+@public
 def floatx() -> str:
     """The name of the dtype that floats have by default.
 
@@ -25,6 +27,7 @@ def floatx() -> str:
     return _settings["floatx"]
 
 
+@public
 def set_floatx(value: str) -> None:
     """Make `value` ("float16", "bfloat16", "float32" or "float64") the default dtype of floats.
 
@@ -37,6 +40,7 @@ def set_floatx(value: str) -> None:
     _settings["floatx"] = name
 
 
+@public
 def epsilon() -> float:
     """The small number that keeps divisions and logarithms finite.
 
@@ -47,11 +51,13 @@ def epsilon() -> float:
     return _settings["epsilon"]
 
 
+@public
 def set_epsilon(value: float) -> None:
     """Make `value` the small number that keeps divisions and logarithms finite."""
     _settings["epsilon"] = float(value)
 
 
+@public
 def image_data_format() -> str:
     """Where the channels of images are: "channels_last" or "channels_first".
 
@@ -62,6 +68,7 @@ def image_data_format() -> str:
     return _settings["image_data_format"]
 
 
+@public
 def set_image_data_format(data_format: str) -> None:
     """Say where the channels of images are by default.
 
@@ -76,6 +83,7 @@ def set_image_data_format(data_format: str) -> None:
     _settings["image_data_format"] = data_format
 
 
+@public
 def is_traceback_filtering_enabled() -> bool:
     """Whether tracebacks show the user's frames only: always."""
     return True

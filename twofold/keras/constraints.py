@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import twofold as tf
+from twofold._api import public
 from twofold._namespace import publish
 
 from . import config
@@ -128,6 +129,7 @@ max_norm, min_max_norm, non_neg, unit_norm = MaxNorm, MinMaxNorm, NonNeg, UnitNo
 _TABLE = table_of(Constraint, MaxNorm, MinMaxNorm, NonNeg, UnitNorm)
 
 
+@public
 def serialize(constraint: Any) -> Any:
     """The config of a constraint: `{"module", "class_name", "config", "registered_name"}`.
 
@@ -138,6 +140,7 @@ def serialize(constraint: Any) -> Any:
     return serialize_keras_object(constraint)
 
 
+@public
 def deserialize(config: Any, custom_objects: Mapping[str, Any] | None = None) -> Any:
     """The constraint of a config; `custom_objects` are further classes by name.
 
@@ -148,6 +151,7 @@ def deserialize(config: Any, custom_objects: Mapping[str, Any] | None = None) ->
     return read(config, _TABLE, custom_objects)
 
 
+@public
 def get(identifier: Any) -> Any:
     """The constraint that `identifier` stands for: None (gives None), a name, a config, a class or a callable.
 

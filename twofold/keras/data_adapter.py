@@ -17,10 +17,12 @@ import numpy as np
 
 import twofold as tf
 from twofold import _iteration as engine
+from twofold._api import public
 
 __all__ = ["Source", "pack_x_y_sample_weight", "source_of", "train_validation_split", "unpack_x_y_sample_weight"]
 
 
+@public
 def unpack_x_y_sample_weight(data: Any) -> tuple[Any, Any, Any]:
     """Inputs, labels and sample weights of a batch, None for what is not there.
 
@@ -41,6 +43,7 @@ def unpack_x_y_sample_weight(data: Any) -> tuple[Any, Any, Any]:
     return (*data, *[None] * (3 - len(data)))
 
 
+@public
 def pack_x_y_sample_weight(x: Any, y: Any = None, sample_weight: Any = None) -> Any:
     """A batch of inputs, and labels and sample weights where there are some.
 

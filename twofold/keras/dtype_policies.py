@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import twofold as tf
+from twofold._api import public
 from twofold._namespace import publish
 
 __all__ = ["DTypePolicy", "deserialize", "dtype_policy", "get", "serialize", "set_dtype_policy"]
@@ -90,6 +91,7 @@ _known: dict[str, DTypePolicy] = {}
 _global: list[DTypePolicy] = []
 
 
+@public
 def dtype_policy() -> DTypePolicy:
     """The policy of layers that are given no dtype.
 
@@ -103,12 +105,14 @@ def dtype_policy() -> DTypePolicy:
     return get(floatx())
 
 
+@public
 def set_dtype_policy(policy: Any) -> None:
     """Make `policy` (a policy or its name) the one of layers that are given no dtype; None for the default again."""
     found = [] if policy is None else [get(policy)]
     _global[:] = found
 
 
+@public
 def get(identifier: Any) -> DTypePolicy:
     """The policy that `identifier` stands for: a policy, its name, a dtype, a config, or None for the global one.
 
@@ -135,11 +139,13 @@ def get(identifier: Any) -> DTypePolicy:
     return found
 
 
+@public
 def serialize(policy: DTypePolicy) -> dict[str, Any]:
     """A policy as plain values."""
     return {"module": "keras", "class_name": "DTypePolicy", "config": policy.get_config(), "registered_name": None}
 
 
+@public
 def deserialize(config: dict[str, Any]) -> DTypePolicy:
     """The policy that `serialize` wrote.
 

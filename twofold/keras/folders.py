@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
+from twofold._api import public
 
 __all__ = ["Listing", "check_format", "datasets_of", "listed", "text_dataset_from_directory"]
 
@@ -181,6 +182,7 @@ def _dataset(part: Listing, load: Callable[[Any], Any], label_mode: str | None, 
     return dataset.prefetch(tf.data.AUTOTUNE)
 
 
+@public
 def text_dataset_from_directory(directory: Any, labels: Any = "inferred", label_mode: str | None = "int",
                                 class_names: Any = None, batch_size: int | None = 32, max_length: int | None = None,
                                 shuffle: bool = True, seed: int | None = None, validation_split: float | None = None,

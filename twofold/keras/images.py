@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
+from twofold._api import public
 
 from .config import floatx, image_data_format
 from .folders import check_format, datasets_of, listed
@@ -47,6 +48,7 @@ def _numpy_dtype(dtype: Any) -> Any:
 
 
 # -- pictures and arrays --------------------------------------------------------------------------
+@public
 def load_img(path: Any, color_mode: str = "rgb", target_size: Any = None, interpolation: str = "nearest",
              keep_aspect_ratio: bool = False) -> Any:
     """An image file as a picture of Pillow's.
@@ -96,6 +98,7 @@ def _middle(size: tuple[int, int], width: int, height: int) -> tuple[int, int, i
     return left, top, left + across, top + down
 
 
+@public
 def img_to_array(img: Any, data_format: str | None = None, dtype: Any = None) -> np.ndarray:
     """A picture as an array.
 
@@ -122,6 +125,7 @@ def img_to_array(img: Any, data_format: str | None = None, dtype: Any = None) ->
     return found if found.ndim == 3 else found[..., np.newaxis]
 
 
+@public
 def array_to_img(x: Any, data_format: str | None = None, scale: bool = True, dtype: Any = None) -> Any:
     """An array as a picture of Pillow's.
 
@@ -159,6 +163,7 @@ def array_to_img(x: Any, data_format: str | None = None, scale: bool = True, dty
     return pillow.fromarray(np.ascontiguousarray(found[:, :, 0].astype("int32" if deep else "uint8")))
 
 
+@public
 def save_img(path: Any, x: Any, data_format: str | None = None, file_format: str | None = None, scale: bool = True,
              **kwargs: Any) -> None:
     """Write an array as an image file.
@@ -193,6 +198,7 @@ def save_img(path: Any, x: Any, data_format: str | None = None, file_format: str
     image.save(path, format=file_format, **kwargs)
 
 
+@public
 def smart_resize(x: Any, size: Any, interpolation: str = "bilinear", data_format: str = "channels_last") -> Any:
     """The middle part of images with the proportions of a size, in this size.
 
@@ -237,6 +243,7 @@ def smart_resize(x: Any, size: Any, interpolation: str = "bilinear", data_format
 
 
 # -- folders --------------------------------------------------------------------------------------
+@public
 def image_dataset_from_directory(directory: Any, labels: Any = "inferred", label_mode: str | None = "int",
                                  class_names: Any = None, color_mode: str = "rgb", batch_size: int | None = 32,
                                  image_size: Any = (256, 256), shuffle: bool = True, seed: int | None = None,

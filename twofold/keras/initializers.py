@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
+from twofold._api import public
 from twofold._namespace import publish
 
 from . import random
@@ -477,6 +478,7 @@ _TABLE = {
 }
 
 
+@public
 def serialize(initializer: Any) -> Any:
     """The config of an initialiser: `{"module", "class_name", "config", "registered_name"}`.
 
@@ -487,6 +489,7 @@ def serialize(initializer: Any) -> Any:
     return serialize_keras_object(Constant(initializer.value) if isinstance(initializer, _Given) else initializer)
 
 
+@public
 def deserialize(config: Any, custom_objects: Mapping[str, Any] | None = None) -> Any:
     """The initialiser of a config; `custom_objects` are further classes by name.
 
@@ -497,6 +500,7 @@ def deserialize(config: Any, custom_objects: Mapping[str, Any] | None = None) ->
     return read(config, _TABLE, custom_objects)
 
 
+@public
 def get(identifier: Any) -> Any:
     """The initialiser that `identifier` stands for.
 

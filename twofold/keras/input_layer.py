@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import twofold as tf
+from twofold._api import public
 
 from .keras_tensor import KerasTensor, Node
 from .layer import Layer
@@ -81,6 +82,7 @@ class InputLayer(Layer):
                 "name": self.name}
 
 
+@public
 def Input(shape: Any = None, batch_size: int | None = None, dtype: Any = None, sparse: Any = None,
           batch_shape: Any = None, name: str | None = None, tensor: Any = None, optional: bool = False,
           ragged: Any = None) -> KerasTensor:

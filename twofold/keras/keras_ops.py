@@ -14,6 +14,8 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from twofold._api import public
+
 from .keras_tensor import KerasTensor, any_symbolic
 from .layer import Layer
 
@@ -126,7 +128,7 @@ def operation(home: str, cls: str | None = None, tensors: str | None = None, als
             if any_symbolic(args, kwargs):
                 return _as_layer(found, args, kwargs)
             return function(*args, **kwargs)
-        return call
+        return public(call)
     return decorate
 
 

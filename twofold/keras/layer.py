@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
-from twofold._api import leave, staged, told
+from twofold._api import leave, staged, tells, untold
 from twofold._reading import spend
 from twofold._together import making
 
@@ -71,7 +71,9 @@ class Layer(LayerState):
 
     built: bool = False
     activity_regularizer: Any = None
-    _fast: Any = None  # (shape, dtype, whether `call` takes training): the inputs for which nothing is left to check
+    # The inputs for which nothing is left to check: shape, dtype, whether `call` takes training, whether there are no
+    # layers within, the class's `call`, and what computes, a function of the layer and the input.
+    _fast: Any = None
     supports_masking: bool = False
     input_spec: Any = None
     dynamic: bool = False
@@ -110,8 +112,6 @@ class Layer(LayerState):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        if "__init__" in vars(cls) and cls.__module__.startswith("twofold."):
-            cls.__init__ = told(cls.__init__)  # type: ignore[method-assign]
         if "build" in vars(cls):
             cls.build = _building(cls.build)  # type: ignore[method-assign]
 
@@ -254,28 +254,29 @@ class Layer(LayerState):
         name = type(self).__name__
         raise NotImplementedError(f"Layer {name} does not have a `call()` method implemented.")
 
+    @tells
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
             fast = self._fast
             if fast is not None and len(args) == 1 and not call_context.masks:
                 x = args[0]
-                if type(x) is _Tensor and x.dims == fast[0] and x.dtype is fast[1]:
+                if type(x) is _Tensor and x.dims == fast[0] and x.dtype is fast[1] and type(self).call is fast[4]:
                     outer = call_context.current()
                     if not kwargs:
                         if not fast[2]:
                             if outer is not None or fast[3]:
-                                return self.call(x)
+                                return fast[5](self, x)
                         elif outer is not None and outer.training is not None:
-                            return self.call(x, training=outer.training)
+                            return fast[5](self, x, training=outer.training)
                         elif fast[3] and call_context.learning_phase() is None:
-                            return self.call(x)
+                            return fast[5](self, x)
                     if outer is None and len(kwargs) == ("training" in kwargs) and not losses_there_were:
-                        return self._entered(x, kwargs.get("training"), fast[2])
+                        return self._entered(x, kwargs.get("training"), fast[2], fast[5])
             return self._full_call(args, kwargs)
         except Exception as error:  # noqa: BLE001 (whatever it is, it goes on)
             raise leave(error, _plain_call, sys._getframe(1))  # noqa: B904
 
-    def _entered(self, x: Any, training: Any, passes: bool) -> Any:
+    def _entered(self, x: Any, training: Any, passes: bool, compute: Callable[..., Any]) -> Any:
         """A call from outside of all layers for which nothing is left but to tell the layers within of it."""
         if training is None:
             training = call_context.learning_phase()
@@ -283,7 +284,7 @@ class Layer(LayerState):
                 training = self._call_spec.default_training
         token = call_context.entered(call_context.CallContext(self, training))
         try:
-            return self.call(x, training=training) if passes and training is not None else self.call(x)
+            return compute(self, x, training=training) if passes and training is not None else compute(self, x)
         finally:
             call_context.left(token)
 
@@ -353,7 +354,9 @@ class Layer(LayerState):
                  and not (self.supports_masking and type(self).compute_mask is not Layer.compute_mask))
         if plain:
             leaf = not self._sublayers()
-            own["_fast"] = args[0].dims, args[0].dtype, spec.takes_training, leaf
+            call = type(self).call
+            compute = functools.partial(_of_instance, own["call"]) if "call" in own else untold(call)
+            own["_fast"] = args[0].dims, args[0].dtype, spec.takes_training, leaf, call, compute
 
     def _converted(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Arrays as tensors; floats in the dtype of the computation."""
@@ -549,6 +552,11 @@ class Layer(LayerState):
 
 
 _plain_call = Layer.__call__  # as it stands here, for the errors that leave it
+
+
+def _of_instance(call: Callable[..., Any], layer: Layer, *args: Any, **kwargs: Any) -> Any:
+    """The call of a layer that has a `call` of its own, which is no method."""
+    return call(*args, **kwargs)
 
 
 def _building(build: Callable[..., None]) -> Callable[..., None]:

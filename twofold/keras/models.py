@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import twofold as tf
+from twofold._api import public
 from twofold._namespace import publish
 
 from .functional import Functional, Input
@@ -18,6 +19,7 @@ from .serialization import deserialize_keras_object
 __all__ = ["Functional", "Model", "Sequential", "clone_model", "load_model", "model_from_json", "save_model"]
 
 
+@public
 def clone_model(model: Any, input_tensors: Any = None, clone_function: Any = None, call_function: Any = None,
                 recursive: bool = False) -> Any:
     """A model with the same layers, made anew with weights of their own.
@@ -92,6 +94,7 @@ def _cloned_network(model: Any, input_tensors: Any, cloned: Any, call_function: 
     return clone
 
 
+@public
 def model_from_json(json_string: str, custom_objects: Any = None) -> Any:
     """The model of what `model.to_json()` gave, with new weights.
 

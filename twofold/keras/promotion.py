@@ -10,6 +10,7 @@ import functools
 from typing import Any
 
 import twofold as tf
+from twofold._api import public
 
 from .config import floatx
 
@@ -45,6 +46,7 @@ def _join(names: frozenset[str]) -> str:
     return next(name for name in bounds if bounds == _above(name))
 
 
+@public
 def result_type(*dtypes: Any) -> str:
     """The name of the dtype in which values of several dtypes meet.
 

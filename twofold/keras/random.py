@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import twofold as tf
+from twofold._api import public
 from twofold._namespace import publish
 from twofold.tracking import Trackable
 
@@ -104,6 +105,7 @@ def _dtype(dtype: Any) -> Any:
     return tf.as_dtype(config.floatx() if dtype is None else dtype)
 
 
+@public
 def normal(shape: Any, mean: float = 0.0, stddev: float = 1.0, dtype: Any = None, seed: Any = None) -> Any:
     """Normal numbers.
 
@@ -121,6 +123,7 @@ def normal(shape: Any, mean: float = 0.0, stddev: float = 1.0, dtype: Any = None
     return tf.random.stateless_normal(shape, draw_seed(seed), mean, stddev, _dtype(dtype))
 
 
+@public
 def truncated_normal(shape: Any, mean: float = 0.0, stddev: float = 1.0, dtype: Any = None, seed: Any = None) -> Any:
     """Normal numbers within two standard deviations of the mean; arguments as for `normal`.
 
@@ -131,6 +134,7 @@ def truncated_normal(shape: Any, mean: float = 0.0, stddev: float = 1.0, dtype: 
     return tf.random.stateless_truncated_normal(shape, draw_seed(seed), mean, stddev, _dtype(dtype))
 
 
+@public
 def uniform(shape: Any, minval: float = 0.0, maxval: float = 1.0, dtype: Any = None, seed: Any = None) -> Any:
     """Numbers uniform in [minval, maxval); the other arguments as for `normal`.
 
@@ -141,6 +145,7 @@ def uniform(shape: Any, minval: float = 0.0, maxval: float = 1.0, dtype: Any = N
     return tf.random.stateless_uniform(shape, draw_seed(seed), minval, maxval, _dtype(dtype))
 
 
+@public
 def randint(shape: Any, minval: int, maxval: int, dtype: Any = "int32", seed: Any = None) -> Any:
     """Integers uniform in [minval, maxval), of an integer `dtype`; the other arguments as for `normal`.
 
@@ -151,6 +156,7 @@ def randint(shape: Any, minval: int, maxval: int, dtype: Any = "int32", seed: An
     return tf.random.stateless_uniform(shape, draw_seed(seed), minval, maxval, tf.as_dtype(dtype))
 
 
+@public
 def categorical(logits: Any, num_samples: int, dtype: Any = "int32", seed: Any = None) -> Any:
     """Draws from the distributions whose unnormalised log-probabilities are the rows of `logits`.
 
@@ -167,6 +173,7 @@ def categorical(logits: Any, num_samples: int, dtype: Any = "int32", seed: Any =
     return tf.random.stateless_categorical(logits, num_samples, draw_seed(seed), tf.as_dtype(dtype))
 
 
+@public
 def gamma(shape: Any, alpha: Any, dtype: Any = None, seed: Any = None) -> Any:
     """Gamma numbers of shape `alpha` and scale 1; the other arguments as for `normal`.
 
@@ -177,6 +184,7 @@ def gamma(shape: Any, alpha: Any, dtype: Any = None, seed: Any = None) -> Any:
     return tf.random.stateless_gamma(shape, draw_seed(seed), alpha, dtype=_dtype(dtype))
 
 
+@public
 def beta(shape: Any, alpha: Any, beta: Any, dtype: Any = None, seed: Any = None) -> Any:
     """Beta numbers with parameters `alpha` and `beta`; the other arguments as for `normal`.
 
@@ -191,6 +199,7 @@ def beta(shape: Any, alpha: Any, beta: Any, dtype: Any = None, seed: Any = None)
     return one / (one + other)
 
 
+@public
 def binomial(shape: Any, counts: Any, probabilities: Any, dtype: Any = None, seed: Any = None) -> Any:
     """How many of `counts` tries succeed, each with its probability; the other arguments as for `normal`.
 
@@ -202,6 +211,7 @@ def binomial(shape: Any, counts: Any, probabilities: Any, dtype: Any = None, see
     return tf.cast(drawn, _dtype(dtype))
 
 
+@public
 def shuffle(x: Any, axis: int = 0, seed: Any = None) -> Any:
     """`x` with its slices along `axis` in random order.
 
@@ -214,6 +224,7 @@ def shuffle(x: Any, axis: int = 0, seed: Any = None) -> Any:
     return tf.gather(x, order, axis=axis)
 
 
+@public
 def dropout(inputs: Any, rate: Any, noise_shape: Any = None, seed: Any = None) -> Any:
     """Sets elements to 0 with probability `rate` and divides the others by `1 - rate`.
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import twofold as tf
+from twofold._api import public
 from twofold._namespace import publish
 
 from ._identifiers import Configured, read, resolve, table_of
@@ -160,6 +161,7 @@ l1, l2, l1_l2, orthogonal_regularizer = L1, L2, L1L2, OrthogonalRegularizer
 _TABLE = {**table_of(Regularizer, L1, L2, L1L2, OrthogonalRegularizer), "l1_l2": L1L2}
 
 
+@public
 def serialize(regularizer: Any) -> Any:
     """The config of a regulariser: `{"module", "class_name", "config", "registered_name"}`.
 
@@ -170,6 +172,7 @@ def serialize(regularizer: Any) -> Any:
     return serialize_keras_object(regularizer)
 
 
+@public
 def deserialize(config: Any, custom_objects: Mapping[str, Any] | None = None) -> Any:
     """The regulariser of a config; `custom_objects` are further classes by name.
 
@@ -180,6 +183,7 @@ def deserialize(config: Any, custom_objects: Mapping[str, Any] | None = None) ->
     return read(config, _TABLE, custom_objects)
 
 
+@public
 def get(identifier: Any) -> Any:
     """The regulariser that `identifier` stands for: None (gives None), a name, a config, a class or a callable.
 

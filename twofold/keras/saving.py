@@ -17,6 +17,7 @@ from typing import Any
 
 import twofold as tf
 from twofold import _reading, _replacing
+from twofold._api import public
 from twofold._namespace import publish
 
 from .serialization import (
@@ -38,6 +39,7 @@ _KERAS_FORMAT = "3.0.0"  # the version of Keras whose archives these are
 _HDF5 = (".h5", ".hdf5")
 
 
+@public
 def save_model(model: Any, filepath: Any, overwrite: bool = True, include_optimizer: bool = True,
                save_format: str | None = None, **kwargs: Any) -> None:
     """Write a model to a file: its layers, its weights, and the state of its optimizer.
@@ -73,6 +75,7 @@ def save_model(model: Any, filepath: Any, overwrite: bool = True, include_optimi
                          f"to export a SavedModel. Received: filepath={path}.")
 
 
+@public
 def load_model(filepath: Any, custom_objects: Mapping[str, Any] | None = None, compile: bool = True,
                safe_mode: bool = True) -> Any:
     """The model of a file that `save_model`, or Keras itself, wrote.
@@ -101,6 +104,7 @@ def load_model(filepath: Any, custom_objects: Mapping[str, Any] | None = None, c
     raise ValueError(f"{path} is neither a `.keras` archive nor an `.h5` file.")
 
 
+@public
 def save_weights(model: Any, filepath: Any, overwrite: bool = True) -> None:
     """Write the weights of a model to a file that ends in `.weights.h5`.
 
@@ -116,6 +120,7 @@ def save_weights(model: Any, filepath: Any, overwrite: bool = True) -> None:
         write_weights(file, model)
 
 
+@public
 def load_weights(model: Any, filepath: Any, skip_mismatch: bool = False, **kwargs: Any) -> None:
     """Read the weights of a model from a `.weights.h5`, `.h5` or `.keras` file.
 

@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
+from twofold._api import public
 
 from .folders import check_format
 
 __all__ = ["pad_sequences", "timeseries_dataset_from_array"]
 
 
+@public
 def pad_sequences(sequences: Sequence[Any], maxlen: int | None = None, dtype: Any = "int32", padding: str = "pre",
                   truncating: str = "pre", value: Any = 0.0) -> np.ndarray:
     """Sequences of different lengths as one array.
@@ -59,6 +61,7 @@ def pad_sequences(sequences: Sequence[Any], maxlen: int | None = None, dtype: An
     return found
 
 
+@public
 def timeseries_dataset_from_array(data: Any, targets: Any, sequence_length: int, sequence_stride: int = 1,
                                   sampling_rate: int = 1, batch_size: int | None = 128, shuffle: bool = False,
                                   seed: int | None = None, start_index: int | None = None,

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
+from twofold._api import public
 
 __all__ = ["CustomObjectScope", "custom_object_scope", "deserialize_keras_object", "get_custom_objects",
            "get_registered_name", "get_registered_object", "register_keras_serializable", "serialize_keras_object"]
@@ -44,6 +45,7 @@ _INTERNAL = {"Functional": ("keras.src.models.functional", "functional"), "TFOpL
 _FUNCTIONS = ("keras.activations", "keras.losses", "keras.metrics", "keras.initializers")
 
 
+@public
 def register_keras_serializable(package: str = "Custom", name: str | None = None) -> Callable[[Any], Any]:
     """A decorator that lets configs name a class or function.
 
@@ -70,6 +72,7 @@ def register_keras_serializable(package: str = "Custom", name: str | None = None
     return decorate
 
 
+@public
 def get_custom_objects() -> dict[str, Any]:
     """The dict of custom objects that every reading looks into; entries may be added.
 
@@ -111,6 +114,7 @@ class custom_object_scope:
 CustomObjectScope = custom_object_scope
 
 
+@public
 def get_registered_name(obj: Any) -> str:
     """The name under which a class or function was registered; its own name if it was not."""
     try:
@@ -119,6 +123,7 @@ def get_registered_name(obj: Any) -> str:
         return obj.__name__
 
 
+@public
 def get_registered_object(name: str, custom_objects: Mapping[str, Any] | None = None,
                           module_objects: Mapping[str, Any] | None = None) -> Any:
     """The class or function of a name, or None.
@@ -135,6 +140,7 @@ def get_registered_object(name: str, custom_objects: Mapping[str, Any] | None = 
 
 
 # -- writing --------------------------------------------------------------------------------------
+@public
 def serialize_keras_object(obj: Any) -> Any:
     """An object as plain JSON values.
 
@@ -286,6 +292,7 @@ def _home_of(obj: Any) -> tuple[str, str] | None:
 
 
 # -- reading --------------------------------------------------------------------------------------
+@public
 def deserialize_keras_object(config: Any, custom_objects: Mapping[str, Any] | None = None, safe_mode: bool = True,
                              module_objects: Mapping[str, Any] | None = None, **kwargs: Any) -> Any:
     """What `serialize_keras_object` wrote, as an object again.

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from twofold._api import public
+
 from .keras_tensor import KerasTensor
 
 __all__ = ["model_to_dot", "plot_model", "print_summary"]
@@ -196,6 +198,7 @@ def _totals(model: Any) -> list[str]:
 
 
 # -- pictures -------------------------------------------------------------------------------------
+@public
 def model_to_dot(model: Any, show_shapes: bool = False, show_dtype: bool = False, show_layer_names: bool = True,
                  rankdir: str = "TB", expand_nested: bool = False, dpi: int = 200,
                  show_layer_activations: bool = False, show_trainable: bool = False) -> str:
@@ -273,6 +276,7 @@ def _end(layer: Any, expand: bool, prefix: str, last: bool) -> str:
     return f"{prefix}{layer.name}"
 
 
+@public
 def plot_model(model: Any, to_file: Any = "model.svg", show_shapes: bool = False, show_dtype: bool = False,
                show_layer_names: bool = True, rankdir: str = "TB", expand_nested: bool = False, dpi: int = 200,
                show_layer_activations: bool = False, show_trainable: bool = False, **kwargs: Any) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
+from twofold._api import public
 from twofold._namespace import publish
 
 from .backend import clear_session, is_keras_tensor, standardize_dtype
@@ -40,6 +41,7 @@ __all__ = ["CustomObjectScope", "Progbar", "PyDataset", "Sequence", "array_to_im
            "unpack_x_y_sample_weight"]
 
 
+@public
 def to_categorical(x: Any, num_classes: int | None = None, dtype: Any = None) -> np.ndarray:
     """Labels as rows with a single one.
 
@@ -67,6 +69,7 @@ def to_categorical(x: Any, num_classes: int | None = None, dtype: Any = None) ->
     return found.reshape(*labels.shape, count)
 
 
+@public
 def normalize(x: Any, axis: int = -1, order: int = 2) -> np.ndarray:
     """An array divided by its norms along an axis; vectors of zeros stay.
 
@@ -85,6 +88,7 @@ def normalize(x: Any, axis: int = -1, order: int = 2) -> np.ndarray:
     return array / np.expand_dims(norms, axis)
 
 
+@public
 def set_random_seed(seed: int) -> None:
     """Seed Python's, NumPy's and `tf`'s random numbers.
 
@@ -166,6 +170,7 @@ class Sequence(PyDataset):
     """
 
 
+@public
 def split_dataset(dataset: Any, left_size: Any = None, right_size: Any = None, shuffle: bool = False,
                   seed: int | None = None, preferred_backend: str | None = None) -> tuple[Any, Any]:
     """Split arrays or a dataset into two datasets.

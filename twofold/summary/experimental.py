@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import twofold as tf
-from twofold._api import public
+from twofold._api import block, public
 from twofold._namespace import publish
 
 from . import ops
@@ -42,7 +41,7 @@ def set_step(step: Any) -> None:
     steps.set(step)
 
 
-@contextmanager
+@block
 def summary_scope(name: str, default_name: str = "summary", values: Any = None) -> Iterator[tuple[str, str]]:
     """A name scope for a summary.
 

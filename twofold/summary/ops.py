@@ -10,14 +10,13 @@ from __future__ import annotations
 import io
 import wave
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 import twofold as tf
 from twofold import _png
-from twofold._api import public
+from twofold._api import block, public
 
 from .writer import SummaryWriter, condition, default, recording, step_now
 
@@ -294,7 +293,7 @@ def flush(writer: SummaryWriter | None = None, name: str | None = None) -> None:
         found.flush()
 
 
-@contextmanager
+@block
 def record_if(condition_: Any) -> Iterator[None]:
     """Record summaries in a block only where the condition holds.
 

@@ -6,6 +6,7 @@ import importlib
 from typing import Any
 
 import twofold as _tf
+from twofold._api import public as _public
 from twofold._namespace import publish
 from twofold._tensors import enable_eager_execution
 
@@ -113,6 +114,7 @@ log = _tf.math.log
 _MODULES = frozenset({"app", "data", "flags", "gfile", "image", "logging", "metrics", "nn", "random", "summary"})
 
 
+@_public
 def enable_v2_behavior() -> None:
     """Nothing is left to do: it is how things are."""
 
@@ -122,6 +124,7 @@ enable_control_flow_v2 = disable_control_flow_v2 = disable_v2_tensorshape = enab
 enable_tensor_equality = enable_v2_behavior
 
 
+@_public
 def executing_eagerly_outside_functions() -> bool:
     """Whether ops run at once outside of functions: where there is no graph."""
     from .graph import current_graph

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import twofold as tf
-from twofold._api import public
+from twofold._api import block, public
 from twofold.ir import dtypes as dt
 from twofold.ir.spec import TensorShape
 
@@ -174,6 +174,7 @@ def tuple_(tensors: Sequence[Any], name: str | None = None, control_inputs: Sequ
         return [None if t is None else tf.identity(t) for t in tensors]
 
 
+@public
 def control_dependencies(control_inputs: Sequence[Any] | None) -> contextlib.AbstractContextManager[Any]:
     """A block whose operations come after others, and see what they do to variables; no block where ops run at once.
 
@@ -201,7 +202,7 @@ def with_dependencies(dependencies: Sequence[Any], output_tensor: Any, name: str
         return tf.identity(output_tensor)
 
 
-@contextlib.contextmanager
+@block
 def name_scope(name: str | None = None, default_name: str | None = None, values: Any = None) -> Iterator[str]:
     """A block whose operations have a prefix; in a graph it gets a number where it is taken.
 

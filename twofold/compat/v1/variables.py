@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import contextvars
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import twofold as tf
-from twofold._api import public
+from twofold._api import block, public
 from twofold.eager import sessions
 from twofold.eager.variable import Variable as _Variable
 from twofold.ir import dtypes as dt
@@ -152,7 +151,7 @@ def get_variable_scope() -> VariableScope:
     return _scope.get() or _names().root
 
 
-@contextlib.contextmanager
+@block
 def variable_scope(name_or_scope: Any, default_name: str | None = None, values: Any = None, initializer: Any = None,
                    regularizer: Any = None, caching_device: Any = None, partitioner: Any = None,
                    custom_getter: Any = None, reuse: Any = None, dtype: Any = None, use_resource: Any = None,

@@ -14,6 +14,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
+from twofold._api import public
 from twofold._namespace import publish
 
 _FAMILIES = {
@@ -68,6 +69,7 @@ _WHERE = {name: module for module, names in _FAMILIES.items() for name in names.
 __all__ = sorted([*_WHERE, "deserialize", "serialize"])
 
 
+@public
 def serialize(layer: Any) -> dict[str, Any]:
     """The config of a layer: `{"module", "class_name", "config", ..}`.
 
@@ -79,6 +81,7 @@ def serialize(layer: Any) -> dict[str, Any]:
     return serialize_keras_object(layer)
 
 
+@public
 def deserialize(config: Mapping[str, Any], custom_objects: Mapping[str, Any] | None = None) -> Any:
     """The layer of a config; `custom_objects` are further classes by name.
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import twofold as tf
+from twofold._api import public
 
 from .. import call_context
 from ..operands import same
@@ -338,6 +339,7 @@ class Dot(_Merge):
         return None
 
 
+@public
 def add(inputs: Any, **kwargs: Any) -> Any:
     """The sum of tensors; see `Add`.
 
@@ -348,6 +350,7 @@ def add(inputs: Any, **kwargs: Any) -> Any:
     return Add(**kwargs)(inputs)
 
 
+@public
 def average(inputs: Any, **kwargs: Any) -> Any:
     """The average of tensors; see `Average`.
 
@@ -358,6 +361,7 @@ def average(inputs: Any, **kwargs: Any) -> Any:
     return Average(**kwargs)(inputs)
 
 
+@public
 def subtract(inputs: Any, **kwargs: Any) -> Any:
     """The difference of two tensors; see `Subtract`.
 
@@ -368,6 +372,7 @@ def subtract(inputs: Any, **kwargs: Any) -> Any:
     return Subtract(**kwargs)(inputs)
 
 
+@public
 def multiply(inputs: Any, **kwargs: Any) -> Any:
     """The product of tensors; see `Multiply`.
 
@@ -378,6 +383,7 @@ def multiply(inputs: Any, **kwargs: Any) -> Any:
     return Multiply(**kwargs)(inputs)
 
 
+@public
 def maximum(inputs: Any, **kwargs: Any) -> Any:
     """The larger of tensors, element by element; see `Maximum`.
 
@@ -388,6 +394,7 @@ def maximum(inputs: Any, **kwargs: Any) -> Any:
     return Maximum(**kwargs)(inputs)
 
 
+@public
 def minimum(inputs: Any, **kwargs: Any) -> Any:
     """The smaller of tensors, element by element; see `Minimum`.
 
@@ -398,6 +405,7 @@ def minimum(inputs: Any, **kwargs: Any) -> Any:
     return Minimum(**kwargs)(inputs)
 
 
+@public
 def concatenate(inputs: Any, axis: int = -1, **kwargs: Any) -> Any:
     """Tensors joined along an axis; see `Concatenate`.
 
@@ -408,6 +416,7 @@ def concatenate(inputs: Any, axis: int = -1, **kwargs: Any) -> Any:
     return Concatenate(axis=axis, **kwargs)(inputs)
 
 
+@public
 def dot(inputs: Any, axes: Any = -1, **kwargs: Any) -> Any:
     """The products of two tensors, summed along an axis of each; see `Dot`.
 

@@ -10,6 +10,7 @@ import inspect
 from collections.abc import Mapping
 from typing import Any
 
+from twofold._api import public
 from twofold._namespace import publish
 
 from .classes import (
@@ -90,6 +91,7 @@ def _table() -> dict[str, Any]:
     return {name: globals()[name] for name in __all__ if name not in _NOT_LOSSES}
 
 
+@public
 def serialize(loss: Any) -> Any:
     """A loss, or the function of one, as values that JSON can hold.
 
@@ -104,6 +106,7 @@ def serialize(loss: Any) -> Any:
     return serialize_keras_object(loss)
 
 
+@public
 def deserialize(name: Any, custom_objects: Mapping[str, Any] | None = None) -> Any:
     """The loss of a config that `serialize` gave, or of a name.
 
@@ -121,6 +124,7 @@ def deserialize(name: Any, custom_objects: Mapping[str, Any] | None = None) -> A
     return deserialize_keras_object(name, custom_objects=custom_objects, module_objects=_table())
 
 
+@public
 def get(identifier: Any) -> Any:
     """The loss that `identifier` stands for.
 

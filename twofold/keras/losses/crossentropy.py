@@ -10,6 +10,7 @@ import warnings
 from typing import Any
 
 import twofold as tf
+from twofold._api import public
 
 from .. import config
 from ..call_context import set_mask
@@ -50,6 +51,7 @@ def _hint(name: str, y_true: Any, y_pred: Any) -> str:
     return ""
 
 
+@public
 def binary_crossentropy(y_true: Any, y_pred: Any, from_logits: bool = False, label_smoothing: float = 0.0,
                         axis: Any = -1) -> Any:
     """The mean of `-y_true log(y_pred) - (1 - y_true) log(1 - y_pred)` over an axis.
@@ -80,6 +82,7 @@ def binary_values(y_true: Any, y_pred: Any, from_logits: bool) -> Any:
     return tf.negative(y_true * tf.math.log(y_pred) + (1.0 - y_true) * tf.math.log(1.0 - y_pred))
 
 
+@public
 def binary_focal_crossentropy(y_true: Any, y_pred: Any, apply_class_balancing: bool = False, alpha: float = 0.25,
                               gamma: float = 2.0, from_logits: bool = False, label_smoothing: float = 0.0,
                               axis: Any = -1) -> Any:
@@ -130,6 +133,7 @@ def _categorical(name: str, y_true: Any, y_pred: Any, label_smoothing: float, ax
     return y_true, y_pred
 
 
+@public
 def categorical_crossentropy(y_true: Any, y_pred: Any, from_logits: bool = False, label_smoothing: float = 0.0,
                              axis: int = -1) -> Any:
     """`-y_true log(y_pred)`, summed over the classes.
@@ -156,6 +160,7 @@ def categorical_crossentropy(y_true: Any, y_pred: Any, from_logits: bool = False
     return tf.negative(tf.reduce_sum(y_true * tf.math.log(y_pred), axis=axis))
 
 
+@public
 def categorical_focal_crossentropy(y_true: Any, y_pred: Any, alpha: Any = 0.25, gamma: float = 2.0,
                                    from_logits: bool = False, label_smoothing: float = 0.0, axis: int = -1) -> Any:
     """Categorical cross entropy times `alpha * (1 - p)**gamma`, p the probability of each class (Lin et al., 2018).
@@ -185,6 +190,7 @@ def categorical_focal_crossentropy(y_true: Any, y_pred: Any, alpha: Any = 0.25, 
     return tf.negative(tf.reduce_sum(weight * y_true * tf.math.log(y_pred), axis=axis))
 
 
+@public
 def sparse_categorical_crossentropy(y_true: Any, y_pred: Any, from_logits: bool = False,
                                     ignore_class: int | None = None, axis: int = -1) -> Any:
     """Minus the logarithm of the probability of the right class.
@@ -233,6 +239,7 @@ def _axis_last(x: Any, axis: int) -> Any:
     return tf.transpose(x, axes)
 
 
+@public
 def categorical_generalized_cross_entropy(y_true: Any, y_pred: Any, q: float) -> Any:
     """`(1 - p**q) / q`, p the probability of the right class: less moved by wrong labels (Zhang, Sabuncu, 2018).
 

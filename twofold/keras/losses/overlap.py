@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import twofold as tf
+from twofold._api import public
 
 from .. import config
 from ..call_context import set_mask
@@ -14,6 +15,7 @@ from .regression import floats
 __all__ = ["circle", "dice", "tversky"]
 
 
+@public
 def dice(y_true: Any, y_pred: Any, axis: Any = None) -> Any:
     """1 minus twice the overlap over the sum of both.
 
@@ -35,6 +37,7 @@ def dice(y_true: Any, y_pred: Any, axis: Any = None) -> Any:
     return 1.0 - 2.0 * both / (whole + config.epsilon())
 
 
+@public
 def tversky(y_true: Any, y_pred: Any, alpha: float = 0.5, beta: float = 0.5, axis: Any = None) -> Any:
     """1 minus the overlap over the overlap and weighted parts of what lies outside it (Salehi et al., 2017).
 
@@ -59,6 +62,7 @@ def tversky(y_true: Any, y_pred: Any, alpha: float = 0.5, beta: float = 0.5, axi
     return 1.0 - both / (both + missed * alpha + added * beta + config.epsilon())
 
 
+@public
 def circle(y_true: Any, y_pred: Any, ref_labels: Any = None, ref_embeddings: Any = None,
            remove_diagonal: bool = True, gamma: float = 80.0, margin: float = 0.4) -> Any:
     """The circle loss of vectors: those with one label close together, the others apart (Sun et al., 2020).

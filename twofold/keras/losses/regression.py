@@ -10,6 +10,7 @@ import math
 from typing import Any
 
 import twofold as tf
+from twofold._api import public
 
 from .. import config
 from ..scalars import number
@@ -32,6 +33,7 @@ def pair(y_true: Any, y_pred: Any) -> tuple[Any, Any]:
     return same_rank(as_tensor(y_true, y_pred.dtype), y_pred)
 
 
+@public
 def mean_squared_error(y_true: Any, y_pred: Any) -> Any:
     """The mean of squared differences over the last axis.
 
@@ -49,6 +51,7 @@ def mean_squared_error(y_true: Any, y_pred: Any) -> Any:
     return tf.reduce_mean(tf.math.squared_difference(y_true, y_pred), axis=-1)
 
 
+@public
 def mean_absolute_error(y_true: Any, y_pred: Any) -> Any:
     """The mean of absolute differences over the last axis.
 
@@ -66,6 +69,7 @@ def mean_absolute_error(y_true: Any, y_pred: Any) -> Any:
     return tf.reduce_mean(tf.abs(y_true - y_pred), axis=-1)
 
 
+@public
 def mean_absolute_percentage_error(y_true: Any, y_pred: Any) -> Any:
     """100 times the mean of `|y_true - y_pred| / max(|y_true|, epsilon)` over the last axis.
 
@@ -84,6 +88,7 @@ def mean_absolute_percentage_error(y_true: Any, y_pred: Any) -> Any:
     return 100.0 * tf.reduce_mean(relative, axis=-1)
 
 
+@public
 def mean_squared_logarithmic_error(y_true: Any, y_pred: Any) -> Any:
     """The mean of `(log(y_true + 1) - log(y_pred + 1))**2` over the last axis; negative values count as epsilon.
 
@@ -103,6 +108,7 @@ def mean_squared_logarithmic_error(y_true: Any, y_pred: Any) -> Any:
     return tf.reduce_mean(tf.math.squared_difference(*logs), axis=-1)
 
 
+@public
 def cosine_similarity(y_true: Any, y_pred: Any, axis: int = -1) -> Any:
     """Minus the cosine of the angle between two vectors: -1 for the same direction; 0 where one is zero.
 
@@ -127,6 +133,7 @@ def _direction(x: Any, axis: int) -> Any:
     return x * tf.math.rsqrt(tf.maximum(squares, config.epsilon() ** 2))
 
 
+@public
 def huber(y_true: Any, y_pred: Any, delta: float = 1.0) -> Any:
     """The mean over the last axis of half the square of a small error, and of a line for one beyond `delta`.
 
@@ -149,6 +156,7 @@ def huber(y_true: Any, y_pred: Any, delta: float = 1.0) -> Any:
                           axis=-1)
 
 
+@public
 def log_cosh(y_true: Any, y_pred: Any) -> Any:
     """The mean of `log(cosh(y_pred - y_true))` over the last axis, without overflow.
 
@@ -167,6 +175,7 @@ def log_cosh(y_true: Any, y_pred: Any) -> Any:
     return tf.reduce_mean(error + tf.nn.softplus(error * -2.0) - math.log(2.0), axis=-1)
 
 
+@public
 def kl_divergence(y_true: Any, y_pred: Any) -> Any:
     """The Kullback-Leibler divergence: `y_true * log(y_true / y_pred)`, summed over the last axis.
 
@@ -186,6 +195,7 @@ def kl_divergence(y_true: Any, y_pred: Any) -> Any:
     return tf.reduce_sum(y_true * tf.math.log(y_true / y_pred), axis=-1)
 
 
+@public
 def poisson(y_true: Any, y_pred: Any) -> Any:
     """The mean of `y_pred - y_true * log(y_pred + epsilon)` over the last axis.
 
@@ -209,6 +219,7 @@ def _signs(y_true: Any) -> Any:
     return tf.where(binary, 2.0 * y_true - 1.0, y_true)
 
 
+@public
 def hinge(y_true: Any, y_pred: Any) -> Any:
     """The mean of `max(1 - y_true * y_pred, 0)` over the last axis.
 
@@ -226,6 +237,7 @@ def hinge(y_true: Any, y_pred: Any) -> Any:
     return tf.reduce_mean(tf.nn.relu(1.0 - _signs(y_true) * y_pred), axis=-1)
 
 
+@public
 def squared_hinge(y_true: Any, y_pred: Any) -> Any:
     """The mean of `max(1 - y_true * y_pred, 0)**2` over the last axis.
 
@@ -243,6 +255,7 @@ def squared_hinge(y_true: Any, y_pred: Any) -> Any:
     return tf.reduce_mean(tf.square(tf.nn.relu(1.0 - _signs(y_true) * y_pred)), axis=-1)
 
 
+@public
 def categorical_hinge(y_true: Any, y_pred: Any) -> Any:
     """`max(other - right + 1, 0)`, with the score of the right class and the highest of the others.
 

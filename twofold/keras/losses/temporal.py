@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import twofold as tf
+from twofold._api import public
 
 from .loss import as_tensor
 from .regression import floats
@@ -19,6 +20,7 @@ _BLANK = 0
 _IMPOSSIBLE = -1e30  # a logarithm of 0 with which one can go on computing
 
 
+@public
 def ctc(y_true: Any, y_pred: Any) -> Any:
     """Minus the logarithm of the probability of a sequence of labels (CTC).
 

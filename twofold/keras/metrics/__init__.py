@@ -11,6 +11,7 @@ import inspect
 from collections.abc import Mapping
 from typing import Any
 
+from twofold._api import public
 from twofold._namespace import publish
 
 from ..losses import (
@@ -130,6 +131,7 @@ def _table() -> dict[str, Any]:
     return {name: found for name, found in table.items() if name not in ("get", "serialize", "deserialize")}
 
 
+@public
 def serialize(metric: Any) -> Any:
     """A metric's settings, or a function, as values that JSON can hold.
 
@@ -144,6 +146,7 @@ def serialize(metric: Any) -> Any:
     return serialize_keras_object(metric)
 
 
+@public
 def deserialize(config: Any, custom_objects: Mapping[str, Any] | None = None) -> Any:
     """The metric of a config that `serialize` gave, or of a name, without state.
 
@@ -161,6 +164,7 @@ def deserialize(config: Any, custom_objects: Mapping[str, Any] | None = None) ->
     return deserialize_keras_object(config, custom_objects=custom_objects, module_objects=_table())
 
 
+@public
 def get(identifier: Any) -> Any:
     """The metric that `identifier` stands for.
 

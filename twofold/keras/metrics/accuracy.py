@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import twofold as tf
+from twofold._api import public
 
 from ..losses.loss import as_tensor, same_rank
 from .metric import floatx
@@ -26,6 +27,7 @@ def accuracy(y_true: Any, y_pred: Any) -> Any:
     return _matches(*same_rank(as_tensor(y_true, y_pred.dtype), y_pred))
 
 
+@public
 def binary_accuracy(y_true: Any, y_pred: Any, threshold: float = 0.5) -> Any:
     """1 where a probability lies on the same side of `threshold` as its label, else 0.
 
@@ -52,6 +54,7 @@ def _highest(y_true: Any, y_pred: Any) -> Any:
     return _matches(y_true, tf.cast(highest, y_true.dtype))
 
 
+@public
 def categorical_accuracy(y_true: Any, y_pred: Any) -> Any:
     """1 where the highest score is that of the label, else 0.
 
@@ -68,6 +71,7 @@ def categorical_accuracy(y_true: Any, y_pred: Any) -> Any:
     return _highest(tf.argmax(tf.convert_to_tensor(y_true), axis=-1), tf.convert_to_tensor(y_pred))
 
 
+@public
 def sparse_categorical_accuracy(y_true: Any, y_pred: Any) -> Any:
     """1 where the highest score is that of the label, else 0.
 
@@ -88,6 +92,7 @@ def sparse_categorical_accuracy(y_true: Any, y_pred: Any) -> Any:
     return tf.squeeze(matches, -1) if (matches.shape.rank or 0) > 1 and matches.shape[-1] == 1 else matches
 
 
+@public
 def top_k_categorical_accuracy(y_true: Any, y_pred: Any, k: int = 5) -> Any:
     """1 where the label is among the classes with the `k` highest scores, else 0.
 
@@ -106,6 +111,7 @@ def top_k_categorical_accuracy(y_true: Any, y_pred: Any, k: int = 5) -> Any:
     return sparse_top_k_categorical_accuracy(tf.argmax(tf.convert_to_tensor(y_true), axis=-1), y_pred, k)
 
 
+@public
 def sparse_top_k_categorical_accuracy(y_true: Any, y_pred: Any, k: int = 5, from_sorted_ids: bool = False) -> Any:
     """1 where the label is among the classes with the `k` highest scores, else 0.
 

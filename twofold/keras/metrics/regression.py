@@ -6,6 +6,7 @@ import warnings
 from typing import Any
 
 import twofold as tf
+from twofold._api import public
 
 from ..losses import regression as values
 from ..losses.loss import as_tensor, same_rank
@@ -29,6 +30,7 @@ def _centred(y_true: Any, y_pred: Any, axis: int) -> tuple[Any, Any, Any, Any]:
             tf.reduce_mean(y_pred, axis=axis, keepdims=True))
 
 
+@public
 def pearson_correlation(y_true: Any, y_pred: Any, axis: int = -1) -> Any:
     """Pearson's correlation of two samples.
 
@@ -49,6 +51,7 @@ def pearson_correlation(y_true: Any, y_pred: Any, axis: int = -1) -> Any:
     return tf.reduce_mean(true / spreads[0] * (pred / spreads[1]), axis=axis)
 
 
+@public
 def concordance_correlation(y_true: Any, y_pred: Any, axis: int = -1) -> Any:
     """Lin's correlation of two samples, which also asks that their means and spreads agree.
 

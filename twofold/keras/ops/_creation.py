@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import twofold as tf
+from twofold._api import public
 
 from ..config import floatx
 from ..keras_ops import operation
@@ -31,6 +32,7 @@ def array(x: Any, dtype: Any = None) -> Any:
     return tensor(x, dtype)
 
 
+@public
 def zeros(shape: Any, dtype: Any = None) -> Any:
     """A tensor of zeros.
 
@@ -41,6 +43,7 @@ def zeros(shape: Any, dtype: Any = None) -> Any:
     return tf.zeros(shape, floatx() if dtype is None else dtype)
 
 
+@public
 def ones(shape: Any, dtype: Any = None) -> Any:
     """A tensor of ones.
 
@@ -51,6 +54,7 @@ def ones(shape: Any, dtype: Any = None) -> Any:
     return tf.ones(shape, floatx() if dtype is None else dtype)
 
 
+@public
 def empty(shape: Any, dtype: Any = None) -> Any:
     """A tensor of a shape, whose elements are there to be replaced; they are zeros.
 
@@ -239,6 +243,7 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Any:
     return tf.cast(columns[tf.newaxis, :] - rows[:, tf.newaxis] <= k, floatx() if dtype is None else dtype)
 
 
+@public
 def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Any:
     """A matrix of ones on diagonal `k`, and zeros elsewhere; arguments as for `tri`.
 
@@ -250,6 +255,7 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Any:
     return tf.cast(tf.equal(columns[tf.newaxis, :] - rows[:, tf.newaxis], k), floatx() if dtype is None else dtype)
 
 
+@public
 def identity(n: int, dtype: Any = None) -> Any:
     """A square matrix of ones on the diagonal, and zeros elsewhere.
 
@@ -326,6 +332,7 @@ def _window(x: Any, at: Callable[[Any, Any], Any]) -> Any:
     return tf.where(tf.equal(last, 0), tf.ones_like(found), found)
 
 
+@public
 def bartlett(x: Any) -> Any:
     """The triangular window of `x` places, 0 at its ends.
 
@@ -336,6 +343,7 @@ def bartlett(x: Any) -> Any:
     return _window(x, lambda t, last: 1 - tf.abs(2 * t - 1))
 
 
+@public
 def blackman(x: Any) -> Any:
     """Blackman's window of `x` places.
 
@@ -347,6 +355,7 @@ def blackman(x: Any) -> Any:
     return _window(x, lambda t, last: 0.42 - 0.5 * tf.cos(turn * t) + 0.08 * tf.cos(2 * turn * t))
 
 
+@public
 def hamming(x: Any) -> Any:
     """Hamming's window of `x` places, symmetric.
 
@@ -357,6 +366,7 @@ def hamming(x: Any) -> Any:
     return tf.signal.hamming_window(x, periodic=False)
 
 
+@public
 def hanning(x: Any) -> Any:
     """Hann's window of `x` places, symmetric, 0 at its ends.
 
@@ -367,6 +377,7 @@ def hanning(x: Any) -> Any:
     return tf.signal.hann_window(x, periodic=False)
 
 
+@public
 def kaiser(x: Any, beta: Any) -> Any:
     """Kaiser's window of `x` places.
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
+from twofold._api import public
 
 from ..backend import standardize_dtype
 from ..keras_ops import is_symbolic, operation
@@ -46,6 +47,7 @@ def convert_to_tensor(x: Any, dtype: Any = None, sparse: bool | None = None, rag
     return tensor(x, dtype)
 
 
+@public
 def convert_to_numpy(x: Any) -> np.ndarray:
     """A tensor, variable or number as a NumPy array.
 
@@ -56,6 +58,7 @@ def convert_to_numpy(x: Any) -> np.ndarray:
     return np.array(x)
 
 
+@public
 def is_tensor(x: Any) -> bool:
     """Whether something is a tensor.
 
@@ -66,6 +69,7 @@ def is_tensor(x: Any) -> bool:
     return tf.is_tensor(x)
 
 
+@public
 def dtype(x: Any) -> str:
     """The name of the dtype of a tensor.
 
@@ -76,6 +80,7 @@ def dtype(x: Any) -> str:
     return standardize_dtype(x.dtype)
 
 
+@public
 def shape(x: Any) -> tuple[Any, ...]:
     """The sizes of a tensor, as a tuple.
 
@@ -124,6 +129,7 @@ def stop_gradient(variable: Any) -> Any:
     return tf.stop_gradient(tensor(variable))
 
 
+@public
 def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
     """A decorator for a function that returns its result and a function that gives its gradient.
 
@@ -404,7 +410,7 @@ def map(f: Callable[[Any], Any], xs: Any) -> Any:
     >>> tf.keras.ops.map(lambda x: x * x, tf.constant([1, 2, 3])).numpy().tolist()
     [1, 4, 9]
     """
-    return scan.__wrapped__(lambda nothing, x: (nothing, f(x)), tf.constant(0), xs)[1]
+    return scan(lambda nothing, x: (nothing, f(x)), tf.constant(0), xs)[1]
 
 
 @operation("core", tensors="elements")
@@ -424,6 +430,7 @@ def vectorized_map(function: Callable[[Any], Any], elements: Any) -> Any:
     return tf.vectorized_map(function, tf.nest.map_structure(tensor, elements))
 
 
+@public
 def vectorize(pyfunc: Callable[..., Any], *, excluded: Any = None, signature: str | None = None) -> Callable[..., Any]:
     """A function of numbers as a function of tensors, element by element; their shapes broadcast.
 

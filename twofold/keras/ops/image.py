@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
+from twofold._api import public
 from twofold._namespace import publish
 
 from ..keras_ops import operation
@@ -256,6 +257,7 @@ def extract_patches(images: Any, size: Any, strides: Any = None, dilation_rate: 
     return _patches(tensor(images), numbers(size, 2, "size"), strides, dilation_rate, padding, _first(data_format))
 
 
+@public
 def extract_patches_3d(volumes: Any, size: Any, strides: Any = None, dilation_rate: Any = 1, padding: str = "valid",
                        data_format: str | None = None) -> Any:
     """The windows of volumes [batch, depth, height, width, channels]; arguments as for `extract_patches`.

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from twofold._api import public
 from twofold._namespace import publish
 
 from . import schedules
@@ -37,6 +38,7 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
+@public
 def serialize(optimizer: Optimizer) -> dict[str, Any]:
     """An optimizer's settings as values that JSON can hold.
 
@@ -48,6 +50,7 @@ def serialize(optimizer: Optimizer) -> dict[str, Any]:
     return serialize_keras_object(optimizer)
 
 
+@public
 def deserialize(config: Mapping[str, Any], custom_objects: Mapping[str, Any] | None = None) -> Any:
     """The optimizer of a config that `serialize` gave, without state.
 
@@ -67,6 +70,7 @@ def deserialize(config: Mapping[str, Any], custom_objects: Mapping[str, Any] | N
     return deserialize_keras_object(config, custom_objects=custom_objects, module_objects=_CLASSES)
 
 
+@public
 def get(identifier: Any) -> Any:
     """The optimizer that `identifier` stands for.
 

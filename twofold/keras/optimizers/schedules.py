@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import twofold as tf
+from twofold._api import public
 from twofold._namespace import publish
 
 from .._identifiers import Configured
@@ -290,6 +291,7 @@ class CosineDecayRestarts(_Decay):
         return restarts, (done - before) / tf.pow(times, restarts)
 
 
+@public
 def serialize(learning_rate_schedule: LearningRateSchedule) -> dict[str, Any]:
     """A schedule as values that JSON can hold.
 
@@ -302,6 +304,7 @@ def serialize(learning_rate_schedule: LearningRateSchedule) -> dict[str, Any]:
     return serialize_keras_object(learning_rate_schedule)
 
 
+@public
 def deserialize(config: Mapping[str, Any], custom_objects: Mapping[str, Any] | None = None) -> Any:
     """The schedule of a config that `serialize` gave.
 

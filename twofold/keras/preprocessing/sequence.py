@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from twofold._api import public
 from twofold._namespace import publish
 
 from ..sequences import pad_sequences
@@ -94,6 +95,7 @@ class TimeseriesGenerator(PyDataset):
         return json.dumps({"class_name": type(self).__name__, "config": self.get_config()}, **kwargs)
 
 
+@public
 def make_sampling_table(size: int, sampling_factor: float = 1e-5) -> np.ndarray:
     """With which chance words are kept by `skipgrams`, by their rank: frequent ones are rather left out.
 
@@ -114,6 +116,7 @@ def make_sampling_table(size: int, sampling_factor: float = 1e-5) -> np.ndarray:
     return np.minimum(1.0, share / np.sqrt(share))
 
 
+@public
 def skipgrams(sequence: Sequence[int], vocabulary_size: int, window_size: int = 4, negative_samples: float = 1.0,
               shuffle: bool = True, categorical: bool = False, sampling_table: Any = None,
               seed: int | None = None) -> tuple[list[list[int]], list[Any]]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from twofold._api import public
 from twofold._namespace import publish
 
 __all__ = ["Tokenizer", "hashing_trick", "one_hot", "text_to_word_sequence", "tokenizer_from_json"]
@@ -18,6 +19,7 @@ _FILTERS = '!"#$%&()*+,-./:;<=>?@[\\]^_`{|}~\t\n'
 _MODES = ("binary", "count", "freq", "tfidf")
 
 
+@public
 def text_to_word_sequence(input_text: str, filters: str = _FILTERS, lower: bool = True, split: str = " ") -> list[str]:
     """The words of a text.
 
@@ -35,6 +37,7 @@ def text_to_word_sequence(input_text: str, filters: str = _FILTERS, lower: bool 
     return [word for word in text.split(split) if word]
 
 
+@public
 def hashing_trick(text: str, n: int, hash_function: Any = None, filters: str = _FILTERS, lower: bool = True,
                   split: str = " ", analyzer: Callable[[str], Iterable[str]] | None = None) -> list[int]:
     """The words of a text as numbers 1 to n - 1 by a hash, where different words may share a number.
@@ -59,6 +62,7 @@ def _md5(word: str) -> int:
     return int(hashlib.md5(word.encode(), usedforsecurity=False).hexdigest(), 16)
 
 
+@public
 def one_hot(input_text: str, n: int, filters: str = _FILTERS, lower: bool = True, split: str = " ",
             analyzer: Callable[[str], Iterable[str]] | None = None) -> list[int]:
     """`hashing_trick` with Python's `hash`.
@@ -217,6 +221,7 @@ class Tokenizer:
         return json.dumps({"class_name": type(self).__name__, "config": self.get_config()}, **kwargs)
 
 
+@public
 def tokenizer_from_json(json_string: str) -> Tokenizer:
     """The tokenizer that `Tokenizer.to_json` wrote.
 
