@@ -288,6 +288,7 @@ def _string(value: Any) -> Any:
 
 
 @public
+@hosted
 def write_file(filename: Any, contents: Any, name: str | None = None) -> None:
     """Write a file anew, and the folders that it lies in; in a function, each time that it runs.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from typing import Any, TypeVar
 
@@ -26,7 +26,9 @@ from twofold.tracer import host
 __all__ = ["HostedCall", "call", "hosted"]
 
 F = TypeVar("F", bound=Callable[..., Any])
-_MODULES = ("strings", "io", "_gfile", "_tensor_proto", "_image_files", "_image_encoding")  # that have such functions
+# modules that have such functions
+_MODULES = ("strings", "io", "_gfile", "_tensor_proto", "_image_files", "_image_encoding", "image._boxes", "_parsing",
+            "_scopes", "_signal_frames")
 _functions: dict[str, Callable[..., Any]] = {}
 
 
@@ -46,25 +48,38 @@ class HostedCall:
                 importlib.import_module(f"twofold.{module}")
         if name not in _functions:
             raise ValueError(f"there is no function {name!r} that Python runs in graphs")
-        self.name, self.args, self.kwargs = name, args, kwargs
+        self.name, self.args, self.kwargs = name, args, dict(sorted(kwargs.items()))  # the order of `nest`
+        self._counts = [_tensors_in(x) for x in (*args, *kwargs.values())]
 
     @property
     def operands(self) -> int:
         """How many tensors it takes."""
-        return sum(isinstance(x, TensorSpec) for x in nest.flatten((self.args, self.kwargs)))
+        return sum(self._counts)
 
     def __call__(self, *tensors: Tensor) -> Sequence[Any]:
         """What the call of Python in the function gives for tensors."""
         rest = iter(tensors)
-        args, kwargs = nest.map_structure(lambda x: next(rest) if isinstance(x, TensorSpec) else x,
-                                          (self.args, self.kwargs))
+        given = [_filled(x, rest) if count else x
+                 for x, count in zip((*self.args, *self.kwargs.values()), self._counts, strict=True)]
+        places = len(self.args)
         results: list[Any] = []
         token = _under_way.set(results)
         try:
-            _functions[self.name](*args, **kwargs)
+            _functions[self.name](*given[:places], **dict(zip(self.kwargs, given[places:], strict=True)))
         finally:
             _under_way.reset(token)
         return results[0]
+
+
+def _tensors_in(value: Any) -> int:
+    return sum(isinstance(x, TensorSpec) for x in nest.flatten(value))
+
+
+def _filled(value: Any, tensors: Iterator[Tensor]) -> Any:
+    """An argument with the next tensors in the places of its specs."""
+    if isinstance(value, TensorSpec):
+        return next(tensors)
+    return nest.map_structure(lambda x: next(tensors) if isinstance(x, TensorSpec) else x, value)
 
 
 class _Pending:

@@ -117,7 +117,7 @@ def encode_jpeg(image: Any, format: str = "", quality: int = 95, progressive: bo
 
 def _as_jpeg(op: str, image: Any, quality: Any, channels: tuple[int, ...] = (1, 3),
              settings: tuple[Any, ...] = (False, False, True, "in", (300, 300), b"")) -> Any:
-    """`encode_jpeg` with a quality that may be a tensor."""
+    """A JPEG file of an image; see `encode_jpeg`."""
     from twofold.ir import dtypes as dt
     from twofold.ir.spec import TensorSpec
 
@@ -139,6 +139,12 @@ def _as_jpeg(op: str, image: Any, quality: Any, channels: tuple[int, ...] = (1, 
         made[()] = _jpeg.encode(pixels, number, *settings)
         return [engine.tensor_of(made)]
     return engine.host_call(encode, op, [given, tensor(quality, dt.int32)], [TensorSpec((), dt.string)])[0]
+
+
+@hosted
+def jpeg_of_quality(image: Any, quality: Any) -> Any:
+    """A JPEG file of an image, of a quality that may be a tensor."""
+    return _as_jpeg("adjust_jpeg_quality", image, quality)
 
 
 @public
@@ -165,7 +171,7 @@ def adjust_jpeg_quality(image: Any, jpeg_quality: Any, dct_method: str = "", nam
     check_jpeg("adjust_jpeg_quality", 1, True, dct_method)
     given = tf.convert_to_tensor(image)
     bytes_ = tf.image.convert_image_dtype(given, tf.uint8, saturate=True)
-    found = decode_jpeg(_as_jpeg("adjust_jpeg_quality", bytes_, jpeg_quality))
+    found = decode_jpeg(jpeg_of_quality(bytes_, jpeg_quality))
     found.set_shape(given.shape)
     return tf.image.convert_image_dtype(found, given.dtype, saturate=True)
 

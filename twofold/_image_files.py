@@ -375,6 +375,7 @@ def decode_and_crop_jpeg(contents: Any, crop_window: Any, channels: int = 0, rat
 
 
 @public
+@hosted
 def extract_jpeg_shape(contents: Any, output_type: Any = "int32", name: str | None = None) -> Any:
     """The shape of the image in a JPEG file, which is not decoded.
 

@@ -1,11 +1,13 @@
 """`tf.io.parse_example` and its like: what records of `tf.train.Example` hold, as tensors.
 
-A record is read by a function of Python each time that this is reached; the shapes come from what is asked for.
+A record is read by a function of Python each time that this is reached; the shapes come from what is asked for. What
+is asked for is plain data there, so that saved models can hold it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +17,7 @@ from twofold import _iteration as engine
 from twofold.ir.spec import TensorShape, TensorSpec
 
 from ._api import public
+from ._hosted import hosted
 
 __all__ = ["FixedLenFeature", "FixedLenSequenceFeature", "parse_example", "parse_single_example",
            "parse_single_sequence_example"]
@@ -57,33 +60,57 @@ class FixedLenSequenceFeature(NamedTuple):
 _LISTS = {"string": "bytes_list", "float32": "float_list", "int64": "int64_list"}
 
 
+class _Plain(NamedTuple):
+    """A feature that is asked for, as plain data.
+
+    Attributes:
+        several: whether there are any number of parts.
+        default: the values of the default, flat; one serves all places.
+    """
+
+    name: str
+    dtype: tf.DType
+    shape: tuple[int, ...]
+    several: bool
+    optional: bool
+    default: list[Any] | None
+
+
+def _plain(name: str, form: Any) -> _Plain:
+    """A feature as plain data.
+
+    Raises:
+        ValueError: it is none, or asks for what cannot be.
+    """
+    if not isinstance(form, (FixedLenFeature, FixedLenSequenceFeature)):
+        raise ValueError(f"parse_example: {name!r}: features are tf.io.FixedLenFeature and "
+                         f"tf.io.FixedLenSequenceFeature here; got {form!r}")
+    dtype, shape = tf.as_dtype(form.dtype), TensorShape(form.shape)
+    if shape.dims is None or any(d is None for d in shape.as_list()):
+        raise ValueError(f"First dimension of shape for feature {name} unknown. Consider using "
+                         "FixedLenSequenceFeature.")
+    if dtype.name not in _LISTS:
+        raise ValueError(f"parse_example: {name!r}: dtype must be float32, int64 or string; got {dtype.name}")
+    sizes, several = tuple([int(d or 0) for d in shape.as_list()]), isinstance(form, FixedLenSequenceFeature)
+    default = None
+    if form.default_value is not None:
+        found = np.asarray(engine.array_of(tf.constant(form.default_value, dtype)))
+        if not several and found.size != 1 and found.shape != sizes:
+            raise ValueError(f"parse_example: {name!r}: the default value has shape {found.shape}, the feature {sizes}")
+        default = found.ravel().tolist()
+    return _Plain(name, dtype, sizes, several, several and bool(form.allow_missing), default)
+
+
 class _Wanted:
-    """A feature that is asked for."""
+    """A feature that is asked for, which takes values out of records."""
 
-    def __init__(self, name: str, form: Any) -> None:
-        if not isinstance(form, (FixedLenFeature, FixedLenSequenceFeature)):
-            raise ValueError(f"parse_example: {name!r}: features are tf.io.FixedLenFeature and "
-                             f"tf.io.FixedLenSequenceFeature here; got {form!r}")
-        self.name, self.dtype = name, tf.as_dtype(form.dtype)
-        shape = TensorShape(form.shape)
-        if shape.dims is None or any(d is None for d in shape.as_list()):
-            raise ValueError(f"First dimension of shape for feature {name} unknown. Consider using "
-                             "FixedLenSequenceFeature.")
-        if self.dtype.name not in _LISTS:
-            raise ValueError(f"parse_example: {name!r}: dtype must be float32, int64 or string; got {self.dtype.name}")
-        self.kind, self.shape = _LISTS[self.dtype.name], tuple([int(d or 0) for d in shape.as_list()])
-        self.several = isinstance(form, FixedLenSequenceFeature)
-        self.optional = isinstance(form, FixedLenSequenceFeature) and bool(form.allow_missing)
-        self.default = None if form.default_value is None else self._default(form.default_value)
-
-    def _default(self, value: Any) -> np.ndarray:
-        found = np.asarray(engine.array_of(tf.constant(value, self.dtype)))
-        if not self.several and found.size == 1:
-            return np.broadcast_to(found.reshape(()), self.shape)
-        if not self.several and found.shape != self.shape:
-            raise ValueError(f"parse_example: {self.name!r}: the default value has shape {found.shape}, the feature "
-                             f"{self.shape}")
-        return found
+    def __init__(self, plain: Sequence[Any]) -> None:
+        self.name, self.dtype, shape, self.several, self.optional, default = plain
+        self.kind, self.shape, self.size = _LISTS[self.dtype.name], tuple(shape), math.prod(shape)
+        self.default = None if default is None else self.array(default)
+        if self.default is not None and not self.several:
+            self.default = (np.broadcast_to(self.default.reshape(()), self.shape) if self.default.size == 1
+                            else self.default.reshape(self.shape))
 
     def spec(self, lead: tuple[Any, ...]) -> TensorSpec:
         """Of the tensor for records of a batch's shape."""
@@ -116,10 +143,9 @@ class _Wanted:
             raise _wrong(f"{where}: Feature: {self.name}. Data types don't match. Expected type: {self.dtype.name}, "
                          f"but the record has a {kind}.")
         values = getattr(feature, kind).value
-        size = int(np.prod(self.shape))
-        if self.several and size and len(values) % size == 0:
+        if self.several and self.size and len(values) % self.size == 0:
             return self.array(values).reshape(-1, *self.shape)
-        if self.several or len(values) != size:
+        if self.several or len(values) != self.size:
             raise _wrong(f"{where}: Key: {self.name}. Number of {self.dtype.name} values != expected. Values size: "
                          f"{len(values)} but output shape: {list(self.shape)}")
         return self.array(values).reshape(self.shape)
@@ -143,10 +169,14 @@ def _wrong(text: str) -> Exception:
     return tf.errors.InvalidArgumentError(None, None, text)
 
 
-def _wanted(features: Mapping[str, Any]) -> list[_Wanted]:
+def _plain_of(features: Mapping[str, Any]) -> list[_Plain]:
     if not features:
         raise ValueError("Missing: features was an empty dictionary.")
-    return [_Wanted(name, features[name]) for name in sorted(features)]
+    return [_plain(name, features[name]) for name in sorted(features)]
+
+
+def _by_name(features: Sequence[_Plain], tensors: Sequence[Any]) -> dict[str, Any]:
+    return {f.name: t for f, t in zip(features, tensors, strict=True)}
 
 
 def _example(data: Any) -> Any:
@@ -177,16 +207,21 @@ def parse_single_example(serialized: Any, features: Mapping[str, Any], example_n
     >>> tf.io.parse_single_example(data, {"x": tf.io.FixedLenFeature([2], tf.float32)})["x"].numpy().tolist()
     [1.0, 2.0]
     """
-    wanted = _wanted(features)
+    wanted, given = _plain_of(features), tf.convert_to_tensor(serialized, tf.string)
+    if given.shape.rank not in (0, None):
+        raise ValueError(f"parse_single_example: serialized must be a scalar; got shape {given.shape}")
+    return _by_name(wanted, parsed_record(given, [tuple(w) for w in wanted]))
+
+
+@hosted
+def parsed_record(serialized: Any, features: list[tuple[Any, ...]]) -> list[Any]:
+    """The features of a record, which are described as by `_Plain`."""
+    wanted = [_Wanted(f) for f in features]
 
     def parse(record: Any) -> list[Any]:
         found = _example(engine.array_of(record).item()).features.feature
         return engine.tensors_of([np.array(w.of(found, "Example")) for w in wanted])
-    given = tf.convert_to_tensor(serialized, tf.string)
-    if given.shape.rank not in (0, None):
-        raise ValueError(f"parse_single_example: serialized must be a scalar; got shape {given.shape}")
-    tensors = engine.host_call(parse, "ParseSingleExample", [given], [w.spec(()) for w in wanted])
-    return {w.name: t for w, t in zip(wanted, tensors, strict=True)}
+    return engine.host_call(parse, "ParseSingleExample", [serialized], [w.spec(()) for w in wanted])
 
 
 @public
@@ -208,14 +243,20 @@ def parse_example(serialized: Any, features: Mapping[str, Any], example_names: A
         return parse_single_example(given, features)
     if given.shape.rank != 1:
         raise ValueError(f"parse_example: serialized must be a vector; got shape {given.shape}")
-    wanted = _wanted(features)
+    wanted = _plain_of(features)
+    return _by_name(wanted, parsed_records(given, [tuple(w) for w in wanted]))
+
+
+@hosted
+def parsed_records(serialized: Any, features: list[tuple[Any, ...]]) -> list[Any]:
+    """The features of a batch of records; see `parsed_record`."""
+    wanted = [_Wanted(f) for f in features]
 
     def parse(records: Any) -> list[Any]:
         found = [_example(r).features.feature for r in engine.array_of(records).tolist()]
         return engine.tensors_of([w.stacked([w.of(f, f"Example {n}") for n, f in enumerate(found)]) for w in wanted])
-    lead = given.shape.as_list()[0]
-    tensors = engine.host_call(parse, "ParseExample", [given], [w.spec((lead,)) for w in wanted])
-    return {w.name: t for w, t in zip(wanted, tensors, strict=True)}
+    lead = serialized.shape.as_list()[0]
+    return engine.host_call(parse, "ParseExample", [serialized], [w.spec((lead,)) for w in wanted])
 
 
 @public
@@ -235,24 +276,31 @@ def parse_single_sequence_example(serialized: Any, context_features: Mapping[str
         ValueError: nothing is asked for, or what cannot be.
         InvalidArgumentError: the record is damaged, or has not what is asked for.
     """
-    whole = _wanted(context_features) if context_features else []
-    lists = _wanted(sequence_features) if sequence_features else []
+    whole = _plain_of(context_features) if context_features else []
+    lists = _plain_of(sequence_features) if sequence_features else []
     if not whole and not lists:
         raise ValueError("Missing features.")
     if not all(w.several for w in lists):
         raise ValueError("parse_single_sequence_example: sequence_features are tf.io.FixedLenSequenceFeature here")
+    given = tf.convert_to_tensor(serialized, tf.string)
+    tensors = parsed_sequence(given, [tuple(w) for w in whole], [tuple(w) for w in lists])
+    return _by_name(whole, tensors[:len(whole)]), _by_name(lists, tensors[len(whole):])
+
+
+@hosted
+def parsed_sequence(serialized: Any, context: list[tuple[Any, ...]], sequences: list[tuple[Any, ...]]) -> list[Any]:
+    """The features of a record of sequences, first those of the whole; see `parsed_record`."""
+    whole, lists = [_Wanted(f) for f in context], [_Wanted(f) for f in sequences]
 
     def parse(record: Any) -> list[Any]:
         try:
             found = tf.train.SequenceExample.FromString(engine.array_of(record).item())
         except tf.errors.DataLossError as e:
             raise _wrong(f"Could not parse sequence example: {e}") from None
-        context = [np.array(w.of(found.context.feature, "Context")) for w in whole]
-        return engine.tensors_of([*context, *[_sequence(w, found.feature_lists.feature_list) for w in lists]])
-    given = tf.convert_to_tensor(serialized, tf.string)
-    tensors = engine.host_call(parse, "ParseSingleSequenceExample", [given], [w.spec(()) for w in [*whole, *lists]])
-    pairs = list(zip([*whole, *lists], tensors, strict=True))
-    return ({w.name: t for w, t in pairs[:len(whole)]}, {w.name: t for w, t in pairs[len(whole):]})
+        values = [np.array(w.of(found.context.feature, "Context")) for w in whole]
+        return engine.tensors_of([*values, *[_sequence(w, found.feature_lists.feature_list) for w in lists]])
+    return engine.host_call(parse, "ParseSingleSequenceExample", [serialized],
+                            [w.spec(()) for w in [*whole, *lists]])
 
 
 def _sequence(wanted: _Wanted, found: Mapping[str, Any]) -> np.ndarray:
@@ -261,13 +309,12 @@ def _sequence(wanted: _Wanted, found: Mapping[str, Any]) -> np.ndarray:
         if wanted.optional:
             return wanted.array([]).reshape(0, *wanted.shape)
         raise _wrong(f"Name: <unknown>, Feature list '{wanted.name}' is required but could not be found.")
-    size = int(np.prod(wanted.shape))
     rows: list[Any] = []
     for n, feature in enumerate(found[wanted.name].feature):
         kind = feature.WhichOneof()
         values = [] if kind is None else getattr(feature, kind).value
-        if (kind is not None and kind != wanted.kind) or len(values) != size:
-            raise _wrong(f"Feature list: {wanted.name}, Index: {n}. Expected {size} values of {wanted.dtype.name}; the "
-                         f"record has {len(values)} in {kind}")
+        if (kind is not None and kind != wanted.kind) or len(values) != wanted.size:
+            raise _wrong(f"Feature list: {wanted.name}, Index: {n}. Expected {wanted.size} values of "
+                         f"{wanted.dtype.name}; the record has {len(values)} in {kind}")
         rows += values
     return wanted.array(rows).reshape(-1, *wanted.shape)

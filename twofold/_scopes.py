@@ -21,6 +21,7 @@ from twofold.tracer.trace import current
 
 from ._api import block, public, tensor
 from ._convert import identity
+from ._hosted import call, hosted
 
 __all__ = ["AggregationMethod", "VariableAggregation", "VariableSynchronization", "control_dependencies", "device",
            "get_current_name_scope", "get_logger", "guarantee_const", "is_symbolic_tensor", "timestamp", "tuple",
@@ -157,6 +158,7 @@ def get_logger() -> logging.Logger:
 
 
 @public
+@hosted
 def timestamp(name: str | None = None) -> Any:
     """The seconds since 1970, float64; in a function, at each run.
 
@@ -166,5 +168,4 @@ def timestamp(name: str | None = None) -> Any:
     """
     from twofold.ir import dtypes as dt
     from twofold.ir.spec import TensorSpec
-    from twofold.tracer import host
-    return host.call(lambda: [tensor(time.time(), dt.float64)], "Timestamp", [], [TensorSpec((), dt.float64)])[0]
+    return call(lambda: [tensor(time.time(), dt.float64)], "Timestamp", [], [TensorSpec((), dt.float64)])[0]

@@ -14,8 +14,10 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
+from twofold import _iteration as engine
 from twofold._api import axis_span, is_open, one_int, one_part, one_size, public
 from twofold._array_creation import as_scalar
+from twofold._hosted import hosted
 from twofold.tracer.checks import check
 
 __all__ = ["dct", "frame", "hamming_window", "hann_window", "idct", "inverse_stft", "inverse_stft_window_fn",
@@ -24,23 +26,40 @@ __all__ = ["dct", "frame", "hamming_window", "hann_window", "idct", "inverse_stf
 
 
 # -- windows -------------------------------------------------------------------------------------------
-def _raised_cosine(length: Any, periodic: Any, dtype: Any, a: float, b: float) -> Any:
-    def numbers(count: int) -> np.ndarray:
-        if count == 1:
-            return np.ones(1)
-        whole = count + (1 - count % 2) * int(bool(periodic)) - 1
-        return a - b * np.cos(2 * np.pi * np.arange(count) / whole)
-    return _window(numbers, length, dtype)
+def _raised_cosine(count: int, periodic: bool, a: float, b: float) -> np.ndarray:
+    if count == 1:
+        return np.ones(1)
+    whole = count + (1 - count % 2) * int(periodic) - 1
+    return a - b * np.cos(2 * np.pi * np.arange(count) / whole)
 
 
-def _window(numbers: Callable[[int], np.ndarray], length: Any, dtype: Any) -> Any:
-    """The window `numbers(length)`: a constant, or what Python computes where only running can tell the length."""
-    dtype, size = tf.as_dtype(dtype), one_size(length, "window_length")
+def _half_sums(count: int, beta: float) -> np.ndarray:
+    sums = np.cumsum(np.kaiser(count // 2 + 1, beta))
+    half = np.sqrt(sums[:-1] / sums[-1])
+    return np.concatenate([half, half[::-1]])
+
+
+#: the numbers of a window by its kind, from their count and the window's own parameters
+_KINDS: dict[str, Callable[..., np.ndarray]] = {
+    "raised_cosine": _raised_cosine, "kaiser": np.kaiser, "kaiser_bessel_derived": _half_sums,
+    "vorbis": lambda count: np.sin(np.pi / 2 * np.sin(np.pi * (np.arange(count) + 0.5) / count) ** 2)}
+
+
+def _window(kind: str, length: Any, dtype: Any, *parameters: Any) -> Any:
+    """The window of a kind: a constant, or what Python computes where only running can tell the length."""
+    size = one_size(length, "window_length")
     if isinstance(size, int):
-        return tf.constant(numbers(size), dtype)
-    made = tf.numpy_function(lambda n: numbers(int(n)).astype(dtype.as_numpy_dtype), [as_scalar(size)], dtype)
-    made.set_shape([None])
-    return tf.reshape(made, [size])
+        return tf.constant(_KINDS[kind](size, *parameters), tf.as_dtype(dtype))
+    return tf.reshape(window_numbers(kind, as_scalar(size), tf.as_dtype(dtype), parameters), [size])
+
+
+@hosted
+def window_numbers(kind: str, count: Any, dtype: Any, parameters: tuple[Any, ...]) -> Any:
+    """The numbers of a window whose length is a tensor."""
+    def run(tensor: Any) -> list[Any]:
+        made = _KINDS[kind](int(engine.array_of(tensor)), *parameters)
+        return [engine.tensor_of(made.astype(dtype.as_numpy_dtype))]
+    return engine.host_call(run, kind, [count], [tf.TensorSpec([None], dtype)])[0]
 
 
 @public
@@ -57,13 +76,13 @@ def hann_window(window_length: Any, periodic: Any = True, dtype: Any = tf.float3
     >>> tf.signal.hann_window(4).numpy().round(3).tolist()
     [0.0, 0.5, 1.0, 0.5]
     """
-    return _raised_cosine(window_length, periodic, dtype, 0.5, 0.5)
+    return _window("raised_cosine", window_length, dtype, bool(periodic), 0.5, 0.5)
 
 
 @public
 def hamming_window(window_length: Any, periodic: Any = True, dtype: Any = tf.float32, name: str | None = None) -> Any:
     """Hamming's window; see `hann_window`."""
-    return _raised_cosine(window_length, periodic, dtype, 0.54, 0.46)
+    return _window("raised_cosine", window_length, dtype, bool(periodic), 0.54, 0.46)
 
 
 @public
@@ -76,25 +95,20 @@ def kaiser_window(window_length: Any, beta: Any = 12.0, dtype: Any = tf.float32,
         dtype: of the window.
         name: accepted, without effect.
     """
-    return _window(lambda count: np.kaiser(count, float(beta)), window_length, dtype)
+    return _window("kaiser", window_length, dtype, float(beta))
 
 
 @public
 def kaiser_bessel_derived_window(window_length: Any, beta: Any = 12.0, dtype: Any = tf.float32,
                                  name: str | None = None) -> Any:
     """The window of roots of sums of Kaiser's, whose squares half a window apart add up to 1; see `kaiser_window`."""
-    def numbers(count: int) -> np.ndarray:
-        sums = np.cumsum(np.kaiser(count // 2 + 1, float(beta)))
-        half = np.sqrt(sums[:-1] / sums[-1])
-        return np.concatenate([half, half[::-1]])
-    return _window(numbers, window_length, dtype)
+    return _window("kaiser_bessel_derived", window_length, dtype, float(beta))
 
 
 @public
 def vorbis_window(window_length: Any, dtype: Any = tf.float32, name: str | None = None) -> Any:
     """Vorbis's window, whose squares half a window apart add up to 1; see `hann_window`."""
-    return _window(lambda count: np.sin(np.pi / 2 * np.sin(np.pi * (np.arange(count) + 0.5) / count) ** 2),
-                   window_length, dtype)
+    return _window("vorbis", window_length, dtype)
 
 
 # -- frames --------------------------------------------------------------------------------------------

@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
+from twofold import _iteration as engine
 from twofold._api import ints, public
+from twofold._hosted import hosted
 
 from ._common import images_of, is_number
 
@@ -107,9 +109,6 @@ def non_max_suppression(boxes: Any, scores: Any, max_output_size: Any, iou_thres
     >>> tf.image.non_max_suppression(boxes, [0.9, 0.8, 0.7], 3).numpy().tolist()
     [0, 2]
     """
-    def choose(found: np.ndarray, rating: np.ndarray, most: np.ndarray, overlap: np.ndarray,
-               least: np.ndarray) -> np.ndarray:
-        return _chosen(found, rating, int(most), float(overlap), float(least))
     given = [tf.cast(boxes, tf.float32), tf.cast(scores, tf.float32), tf.cast(max_output_size, tf.int32),
              tf.cast(iou_threshold, tf.float32), tf.cast(score_threshold, tf.float32)]
     if given[0].shape.rank != 2 or given[1].shape.rank != 1:
@@ -121,7 +120,17 @@ def non_max_suppression(boxes: Any, scores: Any, max_output_size: Any, iou_thres
     for value, what in zip(given[2:], ("max_output_size", "iou_threshold", "score_threshold"), strict=True):
         if value.shape.rank != 0:
             raise ValueError(f"non_max_suppression: {what} must be one number; got shape {value.shape}")
-    return tf.numpy_function(choose, given, tf.TensorSpec([None], tf.int32))
+    return chosen_boxes(*given)
+
+
+@hosted
+def chosen_boxes(boxes: Any, scores: Any, most: Any, overlap: Any, least: Any) -> Any:
+    """`non_max_suppression` of tensors."""
+    def run(*tensors: Any) -> list[Any]:
+        found, rating, *rest = [engine.array_of(t) for t in tensors]
+        return [engine.tensor_of(_chosen(found, rating, *[n.item() for n in rest]))]
+    return engine.host_call(run, "non_max_suppression", [boxes, scores, most, overlap, least],
+                            [tf.TensorSpec([None], tf.int32)])[0]
 
 
 def _chosen(boxes: np.ndarray, scores: np.ndarray, most: int, overlap: float, least: float) -> np.ndarray:
