@@ -24,6 +24,7 @@ from twofold.ir.spec import TensorShape, TensorSpec
 from twofold.tracer.tensor_array import TensorArray
 
 from . import (
+    _einops,
     _namespace,
     _older_names,
     autodiff,
@@ -334,3 +335,4 @@ __all__ = [
 ]
 
 _namespace.open_classes(globals())
+_einops.connect()

@@ -16,8 +16,8 @@ LIBRARIES = {
     "eager": {"numpy", "ml_dtypes"},
     "tracer": {"numpy", "ml_dtypes", "networkx", "malt"},
 }
-# What extras install: a clear error where it is missing.
-OPTIONAL = {"PIL", "h5py", "re2", "scipy", "tensorboard", "tqdm"}
+# What extras install: a clear error where it is missing. einops is what a user's program brings along.
+OPTIONAL = {"PIL", "einops", "h5py", "re2", "scipy", "tensorboard", "tqdm"}
 LIBRARIES["twofold"] = set().union(*LIBRARIES.values()) | {"safetensors"} | OPTIONAL
 
 # Slow to import: `import twofold` must not pay for them.
