@@ -13,13 +13,13 @@ from collections.abc import Sequence
 
 from twofold.ir import graph as g
 
-from .fused_base import FusedKernel, Partial
+from .fused_base import FusedKernel
 from .fused_map import Map
 from .fused_reduce import Reduce
 from .fused_rows import Rows
-from .fusion import Group
+from .units import Group
 
-__all__ = ["FusedKernel", "Partial", "kernels_of"]
+__all__ = ["FusedKernel", "kernels_of"]
 
 
 def kernels_of(group: Group, stored: Sequence[g.Value], same: dict[g.Value, g.Value]) -> list[FusedKernel]:

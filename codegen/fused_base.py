@@ -12,19 +12,12 @@ from twofold.ir.dims import Dim, DimLike
 from twofold.ir.dtypes import DType
 from twofold.ir.scalar import Value
 
-from . import library, loop
-from .fusion import Group, Item, Source, is_inline, scalar_constant
+from . import loop
 from .layout import Layout
+from .operands import Partial, Within
+from .units import Group, Item, Source, is_inline, scalar_constant
 
-__all__ = ["Base", "Builder", "FusedKernel", "Partial"]
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Partial:
-    """Memory between the two kernels of a reduction: `size` accumulators of `dtype`."""
-
-    dtype: DType
-    size: DimLike
+__all__ = ["Base", "Builder", "FusedKernel"]
 
 
 @dataclass(eq=False, slots=True)
@@ -59,7 +52,7 @@ class Builder(loop.LoopBuilder):
         found = self._memory.get(of)
         if found is None:
             part = self._into.get(of)
-            place = of if part is None else library.Within(part.base, part.layout.offset)
+            place = of if part is None else Within(part.base, part.layout.offset)
             self.arguments[self.next_slot] = place
             found = self._memory[of] = self.pointer(f"m{self.next_slot}", of.dtype)
         return found

@@ -12,8 +12,8 @@ from twofold.ir.scalar import Value
 
 from . import loop
 from .fused_base import Base, FusedKernel
-from .fusion import Item, Source
 from .layout import Layout, contiguous, merged
+from .units import Item, Source
 
 __all__ = ["Map"]
 

@@ -13,9 +13,10 @@ from twofold.ir.dims import Dim, DimLike
 from twofold.ir.scalar import Value
 
 from . import reduce
-from .fused_base import Base, Builder, FusedKernel, Partial
-from .fusion import Group, Item, Source
+from .fused_base import Base, Builder, FusedKernel
 from .layout import Layout, contiguous, merged
+from .operands import Partial
+from .units import Group, Item, Source
 
 __all__ = ["Reduce", "Reducing", "ReductionItem"]
 

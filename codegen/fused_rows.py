@@ -12,8 +12,8 @@ from twofold.ir.scalar import Value
 from . import loop, reduce
 from .fused_base import FusedKernel
 from .fused_reduce import Reducing, ReductionItem
-from .fusion import Item, Source
 from .layout import merged
+from .units import Item, Source
 
 __all__ = ["Rows"]
 

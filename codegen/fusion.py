@@ -1,7 +1,7 @@
 """Which nodes of a graph run as one kernel.
 
-In: a graph without effects or constructs in between (`codegen/program.py` splits it so). Out: units in an order that
-respects every dependence: groups of elementwise ops and reductions over one index space, and single structured nodes.
+In: a graph of native nodes (`planner.py: is_native`). Out: units (`units.py`) in an order that respects every
+dependence: groups of elementwise ops and reductions over one index space, and single structured nodes.
 
 A node joins the unit at which its last operand is made, when that is a group over the same space, or a later group
 that reads what it reads; else it begins a new group. So grouping is linear in the size of the graph, and no cycle can
@@ -14,153 +14,36 @@ over them in several passes, so that a softmax or a layer norm written out is on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
-
-import numpy as np
+from collections.abc import Sequence
+from typing import Any
 
 from twofold.ir import dims as dm
 from twofold.ir import graph as g
-from twofold.ir.dims import Dim
-from twofold.ir.dtypes import DType
 from twofold.ir.op import Op
 from twofold.ir.passes.views import order_of
-from twofold.ir.scalar import Reduction
 
-from . import library, loops, reduce, slots
+from . import library, loops, slots
 from .layout import Layout, NotAView, contiguous
+from .operands import Run, Slot
+from .units import Apart, Group, Grouping, Item, Single, Source, by_rows, is_inline
 
-__all__ = ["Source", "Item", "Group", "Single", "Plan", "fuse", "resume", "scalar_constant", "is_inline"]
+__all__ = ["fuse", "resume"]
 
 _LIMIT = 400  # items of one kernel: what compiles in linear time
 _NEAR = 4  # groups of one space that a node is offered to
-_SHORT = reduce.CHUNK  # elements of a row that several passes go over
-_ROWS = 8  # rows from which passes over each are worth it
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
-    """Where an operand comes from: the value that holds the memory, and where its elements lie in it."""
-
-    base: g.Value
-    layout: Layout
+def fuse(graph: g.Graph, loop: loops.Loop | None = None) -> Grouping:
+    """The units of `graph`; `loop` is the one that the graph is the body of."""
+    return _Fuser(loop).run(graph)
 
 
-@dataclass(eq=False, slots=True)
-class Item:
-    """One node inside a group, or a copy that a view needs."""
-
-    name: str
-    sources: list[Source]
-    outs: list[g.Value]
-    attrs: dict[str, Any]
-    body: Callable[..., Any] | None
-    reduction: Reduction | None
-    node: g.Node | None
-    into: Source | None = None  # where in the memory of another value the one result goes
-
-
-@dataclass(eq=False)
-class Group:
-    """Items over one index space; `axes` are the reduced ones, or None where nothing is reduced."""
-
-    at: int
-    space: tuple[Any, ...]
-    axes: tuple[int, ...] | None = None
-    items: list[Item] = field(default_factory=list)
-    outer: set[g.Value] = field(default_factory=set)
-    full: dict[g.Value, int] = field(default_factory=dict)  # with the pass in which it can be computed first
-    reads: set[g.Value] = field(default_factory=set)
-    into: dict[g.Value, Source] = field(default_factory=dict)  # values that are parts of others
-    read: bool = False  # whether other units read what it makes
-    passes: dict[g.Value, int] = field(default_factory=dict)  # of outer values: the pass after which they are known
-
-    @property
-    def kept(self) -> tuple[Any, ...]:
-        """The sizes that are not reduced."""
-        gone = self.axes or ()
-        return tuple([d for n, d in enumerate(self.space) if n not in gone])
-
-    @property
-    def rowwise(self) -> bool:
-        """Whether the group may go over its rows in several passes."""
-        return self.axes is not None and by_rows(self.space, self.axes)
-
-
-@dataclass(eq=False, slots=True)
-class Single:
-    """A node that is a unit of its own, or a part of one, with its operands and the values that it fills.
-
-    `runs` are its kernels; control flow has none.
-    """
-
-    at: int
-    node: g.Node
-    sources: list[Source]
-    outs: list[g.Value]
-    runs: list[library.Run] = field(default_factory=list)
-
-
-class Apart(NamedTuple):
-    """Why what reads a value is not in the unit that makes it: a text with places for operands, and these.
-
-    reader: an item of a group, or a unit that is none.
-    """
-
-    value: g.Value
-    reader: Item | Single
-    text: str
-    about: tuple[Any, ...]
-
-
-@dataclass(eq=False, slots=True)
-class Plan:
-    """The units in order, the source of every value, which values lie in slots, and what kept units apart, as it was
-    decided."""
-
-    units: list[Group | Single]
-    sources: dict[g.Value, Source]
-    slots: dict[g.Value, slots.Slot]
-    apart: list[Apart]
-
-    def reasons(self) -> dict[g.Value, str]:
-        """For each value that one unit leaves in memory for others, why the last of them is not one with it."""
-        home: dict[g.Value, Any] = {}
-        readers: dict[Any, Any] = {}
-        for unit in self.units:
-            if isinstance(unit, Group):
-                readers.update(dict.fromkeys(unit.items, unit))
-                home.update((v, unit) for item in unit.items for v in item.outs)
-            else:
-                home.update(dict.fromkeys(unit.outs, unit))
-        return {a.value: a.text.format(*map(_told, a.about)) for a in self.apart
-                if home.get(a.value) is not readers.get(a.reader, a.reader)}
-
-
-def by_rows(space: Sequence[Any], axes: Sequence[int]) -> bool:
-    """Whether the reduced axes are the last ones and short, of known size, and there are rows enough."""
-    first = len(space) - len(axes)
-    if tuple(axes) != tuple(range(first, len(space))):
-        return False
-    count, rows = dm.numel(space[first:]), dm.numel(space[:first])
-    if isinstance(count, Dim) or count > _SHORT:
-        return False
-    return isinstance(rows, Dim) or rows >= _ROWS or rows * count <= _SHORT
-
-
-def fuse(graph: g.Graph, alone: Callable[[g.Node], bool], loop: loops.Loop | None = None) -> Plan:
-    """The plan of `graph`; `alone` says which nodes are units of their own whatever they are; `loop` is the one that
-    the graph is the body of."""
-    return _Fuser(alone, loop).run(graph)
-
-
-def resume(plan: Plan) -> _Fuser:
-    """What can put further items into the groups of `plan`."""
-    fuser = _Fuser(lambda node: False)
-    fuser.units, fuser.sources, fuser.slots, fuser.moving = plan.units, plan.sources, plan.slots, False
-    fuser.apart = plan.apart
-    for unit in plan.units:
+def resume(grouping: Grouping) -> _Fuser:
+    """What can put further items into the groups of `grouping`."""
+    fuser = _Fuser()
+    fuser.units, fuser.sources, fuser.slots = grouping.units, grouping.sources, grouping.slots
+    fuser.apart, fuser.moving = grouping.apart, False
+    for unit in grouping.units:
         if isinstance(unit, Group):
             fuser.spaces.setdefault(unit.space, []).append(unit)
             for value in (*unit.full, *unit.outer, *[s.base for s in unit.into.values()]):
@@ -172,9 +55,9 @@ def resume(plan: Plan) -> _Fuser:
 
 
 class _Fuser:
-    def __init__(self, alone: Callable[[g.Node], bool], loop: loops.Loop | None = None) -> None:
-        self.alone, self.loop = alone, loop or loops.Loop()
-        self.slots: dict[g.Value, slots.Slot] = {}
+    def __init__(self, loop: loops.Loop | None = None) -> None:
+        self.loop = loop or loops.Loop()
+        self.slots: dict[g.Value, Slot] = {}
         self.changing: set[g.Value] = set()  # values that may be changed in place
         self.checked: set[g.Node] = set()  # writers of items whose places have been checked
         self.told: set[g.Value] = set()  # what is read to tell of failed checks: no slot, which has no place of its own
@@ -187,7 +70,7 @@ class _Fuser:
         self.apart: list[Apart] = []
         self.refusal: tuple[str, tuple[Any, ...]] = ("", ())  # why an item could not be in the group tried last
 
-    def run(self, graph: g.Graph) -> Plan:
+    def run(self, graph: g.Graph) -> Grouping:
         for value in graph.inputs:
             self.own(value, -1)
         self.changing = slots.changed_in_place(graph)
@@ -198,12 +81,7 @@ class _Fuser:
         units = [unit for unit in self.units if unit is not None]
         for at, unit in enumerate(units):
             unit.at = at
-        return Plan(units, self.sources, self.slots, self.apart)
-
-    @staticmethod
-    def is_inline(value: g.Value) -> bool:
-        """See `is_inline` of this module."""
-        return is_inline(value)
+        return Grouping(units, self.sources, self.slots, self.apart)
 
     def own(self, value: g.Value, at: int) -> None:
         """`value` has memory of its own."""
@@ -214,7 +92,7 @@ class _Fuser:
         op = node.op
         if op in (g.CONSTANT, g.SIZE):
             self.own(node.outputs[0], -1)
-        elif self.alone(node) or isinstance(op, g.Construct):
+        elif isinstance(op, g.Construct):
             self.single(node)
         elif op.view is not None:
             self.view(node, op)
@@ -242,7 +120,7 @@ class _Fuser:
             place(self, node)
 
     def unit(self, node: g.Node, sources: list[Source], outs: list[g.Value],
-             runs: Sequence[library.Run] = ()) -> None:
+             runs: Sequence[Run] = ()) -> None:
         """A unit that is no group; its results have memory of their own."""
         unit = Single(len(self.units), node, sources, outs, list(runs))
         self.units.append(unit)
@@ -518,13 +396,6 @@ def _not_offered(unit: Group | Single, at: int, last: int, latest: g.Value | Non
     return "the next has to wait for a kernel in between", ()
 
 
-def _told(part: Any) -> str:
-    """A part of a reason in words: the op that makes a value, a shape."""
-    if isinstance(part, g.Value):
-        return "a copy" if part.node is None else part.node.op.name
-    return f"[{','.join(map(str, part))}]" if isinstance(part, tuple) else str(part)
-
-
 def _orders(graph: g.Graph) -> dict[g.Value, tuple[int, ...]]:
     """The orders of axes in which values are wanted that nothing but one transpose reads."""
     uses: dict[g.Value, int] = dict.fromkeys(graph.outputs, 2)
@@ -549,21 +420,3 @@ def _is_one(size: Any) -> bool:
 def _same(a: Sequence[Any], b: Sequence[Any]) -> bool:
     """Whether two shapes differ in axes of size 1 at most."""
     return [d for d in a if not _is_one(d)] == [d for d in b if not _is_one(d)]
-
-
-def scalar_constant(value: g.Value) -> Any:
-    """The one element of a constant as a Python number; None where the value is anything else."""
-    array = g.constant_of(value)
-    if array is None or array.size != 1 or array.dtype == object:
-        return None
-    item: Any = array.reshape(-1).astype(_wide(value.dtype))[0].item()
-    return item
-
-
-def is_inline(value: g.Value) -> bool:
-    """Whether kernels hold the value themselves: a scalar constant, or a size."""
-    return (value.node is not None and value.node.op is g.SIZE) or scalar_constant(value) is not None
-
-
-def _wide(dtype: DType) -> np.dtype:
-    return dtype.compute.np

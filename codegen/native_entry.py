@@ -1,6 +1,6 @@
 """Functions that C programs call: the arguments checked, memory handed to a compiled program, its statuses told.
 
-In: what a program takes from where (`Entry`), and the `Program` itself. Out: an LLVM module with two functions,
+In: what a program takes from where (`Entry`), and its `Plan`. Out: an LLVM module with two functions,
 
     int32 NAME_sizes(in*, out*, int64* workspace)         the shapes of the results and the bytes of workspace
     int32 NAME(in*, out*, state*, weights*, workspace, int64 workspace_size)
@@ -26,7 +26,7 @@ from twofold.ir.dtypes import DType
 
 from .arena import ALIGNED
 from .llvm_cpu import KERNEL
-from .program import Program
+from .plan import Plan
 from .sizes import Arithmetic
 
 __all__ = ["Member", "Place", "Entry", "Texts", "KINDS", "write_entry", "write_texts", "write_state", "workspace_of",
@@ -68,7 +68,7 @@ class Entry:
         state: how many variables the struct of the state has; None where the function takes none.
         guards: what is assumed of sizes, with the text of the error.
         weights: whether it takes the address of weights.
-        program: its code; its `name` is `symbol`.
+        plan: of its code, whose entry is `symbol`.
         symbol: of the program's entry.
         constants: the symbols of the program's constants.
         libraries: the symbols of the library kernels that it calls.
@@ -86,7 +86,7 @@ class Entry:
     state: int | None
     guards: list[tuple[dm.Guard, str]]
     weights: bool
-    program: Program
+    plan: Plan
     symbol: str
     constants: list[str]
     libraries: list[str]
@@ -96,7 +96,7 @@ class Entry:
     @property
     def spare(self) -> list[int]:
         """The results that are computed beside the variable that they are for, and copied there in the end."""
-        return [n for n, place in enumerate(self.results) if place.kind == "state" and n not in self.program.donated]
+        return [n for n, place in enumerate(self.results) if place.kind == "state" and n not in self.plan.donated]
 
 
 @dataclass(eq=False)
@@ -123,14 +123,14 @@ def _rounded(size: DimLike) -> DimLike:
 
 def workspace_of(entry: Entry) -> DimLike:
     """Bytes of memory that a call needs besides its arguments; a number where all sizes are known."""
-    total = _rounded(entry.program.arena)
+    total = _rounded(entry.plan.arena)
     for n in entry.spare:
         total = total + _rounded(declared_bytes(_result(entry, n)))
     return total + ALIGNED if isinstance(total, Dim) or total else 0  # it need not be aligned
 
 
 def _result(entry: Entry, n: int) -> Member:
-    value = entry.program.outputs[n]
+    value = entry.plan.outputs[n]
     return Member("", tuple(value.dims), value.dtype)
 
 
@@ -197,7 +197,7 @@ class _Function:
 
     def symbols(self) -> Any:
         """Memory for the values of the program's symbols."""
-        held = self.b.alloca(_I64, len(self.entry.program.symbols) or 1)
+        held = self.b.alloca(_I64, len(self.entry.plan.symbols) or 1)
         held.align = 8
         return held
 
@@ -215,7 +215,7 @@ class _Bind(_Function):
 
     def __init__(self, module: ir.Module, entry: Entry, texts: Texts) -> None:
         super().__init__(module, f"{entry.symbol}_bind", [("in", _PTR), ("symbols", _PTR)], entry, texts, True)
-        b, symbols = self.b, entry.program.symbols
+        b, symbols = self.b, entry.plan.symbols
         struct, values = self.given["in"], self.given["symbols"]
         for known, number in entry.sizes.items():
             if known in symbols:
@@ -265,7 +265,7 @@ class _Sizes(_Function):
         values = self.symbols()
         status = b.call(bind, [self.given.get("in", ir.Constant(_PTR, None)), values])
         self.require_status(b.icmp_unsigned("==", status, _I32(0)), status)
-        numbers = Arithmetic(b, values, entry.program.symbols)
+        numbers = Arithmetic(b, values, entry.plan.symbols)
         for n, member in enumerate(entry.outputs):
             for axis, dim in enumerate(member.dims):
                 b.store(numbers.size(dim), self.size_at(self.given["out"], entry.outputs, n, axis))
@@ -287,7 +287,7 @@ class _Call(_Function):
         values = self.symbols()
         status = b.call(bind, [given.get("in", ir.Constant(_PTR, None)), values])
         self.require_status(b.icmp_unsigned("==", status, _I32(0)), status)
-        self.numbers = Arithmetic(b, values, entry.program.symbols)
+        self.numbers = Arithmetic(b, values, entry.plan.symbols)
         self.tensors("in", entry.inputs, "input")
         self.tensors("out", entry.outputs, "output")
         self.variables()
@@ -342,7 +342,7 @@ class _Call(_Function):
 
     def run(self, values: Any) -> None:
         """Calls the program, and stores variables once nothing can fail any more."""
-        b, entry, p = self.b, self.entry, self.entry.program
+        b, entry, p = self.b, self.entry, self.entry.plan
         spare, end = {}, _rounded(p.arena)
         for n in entry.spare:
             spare[n] = b.add(self.arena, self.numbers.size(end))

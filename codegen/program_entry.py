@@ -1,27 +1,24 @@
-"""The entry of a program as LLVM instructions: what its steps get, which of them threads share, control flow, checks.
+"""The entry of a program as LLVM instructions: a plan's steps with what they get, shared among threads where the plan
+says so, control flow, checks.
 
-`program.py` says what the entry takes and gives, and finds the steps.
+`program.py` says what the entry takes and gives.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from llvmlite import ir
 
 from twofold.ir import graph as g
 
-from . import fused, library, llvm_cpu, sizes, slots
-from .program_steps import INTERRUPTED, Copy, If, Loop, Step, bytes_of, is_shared
-
-if TYPE_CHECKING:
-    from .program import Compiler
+from . import llvm_cpu, sizes
+from .operands import Library, Partial, Slot, Within, Work, bytes_of
+from .plan import INTERRUPTED, Copy, If, Plan, Shares, Step, Tree, While
 
 __all__ = ["Entry"]
 
-_GRAIN = 1 << 15  # the least work that a thread gets
 _MANY = 48  # steps from which an entry is written for quick compilation: optimising it would take most of the time
 _FEW = 3  # known arguments up to which they are written one by one
 _ROUNDS = 4  # of loops to the first poll
@@ -33,21 +30,26 @@ _ENTRY = ir.FunctionType(_I64, [_PTR, _PTR, _PTR, _PTR])
 class Entry(sizes.Arithmetic):
     """Writes the entry function."""
 
-    def __init__(self, compiler: Compiler, module: ir.Module, functions: list[Any]) -> None:
-        self.c, self.functions = compiler, functions
-        self.fn = ir.Function(module, _ENTRY, compiler.name)
+    def __init__(self, plan: Plan, module: ir.Module, name: str, calls: list[tuple[Any, list[Any]]],
+                 timed: bool) -> None:
+        """Args:
+            calls: for each step its function, or the number of a library kernel, and its arguments.
+            timed: whether to count how long each step takes.
+        """
+        self.plan, self.calls, self.timed = plan, calls, timed
+        self.fn = ir.Function(module, _ENTRY, name)
         self.fn.attributes.add("nounwind")
         self.b = ir.IRBuilder(self.fn.append_basic_block("entry"))
         self.first = self.b.block
         self.row: list[Any] = []  # pointers to the arguments of a step, where all steps share the memory for them
-        if len(compiler.steps) >= _MANY:
+        if len(plan.steps) >= _MANY:
             sizes.compiled_as_written(self.fn)
-            most = max(len(step.arguments) for step in compiler.steps) or 1
+            most = max(len(arguments) for _, arguments in calls) or 1
             row = self.b.alloca(_I64, most)
             self.row = [row, *[self.b.gep(row, [_I64(n)], source_etype=_I64) for n in range(1, most)]]
         self.buffers, values, self.arena, self.threads = self.fn.args
-        super().__init__(self.b, values, compiler.symbols)
-        self.sums(compiler.sums)
+        super().__init__(self.b, values, plan.symbols)
+        self.sums(plan.sums)
         self.addresses: dict[Any, Any] = {}
         self.rows = 0
         self.polled: Any = None  # what `poll` keeps
@@ -57,9 +59,9 @@ class Entry(sizes.Arithmetic):
         self.failed = self.fn.append_basic_block("failed")
         after = ir.IRBuilder(self.failed)
         self.status = after.phi(_I64)
-        if any(not isinstance(part, int) for part in self.c.tree):
+        if any(not isinstance(part, int) for part in self.plan.tree):
             self.prepare()
-        self.run(self.c.tree)
+        self.run(self.plan.tree)
         b.ret(_I64(0))
         if self.status.incomings:
             after.ret(self.status)
@@ -68,29 +70,13 @@ class Entry(sizes.Arithmetic):
 
     def prepare(self) -> None:
         """Computes all sizes and addresses where the entry begins, so that they hold in every branch."""
-        for step in self.c.steps:
-            for a in step.arguments:
-                if isinstance(a, library.Within):
-                    self.size(a.offset * a.value.dtype.size)
-                if not self.c.slots_of([a.value if isinstance(a, library.Within) else a]):
-                    self.argument(a)
-            self.known(step.memory())
-            self.size(step.total)
-            self.size(step.total * step.weight)
-        for _, value in self.c.touched:
-            self.known([value])
-            self.size(bytes_of(value))
-
-    def known(self, values: Sequence[Any]) -> None:
-        """Computes all that is needed to find values, but the places of slots."""
-        for owner in self.c.owners(values):
+        for size in self.plan.sizes():
+            self.size(size)
+        memory = [a for step in self.plan.steps for a in step.memory()]
+        for owner in self.plan.owners([*memory, *self.plan.touched()]):
             self.address(owner)
-        for slot in self.c.slots_of(values):
-            for size in (slot.skip * slot.index.dtype.size, slot.stride * slot.base.dtype.size,
-                         slot.offset * slot.base.dtype.size):
-                self.size(size)
 
-    def run(self, tree: list[Any]) -> None:
+    def run(self, tree: Tree) -> None:
         for part in tree:
             if isinstance(part, int):
                 self.checked(part)
@@ -105,7 +91,7 @@ class Entry(sizes.Arithmetic):
             else:
                 self.loop(part)
 
-    def loop(self, loop: Loop) -> None:
+    def loop(self, loop: While) -> None:
         b = self.b
         head, body, done = (self.fn.append_basic_block(name) for name in ("test", "round", "done"))
         b.branch(head)
@@ -114,7 +100,7 @@ class Entry(sizes.Arithmetic):
         b.cbranch(self.holds(loop.test), body, done)
         b.position_at_end(body)
         self.run(loop.body)
-        if self.c.interruptible:
+        if self.plan.interruptible:
             self.poll()
         b.branch(head)
         b.position_at_end(done)
@@ -136,7 +122,7 @@ class Entry(sizes.Arithmetic):
         ask, on = self.fn.append_basic_block("ask"), self.fn.append_basic_block("on")
         b.cbranch(b.icmp_signed(">", left, _I64(0)), on, ask)
         b.position_at_end(ask)
-        words = b.inttoptr(self.word(3 + len(self.c.libraries)), _PTR)
+        words = b.inttoptr(self.word(3 + len(self.plan.libraries)), _PTR)
         function = b.load(b.gep(words, [_I64(_POLL)], source_etype=_I64), typ=_I64)
         target = _Typed(b.inttoptr(function, _PTR), ir.FunctionType(_I64, [_PTR, _PTR]))
         answer = b.call(target, [words, self.polled])
@@ -159,12 +145,13 @@ class Entry(sizes.Arithmetic):
 
     def checked(self, number: int) -> None:
         """Runs a step; ends the entry where it reports something."""
-        b, step = self.b, self.c.steps[number]
-        start = self.now() if self.c.timed else None
-        result = self.step(step, self.functions[number])
+        b, step = self.b, self.plan.steps[number]
+        start = self.now() if self.timed else None
+        function, arguments = self.calls[number]
+        result = self.step(step, function, arguments)
         if start is not None:
             self.count(number, b.sub(self.now(), start))
-        if step.codes or isinstance(self.functions[number], int):
+        if step.codes or isinstance(function, int):
             bad = b.icmp_unsigned("!=", result, _I64(0))
             told = b.or_(result, _I64((number + 1) << 16))
             follow = self.fn.append_basic_block("next")
@@ -172,26 +159,26 @@ class Entry(sizes.Arithmetic):
             b.cbranch(bad, self.failed, follow)
             b.position_at_end(follow)
 
-    def step(self, step: Step, function: Any) -> Any:
+    def step(self, step: Step, function: Any, arguments: list[Any]) -> Any:
         b = self.b
         if self.row:
-            args = self.fill(step)
+            args = self.fill(arguments)
         else:
             with b.goto_block(self.first):
                 b.position_at_start(self.first)
-                args = b.alloca(_I64, len(step.arguments) or 1)
-            for n, a in enumerate(step.arguments):
+                args = b.alloca(_I64, len(arguments) or 1)
+            for n, a in enumerate(arguments):
                 b.store(self.argument(a), b.gep(args, [_I64(n)], source_etype=_I64))
         total = self.size(step.total)
         target = self.link(function) if isinstance(function, int) else function
-        if not is_shared(step):
+        if step.shares is None:
             return b.call(target, [_I64(0), total, args])
-        return self.shared(target, total, args, self.size(step.total * step.weight))
+        return self.shared(target, total, args, step.shares)
 
-    def fill(self, step: Step) -> Any:
-        """Writes a step's arguments to the memory that all steps share: what is known, in one go."""
-        b, values = self.b, [None if type(a) is int else self.argument(a) for a in step.arguments]
-        known = [_I64(a if type(a) is int else 0) for a in step.arguments]
+    def fill(self, arguments: list[Any]) -> Any:
+        """Writes the arguments of a step to the memory that all steps share: what is known, in one go."""
+        b, values = self.b, [None if type(a) is int else self.argument(a) for a in arguments]
+        known = [_I64(a if type(a) is int else 0) for a in arguments]
         if sum(value is None for value in values) > _FEW:
             row = ir.GlobalVariable(b.module, ir.ArrayType(_I64, len(known)), f"{self.fn.name}_row{self.rows}")
             row.linkage, row.global_constant, row.unnamed_addr = "private", True, True
@@ -212,7 +199,7 @@ class Entry(sizes.Arithmetic):
         with b.goto_block(self.first):
             b.position_at_start(self.first)
             moment = b.alloca(_I64, 2)
-        clock = _Typed(b.inttoptr(self.word(4 + len(self.c.libraries)), _PTR),
+        clock = _Typed(b.inttoptr(self.word(4 + len(self.plan.libraries)), _PTR),
                        ir.FunctionType(ir.IntType(32), [ir.IntType(32), _PTR]))
         b.call(clock, [ir.IntType(32)(time.CLOCK_MONOTONIC), moment])
         part = b.load(b.gep(moment, [_I64(1)], source_etype=_I64), typ=_I64)
@@ -221,7 +208,7 @@ class Entry(sizes.Arithmetic):
     def count(self, number: int, spent: Any) -> None:
         """Adds to the time of a step."""
         b = self.b
-        counts = b.inttoptr(self.word(5 + len(self.c.libraries)), _PTR)
+        counts = b.inttoptr(self.word(5 + len(self.plan.libraries)), _PTR)
         place = b.gep(counts, [_I64(number)], source_etype=_I64)
         b.store(b.add(b.load(place, typ=_I64), spent), place)
 
@@ -230,14 +217,14 @@ class Entry(sizes.Arithmetic):
         word = self.b.load(self.b.gep(self.threads, [_I64(3 + number)], source_etype=_I64), typ=_I64)
         return _Typed(self.b.inttoptr(word, _PTR), llvm_cpu.KERNEL)
 
-    def shared(self, target: Any, total: Any, args: Any, work: Any) -> Any:
+    def shared(self, target: Any, total: Any, args: Any, how: Shares) -> Any:
         """Runs a kernel on threads where its work is worth it."""
-        b = self.b
-        shares = b.udiv(work, _I64(_GRAIN))
+        b, work = self.b, self.size(how.work)
+        shares = b.udiv(work, _I64(how.grain))
         count = b.load(b.inttoptr(self.word(2), _PTR), typ=_I64)
         used = b.select(b.icmp_unsigned("<", shares, count), shares, count)
         used = b.select(b.icmp_unsigned("<", total, used), total, used)
-        parallel = b.and_(b.icmp_unsigned(">=", work, _I64(library.SHARED_FROM)), b.icmp_unsigned(">", used, _I64(1)))
+        parallel = b.and_(b.icmp_unsigned(">=", work, _I64(how.least)), b.icmp_unsigned(">", used, _I64(1)))
         with b.if_else(parallel) as (many, one):
             with many:
                 fork = _Typed(b.inttoptr(self.word(0), _PTR), ir.FunctionType(_I64, [_I64, _I64, _I64, _I64, _PTR]))
@@ -262,32 +249,31 @@ class Entry(sizes.Arithmetic):
         return self.b.load(self.b.gep(self.threads, [_I64(n)], source_etype=_I64), typ=_I64)
 
     def argument(self, a: Any) -> Any:
-        if isinstance(a, library.Within):
+        if isinstance(a, Within):
             at = self.address(a.value)
             return at if a.offset == 0 else self.b.add(at, self.size(a.offset * a.value.dtype.size))
-        if isinstance(a, (g.Value, fused.Partial, library.Work)):
+        if isinstance(a, (g.Value, Partial, Work)):
             return self.address(a)
-        if isinstance(a, library.Library):
-            number = 3 + self.c.libraries.index(a)
+        if isinstance(a, Library):
+            number = 3 + self.plan.libraries.index(a)
             return self.b.load(self.b.gep(self.threads, [_I64(number)], source_etype=_I64), typ=_I64)
         return self.size(a)
 
     def address(self, of: Any) -> Any:
-        of = self.c.memory_of(of)
-        if isinstance(of, slots.Slot):
+        of = self.plan.memory_of(of)
+        if isinstance(of, Slot):
             return self.slot(of)
         found = self.addresses.get(of)
         if found is None:
             b = self.b
-            if of in self.c.places:
-                found = b.load(b.gep(self.buffers, [_I64(self.c.places[of])], source_etype=_I64), typ=_I64)
+            if of in self.plan.buffers:
+                found = b.load(b.gep(self.buffers, [_I64(self.plan.buffers[of])], source_etype=_I64), typ=_I64)
             else:
-                found = b.add(b.ptrtoint(self.arena, _I64), self.size(self.c.offsets[of]))
+                found = b.add(b.ptrtoint(self.arena, _I64), self.size(self.plan.offsets[of]))
             self.addresses[of] = found
         return found
 
-
-    def slot(self, slot: slots.Slot) -> Any:
+    def slot(self, slot: Slot) -> Any:
         """Where a slot lies now."""
         b, kind = self.b, slot.index.dtype
         at = b.add(self.address(slot.index), self.size(slot.skip * kind.size))

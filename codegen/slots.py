@@ -8,8 +8,7 @@ they get no slot, they copy. What is known of loops is `loops.py`'s.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from twofold.ir import dims as dm
 from twofold.ir import dtypes as dt
@@ -19,28 +18,14 @@ from twofold.ir.dims import DimLike
 from . import loops
 from .kernels import checks, indexing, stacks
 from .layout import Layout, contiguous
-from .library import Detail, Run, Within
+from .operands import Detail, Run, Slot, Within
+from .placer import Placer
+from .units import Source, is_inline
 
-if TYPE_CHECKING:
-    from .fusion import Source
-    from .structured import Placer
-
-__all__ = ["Slot", "changed_in_place", "checked_first", "read", "read_stack", "write"]
+__all__ = ["changed_in_place", "checked_first", "read", "read_stack", "write"]
 
 _INDEX = (dt.int32, dt.int64)
 _CHANGING = ("tensor_scatter", "scatter_add", "scatter_nd", "strided_slice_assign", "push")
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Slot:
-    """Where the memory of a value lies: in that of `base`, `offset` + `stride` times the index elements after its
-    beginning. The index is an int32 or int64, the first element of `index` after `skip`."""
-
-    base: g.Value
-    index: g.Value
-    skip: DimLike
-    stride: DimLike
-    offset: DimLike
 
 
 def changed_in_place(graph: g.Graph) -> set[g.Value]:
@@ -85,7 +70,7 @@ def read_stack(p: Placer) -> bool:
 
 def _stays_apart(p: Placer, x: Source) -> bool:
     """Whether items of `x` must be copied: something changes it in place, or it is no memory."""
-    return x.base in p.fuser.changing or p.fuser.is_inline(x.base)
+    return x.base in p.fuser.changing or is_inline(x.base)
 
 
 def _seen(p: Placer, x: Source, place: loops.Affine, limit: DimLike, stride: DimLike, layout: Layout,
@@ -96,13 +81,13 @@ def _seen(p: Placer, x: Source, place: loops.Affine, limit: DimLike, stride: Dim
     if not known:  # as the graph computes it: a number that overflowed on the way has been noticed
         place = loops.Affine(loops.root(p.node.inputs[1]), 1, 0)
     index = fuser.sources.get(place.value)
-    if index is None or index.base in fuser.slots or place.value.dtype not in _INDEX or fuser.is_inline(index.base):
+    if index is None or index.base in fuser.slots or place.value.dtype not in _INDEX or is_inline(index.base):
         return False
     seen = g.Value(layout.shape, p.out.dtype, p.node, 0, p.out.name)
     fuser.slots[seen] = Slot(x.base, index.base, index.layout.offset, stride * place.factor,
                              x.layout.offset + stride * place.more)
     fuser.unit(p.node, [index, x], [seen], [] if known else [_check(index, limit, *check)])
-    fuser.sources[p.out] = type(x)(seen, layout)
+    fuser.sources[p.out] = Source(seen, layout)
     return True
 
 
@@ -152,7 +137,7 @@ def write(p: Placer) -> bool:
     if not ready:
         place, ready = loops.Affine(loops.root(item.place), 1, 0), writer in fuser.checked
     index = fuser.sources[place.value]
-    if place.value.dtype not in _INDEX or fuser.is_inline(index.base) or index.base in fuser.slots:
+    if place.value.dtype not in _INDEX or is_inline(index.base) or index.base in fuser.slots:
         index, ready = p.index(p.in_memory(index)), False
     stride = 1 if writer.op is g.PUSH else dm.numel(whole.dims[1:])
     slot = Slot(whole, index.base, index.layout.offset, stride * place.factor, stride * place.more)
@@ -166,7 +151,7 @@ def write(p: Placer) -> bool:
         else:
             fuser.unit(writer, [index], [there], [_check(index, limit, *_words(writer, index, limit))])
         p.part(there, contiguous(source.layout.shape), source, after=fuser.made_at[there])
-    fuser.sources[p.out] = type(source)(whole, contiguous(whole.dims))
+    fuser.sources[p.out] = Source(whole, contiguous(whole.dims))
     return True
 
 

@@ -1,4 +1,4 @@
-"""Pooling, depthwise convolution, random draws and sizes inside of programs: see `structured.py`."""
+"""Pooling, depthwise convolution, random draws and sizes inside of programs: see `placer.py`."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from twofold.ir import math_random
 from twofold.ir.dims import Dim
 from twofold.ir.spec import TensorSpec
 
-from .fusion import Source
 from .kernels import convolution, pool, random
 from .kernels.windows import Geometry, geometry
 from .layout import Layout, contiguous
-from .library import Detail, Run, Work
-from .structured import Placer, lowering, weight_of
+from .operands import Detail, Run, Work
+from .placer import Placer, lowering, weight_of
+from .units import Source
 
 __all__ = ["install", "window_of", "depthwise"]
 

@@ -39,7 +39,7 @@ from .image import Image
 if TYPE_CHECKING:
     from twofold.codegen import program
 
-__all__ = ["Native", "compile_program", "environment", "codegen"]
+__all__ = ["Native", "compile_program", "environment", "planner"]
 
 _ALIGNED = 64
 _ENTRY = [ctypes.c_int64, *[ctypes.c_void_p] * 4]
@@ -63,7 +63,7 @@ class Native:
                  label: str = "", stored: tuple[Description, bytes] | None = None) -> None:
         """Args:
             graph: of native nodes only.
-            donate: see `codegen.program.compile_graph`; not used where a check could fail after memory given away was
+            donate: see `codegen/planner.py: plan`; not used where a check could fail after memory given away was
                 written, so that a failed run leaves everything as it was.
             origin: the graph that passes made `graph` of, by which it is found on disk.
             label: stands for those passes.
@@ -145,12 +145,12 @@ def _told(more: Arrays, buffers: ctypes.Array[ctypes.c_int64], arena: int, sizes
 
 
 @functools.cache
-def codegen() -> Any:
-    """`codegen.program`, with all that the runtime lowers. A process that finds its programs on disk does without."""
-    from twofold.codegen import program
+def planner() -> Any:
+    """The planner, with all that the runtime lowers. A process that finds its programs on disk does without."""
+    from twofold.codegen import planner
 
     from . import lowerings  # noqa: F401 - registers them
-    return program
+    return planner
 
 
 # -- from disk, or made now ---------------------------------------------------------------------------
@@ -174,9 +174,9 @@ def _made(graph: g.Graph, donate: dict[int, int], origin: g.Graph, label: str) -
     lines = {id(node.loc): n for n, node in enumerate(origin.walk())}  # passes keep the objects
     # The names of functions are the same in every program: each is linked by itself.
     made = compile_program(graph, "entry", donate, interruptible=bool(interrupts.poll_words()))
-    with _beside([lib.key for lib in made.libraries], _is_shared(made.work)):
+    with _beside([lib.key for lib in made.plan.libraries], _is_shared(made.plan.work)):
         code = llvm_module.object_code(llvm_module.optimise(made.module))
-    about = describe(made, graph, lambda node: None if node.loc is None else lines.get(id(node.loc)))
+    about = describe(made.plan, lambda node: None if node.loc is None else lines.get(id(node.loc)))
     if cache.enabled() and environment() == _environment():  # else sources changed: which of both compiled this?
         cache.write("programs", _key(origin, donate, label), pack(about, code))
     return about, code
@@ -184,7 +184,10 @@ def _made(graph: g.Graph, donate: dict[int, int], origin: g.Graph, label: str) -
 
 def compile_program(graph: g.Graph, name: str, donate: dict[int, int], interruptible: bool = False) -> program.Program:
     """`program.compile_graph`, with memory given away only where a run that fails leaves it as it was."""
-    return codegen().compile_graph(graph, name, donate, interruptible=interruptible, intact=True)
+    from twofold.codegen import program
+
+    planner()
+    return program.compile_graph(graph, name, donate, interruptible=interruptible, intact=True)
 
 
 def _is_shared(work: DimLike) -> bool:

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from twofold.codegen import library
+from twofold.codegen.operands import Library, Partial, Work
 from twofold.ir import dim_table
 from twofold.ir import dtypes as dt
 from twofold.ir import graph as g
 from twofold.ir.dims import DimLike
 
 if TYPE_CHECKING:
-    from twofold.codegen.program import Program, Step
+    from twofold.codegen.plan import Plan, Step
 
 __all__ = ["Description", "Check", "Arrays", "Buffer", "describe", "named", "pack", "unpack"]
 
@@ -91,13 +91,13 @@ class Description:
         return Check(op, line, f"status {number}"), None
 
 
-def describe(p: Program, graph: g.Graph, line_of: Callable[[g.Node], int | None]) -> Description:
-    """The description of a program made from `graph`; `line_of` gives the number under which a node's line is kept."""
+def describe(p: Plan, line_of: Callable[[g.Node], int | None]) -> Description:
+    """The description of the program of a plan; `line_of` gives the number under which a node's line is kept."""
     return Description(
-        [(v.dims, v.dtype.name) for v in graph.outputs], p.symbols, p.arena, p.work, p.constants, p.donated,
+        [(v.dims, v.dtype.name) for v in p.graph.outputs], p.symbols, p.arena, p.work, p.constants, p.donated,
         [lib.key for lib in p.libraries],
         {n: (_checks(s, line_of), _arrays(s, p)) for n, s in enumerate(p.steps)
-         if s.codes or isinstance(s.kernel, library.Library)},
+         if s.codes or isinstance(s.kernel, Library)},
         [Buffer(named(b.owner), b.size, b.first, b.last, p.offsets[b.owner]) for b in p.blocks])
 
 
@@ -109,7 +109,7 @@ def _checks(step: Step, line_of: Callable[[g.Node], int | None]) -> list[Check]:
     return found
 
 
-def _arrays(step: Step, p: Program) -> Arrays | None:
+def _arrays(step: Step, p: Plan) -> Arrays | None:
     """Where to find what a failed check is told with; None where it lies in a slot of a graph around."""
     if step.detail is None:
         return None
@@ -124,11 +124,9 @@ def _arrays(step: Step, p: Program) -> Arrays | None:
 
 def named(owner: Any) -> str:
     """What lies in a block of the arena, in words."""
-    from twofold.codegen import fused
-
-    if isinstance(owner, fused.Partial):
+    if isinstance(owner, Partial):
         return "partial results"
-    if isinstance(owner, library.Work):
+    if isinstance(owner, Work):
         return "work memory"
     return owner.name or ("a copy" if owner.node is None else owner.node.op.name)
 

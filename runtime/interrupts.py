@@ -16,7 +16,7 @@ import threading
 import time
 from typing import Any
 
-from twofold.codegen.program_steps import INTERRUPTED
+from twofold.codegen.plan import INTERRUPTED
 
 from . import machine
 from .native_layout import exported

@@ -11,14 +11,14 @@ from typing import Any
 from twofold.codegen import conv_shapes as shapes
 from twofold.codegen import gemm_shapes as gemm
 from twofold.codegen import target
-from twofold.codegen.fusion import Source
 from twofold.codegen.kernels import convolution
 from twofold.codegen.kernels import products as integer_products
 from twofold.codegen.kernels.windows import Geometry, geometry
 from twofold.codegen.layout import Layout, contiguous, merged
-from twofold.codegen.library import Library, Run, Within, Work
-from twofold.codegen.structured import Placer, lowering
+from twofold.codegen.operands import Library, Run, Within, Work
+from twofold.codegen.placer import Placer, lowering
 from twofold.codegen.structured_windows import depthwise, window_of
+from twofold.codegen.units import Source
 from twofold.ir import dims as dm
 from twofold.ir import graph as g
 from twofold.ir.dims import Dim, DimLike

@@ -22,7 +22,7 @@ from twofold.ir.dims import Dim, DimLike
 from twofold.ir.errors import InternalError, InvalidArgumentError, line_text
 from twofold.ir.replay import bind_sizes
 
-from .compiled import Native, codegen
+from .compiled import Native, planner
 
 __all__ = ["Executable", "Improve", "Native", "Timeable", "pieces"]
 
@@ -245,7 +245,7 @@ def _split(graph: g.Graph) -> list[Any]:
         level = max((depth.get(v, 0) for v in node.inputs), default=0)
         for name in _symbols(node):
             level = max(level, bound.get(name, 0))
-        if codegen().is_native(node):
+        if planner().is_native(node):
             level |= 1
             if node.op in (g.CONSTANT, g.SIZE):
                 level = 1 if node.op is g.CONSTANT else level
@@ -292,7 +292,7 @@ def _in_attrs(attrs: tuple[Any, ...]) -> frozenset[str]:
 
 def _brought(node: g.Node) -> frozenset[str]:
     """The symbols that the results of a node bind."""
-    if codegen().is_native(node):
+    if planner().is_native(node):
         return frozenset()
     return dm.symbols_of([d for v in node.outputs for d in v.dims]) - dm.symbols_of(
         [d for v in node.inputs for d in v.dims])

@@ -22,7 +22,7 @@ from typing import Any
 
 from llvmlite import ir
 
-from twofold.codegen.program_steps import INTERRUPTED
+from twofold.codegen.plan import INTERRUPTED
 
 from .claims_ir import released, taken
 from .emit import Glue, i8, i32, i64, ptr, void

@@ -152,7 +152,7 @@ def _describe(found: Explanation, graph: g.Graph) -> list[Any]:
         found.seconds["lowering"] += after - start
         found.seconds["optimising"] += last - after
         found.seconds["code"] += time.perf_counter() - last
-        arena.append(lowered.arena)
+        arena.append(lowered.plan.arena)
     return arena
 
 

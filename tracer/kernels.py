@@ -1,7 +1,7 @@
 """What the compiler makes of a graph, kernel by kernel, with the nodes that each holds: what `explain`, the graph page
 and the command line tell of kernels.
 
-The kernels are those of the programs that run (`runtime/program.py: pieces`, `codegen/program.py: outline`): nothing
+The kernels are those of the programs that run (`runtime/program.py: pieces`, `codegen/planner.py: plan`): nothing
 is compiled to find them. A step that holds no node of its own (a copy for the kernel after it, the sums of what a
 reduction's shares gave) counts as part of its neighbour.
 """
@@ -12,7 +12,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from twofold.codegen import program
+from twofold.codegen import planner
+from twofold.codegen.operands import Library
+from twofold.codegen.plan import Plan, Step
 from twofold.ir import dims as dm
 from twofold.ir import graph as g
 from twofold.ir.dims import Dim, DimLike
@@ -65,17 +67,17 @@ class Kernel:
         return list(dict.fromkeys(node.loc for node in self.nodes if node.loc is not None))
 
 
-def kernels_of(graph: g.Graph) -> tuple[list[Kernel], list[program.Outline]]:
+def kernels_of(graph: g.Graph) -> tuple[list[Kernel], list[Plan]]:
     """The kernels of `graph`, which is run as it stands: passes have been through it; and its programs, in order."""
     found: list[Kernel] = []
-    plans: list[program.Outline] = []
+    plans: list[Plan] = []
     _collect(graph, found, plans, ())
     for number, kernel in enumerate(found):
         kernel.number = number
     return found, plans
 
 
-def _collect(graph: g.Graph, found: list[Kernel], plans: list[program.Outline], loops: tuple[g.Node, ...]) -> None:
+def _collect(graph: g.Graph, found: list[Kernel], plans: list[Plan], loops: tuple[g.Node, ...]) -> None:
     origins: dict[g.Node, g.Node] = {}
     programs = 0
     for piece in pieces(graph, origins):
@@ -92,12 +94,12 @@ def _collect(graph: g.Graph, found: list[Kernel], plans: list[program.Outline], 
 
 
 def _of_piece(piece: g.Graph, origins: dict[g.Node, g.Node], which: tuple[g.Graph, int],
-              plans: list[program.Outline]) -> list[Kernel]:
+              plans: list[Plan]) -> list[Kernel]:
     found: list[Kernel] = []
     taken: dict[g.Node, Kernel] = {}
-    waiting: list[tuple[int, program.Step]] = []
-    made = program.outline(piece)
-    why, memory_of = made.reasons, made.memory_of
+    waiting: list[tuple[int, Step]] = []
+    made = planner.plan(piece)
+    why, memory_of = made.reasons(), made.memory_of
     plans.append(made)
     for at, step in enumerate(made.steps):
         nodes = [origins.get(node, node) for node in _nodes(step)]
@@ -108,7 +110,7 @@ def _of_piece(piece: g.Graph, origins: dict[g.Node, g.Node], which: tuple[g.Grap
             else:
                 waiting.append((at, step))
             continue
-        kernel = Kernel(0, _name(step.kernel), own, step.total,
+        kernel = Kernel(0, str(step.kernel.name), own, step.total,
                         loops=tuple([origins.get(node, node) for node in step.loops]))
         taken.update(dict.fromkeys(own, kernel))
         found.append(kernel)
@@ -120,12 +122,12 @@ def _of_piece(piece: g.Graph, origins: dict[g.Node, g.Node], which: tuple[g.Grap
     return found
 
 
-def _nodes(step: program.Step) -> list[g.Node]:
+def _nodes(step: Step) -> list[g.Node]:
     found = [item.node for item in step.items if item.node is not None]
     return found if step.node is None else [*found, step.node]
 
 
-def _extend(kernel: Kernel, which: tuple[g.Graph, int], at: int, step: program.Step, why: dict[g.Value, str],
+def _extend(kernel: Kernel, which: tuple[g.Graph, int], at: int, step: Step, why: dict[g.Value, str],
             memory_of: Callable[[Any], Any]) -> None:
     """Counts `step` as a part of `kernel`."""
     kernel.steps.append((*which, at))
@@ -137,11 +139,11 @@ def _extend(kernel: Kernel, which: tuple[g.Graph, int], at: int, step: program.S
     kernel.code = "\n\n".join(text for text in (kernel.code, _code(step.kernel)) if text)
 
 
-def _makes(step: program.Step, value: g.Value) -> bool:
+def _makes(step: Step, value: g.Value) -> bool:
     return any(value in item.outs for item in step.items) or (step.node is not None and value in step.node.outputs)
 
 
-def _traffic(step: program.Step, memory_of: Callable[[Any], Any]) -> tuple[DimLike, DimLike]:
+def _traffic(step: Step, memory_of: Callable[[Any], Any]) -> tuple[DimLike, DimLike]:
     """Bytes of the values that a step reads and of those that it writes."""
     made = {out for item in step.items for out in item.outs}
     if step.node is not None:
@@ -162,7 +164,7 @@ def _traffic(step: program.Step, memory_of: Callable[[Any], Any]) -> tuple[DimLi
     return reads, writes
 
 
-def _values(step: program.Step) -> list[g.Value]:
+def _values(step: Step) -> list[g.Value]:
     return list(dict.fromkeys(a for a in step.memory() if isinstance(a, g.Value)))
 
 
@@ -173,12 +175,8 @@ def _bytes(values: Iterable[g.Value]) -> DimLike:
     return total
 
 
-def _name(kernel: Any) -> str:
-    return kernel.name if hasattr(kernel, "name") else "/".join(map(str, kernel.key))
-
-
 def _code(kernel: Any) -> str:
-    return str(kernel) if hasattr(kernel, "name") else f"library kernel {_name(kernel)}"
+    return f"library kernel {kernel.name}" if isinstance(kernel, Library) else str(kernel)
 
 
 def seconds_by_line(kernels: Iterable[Kernel], spent: Mapping[g.Node, float]) -> list[tuple[g.Location, float]]:

@@ -89,4 +89,4 @@ def test_a_program_has_fewer_kernels_than_steps() -> None:
     graph = passes.run(tf.function(cut).get_concrete_function(tf.TensorSpec([70, 120])).graph.copy())
     made = program.compile_graph(graph, "entry")
     kernels = re.findall(r'^define internal i64 @"entry_k', made.module, re.M)
-    assert len(kernels) < sum(len(getattr(step.kernel, "parts", [step])) for step in made.steps) - 4
+    assert len(kernels) < sum(len(getattr(step.kernel, "parts", [step])) for step in made.plan.steps) - 4

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import twofold as tf
-from twofold.codegen import program
+from twofold.codegen import planner
 from twofold.runtime import compiled
 
 STEPS = 60
@@ -35,7 +35,7 @@ def test_results_are_those_of_the_ops(rows: int | None) -> None:
     assert fn(x, i).numpy().tobytes() == long(x, i).numpy().tobytes()
     graph = fn.get_concrete_function().graph
     if rows is not None:
-        assert len(program.outline(graph).steps) >= STEPS
+        assert len(planner.plan(graph).steps) >= STEPS
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"x = x \+ tf.gather\(x, i\)"):
         fn(x, tf.constant([0, 1, 2, 3, 4, 6]))
 

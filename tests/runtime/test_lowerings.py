@@ -308,7 +308,7 @@ import twofold
 from twofold.codegen import library
 from twofold.ir.op import REGISTRY
 from twofold.runtime import compiled
-compiled.codegen()
+compiled.planner()
 print(*[name for name, op in REGISTRY.items() if op.lower is not None and not library.is_placed(name)])
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

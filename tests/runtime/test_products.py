@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import twofold as tf
-from twofold.codegen import gemm_shapes, program
+from twofold.codegen import gemm_shapes, planner
 from twofold.ir import dtypes as dt
 from twofold.runtime import products
 from twofold.tracer.traced import trace
@@ -71,8 +71,8 @@ def test_a_transpose_of_products_is_no_copy() -> None:
     x = tf.ones(spec.shape)
     assert tf.function(mixed)(x, x).numpy().tobytes() == np.full([4, 40, 320], 40, np.float32).tobytes()
     compiled = trace(mixed, [spec, spec], "mixed").graph
-    assert [step.node.op.name for step in program.outline(compiled).steps if step.node] == ["matmul"]
-    assert len(program.outline(compiled).steps) == 1
+    assert [step.node.op.name for step in planner.plan(compiled).steps if step.node] == ["matmul"]
+    assert len(planner.plan(compiled).steps) == 1
 
 
 @pytest.mark.parametrize("m, n, k", [(128, 512, 1600), (32, 512, 128), (200, 64, 300), (17, 33, 65), (1, 5, 9)])

@@ -106,8 +106,8 @@ class _Timed(Native):
         made = program.compile_graph(graph, "entry", timed=True)
         code = llvm_module.object_code(llvm_module.optimise(made.module))
         lines = {id(node): n for n, node in enumerate(graph.walk())}
-        super().__init__(graph, stored=(describe(made, graph, lambda node: lines.get(id(node))), code))
-        self.counts = (ctypes.c_int64 * max(len(made.steps), 1))()
+        super().__init__(graph, stored=(describe(made.plan, lambda node: lines.get(id(node))), code))
+        self.counts = (ctypes.c_int64 * max(len(made.plan.steps), 1))()
         self._clock = ctypes.CDLL(None).clock_gettime
         clock = ctypes.cast(self._clock, ctypes.c_void_p).value or 0
         self._longer = (ctypes.c_int64 * (len(self._table) + 2))(*self._table, clock, ctypes.addressof(self.counts))

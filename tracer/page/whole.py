@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from twofold.codegen.program import Outline
+from twofold.codegen.plan import Plan
 from twofold.ir import dims as dm
 from twofold.ir import graph as g
 from twofold.ir import passes
@@ -50,7 +50,7 @@ def picture_of(graph: g.Graph, fast_math: bool = False) -> str:
     return svg.picture(scene_of(compiled, kernels))
 
 
-def compiled_kernels(graph: g.Graph, fast_math: bool = False) -> tuple[g.Graph, list[Kernel], list[Outline]]:
+def compiled_kernels(graph: g.Graph, fast_math: bool = False) -> tuple[g.Graph, list[Kernel], list[Plan]]:
     """A traced graph after the passes, its kernels and its programs."""
     compiled = graph.copy()
     passes.run(compiled, fast_math=fast_math)
@@ -71,7 +71,7 @@ def _note(kernels: list[Kernel], measured: bool) -> str:
     return "as it runs; a box around nodes is one kernel" if kernels else "as it runs, by Python alone"
 
 
-def _facts(graph: g.Graph, kernels: list[Kernel], plans: list[Outline], spent: dict[g.Node, float],
+def _facts(graph: g.Graph, kernels: list[Kernel], plans: list[Plan], spent: dict[g.Node, float],
            sizes: dict[str, DimLike]) -> list[tuple[str, str]]:
     facts = [("nodes", f"{sum(1 for _ in graph.walk()):,}"), ("kernels", f"{len(kernels):,}")]
     found = [k.seconds for k in kernels if k.seconds is not None]
@@ -91,7 +91,7 @@ def _facts(graph: g.Graph, kernels: list[Kernel], plans: list[Outline], spent: d
     return facts
 
 
-def _memory(plan: Outline, sizes: dict[str, DimLike]) -> html.Memory:
+def _memory(plan: Plan, sizes: dict[str, DimLike]) -> html.Memory:
     blocks = []
     for b in plan.blocks:
         size, offset = dm.substitute((b.size, plan.offsets[b.owner]), sizes)

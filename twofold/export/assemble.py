@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from llvmlite import ir
 
-from twofold.codegen import conv, gemm, llvm_module, native_entry, program
+from twofold.codegen import conv, gemm, llvm_module, native_entry
 from twofold.codegen import target as targets
 from twofold.codegen.native_entry import Entry, Member, Place, Texts
+from twofold.codegen.plan import Plan
 from twofold.eager.tensor import Tensor
 from twofold.ir import dims as dm
 from twofold.ir import dtypes as dt
@@ -241,10 +242,10 @@ class _Assembler:
             f"{self.prefix}_{part.name}", inputs, outputs, places, results, sizes,
             len(self.state) if any(p.kind == "state" for p in (*places, *results)) else None,
             [(guard, _guard_text(guard)) for guard in graph.guards if guard.symbols() <= _bound(inputs, sizes)],
-            any(p.kind == "weights" for p in places), made, symbol,
-            [self.values.constant(c) for c in made.constants],
+            any(p.kind == "weights" for p in places), made.plan, symbol,
+            [self.values.constant(c) for c in made.plan.constants],
             [self.libraries.setdefault(lib.key, _FAMILIES[lib.key[0]].symbol(lib.key[2], dt.as_dtype(lib.key[1])))
-             for lib in made.libraries], _checks(made))
+             for lib in made.plan.libraries], _checks(made.plan))
         if self.threads > 1:
             entry.fork = ("fork_join", "fork_context", self.threads)
         native_entry.write_entry(module, entry, self.texts)
@@ -350,10 +351,10 @@ def _guard_text(guard: dm.Guard) -> str:
     return f"the function was made for sizes with {guard}{where}"
 
 
-def _checks(made: program.Program) -> list[tuple[int, str]]:
+def _checks(plan: Plan) -> list[tuple[int, str]]:
     """What the results of a program mean that are not 0."""
     found = []
-    for number, step in enumerate(made.steps):
+    for number, step in enumerate(plan.steps):
         for status in range(1, len(step.codes) + 1):
             node, code = step.failed(status)
             where = "" if node is None or node.loc is None else f"\n  {line_text(*node.loc)}"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from twofold.codegen import library, program
+from twofold.codegen import library, planner
 from twofold.eager.variable import Variable
 from twofold.ir import dims as dm
 from twofold.ir import graph as g
@@ -121,7 +121,7 @@ def require_native(graph: g.Graph, name: str, sizes: Mapping[str, Any]) -> None:
         if value.dtype.name == "string":
             raise UnimplementedError(None, None, f"{name} cannot be exported: it takes or gives text.")
     for node in graph.nodes:
-        if not program.is_native(node):
+        if not planner.is_native(node):
             raise UnimplementedError(None, node.op.name, _refused(node, name))
     known = graph.symbols() | sizes.keys()
     for node in graph.nodes:
@@ -134,7 +134,7 @@ def _has_open_sizes(node: g.Node) -> bool:
 
 
 def _refused(node: g.Node, name: str) -> str:
-    inner = next((n for r in node.regions for n in r.walk() if not n.regions and not program.is_native(n)), None)
+    inner = next((n for r in node.regions for n in r.walk() if not n.regions and not planner.is_native(n)), None)
     around, node = node, inner or node
     where = "" if node.loc is None else f"\n  {line_text(*node.loc)}"
     if node is around and node.regions:

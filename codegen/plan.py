@@ -1,0 +1,285 @@
+"""The plan of a program: which kernels run in which order, over what memory, before any machine code is made.
+
+A `Plan` says what a run of a graph does, for any machine: the steps and the branches and loops around them, where each
+value lies (a buffer of the caller's, the scratch memory called arena, or the memory of another value), which results
+take over memory of inputs, the sizes that must be computed, and how much work threads may share. `planner.py` makes
+it of a graph; a backend turns it into code (`program.py`: LLVM for processors). `plan_text.py` prints it for people.
+
+A run gets the addresses of the buffers (inputs, then outputs, then constants, all row-major), the values of the
+symbols, and `arena` bytes aligned to a cache line. It ends with a status: 0; (number of a step + 1) << 16 | what its
+kernel told; or `INTERRUPTED`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from twofold.ir import graph as g
+from twofold.ir.dims import Dim, DimLike
+
+from .arena import Block
+from .operands import Detail, Library, Partial, Slot, Within, Work, bytes_of
+from .units import Grouping, Item
+
+__all__ = ["INTERRUPTED", "UNBOUNDED", "Plan", "Step", "Shares", "Batch", "If", "While", "Copy", "Tree", "parts_of",
+           "batch_arguments", "memory_of", "owners", "slots_of"]
+
+INTERRUPTED = 1 << 62  # the status of a run that a signal has ended in one of its loops
+UNBOUNDED = 1 << 62  # the work of a plan with loops
+
+
+class Shares(NamedTuple):
+    """How the iterations of a step may be shared: where `work`, in simple operations, is `least` or more, each thread
+    gets `grain` of it or more."""
+
+    work: DimLike
+    least: int
+    grain: int
+
+
+@dataclass(eq=False)
+class Step:
+    """One kernel run.
+
+    Attributes:
+        kernel: a `loop.Kernel`, a `Library`, or a `Batch`.
+        arguments: what fills its args array: memory, places in it (`Within`), library kernels, and sizes.
+        total: its range is [0, total).
+        weight: the work of an iteration, in simple operations.
+        items: what was fused into it.
+        node: the node that it is for, where it is for one.
+        codes: what the statuses of its kernel from 1 on mean; none where it cannot fail.
+        detail: what tells more of a failed check.
+        loops: the loops around it, the outermost first.
+        shares: how threads may share it; None where one runs it.
+    """
+
+    kernel: Any
+    arguments: list[Any]
+    total: DimLike
+    weight: Any
+    items: list[Item] = field(default_factory=list)
+    node: g.Node | None = None
+    codes: tuple[str, ...] = ()
+    detail: Detail | None = None
+    loops: tuple[g.Node, ...] = ()
+    shares: Shares | None = None
+
+    def memory(self) -> list[Any]:
+        """The values, and other memory, that the arguments are addresses of."""
+        given = [a.value if isinstance(a, Within) else a for a in self.arguments]
+        return [a for a in given if isinstance(a, (g.Value, Partial, Work))]
+
+    def failed(self, status: int) -> tuple[g.Node | None, str]:
+        """The node whose check a nonzero status reports, and the check's text."""
+        code = self.codes[status - 1] if 0 < status <= len(self.codes) else f"status {status}"
+        number, colon, text = code.partition(":")
+        if colon and number.isdigit() and self.items:
+            return self.items[int(number)].node, text
+        return self.node, code
+
+
+@dataclass(eq=False)
+class Batch:
+    """Independent maps run as one kernel, so that threads share the work of all: their ranges, one after another.
+
+    args: the length of each range, then the args of each map.
+    """
+
+    parts: list[Step]
+
+    @property
+    def name(self) -> str:
+        """The names of the maps."""
+        return " | ".join(part.kernel.name for part in self.parts)
+
+    def __str__(self) -> str:
+        return "\n".join(str(part.kernel) for part in self.parts)
+
+
+@dataclass(eq=False, slots=True)
+class If:
+    """Runs one of two trees, as the bool in memory of `test` says."""
+
+    test: g.Value
+    then: Tree
+    otherwise: Tree
+
+
+@dataclass(eq=False, slots=True)
+class While:
+    """Runs `before`, and while the bool in memory of `test` holds then `body` and `before` again."""
+
+    before: Tree
+    test: g.Value
+    body: Tree
+
+
+@dataclass(eq=False, slots=True)
+class Copy:
+    """Copies the whole memory of one value to another's."""
+
+    source: g.Value
+    to: g.Value
+
+
+Tree = list[int | If | While | Copy]  # numbers of steps, and control flow, in order
+
+
+@dataclass(eq=False)
+class Plan:
+    """What a run of a graph does.
+
+    Attributes:
+        graph: of native nodes only.
+        outputs: the values whose memory the results are, in the order of the graph's.
+        constants: arrays that the caller holds, too.
+        symbols: the order in which a run gets sizes.
+        steps: the kernel runs.
+        tree: in which order they run.
+        buffers: the number of the buffer in which a value lies.
+        offsets: the byte of the arena at which memory begins.
+        arena: bytes of scratch memory.
+        blocks: what lies in it, with the steps at which it lives.
+        sums: how offsets follow from each other (`arena.Layout.sums`).
+        same: values that have the memory of another one, and slots.
+        donated: output number -> the number of the input whose memory it takes.
+        libraries: the kernels outside of the program that it calls.
+        work: simple operations of a run.
+        groupings: the units of the graph and of its regions.
+        interruptible: whether loops ask if they are to end.
+    """
+
+    graph: g.Graph
+    outputs: list[g.Value]
+    constants: list[np.ndarray]
+    symbols: list[str]
+    steps: list[Step]
+    tree: Tree
+    buffers: dict[Any, int]
+    offsets: dict[Any, DimLike]
+    arena: DimLike
+    blocks: list[Block]
+    sums: list[tuple[DimLike, DimLike, DimLike]]
+    same: dict[Any, Any]
+    donated: dict[int, int]
+    libraries: list[Library]
+    work: DimLike
+    groupings: list[Grouping]
+    interruptible: bool = False
+
+    @property
+    def inputs(self) -> list[g.Value]:
+        """The graph's."""
+        return self.graph.inputs
+
+    def memory_of(self, value: Any) -> Any:
+        """The value whose memory `value` has, or the slot that it lies in."""
+        return memory_of(self.same, value)
+
+    def place_of(self, value: Any) -> tuple[int | None, DimLike] | None:
+        """The buffer, or None for the arena, and the byte in it at which the memory of a value begins; None for one in
+        a slot, which lies elsewhere in every round."""
+        memory = self.memory_of(value)
+        if isinstance(memory, Slot):
+            return None
+        return (self.buffers[memory], 0) if memory in self.buffers else (None, self.offsets[memory])
+
+    def owners(self, values: Sequence[Any]) -> list[Any]:
+        """The memory in which values are found: for one in a slot, what that lies in, and the index."""
+        return owners(self.same, values)
+
+    def slots_of(self, values: Sequence[Any]) -> list[Slot]:
+        """The slots that tell where values are found."""
+        return slots_of(self.same, values)
+
+    def touched(self, tree: Tree | None = None) -> Iterator[g.Value]:
+        """The values that control flow itself reads or writes."""
+        for part in self.tree if tree is None else tree:
+            if isinstance(part, Copy):
+                yield from (part.source, part.to)
+            elif isinstance(part, If):
+                yield part.test
+                yield from self.touched(part.then)
+                yield from self.touched(part.otherwise)
+            elif isinstance(part, While):
+                yield part.test
+                yield from self.touched(part.before)
+                yield from self.touched(part.body)
+
+    def sizes(self) -> list[Dim]:
+        """The expressions of unknown sizes that a run computes, in the order in which it needs them."""
+        needed: dict[Dim, None] = {}
+
+        def need(size: Any) -> None:
+            if isinstance(size, Dim):
+                needed.setdefault(size)
+        for step in self.steps:
+            for a in step.arguments:
+                if isinstance(a, Within):
+                    need(a.offset * a.value.dtype.size)
+                elif not isinstance(a, (g.Value, Partial, Work, Library)):
+                    need(a)
+            self._places(step.memory(), need)
+            need(step.total)
+            if step.shares is not None:
+                need(step.shares.work)
+        for value in self.touched():
+            self._places([value], need)
+            need(bytes_of(value))
+        return list(needed)
+
+    def _places(self, values: Sequence[Any], need: Any) -> None:
+        for owner in self.owners(values):
+            if owner not in self.buffers:
+                need(self.offsets[owner])
+        for slot in self.slots_of(values):
+            for size in (slot.skip * slot.index.dtype.size, slot.stride * slot.base.dtype.size,
+                         slot.offset * slot.base.dtype.size):
+                need(size)
+
+    def reasons(self) -> dict[g.Value, str]:
+        """For values that one kernel leaves to others, in loops and branches too, why they are not one."""
+        return {value: text for grouping in self.groupings for value, text in grouping.reasons().items()}
+
+
+def parts_of(step: Step) -> list[Step]:
+    """The kernel runs that a step consists of; none where it is a library's."""
+    if isinstance(step.kernel, Library):
+        return []
+    return step.kernel.parts if isinstance(step.kernel, Batch) else [step]
+
+
+def batch_arguments(parts: Sequence[Step], arguments: Sequence[list[Any]]) -> list[Any]:
+    """The args of a `Batch` whose parts have these."""
+    return [part.total for part in parts] + [a for given in arguments for a in given]
+
+
+# -- whose memory a value has --------------------------------------------------------------------------
+def memory_of(same: dict[Any, Any], value: Any) -> Any:
+    """The value whose memory `value` has, or the slot that it lies in; `same` says of each whose it takes over."""
+    while value in same:
+        value = same[value]
+    return value
+
+
+def owners(same: dict[Any, Any], values: Sequence[Any]) -> list[Any]:
+    """The memory in which values are found: for one in a slot, what that lies in, and the index."""
+    return [a for a in _places(same, values) if not isinstance(a, Slot)]
+
+
+def slots_of(same: dict[Any, Any], values: Sequence[Any]) -> list[Slot]:
+    """The slots that tell where values are found."""
+    return [a for a in _places(same, values) if isinstance(a, Slot)]
+
+
+def _places(same: dict[Any, Any], values: Sequence[Any]) -> list[Any]:
+    places = [memory_of(same, a) for a in values]
+    for a in places:  # which grows meanwhile
+        if isinstance(a, Slot):
+            places += [memory_of(same, a.base), memory_of(same, a.index)]
+    return places

@@ -1,0 +1,458 @@
+"""From a graph to its plan: units as steps in order, where every value lies, and which memory is used again.
+
+In: a graph that holds nothing but native nodes (`is_native`). Out: a `Plan` (`plan.py`). No code is written here.
+
+Which nodes share a kernel is `fusion.py`'s affair, the kernels' loops are `fused.py`'s and the lowerings', places in
+scratch memory are `arena.py`'s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from twofold.ir import dims as dm
+from twofold.ir import graph as g
+from twofold.ir.dims import Dim, DimLike
+
+from . import arena, fused, fusion, library, loops, structured, structured_windows
+from .layout import contiguous
+from .operands import Library, Run, Within, bytes_of
+from .plan import (
+    UNBOUNDED,
+    Batch,
+    Copy,
+    If,
+    Plan,
+    Shares,
+    Step,
+    Tree,
+    While,
+    batch_arguments,
+    memory_of,
+    owners,
+    parts_of,
+    slots_of,
+)
+from .units import Group, Grouping, Item, Single, Source
+
+__all__ = ["plan", "is_native"]
+
+_WORTH = 1 << 12  # simple operations of the larger of two maps from which they are run together
+_PARTS = 64  # maps that are run together
+
+structured.install()
+structured_windows.install()
+
+
+def is_native(node: g.Node) -> bool:
+    """Whether a node can be part of a program."""
+    if node.op in (g.CONSTANT, g.SIZE):
+        return node.op is g.SIZE or node.attrs["value"].dtype != object
+    if any(v.dtype.name == "string" for v in (*node.inputs, *node.outputs)):
+        return False
+    if isinstance(node.op, g.Construct):
+        if node.op in (g.PUSH, g.POP, g.ASSERT):
+            return library.handles(node)
+        return node.op in (g.COND, g.WHILE) and _is_steady(node) and all(
+            is_native(inner) for region in node.regions for inner in region.nodes)
+    if node.op.view is not None or node.op.body is not None or node.op.reduction is not None:
+        return True
+    return library.handles(node)
+
+
+def _is_steady(node: g.Node) -> bool:
+    """Whether the sizes of what control flow carries and gives are known before it begins."""
+    outside = {name for v in node.inputs for d in v.dims if isinstance(d, Dim) for name in d.symbols()}
+    if any(isinstance(d, Dim) and not d.symbols() <= outside for r in node.regions for v in r.inputs for d in v.dims):
+        return False  # a region has a name of its own for a size
+    if node.op is g.COND:
+        return all(r.outputs[n].dims == v.dims for r in node.regions for n, v in enumerate(node.outputs))
+    test, body = node.regions
+    count = node.attrs["carried"]
+    return all(v.dims == w.dims == out.dims == body.inputs[n].dims == test.inputs[n].dims
+               for n, (v, w, out) in enumerate(zip(node.inputs[:count], body.outputs, node.outputs, strict=True)))
+
+
+def plan(graph: g.Graph, donate: dict[int, int] | None = None, interruptible: bool = False,
+         intact: bool = False) -> Plan:
+    """The plan of `graph`.
+
+    Args:
+        graph: of native nodes only.
+        donate: output number -> number of an input of the same shape and dtype whose memory it may take, if that
+            input is needed no more when the output is written.
+        interruptible: whether loops ask if they are to end.
+        intact: whether a run that fails, or is interrupted, must leave inputs as they were: then none gives its memory
+            away where that could happen after it was written.
+    """
+    if intact and interruptible and any(node.op is g.WHILE for node in graph.walk()):
+        donate = None  # a loop that can be interrupted is a check that can fail late
+    planner = _Planner(graph, donate or {})
+    if intact and planner.fails_late():
+        planner = _Planner(graph, {})
+    return planner.finish(interruptible)
+
+
+class _Planner:
+    """What all graphs of a program share: steps in order, which memory is whose."""
+
+    def __init__(self, graph: g.Graph, donate: dict[int, int]) -> None:
+        self.graph = graph
+        self.steps: list[Step] = []
+        self.touched: list[tuple[int, g.Value]] = []  # memory that is used between steps
+        self.loops: list[tuple[int, int]] = []  # the steps of each loop
+        self.same: dict[Any, Any] = {}
+        self.groupings: list[Grouping] = []
+        body = _Body(self, graph, donate)
+        self.tree = body.steps()
+        self.outputs, self.donated = body.outputs, body.donated
+
+    def fails_late(self) -> bool:
+        """Whether a check can fail in or after the first step that writes memory which was given away."""
+        checks = [n for n, step in enumerate(self.steps) if step.codes]
+        if not self.donated or not checks:
+            return False
+        if self.loops:
+            return True
+        wanted = {self.outputs[n] for n in self.donated}
+        made = {out: n for n, step in enumerate(self.steps) for out in _results(step)}
+        return any(out not in made or made[out] <= max(checks) for out in wanted)
+
+    def finish(self, interruptible: bool) -> Plan:
+        """The plan: places for what the steps use, and what a run costs."""
+        results = dm.symbols_of([d for v in self.graph.outputs for d in v.dims])  # of an empty result no step may tell
+        symbols = sorted(self.graph.symbols().union(results, *[self.symbols_of(s) for s in self.steps]))
+        buffers, constants = self.place()
+        blocks = self.temporaries(buffers)
+        layout = arena.plan(blocks)
+        work: DimLike = UNBOUNDED if self.loops else 0
+        for step in self.steps:
+            amount = step.total * step.weight
+            if not self.loops:
+                work = work + amount
+            for part in parts_of(step) if isinstance(step.kernel, Batch) else ():
+                part.shares = _shares(part.total, part.total * part.weight)
+            step.shares = _shares(step.total, amount)
+        return Plan(self.graph, self.outputs, constants, symbols, self.steps, self.tree, buffers, layout.offsets,
+                    layout.size, blocks, layout.sums, self.same, self.donated, self.libraries(), work, self.groupings,
+                    interruptible)
+
+    def symbols_of(self, step: Step) -> frozenset[str]:
+        """The symbols that decide what a step gets."""
+        memory = step.memory()
+        sizes = [*step.arguments, *[a.offset for a in step.arguments if isinstance(a, Within)],
+                 *[bytes_of(a) for a in memory], step.total, step.weight]
+        sizes += [size for a in slots_of(self.same, memory) for size in (a.skip, a.stride, a.offset)]
+        return dm.symbols_of([a for a in sizes if isinstance(a, Dim)])
+
+    def temporaries(self, buffers: dict[Any, int]) -> list[arena.Block]:
+        """What lies in the arena, with the steps at which it lives."""
+        live: dict[Any, list[int]] = {}
+        uses = [*[(n, step.memory()) for n, step in enumerate(self.steps)], *[(n, [v]) for n, v in self.touched]]
+        for number, memory in sorted(uses, key=lambda use: use[0]):
+            for a in owners(self.same, memory):
+                if a not in buffers:
+                    live.setdefault(a, [number, number])[1] = number
+        for first, last in self.loops:  # what is made before a loop and used in it is used in every round
+            for span in live.values():
+                if span[0] < first <= span[1] <= last:
+                    span[1] = last
+        return [arena.Block(a, bytes_of(a), first, last) for a, (first, last) in live.items()]
+
+    def place(self) -> tuple[dict[Any, int], list[np.ndarray]]:
+        """The number of the buffer of each input, output and constant; and the constants."""
+        buffers: dict[Any, int] = {v: n for n, v in enumerate(self.graph.inputs)}
+        for n, v in enumerate(self.outputs):
+            v = memory_of(self.same, v)
+            if v not in buffers:
+                buffers[v] = len(self.graph.inputs) + n
+        start = len(self.graph.inputs) + len(self.outputs)
+        constants: list[np.ndarray] = []
+        used = [a for step in self.steps for a in step.memory()] + [a for _, a in self.touched]
+        for a in owners(self.same, used):
+            if isinstance(a, g.Value) and a not in buffers and (array := g.constant_of(a)) is not None:
+                buffers[a] = start + len(constants)
+                constants.append(np.ascontiguousarray(array))
+        return buffers, constants
+
+    def libraries(self) -> list[Library]:
+        """The kernels outside of the program: those that kernels call, then those that are steps."""
+        given = [a for step in self.steps for a in step.arguments if isinstance(a, Library)]
+        return list(dict.fromkeys([*given, *[s.kernel for s in self.steps if isinstance(s.kernel, Library)]]))
+
+
+def _shares(total: DimLike, work: DimLike) -> Shares | None:
+    """How threads may share a step; None where there is too little to do."""
+    alone = not isinstance(total, Dim) and total <= 1
+    worth = not alone and (isinstance(work, Dim) or work >= library.SHARED_FROM)
+    return Shares(work, library.SHARED_FROM, library.GRAIN) if worth else None
+
+
+def _results(step: Step) -> list[g.Value]:
+    made = [out for item in step.items for out in item.outs]
+    return made if step.node is None else [*made, *step.node.outputs]
+
+
+class _Body:
+    """One graph of a program, the function's or a region: its units as steps."""
+
+    def __init__(self, shared: _Planner, graph: g.Graph, donate: dict[int, int],
+                 loop: loops.Loop | None = None) -> None:
+        self.shared, self.graph, self.donate = shared, graph, donate
+        self.inplace = {} if loop is None else {n: graph.inputs[n] for n in loop.writers}
+        self.grouping = fusion.fuse(graph, loop)
+        shared.groupings.append(self.grouping)
+        shared.same.update(self.grouping.slots)
+        self.donated: dict[int, int] = {}
+        self.tree: Tree = []
+        self.written: set[Any] | None = None  # memory that the last step writes, where that is a map
+
+    def steps(self) -> Tree:
+        """The tree of steps."""
+        self.settle_outputs()
+        self.find_uses()
+        for unit in self.grouping.units:
+            if isinstance(unit, Group):
+                self.group(unit)
+            elif unit.node.regions:
+                self.control(unit)
+            else:
+                for run in unit.runs:
+                    self.run(run, unit.node)
+        return self.tree
+
+    def run(self, run: Run, node: g.Node) -> None:
+        codes = () if isinstance(run.kernel, Library) else run.kernel.codes
+        self.add(Step(run.kernel, run.arguments, run.total, run.weight, [], node, codes, run.detail))
+
+    def add(self, step: Step, written: Sequence[Any] | None = None) -> None:
+        """Appends a step; `written` is the memory that a map writes, None for any other step."""
+        steps = self.shared.steps
+        batch = self.batched(step, written)
+        if batch is not None:
+            steps[-1] = batch
+            return
+        self.tree.append(len(steps))
+        steps.append(step)
+        self.written = None if written is None or step.codes else set(owners(self.shared.same, written))
+
+    def batched(self, step: Step, written: Sequence[Any] | None) -> Step | None:
+        """The step before and this one as one, where both are maps that do not touch what the other writes."""
+        steps = self.shared.steps
+        if written is None or self.written is None or step.codes or not self.tree or self.tree[-1] != len(steps) - 1:
+            return None
+        before = steps[-1]
+        parts = before.kernel.parts if isinstance(before.kernel, Batch) else [before]
+        works = [p.total * p.weight for p in (*parts, step)]
+        if all(not isinstance(w, Dim) and w < _WORTH for w in works) or len(parts) >= _PARTS or \
+                max(p.weight for p in (*parts, step)) > 4 * min(p.weight for p in (*parts, step)):
+            return None
+        mine = set(owners(self.shared.same, written))
+        if not mine.isdisjoint(owners(self.shared.same, before.memory())) or \
+                not self.written.isdisjoint(owners(self.shared.same, step.memory())):
+            return None
+        self.written |= mine
+        parts = [*parts, step]
+        arguments = batch_arguments(parts, [p.arguments for p in parts])
+        total: DimLike = 0
+        for p in parts:
+            total = total + p.total
+        return Step(Batch(parts), arguments, total, max(p.weight for p in parts), [i for p in parts for i in p.items])
+
+    # -- what must be in memory -------------------------------------------------------------------
+    def settle_outputs(self) -> None:
+        """Gives every output memory of its own, row-major; copies what is a view, an input or a constant."""
+        self.outputs: list[g.Value] = []
+        taken: set[g.Value] = set(self.graph.inputs)
+        made = {v for u in self.grouping.units for v in (
+            (*u.full, *u.outer, *[s.base for s in u.into.values()]) if isinstance(u, Group) else u.outs)}
+        for n, value in enumerate(self.graph.outputs):
+            source = self.grouping.sources[value]
+            if n in self.inplace:  # rounds change the memory of what is carried
+                self.outputs.append(source.base)
+                self.donated[n] = n
+                continue
+            whole = source.layout.is_contiguous() and dm.numel(source.layout.shape) == dm.numel(source.base.dims)
+            if not whole or source.base in taken or source.base not in made or source.base in self.grouping.slots:
+                source = Source(self.copied(source), contiguous(value.dims))
+            taken.add(source.base)
+            self.outputs.append(source.base)
+
+    def copied(self, source: Source) -> g.Value:
+        """A new value with the elements of `source`, in the group of its last operand or one of its own."""
+        copy = g.Value(source.layout.shape, source.base.dtype)
+        fuser = fusion.resume(self.grouping)
+        fuser.place(Item("copy", [source], [copy], {}, lambda s, x: x, None, None))
+        return copy
+
+    def find_uses(self) -> None:
+        """For each value in memory the last unit that touches it."""
+        self.needed: dict[g.Value, int] = {}
+        for unit in self.grouping.units:
+            sources = unit.sources if isinstance(unit, Single) else [s for i in unit.items for s in i.sources]
+            inside = set() if isinstance(unit, Single) else unit.full.keys() | unit.outer
+            for s in sources:
+                if s.base not in inside:
+                    self.use(s.base, unit.at)
+            for value in self.grouping.slots.keys() & {*inside, *(unit.outs if isinstance(unit, Single) else ())}:
+                self.use(value, unit.at)  # made in its slot, for whoever reads the array
+        for value in self.outputs:
+            self.needed[value] = len(self.grouping.units)
+        for unit in self.grouping.units:
+            if isinstance(unit, Group):
+                for v, s in unit.into.items():
+                    if s.base in self.grouping.slots:
+                        self.use(s.base, unit.at)
+                    if s.base in self.needed:
+                        self.needed[v] = unit.at
+        self.is_output = {v: n for n, v in enumerate(self.outputs)}
+        self.is_input = {v: n for n, v in enumerate(self.graph.inputs)}
+
+    def use(self, value: g.Value, at: int) -> None:
+        """Notes that unit `at` touches the memory of `value`."""
+        self.needed[value] = max(at, self.needed.get(value, at))
+        slot = self.grouping.slots.get(value)
+        if slot is not None:
+            self.use(slot.base, at)
+            self.use(slot.index, at)
+
+    # -- units to steps ---------------------------------------------------------------------------
+    def group(self, group: Group) -> None:
+        stored = [v for item in group.items for v in item.outs if v in self.needed]
+        if not stored:
+            return
+        same = self.overwritten(group, [v for v in stored if v not in group.into and v not in self.grouping.slots])
+        self.shared.same.update(same)
+        taken = set(same.values())
+        stored = [v for v in stored if not self.carried(group, v, taken)]
+        if not stored:
+            return
+        written = None if group.axes is not None or group.into else stored
+        for made in fused.kernels_of(group, stored, same):
+            step = Step(made.kernel, made.arguments, made.total, made.weight, made.items, codes=made.kernel.codes)
+            self.add(step, written)
+
+    def overwritten(self, group: Group, stored: Sequence[g.Value]) -> dict[g.Value, g.Value]:
+        """Which stored values take the memory of an operand that dies here: same element, same place."""
+        if group.axes is not None:
+            return {}
+        elsewhere = self.around_slots(group)
+        layouts: dict[g.Value, set[Any]] = {}
+        for item in group.items:
+            for s in item.sources:
+                layouts.setdefault(s.base, set()).add(s.layout)
+        dying = [base for base, ways in layouts.items() if base not in group.full and len(ways) == 1
+                 and base not in elsewhere and self.needed.get(base) == group.at and base not in self.is_output
+                 and (way := next(iter(ways))).is_contiguous() and way.shape == group.space
+                 and way.shape == base.dims]
+        found: dict[g.Value, g.Value] = {}
+        for value in stored:
+            base = next((b for b in dying if b.dtype is value.dtype and self.may_take(value, b)), None)
+            if base is not None:
+                dying.remove(base)
+                found[value] = base
+        return found
+
+    def around_slots(self, group: Group) -> set[g.Value]:
+        """The values of which items, in slots, are operands of a group: it needs their elements at other places too."""
+        around: set[g.Value] = set()
+        for value in {s.base for item in group.items for s in item.sources}:
+            while (slot := self.grouping.slots.get(value)) is not None:
+                value = slot.base
+                around.add(value)
+        return around
+
+    def carried(self, group: Group, value: g.Value, taken: set[g.Value]) -> bool:
+        """Whether `value`, where it is a copy of a whole operand that dies here, needs no copying.
+
+        The value it is part of then has the operand's memory, which is put into `taken`.
+        """
+        part = group.into.get(value)
+        item = next((i for i in group.items if value in i.outs), None)
+        if part is None or item is None or item.name != "carry":
+            return False
+        (source,), base = item.sources, item.sources[0].base
+        inside = base in group.full or base in self.is_output or base in taken
+        if inside or self.needed.get(base) != group.at or base.dtype is not part.base.dtype or \
+                not source.layout.is_contiguous() or base.dims != part.base.dims or \
+                source.layout.shape != part.layout.shape:
+            return False
+        if not self.may_take(part.base, base):
+            return False
+        self.shared.same[part.base] = base
+        taken.add(base)
+        return True
+
+    def may_take(self, value: g.Value, base: g.Value) -> bool:
+        """Whether `value` may have the memory of `base`, whose elements nobody needs any more."""
+        if value in self.grouping.slots or base in self.grouping.slots:
+            return False
+        number, given = self.is_output.get(value), self.is_input.get(base)
+        if number is None and given is None:
+            return base.node is None or base.node.op not in (g.CONSTANT, g.SIZE)
+        if number is None or given is None or self.donate.get(number) != given:
+            return False
+        self.donated[number] = given
+        return True
+
+    # -- control flow -----------------------------------------------------------------------------
+    def control(self, single: Single) -> None:
+        if single.node.op is g.COND:
+            self.branch(single)
+        else:
+            self.loop(single)
+
+    def region(self, graph: g.Graph, operands: Sequence[g.Value], donate: dict[int, int],
+               loop: loops.Loop | None = None) -> _Body:
+        """A region whose inputs lie where `operands` do."""
+        body = _Body(self.shared, graph, donate, loop)
+        self.shared.same.update(zip(graph.inputs, operands, strict=True))
+        return body
+
+    def branch(self, single: Single) -> None:
+        node, operands = single.node, [s.base for s in single.sources]
+        sides = []
+        self.touch(operands)
+        for graph in node.regions:
+            body = self.region(graph, operands[1:], {})
+            sides.append(body.steps())
+            self.shared.same.update(zip(body.outputs, node.outputs, strict=True))
+        self.touch([*operands, *node.outputs])
+        self.tree.append(If(operands[0], *sides))
+
+    def loop(self, single: Single) -> None:
+        """The carried values lie in the memory of the results; a round leaves there what the next begins with."""
+        node, operands = single.node, [s.base for s in single.sources]
+        count, loop = node.attrs["carried"], loops.analyse(node)
+        begin = [(operand, out) for n, (operand, out) in enumerate(zip(operands, node.outputs, strict=False))
+                 if n not in loop.filled]
+        self.touch([*[operand for operand, _ in begin], *operands[count:], *node.outputs])
+        self.tree += [Copy(operand, out) for operand, out in begin]
+        state = [*node.outputs, *operands[count:]]
+        test = self.region(node.regions[0], state, {})
+        body = self.region(node.regions[1], state, {n: n for n in range(count)}, loop)
+        for unit in body.grouping.units:
+            if isinstance(unit, Single):  # what is the same in all rounds
+                for run in unit.runs:
+                    if run.fixed:
+                        self.run(run, unit.node)
+                unit.runs = [run for run in unit.runs if not run.fixed]
+        first = len(self.shared.steps)
+        before = test.steps()
+        rounds = body.steps()
+        for n, (value, out) in enumerate(zip(body.outputs, node.outputs, strict=True)):
+            if n not in body.donated:
+                rounds.append(Copy(value, out))
+        self.touch([*state, *body.outputs, test.outputs[0]])
+        for step in self.shared.steps[first:]:
+            step.loops = (node, *step.loops)
+        self.shared.loops.append((first, max(len(self.shared.steps) - 1, first)))
+        self.tree.append(While(before, test.outputs[0], rounds))
+
+    def touch(self, values: Sequence[g.Value]) -> None:
+        """Notes that memory is used between the last step and the next one."""
+        at = len(self.shared.steps)
+        self.shared.touched += [(n, v) for v in values for n in (max(at - 1, 0), at)]
