@@ -57,8 +57,8 @@ def text(plan: Plan, kernels: bool = False) -> str:
     plan f {
       %0 x: f32[4] is input 0
       %1: f32[4] is output 0 holds exp
-      0: %1 = exp(%0) over 4 x 4
-      work 16
+      0: %1 = exp(%0) over 4 x 5
+      work 20
     }
     """
     return "\n".join(_Writer(plan).lines(kernels))
