@@ -26,6 +26,7 @@ from twofold.tracer.tensor_array import TensorArray
 from . import (
     _einops,
     _namespace,
+    _older,
     _older_names,
     autodiff,
     autograph,
@@ -139,6 +140,7 @@ from .array import (
     linspace,
     map_fn,
     meshgrid,
+    newaxis,
     one_hot,
     ones,
     ones_like,
@@ -273,8 +275,6 @@ from .math import (
 from .module import Module
 from .version import __version__
 
-newaxis = None
-
 #: sub-packages that are imported when they are first asked for, so that `import twofold` stays quick
 _ON_FIRST_USE = frozenset({"compat", "data", "export", "image", "io", "keras", "losses", "profiler", "saved_model",
                            "strings", "summary", "train"})
@@ -289,10 +289,17 @@ if _TYPE_CHECKING:
     from . import io as io
 
 
+def _imported(name: str) -> object:
+    import importlib
+    return importlib.import_module(f"{__name__}.{name}")
+
+
+_older.expect("modules", lambda: _imported("compat.v1"))
+
+
 def __getattr__(name: str) -> object:
     if name in _ON_FIRST_USE:
-        import importlib
-        return importlib.import_module(f"{__name__}.{name}")
+        return _imported(name)
     if name in _KERAS:
         from . import keras
         return getattr(keras, name)

@@ -145,5 +145,3 @@ def _listed(t_list: Any) -> Sequence[Any]:
         raise TypeError(f"t_list should be a sequence; got {type(t_list).__name__}.")
     return t_list
 
-
-TOP_LEVEL = ("clip_by_global_norm", "clip_by_norm", "clip_by_value")

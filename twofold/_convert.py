@@ -155,5 +155,3 @@ def stop_gradient(input: Any, name: str | None = None) -> Any:
     """
     return ops.stop_gradient(input)
 
-
-TOP_LEVEL = ("bitcast", "cast", "complex", "identity", "saturate_cast", "stop_gradient")

@@ -599,6 +599,3 @@ def polyval(coeffs: Any, x: Any, name: str | None = None) -> Any:
         total = ops.add(ops.multiply(total, x), c)
     return total
 
-
-TOP_LEVEL = ("add", "subtract", "multiply", "divide", "truediv", "truncatediv", "truncatemod", "pow", "maximum",
-             "minimum", "negative", "abs", "sign", "square", "sqrt", "scalar_mul", "add_n")

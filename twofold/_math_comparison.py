@@ -266,6 +266,3 @@ def is_finite(x: Any, name: str | None = None) -> Any:
     """
     return ops.is_finite(x)
 
-
-TOP_LEVEL = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "logical_and", "logical_or",
-             "logical_not")

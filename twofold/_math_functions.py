@@ -737,6 +737,3 @@ def polygamma(a: Any, x: Any, name: str | None = None) -> Any:
         raise ValueError(f"polygamma: a must be a whole number from 0 to {MOST_ORDERS}; got {order}.")
     return ops.digamma(x) if order == 0 else ops.polygamma(x, order=int(order))
 
-
-TOP_LEVEL = ("floor", "round", "exp", "sigmoid", "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh",
-             "tanh", "asinh", "acosh", "atanh")

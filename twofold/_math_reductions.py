@@ -418,6 +418,3 @@ def cumulative_logsumexp(x: Any, axis: Any = 0, exclusive: bool = False, reverse
     sums = ops.cumulative_logsumexp(x, axis=_axis(axis, x), reverse=bool(reverse))
     return scans.shifted(sums, _axis(axis, x), -1 if reverse else 1, -math.inf) if exclusive else sums
 
-
-TOP_LEVEL = ("reduce_sum", "reduce_mean", "reduce_prod", "reduce_max", "reduce_min", "reduce_any", "reduce_all",
-             "reduce_logsumexp", "argmax", "argmin", "cumsum")

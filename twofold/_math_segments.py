@@ -405,5 +405,3 @@ def confusion_matrix(labels: Any, predictions: Any, num_classes: Any = None, wei
     sums = ops.unsorted_segment_sum(held, labels * count + predictions, num_segments=count * count)
     return ops.reshape(sums, shape=(count, count))
 
-
-TOP_LEVEL = ("histogram_fixed_width", "histogram_fixed_width_bins")

@@ -11,8 +11,6 @@ log = math.log
 random_normal = random.normal
 random_uniform = random.uniform
 
-TOP_LEVEL = ("log", "random_normal", "random_uniform")
-
 #: names of `tf.compat.v1` that programs of TensorFlow 1 look for in `tf`
 FROM_V1 = frozenset({
     "AUTO_REUSE", "ConfigProto", "FixedLenFeature", "FixedLenSequenceFeature", "GPUOptions", "Graph", "GraphKeys",

@@ -18,6 +18,7 @@ from twofold import _iteration as engine
 from twofold._api import axis_span, is_open, one_int, one_part, one_size, public
 from twofold._array_creation import as_scalar
 from twofold._hosted import hosted
+from twofold._signal_fft import irfft, rfft
 from twofold.tracer.checks import check
 
 __all__ = ["dct", "frame", "hamming_window", "hann_window", "idct", "inverse_stft", "inverse_stft_window_fn",
@@ -220,7 +221,7 @@ def stft(signals: Any, frame_length: Any, frame_step: Any, fft_length: Any = Non
     pieces = frame(signals, frame_length, frame_step, pad_end)
     if window_fn is not None:
         pieces = pieces * window_fn(one_int(frame_length, "frame_length"), dtype=pieces.dtype)
-    return tf.signal.rfft(pieces, [_transform_length(frame_length, fft_length)])
+    return rfft(pieces, [_transform_length(frame_length, fft_length)])
 
 
 def _transform_length(frame_length: Any, fft_length: Any) -> int:
@@ -249,7 +250,7 @@ def inverse_stft(stfts: Any, frame_length: Any, frame_step: Any, fft_length: Any
     [1.0, 1.0, 1.0, 1.0]
     """
     length, whole = one_int(frame_length, "frame_length"), _transform_length(frame_length, fft_length)
-    pieces = tf.signal.irfft(stfts, [whole])[..., :length]
+    pieces = irfft(stfts, [whole])[..., :length]
     if whole < length:
         pieces = tf.pad(pieces, [[0, 0]] * (pieces.shape.rank - 1) + [[0, length - whole]])
     if window_fn is not None:

@@ -241,5 +241,3 @@ def invert_permutation(x: Any, name: str | None = None) -> Any:
     """
     return ops.invert_permutation(x)
 
-
-TOP_LEVEL = ("sort", "argsort", "unique", "unique_with_counts", "searchsorted")

@@ -1,7 +1,6 @@
 """Shapes, data movement and indexing: TensorFlow's top-level functions on arrays of elements.
 
-The functions are in private modules, one theme each; this one is where they are found. `TOP_LEVEL` names those that
-TensorFlow has directly under `tf`.
+The functions are in private modules, one theme each; this one is where they are found.
 """
 
 from __future__ import annotations
@@ -55,20 +54,15 @@ from twofold._array_shape import (
     transpose,
 )
 
-TOP_LEVEL = (
-    "batch_to_space", "boolean_mask", "broadcast_dynamic_shape", "broadcast_static_shape", "broadcast_to", "concat",
-    "dynamic_partition", "dynamic_stitch", "ensure_shape", "expand_dims", "eye", "fill", "foldl", "foldr", "gather",
-    "gather_nd", "linspace", "map_fn", "meshgrid", "one_hot", "ones", "ones_like", "pad", "range", "rank", "repeat",
-    "reshape", "reverse", "roll", "scan", "scatter_nd", "sequence_mask", "shape", "shape_n", "size", "slice",
-    "space_to_batch", "space_to_batch_nd", "split", "squeeze", "stack", "strided_slice", "tensor_scatter_nd_add",
-    "tensor_scatter_nd_max", "tensor_scatter_nd_min", "tensor_scatter_nd_sub", "tensor_scatter_nd_update", "tile",
-    "transpose", "unstack", "vectorized_map", "where", "zeros", "zeros_like")
+#: in an index: a new axis of size one
+newaxis = None
 
 __all__ = [
     "batch_to_space", "boolean_mask", "broadcast_dynamic_shape", "broadcast_static_shape", "broadcast_to", "concat",
     "depth_to_space", "dynamic_partition", "dynamic_stitch", "ensure_shape", "expand_dims", "eye", "fill", "foldl",
-    "foldr", "gather", "gather_nd", "linspace", "map_fn", "meshgrid", "one_hot", "ones", "ones_like", "pad", "range",
-    "rank", "repeat", "reshape", "reverse", "roll", "scan", "scatter_nd", "sequence_mask", "shape", "shape_n", "size",
-    "slice", "space_to_batch", "space_to_batch_nd", "space_to_depth", "split", "squeeze", "stack", "strided_slice",
-    "tensor_scatter_nd_add", "tensor_scatter_nd_max", "tensor_scatter_nd_min", "tensor_scatter_nd_sub",
-    "tensor_scatter_nd_update", "tile", "transpose", "unstack", "vectorized_map", "where", "zeros", "zeros_like"]
+    "foldr", "gather", "gather_nd", "linspace", "map_fn", "meshgrid", "newaxis", "one_hot", "ones", "ones_like",
+    "pad", "range", "rank", "repeat", "reshape", "reverse", "roll", "scan", "scatter_nd", "sequence_mask", "shape",
+    "shape_n", "size", "slice", "space_to_batch", "space_to_batch_nd", "space_to_depth", "split", "squeeze",
+    "stack", "strided_slice", "tensor_scatter_nd_add", "tensor_scatter_nd_max", "tensor_scatter_nd_min",
+    "tensor_scatter_nd_sub", "tensor_scatter_nd_update", "tile", "transpose", "unstack", "vectorized_map", "where",
+    "zeros", "zeros_like"]

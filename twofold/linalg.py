@@ -606,6 +606,4 @@ def expm(input: Any, name: str | None = None) -> Any:
     return ops.matrix_exponential(input)
 
 
-TOP_LEVEL = ("eig", "eigvals", "einsum", "matmul", "norm", "tensordot")
-
 publish(__name__)

@@ -172,13 +172,5 @@ __all__ = [
     "unsorted_segment_sqrt_n", "unsorted_segment_sum", "xdivy", "xlog1py", "xlogy", "zero_fraction",
 ]
 
-TOP_LEVEL = ("abs", "acos", "acosh", "add", "add_n", "argmax", "argmin", "asin", "asinh", "atan", "atan2", "atanh",
-             "cos", "cosh", "cumsum", "divide", "equal", "exp", "floor", "greater", "greater_equal",
-             "histogram_fixed_width", "histogram_fixed_width_bins", "less", "less_equal", "logical_and",
-             "logical_not", "logical_or", "maximum", "minimum", "multiply", "negative", "not_equal", "pow",
-             "reduce_all", "reduce_any", "reduce_logsumexp", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod",
-             "reduce_sum", "round", "scalar_mul", "sigmoid", "sign", "sin", "sinh", "sqrt", "square", "subtract",
-             "tan", "tanh", "truediv", "truncatediv", "truncatemod")
-
 
 publish(__name__)

@@ -18,6 +18,7 @@ from ._listed import Listed
 from ._node import INFINITE, UNKNOWN, Node, check, number
 from ._stream import Rows, Run, Stream
 from ._structure import DatasetSpec, Form, Item, general
+from ._value import dataset_from
 
 __all__ = ["Batch", "PaddedBatch", "Rebatch", "Unbatch", "Window"]
 
@@ -345,7 +346,7 @@ class _Windowed(Stream):
         chosen = self.items[:span:node.stride]
         self.skip = max(0, node.shift - len(self.items)) if not self.ended else 0
         self.items = self.items[node.shift:]
-        return tuple([tf.data.Dataset(Listed([(item[i],) for item in chosen], Form(spec)))
+        return tuple([dataset_from(Listed([(item[i],) for item in chosen], Form(spec)))
                       for i, spec in enumerate(node.source.form.flat)])
 
     def save(self) -> Any:

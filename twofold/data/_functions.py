@@ -15,7 +15,8 @@ from twofold._rowwise import over_rows
 
 from ._node import Capturing, bound, tensors_in
 from ._sources import Placeholder
-from ._structure import DatasetSpec, Form, Item, is_dataset, normal, spec_of
+from ._structure import DatasetSpec, Form, Item, normal, spec_of
+from ._value import dataset_from, is_dataset
 
 __all__ = ["ElementFunction", "dataset_of", "predicate", "scalar_of"]
 
@@ -172,7 +173,7 @@ def _common(first: Any, *others: Any) -> Any:
 
 
 def _dataset(token: Any, spec: DatasetSpec) -> Any:
-    return tf.data.Dataset(Placeholder(token, spec.element_spec))
+    return dataset_from(Placeholder(token, spec.element_spec))
 
 
 def _as_handle(dataset: Any) -> Any:
@@ -183,7 +184,7 @@ def _as_handle(dataset: Any) -> Any:
     operands = tensors_in(node)
 
     def make(*tensors: Any) -> list[Any]:
-        return [engine.handle(tf.data.Dataset(bound(node, iter(tensors))))]
+        return [engine.handle(dataset_from(bound(node, iter(tensors))))]
     return engine.host_call(make, _MAKES, operands, [tf.TensorSpec([], tf.string)])[0]
 
 

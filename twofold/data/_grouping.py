@@ -16,6 +16,7 @@ from ._node import INFINITE, UNKNOWN, Node, check
 from ._padding import padded, padded_shapes
 from ._stream import Run, Stream
 from ._structure import DatasetSpec, Form, Item
+from ._value import dataset_from
 
 __all__ = ["GroupByWindow", "bucketed", "constant_size"]
 
@@ -88,7 +89,7 @@ class _Grouped(Stream):
         self._open(key, self.groups.pop(key))
 
     def _open(self, key: int, items: list[Item]) -> None:
-        group = tf.data.Dataset(Listed(items, self.node.source.form))
+        group = dataset_from(Listed(items, self.node.source.form))
         found = self.node.fn((np.array(key, np.int64), group))[0]
         self.open = (key, items, found._node.start(self.run))
 

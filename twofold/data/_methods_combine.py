@@ -13,7 +13,7 @@ from twofold import _iteration as engine
 from ._combining import Choose, Concatenate, Sample, Zip
 from ._node import check
 from ._sources import Counter
-from ._structure import is_dataset
+from ._value import dataset_from, is_dataset
 
 __all__ = ["CombineMethods"]
 
@@ -84,7 +84,7 @@ class CombineMethods:
         >>> [(int(i), s) for i, s in pairs.as_numpy_iterator()]
         [(5, b'a'), (6, b'b')]
         """
-        return self._then(Zip((tf.data.Dataset(Counter(start, 1, tf.int64)), self)))
+        return self._then(Zip((dataset_from(Counter(start, 1, tf.int64)), self)))
 
     @staticmethod
     def sample_from_datasets(datasets: Any, weights: Any = None, seed: int | None = None,

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
+
+from twofold import _older
 
 __all__ = ["GraphMethods"]
 
 
 def _graphs() -> Any:
-    return importlib.import_module("twofold.compat.v1.data")
+    return _older.module("data")
 
 
 class GraphMethods:

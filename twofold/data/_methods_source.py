@@ -12,12 +12,13 @@ from ._files import matching_files
 from ._saved import Loaded, save
 from ._sources import Counter, Generated, RandomNumbers, Range, Slices, Tensors
 from ._structure import DatasetSpec, Form, normal
+from ._value import dataset_from
 
 __all__ = ["SourceMethods"]
 
 
 def _dataset(node: Any) -> Any:
-    return tf.data.Dataset(node)
+    return dataset_from(node)
 
 
 @engine.guarded

@@ -16,6 +16,7 @@ from twofold import _iteration as engine
 
 from ._stream import Orders, RowItems, Rows, Run, Stream
 from ._structure import Form
+from ._value import DatasetValue, dataset_from, is_dataset
 
 __all__ = ["INFINITE", "UNKNOWN", "Capturing", "Node", "Selection", "bound", "check", "number", "tensors_in"]
 
@@ -145,7 +146,7 @@ def tensors_in(value: Any, found: list[Any] | None = None) -> list[Any]:
     elif isinstance(value, Node):
         for part in vars(value).values():
             tensors_in(part, found)
-    elif isinstance(value, tf.data.Dataset):
+    elif is_dataset(value):
         tensors_in(value._node, found)
     elif isinstance(value, Capturing):
         tensors_in(value.captured, found)
@@ -163,16 +164,16 @@ def bound(value: Any, given: Any) -> Any:
     kind = type(value)
     if kind in _whole:
         return value
-    if not issubclass(kind, (Node, tf.data.Dataset, Capturing, list, tuple, tf.Tensor)):
+    if not issubclass(kind, (Node, DatasetValue, Capturing, list, tuple, tf.Tensor)):
         _whole.add(kind)
         return value
     if engine.is_symbolic(value):
         return next(given)
     if isinstance(value, Node):
         return _bound_node(value, given)
-    if isinstance(value, tf.data.Dataset):
+    if is_dataset(value):
         node = _bound_node(value._node, given)
-        return value if node is value._node else tf.data.Dataset(node)
+        return value if node is value._node else dataset_from(node)
     if isinstance(value, Capturing) and value.captured:
         made = copy.copy(value)
         made.captured = bound(value.captured, given)

@@ -12,7 +12,8 @@ from twofold import _iteration as engine
 
 from ._node import INFINITE, UNKNOWN, Node, check, number
 from ._stream import ArithmeticRows, Draws, Orders, Positions, RowItems, Rows, Run, Stream
-from ._structure import DatasetSpec, Form, is_dataset, normal, spec_of
+from ._structure import DatasetSpec, Form, normal, spec_of
+from ._value import is_dataset
 
 __all__ = ["Counter", "Generated", "Placeholder", "RandomNumbers", "Range", "Slices", "Tensors"]
 

@@ -17,7 +17,8 @@ import twofold as tf
 from twofold import _iteration as engine
 
 from ._listed import Listed
-from ._structure import Form, is_dataset
+from ._structure import Form
+from ._value import dataset_from, is_dataset
 
 __all__ = ["decoded", "encoded"]
 
@@ -106,5 +107,5 @@ def _value(tree: Any, arrays: list[np.ndarray]) -> Any:
         return tuple([_value(t, arrays) for t in tree["tuple"]])
     if "window" in tree:
         spec = tf.TensorSpec(tree["shape"], tree["dtype"])
-        return tf.data.Dataset(Listed(_value(tree["window"], arrays), Form(spec)))
+        return dataset_from(Listed(_value(tree["window"], arrays), Form(spec)))
     return {key: _value(t, arrays) for key, t in tree["dict"].items()}

@@ -16,6 +16,8 @@ import numpy as np
 import twofold as tf
 from twofold import _iteration as engine
 
+from ._value import dataset_class, is_dataset
+
 __all__ = ["DatasetSpec", "Form", "Item", "NoneTensorSpec", "compatible", "general", "merged", "normal",
            "numpy_leaf", "spec_of"]
 
@@ -46,7 +48,7 @@ class DatasetSpec:
     @property
     def value_type(self) -> type:
         """The class of the values: `tf.data.Dataset`."""
-        return tf.data.Dataset
+        return dataset_class()
 
     def is_compatible_with(self, other: Any) -> bool:
         """Whether a dataset of this spec could be the other dataset, or one of the other spec."""
@@ -99,11 +101,6 @@ def _with_none(value: Any) -> Any:
     for name, child in vars(value).items():
         object.__setattr__(made, name, _with_none(child))
     return made
-
-
-def is_dataset(value: Any) -> bool:
-    """Whether `value` is a dataset."""
-    return isinstance(value, tf.data.Dataset)
 
 
 def normal(value: Any) -> Any:

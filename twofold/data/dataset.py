@@ -21,6 +21,7 @@ from ._methods_source import SourceMethods
 from ._node import INFINITE, UNKNOWN, Node, tensors_in
 from ._sources import Placeholder, Tensors
 from ._structure import DatasetSpec, Form
+from ._value import DatasetValue, provide
 from .iterator import Iterator, NumpyIterator, packed, staged_iterator, tensor_specs
 from .options import Options, run_of
 
@@ -31,7 +32,8 @@ _DEFAULTS = Options()  # of datasets that were given none; never changed
 
 
 @engine.guarded
-class Dataset(SourceMethods, OrderMethods, MapMethods, BatchMethods, CombineMethods, GraphMethods):
+class Dataset(SourceMethods, OrderMethods, MapMethods, BatchMethods, CombineMethods, GraphMethods,
+              DatasetValue):
     """A sequence of elements, each a tensor or a structure of tensors; it may be endless.
 
     A dataset starts from a source, such as `from_tensor_slices`, and each step makes a new one of it. Nothing runs
@@ -252,3 +254,6 @@ def _single_item(iterator: Iterator) -> Any:
 def _single_of(token: Any) -> list[Any]:
     from .iterator import as_arrays
     return engine.tensors_of(as_arrays(_single_item(engine.held(token))))
+
+
+provide("Dataset", Dataset)

@@ -12,7 +12,7 @@ from ._mapping import Interleave
 from ._node import Node, check
 from ._parallel import AUTOTUNE, cores
 from ._sources import Slices
-from ._structure import is_dataset
+from ._value import is_dataset
 from .dataset import Dataset
 
 __all__ = ["FixedLengthRecordDataset", "TFRecordDataset", "TextLineDataset"]

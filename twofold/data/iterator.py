@@ -9,13 +9,15 @@ import numpy as np
 
 import twofold as tf
 from twofold import _iteration as engine
+from twofold import _older
 from twofold._together import locks
 from twofold.tracking import Trackable
 
 from ._node import Node, bound, tensors_in
 from ._sources import Placeholder
 from ._state import decoded, encoded
-from ._structure import DatasetSpec, Form, is_dataset, numpy_leaf
+from ._structure import DatasetSpec, Form, numpy_leaf
+from ._value import dataset_from, is_dataset
 from .options import Options, run_of
 
 __all__ = ["Iterator", "IteratorSpec", "NumpyIterator", "Optional", "packed", "staged_iterator", "tensor_specs"]
@@ -152,8 +154,7 @@ class Iterator(Trackable):
     def from_structure(output_types: Any, output_shapes: Any = None, shared_name: str | None = None,
                        output_classes: Any = None) -> Any:
         """An iterator of a graph without a dataset; see `tf.compat.v1.data.Iterator.from_structure`."""
-        from twofold.compat.v1.data import Iterator as OfGraphs
-        return OfGraphs.from_structure(output_types, output_shapes)
+        return _older.module("data").Iterator.from_structure(output_types, output_shapes)
 
     # -- elements ---------------------------------------------------------------------------------
     def _pull(self) -> Any:
@@ -338,7 +339,7 @@ def tensor_specs(form: Form) -> list[tf.TensorSpec]:
 
 def packed(form: Form, leaves: Sequence[Any]) -> Any:
     """An element of a trace."""
-    return form.pack([tf.data.Dataset(Placeholder(leaf, s.element_spec)) if isinstance(s, DatasetSpec) else leaf
+    return form.pack([dataset_from(Placeholder(leaf, s.element_spec)) if isinstance(s, DatasetSpec) else leaf
                       for leaf, s in zip(leaves, form.flat, strict=True)])
 
 
@@ -347,7 +348,7 @@ def staged_iterator(node: Node, options: Options) -> Any:
     operands = tensors_in(node)
 
     def make(*tensors: Any) -> list[Any]:
-        dataset = tf.data.Dataset(bound(node, iter(tensors)) if operands else node)
+        dataset = dataset_from(bound(node, iter(tensors)) if operands else node)
         return [engine.handle(Iterator(dataset.with_options(options)))]
     return engine.host_call(make, "MakeIterator", operands, [tf.TensorSpec([], tf.string)])[0]
 

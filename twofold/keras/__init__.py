@@ -10,17 +10,20 @@ Everything loads on first use, so that the import costs a few milliseconds and a
 
 from __future__ import annotations
 
+import functools
 import importlib
 import sys
 from typing import Any
 
 from twofold._namespace import publish
 
+from . import _registry
+
 #: what there is: a name, and the module below this one that has it ("" for a module of that name)
 _WHERE = {
     "DTypePolicy": "dtype_policies",
     "Initializer": "initializers",
-    "Input": "functional",
+    "Input": "input_layer",
     "InputSpec": "input_spec",
     "KerasTensor": "keras_tensor",
     "Layer": "layer",
@@ -55,6 +58,9 @@ _WHERE = {
 
 __all__ = sorted(_WHERE)
 
+#: the modules that provide what files below them ask the registry for
+_PROVIDERS = {"operations": "ops", "operation_class": "keras_ops", "TFOpLambda": "op_layer", "Functional": "model"}
+
 
 def __getattr__(name: str) -> Any:
     where = _WHERE.get(name)
@@ -67,5 +73,14 @@ def __getattr__(name: str) -> Any:
     setattr(sys.modules[__name__], name, value)
     return value
 
+
+def _module(path: tuple[str, ...]) -> Any:
+    """The public module of a path such as `("optimizers", "schedules")`."""
+    return functools.reduce(getattr, path, sys.modules[__name__])
+
+
+_registry.provide("module", _module)
+for _part, _provider in _PROVIDERS.items():
+    _registry.expect(_part, functools.partial(importlib.import_module, f"{__name__}.{_provider}"))
 
 publish(__name__)

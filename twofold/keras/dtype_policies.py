@@ -11,6 +11,8 @@ import twofold as tf
 from twofold._api import public
 from twofold._namespace import publish
 
+from ._settings import floatx
+
 __all__ = ["DTypePolicy", "deserialize", "dtype_policy", "get", "serialize", "set_dtype_policy"]
 
 _MIXED = {"mixed_float16": "float16", "mixed_bfloat16": "bfloat16"}
@@ -101,7 +103,6 @@ def dtype_policy() -> DTypePolicy:
     """
     if _global:
         return _global[0]
-    from .config import floatx
     return get(floatx())
 
 

@@ -1,8 +1,7 @@
-"""Calls of layers on KerasTensors, and models made of them.
+"""The graph of a functional model: the calls that lead from its inputs to its outputs.
 
-A symbolic call builds the layer, finds the specs of its outputs (by its shape rule, or by tracing its `call` once
-without compiling anything) and notes a node. `NetworkGraph` orders the nodes between inputs and outputs as Keras does
-(names in weight files follow that order) and runs them; the model around it is `model.py`'s.
+`NetworkGraph` orders the calls that `symbolic.py` noted, as Keras does (names in weight files follow that order), and
+runs them; the model around it is `model.py`'s.
 """
 
 from __future__ import annotations
@@ -11,59 +10,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import twofold as tf
-from twofold._api import staged
 
-from .input_layer import Input, InputLayer
-from .input_spec import assert_input_compatibility
+from .input_layer import InputLayer
 from .keras_tensor import KerasTensor, Node, replaced
-from .model import Functional, Model
 
-__all__ = ["Functional", "Input", "InputLayer", "Model", "NetworkGraph", "symbolic_call", "traced_spec"]
-
-
-def traced_spec(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-    """The specs of what a function gives for tensors of certain shapes; nothing is compiled.
-
-    Args:
-        fn: a layer or a function.
-        args, kwargs: its arguments, with TensorSpecs or KerasTensors for tensors.
-    Returns:
-        TensorSpecs in the structure of the result.
-    """
-    given = (args, dict(kwargs))
-    leaves = [x for x in tf.nest.flatten(given) if isinstance(x, (KerasTensor, tf.TensorSpec))]
-
-    def run(*tensors: Any) -> Any:
-        rest = iter(tensors)
-        found_args, found_kwargs = tf.nest.map_structure(
-            lambda x: next(rest) if isinstance(x, (KerasTensor, tf.TensorSpec)) else x, given)
-        return fn(*found_args, **found_kwargs)
-
-    specs = [tf.TensorSpec(x.shape, x.dtype) for x in leaves]
-    return tf.function(run, fallback=False).get_concrete_function(*specs).structured_outputs
-
-
-def symbolic_call(layer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A call of a layer on KerasTensors: KerasTensors for its outputs.
-
-    Raises:
-        ValueError: the inputs do not fit the layer.
-    """
-    spec = layer._call_spec
-    first = spec.first_argument(args, kwargs)
-    if layer.input_spec is not None:
-        assert_input_compatibility(layer.input_spec, first, layer.name)
-    if not layer.built:
-        layer.build(**spec.build_shapes(type(layer).build, args, kwargs))
-        if layer.input_spec is not None:
-            assert_input_compatibility(layer.input_spec, first, layer.name)
-    if "training" in kwargs and not spec.takes_training:
-        kwargs = {k: v for k, v in kwargs.items() if k != "training"}
-    found = layer.compute_output_spec(*args, **kwargs)
-    outputs = tf.nest.map_structure(lambda s: KerasTensor(s.shape, s.dtype), found)
-    Node(layer, args, kwargs, outputs, first)
-    layer._clear_losses()
-    return outputs
+__all__ = ["NetworkGraph"]
 
 
 class _Place(int):
@@ -280,8 +231,3 @@ def _fitted(value: Any, x: KerasTensor) -> Any:
     if rank == wanted + 1 and value.shape[-1] == 1:
         return tf.squeeze(value, -1)
     return value
-
-
-def called(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A user's function as a trace calls it."""
-    return function if tf.executing_eagerly() else staged(function)

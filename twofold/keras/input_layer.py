@@ -7,6 +7,7 @@ from typing import Any
 import twofold as tf
 from twofold._api import public
 
+from . import op_layer  # noqa: F401 - functions of tf on KerasTensors become layers of it
 from .keras_tensor import KerasTensor, Node
 from .layer import Layer
 from .shapes import InputShape
@@ -58,7 +59,6 @@ class InputLayer(Layer):
         own["_input_dtype"] = tf.as_dtype(dtype or "float32").name
         self.optional = optional
         self.built = True
-        from . import op_layer  # noqa: F401 - functions of tf on KerasTensors become layers of it
         output = KerasTensor(batch_shape, own["_input_dtype"], name=self.name)
         Node(self, (), {}, output)
 

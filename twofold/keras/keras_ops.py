@@ -9,13 +9,13 @@ are `op_layer.py`'s.
 from __future__ import annotations
 
 import functools
-import importlib
 import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from twofold._api import public
 
+from . import _registry
 from .keras_tensor import KerasTensor, any_symbolic
 from .layer import Layer
 
@@ -160,7 +160,7 @@ def operation_class(module: str, name: str) -> Any:
     >>> bool(operation_class("keras.src.ops.numpy", "NotEqual")()(3, 0))
     True
     """
-    importlib.import_module("twofold.keras.ops")  # which has the functions
+    _registry.ask("operations")  # all of them are there
     found = _operations.get((module, name))
     if found is None:
         return None
@@ -177,3 +177,6 @@ def _remade(module: str, name: str) -> Any:
 def is_symbolic(value: Any) -> bool:
     """Whether something is a KerasTensor."""
     return type(value) is KerasTensor
+
+
+_registry.provide("operation_class", operation_class)

@@ -1,7 +1,7 @@
 """`KerasTensor`: what stands for a tensor while a functional model is put together.
 
 It has a shape and a dtype, and remembers the call that made it. Calling a layer on one, or using it in an operator or
-a function of `tf`, gives others; `graph.py` makes a model of them.
+a function of `tf`, gives others; `functional.py` makes a model of them.
 """
 
 from __future__ import annotations
@@ -12,6 +12,9 @@ from typing import Any, NamedTuple
 
 import twofold as tf
 from twofold._api import SymbolicOperand
+
+from . import _registry
+from .shapes import InputShape
 
 __all__ = ["History", "KerasTensor", "Node", "any_symbolic", "replaced"]
 
@@ -45,7 +48,6 @@ class KerasTensor:
     __array_priority__ = 1000
 
     def __init__(self, shape: Any, dtype: Any = "float32", name: str | None = None):
-        from .shapes import InputShape
         self._shape = InputShape(shape)
         self._dtype = tf.as_dtype(dtype)
         self.name = name or f"keras_tensor_{next(_numbers)}"
@@ -71,11 +73,16 @@ class KerasTensor:
         return self._shape
 
     @property
-    def _node(self) -> Node:
-        """The call that made it."""
+    def _history(self) -> History:
+        """Which call made it."""
         history = self._keras_history
         assert history is not None
-        return history.operation.inbound_nodes[history.node_index]
+        return history
+
+    @property
+    def _node(self) -> Node:
+        """The call that made it."""
+        return self._history.operation.inbound_nodes[self._history.node_index]
 
     def __repr__(self) -> str:
         return f"<KerasTensor shape={tuple(self.shape)}, dtype={self.dtype.name}, sparse=False, name={self.name}>"
@@ -92,8 +99,7 @@ class KerasTensor:
 
 
 def _apply(name: str, *args: Any) -> Any:
-    from . import ops
-    return getattr(ops, name)(*args)
+    return _registry.ask("operations")[name](*args)
 
 
 def _operator(name: str, swapped: bool) -> Callable[..., Any]:

@@ -23,13 +23,16 @@ from twofold._api import leave, staged, tells, untold
 from twofold._reading import spend
 from twofold._together import making
 
-from . import call_context, dtype_policies
+from . import call_context, constraints, dtype_policies, initializers, regularizers
+from .autocast import AutoCastVariable, reading_as
 from .call_spec import CallSpec
 from .input_spec import assert_input_compatibility
 from .keras_tensor import any_symbolic
 from .layer_state import LayerState, losses_there_were
 from .naming import auto_name
+from .serialization import is_plain, serialize_keras_object
 from .shapes import InputShape, as_shape
+from .symbolic import symbolic_call, traced_spec
 
 __all__ = ["Layer"]
 
@@ -103,7 +106,6 @@ class Layer(LayerState):
         if not autocast:
             self.autocast = False
         if activity_regularizer is not None:
-            from . import regularizers
             activity_regularizer = regularizers.get(activity_regularizer)
         own["activity_regularizer"] = activity_regularizer
         if kwargs:
@@ -197,7 +199,6 @@ class Layer(LayerState):
             elif shape is not None:
                 trainable, initializer = initializer if isinstance(initializer, bool) else trainable, shape
             name, shape = None, name
-        from . import constraints, initializers, regularizers
         dims = _known_sizes(shape, name, self.name)
         policy_dtype = self.__dict__["_policy"].variable_dtype
         kind = tf.as_dtype(policy_dtype if dtype is None else dtype)
@@ -223,7 +224,6 @@ class Layer(LayerState):
         """The class of a new weight: one that is read in the dtype of the computation, where that differs."""
         policy = self.__dict__["_policy"]
         if autocast and dtype.is_floating and policy.compute_dtype != policy.variable_dtype:
-            from .autocast import AutoCastVariable
             return AutoCastVariable
         return tf.Variable
 
@@ -297,7 +297,6 @@ class Layer(LayerState):
         spec = self._call_spec
         args, kwargs = self._converted(args, kwargs)
         if any_symbolic(args, kwargs):
-            from .functional import symbolic_call
             return symbolic_call(self, args, kwargs)
         first = spec.first_argument(args, kwargs)
         if self.input_spec is not None:
@@ -341,7 +340,6 @@ class Layer(LayerState):
         call = self.call if tf.executing_eagerly() else staged(self.call)
         if policy.compute_dtype == policy.variable_dtype:
             return call(*args, **kwargs)
-        from .autocast import reading_as
         with reading_as(tf.as_dtype(policy.compute_dtype)):
             return call(*args, **kwargs)
 
@@ -397,7 +395,6 @@ class Layer(LayerState):
         Returns:
             A shape, a tuple, or a structure of them.
         """
-        from .functional import traced_spec
         specs = [tf.nest.map_structure(lambda s: tf.TensorSpec(s, self.compute_dtype), _as_specs(a)) for a in args]
         named = {k.removesuffix("_shape"): tf.nest.map_structure(
             lambda s: tf.TensorSpec(s, self.compute_dtype), _as_specs(v)) for k, v in kwargs.items()}
@@ -411,7 +408,6 @@ class Layer(LayerState):
         Returns:
             TensorSpecs in the structure of the output.
         """
-        from .functional import traced_spec
         if type(self).compute_output_shape is Layer.compute_output_shape:
             return traced_spec(self, args, kwargs)
         shapes = self._call_spec.build_shapes(type(self).compute_output_shape, args, kwargs)
@@ -486,7 +482,6 @@ class Layer(LayerState):
         Raises:
             NotImplementedError: the class has arguments of its own that are not plain values, and no `get_config`.
         """
-        from .serialization import serialize_keras_object
         own = self.__dict__
         policy = own["_policy"]
         config: dict[str, Any] = {"name": self.name, "trainable": self.trainable,
@@ -506,7 +501,6 @@ class Layer(LayerState):
 
     def _given_arguments(self) -> dict[str, Any]:
         """What the constructor was given beyond the base's arguments."""
-        from .serialization import is_plain
         args, kwargs = self.__dict__["_given"]
         given = inspect.signature(type(self).__init__).bind(self, *args, **kwargs).arguments
         parameters = list(inspect.signature(type(self).__init__).parameters.values())[1:]

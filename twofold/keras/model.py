@@ -12,11 +12,14 @@ from typing import Any
 
 import twofold as tf
 
-from . import dtype_policies
+from . import _registry, call_context, dtype_policies
+from .functional import NetworkGraph
+from .functional_config import functional_from_config
 from .keras_tensor import KerasTensor, replaced
 from .layer import Layer
 from .serialization import deserialize_keras_object, serialize_keras_object
 from .shapes import as_shape, shapes_of
+from .symbolic import traced_spec
 from .trainer import Trainer
 
 __all__ = ["Functional", "Model"]
@@ -62,7 +65,6 @@ class Model(Trainer, Layer):
             return
         inputs, outputs, name = _functional_arguments(args, kwargs)
         Layer.__init__(self, name=name, **kwargs)
-        from .functional import NetworkGraph
         own["_graph"] = NetworkGraph(inputs, outputs)
         own["_own_scope"] = False
         own["built"] = True
@@ -81,7 +83,6 @@ class Model(Trainer, Layer):
             raise NotImplementedError(f"Model {type(self).__name__} does not have a `call()` method implemented.")
         flat = graph.flat_inputs(inputs)
         if mask is not None:
-            from . import call_context
             for x, m in zip(flat, tf.nest.flatten(mask), strict=False):
                 call_context.set_mask(x, m)
         return graph.run(flat)
@@ -98,7 +99,6 @@ class Model(Trainer, Layer):
         if own.get("_graph") is not None or type(self).call is Model.call or own.get("_building"):
             return
         if not own.get("_in_first_call"):
-            from .functional import traced_spec
             dtype = self.compute_dtype
             specs = tf.nest.map_structure(lambda s: tf.TensorSpec(s, dtype), _tensor_shapes(as_shape(input_shape)))
             own["_building"] = own["built"] = True
@@ -314,7 +314,6 @@ class Model(Trainer, Layer):
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
         """A model made from what `get_config` gave."""
         if "layers" in config and "input_layers" in config:
-            from .functional_config import functional_from_config
             return functional_from_config(cls if not _has_own_constructor(cls) else Functional, config, custom_objects)
         if isinstance(config.get("dtype"), dict):
             config = {**config, "dtype": dtype_policies.deserialize(config["dtype"])}
@@ -340,6 +339,10 @@ class Functional(Model):
 
     _own_scope = False
     _reads_raw_config = True
+    _keras_home = ("keras.src.models.functional", "Functional")  # the module and the class that configs name
+
+
+_registry.provide("Functional", Functional)
 
 
 def _has_own_constructor(cls: Any) -> bool:

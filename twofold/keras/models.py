@@ -9,9 +9,9 @@ import twofold as tf
 from twofold._api import public
 from twofold._namespace import publish
 
-from .functional import Functional, Input
+from .input_layer import Input
 from .keras_tensor import KerasTensor, replaced
-from .model import Model
+from .model import Functional, Model
 from .saving import load_model, save_model
 from .sequential import Sequential
 from .serialization import deserialize_keras_object

@@ -14,31 +14,16 @@ from typing import Any
 import twofold as tf
 from twofold._api import SymbolicOperand, is_ours, stand_in, unguarded
 
+from . import _registry
 from .layer import Layer
 from .naming import uniquify
+from .serialization import OPERATIONS
 
 __all__ = ["TFOpLambda"]
 
 _KERAS = os.path.join(os.path.dirname(__file__), "")
 _MODULES = ("math", "nn", "linalg", "bitwise", "signal", "random")
-
-
-#: functions that Keras 3 writes as operations of its own, by the name of the class there
-OPERATIONS = {
-    "Add": "add", "Subtract": "subtract", "Multiply": "multiply", "TrueDivide": "truediv", "Divide": "divide",
-    "Power": "pow", "Negative": "negative", "Absolute": "abs", "Matmul": "matmul", "GetItem": "getitem",
-    "FloorDivide": "math.floordiv", "Mod": "math.floormod", "Greater": "greater", "GreaterEqual": "greater_equal",
-    "Less": "less", "LessEqual": "less_equal", "Maximum": "maximum", "Minimum": "minimum", "Square": "square",
-    "Sqrt": "sqrt", "Exp": "exp", "Log": "math.log", "Tanh": "tanh", "Sin": "sin", "Cos": "cos"}
-HOME = "keras.src.ops.numpy"
-
-
-def operation_of(layer: Any) -> str | None:
-    """The class of Keras 3 that does what a TFOpLambda does in all its calls; None if there is none."""
-    plain = all(not node.kwargs and len(node.args) <= 2 for node in layer.inbound_nodes)
-    return _CLASSES.get(layer._function_name) if plain else None
-
-
+#: the classes of Keras 3 by the functions of `tf` that do the same
 _CLASSES = {function: name for name, function in OPERATIONS.items()}
 
 
@@ -111,6 +96,7 @@ class TFOpLambda(Layer):
     """
 
     autocast = False
+    _keras_home = ("keras.layers", "TFOpLambda")  # the module and the class that configs name
 
     def __init__(self, function: str, name: str | None = None, **kwargs: Any):
         self._function = function_of(function)
@@ -125,6 +111,15 @@ class TFOpLambda(Layer):
         """Call the function."""
         return self._function(*args, **kwargs)
 
+    @property
+    def _keras_operation(self) -> str | None:
+        """The class of Keras 3 that does what this layer does in all its calls; None if there is none."""
+        plain = all(not node.kwargs and len(node.args) <= 2 for node in self.inbound_nodes)
+        return _CLASSES.get(self._function_name) if plain else None
+
     def get_config(self) -> dict[str, Any]:
         """The function's name, and the layer's."""
         return {"function": self._function_name, "name": self.name}
+
+
+_registry.provide("TFOpLambda", TFOpLambda)

@@ -7,6 +7,8 @@ from typing import Any
 
 import twofold as tf
 
+from . import call_context, dtype_policies
+from .functional import NetworkGraph
 from .input_layer import Input, InputLayer
 from .keras_tensor import KerasTensor
 from .layer import Layer
@@ -112,7 +114,6 @@ class Sequential(Model):
 
     def _connect(self, x: KerasTensor) -> None:
         """Call the layers on a symbolic input, which builds them."""
-        from .functional import NetworkGraph
         own = self.__dict__
         inputs = x
         for layer in own["_stack"]:
@@ -157,7 +158,6 @@ class Sequential(Model):
         graph = self.__dict__["_graph"]
         x = graph.flat_inputs(inputs)[0] if graph is not None and isinstance(inputs, tf.Tensor) else inputs
         if mask is not None:
-            from . import call_context
             call_context.set_mask(x, mask)
         for layer in self.__dict__["_stack"]:
             x = layer(x)
@@ -217,7 +217,6 @@ class Sequential(Model):
     # -- configs ----------------------------------------------------------------------------------
     def get_config(self) -> dict[str, Any]:
         """The layers as plain values."""
-        from . import dtype_policies
         own = self.__dict__
         layers = [serialize_keras_object(layer) for layer in self._file_layers()]
         config: dict[str, Any] = {"name": self.name, "trainable": self.trainable,

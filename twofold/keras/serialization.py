@@ -8,7 +8,6 @@ nothing is unpickled, and the code of a lambda is refused unless the caller has 
 from __future__ import annotations
 
 import contextvars
-import importlib
 import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -17,6 +16,9 @@ import numpy as np
 
 import twofold as tf
 from twofold._api import public
+
+from . import _registry
+from .keras_tensor import KerasTensor
 
 __all__ = ["CustomObjectScope", "custom_object_scope", "deserialize_keras_object", "get_custom_objects",
            "get_registered_name", "get_registered_object", "register_keras_serializable", "serialize_keras_object"]
@@ -40,8 +42,16 @@ _OTHER_HOMES = {"keras.src.models.functional": "keras.models", "keras.src.models
                 "keras._legacy.layers": "keras.layers"}
 #: the names that older files have for public classes
 _OTHER_NAMES = {"GroupedQueryAttention": "GroupQueryAttention"}
-#: classes that are not public, with the module name that configs carry, and the module that has them
-_INTERNAL = {"Functional": ("keras.src.models.functional", "functional"), "TFOpLambda": ("keras.layers", "op_layer")}
+#: classes that are not public, and that configs name
+_INTERNAL = ("Functional", "TFOpLambda")
+#: operations of Keras 3 that functions of tf become in files, by the class there; older files name no module with them
+OPERATIONS = {
+    "Add": "add", "Subtract": "subtract", "Multiply": "multiply", "TrueDivide": "truediv", "Divide": "divide",
+    "Power": "pow", "Negative": "negative", "Absolute": "abs", "Matmul": "matmul", "GetItem": "getitem",
+    "FloorDivide": "math.floordiv", "Mod": "math.floormod", "Greater": "greater", "GreaterEqual": "greater_equal",
+    "Less": "less", "LessEqual": "less_equal", "Maximum": "maximum", "Minimum": "minimum", "Square": "square",
+    "Sqrt": "sqrt", "Exp": "exp", "Log": "math.log", "Tanh": "tanh", "Sin": "sin", "Cos": "cos"}
+OPERATIONS_HOME = "keras.src.ops.numpy"
 _FUNCTIONS = ("keras.activations", "keras.losses", "keras.metrics", "keras.initializers")
 
 
@@ -189,8 +199,8 @@ def _plain(obj: Any) -> Any:
         return {"class_name": "__slice__", "config": {"start": obj.start, "stop": obj.stop, "step": obj.step}}
     if obj is Ellipsis:
         return {"class_name": "__ellipsis__", "config": {}}
-    if type(obj).__name__ == "KerasTensor" and hasattr(obj, "_keras_history"):
-        history = obj._keras_history
+    if isinstance(obj, KerasTensor):
+        history = obj._history
         return {"class_name": "__keras_tensor__", "config": {
             "shape": list(obj.shape), "dtype": obj.dtype.name,
             "keras_history": [history.operation.name, history.node_index, history.tensor_index]}}
@@ -214,12 +224,10 @@ def _callable(obj: Any) -> dict[str, Any]:
 def _object(obj: Any) -> dict[str, Any]:
     cls = type(obj)
     home = _home_of(cls)
-    if home is not None and home[1] == "TFOpLambda":
-        from .op_layer import HOME, operation_of
-        name = operation_of(obj)
-        if name is not None:
-            return {"module": HOME, "class_name": name, "config": {"name": obj.name}, "registered_name": name}
-    found: dict[str, Any] = {
+    name = getattr(obj, "_keras_operation", None)
+    if name is not None:
+        return {"module": OPERATIONS_HOME, "class_name": name, "config": {"name": obj.name}, "registered_name": name}
+    written: dict[str, Any] = {
         "module": cls.__module__ if home is None else home[0],
         "class_name": cls.__name__ if home is None else home[1],
         "config": _config(obj.get_config()),
@@ -227,12 +235,12 @@ def _object(obj: Any) -> dict[str, Any]:
     if hasattr(obj, "get_build_config"):
         build = obj.get_build_config()
         if build is not None:
-            found["build_config"] = _shapes(build)
+            written["build_config"] = _shapes(build)
     if hasattr(obj, "get_compile_config"):
         compiled = obj.get_compile_config()
         if compiled is not None:
-            found["compile_config"] = _config(compiled)
-    return found
+            written["compile_config"] = _config(compiled)
+    return written
 
 
 def _config(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -252,15 +260,7 @@ def _module(name: str) -> Any:
     path = _MODULES.get(_OTHER_HOMES.get(name, name))
     if path is None:
         return None
-    found = importlib.import_module("twofold.keras")
-    for part in path:
-        found = getattr(found, part)
-    return found
-
-
-def _internal(name: str) -> Any:
-    """The class of an entry of `_INTERNAL`."""
-    return getattr(importlib.import_module(f"twofold.keras.{_INTERNAL[name][1]}"), name)
+    return _registry.ask("module")(path)
 
 
 def _public(module: Any, name: str) -> Any:
@@ -278,8 +278,6 @@ def _home_of(obj: Any) -> tuple[str, str] | None:
         return None
     if hasattr(obj, "_keras_home"):
         return obj._keras_home
-    if obj.__name__ in _INTERNAL and obj is _internal(obj.__name__):
-        return _INTERNAL[obj.__name__][0], obj.__name__
     parts = own.split(".")[2:]
     stem = {"functional": "models", "sequential": "models", "model": "models"}.get(parts[0], parts[0]) if parts else ""
     guesses = ["keras" if stem == "models" else f"keras.{stem}", "keras.optimizers.schedules", *_MODULES]
@@ -388,8 +386,7 @@ def _arguments(config: Any) -> Any:
 def _class(config: Mapping[str, Any], table: Mapping[str, Any]) -> Any:
     name, registered, module = config["class_name"], config.get("registered_name"), config.get("module")
     if not module and set(config["config"]) == {"name"}:
-        from .op_layer import HOME, OPERATIONS
-        module = HOME if name in OPERATIONS else None  # there are layers of these names too
+        module = OPERATIONS_HOME if name in OPERATIONS else None  # there are layers of these names too
     name = _OTHER_NAMES.get(name, name)
     for candidate in (registered, name):
         found = None if not candidate else get_registered_object(candidate, None, table)
@@ -399,10 +396,9 @@ def _class(config: Mapping[str, Any], table: Mapping[str, Any]) -> Any:
     if found is None and not module:
         found = next((f for f in (_public(_module(m), name) for m in _MODULES) if f is not None), None)
     if found is None and name in _INTERNAL:
-        return _internal(name)
+        return _registry.ask(name)
     if found is None and module and module.startswith("keras.src.ops."):
-        from .keras_ops import operation_class
-        found = operation_class(module, name)
+        found = _registry.ask("operation_class")(module, name)
     if inspect.isclass(found):
         return found
     raise ValueError(f"Could not locate class '{name}'" + (f" of module '{module}'" if module else "") + ". Custom "

@@ -20,6 +20,7 @@ from .compiled import CompiledLoss, CompileMetrics
 from .layer_state import LayerState
 from .serialization import serialize_keras_object
 from .steps import StepFunction, StepFunctions, several_steps, summary_writer
+from .symbolic import traced_spec
 
 __all__ = ["Trainer"]
 
@@ -277,7 +278,6 @@ class Trainer(LayerState):
         x, y, _ = data_adapter.unpack_x_y_sample_weight(data)
         if y is None:
             return
-        from .functional import traced_spec
         specs = tf.nest.map_structure(lambda t: tf.TensorSpec(t.shape, t.dtype), x)
         try:
             self._compile_metrics.build(y, traced_spec(self, (specs,), {"training": False}))

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from twofold import _older
 from twofold._namespace import publish
 
 from .checkpoint import Checkpoint, CheckpointOptions
@@ -16,9 +17,9 @@ from .example import (
     Int64List,
     SequenceExample,
 )
-from .files import list_variables, load_checkpoint, load_variable
+from .files import latest_checkpoint, list_variables, load_checkpoint, load_variable
 from .manager import CheckpointManager, checkpoints_iterator
-from .state import CheckpointState, get_checkpoint_state, latest_checkpoint
+from .state import CheckpointState, get_checkpoint_state
 
 __all__ = [
     "BytesList", "Checkpoint", "CheckpointManager", "CheckpointOptions", "CheckpointState", "Example", "Feature",
@@ -39,8 +40,7 @@ _FROM_V1 = frozenset({
 def __getattr__(name: str) -> Any:
     if name not in _FROM_V1:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from twofold.compat.v1 import train
-    return getattr(train, name)
+    return getattr(_older.module("train"), name)
 
 
 publish(__name__)

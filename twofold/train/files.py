@@ -160,7 +160,7 @@ def open_checkpoint(path: str | os.PathLike[str]) -> CheckpointReader:
     """
     name = os.fspath(path)
     if Path(name).is_dir():
-        found = state.latest_checkpoint(name)
+        found = latest_checkpoint(name)
         if found is None:
             raise tf.errors.NotFoundError(f"{name}: there is no checkpoint in this folder")
         name = found
@@ -171,6 +171,27 @@ def open_checkpoint(path: str | os.PathLike[str]) -> CheckpointReader:
             f"{name}.index. Please double-check that the path is correct. You may be missing the checkpoint suffix "
             "(e.g. the '-1' in 'path/to/ckpt-1').")
     return CheckpointReader(name)
+
+
+@public
+def latest_checkpoint(checkpoint_dir: Any, latest_filename: str | None = None) -> str | None:
+    """The path of the latest checkpoint of a folder, to give to `restore`; None where there is none.
+
+    Args:
+        checkpoint_dir: the folder.
+        latest_filename: another name of the file `checkpoint`.
+
+    >>> import os, tempfile
+    >>> import twofold as tf
+    >>> folder = tempfile.mkdtemp()
+    >>> _ = tf.train.Checkpoint(v=tf.Variable(1)).save(folder + "/ckpt")
+    >>> os.path.basename(tf.train.latest_checkpoint(folder))
+    'ckpt-1'
+    """
+    listed = state.get_checkpoint_state(checkpoint_dir, latest_filename)
+    if listed is None or not exists(listed.model_checkpoint_path):
+        return None
+    return listed.model_checkpoint_path
 
 
 @public

@@ -209,7 +209,7 @@ def _iterate(folder: str, interval: float, timeout: float | None, told: Callable
 def _another(folder: str, seen: str | None, timeout: float | None) -> str | None:
     end = None if timeout is None else time.monotonic() + timeout
     while True:
-        found = state.latest_checkpoint(folder)
+        found = files.latest_checkpoint(folder)
         if found is not None and found != seen:
             return found
         if end is not None and time.monotonic() >= end:

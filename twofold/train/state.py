@@ -20,7 +20,7 @@ from typing import Any
 from twofold import _replacing
 from twofold._api import public
 
-__all__ = ["CheckpointState", "get_checkpoint_state", "latest_checkpoint", "update"]
+__all__ = ["CheckpointState", "get_checkpoint_state", "update"]
 
 _DOOMED = re.compile(r'# deleting: "((?:[^"\\]|\\.)*)" (\d+)')
 _LINE = re.compile(r'\s*(\w+)\s*:\s*(?:"((?:[^"\\]|\\.)*)"|([-+0-9.eE]+))\s*')
@@ -115,26 +115,3 @@ def get_checkpoint_state(checkpoint_dir: Any, latest_filename: str | None = None
     if found.model_checkpoint_path not in found.all_model_checkpoint_paths:
         found.all_model_checkpoint_paths.append(found.model_checkpoint_path)
     return found
-
-
-@public
-def latest_checkpoint(checkpoint_dir: Any, latest_filename: str | None = None) -> str | None:
-    """The path of the latest checkpoint of a folder, to give to `restore`; None where there is none.
-
-    Args:
-        checkpoint_dir: the folder.
-        latest_filename: another name of the file `checkpoint`.
-
-    >>> import os, tempfile
-    >>> import twofold as tf
-    >>> folder = tempfile.mkdtemp()
-    >>> _ = tf.train.Checkpoint(v=tf.Variable(1)).save(folder + "/ckpt")
-    >>> os.path.basename(tf.train.latest_checkpoint(folder))
-    'ckpt-1'
-    """
-    from . import files
-
-    found = get_checkpoint_state(checkpoint_dir, latest_filename)
-    if found is None or not files.exists(found.model_checkpoint_path):
-        return None
-    return found.model_checkpoint_path

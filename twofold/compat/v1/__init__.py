@@ -6,6 +6,7 @@ import importlib
 from typing import Any
 
 import twofold as _tf
+from twofold import _older
 from twofold._api import public as _public
 from twofold._namespace import publish
 from twofold._tensors import enable_eager_execution
@@ -133,7 +134,7 @@ def executing_eagerly_outside_functions() -> bool:
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
-        return importlib.import_module(f"{__name__}.{name}")
+        return _module(name)
     if name in _ALIASES:
         return _found_in(_tf, _ALIASES[name])
     if name.startswith("assert_") and hasattr(_tf.debugging, name):
@@ -141,4 +142,10 @@ def __getattr__(name: str) -> Any:
     return getattr(_tf, name)
 
 
+def _module(name: str) -> Any:
+    """A module below this one."""
+    return importlib.import_module(f"{__name__}.{name}")
+
+
+_older.provide("modules", _module)
 publish(__name__)

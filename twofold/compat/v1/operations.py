@@ -8,18 +8,29 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn, Protocol
 
 from twofold.ir.dtypes import DType
 from twofold.ir.spec import TensorShape
 from twofold.tracer.symbolic import SymbolicTensor
 
-if TYPE_CHECKING:
-    from .graph import Graph
+from .current import session_or_default
 
 __all__ = ["Deferred", "GraphTensor", "Operation", "deferred", "operation_of"]
 
 _numbers = itertools.count()
+
+
+class Graph(Protocol):
+    """What operations and tensors use of the graph that they are of."""
+
+    trace: Any
+    named: dict[str, Any]
+    operations: dict[str, Operation]
+    controlling: list[Operation]
+    controls: dict[Any, tuple[Operation, ...]]
+
+    def unique(self, name: str) -> str: ...
 
 
 class Operation:
@@ -69,7 +80,6 @@ class Operation:
         Raises:
             ValueError: there is no session.
         """
-        from .session import session_or_default
         session_or_default(session).run(self, feed_dict)
 
     def __repr__(self) -> str:
@@ -102,7 +112,6 @@ class GraphTensor(SymbolicTensor):
 
     def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
         """The value in the session given, or the current one."""
-        from .session import session_or_default
         return session_or_default(session).run(self, feed_dict)
 
     def _no_value(self, what: str, error: Any = None) -> NoReturn:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import contextvars
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,32 +14,18 @@ from twofold.ir import nest
 from twofold.tracer.symbolic import SymbolicTensor
 
 from . import mode
+from .current import default_session
 from .graph import Graph, current_graph
 from .operations import Operation
 from .runs import Run
 
-__all__ = ["InteractiveSession", "Session", "get_default_session", "session_or_default"]
-
-_default: contextvars.ContextVar[Session | None] = contextvars.ContextVar("v1_session", default=None)
-
-
-def session_or_default(session: Any) -> Session:
-    """The session given, or that of the context.
-
-    Raises:
-        ValueError: there is none.
-    """
-    found = _default.get() if session is None else session
-    if found is None:
-        raise ValueError("Cannot run this: no default session is registered. Use `with sess.as_default()` or pass an "
-                         "explicit session")
-    return found
+__all__ = ["InteractiveSession", "Session", "get_default_session"]
 
 
 @public
 def get_default_session() -> Session | None:
     """The session of `eval` and `run` here, or None."""
-    return _default.get()
+    return default_session.get()
 
 
 @public_class
@@ -87,11 +72,11 @@ class Session:
     @contextlib.contextmanager
     def as_default(self) -> Any:
         """A block in which this is the session of `eval` and `run`."""
-        token = _default.set(self)
+        token = default_session.set(self)
         try:
             yield self
         finally:
-            _default.reset(token)
+            default_session.reset(token)
 
     def close(self) -> None:
         """Take no more runs."""
@@ -173,12 +158,12 @@ class InteractiveSession(Session):
 
     def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None):
         super().__init__(target, graph, config)
-        self._token = _default.set(self)
+        self._token = default_session.set(self)
 
     def close(self) -> None:
         """Take no more runs, and be the context's no more."""
-        if _default.get() is self:
-            _default.set(None)
+        if default_session.get() is self:
+            default_session.set(None)
         super().close()
 
 

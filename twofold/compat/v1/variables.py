@@ -14,6 +14,7 @@ from twofold.ir import dtypes as dt
 from twofold.ir.spec import TensorShape
 
 from . import keys, mode
+from .current import session_or_default
 from .graph import current_graph
 from .keys import GraphKeys
 from .operations import Operation
@@ -465,12 +466,10 @@ class _Front:
     @staticmethod
     def value_in(variable: Any, session: Any) -> Any:
         """The value in a session."""
-        from .session import session_or_default
         return session_or_default(session).run(variable)
 
     def load_into(self, variable: Any, value: Any, session: Any) -> None:
         """Set a variable in a session."""
-        from .session import session_or_default
         session_or_default(session)
         with tf.init_scope():
             variable.assign(value)

@@ -8,9 +8,9 @@ from typing import Any
 import twofold as tf
 
 from .. import random
-from ..functional import traced_spec
 from ..operands import floating, same
 from ..scalars import number
+from ..symbolic import traced_spec
 from ._declared import DeclaredLayer, Shape
 
 __all__ = ["AdditiveAttention", "Attention"]

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from twofold._namespace import publish
 
+from .. import _registry
 from . import _rearrange, core, image, linalg, math, nn, numpy
 
 __all__: list[str] = ["image", "linalg", "nn", "numpy"]
@@ -27,5 +28,6 @@ for _module in (_rearrange, core, linalg, math, nn, numpy):
             globals()[_name] = getattr(_module, _name)
             __all__.append(_name)
 __all__.sort()
+_registry.provide("operations", {_name: globals()[_name] for _name in __all__})
 
 publish(__name__)

@@ -1,0 +1,62 @@
+"""Calls of layers on KerasTensors: the layer is built, its outputs get shapes and dtypes, and the call is noted.
+
+The shapes of outputs come from the layer's shape rule, or from tracing its `call` once without compiling anything. What
+the noted calls make together is `functional.py`'s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import twofold as tf
+
+from .input_spec import assert_input_compatibility
+from .keras_tensor import KerasTensor, Node
+
+__all__ = ["symbolic_call", "traced_spec"]
+
+
+def traced_spec(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """The specs of what a function gives for tensors of certain shapes; nothing is compiled.
+
+    Args:
+        fn: a layer or a function.
+        args, kwargs: its arguments, with TensorSpecs or KerasTensors for tensors.
+    Returns:
+        TensorSpecs in the structure of the result.
+    """
+    given = (args, dict(kwargs))
+    leaves = [x for x in tf.nest.flatten(given) if isinstance(x, (KerasTensor, tf.TensorSpec))]
+
+    def run(*tensors: Any) -> Any:
+        rest = iter(tensors)
+        filled_args, filled_kwargs = tf.nest.map_structure(
+            lambda x: next(rest) if isinstance(x, (KerasTensor, tf.TensorSpec)) else x, given)
+        return fn(*filled_args, **filled_kwargs)
+
+    specs = [tf.TensorSpec(x.shape, x.dtype) for x in leaves]
+    return tf.function(run, fallback=False).get_concrete_function(*specs).structured_outputs
+
+
+def symbolic_call(layer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A call of a layer on KerasTensors: KerasTensors for its outputs.
+
+    Raises:
+        ValueError: the inputs do not fit the layer.
+    """
+    spec = layer._call_spec
+    first = spec.first_argument(args, kwargs)
+    if layer.input_spec is not None:
+        assert_input_compatibility(layer.input_spec, first, layer.name)
+    if not layer.built:
+        layer.build(**spec.build_shapes(type(layer).build, args, kwargs))
+        if layer.input_spec is not None:
+            assert_input_compatibility(layer.input_spec, first, layer.name)
+    if "training" in kwargs and not spec.takes_training:
+        kwargs = {k: v for k, v in kwargs.items() if k != "training"}
+    specs = layer.compute_output_spec(*args, **kwargs)
+    outputs = tf.nest.map_structure(lambda s: KerasTensor(s.shape, s.dtype), specs)
+    Node(layer, args, kwargs, outputs, first)
+    layer._clear_losses()
+    return outputs
