@@ -27,12 +27,10 @@ from . import (
     _einops,
     _namespace,
     _older,
-    _older_names,
     autodiff,
     autograph,
     bitwise,
     config,
-    contrib,
     debugging,
     dtypes,
     errors,
@@ -84,11 +82,6 @@ from ._host import (
     numpy_function,
     print,
     py_function,
-)
-from ._older_names import (
-    log,
-    random_normal,
-    random_uniform,
 )
 from ._scopes import (
     AggregationMethod,
@@ -240,6 +233,7 @@ from .math import (
     histogram_fixed_width_bins,
     less,
     less_equal,
+    log,
     logical_and,
     logical_not,
     logical_or,
@@ -273,11 +267,13 @@ from .math import (
     truncatemod,
 )
 from .module import Module
+from .random import normal as random_normal
+from .random import uniform as random_uniform
 from .version import __version__
 
 #: sub-packages that are imported when they are first asked for, so that `import twofold` stays quick
-_ON_FIRST_USE = frozenset({"compat", "data", "export", "image", "io", "keras", "losses", "profiler", "saved_model",
-                           "strings", "summary", "train"})
+_ON_FIRST_USE = frozenset({"compat", "contrib", "data", "export", "image", "io", "keras", "losses", "profiler",
+                           "saved_model", "strings", "summary", "train"})
 #: modules of Keras that have a place here too, and its initialisers under their older names
 _KERAS = frozenset({"initializers", "metrics", "optimizers"})
 _INITIALIZERS = {"constant_initializer": "Constant", "ones_initializer": "Ones", "random_normal_initializer":
@@ -306,8 +302,10 @@ def __getattr__(name: str) -> object:
     if name in _INITIALIZERS:
         from .keras import initializers
         return getattr(initializers, _INITIALIZERS[name])
-    if name in _older_names.FROM_V1:
-        return _older_names.from_v1(name)
+    if not name.startswith("_"):
+        from .compat import _older_names
+        if name in _older_names.FROM_V1:
+            return _older_names.from_v1(name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

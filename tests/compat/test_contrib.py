@@ -1,5 +1,7 @@
 """`tf.contrib`: the names of TensorFlow 1's early eager mode."""
 
+import importlib
+
 import numpy as np
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
@@ -48,3 +50,13 @@ def test_summaries_every_few_global_steps(tmp_path):
     found.Reload()
     assert [e.step for e in found.Tensors("loss")] == [5, 10]
     assert set(found.Tags()["tensors"]) == {"loss", "h"}
+
+
+def test_modules_are_the_same_by_either_name():
+    from twofold.compat.contrib import eager, summary
+    from twofold.contrib import summary as by_path
+    assert tfe is eager is tf.contrib.eager
+    assert by_path is summary is tf.contrib.summary
+    assert tfe.__spec__.name == "twofold.compat.contrib.eager"
+    with pytest.raises(ModuleNotFoundError, match="twofold.compat.contrib.nowhere"):
+        importlib.import_module("twofold.contrib.nowhere")

@@ -213,7 +213,7 @@ def test_losses_of_both_kinds_are_in_one_module():
 
 
 def test_older_names_are_told_of_once(caplog, monkeypatch):
-    from twofold import _older_names
+    from twofold.compat import _older_names
     monkeypatch.setattr(_older_names, "_told", False)
     with caplog.at_level(logging.WARNING, "twofold"):
         assert tf.Session is v1.Session

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import NamedTuple
 
 import pytest
 from house.tree import FLOORS, module_name, shipped_modules
 
 _ROOT = "twofold"
+_FIRST = "twofold.compat"
 
 
 class _Import(NamedTuple):
@@ -223,9 +225,22 @@ def edges_of(sources: Mapping[str, str]) -> dict[str, set[str]]:
                  for name, source in sources.items()}).edges()
 
 
+@cache
+def shipped_edges() -> dict[str, set[str]]:
+    """The dependencies of what ships."""
+    files = {module_name(path): (path.read_text(), path.name == "__init__.py") for path in shipped_modules()}
+    return Tree(files).edges()
+
+
 def test_no_two_files_of_the_public_floor_import_each_other() -> None:
-    tree = Tree({module_name(path): (path.read_text(), path.name == "__init__.py") for path in shipped_modules()})
-    assert [group for group in circles(tree.edges()) if any(room_of(name) == "twofold" for name in group)] == []
+    groups = circles(shipped_edges())
+    assert [group for group in groups if any(room_of(name) == _ROOT for name in group)] == []
+
+
+def test_nothing_of_version_2_imports_version_1() -> None:
+    users = {name for name, targets in shipped_edges().items() if any(t.startswith(_FIRST) for t in targets)}
+    # `tf` itself shows the older names, and lets `tf.compat` register itself
+    assert {name for name in users if not name.startswith(_FIRST)} <= {_ROOT, f"{_ROOT}.contrib"}
 
 
 @pytest.mark.parametrize("other", [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import importlib
 import numbers
 import os
 import sys
@@ -15,8 +16,6 @@ import twofold as v2
 from twofold._api import block, public
 from twofold._namespace import publish
 
-from . import v1
-
 __all__ = ["as_bytes", "as_str", "as_str_any", "as_text", "bytes_or_text_types", "complex_types",
            "dimension_value", "forward_compatibility_horizon", "forward_compatible",
            "integral_types", "path_to_str", "real_types", "v1", "v2"]
@@ -28,6 +27,12 @@ real_types = (numbers.Real, np.integer, np.floating)
 complex_types = (numbers.Complex, np.number)
 
 sys.modules[f"{__name__}.v2"] = v2
+
+
+def __getattr__(name: str) -> Any:
+    if name == "v1":  # it stands on nearly all there is, and few programs need it
+        return importlib.import_module(f"{__name__}.v1")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 @public

@@ -49,8 +49,8 @@ def list_devices() -> list[str]:
     return ["/job:localhost/replica:0/task:0" + d.name for d in config.list_logical_devices()]
 
 # What belongs to sub-packages that load when they are first asked for.
-_ELSEWHERE = {"Checkpoint": ("twofold.train", "Checkpoint"), "Iterator": ("twofold.contrib.eager.iterator", "Iterator"),
-              "metrics": ("twofold.contrib.eager.metrics", None), "py_func": ("twofold.compat.v1", "py_func")}
+_ELSEWHERE = {"Checkpoint": ("twofold.train", "Checkpoint"), "Iterator": (f"{__name__}.iterator", "Iterator"),
+              "metrics": (f"{__name__}.metrics", None), "py_func": ("twofold.compat.v1", "py_func")}
 
 
 def __getattr__(name: str) -> Any:

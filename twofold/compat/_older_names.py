@@ -1,15 +1,10 @@
-"""Names from TensorFlow 1 that its early guides use for functions which are unchanged but for where they live."""
+"""Names of TensorFlow 1 that programs look for in `tf` itself: they are those of `tf.compat.v1`, and told of once."""
 
+import importlib
 import logging
 from typing import Any
 
-from . import math, random
-
-__all__ = ["log", "random_normal", "random_uniform"]
-
-log = math.log
-random_normal = random.normal
-random_uniform = random.uniform
+__all__ = ["FROM_V1", "from_v1"]
 
 #: names of `tf.compat.v1` that programs of TensorFlow 1 look for in `tf`
 FROM_V1 = frozenset({
@@ -48,7 +43,7 @@ _told = False
 def from_v1(name: str) -> Any:
     """A name of `tf.compat.v1`; the first one is told of."""
     global _told
-    from .compat import v1
+    v1 = importlib.import_module("twofold.compat.v1")
     if not _told:
         _told = True
         logging.getLogger("twofold").warning(
