@@ -1,7 +1,7 @@
 """How a name, a config, a class or a callable becomes the object it stands for.
 
-Initialisers, regularisers, constraints and activations are all given to layers in these ways. The configs themselves
-are written and read by `serialization.py`; which names there are is for the module of each kind.
+Initialisers, regularisers, constraints, activations, losses and metrics are all given in these ways. The configs
+themselves are written and read by `serialization.py`; which names there are is for the module of each kind.
 """
 
 from __future__ import annotations
@@ -43,33 +43,29 @@ def read(config: Any, table: Mapping[str, Any], custom_objects: Mapping[str, Any
     return deserialize_keras_object(config, custom_objects=custom_objects, module_objects=table)
 
 
-def resolve(kind: str, identifier: Any, table: Mapping[str, Any]) -> Callable[..., Any]:
+def resolve(kind: str, identifier: Any, table: Mapping[str, Any], expected: str | None = None) -> Callable[..., Any]:
     """The callable that `identifier` stands for.
 
     Args:
         kind: what is looked for, for the error.
         identifier: a name, a config, a class (which is called without arguments), or a callable.
-        table: the names of this kind.
+        table: the names of this kind; a name that is not in it may be that of a custom object.
+        expected: what the error says of what may be given; by default that it is a name such as the first of `table`.
     Raises:
         ValueError: it stands for nothing.
     """
+    wrong = f"Could not interpret {kind} identifier: {identifier!r}. "
     if isinstance(identifier, str):
-        found = table[identifier] if identifier in table else _registered(kind, identifier, table)
+        resolved = table[identifier] if identifier in table else get_registered_object(identifier)
+        if resolved is None:
+            raise ValueError(wrong + (expected or f"Known are {', '.join(sorted(table))}."))
     elif isinstance(identifier, Mapping):
-        found = read(identifier, table)
+        resolved = read(identifier, table)
     else:
-        found = identifier
-    if inspect.isclass(found):
-        found = found()
-    if not callable(found):
-        raise ValueError(f"Could not interpret {kind} identifier: {identifier!r}. Expected a name such as "
-                         f"{sorted(table)[0]!r}, a config, a class or a callable.")
-    return found
-
-
-def _registered(kind: str, name: str, table: Mapping[str, Any]) -> Any:
-    """A custom object by its name."""
-    found = get_registered_object(name)
-    if found is None:
-        raise ValueError(f"Could not interpret {kind} identifier: {name!r}. Known are {', '.join(sorted(table))}.")
-    return found
+        resolved = identifier
+    if inspect.isclass(resolved):
+        resolved = resolved()
+    if not callable(resolved):
+        raise ValueError(wrong + (expected or f"Expected a name such as {sorted(table)[0]!r}, a config, a class or a "
+                                              "callable."))
+    return resolved

@@ -25,6 +25,7 @@ from twofold.tracking import Trackable
 
 from .layer_state import LayerState
 from .naming import to_snake_case
+from .serialization import custom_object_scope, deserialize_keras_object, serialize_keras_object
 
 __all__ = ["paths_of", "read_model", "read_weights", "weights_room", "write_model", "write_weights"]
 
@@ -281,7 +282,6 @@ def write_model(file: Any, model: Any, include_optimizer: bool) -> None:
     Raises:
         ValueError: the model has no weights yet.
     """
-    from .serialization import serialize_keras_object
     if not model.built:
         raise ValueError(f"Unable to save model '{model.name}': it has not been built yet.")
     described = serialize_keras_object(model)
@@ -372,7 +372,6 @@ def read_model(path: str, custom_objects: Any, compile: bool, safe_mode: bool) -
     Raises:
         ValueError: the file holds no model.
     """
-    from .serialization import custom_object_scope, deserialize_keras_object
     with _opened(path, None, 0) as reader:
         with _reading.reads(path):
             attributes = {name: _text(reader.file.attrs[name]) for name in ("model_config", "training_config")
@@ -408,7 +407,6 @@ def _damage(path: str) -> Iterator[None]:
 
 def _compile(model: Any, config: dict[str, Any], reader: _Reader) -> None:
     from . import optimizers
-    from .serialization import deserialize_keras_object
     others = {k: deserialize_keras_object(config.get(k)) for k in ("loss", "metrics", "weighted_metrics",
                                                                    "loss_weights")}
     model.compile(optimizers.deserialize(config["optimizer_config"]), **others)

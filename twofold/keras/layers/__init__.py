@@ -17,6 +17,8 @@ from typing import Any
 from twofold._api import public
 from twofold._namespace import publish
 
+from ..serialization import deserialize_keras_object, serialize_keras_object
+
 _FAMILIES = {
     "..input_layer": "Input InputLayer",
     "..input_spec": "InputSpec",
@@ -77,7 +79,6 @@ def serialize(layer: Any) -> dict[str, Any]:
     >>> tf.keras.layers.serialize(tf.keras.layers.Flatten())["class_name"]
     'Flatten'
     """
-    from ..serialization import serialize_keras_object
     return serialize_keras_object(layer)
 
 
@@ -89,7 +90,6 @@ def deserialize(config: Mapping[str, Any], custom_objects: Mapping[str, Any] | N
     >>> tf.keras.layers.deserialize({"class_name": "Dense", "config": {"units": 3}}).units
     3
     """
-    from ..serialization import deserialize_keras_object
     return deserialize_keras_object(config, custom_objects=custom_objects, module_objects=_Names())
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 import twofold as tf
 
+from ..serialization import deserialize_keras_object, serialize_keras_object
 from ._declared import DeclaredLayer, Shape
 from .lookup import StringLookup, as_bytes, by_python
 from .preprocessing import batches_of
@@ -220,14 +221,12 @@ class TextVectorization(DeclaredLayer):
             return self._lookup_layer._argument(name)
         value = super()._argument(name)
         if callable(value):
-            from ..serialization import serialize_keras_object
             return serialize_keras_object(value)
         return value
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Any:
         """A layer made from what `get_config` gave."""
-        from ..serialization import deserialize_keras_object
         made = {k: deserialize_keras_object(v) if k in ("standardize", "split") and isinstance(v, dict) else v
                 for k, v in config.items() if k not in ("trainable", "vocabulary_size")}
         if isinstance(made.get("ngrams"), list):

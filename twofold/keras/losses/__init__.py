@@ -6,13 +6,14 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
 from typing import Any
 
 from twofold._api import public
 from twofold._namespace import publish
 
+from .._identifiers import read, resolve
+from ..serialization import serialize_keras_object
 from .classes import (
     CTC,
     BinaryCrossentropy,
@@ -86,6 +87,10 @@ __all__ = ["BCE", "BinaryCrossentropy", "BinaryFocalCrossentropy", "CTC", "Categ
 
 _NOT_LOSSES = frozenset({"Reduction", "deserialize", "get", "serialize"})
 
+#: what may be given where one is wanted
+_EXPECTED = ("Expected a function of y_true and y_pred, a tf.keras.losses.Loss, or a name such as 'mse' or "
+             "'binary_crossentropy'.")
+
 
 def _table() -> dict[str, Any]:
     return {name: globals()[name] for name in __all__ if name not in _NOT_LOSSES}
@@ -102,7 +107,6 @@ def serialize(loss: Any) -> Any:
     >>> tf.keras.losses.serialize(tf.keras.losses.Huber())["class_name"]
     'Huber'
     """
-    from ..serialization import serialize_keras_object
     return serialize_keras_object(loss)
 
 
@@ -120,8 +124,7 @@ def deserialize(name: Any, custom_objects: Mapping[str, Any] | None = None) -> A
     >>> tf.keras.losses.deserialize(tf.keras.losses.serialize(tf.keras.losses.MeanSquaredError())).name
     'mean_squared_error'
     """
-    from ..serialization import deserialize_keras_object
-    return deserialize_keras_object(name, custom_objects=custom_objects, module_objects=_table())
+    return read(name, _table(), custom_objects)
 
 
 @public
@@ -141,18 +144,7 @@ def get(identifier: Any) -> Any:
     """
     if identifier is None:
         return None
-    found = identifier
-    if isinstance(identifier, str):
-        from ..serialization import get_registered_object
-        found = get_registered_object(identifier, None, _table())
-    elif isinstance(identifier, Mapping):
-        found = deserialize(identifier)
-    if inspect.isclass(found):
-        found = found()
-    if not callable(found):
-        raise ValueError(f"Could not interpret loss identifier: {identifier!r}. Expected a function of y_true and "
-                         "y_pred, a tf.keras.losses.Loss, or a name such as 'mse' or 'binary_crossentropy'.")
-    return found
+    return resolve("loss", identifier, _table(), _EXPECTED)
 
 
 publish(__name__)

@@ -14,6 +14,7 @@ import twofold as tf
 from .. import dtype_policies
 from ..call_context import get_mask
 from ..naming import auto_name
+from ..serialization import deserialize_keras_object, serialize_keras_object
 
 __all__ = ["Loss", "LossFunctionWrapper", "Reduction", "as_tensor", "masked_weight", "reduce_weighted", "same_rank"]
 
@@ -155,14 +156,12 @@ class LossFunctionWrapper(Loss):
         config = super().get_config()
         if self._SETTINGS is not None:
             return {**config, **{setting: getattr(self, setting) for setting in self._SETTINGS}}
-        from ..serialization import serialize_keras_object
         return {**config, "fn": serialize_keras_object(self.fn), **serialize_keras_object(self._fn_kwargs)}
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> Loss:
         """A loss from what `get_config` gave."""
         if isinstance(config.get("fn"), Mapping):
-            from ..serialization import deserialize_keras_object
             config = {name: deserialize_keras_object(value) if isinstance(value, (Mapping, list)) else value
                       for name, value in config.items()}
         return cls(**config)

@@ -14,6 +14,7 @@ from typing import Any
 from twofold._api import public
 from twofold._namespace import publish
 
+from .._identifiers import read, resolve
 from ..losses import (
     KLD,
     MAE,
@@ -45,6 +46,7 @@ from ..losses import (
     squared_hinge,
 )
 from ..naming import to_snake_case
+from ..serialization import serialize_keras_object
 from .accuracy import (
     Accuracy,
     BinaryAccuracy,
@@ -122,6 +124,10 @@ _OLDER = {"bce": BinaryCrossentropy, "BCE": BinaryCrossentropy, "mse": MeanSquar
           "MAPE": MeanAbsolutePercentageError, "msle": MeanSquaredLogarithmicError,
           "MSLE": MeanSquaredLogarithmicError}
 
+#: what may be given where one is wanted
+_EXPECTED = ("Expected a tf.keras.metrics.Metric, a function of y_true and y_pred, or a name such as 'accuracy' or "
+             "'auc'.")
+
 
 def _table() -> dict[str, Any]:
     """What names stand for: functions, and first of all classes, by their names in either form."""
@@ -142,7 +148,6 @@ def serialize(metric: Any) -> Any:
     >>> tf.keras.metrics.serialize(tf.keras.metrics.AUC())["config"]["curve"]
     'ROC'
     """
-    from ..serialization import serialize_keras_object
     return serialize_keras_object(metric)
 
 
@@ -160,8 +165,7 @@ def deserialize(config: Any, custom_objects: Mapping[str, Any] | None = None) ->
     >>> tf.keras.metrics.deserialize(tf.keras.metrics.serialize(tf.keras.metrics.AUC(curve="PR"))).curve
     'PR'
     """
-    from ..serialization import deserialize_keras_object
-    return deserialize_keras_object(config, custom_objects=custom_objects, module_objects=_table())
+    return read(config, _table(), custom_objects)
 
 
 @public
@@ -181,18 +185,7 @@ def get(identifier: Any) -> Any:
     """
     if identifier is None:
         return None
-    found = identifier
-    if isinstance(identifier, str):
-        from ..serialization import get_registered_object
-        found = get_registered_object(identifier, None, _table())
-    elif isinstance(identifier, Mapping):
-        found = deserialize(identifier)
-    if inspect.isclass(found):
-        found = found()
-    if not callable(found):
-        raise ValueError(f"Could not interpret metric identifier: {identifier!r}. Expected a tf.keras.metrics.Metric, "
-                         "a function of y_true and y_pred, or a name such as 'accuracy' or 'auc'.")
-    return found
+    return resolve("metric", identifier, _table(), _EXPECTED)
 
 
 publish(__name__)

@@ -10,6 +10,7 @@ import twofold as tf
 
 from ..call_context import get_mask
 from ..losses.loss import as_tensor, masked_weight, same_rank
+from ..serialization import deserialize_keras_object, serialize_keras_object
 from .metric import Metric
 
 __all__ = ["FunctionMetric", "Mean", "MeanMetricWrapper", "Sum"]
@@ -153,7 +154,6 @@ class MeanMetricWrapper(Mean):
         super().update_state(values, masked_weight(sample_weight, mask, tf.as_dtype(self._dtype), "sum"))
 
     def get_config(self) -> dict[str, Any]:
-        from ..serialization import serialize_keras_object
         return {**super().get_config(), "fn": serialize_keras_object(self._fn),
                 **serialize_keras_object(self._fn_kwargs)}
 
@@ -161,7 +161,6 @@ class MeanMetricWrapper(Mean):
     def from_config(cls, config: Mapping[str, Any]) -> Any:
         """A metric from what `get_config` gave, without state."""
         if isinstance(config.get("fn"), Mapping):
-            from ..serialization import deserialize_keras_object
             config = {name: deserialize_keras_object(value) if isinstance(value, (Mapping, list)) else value
                       for name, value in config.items()}
         return cls(**config)

@@ -13,6 +13,7 @@ from typing import Any
 from twofold._api import public
 from twofold._namespace import publish
 
+from ..serialization import deserialize_keras_object, serialize_keras_object
 from . import schedules
 from .adam import Adam, Adamax, AdamW, Lamb, Nadam, ScheduleFreeAdamW
 from .adaptive import Adadelta, Adagrad, Ftrl, RMSprop
@@ -46,7 +47,6 @@ def serialize(optimizer: Optimizer) -> dict[str, Any]:
     >>> tf.keras.optimizers.serialize(tf.keras.optimizers.SGD(0.5))["config"]["learning_rate"]
     0.5
     """
-    from ..serialization import serialize_keras_object
     return serialize_keras_object(optimizer)
 
 
@@ -64,7 +64,6 @@ def deserialize(config: Mapping[str, Any], custom_objects: Mapping[str, Any] | N
     >>> tf.keras.optimizers.deserialize({"class_name": "adam", "config": {"beta_1": 0.8}}).beta_1
     0.8
     """
-    from ..serialization import deserialize_keras_object
     if str(config.get("class_name")).lower() in _CLASSES:
         config = {**config, "class_name": str(config["class_name"]).lower()}
     return deserialize_keras_object(config, custom_objects=custom_objects, module_objects=_CLASSES)

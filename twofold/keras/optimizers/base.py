@@ -24,6 +24,7 @@ from twofold._together import making, together
 
 from ..naming import auto_name
 from ..scalars import number
+from ..serialization import deserialize_keras_object, serialize_keras_object
 from . import gradients as gr
 from .eager_update import EagerUpdate
 from .schedules import LearningRateSchedule
@@ -488,7 +489,6 @@ class Optimizer(Slots):
                 "gradient_accumulation_steps": self.gradient_accumulation_steps}
 
     def _rate_config(self) -> Any:
-        from ..serialization import serialize_keras_object
         rate = self._learning_rate
         return float(rate.numpy()) if isinstance(rate, tf.Variable) else serialize_keras_object(rate)
 
@@ -500,7 +500,6 @@ class Optimizer(Slots):
             config: the settings.
             custom_objects: names in it that are the user's own, with what they stand for.
         """
-        from ..serialization import deserialize_keras_object
         config = dict(config)
         if isinstance(config.get("learning_rate"), Mapping):
             config["learning_rate"] = deserialize_keras_object(config["learning_rate"], custom_objects=custom_objects)

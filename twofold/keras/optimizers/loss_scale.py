@@ -8,6 +8,7 @@ from typing import Any
 import twofold as tf
 
 from ..scalars import number
+from ..serialization import deserialize_keras_object, serialize_keras_object
 from .base import Optimizer, when
 from .gradients import without_missing
 
@@ -142,14 +143,12 @@ class LossScaleOptimizer(Optimizer):
 
     def get_config(self) -> dict[str, Any]:
         """The settings, with those of the optimizer inside."""
-        from ..serialization import serialize_keras_object
         return {"name": self.name, "inner_optimizer": serialize_keras_object(self.inner_optimizer),
                 "initial_scale": self.initial_scale, "dynamic_growth_steps": self.dynamic_growth_steps}
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any], custom_objects: Mapping[str, Any] | None = None) -> Any:
         """An optimizer from what `get_config` gave."""
-        from ..serialization import deserialize_keras_object
         config = dict(config)
         inner = config.pop("inner_optimizer")
         if isinstance(inner, Mapping):

@@ -8,6 +8,7 @@ from typing import Any
 
 import twofold as tf
 
+from ..serialization import deserialize_keras_object, serialize_keras_object
 from .base import Optimizer
 from .loss_scale import LossScaleOptimizer
 from .slots import path_of
@@ -81,7 +82,6 @@ class OptimizerMap(MutableMapping[str, Optimizer]):
 
     def get_config(self) -> dict[str, Any]:
         """The optimizers, as values that JSON can hold."""
-        from ..serialization import serialize_keras_object
         return {"default_optimizer": serialize_keras_object(self._default_optimizer),
                 "optimizer_map": serialize_keras_object(self._optimizer_map)}
 
@@ -92,7 +92,6 @@ class OptimizerMap(MutableMapping[str, Optimizer]):
 
 
 def _read(config: Any, custom_objects: Mapping[str, Any] | None) -> Any:
-    from ..serialization import deserialize_keras_object
     if isinstance(config, (Optimizer, OptimizerMap)):
         return config
     if isinstance(config, Mapping) and "class_name" not in config:
@@ -219,7 +218,6 @@ class MultiOptimizer(Optimizer):
 
     def get_config(self) -> dict[str, Any]:
         """The optimizers, as values that JSON can hold."""
-        from ..serialization import serialize_keras_object
         given = self.optimizer_map
         if isinstance(given, OptimizerMap):  # a mapping, of which configs would be dicts
             config: Any = {"module": "keras.optimizers", "class_name": "OptimizerMap", "config": given.get_config(),

@@ -17,6 +17,7 @@ from twofold._namespace import publish
 
 from .._identifiers import Configured
 from ..scalars import number
+from ..serialization import deserialize_keras_object, serialize_keras_object
 
 __all__ = ["CosineDecay", "CosineDecayRestarts", "ExponentialDecay", "InverseTimeDecay", "LearningRateSchedule",
            "PiecewiseConstantDecay", "PolynomialDecay", "deserialize", "serialize"]
@@ -300,7 +301,6 @@ def serialize(learning_rate_schedule: LearningRateSchedule) -> dict[str, Any]:
     >>> schedules.serialize(schedules.ExponentialDecay(0.1, 10, 0.5))["class_name"]
     'ExponentialDecay'
     """
-    from ..serialization import serialize_keras_object
     return serialize_keras_object(learning_rate_schedule)
 
 
@@ -319,7 +319,6 @@ def deserialize(config: Mapping[str, Any], custom_objects: Mapping[str, Any] | N
     >>> schedules.deserialize(schedules.serialize(schedules.ExponentialDecay(0.1, 10, 0.5))).decay_rate
     0.5
     """
-    from ..serialization import deserialize_keras_object
     known = {name: globals()[name] for name in __all__ if name[0].isupper()}
     return deserialize_keras_object(config, custom_objects=custom_objects, module_objects=known)
 
