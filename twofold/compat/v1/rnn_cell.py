@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import twofold as tf
 from twofold._api import public_class
+from twofold.keras.layers._recurrence_cells import lstm_memory, lstm_output
 
 from .variables import get_variable, variable_scope
 
@@ -247,12 +248,13 @@ class LSTMCell(RNNCell):
         enter, new, forget, leave = tf.split(tf.nn.bias_add(tf.matmul(tf.concat([inputs, h], 1), kernel), bias), 4, 1)
         if self._peepholes:
             enter, forget = enter + self._peep("i", inputs.dtype) * c, forget + self._peep("f", inputs.dtype) * c
-        c = tf.sigmoid(forget + self._forget) * c + tf.sigmoid(enter) * self._activation(new)
+        enter, forget, new = tf.sigmoid(enter), tf.sigmoid(forget + self._forget), self._activation(new)
+        c = lstm_memory(enter, forget, new, c)
         if self._clip is not None:
             c = tf.clip_by_value(c, -self._clip, self._clip)
         if self._peepholes:
             leave = leave + self._peep("o", inputs.dtype) * c
-        h = tf.sigmoid(leave) * self._activation(c)
+        h = lstm_output(tf.sigmoid(leave), c, self._activation)
         if self._projected is not None:
             matrix = self.weight("projection/kernel", [self._size, self._projected], inputs.dtype, self._initializer)
             h = tf.matmul(h, matrix)

@@ -13,7 +13,24 @@ from typing import Any
 
 import twofold as tf
 
-__all__ = ["gru_scan", "lstm_scan", "simple_scan"]
+__all__ = ["gru_scan", "lstm_gates", "lstm_memory", "lstm_output", "lstm_scan", "simple_scan"]
+
+
+# -- the equations of an LSTM (Hochreiter & Schmidhuber 1997) -----------------------------------------
+def lstm_gates(parts: Sequence[Any], gate: Any = tf.sigmoid, activation: Any = tf.tanh) -> tuple[Any, Any, Any, Any]:
+    """The gates and the candidate (i, f, g, o) from the four parts of a step's pre-activation."""
+    i, f, g, o = parts
+    return gate(i), gate(f), activation(g), gate(o)
+
+
+def lstm_memory(i: Any, f: Any, g: Any, c: Any) -> Any:
+    """The new memory: what the forget gate keeps of the old, and what the input gate takes of the candidate."""
+    return f * c + i * g
+
+
+def lstm_output(o: Any, c: Any, activation: Any = tf.tanh) -> Any:
+    """The output, and new state, from the new memory."""
+    return o * activation(c)
 
 
 def _count(x: Any) -> Any:
@@ -77,10 +94,9 @@ def lstm_scan(z: Any, recurrent: Any, h: Any, c: Any, mask: Any = None) -> tuple
         inputs = _read(z)
 
         def body(t: Any, h: Any, c: Any, hs: Any, cs: Any, gates: Any) -> Any:
-            i, f, g, o = tf.split(inputs.read(t) + tf.matmul(h, recurrent), 4, axis=1)
-            i, f, g, o = tf.sigmoid(i), tf.sigmoid(f), tf.tanh(g), tf.sigmoid(o)
-            after = f * c + i * g
-            h, c = _choose(masks, t, (o * tf.tanh(after), after), (h, c))
+            i, f, g, o = lstm_gates(tf.split(inputs.read(t) + tf.matmul(h, recurrent), 4, axis=1))
+            after = lstm_memory(i, f, g, c)
+            h, c = _choose(masks, t, (lstm_output(o, after), after), (h, c))
             return t + 1, h, c, hs.write(t, h), cs.write(t, after), gates.write(t, tf.concat([i, f, g, o], 1))
 
         start = (tf.constant(0), h0, c0, _array(h0, count), _array(h0, count), _array(h0, count, 4 * units))

@@ -107,15 +107,6 @@ class ConvLSTMCell(LSTMCell):
         return tf.concat([self._convolved(h * m, part, 1, "same", 1) for m, part in zip(
             mask, self._of_gates(self.recurrent_kernel), strict=True)], self._channel_axis(h))
 
-    def advance(self, projected: Any, states: list[Any], mask: Any) -> tuple[Any, list[Any]]:
-        """The rest of a step: from the convolved inputs and the states, with the dropout mask of these."""
-        h, c = states
-        i, f, g, o = tf.split(projected + self._recurrent(h, mask), 4, axis=self._channel_axis(h))
-        gate = self.recurrent_activation
-        c = gate(f) * c + gate(i) * self.activation(g)
-        h = gate(o) * self.activation(c)
-        return h, [h, c]
-
     def whole_scan(self, projected: Any, states: list[Any], mask: Any) -> tuple[Any, list[Any]] | None:
         """None: the loop over steps is the general one."""
         return None

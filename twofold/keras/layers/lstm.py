@@ -7,7 +7,7 @@ from typing import Any
 import twofold as tf
 
 from .. import initializers
-from ._recurrence_cells import lstm_scan
+from ._recurrence_cells import lstm_gates, lstm_memory, lstm_output, lstm_scan
 from .recurrent import OfCell, UsualCell, is_function
 
 __all__ = ["LSTM", "LSTMCell"]
@@ -74,11 +74,15 @@ class LSTMCell(UsualCell):
     def advance(self, projected: Any, states: list[Any], mask: Any) -> tuple[Any, list[Any]]:
         """The rest of a step: from the projected inputs and the states, with the dropout mask of these."""
         h, c = states
-        i, f, g, o = tf.split(projected + self._recurrent(h, mask), 4, axis=-1)
-        gate = self.recurrent_activation
-        c = gate(f) * c + gate(i) * self.activation(g)
-        h = gate(o) * self.activation(c)
+        parts = tf.split(projected + self._recurrent(h, mask), 4, axis=self._channel_axis(h))
+        i, f, g, o = lstm_gates(parts, self.recurrent_activation, self.activation)
+        c = lstm_memory(i, f, g, c)
+        h = lstm_output(o, c, self.activation)
         return h, [h, c]
+
+    def _channel_axis(self, x: Any) -> int:
+        """The axis of the units in a state or a pre-activation."""
+        return -1
 
     def whole_scan(self, projected: Any, states: list[Any], mask: Any) -> tuple[Any, list[Any]] | None:
         """All states over the steps and the last, by a loop made for this cell; None if there is none."""
