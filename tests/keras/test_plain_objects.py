@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import random
+import tracemalloc
 from collections import OrderedDict
 
 import numpy as np
@@ -56,3 +57,26 @@ def test_damaged_bytes():
         except ValueError:
             failed += 1
     assert failed > 1000
+
+
+@pytest.mark.parametrize("program", [
+    b"Nr\xff\xff\xff\x3f.", b"Np1000000000\n.", b"\x80\x04\x8e" + (1 << 40).to_bytes(8, "little") + b"abc.",
+    b"\x80\x04\x96" + (1 << 40).to_bytes(8, "little") + b"abc.", b"T\xff\xff\xff\x7fabc."],
+    ids=["place", "place as text", "bytes", "bytearray", "string"])
+def test_small_files_get_little_memory(program):
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match="The file"):
+            loads(program)
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("program", [
+    b"cnumpy\ndtype\n}X\x04\x00\x00\x00whatNsb.", b"cnumpy\ndtype\n(N}X\x04\x00\x00\x00whatNstb.",
+    b"cnumpy\nndarray\n)R.", b"cbuiltins\neval\n.", b"cnumpy\ndtype\n.", b"]}X\x01\x00\x00\x00aNsb.", b"Npx\n."],
+    ids=["attributes", "slots", "call", "function", "name alone", "list", "place"])
+def test_programs_that_do_more_are_refused(program):
+    with pytest.raises(ValueError, match="The file"):
+        loads(program)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
 from typing import Any
 
 import twofold as tf
 from twofold._api import parts, public
 
 from ._common import batched, is_number, pixels, require, sized, sizes_of
+from ._interpolation import KERNELS, axis_resized, linear_along, nearest_along, product
 from ._parts import padded
 
-__all__ = ["ResizeMethod", "axis_resized", "linear_along", "nearest_along", "resize", "resize_with_pad"]
+__all__ = ["ResizeMethod", "resize", "resize_with_pad"]
 
 
 class ResizeMethod:
@@ -26,34 +25,6 @@ class ResizeMethod:
     LANCZOS5 = "lanczos5"
     GAUSSIAN = "gaussian"
     MITCHELLCUBIC = "mitchellcubic"
-
-
-def _cubic(b: float, c: float) -> Callable[[Any], Any]:
-    """The cubic of Mitchell and Netravali (1988); b = 0 and c = 1/2 give that of Keys (1981)."""
-    def weight(d: Any) -> Any:
-        near = ((12 - 9 * b - 6 * c) * d + (-18 + 12 * b + 6 * c)) * d * d + (6 - 2 * b)
-        far = (((-b - 6 * c) * d + (6 * b + 30 * c)) * d + (-12 * b - 48 * c)) * d + (8 * b + 24 * c)
-        return tf.where(d < 1.0, near, tf.where(d < 2.0, far, 0.0)) / 6.0
-    return weight
-
-
-def _lanczos(radius: float) -> Callable[[Any], Any]:
-    def weight(d: Any) -> Any:
-        angle = math.pi * tf.maximum(d, 1e-3)
-        wave = radius * tf.sin(angle) * tf.sin(angle / radius) / (angle * angle)
-        return tf.where(d > radius, 0.0, tf.where(d <= 1e-3, 1.0, wave))
-    return weight
-
-
-def _gaussian(d: Any) -> Any:
-    return tf.where(d >= 1.5, 0.0, tf.exp(-d * d / (2.0 * 0.5 * 0.5)))
-
-
-#: how much a pixel counts by its distance
-_WEIGHTS: dict[str, Callable[[Any], Any]] = {
-    "bilinear": lambda d: tf.maximum(1.0 - d, 0.0), "bicubic": _cubic(0.0, 0.5), "lanczos3": _lanczos(3.0),
-    "lanczos5": _lanczos(5.0), "gaussian": _gaussian, "mitchellcubic": _cubic(1 / 3, 1 / 3),
-}
 
 
 @public
@@ -90,8 +61,8 @@ def resize(images: Any, size: Any, method: str = ResizeMethod.BILINEAR, preserve
 def _method(given: Any) -> str:
     """A method's name as the tables have it."""
     method = given.lower() if isinstance(given, str) else given
-    if not isinstance(method, str) or method not in (*_WEIGHTS, "nearest", "area"):
-        raise ValueError(f"Resize method is not implemented: {given!r}; there are {[*_WEIGHTS, 'nearest', 'area']}")
+    if not isinstance(method, str) or method not in (*KERNELS, "nearest", "area"):
+        raise ValueError(f"Resize method is not implemented: {given!r}; there are {[*KERNELS, 'nearest', 'area']}")
     return method
 
 
@@ -134,48 +105,6 @@ def _resized(x: Any, height: Any, width: Any, method: str, antialias: bool) -> A
     return axis_resized(axis_resized(x, 1, height, method, antialias), 2, width, method, antialias)
 
 
-def _places(size: Any, target: Any, align_corners: bool, half_pixels: bool) -> Any:
-    """Where the centres of new pixels lie among old ones."""
-    new = tf.cast(tf.range(target), tf.float32)  # of integers, whose number is known where `target` is
-    old, count = tf.cast(size, tf.float32), tf.cast(target, tf.float32)
-    if align_corners:
-        return new * tf.where(count > 1.0, (old - 1.0) / tf.maximum(count - 1.0, 1.0), old / count)
-    return (new + 0.5) * (old / count) - 0.5 if half_pixels else new * (old / count)
-
-
-def nearest_along(x: Any, axis: int, target: Any, align_corners: bool = False, half_pixels: bool = True) -> Any:
-    """The pixels into which the centres of new ones fall."""
-    size = sizes_of(x, axis)[0] if axis == 1 else sizes_of(x, 1)[1]
-    places = _places(size, target, align_corners, half_pixels)
-    places = places + 0.5 if half_pixels or align_corners else places
-    chosen = tf.minimum(tf.cast(tf.floor(places), tf.int32), tf.cast(size, tf.int32) - 1)
-    return tf.gather(x, chosen, axis=axis)
-
-
-def linear_along(x: Any, axis: int, target: Any, align_corners: bool = False, half_pixels: bool = True) -> Any:
-    """Between the two pixels beside each new one, on a line."""
-    size = sizes_of(x, axis)[0] if axis == 1 else sizes_of(x, 1)[1]
-    places = _places(size, target, align_corners, half_pixels)
-    low = tf.floor(places)
-    last = tf.cast(size, tf.int32) - 1
-    before = tf.maximum(tf.cast(low, tf.int32), 0)
-    after = tf.minimum(tf.cast(low, tf.int32) + 1, last)
-    part = tf.reshape(places - low, [-1] + [1] * (x.shape.rank - 1 - axis))
-    first = tf.gather(x, before, axis=axis)
-    return first + (tf.gather(x, after, axis=axis) - first) * part
-
-
-def axis_resized(x: Any, axis: int, target: Any, method: str, antialias: bool) -> Any:
-    """A product with the matrix of how much old pixels count for new ones."""
-    size = sizes_of(x, axis)[0] if axis == 1 else sizes_of(x, 1)[1]
-    places = _places(size, target, False, True)
-    scale = tf.cast(size, tf.float32) / tf.cast(target, tf.float32)
-    spread = tf.maximum(scale, 1.0) if antialias else 1.0
-    weights = _WEIGHTS[method](tf.abs(places[:, tf.newaxis] - tf.range(size, dtype=tf.float32)) / spread)
-    weights = tf.math.divide_no_nan(weights, tf.reduce_sum(weights, axis=1, keepdims=True))
-    return _product(weights, x, axis)
-
-
 def _averaged(x: Any, axis: int, target: Any) -> Any:
     """The mean over what each new pixel covers."""
     size = sizes_of(x, axis)[0] if axis == 1 else sizes_of(x, 1)[1]
@@ -183,13 +112,7 @@ def _averaged(x: Any, axis: int, target: Any) -> Any:
     begin = tf.range(target, dtype=tf.float32)[:, tf.newaxis] * scale
     left = tf.range(size, dtype=tf.float32)
     covered = tf.maximum(tf.minimum(begin + scale, left + 1.0) - tf.maximum(begin, left), 0.0)
-    return _product(covered / tf.reduce_sum(covered, axis=1, keepdims=True), x, axis)
-
-
-def _product(weights: Any, x: Any, axis: int) -> Any:
-    moved = tf.tensordot(weights, x, axes=([1], [axis]))
-    order = [*range(1, axis + 1), 0, *range(axis + 1, x.shape.rank)]
-    return tf.transpose(moved, order)
+    return product(covered / tf.reduce_sum(covered, axis=1, keepdims=True), x, axis)
 
 
 @public

@@ -20,7 +20,6 @@ def floatx() -> str:
     """The name of the dtype that floats have by default.
 
     >>> import twofold as tf
-from twofold._api import public
     >>> tf.keras.config.floatx()
     'float32'
     """
@@ -45,7 +44,6 @@ def epsilon() -> float:
     """The small number that keeps divisions and logarithms finite.
 
     >>> import twofold as tf
-from twofold._api import public
     >>> tf.keras.config.epsilon()
     1e-07
     """
@@ -63,7 +61,6 @@ def image_data_format() -> str:
     """Where the channels of images are: "channels_last" or "channels_first".
 
     >>> import twofold as tf
-from twofold._api import public
     >>> tf.keras.config.image_data_format()
     'channels_last'
     """

@@ -13,7 +13,7 @@ from twofold.image import *  # noqa: F403
 from twofold.image import __all__ as _same
 from twofold.image import resize_with_crop_or_pad
 from twofold.image._common import batched
-from twofold.image._resize import linear_along, nearest_along
+from twofold.image._interpolation import linear_along, nearest_along
 
 __all__ = [*_same, "resize_bilinear", "resize_image_with_crop_or_pad", "resize_images", "resize_nearest_neighbor"]
 

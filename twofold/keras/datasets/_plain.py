@@ -2,18 +2,19 @@
 
 Some of the published data sets are in the format of Python's object serialisation: the batches of CIFAR, and the lists
 of words of IMDB and Reuters, which are arrays of objects in `.npz` files. That format is a program for a small stack
-machine, which can name any function and have it called. The reader here is such a machine without the calls: the names
-that arrays and byte strings need stand for what is done here, and any other name is an error. The instructions are
-those that Python's `pickletools` documents.
+machine, which can name any function and have it called. Here it is read by `pickle.Unpickler` under two restrictions.
+Its instructions are looked through first: only those that plain values need are let pass, and none may ask for more
+memory than the file has bytes, which the machine itself would grant. And the names that arrays and byte strings need
+stand for what is done here; any other name is an error, before anything of it is imported. The instructions are those
+that Python's `pickletools` documents.
 """
 
 from __future__ import annotations
 
 import io
+import pickle
 import re
-import struct
 import zipfile
-from collections.abc import Callable
 from os import PathLike
 from typing import Any
 
@@ -55,17 +56,49 @@ def loads(data: bytes) -> Any:
     Raises:
         ValueError: they are damaged, or would need more than lists, dicts, numbers, strings and arrays.
     """
-    return _Reader(data).read()
+    _look_through(data)
+    try:
+        return _plain(_Unpickler(io.BytesIO(data), encoding="bytes").load(), {})
+    except ValueError:
+        raise
+    except Exception as error:  # noqa: BLE001 (whatever the machine says of wrong instructions)
+        raise ValueError(f"The file is damaged: {error}") from None
+
+
+class _Unpickler(pickle.Unpickler):
+    """The stack machine, which calls nothing but the functions of this module."""
+
+    def find_class(self, module: str, name: str) -> _Name:
+        """What a name stands for.
+
+        Raises:
+            ValueError: it is not among those that are known here.
+        """
+        return _Name(module, name)
 
 
 class _Name:
     """A function or class that a file names, of those that are known here."""
+
+    __slots__ = ("what",)
 
     def __init__(self, module: str, name: str):
         if (module, name) not in _KNOWN:
             raise ValueError(f"The file names {module}.{name}, which no data set needs: it is damaged, or not what it "
                              "seems. Nothing of it was run.")
         self.what = name
+
+    def __call__(self, *arguments: Any) -> Any:
+        if self.what == "_reconstruct":
+            return _Array()
+        if self.what == "dtype":
+            return _Dtype(arguments[0])
+        if self.what == "encode":
+            return str(arguments[0]).encode("latin-1")
+        raise ValueError(f"The file calls {self.what}.")
+
+    def __setstate__(self, state: Any) -> None:
+        raise ValueError("The file sets attributes of something that is no array.")
 
 
 _KNOWN = {("numpy", "ndarray"), ("numpy", "dtype"), ("numpy.core.multiarray", "_reconstruct"),
@@ -80,7 +113,7 @@ class _Dtype:
         if not re.fullmatch(r"[|<>=]?(?:[biufcSU]\d+|O8?|b1)", self.code):
             raise ValueError(f"The file has an array of the element type {self.code!r}.")
 
-    def set_state(self, state: Any) -> None:
+    def __setstate__(self, state: Any) -> None:
         if not isinstance(state, tuple) or len(state) < 5 or any(part is not None for part in state[2:5]):
             raise ValueError("The file has an array of structures.")
         order = _text(state[1])
@@ -97,7 +130,7 @@ class _Array:
     def __init__(self) -> None:
         self.value: np.ndarray | None = None
 
-    def set_state(self, state: Any) -> None:
+    def __setstate__(self, state: Any) -> None:
         if not isinstance(state, tuple) or len(state) != 5 or not isinstance(state[2], _Dtype):
             raise ValueError("The file has an array without shape, type and values.")
         _, shape, made, by_columns, values = state
@@ -123,115 +156,51 @@ def _text(value: Any) -> str:
     return value.decode("ascii") if isinstance(value, bytes) else str(value)
 
 
-_MARK = object()
-_INTS = re.compile(rb"(?:K.|M..|J....)+", re.DOTALL)
-_INT = re.compile(rb"K(.)|M(..)|J(....)", re.DOTALL)
+# -- the instructions -------------------------------------------------------------------------------
+# Those of fixed length and bounded effect, most of which come in runs: small integers are nearly all that there is in
+# lists of words.
+_FIXED = re.compile(rb"(?:[(01N\x88\x89\]aelt)\x85\x86\x87}dsu\x94\x93Rb]|[K\x80qh].|M..|[Jj].{4}|[G\x95].{8})+",
+                    re.DOTALL)
+# What has its own length before it: how many bytes say that.
+_SIZED = {b"\x8a": 1, b"U": 1, b"C": 1, b"\x8c": 1, b"T": 4, b"B": 4, b"X": 4, b"\x8e": 8, b"\x8d": 8}
+_LINES = {b"I": 1, b"L": 1, b"F": 1, b"g": 1, b"p": 1, b"c": 2}  # what goes to the end of a line, and how many lines
+_PLACES = {b"r": 4}  # where in the machine's memory a value goes, which is made as large as the largest says
 
 
-class _Reader:
-    """The stack machine."""
+def _look_through(data: bytes) -> None:
+    """See that a program has plain values' instructions alone, whole, and asks for no more memory than it has bytes.
 
-    def __init__(self, data: bytes):
-        self.data, self.at = data, 0
-        self.stack: list[Any] = []
-        self.memo: dict[int, Any] = {}
+    Raises:
+        ValueError: it does not.
+    """
+    at = 0
+    while (code := data[at : at + 1]) != b".":
+        fixed = _FIXED.match(data, at)
+        if fixed is not None:
+            at = fixed.end()
+            continue
+        start, at = at, at + 1
+        if code in _SIZED:
+            width = _SIZED[code]
+            at += width + int.from_bytes(data[at : at + width], "little")
+        elif code in _LINES:
+            for _ in range(_LINES[code]):
+                at = data.find(b"\n", at) + 1 or len(data) + 1
+        elif code in _PLACES:
+            at += _PLACES[code]
+        elif code:
+            raise ValueError(f"The file has the instruction {code[0]:#04x} at byte {start}, which plain values do not "
+                             "need, or which is cut off.")
+        if at >= len(data):
+            raise ValueError(f"The file ends within a value, at byte {start}.")
+        _check_place(code, data[start + 1 : at], len(data))
 
-    def read(self) -> Any:
-        try:
-            while (code := self.data[self.at]) != 0x2E:
-                if code in b"KMJ":
-                    self._ints()
-                    continue
-                do = _DO.get(code)
-                if do is None:
-                    raise ValueError(f"The file has the instruction {code:#04x}, which plain values do not need.")
-                self.at += 1
-                do(self)
-            return _plain(self.stack[-1], {})
-        except (IndexError, KeyError, struct.error, TypeError, UnicodeDecodeError, RecursionError) as error:
-            raise ValueError(f"The file is damaged at byte {self.at}: {error}") from None
 
-    # -- reading operands
-    def take(self, n: int) -> bytes:
-        if n < 0 or self.at + n > len(self.data):
-            raise ValueError(f"The file ends within a value, at byte {self.at}.")
-        self.at += n
-        return self.data[self.at - n : self.at]
-
-    def number(self, form: str) -> int:
-        return struct.unpack("<" + form, self.take(struct.calcsize("<" + form)))[0]
-
-    def line(self) -> bytes:
-        end = self.data.index(b"\n", self.at)
-        found = self.data[self.at : end]
-        self.at = end + 1
-        return found
-
-    def _ints(self) -> None:
-        """A run of small integers: nearly all there is in lists of words."""
-        run = _INTS.match(self.data, self.at)
-        if run is None:
-            raise ValueError(f"The file ends within a number, at byte {self.at}.")
-        self.at = run.end()
-        push = self.stack.append
-        for byte, word, long in _INT.findall(run.group()):
-            push(byte[0] if byte else word[0] | word[1] << 8 if word else int.from_bytes(long, "little", signed=True))
-
-    # -- the stack
-    def push(self, value: Any) -> None:
-        self.stack.append(value)
-
-    def pop(self) -> Any:
-        return self.stack.pop()
-
-    def since_mark(self) -> list[Any]:
-        for n in range(len(self.stack) - 1, -1, -1):
-            if self.stack[n] is _MARK:
-                found = self.stack[n + 1 :]
-                del self.stack[n:]
-                return found
-        raise ValueError("The file is damaged: a group has no beginning.")
-
-    def remember(self, key: int) -> None:
-        self.memo[key] = self.stack[-1]
-
-    # -- what takes more than a line
-    def extend(self, values: list[Any]) -> None:
-        if type(self.stack[-1]) is not list:
-            raise ValueError("The file adds to something that is no list.")
-        self.stack[-1].extend(values)
-
-    def update(self, values: list[Any]) -> None:
-        if type(self.stack[-1]) is not dict:
-            raise ValueError("The file adds to something that is no dict.")
-        for n in range(0, len(values), 2):
-            self.stack[-1][values[n]] = values[n + 1]
-
-    def call(self) -> None:
-        arguments, function = self.pop(), self.pop()
-        if not isinstance(function, _Name) or not isinstance(arguments, tuple):
-            raise ValueError("The file calls something that is no function.")
-        if function.what == "_reconstruct":
-            self.push(_Array())
-        elif function.what == "dtype":
-            self.push(_Dtype(arguments[0]))
-        elif function.what == "encode":
-            self.push(str(arguments[0]).encode("latin-1"))
-        else:
-            raise ValueError(f"The file calls {function.what}.")
-
-    def build(self) -> None:
-        state = self.pop()
-        if not isinstance(self.stack[-1], (_Array, _Dtype)):
-            raise ValueError("The file sets attributes of something that is no array.")
-        self.stack[-1].set_state(state)
-
-    def name(self, module: Any, name: Any) -> None:
-        self.push(_Name(_text(module), _text(name)))
-
-    def stack_name(self) -> None:
-        name, module = self.pop(), self.pop()
-        self.name(module, name)
+def _check_place(code: bytes, operand: bytes, most: int) -> None:
+    """See that the place in the machine's memory that an instruction names is one that the program can need."""
+    if code == b"r" and int.from_bytes(operand, "little") >= most or code == b"p" and not (
+            operand[:-1].isdigit() and len(operand) < 20 and int(operand) < most):
+        raise ValueError("The file is damaged: it has a value remembered at a place that it cannot need.")
 
 
 _SIMPLE = frozenset({int, float, bool, str, bytes, type(None)})
@@ -248,7 +217,7 @@ def _plain(value: Any, done: dict[int, tuple[Any, Any]]) -> Any:
         if value.value is None:
             raise ValueError("The file has an array without values.")
         return value.value
-    if isinstance(value, (_Dtype, _Name)) or value is _MARK:
+    if isinstance(value, (_Dtype, _Name)):
         raise ValueError("The file has something that is no plain value.")
     if not isinstance(value, (list, tuple, dict)):
         return value
@@ -264,60 +233,3 @@ def _plain(value: Any, done: dict[int, tuple[Any, Any]]) -> Any:
     else:
         value.update({key: _plain(item, done) for key, item in value.items()})
     return done[id(value)][1]
-
-
-def _decimal(line: bytes) -> int | bool:
-    return line == b"01" if line in (b"00", b"01") else int(line)
-
-
-def _pairs(values: list[Any]) -> dict[Any, Any]:
-    return dict(zip(values[::2], values[1::2], strict=True))
-
-
-_DO: dict[int, Callable[[_Reader], Any]] = {code[0]: do for code, do in {
-    b"\x80": lambda r: r.take(1),  # version of the format
-    b"\x95": lambda r: r.take(8),  # size of a frame
-    b"(": lambda r: r.push(_MARK),
-    b"0": lambda r: r.pop(),
-    b"1": lambda r: r.since_mark(),
-    b"N": lambda r: r.push(None),
-    b"\x88": lambda r: r.push(True),
-    b"\x89": lambda r: r.push(False),
-    b"I": lambda r: r.push(_decimal(r.line())),
-    b"L": lambda r: r.push(int(r.line().rstrip(b"L"))),
-    b"F": lambda r: r.push(float(r.line())),
-    b"G": lambda r: r.push(struct.unpack(">d", r.take(8))[0]),
-    b"\x8a": lambda r: r.push(int.from_bytes(r.take(r.number("B")), "little", signed=True)),
-    b"T": lambda r: r.push(r.take(r.number("i"))),
-    b"U": lambda r: r.push(r.take(r.number("B"))),
-    b"B": lambda r: r.push(r.take(r.number("I"))),
-    b"C": lambda r: r.push(r.take(r.number("B"))),
-    b"\x8e": lambda r: r.push(r.take(r.number("Q"))),
-    b"X": lambda r: r.push(r.take(r.number("I")).decode("utf-8")),
-    b"\x8c": lambda r: r.push(r.take(r.number("B")).decode("utf-8")),
-    b"\x8d": lambda r: r.push(r.take(r.number("Q")).decode("utf-8")),
-    b"]": lambda r: r.push([]),
-    b"a": lambda r: r.extend([r.pop()]),
-    b"e": lambda r: r.extend(r.since_mark()),
-    b"l": lambda r: r.push(r.since_mark()),
-    b")": lambda r: r.push(()),
-    b"t": lambda r: r.push(tuple(r.since_mark())),
-    b"\x85": lambda r: r.push((r.pop(),)),
-    b"\x86": lambda r: r.push((r.pop(), r.pop())[::-1]),
-    b"\x87": lambda r: r.push((r.pop(), r.pop(), r.pop())[::-1]),
-    b"}": lambda r: r.push({}),
-    b"d": lambda r: r.push(_pairs(r.since_mark())),
-    b"s": lambda r: r.update([r.pop(), r.pop()][::-1]),
-    b"u": lambda r: r.update(r.since_mark()),
-    b"p": lambda r: r.remember(int(r.line())),
-    b"q": lambda r: r.remember(r.number("B")),
-    b"r": lambda r: r.remember(r.number("I")),
-    b"\x94": lambda r: r.remember(len(r.memo)),
-    b"g": lambda r: r.push(r.memo[int(r.line())]),
-    b"h": lambda r: r.push(r.memo[r.number("B")]),
-    b"j": lambda r: r.push(r.memo[r.number("I")]),
-    b"c": lambda r: r.name(r.line(), r.line()),
-    b"\x93": lambda r: r.stack_name(),
-    b"R": lambda r: r.call(),
-    b"b": lambda r: r.build(),
-}.items()}

@@ -291,7 +291,7 @@ class UpSampling2D(_UpSampling):
         known = tuple(inputs.shape)
         for axis, factor in enumerate(self._size, start):
             size = sizes[axis] if known[axis] is None else known[axis]
-            inputs = resized(inputs, axis, size, size * factor, self.interpolation)
+            inputs = resized(inputs, axis, size * factor, self.interpolation)
         return inputs
 
 

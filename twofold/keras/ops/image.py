@@ -381,7 +381,7 @@ def scale_and_translate(images: Any, output_shape: Any, scale: Any, translation:
         inverse = 1 / factor
         places = (tf.cast(tf.range(output_shape[axis]), tf.float32) + 0.5) * inverse - move * inverse - 0.5
         spread = tf.maximum(inverse, 1.0) if antialias else 1.0
-        x = sampled(x, axis, size_of(x, axis), places, spread, _KERNELS[method], zeros=True)
+        x = sampled(x, axis, size_of(x, axis), places, spread, _KERNELS[method])
     return x
 
 
