@@ -116,14 +116,14 @@ class ForwardAccumulator:
     def _record_custom(self, vjp: Callable[..., Any], inputs: tuple[Any, ...], outputs: tuple[Any, ...],
                       continues: bool = False) -> None:
         """Like `record`, for a function with a gradient of its own."""
-        rule = (lambda cts: vjp(cts, None)) if continues else vjp
+        rule = (lambda cts: vjp(cts, None, ())) if continues else vjp
         self._carry(inputs, outputs, lambda tangents: _transposed(rule, outputs, tangents))
 
     def _record_further(self, vjp: Callable[..., Any], inputs: tuple[Any, ...], outputs: tuple[Any, ...],
                        first: int) -> None:
         """Further results of what was recorded with this `vjp`."""
         def rule(cts: Sequence[Any]) -> Any:
-            return vjp([*[None] * first, *cts], None)
+            return vjp([*[None] * first, *cts], None, ())
         self._carry(inputs, outputs, lambda tangents: _transposed(rule, outputs, tangents))
 
     def _carry(self, inputs: tuple[Any, ...], outputs: tuple[Any, ...], rule: Callable[[Tangents], Tangents]) -> None:

@@ -28,8 +28,8 @@ __all__ = ["CONTINUES", "Entry", "Path", "path", "play", "gradients", "compile_w
 
 # One recorded op: op, attributes, numbers of the operands, numbers of the results (0 where not differentiable),
 # operands and results, or specs of those that the rule does not read. A function with a gradient of its own has its
-# rule `vjp(cts)` in the place of the op and None in that of the attributes, or `vjp(cts, starts)` and `CONTINUES` where
-# the rule continues the sums so far. A plain tuple: made for every op.
+# rule `vjp(cts)` in the place of the op and None in that of the attributes, or `vjp(cts, starts, links)` and
+# `CONTINUES` where the rule continues the sums so far. A plain tuple: made for every op.
 Entry = tuple[Any, Any, tuple[int, ...], Sequence[int], Sequence[Any], Sequence[Any]]
 
 CONTINUES = False  # in the place of the attributes
@@ -98,28 +98,21 @@ def play(way: Path, cts: dict[int, Any], free: bool) -> list[Any]:
                 continue
             before = cts.get(n)
             cts[n] = ct if before is None else before + ct
+    get = get if sums is None else sums.result
     return [get(ns[0]) if len(ns) == 1 else _sum([ct for n in ns if (ct := get(n)) is not None]) for ns in numbers]
 
 
 def _continue(rule: Any, ins: Sequence[int], given: list[Any], wanted: set[int], cts: dict[int, Any],
               sums: Sums | None) -> None:
     """The part of an entry whose rule continues the sums so far of its operands."""
-    so_far: list[Any] = []
-    seen: set[int] = set()
-    for n in ins:
-        joined = sums is not None and not seen.isdisjoint(sums.linked(n))  # of what is joined, one alone is continued
-        here = n in wanted and n not in seen and not joined
-        so_far.append((cts.get(n) if sums is None else sums.get(n)) if here else None)
-        seen.add(n)
-    for n, start, total in zip(ins, so_far, rule(given, so_far), strict=True):
-        if total is None or n not in wanted:
-            continue
-        if sums is None:
-            cts[n] = total
-        elif start is None:
-            sums.add(n, total)
-        else:
-            sums.total(n, total)
+    own = {n: place for place, n in reversed(list(enumerate(ins))) if n in wanted}  # by number, the first place
+    if sums is None:
+        found = rule(given, [cts.get(n) if own.get(n) == place else None for place, n in enumerate(ins)], ())
+        cts.update({n: found[place] for n, place in own.items() if found[place] is not None})
+        return
+    first = [n if own.get(n) == place else None for place, n in enumerate(ins)]
+    found = rule(given, [None if n is None else sums.begun(n) for n in first], sums.links(first))
+    sums.totals({n: found[place] for n, place in own.items() if found[place] is not None})
 
 
 def _sums(entries: Sequence[Entry], wanted: set[int], cts: dict[int, Any]) -> Sums | None:
@@ -130,8 +123,8 @@ def _sums(entries: Sequence[Entry], wanted: set[int], cts: dict[int, Any]) -> Su
     """
     found = None
     for op, attrs, ins, outs, _, _ in entries:
-        if attrs is CONTINUES:
-            for k, at, holds in getattr(op, "joined", ()):
+        if attrs is CONTINUES and hasattr(op, "joined"):
+            for k, at, holds in op.joined():
                 value = ins[at] if at >= 0 else outs[-1 - at]
                 if value in wanted and outs[k]:
                     found = found or Sums(cts)

@@ -103,9 +103,10 @@ def record_custom(vjp: Any, inputs: tuple[Any, ...], outputs: tuple[Any, ...], c
     """Tell everybody of a function with a gradient of its own.
 
     Args:
-        vjp: `vjp(cts)` gives a cotangent or None per input; one that continues sums is called as `vjp(cts, starts)`
-            with what the cotangent of each input is so far, or None, and gives the new sums; where `starts` is None
-            there are none and never will be. Where an input occurs twice, its first place alone has a start and a sum.
+        vjp: `vjp(cts)` gives a cotangent or None per input; one that continues sums is called as `vjp(cts, starts,
+            links)` with what the cotangent of each input is so far, or None, and which of these may be one value
+            (`ir.sums.Link`), and gives the new sums; where `starts` is None there are none and never will be. Where an
+            input occurs twice, its first place alone has a start and a sum.
         inputs, outputs: tensors.
         continues: whether `vjp` continues sums.
     """

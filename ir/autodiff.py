@@ -74,7 +74,8 @@ class Backward(NamedTuple):
 
     Attributes:
         graph: inputs: the residuals `reads`, a cotangent for each seeded result, what the cotangents of inputs
-            start from, whether inputs are joined; outputs: a cotangent for each input that is `given`.
+            start from, for each pair of joined inputs whether they are one; outputs: a cotangent for each
+            input that is `given`.
         reads: numbers of residuals.
         given: for each input of the function, whether there is a cotangent; others are unconnected or not wanted.
     """
@@ -143,7 +144,7 @@ class Linearised:
         self.residuals: list[Value] = []
         self.sources: list[int] = []
         self.sizes: dict[str, int] = {}
-        self._made: dict[tuple[Mask, Mask, tuple[tuple[int, ...], ...]], Backward] = {}
+        self._made: dict[tuple[Mask, Mask, tuple[tuple[int, int], ...]], Backward] = {}
         self._full = False
         self.backward()
 
@@ -182,14 +183,14 @@ class Linearised:
 
     # -- the gradient -----------------------------------------------------------------------------
     def backward(self, seeded: Mask | None = None, started: Mask | None = None,
-                 joined: Sequence[tuple[int, ...]] = ()) -> Backward:
+                 joined: Sequence[tuple[int, int]] = ()) -> Backward:
         """The gradient for cotangents of the results `seeded`, all that may have one by default.
 
         Args:
             started: for each input, whether the graph is given what its cotangent starts from (what other uses of
                 that input add up to), so that it gives totals.
-            joined: inputs, all started, that are one value where a condition holds, which is then a further input:
-                what one's cotangent grows by, the others' grow by, too.
+            joined: pairs of inputs that are one value where a condition holds, which is then a further input: what
+                one's cotangent grows by, the other's grows by, too.
         """
         seeded = self.seeded if seeded is None else seeded
         started = (False,) * len(self.wanted) if started is None else started
@@ -216,7 +217,7 @@ class Linearised:
 class _Play:
     """One run backwards through the steps of `lin`, and how it gets what it reads."""
 
-    def __init__(self, lin: Linearised, seeded: Mask, started: Mask, joined: tuple[tuple[int, ...], ...]) -> None:
+    def __init__(self, lin: Linearised, seeded: Mask, started: Mask, joined: tuple[tuple[int, int], ...]) -> None:
         self.lin = lin
         self.graph = Graph(lin.forward.name + "_grad")
         self.builder = Builder(self.graph, self._lift)
@@ -233,18 +234,16 @@ class _Play:
                 self.step(node, pull)
         self.graph.guards = list(guards)
 
-    def start(self, seeded: Mask, started: Mask, joined: tuple[tuple[int, ...], ...]) -> None:
+    def start(self, seeded: Mask, started: Mask, joined: tuple[tuple[int, int], ...]) -> None:
         """The cotangents that are given."""
         own = Graph()  # only to make inputs, which are numbered in the end
         inputs = self.lin.forward.inputs
         seeds = [(v, own.add_input(v.dims, v.dtype, "ct")) for v, s
                  in zip(self.lin.forward.outputs, seeded, strict=False) if s]
         starts = [(v, own.add_input(v.dims, v.dtype, "ct")) for v, s in zip(inputs, started, strict=True) if s]
-        self.joint = own.add_input((), dt.bool_, "joint") if joined else None
-        for group in joined:
-            for place, i in enumerate(group):
-                for j in group[:place]:
-                    self.sums.join(inputs[i], inputs[j], lambda: self.joint)
+        for i, j in joined:
+            joint = own.add_input((), dt.bool_, "joint")
+            self.sums.join(inputs[i], inputs[j], lambda joint=joint: joint)  # type: ignore[misc]
         for name, stack, at in self.lin.popped:
             self.sums.begins[name] = self.entry(name, stack, at)
         for name, value, condition, when in self.lin.joined:
@@ -291,19 +290,11 @@ class _Play:
 
     def construct(self, node: Node, pull: Any, given: list[Any]) -> None:
         """The part of control flow: it adds to what the cotangents of its operands are so far."""
-        starts: dict[Value, Value] = {}
-        for v in node.inputs:
-            own = v in self.lin._reach and v not in starts and not any(u in starts for u in self.sums.linked(v))
-            if own and (start := self.sums.get(v)) is not None:
-                starts[v] = start  # of what is joined, one alone is continued
-        taken = [starts.pop(v, None) for v in node.inputs]
-        for v, start, ct in zip(node.inputs, taken, pull.emit(self.builder, given[:pull.count], taken), strict=True):
-            if ct is None or v not in self.lin._reach:
-                continue
-            if start is not None:
-                self.sums.total(v, ct)
-            else:
-                self.sums.add(v, ct)
+        own = {v: place for place, v in reversed(list(enumerate(node.inputs))) if v in self.lin._reach}
+        first = [v if own.get(v) == place else None for place, v in enumerate(node.inputs)]
+        starts = [None if v is None else self.sums.begun(v) for v in first]
+        found = pull.emit(self.builder, given[:pull.count], starts, self.sums.links(first))
+        self.sums.totals({v: found[place] for v, place in own.items() if found[place] is not None})
 
     # -- residuals --------------------------------------------------------------------------------
     def _lift(self, value: Value) -> Value:
@@ -331,12 +322,9 @@ class _Play:
         """The finished graph."""
         lin, graph = self.lin, self.graph
         with use_interpreter(self.builder):
-            for v in lin.forward.inputs:
-                self.sums.get(v)
-        graph.outputs = [self.cts[v] for v, w in zip(lin.forward.inputs, lin.wanted, strict=True)
-                         if w and v in self.cts]
-        given = tuple([w and v in self.cts for v, w in zip(lin.forward.inputs, lin.wanted, strict=True)])
-        graph.outputs = [self.builder.lift(v) for v in graph.outputs]
+            totals = [self.sums.result(v) if w else None for v, w in zip(lin.forward.inputs, lin.wanted, strict=True)]
+        given = tuple([ct is not None for ct in totals])
+        graph.outputs = [self.builder.lift(ct) for ct in totals if ct is not None]
         kept = self._chosen() if not lin._full else {v: n for n, v in reversed(list(enumerate(lin.residuals)))}
         for v in sorted([v for v in self.read if v not in kept], key=lambda v: lin._order.get(v, -1)):
             self._again(v, kept)

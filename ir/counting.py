@@ -13,7 +13,7 @@ from . import dtypes as dt
 from . import graph as g
 from .dims import Dim, DimLike
 
-__all__ = ["Affine", "Counting", "affine", "counting", "node_of", "number", "root"]
+__all__ = ["Affine", "Counting", "affine", "counting", "node_of", "number", "root", "surely_runs"]
 
 _LESS = {"less": 0, "less_equal": 1}  # how many more rounds there are than the difference of the bounds
 _GREATER = {"greater": 0, "greater_equal": 1}
@@ -73,6 +73,22 @@ def counting(node: g.Node) -> Counting | None:
     return Counting(rounds, {k: (begin, begin + rounds) if steps[k] == 1 else (begin + 1 - rounds, begin + 1)
                              for k, begin in kept.items()},
                     {k: begin + steps[k] * rounds for k, begin in kept.items()})
+
+
+def surely_runs(node: g.Node) -> bool:
+    """Whether a `while` is known to have a round: by its test before the first."""
+    counted = counting(node)
+    if counted is not None and type(counted.rounds) is int:
+        return counted.rounds > 0
+    test = node.regions[0]
+    condition = node_of(test.outputs[0])
+    if condition is None or condition.op.name not in (*_LESS, *_GREATER):
+        return False
+    left, right = [number(node.inputs[v.index] if v.node is None and v in test.inputs else v) for v in condition.inputs]
+    if type(left) is not int or type(right) is not int:
+        return False
+    apart = right - left if condition.op.name in _LESS else left - right
+    return apart + {**_LESS, **_GREATER}[condition.op.name] > 0
 
 
 def _fits(dtype: dt.DType, begin: DimLike, step: int, rounds: DimLike, counter: dt.DType) -> bool:

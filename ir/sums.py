@@ -12,13 +12,22 @@ tells values apart there.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container, Mapping, Sequence
+from functools import cache, reduce
 from typing import Any, NamedTuple
 
 from . import ops
 from .grad import nothing, zeros_like
 
-__all__ = ["Sums"]
+__all__ = ["Link", "Sums"]
+
+
+class Link(NamedTuple):
+    """Two places that may hold one value, and what gives the condition."""
+
+    one: int
+    other: int
+    holds: Callable[[], Any]
 
 
 class _Link(NamedTuple):
@@ -27,6 +36,14 @@ class _Link(NamedTuple):
     key: Any
     holds: Callable[[], Any]
     always: bool
+
+
+def _both(one: Callable[[], Any], other: Callable[[], Any]) -> Callable[[], Any]:
+    return cache(lambda: ops.logical_and(one(), other()))
+
+
+def _either(one: Callable[[], Any], other: Callable[[], Any]) -> Callable[[], Any]:
+    return cache(lambda: ops.logical_or(one(), other()))
 
 
 class Sums:
@@ -40,7 +57,9 @@ class Sums:
         self.cts = cts
         self.begins: dict[Any, Callable[[], Any]] = {}  # what sums begin with, or None
         self._links: dict[Any, list[_Link]] = {}
-        self._late: dict[Any, tuple[Any, Callable[[], Any]]] = {}  # what has grown with another since it was looked at
+        self._values: dict[Any, dict[Any, Callable[[], Any]]] = {}  # for names, what they may be names of
+        self._begins: dict[Any, Callable[[], Any]] = {}  # for sums that only joins began, whether these hold
+        self._late: dict[Any, dict[Any, Callable[[], Any]]] = {}  # with which names one has grown since
 
     def join(self, name: Any, value: Any, holds: Callable[[], Any]) -> None:
         """From now on `name` is another name of `value` where a condition holds.
@@ -56,15 +75,43 @@ class Sums:
                 if key in self.cts:
                     self._spread(key)
 
-    def linked(self, key: Any) -> list[Any]:
-        """The other names of `key`."""
-        return [link.key for link in self._links.get(key, ())]
+    def links(self, keys: Sequence[Any]) -> list[Link]:
+        """Which of `keys`, None for those that do not count, may be one value: first and second place, condition.
+
+        They may be that by other names, too, which are not among them.
+        """
+        found: list[Link] = []
+        ways = [self._earlier(key) if key in self._links else {} for key in (keys if self._links else ())]
+        for i, one in enumerate(ways):
+            for j, other in enumerate(ways[:i]):
+                holds = [one[keys[j]]] if keys[j] in one else [other[keys[i]]] if keys[i] in other else []
+                holds += [_both(one[key], other[key]) for key in one if key in other]
+                if holds:
+                    found.append(Link(j, i, reduce(_either, holds)))
+        return found
+
+    def _earlier(self, key: Any) -> dict[Any, Callable[[], Any]]:
+        """For each value that `key` may be a name of, at once or by other names, what tells whether it is."""
+        known = self._values.get(key)
+        if known is None:
+            known = self._values[key] = {}
+            for link in self._links.get(key, ()):
+                if link.always:
+                    further = {value: _both(link.holds, holds) for value, holds in self._earlier(link.key).items()}
+                    for value, holds in {link.key: link.holds, **further}.items():
+                        known[value] = _either(known[value], holds) if value in known else holds
+        return known
 
     def get(self, key: Any) -> Any:
         """The sum so far, or None."""
         if self._links and key in self._links:
             self._refresh(key, {key})
         return self.cts.get(key)
+
+    def result(self, key: Any) -> Any:
+        """The sum in the end, or None: zeros where nothing began it."""
+        total = self.get(key)
+        return ops.where(self._begins[key](), total, zeros_like(total)) if key in self._begins else total
 
     def pop(self, key: Any) -> Any:
         """The sum, or None, of what has no further part in anything."""
@@ -73,23 +120,38 @@ class Sums:
         self.cts.pop(key, None)
         return found
 
+    def begun(self, key: Any) -> Any:
+        """The sum so far, or what it begins with, or None."""
+        total = self.get(key)
+        return self._begin(key, frozenset((key,))) if total is None else total
+
+    def _begin(self, key: Any, seen: frozenset[Any]) -> Any:
+        """What a sum begins with, or None: what its other names have, but for those `seen` already."""
+        total = self.begins[key]() if key in self.begins else None
+        for link in self._links.get(key, ()):
+            if link.key in seen:
+                continue
+            other = self.get(link.key)
+            if other is None:
+                other = self._begin(link.key, seen | {link.key})
+            if other is not None:
+                total = ops.where(link.holds(), other, nothing(other) if total is None else total)
+        return total
+
     def add(self, key: Any, ct: Any) -> None:
         """Another contribution."""
-        before = self.get(key)
-        if before is None:
-            before = self.begins[key]() if key in self.begins else None
-            for link in self._links.get(key, ()):
-                other = self.get(link.key)
-                if other is not None:
-                    before = ops.where(link.holds(), other, nothing(ct) if before is None else before)
-        self.total(key, ct if before is None else ops.add(before, ct))
+        before = self.begun(key)
+        self.totals({key: ct if before is None else ops.add(before, ct)})
 
-    def total(self, key: Any, ct: Any) -> None:
-        """The sum is `ct` from here on."""
-        self._late.pop(key, None)
-        self.cts[key] = ct
-        if key in self._links:
-            self._spread(key)
+    def totals(self, cts: Mapping[Any, Any]) -> None:
+        """From here on the sums are `cts`, in which names of one value have one sum."""
+        for key, ct in cts.items():
+            self._late.pop(key, None)
+            self._begins.pop(key, None)
+            self.cts[key] = ct
+        for key in cts:
+            if key in self._links:
+                self._spread(key, cts)
 
     def part(self, name: Any) -> None:
         """`name` is a value of its own from here on."""
@@ -99,15 +161,11 @@ class Sums:
             self._links[link.key] = [other for other in self._links[link.key] if other.key != name]
 
     # -- names that were not looked at yet --------------------------------------------------------
-    def _spread(self, key: Any, source: Any = None) -> None:
-        """The sum of `key` has changed: those of its other names change when they are looked at."""
+    def _spread(self, key: Any, known: Container[Any] = ()) -> None:
+        """The sum of `key` has changed: those of its other names, but for `known`, change when they are looked at."""
         for link in self._links[key]:
-            if link.key == source or not (link.always or link.key in self.cts or link.key in self._late):
-                continue
-            late = self._late.get(link.key)
-            if late is not None and late[0] != key:
-                self._settle(link.key)
-            self._late[link.key] = key, link.holds
+            if link.key not in known and (link.always or link.key in self.cts or link.key in self._late):
+                self._late.setdefault(link.key, {})[key] = link.holds
 
     def _refresh(self, key: Any, seen: set[Any]) -> None:
         for link in self._links.get(key, ()):
@@ -120,7 +178,16 @@ class Sums:
         late = self._late.pop(key, None)
         if late is None:
             return
-        source, holds = late
-        ct, before = self.cts[source], self.cts.get(key)
-        self.cts[key] = ops.where(holds(), ct, zeros_like(ct) if before is None else before)
-        self._spread(key, source)
+        total = self.cts.get(key)
+        if total is None:
+            total = self._begin(key, frozenset((key, *late)))
+        for source, holds in late.items():
+            ct = self.cts[source]
+            if total is None:  # it begins only where the condition holds
+                begins = self._begins.get(source)
+                self._begins[key] = holds if begins is None else _both(holds, begins)
+            elif key in self._begins:
+                self._begins[key] = _either(self._begins[key], holds)
+            total = ops.where(holds(), ct, nothing(ct) if total is None else total)
+        self.cts[key] = total
+        self._spread(key, late)

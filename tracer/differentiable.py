@@ -21,6 +21,7 @@ from twofold.ir import graph as g
 from twofold.ir import passes, symbols
 from twofold.ir.autodiff import Backward, Linearised, vjp
 from twofold.ir.dims import Dim
+from twofold.ir.sums import Link
 
 from .gradients import followed
 
@@ -139,7 +140,7 @@ class _Gradient:
     def __init__(self, lin: Linearised) -> None:
         self.lin = lin
         self.forward = Differentiable(lin.forward)
-        self._backward: dict[tuple[Mask, Mask], _Pull] = {}
+        self._backward: dict[tuple[Mask, Mask, tuple[tuple[int, int], ...]], _Pull] = {}
         outputs = lin.forward.outputs
         first: dict[g.Value, int] = {}
         # For each output: -1 - n where it is input n itself, else the first output that is the same value.
@@ -172,9 +173,11 @@ class _Gradient:
         """The residuals."""
         return [outputs[n] if n >= 0 else inputs[-1 - n] for n in self.lin.sources]
 
-    def pull(self, kept: Sequence[Tensor], cts: Sequence[Any], starts: Sequence[Any]) -> list[Any]:
+    def pull(self, kept: Sequence[Tensor], cts: Sequence[Any], starts: Sequence[Any],
+             links: Sequence[Link]) -> list[Any]:
         """A cotangent or None for each input, with what it is so far in it."""
-        key = tuple([ct is not None for ct in cts]), tuple([s is not None for s in starts])
+        key = (tuple([ct is not None for ct in cts]), tuple([s is not None for s in starts]),
+               tuple([link[:2] for link in links]))
         made = self._backward.get(key)
         if made is None:
             made = self._backward[key] = self._made(*key)
@@ -183,17 +186,19 @@ class _Gradient:
         kept = [kept[n] for n in made.back.reads]
         kept += [ct for ct, s in zip(cts, made.seeded, strict=True) if s]
         kept += [start for start, s in zip(starts, made.started, strict=True) if s]
+        kept += [link.holds() for link in links]
         found = iter(made.run(kept))
         return [next(found) if x else None for x in made.back.given]
 
-    def _made(self, given: Mask, begun: Mask) -> _Pull:
-        """The gradient for cotangents of the results `given`, where those of the inputs `begun` have parts already."""
+    def _made(self, given: Mask, begun: Mask, joined: tuple[tuple[int, int], ...]) -> _Pull:
+        """The gradient for cotangents of the results `given`, where those of the inputs `begun` have parts already, and
+        those of pairs `joined` may be one value."""
         seeded = tuple([ct and s for ct, s in zip(given, self.lin.seeded, strict=True)])
         back = self.lin.backward(seeded)
-        started = tuple([s and x for s, x in zip(begun, back.given, strict=True)])
+        started = tuple([s and (x or bool(joined)) for s, x in zip(begun, back.given, strict=True)])
         run = None
         if any(back.given):
-            back = self.lin.backward(seeded, started)
+            back = self.lin.backward(seeded, started, joined)
             run = Differentiable(back.graph)
         return _Pull(run, back, seeded, started)
 
@@ -203,7 +208,7 @@ def _rule(levels: Sequence[_Gradient], inputs: Sequence[Tensor], outputs: Sequen
     last = levels[-1]
     kept = [level.kept(inputs, outputs) for level in levels]
 
-    def rule(given: Sequence[Any], starts: Sequence[Any]) -> list[Any]:
+    def rule(given: Sequence[Any], starts: Sequence[Any], links: Sequence[Link]) -> list[Any]:
         cts = list(given)
         if len(cts) != len(outputs):
             cts = [None] * len(outputs)
@@ -212,8 +217,8 @@ def _rule(levels: Sequence[_Gradient], inputs: Sequence[Tensor], outputs: Sequen
         for level, residuals in zip(levels, kept, strict=True):
             count = level.lin.count
             if all(ct is None for ct in cts[count:]):
-                return level.pull(residuals, cts[:count], starts)
+                return level.pull(residuals, cts[:count], starts, links)
         # What the gradient of the last residuals reads was not kept, and is computed anew.
         again = last.deeper()
-        return again.pull(again.kept(inputs, again.forward(inputs)), cts, starts)
+        return again.pull(again.kept(inputs, again.forward(inputs)), cts, starts, links)
     return rule

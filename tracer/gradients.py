@@ -9,6 +9,8 @@ higher orders.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
+from itertools import zip_longest
 from typing import Any
 
 from twofold.eager import record
@@ -17,10 +19,12 @@ from twofold.ir import graph as g
 from twofold.ir import ops
 from twofold.ir.autodiff import Scope
 from twofold.ir.build import Builder
+from twofold.ir.counting import surely_runs
 from twofold.ir.grad import nothing, zeros_like
 from twofold.ir.op import interpreter
-from twofold.ir.pullbacks import FLOWS, PULLBACKS, Pullback, joined_results
+from twofold.ir.pullbacks import FLOWS, PULLBACKS, Pullback
 from twofold.ir.replay import replay
+from twofold.ir.sums import Link
 
 from .staging import restage
 from .symbolic import SymbolicTensor, symbolic
@@ -67,53 +71,59 @@ class _Recorded:
         self.recorders = record.active.get()
         self.tensors: dict[g.Value, Any] = dict(zip(node.inputs, inputs, strict=True))
         self.tensors.update(zip(node.outputs, outputs, strict=True))
-        self.staged: dict[tuple[bool, tuple[int, ...]], tuple[Pullback, list[int]]] = {}
-        def vjp(cts: Sequence[Any], starts: Sequence[Any] | None = None) -> list[Any]:
+        self.staged: dict[tuple[bool, tuple[bool, ...]], tuple[Pullback, list[int]]] = {}
+        def vjp(cts: Sequence[Any], starts: Sequence[Any] | None = None, links: Sequence[Link] = ()) -> list[Any]:
             full = [*cts, *[None] * (len(self.outputs) - len(cts))]  # of all results that there are when it is played
-            return self.alone(full) if starts is None else self.pull(full, starts)
+            return self.alone(full) if starts is None else self.pull(full, starts, links)
         self.vjp = vjp
-        if node.op is g.COND:
-            self.vjp.joined = self.joined()  # type: ignore[attr-defined]
+        self.vjp.joined = self.joined  # type: ignore[attr-defined]
         record.record_custom(self.vjp, self.inputs, tuple(outputs), True)
 
     def joined(self) -> list[tuple[int, int, Callable[[], Any]]]:
         """The results that are an operand or another result where a condition holds; see `eager/playing.py`."""
         node = self.node
-        seeded = tuple([v.dtype.is_differentiable for v in node.outputs])
-        self.named = joined_results(node, node.inputs, self.wanted, seeded)
-        known: dict[int, Any] = {}
+        if node.op is not g.COND and (node.op is not g.WHILE or surely_runs(node)):
+            return []
+        every = tuple([v.dtype.is_differentiable for v in node.outputs])
+        pullback, places = self.pullback(every)
+        operands = {pullback.node.inputs[p]: i for i, p in reversed(list(enumerate(places)))}
+        results = {v: -1 - k for k, v in enumerate(pullback.node.outputs)}
+        emitter = _Emitter(self)
 
-        def holds(side: int) -> Callable[[], Any]:
-            def told() -> Any:
-                if side not in known:
-                    known[side] = ops.logical_not(self.inputs[0]) if side else self.inputs[0]
-                return known[side]
-            return told
-        return [(k, at, holds(side)) for k, at, side in self.named]
+        def holds(condition: g.Value, when: bool) -> Callable[[], Any]:
+            return cache(lambda: emitter.lift(condition) if when else ops.logical_not(emitter.lift(condition)))
+        return [(-1 - results[name], operands[value] if value in operands else results[value], holds(condition, when))
+                for name, value, condition, when in pullback.joined]
 
-    def pull(self, cts: list[Any], starts: Sequence[Any]) -> list[Any]:
-        """Stage the gradient where the trace is now; a cotangent or None for each of `inputs`."""
+    def pullback(self, seeded: tuple[bool, ...]) -> tuple[Pullback, list[int]]:
+        """The construct as it gives what the gradient reads, and the places of `inputs` among its operands."""
         # Whether the gradient is recorded, too. A tape around the function may do that of whose values a few more are
         # no burden: where there is no loop.
         looped = self.node.op is g.WHILE or any(n.op is g.WHILE for r in self.node.regions for n in r.walk())
         whole = bool(record.active.get()) or not looped
-        key = whole, tuple([i for i, ct in enumerate(cts) if ct is not None])
-        if key not in self.staged:
-            self.staged[key] = self.stage(tuple([ct is not None for ct in cts]), whole), list(self.places)
-        pullback, places = self.staged[key]
+        for (was_whole, before), staged in self.staged.items():
+            if was_whole is whole and all(s or not x for s, x in zip_longest(before, seeded, fillvalue=False)):
+                return staged
+        made = self.staged[whole, seeded] = self.stage(seeded, whole), list(self.places)
+        return made
+
+    def pull(self, cts: list[Any], starts: Sequence[Any], links: Sequence[Link]) -> list[Any]:
+        """Stage the gradient where the trace is now; a cotangent or None for each of `inputs`."""
+        pullback, places = self.pullback(tuple([ct is not None for ct in cts]))
         begun: list[Any] = [None] * len(pullback.node.inputs)
         for place, start in zip(places, starts, strict=True):
             begun[place] = start
-        found = pullback.emit(_Emitter(self), cts[:pullback.count], begun)
+        links = [Link(places[link.one], places[link.other], link.holds) for link in links]
+        found = pullback.emit(_Emitter(self), cts[:pullback.count], begun, links)
         return [found[place] for place in places]
 
     def alone(self, cts: list[Any]) -> list[Any]:
         """The gradient where nobody joins sums: all of it."""
-        joined = getattr(self.vjp, "joined", ())
+        joined = self.joined()
         for k, at, holds in joined:
             if at < 0 and cts[k] is not None:
                 cts[-1 - at] = _joined(cts[-1 - at], cts[k], holds())
-        found = self.pull(cts, [None] * len(self.inputs)) if any(ct is not None for ct in cts) else []
+        found = self.pull(cts, [None] * len(self.inputs), ()) if any(ct is not None for ct in cts) else []
         for k, at, holds in joined:
             if at >= 0 and cts[k] is not None:
                 found[at] = _joined(found[at], cts[k], holds())
@@ -133,6 +143,9 @@ class _Recorded:
         for guard in scope.guards[len(guards):]:
             trace.guards.assume(guard)
         self.node = node = pullback.node
+        same = dict(zip(node.outputs, old.outputs, strict=False))
+        pullback.joined = [(same[name], same.get(value, value), condition, when)
+                           for name, value, condition, when in pullback.joined]
         for i, value in enumerate(old.outputs):
             node.outputs[i] = value
             value.node = node

@@ -1,0 +1,428 @@
+"""The gradient of loops: what a round's gradient reads is pushed on stacks, and a loop over the rounds pops it.
+
+The rounds go last to first, and each continues the sums of cotangents of the rounds after it and of what the loop's
+results are used for, in the order of a tape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from . import dims as dm
+from . import dtypes as dt
+from . import graph as g
+from . import ops, symbols
+from .autodiff import Backward, Linearised, Mask, Scope, reached, reaching
+from .build import Builder
+from .counting import counting, surely_runs
+from .dims import Dim
+from .grad import nothing
+from .graph import Graph, Node, Value
+from .op import use_interpreter
+from .pullback import Cts, Flow, Pullback, chosen, number_inputs, with_distinct, zeros_of
+from .spec import TensorSpec, spec
+from .sums import Link
+
+__all__ = ["LOOP_FLOW", "LoopPullback"]
+
+_FILLED = 1 << 24  # bytes of a stack up to which it has its full length from the start
+_TYPICAL = 64  # what an unknown size is taken for in that
+
+
+def _loop_forward(node: Node, mask: Mask) -> Mask:
+    body, count = node.regions[1], node.attrs["carried"]
+    while True:
+        found = reached(body, mask)
+        more = tuple([m or v in found for m, v in zip(mask, body.outputs, strict=False)]) + mask[count:]
+        if more == mask:
+            return mask[:count]
+        mask = more
+
+
+def _loop_seeds(node: Node, mask: Mask) -> Mask:
+    """Which carried values have cotangents in some round."""
+    body = node.regions[1]
+    while True:
+        found = reaching(body, mask)
+        more = tuple([m or v in found for m, v in zip(mask, body.inputs, strict=False)])
+        if more == mask:
+            return mask
+        mask = more
+
+
+def _loop_backward(node: Node, mask: Mask) -> Mask:
+    body, count = node.regions[1], node.attrs["carried"]
+    mask = _loop_seeds(node, mask)
+    found = reaching(body, mask)
+    return mask + tuple([v in found for v in body.inputs[count:]])
+
+
+class _Stack(NamedTuple):
+    """Where a residual of the rounds is kept: numbers among the carried values of the loop."""
+
+    residual: int
+    place: int
+    offset: int | None  # where the sizes vary from round to round: the carried number of elements so far
+
+
+class _Pair(NamedTuple):
+    """Inputs of a loop's body that may be one value: in every round, or in the first."""
+
+    one: int
+    other: int
+    first: bool
+    holds: Callable[[], Any] | None  # None: that they are is certain
+
+
+class LoopPullback(Pullback):
+    """A loop that keeps what its rounds' gradients read, and counts the rounds."""
+
+    def __init__(self, node: Node, operands: list[Value], wanted: Mask, seeded: Mask, scope: Scope,
+                 builder: Builder) -> None:
+        self.count = count = node.attrs["carried"]
+        self.operands, self.result_dims = operands, [v.dims for v in node.outputs]
+        test, body = node.regions
+        counted = counting(node)
+        self.trips = node.attrs.get("trips") if counted is None else counted.rounds
+        self.runs = surely_runs(node)
+        self.scope = scope
+        depends = _loop_forward(node, wanted)
+        seeds = _loop_seeds(node, seeded)
+        active = tuple([a and b for a, b in zip(depends, seeds, strict=True)])
+        body, outer = with_distinct(body, operands, count).copy(), symbols.symbols_in(operands)
+        # The loop's results may have sizes of the same names, which mean those of the last round.
+        names = {name: scope.fresh() for name in sorted(symbols.bound(body) - outer)}
+        symbols.rename(body, names)
+        scope.rename(names)
+        self.lin = lin = Linearised(body, active + wanted[count:], active, scope, outer,
+                                    tuple([i >= count for i in range(len(operands))]), shapes_bind=False)
+        first, specs, body = self._body(lin.forward.copy(), builder)
+        self.rest = len(operands) - count
+        extra = len(first)
+        test = test.copy()
+        test.inputs[count:count] = [Value(v.dims, v.dtype) for v in body.inputs[count:count + extra]]
+        number_inputs(test)
+        attrs = {**node.attrs, "carried": count + extra, "trips": self.trips}
+        self.node = builder.graph.add(g.WHILE, [*operands[:count], *first, *operands[count:]], attrs,
+                                      [*node.outputs, *specs], [test, body], node.loc)
+        self.idle = [] if self.runs else [i for i in range(count) if wanted[i] and seeded[i]
+                                          and operands[i].dims == node.outputs[i].dims]
+        if self.idle:
+            with use_interpreter(builder):
+                none = ops.equal(self.node.outputs[count], 0)
+            self.joined = [(self.node.outputs[i], operands[i], none, True) for i in self.idle]
+
+    def _body(self, body: Graph, builder: Builder) -> tuple[list[Value], list[Any], Graph]:
+        """First values and specs of what is carried besides, and the body that carries it."""
+        lin, count = self.lin, self.count
+        scalar_spec = TensorSpec((), dt.int64)
+        with use_interpreter(builder):
+            zero = builder.constant(np.array(0, np.int64))
+        first, specs, inputs = [zero], [scalar_spec], [Value((), dt.int64)]
+        self.stacks: list[_Stack] = []
+        self.past: dict[int, tuple[int, bool]] = {}  # by residual: what is carried, and whether it is the next value
+        self.pasts: dict[int, _Stack] = {}  # by what is carried
+        inner = Builder(body)
+        with use_interpreter(inner):
+            results = [ops.add(inputs[0], 1)]
+            for n, source in enumerate(lin.sources):
+                if source < 0 and -1 - source >= count:
+                    continue
+                at_carried = -1 - source if source < 0 else source
+                value = body.inputs[at_carried] if source < 0 else body.outputs[source]
+                if self._has_past(at_carried, body):
+                    self.past[n] = at_carried, source >= 0
+                    if at_carried in self.pasts:
+                        continue
+                    value = body.inputs[at_carried]
+                size = dm.numel(value.dims)
+                offset, at = None, None
+                if isinstance(size, Dim) and size.symbols() & lin.local:
+                    offset, at = count + len(first), Value((), dt.int64)
+                    first, specs, inputs = [*first, zero], [*specs, scalar_spec], [*inputs, at]
+                    results.append(ops.add(at, size))
+                else:
+                    at = ops.multiply(inputs[0], size)
+                stack = _Stack(n, count + len(first), offset)
+                if n in self.past:
+                    self.pasts[at_carried] = stack
+                else:
+                    self.stacks.append(stack)
+                start, here, after = self._stack(builder, value, size if offset is None else None)
+                first, specs, inputs = [*first, start], [*specs, after[1]], [*inputs, here]
+                results.append(inner.construct(g.PUSH, (here, value, at), {"add": False}, (after[0],))[0])
+        body.inputs[count:count] = inputs
+        number_inputs(body)
+        body.outputs = [*body.outputs[:count], *results]
+        return first, specs, body
+
+    def _has_past(self, i: int, body: Graph) -> bool:
+        """Whether rules may read the values that a carried one had as those that they were.
+
+        In one round it is the next value, in the other the one before: its cotangent is one sum. The first value is
+        the operand, the last one the result, so that a stack holds them all, one a round, and none twice.
+        """
+        v = self.operands[i] if i < self.count else None
+        return (v is not None and self.scope.whole and v.dtype.is_differentiable
+                and v.dims == body.inputs[i].dims == body.outputs[i].dims == self.result_dims[i]
+                and type(self._length(v.dtype, dm.numel(v.dims))) is int)
+
+    def _length(self, dtype: Any, size: Any) -> Any:
+        """The length of a stack of items of a size, where it has it from the start; None where it grows."""
+        if size is None or self.trips is None:
+            return None
+        whole = size * self.trips
+        if isinstance(whole, Dim) and not whole.symbols().isdisjoint(self.lin.local):
+            return None
+        usual = whole.evaluate(dict.fromkeys(whole.symbols(), _TYPICAL)) if isinstance(whole, Dim) else whole
+        return whole if usual * dtype.size <= _FILLED else None
+
+    def _stack(self, builder: Builder, value: Value, size: Any) -> tuple[Value, Value, tuple[Any, Any]]:
+        """A stack for `value`: empty, as the body gets it, and the specs of it after a push and after the loop."""
+        length = self._length(value.dtype, size)
+        with use_interpreter(builder):
+            start = zeros_of(value.dtype, (0 if length is None else length,))
+        if length is not None:
+            same = spec((length,), value.dtype)
+            return start, Value((length,), value.dtype), (same, same)
+        a, b, c = [(self.scope.fresh(),) for _ in range(3)]
+        return start, Value(a, value.dtype), (spec(b, value.dtype), spec(c, value.dtype))
+
+    # -- backwards --------------------------------------------------------------------------------
+    def emit(self, b: Any, cts: Cts, starts: Cts, links: Sequence[Link]) -> list[Any]:
+        count, node = self.count, self.node
+        shift = len(node.inputs) - self.rest - count
+        starts = [*starts[:count], *starts[count + shift:]]  # without those of what is carried besides
+        starts = [starts[self.operands.index(v)] for v in self.operands]
+        back, seeds = self._settled(tuple([ct is not None for ct in cts]))
+        handed = not self.runs and any(s and i not in self.idle for i, s in enumerate(seeds))
+        if not any(back.given) and not handed:
+            return [None] * len(node.inputs)
+        totals = [i for i in range(count, len(back.given)) if back.given[i]]
+        every = [*chosen(range(count), seeds), *totals]
+        place = [i if i < count else i + shift for i in range(len(back.given))]
+        pairs = self._pairs([(i, place[i]) for i in every], links)
+        begun = self._begun_first(seeds, starts, pairs)
+        back = self.lin.backward(seeds, tuple([i in begun or i in totals for i in range(len(back.given))]),
+                                 [pair[:2] for pair in pairs])
+        for q in back.graph.guards:
+            if q.symbols().isdisjoint(self.lin.local):
+                dm.require(q.left, q.op, q.right)
+        carried, operands, regions = self._reverse(back, seeds, totals, cts, starts, pairs, begun)
+        fixed = len(carried) - len(every)
+        specs = [TensorSpec((), dt.int64)] * fixed + [node.inputs[place[i]].spec for i in every]
+        results = b.construct(g.WHILE, [*carried, *operands], {"carried": len(carried), "trips": self.trips}, specs,
+                              regions)[fixed:]
+        return self._summed(b, dict(zip(every, results, strict=True)), place, cts, starts)
+
+    def _fits(self, i: int) -> bool:
+        """Whether a carried value has one size before the loop, in its rounds, and after it."""
+        return self.operands[i].dims == self.lin.forward.inputs[i].dims == self.result_dims[i]
+
+    def _pairs(self, every: Sequence[tuple[int, int]], links: Sequence[Link]) -> list[_Pair]:
+        """Those of the inputs `every` of the body, with their operands' places, that may be one value."""
+        operand = {i: self.node.inputs[at] for i, at in every if i >= self.count or self._fits(i)}
+        holds = {(self.node.inputs[link.one], self.node.inputs[link.other]): link.holds for link in links}
+        found = []
+        for i, v in operand.items():
+            for j, u in operand.items():
+                if j <= i:
+                    continue
+                if u is v:
+                    found.append(_Pair(i, j, True, None))
+                elif told := holds.get((v, u)) or holds.get((u, v)):
+                    found.append(_Pair(i, j, i < self.count, told))
+        return found
+
+    def _begun_first(self, seeds: Mask, starts: Cts, pairs: list[_Pair]) -> list[int]:
+        """The carried values that go on with the sums of the operands in the first round, on their own account."""
+        shared = {pair.one for pair in pairs if pair.other >= self.count and pair.holds is None}
+        return [i for i in chosen(range(self.count), seeds)
+                if starts[i] is not None and self._fits(i) and i not in shared]
+
+    def _summed(self, b: Any, sums: dict[int, Any], place: Sequence[int], cts: Cts, starts: Cts) -> list[Any]:
+        """The cotangents of the operands, from what the loop over the rounds gives.
+
+        Without rounds it gives those of the results, which are then the operands themselves.
+        """
+        node, count = self.node, self.count
+        found: list[Any] = [None] * len(node.inputs)
+        groups: dict[Value, list[int]] = {}  # in the first round one value, the one that no round changes last
+        for i in sums:
+            groups.setdefault(node.inputs[place[i]], []).append(i)
+        for v, members in groups.items():
+            first = node.inputs.index(v)
+            fitting = [i for i in members if i >= count or self._fits(i)]
+            own = starts[members[0]]
+            if fitting:
+                total = sums[fitting[-1]]
+                if fitting[-1] < count and not self.runs and (own is not None or len(fitting) > 1):
+                    idle = own
+                    for i in fitting:
+                        if cts[i] is not None and i not in self.idle:
+                            idle = b.lift(cts[i]) if idle is None else ops.add(idle, b.lift(cts[i]))
+                    ran = ops.greater(b.lift(node.outputs[count]), 0)
+                    total = ops.where(ran, total, nothing(total) if idle is None else idle)
+                own = total
+            for i in members:
+                if i not in fitting:  # of a size that changes from round to round
+                    own = sums[i] if own is None else ops.add(own, sums[i])
+            found[first] = own
+        return found
+
+    def _settled(self, given: Mask) -> tuple[Backward, Mask]:
+        """The gradient of one round, and the carried values that have a cotangent in some round."""
+        lin = self.lin
+        seeds = tuple([g and s for g, s in zip(given, lin.seeded, strict=True)])
+        while True:  # up to what may have one
+            more = lin.backward(seeds).given
+            wider = tuple([s or m for s, m in zip(seeds, more, strict=False)])
+            if wider == seeds:
+                return lin.backward(seeds), seeds
+            seeds = wider
+
+    def _reverse(self, back: Backward, seeds: Mask, totals: list[int], cts: Cts, starts: Cts,
+                 pairs: list[_Pair], begun: list[int]) -> tuple[list[Any], list[Any], list[Graph]]:
+        """The loop over the rounds, last first: carried values, other operands, regions."""
+        lin, node, count = self.lin, self.node, self.count
+        body = Graph(node.regions[1].name + "_grad")
+        stacks = {s.residual: s for s in self.stacks}
+        need = sorted({*back.reads, *[lin.sizes[name] for n in back.reads for name in
+                                      sorted(dm.symbols_of(lin.residuals[n].dims)) if name in lin.sizes]})
+        carried: list[Any] = [node.outputs[count]]
+        at = body.add_input((), dt.int64)
+        offsets: dict[int, Value] = {}
+        for n in need:
+            if n in stacks and stacks[n].offset is not None:
+                carried.append(node.outputs[stacks[n].offset])  # type: ignore[index]
+                offsets[n] = body.add_input((), dt.int64)
+        given: list[Value] = []
+        sum_of: dict[int, Value] = {}  # what first rounds begin with
+        for i in chosen(range(count), seeds):
+            carried.append(cts[i] if cts[i] is not None else nothing(node.outputs[i]))
+            dims = tuple(map(self._input_size, lin.forward.outputs[i].dims))
+            given.append(body.add_input(dims, node.outputs[i].dtype, "ct"))
+        for i in totals:
+            like = lin.forward.inputs[i]
+            start = starts[i]
+            carried.append(start if start is not None else nothing(like))
+            sum_of[i] = body.add_input(like.dims, like.dtype, "ct")
+            given.append(sum_of[i])
+        kept = [n for n in need if n not in self.past]
+        operands = [self._kept(n, stacks) for n in kept]
+        sources = {n: body.add_input(x.dims, x.dtype) for n, x in zip(kept, operands, strict=True)}
+        pasts: dict[int, list[Value]] = {}
+        for i in sorted({self.past[n][0] for n in need if n in self.past}):
+            given_past = [node.inputs[i], node.outputs[self.pasts[i].place], node.outputs[i]]
+            operands += given_past
+            pasts[i] = [body.add_input(v.dims, v.dtype) for v in given_past]
+        if pasts:
+            operands.append(node.outputs[count])
+            self.total = body.add_input((), dt.int64)
+        for i in begun:
+            operands.append(starts[i])
+            sum_of[i] = body.add_input(starts[i].dims, starts[i].dtype, "ct")
+        holds: list[Value | None] = []  # for each pair
+        for pair in pairs:
+            told = None if pair.holds is None else pair.holds()
+            holds.append(None if told is None else body.add_input((), dt.bool_))
+            operands += [] if told is None else [told]
+        test = Graph(node.regions[0].name + "_grad")
+        for v in body.inputs:
+            test.add_input(v.dims, v.dtype)
+        with use_interpreter(Builder(test)):
+            test.outputs = [ops.greater(test.inputs[0], 0)]
+        with use_interpreter(Builder(body)) as inner:
+            body.outputs = self._round(inner, back, at, offsets, sources, stacks, given, seeds,  # type: ignore
+                                       dict(zip(pairs, holds, strict=True)), sum_of, pasts)
+        return carried, operands, [test, body]
+
+    def _kept(self, residual: int, stacks: dict[int, _Stack]) -> Value:
+        """The operand that holds a residual: a stack, or a value that no round changes."""
+        if residual in stacks:
+            return self.node.outputs[stacks[residual].place]
+        shift = len(self.node.inputs) - self.rest - self.count
+        return self.node.inputs[-1 - self.lin.sources[residual] + shift]
+
+    def _input_size(self, size: Any) -> Any:
+        """A size of a round as an input of the body has it: what is no symbol of its own becomes one."""
+        if not isinstance(size, Dim) or size.name_alone() is not None or size.symbols().isdisjoint(self.lin.local):
+            return size
+        fresh = self.scope.fresh()
+        dm.require(fresh, "==", size)
+        return fresh
+
+    def _round(self, inner: Builder, back: Backward, rounds: Value, offsets: dict[int, Value],
+               sources: dict[int, Value], stacks: dict[int, _Stack], given: list[Value], seeds: Mask,
+               pairs: dict[_Pair, Value | None], sum_of: dict[int, Value],
+               pasts: dict[int, list[Value]]) -> list[Value]:
+        """One round of the gradient: what is carried on."""
+        lin = self.lin
+        at = ops.subtract(rounds, 1)
+        values: dict[int, Value] = {}
+        after: dict[int, Value] = {}
+        told = {name for v in given for name in symbols.alone(v.dims)}  # by the cotangents
+        names = {n: name for name, n in lin.sizes.items()}
+        for n in sorted(sources, key=lambda n: n not in names):  # sizes first
+            if n not in stacks:
+                values[n] = sources[n]
+            else:
+                value = lin.residuals[n]
+                size = dm.numel(value.dims)
+                start = ops.multiply(at, size) if n not in offsets else ops.subtract(offsets[n], size)
+                if n in offsets:
+                    after[n] = start
+                values[n] = inner.construct(g.POP, (sources[n], start), {"dims": value.dims}, (value.spec,))[0]
+            if n in names and names[n] not in told:
+                inner.construct(g.BIND, (values[n],), {"symbol": names[n]}, ())
+        for n in back.reads:
+            if n in self.past:
+                i, later = self.past[n]
+                values[n] = self._past(inner, lin.residuals[n], pasts[i], at, later)
+        begun = self._begun(at, seeds, given, pairs, sum_of)
+        found = iter(inner.inline(back.graph, [*[values[n] for n in back.reads], *begun]))
+        results = [next(found) if x else None for x in back.given]
+        carried = [r if r is not None else nothing(v) for r, v, s
+                   in zip(results, lin.forward.inputs, (*seeds, *[False] * self.rest), strict=True) if s]
+        return [at, *[after[n] for n in offsets], *carried,
+                *[r for r in results[self.count:] if r is not None]]
+
+
+    def _past(self, inner: Builder, value: Value, past: list[Value], at: Value, later: bool) -> Value:
+        """What a carried value was before a round, or `later` after it."""
+        begin, stack, end = past
+        place = ops.add(at, 1) if later else at
+        size = dm.numel(value.dims)
+        known = end if later else begin
+        is_known = ops.equal(place, self.total) if later else ops.equal(place, 0)
+        then, otherwise = Graph("known"), Graph("past")
+        operands = (known, stack, ops.multiply(place, size))
+        for region in (then, otherwise):
+            for v in operands:
+                region.add_input(v.dims, v.dtype)
+        then.outputs = [then.inputs[0]]
+        otherwise.outputs = otherwise.add(g.POP, otherwise.inputs[1:], {"dims": value.dims, "past": True},
+                                          (value.spec,)).outputs
+        return inner.construct(g.COND, (is_known, *operands), {"past": True}, (value.spec,), [then, otherwise])[0]
+
+    def _begun(self, at: Value, seeds: Mask, given: list[Value], pairs: dict[_Pair, Value | None],
+               sum_of: dict[int, Value]) -> list[Value]:
+        """The cotangents that a round's gradient is given: of its results, sums so far, whether inputs are joined."""
+        count = sum(seeds)
+        is_first = ops.equal(at, 0)
+        begun: list[Value] = []
+        for i in [i for i in sorted(sum_of) if i < self.count]:
+            start = sum_of[i]
+            for pair, holds in pairs.items():
+                if pair.one == i and pair.other >= self.count:  # what no round changes has the sum of later rounds
+                    start = ops.where(holds, sum_of[pair.other], start)
+            begun.append(ops.where(is_first, start, nothing(start)))
+        joint = [is_first if holds is None else ops.logical_and(is_first, holds) if pair.first else holds
+                 for pair, holds in pairs.items()]
+        return [*given[:count], *begun, *given[count:], *joint]
+
+
+LOOP_FLOW = Flow(_loop_forward, _loop_backward)

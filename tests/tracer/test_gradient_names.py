@@ -1,0 +1,147 @@
+"""A value with several names has one sum of cotangents: names that control flow gives are known when it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import twofold as tf
+
+Function = Callable[..., Any]
+
+
+def compiled(f: Function) -> Function:
+    return tf.function(f, fallback=False)
+
+
+def derived(f: Function) -> Function:
+    """The gradient of the sum of `f` by its first argument; the second is not differentiated."""
+    def gradient(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+        with tf.GradientTape() as tape:
+            tape.watch(b)
+            y = tf.reduce_sum(f(b, n))
+        return tape.gradient(y, b)
+    return gradient
+
+
+def again(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    """A name for what a name was given to before."""
+    v = tf.sin(b)
+    if n > 0:
+        v = b
+    y = tf.cos(v)
+    if n > 1:
+        y = v
+    return y * b * tf.exp(b) * y + v * y
+
+
+def together(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    """Both names are read within a branch."""
+    y = b if n > 0 else tf.sin(b)
+    if n < 2:
+        z = b * y * tf.exp(b) * y * tf.cos(b)
+    else:
+        z = b + y
+    return z * b * y
+
+
+def two_of_one(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    """Two names of a value that is not read itself."""
+    y = b if n > 0 else tf.sin(b)
+    z = b if n > 1 else tf.cos(b)
+    v = tf.exp(b)
+    if n < 3:
+        v = y * z * tf.tanh(y) * z * v
+    return v * y * z
+
+
+def in_rounds(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    """Both names go into a loop, one is carried."""
+    y = b if n > 0 else tf.sin(b)
+    v = y
+    for _ in tf.range(2):
+        v = tf.sin(v) * b + y * tf.cos(v) * v
+    return v * b * y
+
+
+def counted(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    """Without rounds, what the loop gives is what went in."""
+    v = b
+    for _ in tf.range(n):
+        v = tf.sin(v) * b * v
+    return v * b * tf.exp(v) * v + tf.cos(b) * v
+
+
+def two_counted(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    u, v = b, b
+    for _ in tf.range(n):
+        u, v = tf.sin(v) * u, tf.cos(u) * b
+    return u * v * b * tf.exp(v) * u + tf.cos(b) * v
+
+
+def while_known(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    """A loop that ends by values, within another."""
+    v = tf.sin(b)
+    for _ in tf.range(2):
+        w = v
+        while tf.reduce_sum(tf.abs(w)) < 10.0 * tf.cast(n, tf.float32):
+            w = w * 2.0 + b
+        v = tf.tanh(w) * v + w
+    return v * b
+
+
+def called_twice(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    """A call with one tensor for two arguments."""
+    helper = tf.function(lambda x, y: tf.tanh(y) * x + y * y * x)
+    v = tf.sin(b)
+    if n > 0:
+        v = helper(v, v) * v
+    return v * b
+
+
+def array(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    """Items that are written and read, in loops and outside, and used under other names."""
+    items, v = tf.TensorArray(tf.float32, size=3), tf.sin(b)
+    for i in tf.range(3):
+        items = items.write(i, v)
+        v = tf.tanh(v) * b + v
+    w = v
+    for i in tf.range(3):
+        r = items.read(i)
+        w = w * r * tf.cos(r) + r * v
+    return w * b * items.read(0) * items.read(2) + tf.reduce_sum(items.stack(), 0) * items.read(1) * w
+
+
+def growing(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    items, v = tf.TensorArray(tf.float32, size=0, dynamic_size=True), tf.sin(b)
+    for i in tf.range(3):
+        items = items.write(i, v)
+        v = tf.tanh(v) * b + v * items.read(i)
+    items = items.write(1, v * b)
+    return tf.reduce_sum(items.gather([0, 2, 1]) * v, 0) * v * items.read(1) * tf.exp(b)
+
+
+def unstacked(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    items = tf.TensorArray(tf.float32, size=4).unstack(tf.reshape(tf.sin(b), [4, 10]))
+    w = items.read(0)
+    for i in tf.range(4):
+        w = w * items.read(i) + tf.cos(items.read(3 - i)) * w
+    parts = tf.concat([b[5:], items.read(1), items.concat()[3:8]], 0)
+    return tf.concat([w, b], 0) * parts * tf.reduce_sum(items.stack() * tf.reshape(b, [4, 10]))
+
+
+CASES = [array, growing, unstacked, again, together, two_of_one, in_rounds, counted, two_counted, while_known,
+         called_twice]
+
+
+@pytest.mark.parametrize("f", CASES, ids=lambda f: f.__name__)
+def test_placements(f: Function) -> None:
+    b = tf.constant(np.random.default_rng(5).normal(size=40).astype(np.float32))
+    around, inside, both = derived(compiled(f)), compiled(derived(f)), compiled(derived(compiled(f)))
+    for n in range(4):
+        wanted = derived(f)(b, tf.constant(n)).numpy()
+        for g in (around, inside, both):
+            assert g(b, tf.constant(n)).numpy().tobytes() == wanted.tobytes(), n
