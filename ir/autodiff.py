@@ -24,7 +24,7 @@ from . import graph as g
 from . import ops, symbols
 from .build import Builder, copy_node
 from .dims import Dim, Guard
-from .grad import apply_rule, needed
+from .grad import apply_rule, needed, nothing
 from .graph import Graph, Node, Value
 from .op import use_interpreter
 from .passes.inlining import inline_calls
@@ -122,6 +122,8 @@ class Linearised:
         free: for each input, whether keeping it costs nothing; all by default.
         shapes_bind: whether sizes may be taken from the shapes of what the gradient is given; else all of them are
             residuals, `sizes`, and whoever calls the gradient binds them.
+        owned: for an output and a place as in `names`, whether the output's cotangent is in that one's sum already
+            where it is that very value; `named` has these.
 
     Attributes:
         forward: like the graph, with residuals as further outputs.
@@ -132,7 +134,8 @@ class Linearised:
     """
 
     def __init__(self, graph: Graph, wanted: Mask, seeded: Mask, scope: Scope, outer: frozenset[str] | None = None,
-                 free: Mask | None = None, shapes_bind: bool = True) -> None:
+                 free: Mask | None = None, shapes_bind: bool = True,
+                 owned: Callable[[int, int], bool] | None = None) -> None:
         self.wanted = tuple([w and v.dtype.is_differentiable for w, v in zip(wanted, graph.inputs, strict=True)])
         self.seeded = tuple([s and v.dtype.is_differentiable for s, v in zip(seeded, graph.outputs, strict=True)])
         self.scope, self.free = scope, free or (True,) * len(graph.inputs)
@@ -146,6 +149,10 @@ class Linearised:
         self.sizes: dict[str, int] = {}
         self._made: dict[tuple[Mask, Mask, tuple[tuple[int, int], ...]], Backward] = {}
         self._full = False
+        self.elsewhere: dict[int, list[Value | None]] = {}  # for outputs, where their cotangents are in other sums
+        self.named = {} if owned is None else {key: holds for key, holds in self.names().items() if owned(*key)}
+        for (k, _), condition in self.named.items():
+            self.elsewhere.setdefault(k, []).append(condition)
         self.backward()
 
     def _copy(self, graph: Graph) -> None:
@@ -180,6 +187,47 @@ class Linearised:
         self._own = set(forward.inputs).union(*[n.outputs for n in forward.nodes])
         self._places = {v: i for i, v in reversed(list(enumerate(forward.outputs)))}
         self._order = {v: i for i, node in enumerate(forward.nodes) for v in node.outputs}
+
+    def names(self) -> dict[tuple[int, int], Value | None]:
+        """The outputs that may be an input or an earlier output, with the condition; None where it is certain.
+
+        The key is the output's number and a place: the number of an input, or -1 - that of an output.
+        """
+        links: dict[Value, list[tuple[Value, Value, bool]]] = {}
+        for name, value, condition, when in self.joined:
+            links.setdefault(name, []).append((value, condition, when))
+        known: dict[Value, dict[Value, Value | None]] = {}
+
+        def earlier(name: Value) -> dict[Value, Value | None]:
+            """The values that `name` may be, itself among them."""
+            if name not in known:
+                found: dict[Value, Value | None] = {name: None}
+                known[name] = found
+                for value, condition, when in links.get(name, ()):
+                    holds = condition if when else ops.logical_not(condition)
+                    for root, further in earlier(value).items():
+                        both = holds if further is None else ops.logical_and(holds, further)
+                        before = found.get(root)
+                        found[root] = both if before is None else ops.logical_or(before, both)
+            return known[name]
+
+        named: dict[tuple[int, int], Value | None] = {}
+        count = len(self.forward.nodes)
+        with use_interpreter(Builder(self.forward)):
+            outputs = {k: earlier(v) for k, v in enumerate(self.forward.outputs) if v in self._reach}
+            for k, values in outputs.items():
+                for root, holds in values.items():
+                    if root.node is None:
+                        named[k, root.index] = holds
+                        continue
+                    for n in [n for n in outputs if n < k and root in outputs[n]]:
+                        other = outputs[n][root]
+                        both = holds if other is None else other if holds is None else ops.logical_and(holds, other)
+                        before = named.get((k, -1 - n), both)
+                        certain = both is None or before is None
+                        named[k, -1 - n] = None if certain else both if before is both else ops.logical_or(before, both)
+        self._own.update(v for node in self.forward.nodes[count:] for v in node.outputs)
+        return named
 
     # -- the gradient -----------------------------------------------------------------------------
     def backward(self, seeded: Mask | None = None, started: Mask | None = None,
@@ -238,8 +286,8 @@ class _Play:
         """The cotangents that are given."""
         own = Graph()  # only to make inputs, which are numbered in the end
         inputs = self.lin.forward.inputs
-        seeds = [(v, own.add_input(v.dims, v.dtype, "ct")) for v, s
-                 in zip(self.lin.forward.outputs, seeded, strict=False) if s]
+        seeds = {k: own.add_input(v.dims, v.dtype, "ct") for k, (v, s)
+                 in enumerate(zip(self.lin.forward.outputs, seeded, strict=False)) if s}
         starts = [(v, own.add_input(v.dims, v.dtype, "ct")) for v, s in zip(inputs, started, strict=True) if s]
         for i, j in joined:
             joint = own.add_input((), dt.bool_, "joint")
@@ -252,9 +300,13 @@ class _Play:
         self.seeds = len(seeds)
         with use_interpreter(self.builder):
             self.cts.update({v: ct for v, ct in starts if v in self.lin._reach})
-            for v, ct in seeds:
-                if v in self.lin._reach:
-                    self.sums.add(v, ct)
+            for k, ct in seeds.items():
+                v, elsewhere = self.lin.forward.outputs[k], self.lin.elsewhere.get(k, ())
+                if v not in self.lin._reach or None in elsewhere:
+                    continue
+                for condition in elsewhere:
+                    ct = self.builder.value(ops.where(condition, nothing(ct), ct))
+                self.sums.add(v, ct)
 
     def holds(self, condition: Value, when: bool) -> Callable[[], Value]:
         """What tells whether a condition of the forward graph is `when`."""

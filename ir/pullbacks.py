@@ -18,6 +18,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
+from . import dtypes as dt
 from . import graph as g
 from . import ops, symbols
 from .autodiff import Backward, Linearised, Mask, Scope, reached, reaching, scope_of
@@ -124,44 +127,35 @@ def _cond_backward(node: Node, mask: Mask) -> Mask:
                      for pair in zip(*[r.inputs for r in node.regions], strict=True)])
 
 
-def _joined_results(node: Node, operands: Sequence[Value], wanted: Mask, seeded: Mask) -> list[tuple[int, int, int]]:
-    """The results of a branch that are, on a side, an operand or another result: number, place, side.
-
-    A place of an operand is its number, that of result n is -1 - n.
-    """
-    found = []
-    for side, region in enumerate(node.regions):
-        first: dict[Value, int] = {}
-        for k, (v, out, seed) in enumerate(zip(region.outputs, node.outputs, seeded, strict=True)):
-            if not seed or not v.dtype.is_differentiable:
-                continue
-            if v.node is None:
-                at = 1 + v.index
-                if wanted[at] and operands[at].dims == out.dims:
-                    found.append((k, at, side))
-            elif v in first and node.outputs[first[v]].dims == out.dims:
-                found.append((k, -1 - first[v], side))
-            else:
-                first.setdefault(v, k)
-    return found
-
-
 class _Cond(Pullback):
     def __init__(self, node: Node, operands: list[Value], wanted: Mask, seeded: Mask, scope: Scope,
                  builder: Builder) -> None:
         outer = symbols.symbols_in(operands)
         self.count = len(node.outputs)
-        self.names = _joined_results(node, operands, wanted, seeded)
-        self.lins = [Linearised(with_distinct(r, operands[1:]), wanted[1:], seeded, scope, outer)
+
+        def owned(k: int, place: int) -> bool:
+            """Whether what a result is on a side can share its sum."""
+            value = operands[1 + place] if place >= 0 else node.outputs[-1 - place]
+            return seeded[k] and value.dims == node.outputs[k].dims and (place < 0 or wanted[1 + place])
+        self.lins = [Linearised(with_distinct(r, operands[1:]), wanted[1:], seeded, scope, outer, owned=owned)
                      for r in node.regions]
         self.slots: list[tuple[Any, ...]] = []  # dtype and sizes of each slot
         self.own: set[Dim] = set()  # sizes of slots that a side alone knows; on the other side they are 0
         self.places = [self._placed(lin, scope) for lin in self.lins]
-        specs = [spec(tuple(dims), dtype) for dtype, *dims in self.slots]
-        regions = [self._region(lin, places) for lin, places in zip(self.lins, self.places, strict=True)]
+        flags = sorted({key for lin in self.lins for key, holds in lin.named.items() if holds is not None})
+        specs = [spec(tuple(dims), dtype) for dtype, *dims in self.slots] + [spec((), dt.bool_)] * len(flags)
+        regions = [self._region(lin, places, flags) for lin, places in zip(self.lins, self.places, strict=True)]
         self.node = builder.graph.add(g.COND, operands, node.attrs, [*node.outputs, *specs], regions, node.loc)
-        self.joined = [(self.node.outputs[k], self.node.inputs[at] if at >= 0 else self.node.outputs[-1 - at],
-                        operands[0], side == 0) for k, at, side in self.names]
+        conditions = dict(zip(flags, self.node.outputs[self.count + len(self.slots):], strict=True))
+        self.joined = []
+        for k, place in sorted({key for lin in self.lins for key in lin.named}):
+            name = self.node.outputs[k]
+            value = self.node.inputs[1 + place] if place >= 0 else self.node.outputs[-1 - place]
+            if (k, place) in conditions:
+                self.joined.append((name, value, conditions[k, place], True))
+            else:
+                self.joined += [(name, value, operands[0], side == 0) for side, lin in enumerate(self.lins)
+                                if (k, place) in lin.named]
         made = node.regions[1].outputs[0].node if "past" in node.attrs else None
         if made is not None:
             stack, at = made.inputs
@@ -194,19 +188,23 @@ class _Cond(Pullback):
             places[source] = slot
         return places
 
-    def _region(self, lin: Linearised, places: dict[int, int]) -> Graph:
-        region = lin.forward.copy()
+    def _region(self, lin: Linearised, places: dict[int, int], flags: Sequence[tuple[int, int]]) -> Graph:
+        region, known = lin.forward.copy_with()
+        builder = Builder(region)
         filled = {slot: region.outputs[source] for source, slot in places.items()}
-        with use_interpreter(Builder(region)):
+        with use_interpreter(builder):
             region.outputs[self.count:] = [filled.get(n) or zeros_of(dtype, [0 if d in self.own else d for d in dims])
                                            for n, (dtype, *dims) in enumerate(self.slots)]
+        for key in flags:
+            holds = lin.named.get(key)
+            told = builder.constant(np.array(key in lin.named)) if holds is None else known[holds]
+            region.outputs.append(told)
         return region
 
     def emit(self, b: Any, cts: Cts, starts: Cts, links: Sequence[Link]) -> list[Any]:
         node, starts = self.node, starts[1:]
-        named = {(k, side) for k, _, side in self.names}  # what the sums of others have already
-        seeded = [tuple([s and (k, side) not in named for k, s in enumerate(seeds_of(lin, cts))])
-                  for side, lin in enumerate(self.lins)]
+        seeded = [tuple([s and None not in lin.elsewhere.get(k, ()) for k, s in enumerate(seeds_of(lin, cts))])
+                  for lin in self.lins]
         grown = [lin.backward(s).given for lin, s in zip(self.lins, seeded, strict=True)]
         grow = tuple(map(any, zip(*grown, strict=True)))
         touched = touched_by(grow, links, 1)

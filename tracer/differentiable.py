@@ -139,6 +139,10 @@ class _Gradient:
 
     def __init__(self, lin: Linearised) -> None:
         self.lin = lin
+        flags = {key: holds for key, holds in lin.names().items() if holds is not None}
+        # For results that may be an input or an earlier one: number, place as in `Linearised.names`, what tells it.
+        self._flags = [(*key, len(lin.forward.outputs) + n) for n, key in enumerate(sorted(flags))]
+        lin.forward.outputs += [flags[key] for key in sorted(flags)]
         self.forward = Differentiable(lin.forward)
         self._backward: dict[tuple[Mask, Mask, tuple[tuple[int, int], ...]], _Pull] = {}
         outputs = lin.forward.outputs
@@ -159,10 +163,17 @@ class _Gradient:
             levels.append(levels[-1].deeper())
         last = levels[-1]
         made = last.forward.run(inputs)
-        plain = len(last._own) == len(made)
-        outputs = made if plain else [inputs[-1 - n] if n < 0 else made[n] for n in last._same]
-        own = tuple(made if plain else [made[n] for n in last._own])
-        record.record_custom(_rule(levels, inputs, outputs), tuple(inputs), own, True)
+        if len(last._own) == len(made) and not last._flags:
+            record.record_custom(_rule(levels, inputs, made, None), tuple(inputs), tuple(made), True)
+            return made[:self.lin.count]
+        outputs = [inputs[-1 - n] if n < 0 else made[n] for n in last._same]
+        own = dict.fromkeys(last._own)
+        for n, place, at in last._flags:  # what it is that very tensor
+            if n in own and bool(made[at]._a):
+                outputs[n] = inputs[place] if place >= 0 else outputs[-1 - place]
+                del own[n]
+        record.record_custom(_rule(levels, inputs, outputs, tuple(own)), tuple(inputs),
+                             tuple([made[n] for n in own]), True)
         return outputs[:self.lin.count]
 
     def deeper(self) -> _Gradient:
@@ -203,16 +214,21 @@ class _Gradient:
         return _Pull(run, back, seeded, started)
 
 
-def _rule(levels: Sequence[_Gradient], inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> Callable[..., list[Any]]:
-    """The gradient rule of `outputs`: results, then the residuals of each level."""
+def _rule(levels: Sequence[_Gradient], inputs: Sequence[Tensor], outputs: Sequence[Tensor],
+          own: Sequence[int] | None) -> Callable[..., list[Any]]:
+    """The gradient rule of `outputs`: results, then the residuals of each level, and what tells names.
+
+    Args:
+        own: the numbers of those that the rule is given cotangents of; None for all.
+    """
     last = levels[-1]
     kept = [level.kept(inputs, outputs) for level in levels]
 
     def rule(given: Sequence[Any], starts: Sequence[Any], links: Sequence[Link]) -> list[Any]:
         cts = list(given)
-        if len(cts) != len(outputs):
+        if own is not None:
             cts = [None] * len(outputs)
-            for n, ct in zip(last._own, given, strict=True):
+            for n, ct in zip(own, given, strict=True):
                 cts[n] = ct
         for level, residuals in zip(levels, kept, strict=True):
             count = level.lin.count

@@ -133,8 +133,56 @@ def unstacked(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
     return tf.concat([w, b], 0) * parts * tf.reduce_sum(items.stack() * tf.reshape(b, [4, 10]))
 
 
-CASES = [array, growing, unstacked, again, together, two_of_one, in_rounds, counted, two_counted, while_known,
-         called_twice]
+def within(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    """A branch within a branch gives back what is used besides, and so does a loop without rounds."""
+    y, z = tf.sin(b), tf.cos(b)
+    if n < 2:
+        if n < 1:
+            y = b
+        else:
+            z = y
+        for _ in tf.range(n):
+            z = z * y
+    else:
+        z = b * y
+    return y * z * b * tf.exp(y) * z + tf.tanh(b) * y * z
+
+
+CASES = [array, growing, unstacked, within, again, together, two_of_one, in_rounds, counted, two_counted,
+         while_known, called_twice]
+
+
+def one_side(x: tf.Tensor, y: tf.Tensor, n: tf.Tensor) -> Any:
+    """Results that are an argument, or another result, on a side."""
+    u = x if n > 0 else tf.sin(y)
+    v = u if n > 1 else tf.cos(x) * y
+    return u, v, y if n > 2 else x * y
+
+
+def no_round(x: tf.Tensor, y: tf.Tensor, n: tf.Tensor) -> Any:
+    """The same, without rounds."""
+    u = v = x
+    for _ in tf.range(n):
+        y, v, u = y * tf.sin(x), x * v, tf.tanh(v)
+    return u, v, y
+
+
+@pytest.mark.parametrize("helper, order", [(one_side, 1), (one_side, 2), (no_round, 1)])
+@pytest.mark.parametrize("same", [False, True])
+def test_results_that_are_arguments(helper: Function, same: bool, order: int) -> None:
+    """A decorated helper in a plain function under plain tapes."""
+    def program(helper: Function) -> Function:
+        def f(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+            c = b if same else tf.tanh(b)
+            u, v, w = helper(b, c, n)
+            return u * b * v * tf.exp(b) * u + v * w * c + w * u * c
+        return f
+    b = tf.constant(np.random.default_rng(5).normal(size=40).astype(np.float32))
+    plain, found = program(helper), program(compiled(helper))
+    for _ in range(order):
+        plain, found = derived(plain), derived(found)
+    for n in range(4):
+        assert found(b, tf.constant(n)).numpy().tobytes() == plain(b, tf.constant(n)).numpy().tobytes(), n
 
 
 @pytest.mark.parametrize("f", CASES, ids=lambda f: f.__name__)

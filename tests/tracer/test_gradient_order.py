@@ -129,8 +129,7 @@ def test_names_and_rounds(f: Function) -> None:
         wanted, around, inside = f, compiled(f), f
         for _ in range(order):
             wanted, around, inside = derived(wanted), derived(around), derived(inside)
-        if (f, order) != (passed_on, 2):  # see docs/limits.md
-            assert_bits(around(b), wanted(b))
+        assert_bits(around(b), wanted(b))
         assert_bits(compiled(inside)(b), wanted(b))
 
 
