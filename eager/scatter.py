@@ -39,19 +39,22 @@ class ScatterMethods:
         return self._scatter(indices, updates, "update")
 
     def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Any:
-        """Add values at coordinates, in order; see `scatter_nd_update`."""
+        """Add values at coordinates, in order; see `scatter_nd_update`. `name` has no effect."""
         return self._scatter(indices, updates, "add")
 
     def scatter_nd_sub(self, indices: Any, updates: Any, name: str | None = None) -> Any:
-        """Subtract values at coordinates, in order; see `scatter_nd_update`."""
+        """Subtract values at coordinates, in order; see `scatter_nd_update`. `name` has no effect."""
         return self._scatter(indices, updates, "sub")
 
     def scatter_nd_max(self, indices: Any, updates: Any, name: str | None = None) -> Any:
-        """Take the larger of what is there and values at coordinates; see `scatter_nd_update`."""
+        """Take the larger of what is there and values at coordinates; see `scatter_nd_update`. `name` has no effect."""
         return self._scatter(indices, updates, "max")
 
     def scatter_nd_min(self, indices: Any, updates: Any, name: str | None = None) -> Any:
-        """Take the smaller of what is there and values at coordinates; see `scatter_nd_update`."""
+        """Take the smaller of what is there and values at coordinates; see `scatter_nd_update`.
+
+        `name` has no effect.
+        """
         return self._scatter(indices, updates, "min")
 
     def _slices(self, slices: Any) -> tuple[Any, Any]:
@@ -91,27 +94,39 @@ class ScatterMethods:
         return self._scatter_rows(sparse_delta, "update")
 
     def scatter_add(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
-        """Add to rows, in order; see `scatter_update`."""
+        """Add to rows, in order; see `scatter_update`. `use_locking` and `name` have no effect."""
         return self._scatter_rows(sparse_delta, "add")
 
     def scatter_sub(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
-        """Subtract from rows, in order; see `scatter_update`."""
+        """Subtract from rows, in order; see `scatter_update`. `use_locking` and `name` have no effect."""
         return self._scatter_rows(sparse_delta, "sub")
 
     def scatter_max(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
-        """Take the larger of what is in rows and the values; see `scatter_update`."""
+        """Take the larger of what is in rows and the values; see `scatter_update`.
+
+        `use_locking` and `name` have no effect.
+        """
         return self._scatter_rows(sparse_delta, "max")
 
     def scatter_min(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
-        """Take the smaller of what is in rows and the values; see `scatter_update`."""
+        """Take the smaller of what is in rows and the values; see `scatter_update`.
+
+        `use_locking` and `name` have no effect.
+        """
         return self._scatter_rows(sparse_delta, "min")
 
     def scatter_mul(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
-        """Multiply rows, by the product of the values where there are several for one; see `scatter_update`."""
+        """Multiply rows, by the product of the values where there are several for one; see `scatter_update`.
+
+        `use_locking` and `name` have no effect.
+        """
         return self._scatter_factors(sparse_delta, ops.multiply)
 
     def scatter_div(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
-        """Divide rows, by the product of the values where there are several for one; see `scatter_update`."""
+        """Divide rows, by the product of the values where there are several for one; see `scatter_update`.
+
+        `use_locking` and `name` have no effect.
+        """
         return self._scatter_factors(sparse_delta, ops.divide)
 
     def _scatter_factors(self, slices: Any, combine: Any) -> Any:

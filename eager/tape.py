@@ -392,7 +392,8 @@ class GradientTape:
         Args:
             target: tensor of shape `[B] + T`.
             source: tensor of shape `[B] + S`.
-            unconnected_gradients, parallel_iterations, experimental_use_pfor: as in `jacobian`.
+            unconnected_gradients: as in `jacobian`.
+            parallel_iterations, experimental_use_pfor: have no effect.
         Returns:
             Tensor of shape `[B] + T + S`, or None when unconnected.
         Raises:

@@ -226,12 +226,18 @@ class Variable(ScatterMethods, SessionMethods, metaclass=_Creating):
 
     def assign_add(self, delta: Any, use_locking: bool = False, name: str | None = None,
                    read_value: bool = True) -> Variable:
-        """Add `delta` (this variable's dtype and shape) to the value; returns the variable."""
+        """Add `delta` (this variable's dtype and shape) to the value; returns the variable.
+
+        `use_locking`, `name` and `read_value` have no effect.
+        """
         return self._update(ops.add, delta)
 
     def assign_sub(self, delta: Any, use_locking: bool = False, name: str | None = None,
                    read_value: bool = True) -> Variable:
-        """Subtract `delta` (this variable's dtype and shape) from the value; returns the variable."""
+        """Subtract `delta` (this variable's dtype and shape) from the value; returns the variable.
+
+        `use_locking`, `name` and `read_value` have no effect.
+        """
         return self._update(ops.subtract, delta)
 
     def _update(self, op: Any, delta: Any) -> Variable:

@@ -236,6 +236,7 @@ def tensor_scatter_nd_add(tensor: Any, indices: Any, updates: Any, name: str | N
     Args:
         tensor: a numeric tensor.
         indices, updates, name, bad_indices_policy: as for `tf.tensor_scatter_nd_update`.
+        name: has no effect.
     Returns:
         A new tensor.
     Raises:
@@ -257,6 +258,7 @@ def tensor_scatter_nd_sub(tensor: Any, indices: Any, updates: Any, name: str | N
     Args:
         tensor: a numeric tensor.
         indices, updates, name, bad_indices_policy: as for `tf.tensor_scatter_nd_update`.
+        name: has no effect.
     Returns:
         A new tensor.
     Raises:
@@ -278,6 +280,7 @@ def tensor_scatter_nd_min(tensor: Any, indices: Any, updates: Any, name: str | N
     Args:
         tensor: a real tensor.
         indices, updates, name, bad_indices_policy: as for `tf.tensor_scatter_nd_update`.
+        name: has no effect.
     Returns:
         A new tensor.
     Raises:
@@ -299,6 +302,7 @@ def tensor_scatter_nd_max(tensor: Any, indices: Any, updates: Any, name: str | N
     Args:
         tensor: a real tensor.
         indices, updates, name, bad_indices_policy: as for `tf.tensor_scatter_nd_update`.
+        name: has no effect.
     Returns:
         A new tensor.
     Raises:

@@ -95,6 +95,8 @@ def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Any:
 def identity_n(input: Sequence[Any], name: str | None = None) -> list[Any]:
     """`tf.identity` of each of several tensors.
 
+    `name` has no effect.
+
     >>> import twofold as tf
     >>> [int(x) for x in tf.identity_n([1, 2])]
     [1, 2]

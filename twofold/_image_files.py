@@ -335,8 +335,8 @@ def decode_and_crop_jpeg(contents: Any, crop_window: Any, channels: int = 0, rat
         contents: a string scalar, the whole file.
         crop_window: int32 [4]: the first row and column of the part, its height and its width, in the image after
             `ratio`.
-        channels, ratio, fancy_upscaling, try_recover_truncated, acceptable_fraction, dct_method, name: as for
-            `decode_jpeg`.
+        channels, ratio, fancy_upscaling, try_recover_truncated, dct_method: as for `decode_jpeg`.
+        acceptable_fraction, name: have no effect.
     Returns:
         A uint8 tensor [height, width, channels].
     Raises:

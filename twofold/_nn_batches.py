@@ -56,7 +56,7 @@ def scale_regularization_loss(regularization_loss: Any) -> Any:
 def batch_norm_with_global_normalization(input: Any, mean: Any, variance: Any, beta: Any, gamma: Any,
                                          variance_epsilon: Any, scale_after_normalization: bool,
                                          name: str | None = None) -> Any:
-    """`tf.nn.batch_normalization`, with `gamma` where `scale_after_normalization`."""
+    """`tf.nn.batch_normalization`, with `gamma` where `scale_after_normalization`. `name` has no effect."""
     return batch_normalization(input, mean, variance, beta, gamma if scale_after_normalization else None,
                                variance_epsilon)
 
@@ -93,6 +93,9 @@ def approx_max_k(operand: Any, k: int, reduction_dimension: int = -1, recall_tar
 def approx_min_k(operand: Any, k: int, reduction_dimension: int = -1, recall_target: float = 0.95,
                  reduction_input_size_override: int = -1, aggregate_to_topk: bool = True,
                  name: str | None = None) -> Any:
-    """The `k` smallest elements along the last axis, and where they are; see `approx_max_k`."""
+    """The `k` smallest elements along the last axis, and where they are; see `approx_max_k`.
+
+    `recall_target`, `reduction_input_size_override`, `aggregate_to_topk` and `name` have no effect.
+    """
     found = top_k(-_last(operand, reduction_dimension), k)
     return -found[0], found[1]

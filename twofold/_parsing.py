@@ -231,7 +231,8 @@ def parse_example(serialized: Any, features: Mapping[str, Any], example_names: A
 
     Args:
         serialized: strings [batch]: each a `tf.train.Example`; or a scalar, as for `parse_single_example`.
-        features, example_names, name: as there.
+        features: as there.
+        example_names, name: have no effect.
     Returns:
         Tensors [batch, ..] by name; sequences are filled up to the longest.
     Raises:

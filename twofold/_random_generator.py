@@ -190,25 +190,30 @@ class Generator(Trackable):
     # -- draws ------------------------------------------------------------------------------------
     def normal(self, shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = dt.float32,
                name: str | None = None) -> Any:
-        """Normally distributed numbers; see `tf.random.normal`."""
+        """Normally distributed numbers; see `tf.random.normal`. `name` has no effect."""
         return draws.normal(self._stream, shape_arg(shape), mean, stddev, dt.as_dtype(dtype))
 
     def truncated_normal(self, shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = dt.float32,
                          name: str | None = None) -> Any:
-        """Normally distributed numbers within two deviations; see `tf.random.truncated_normal`."""
+        """Normally distributed numbers within two deviations; see `tf.random.truncated_normal`.
+
+        `name` has no effect.
+        """
         return draws.truncated_normal(self._stream, shape_arg(shape), mean, stddev, dt.as_dtype(dtype))
 
     def uniform(self, shape: Any, minval: Any = 0, maxval: Any = None, dtype: Any = dt.float32,
                 name: str | None = None) -> Any:
-        """Numbers uniform in [minval, maxval); see `tf.random.uniform`."""
+        """Numbers uniform in [minval, maxval); see `tf.random.uniform`. `name` has no effect."""
         return draws.uniform(self._stream, shape_arg(shape), minval, maxval, dt.as_dtype(dtype))
 
     def uniform_full_int(self, shape: Any, dtype: Any = dt.uint64, name: str | None = None) -> Any:
-        """Integers of which every bit is random: int32, int64, uint32 or uint64."""
+        """Integers of which every bit is random: int32, int64, uint32 or uint64. `name` has no effect."""
         return self._draw(shape_arg(shape), dt.as_dtype(dtype))
 
     def binomial(self, shape: Any, counts: Any, probs: Any, dtype: Any = dt.int32, name: str | None = None) -> Any:
         """Binomial numbers by count and probability, both of which broadcast to `shape`.
+
+        `name` has no effect.
 
         Source: Hoermann, "The generation of binomial random variates", J. Stat. Comput. Simul. 46 (1993).
         """

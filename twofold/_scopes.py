@@ -142,7 +142,7 @@ def is_symbolic_tensor(tensor: Any) -> bool:
 
 @public
 def guarantee_const(input: Any, name: str | None = None) -> Any:
-    """`input` itself."""
+    """`input` itself. `name` has no effect."""
     return identity(input)
 
 
@@ -161,6 +161,8 @@ def get_logger() -> logging.Logger:
 @hosted
 def timestamp(name: str | None = None) -> Any:
     """The seconds since 1970, float64; in a function, at each run.
+
+    `name` has no effect.
 
     >>> import twofold as tf
     >>> bool(tf.timestamp() > 1e9)

@@ -82,7 +82,7 @@ def hann_window(window_length: Any, periodic: Any = True, dtype: Any = tf.float3
 
 @public
 def hamming_window(window_length: Any, periodic: Any = True, dtype: Any = tf.float32, name: str | None = None) -> Any:
-    """Hamming's window; see `hann_window`."""
+    """Hamming's window; see `hann_window`. `name` has no effect."""
     return _window("raised_cosine", window_length, dtype, bool(periodic), 0.54, 0.46)
 
 
@@ -102,13 +102,16 @@ def kaiser_window(window_length: Any, beta: Any = 12.0, dtype: Any = tf.float32,
 @public
 def kaiser_bessel_derived_window(window_length: Any, beta: Any = 12.0, dtype: Any = tf.float32,
                                  name: str | None = None) -> Any:
-    """The window of roots of sums of Kaiser's, whose squares half a window apart add up to 1; see `kaiser_window`."""
+    """The window of roots of sums of Kaiser's, whose squares half a window apart add up to 1; see `kaiser_window`.
+
+    `name` has no effect.
+    """
     return _window("kaiser_bessel_derived", window_length, dtype, float(beta))
 
 
 @public
 def vorbis_window(window_length: Any, dtype: Any = tf.float32, name: str | None = None) -> Any:
-    """Vorbis's window, whose squares half a window apart add up to 1; see `hann_window`."""
+    """Vorbis's window, whose squares half a window apart add up to 1; see `hann_window`. `name` has no effect."""
     return _window("vorbis", window_length, dtype)
 
 
@@ -353,6 +356,8 @@ def dct(input: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: s
 def idct(input: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None,
          name: str | None = None) -> Any:
     """The inverse of `dct`, but for a factor of twice the samples where `norm` is None; see there.
+
+    `name` has no effect.
 
     Raises:
         ValueError: a setting is none of these, or `n` is given.

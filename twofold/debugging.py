@@ -86,6 +86,8 @@ def assert_none_equal(x: Any, y: Any, message: str | None = None, summarize: int
                       name: str | None = None) -> None:
     """An error unless `x != y` in all elements; arguments as for `assert_equal`.
 
+    `name` has no effect.
+
     >>> import twofold as tf
     >>> tf.debugging.assert_none_equal(tf.constant([1, 2]), 3)
     """
@@ -96,6 +98,8 @@ def assert_none_equal(x: Any, y: Any, message: str | None = None, summarize: int
 def assert_less(x: Any, y: Any, message: str | None = None, summarize: int | None = None,
                 name: str | None = None) -> None:
     """An error unless `x < y` in all elements; arguments as for `assert_equal`.
+
+    `name` has no effect.
 
     >>> import twofold as tf
     >>> tf.debugging.assert_less(tf.constant([1, 2]), 3)
@@ -108,6 +112,8 @@ def assert_less_equal(x: Any, y: Any, message: str | None = None, summarize: int
                       name: str | None = None) -> None:
     """An error unless `x <= y` in all elements; arguments as for `assert_equal`.
 
+    `name` has no effect.
+
     >>> import twofold as tf
     >>> tf.debugging.assert_less_equal(tf.constant([1, 3]), 3)
     """
@@ -119,6 +125,8 @@ def assert_greater(x: Any, y: Any, message: str | None = None, summarize: int | 
                    name: str | None = None) -> None:
     """An error unless `x > y` in all elements; arguments as for `assert_equal`.
 
+    `name` has no effect.
+
     >>> import twofold as tf
     >>> tf.debugging.assert_greater(tf.constant([4, 5]), 3)
     """
@@ -129,6 +137,8 @@ def assert_greater(x: Any, y: Any, message: str | None = None, summarize: int | 
 def assert_greater_equal(x: Any, y: Any, message: str | None = None, summarize: int | None = None,
                          name: str | None = None) -> None:
     """An error unless `x >= y` in all elements; arguments as for `assert_equal`.
+
+    `name` has no effect.
 
     >>> import twofold as tf
     >>> tf.debugging.assert_greater_equal(tf.constant([4, 3]), 3)
@@ -145,6 +155,8 @@ def _sign(op: Any, sign: str, x: Any, message: str | None, summarize: int | None
 def assert_positive(x: Any, message: str | None = None, summarize: int | None = None, name: str | None = None) -> None:
     """An error unless `x > 0` in all elements; arguments as for `assert_equal`.
 
+    `name` has no effect.
+
     >>> import twofold as tf
     >>> tf.debugging.assert_positive(tf.constant([1.0, 2.0]))
     """
@@ -154,6 +166,8 @@ def assert_positive(x: Any, message: str | None = None, summarize: int | None = 
 @public
 def assert_negative(x: Any, message: str | None = None, summarize: int | None = None, name: str | None = None) -> None:
     """An error unless `x < 0` in all elements; arguments as for `assert_equal`.
+
+    `name` has no effect.
 
     >>> import twofold as tf
     >>> tf.debugging.assert_negative(tf.constant([-1.0]))
@@ -166,6 +180,8 @@ def assert_non_negative(x: Any, message: str | None = None, summarize: int | Non
                         name: str | None = None) -> None:
     """An error unless `x >= 0` in all elements; arguments as for `assert_equal`.
 
+    `name` has no effect.
+
     >>> import twofold as tf
     >>> tf.debugging.assert_non_negative(tf.constant([0.0, 1.0]))
     """
@@ -176,6 +192,8 @@ def assert_non_negative(x: Any, message: str | None = None, summarize: int | Non
 def assert_non_positive(x: Any, message: str | None = None, summarize: int | None = None,
                         name: str | None = None) -> None:
     """An error unless `x <= 0` in all elements; arguments as for `assert_equal`.
+
+    `name` has no effect.
 
     >>> import twofold as tf
     >>> tf.debugging.assert_non_positive(tf.constant([0.0, -1.0]))
@@ -234,6 +252,8 @@ def assert_all_finite(x: Any, message: str, name: str | None = None) -> Any:
 @public
 def check_numerics(tensor: Any, message: str, name: str | None = None) -> Any:
     """The tensor, or an error where it holds a NaN or an infinity; see `assert_all_finite`.
+
+    `name` has no effect.
 
     >>> import twofold as tf
     >>> float(tf.debugging.check_numerics(tf.constant(1.0), "x"))
@@ -309,6 +329,8 @@ def assert_rank(x: Any, rank: Any, message: str | None = None, name: str | None 
 def assert_rank_at_least(x: Any, rank: Any, message: str | None = None, name: str | None = None) -> None:
     """An error unless `x` has `rank` axes or more; see `assert_rank`.
 
+    `name` has no effect.
+
     >>> import twofold as tf
     >>> tf.debugging.assert_rank_at_least(tf.zeros([2, 3]), 1)
     """
@@ -322,6 +344,8 @@ def assert_rank_at_least(x: Any, rank: Any, message: str | None = None, name: st
 def assert_rank_in(x: Any, ranks: Any, message: str | None = None, name: str | None = None) -> None:
     """An error unless the number of axes of `x` is one of `ranks`; see `assert_rank`.
 
+    `name` has no effect.
+
     >>> import twofold as tf
     >>> tf.debugging.assert_rank_in(tf.zeros([2, 3]), [1, 2])
     """
@@ -334,6 +358,8 @@ def assert_rank_in(x: Any, ranks: Any, message: str | None = None, name: str | N
 @public
 def assert_scalar(tensor: Any, message: str | None = None, name: str | None = None) -> Any:
     """The tensor, or a ValueError unless it has no axes.
+
+    `name` has no effect.
 
     >>> import twofold as tf
     >>> int(tf.debugging.assert_scalar(tf.constant(3)))
@@ -353,6 +379,8 @@ def _as_tensor(value: Any) -> Any:
 def assert_type(tensor: Any, tf_type: Any, message: str | None = None, name: str | None = None) -> None:
     """A TypeError unless a tensor has a dtype.
 
+    `name` has no effect.
+
     >>> import twofold as tf
     >>> tf.debugging.assert_type(tf.constant(3), tf.int32)
     """
@@ -364,6 +392,8 @@ def assert_type(tensor: Any, tf_type: Any, message: str | None = None, name: str
 @public
 def assert_integer(x: Any, message: str | None = None, name: str | None = None) -> None:
     """A TypeError unless `x` has an integer dtype.
+
+    `name` has no effect.
 
     >>> import twofold as tf
     >>> tf.debugging.assert_integer(tf.constant(3))
@@ -433,8 +463,7 @@ def assert_shapes(shapes: Any, data: Any = None, summarize: int | None = None, m
         shapes: `(tensor, shape)` pairs, or a dict of them. A shape is a sequence of sizes: an integer, None or "."
             for any, or a name, which stands for one size wherever it occurs. "..." first or last (or `...`) stands
             for any number of axes.
-        data: what the error shows.
-        summarize, name: have no effect.
+        data, summarize, name: have no effect.
         message: what the error begins with.
     Raises:
         ValueError: a shape is wrong, as far as sizes are known.

@@ -110,7 +110,7 @@ def lower(input: Any, encoding: str = "", name: str | None = None) -> Any:
 @public
 @hosted
 def upper(input: Any, encoding: str = "", name: str | None = None) -> Any:
-    """Strings in upper case; see `lower`."""
+    """Strings in upper case; see `lower`. `name` has no effect."""
     return _each(_cased("upper", encoding), input, "StringUpper")
 
 
@@ -118,6 +118,8 @@ def upper(input: Any, encoding: str = "", name: str | None = None) -> Any:
 @hosted
 def strip(input: Any, name: str | None = None) -> Any:
     """Strings without the white space around them.
+
+    `name` has no effect.
 
     >>> import twofold as tf
     >>> tf.strings.strip([" a ", "b\\n"]).numpy().tolist()
@@ -378,6 +380,8 @@ def split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = No
 def bytes_split(input: Any, name: str | None = None) -> Any:
     """The bytes of a string, each as a string.
 
+    `name` has no effect.
+
     >>> import twofold as tf
     >>> tf.strings.bytes_split("ab").numpy().tolist()
     [b'a', b'b']
@@ -423,7 +427,7 @@ def unicode_decode(input: Any, input_encoding: str, errors: str = "replace", rep
 @hosted
 def unicode_split(input: Any, input_encoding: str, errors: str = "replace", replacement_char: int = 65533,
                   name: str | None = None) -> Any:
-    """The characters of a string, each as a string; see `unicode_decode`."""
+    """The characters of a string, each as a string; see `unicode_decode`. `name` has no effect."""
     return _parts(lambda t: [c.encode(input_encoding) for c in _decoded(t, input_encoding, errors, replacement_char)],
                   input, "UnicodeSplit")
 

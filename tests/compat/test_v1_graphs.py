@@ -347,3 +347,20 @@ def test_settings_are_taken():
         assert session.run(tf.constant(1.0), options=v1.RunOptions(trace_level=v1.RunOptions.FULL_TRACE),
                            run_metadata=v1.RunMetadata()) == 1.0
     assert v1.get_default_session() is None
+
+
+def test_elements_of_graphs_are_of_the_kinds_allowed():
+    with v1.Graph().as_default() as graph:
+        x = v1.placeholder(tf.float32, [2], name="x")
+    assert graph.as_graph_element(x.name) is graph.as_graph_element(x, allow_operation=False) is x
+    assert graph.as_graph_element(x.op.name, allow_tensor=False) is x.op
+    with pytest.raises(ValueError, match="appears to refer to a Tensor, not a Operation"):
+        graph.as_graph_element(x.name, allow_tensor=False)
+    with pytest.raises(ValueError, match="appears to refer to an Operation, not a Tensor"):
+        graph.as_graph_element(x.op.name, allow_operation=False)
+    with pytest.raises(TypeError, match="Can not convert a Tensor into a Operation"):
+        graph.as_graph_element(x, allow_tensor=False)
+    with pytest.raises(TypeError, match="Can not convert an Operation into a Tensor"):
+        graph.as_graph_element(x.op, allow_operation=False)
+    with pytest.raises(ValueError, match="can't both be False"):
+        graph.as_graph_element(x, allow_tensor=False, allow_operation=False)

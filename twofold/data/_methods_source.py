@@ -153,7 +153,7 @@ class SourceMethods:
         Args:
             path: the folder.
             element_spec: of the elements; found in the folder.
-            compression: found in the folder, too.
+            compression: has no effect: it is found in the folder, too.
             reader_func: from a dataset of datasets, the parts that were saved, to the dataset that is wanted.
         Raises:
             NotFoundError: there is none. ValueError: `element_spec` describes something else. DataLossError: (when

@@ -153,7 +153,10 @@ class Iterator(Trackable):
     @staticmethod
     def from_structure(output_types: Any, output_shapes: Any = None, shared_name: str | None = None,
                        output_classes: Any = None) -> Any:
-        """An iterator of a graph without a dataset; see `tf.compat.v1.data.Iterator.from_structure`."""
+        """An iterator of a graph without a dataset; see `tf.compat.v1.data.Iterator.from_structure`.
+
+        `shared_name` and `output_classes` have no effect.
+        """
         return _older.module("data").Iterator.from_structure(output_types, output_shapes)
 
     # -- elements ---------------------------------------------------------------------------------

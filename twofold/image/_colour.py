@@ -198,6 +198,8 @@ def _three(images: Any, what: str) -> Any:
 def rgb_to_grayscale(images: Any, name: str | None = None) -> Any:
     """Images [.., 3] in RGB as [.., 1] of their brightness (ITU-R BT.601), in their own dtype.
 
+    `name` has no effect.
+
     Raises:
         ValueError: the last size is not 3.
 
@@ -214,6 +216,8 @@ def rgb_to_grayscale(images: Any, name: str | None = None) -> Any:
 @public
 def grayscale_to_rgb(images: Any, name: str | None = None) -> Any:
     """Images [.., 1] as [.., 3], with three equal channels.
+
+    `name` has no effect.
 
     Raises:
         ValueError: the last size is not 1.
@@ -253,6 +257,8 @@ def _rgb(h: Any, s: Any, v: Any, dtype: Any) -> Any:
 def rgb_to_hsv(images: Any, name: str | None = None) -> Any:
     """Images [.., 3] of floats in RGB as hue, saturation and value, all in [0, 1].
 
+    `name` has no effect.
+
     Source: Smith, "Color gamut transform pairs" (1978).
 
     Raises:
@@ -269,6 +275,8 @@ def rgb_to_hsv(images: Any, name: str | None = None) -> Any:
 @public
 def hsv_to_rgb(images: Any, name: str | None = None) -> Any:
     """Images [.., 3] of floats in hue, saturation and value as RGB; see `rgb_to_hsv`.
+
+    `name` has no effect.
 
     Raises:
         ValueError: the last size is not 3.

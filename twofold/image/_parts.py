@@ -37,7 +37,7 @@ def _exchanged(x: Any) -> Any:
 
 @public
 def transpose(image: Any, name: str | None = None) -> Any:
-    """Images [.., height, width, channels] with rows and columns exchanged."""
+    """Images [.., height, width, channels] with rows and columns exchanged. `name` has no effect."""
     return _exchanged(images_of(image, "transpose"))
 
 

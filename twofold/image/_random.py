@@ -118,6 +118,7 @@ def stateless_random_crop(value: Any, size: Any, seed: Any, name: str | None = N
     Args:
         value, size, name: as there.
         seed: two integers.
+        name: has no effect.
     Raises:
         ValueError: the part is larger.
     """

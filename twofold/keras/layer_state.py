@@ -291,7 +291,7 @@ class LayerState(tf.Module):
         Args:
             value: a tensor, of which the mean over its elements counts; or a metric, which is kept as it is.
             name: the name under which `fit` reports it.
-            aggregation: "mean" or None.
+            aggregation: "mean" or None; has no effect.
         """
         del aggregation
         if _is_metric(value):

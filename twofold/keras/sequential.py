@@ -176,7 +176,7 @@ class Sequential(Model):
         return shape
 
     def compute_output_spec(self, inputs: Any, training: Any = None, mask: Any = None) -> Any:
-        """The spec of the output for a symbolic input."""
+        """The spec of the output for a symbolic input. `training` and `mask` have no effect."""
         spec = inputs
         for layer in self.__dict__["_stack"]:
             spec = layer.compute_output_spec(spec)

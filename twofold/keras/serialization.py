@@ -301,6 +301,7 @@ def deserialize_keras_object(config: Any, custom_objects: Mapping[str, Any] | No
         custom_objects: classes and functions by name, looked at before all others.
         safe_mode: whether code in configs is refused.
         module_objects: the names of one kind of object.
+        kwargs: have no effect.
     Raises:
         ValueError: a name is not known, or the config holds code that must not be loaded.
 

@@ -164,7 +164,8 @@ class Trainer(LayerState):
         """Let the metrics of `compile` see a batch, and give the values of all by name.
 
         Args:
-            x, y, y_pred, sample_weight: inputs, labels, outputs, weights of the batch.
+            x: the inputs of the batch, for those who override this; they have no effect here.
+            y, y_pred, sample_weight: labels, outputs, weights of the batch.
         """
         if self._compile_metrics is not None and y is not None:
             self._compile_metrics.update_state(y, y_pred, sample_weight)
@@ -192,7 +193,8 @@ class Trainer(LayerState):
         """The loss of a batch: that of `compile`, and those that layers added.
 
         Args:
-            x, y, y_pred, sample_weight: inputs, labels, outputs, weights of the batch.
+            x: the inputs of the batch, for those who override this; they have no effect here.
+            y, y_pred, sample_weight: labels, outputs, weights of the batch.
             training: accepted, without effect.
         Returns:
             A scalar.

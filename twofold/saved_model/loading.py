@@ -76,7 +76,7 @@ def load(export_dir: str | os.PathLike[str], tags: Any = None, options: LoadOpti
     Args:
         export_dir: the directory.
         tags: accepted, without effect.
-        options: `tf.saved_model.LoadOptions`.
+        options: `tf.saved_model.LoadOptions`, without effect.
     Returns:
         An object with the same attributes: variables, `tf.function`s that take what they were traced for, containers,
         and other such objects. It has `variables` and `trainable_variables`, and `signatures`, a mapping of functions

@@ -32,7 +32,7 @@ def save(obj: Any, export_dir: str | os.PathLike[str], signatures: Any = None,
             results are dicts of tensors, sequences (`output_0` and so on) or one tensor (`output_0`); results and
             arguments may be nested. By default the object's only function with an `input_signature`, if it has just
             one, as "serving_default".
-        options: `tf.saved_model.SaveOptions`.
+        options: `tf.saved_model.SaveOptions`, without effect.
     Raises:
         ValueError: `obj` is not tracked, or a signature is no function of one signature.
         AssertionError: a function uses a variable that is no attribute of anything that is saved.

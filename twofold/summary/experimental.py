@@ -45,6 +45,8 @@ def set_step(step: Any) -> None:
 def summary_scope(name: str, default_name: str = "summary", values: Any = None) -> Iterator[tuple[str, str]]:
     """A name scope for a summary.
 
+    `values` has no effect.
+
     Returns:
         The tag and the scope.
 

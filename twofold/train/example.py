@@ -64,7 +64,7 @@ class _Message:
         return len(data)
 
     def SerializeToString(self, deterministic: bool = True) -> bytes:
-        """The bytes of the message."""
+        """The bytes of the message. `deterministic` has no effect."""
         return self._written()
 
     def ByteSize(self) -> int:
@@ -246,7 +246,7 @@ class Feature(_Message):
         self._kind = told[0] if told else None
 
     def WhichOneof(self, oneof_group: str = "kind") -> str | None:
-        """The name of the list that it is; None where there is none."""
+        """The name of the list that it is; None where there is none. `oneof_group` has no effect."""
         for name in _KINDS:
             if len(getattr(self, name)):
                 return name

@@ -83,7 +83,10 @@ def histogram(name: str, tensor: Any, family: str | None = None, step: Any = Non
 @public
 def image(name: str, tensor: Any, bad_color: Any = None, max_images: int = 3, family: str | None = None,
           step: Any = None) -> Any:
-    """Write images; see `tf.summary.image`. Nothing is written outside of a block that says so."""
+    """Write images; see `tf.summary.image`. Nothing is written outside of a block that says so.
+
+    `bad_color` has no effect.
+    """
     return tf.summary.image(_named(name, family), tensor, step=_step(step), max_outputs=max_images) if _asked else None
 
 

@@ -60,7 +60,7 @@ reduce_prod, reduce_sum = map(_reduction, ("reduce_prod", "reduce_sum"))
 def count_nonzero(input_tensor: Any = None, axis: Any = None, keepdims: bool | None = None, dtype: Any = tf.int64,
                   name: str | None = None, reduction_indices: Any = None, keep_dims: bool | None = None,
                   input: Any = None) -> Any:
-    """`tf.math.count_nonzero`, with older names of its arguments."""
+    """`tf.math.count_nonzero`, with older names of its arguments. `name` has no effect."""
     return tf.math.count_nonzero(one_of(input_tensor, input, "input_tensor", "input"),
                                  one_of(axis, reduction_indices, "axis", "reduction_indices"),
                                  bool(one_of(keepdims, keep_dims, "keepdims", "keep_dims")), dtype)
@@ -87,7 +87,7 @@ arg_max, arg_min = argmax, argmin
 
 @public
 def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Any:
-    """`tf.expand_dims`; `dim` is the older name of `axis`."""
+    """`tf.expand_dims`; `dim` is the older name of `axis`. `name` has no effect."""
     axis = one_of(axis, dim, "axis", "dim")
     if axis is None:
         raise ValueError("Must specify an axis argument to tf.expand_dims()")
@@ -96,52 +96,58 @@ def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any 
 
 @public
 def squeeze(input: Any, axis: Any = None, name: str | None = None, squeeze_dims: Any = None) -> Any:
-    """`tf.squeeze`; `squeeze_dims` is the older name of `axis`."""
+    """`tf.squeeze`; `squeeze_dims` is the older name of `axis`. `name` has no effect."""
     return tf.squeeze(input, one_of(axis, squeeze_dims, "axis", "squeeze_dims"))
 
 
 @public
 def norm(tensor: Any, ord: Any = "euclidean", axis: Any = None, keepdims: bool | None = None, name: str | None = None,
          keep_dims: bool | None = None) -> Any:
-    """`tf.norm`; `keep_dims` is the older name of `keepdims`."""
+    """`tf.norm`; `keep_dims` is the older name of `keepdims`. `name` has no effect."""
     return tf.norm(tensor, ord, axis, bool(one_of(keepdims, keep_dims, "keepdims", "keep_dims")))
 
 
 @public
 def shape(input: Any, name: str | None = None, out_type: Any = tf.int32) -> Any:
-    """`tf.shape`."""
+    """`tf.shape`. `name` has no effect."""
     return tf.shape(input, out_type)
 
 
 @public
 def reverse(tensor: Any, axis: Any, name: str | None = None) -> Any:
-    """`tf.reverse`."""
+    """`tf.reverse`. `name` has no effect."""
     return tf.reverse(tensor, axis)
 
 
 @public
 def gather(params: Any, indices: Any, validate_indices: Any = None, name: str | None = None, axis: Any = None,
            batch_dims: int = 0) -> Any:
-    """`tf.gather`."""
+    """`tf.gather`. `validate_indices` and `name` have no effect."""
     return tf.gather(params, indices, axis=axis, batch_dims=batch_dims)
 
 
 @public
 def batch_gather(params: Any, indices: Any, name: str | None = None) -> Any:
-    """`tf.gather` along the last axis of `indices`, all axes before which are those of a batch."""
+    """`tf.gather` along the last axis of `indices`, all axes before which are those of a batch.
+
+    `name` has no effect.
+    """
     indices = tf.convert_to_tensor(indices)
     return tf.gather(params, indices, axis=indices.shape.rank - 1, batch_dims=indices.shape.rank - 1)
 
 
 @public
 def boolean_mask(tensor: Any, mask: Any, name: str | None = "boolean_mask", axis: Any = None) -> Any:
-    """`tf.boolean_mask`."""
+    """`tf.boolean_mask`. `name` has no effect."""
     return tf.boolean_mask(tensor, mask, axis)
 
 
 @public
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Any:
-    """`tf.where`; a condition of rank 1 selects whole rows of `x` and `y` where these have a higher rank."""
+    """`tf.where`; a condition of rank 1 selects whole rows of `x` and `y` where these have a higher rank.
+
+    `name` has no effect.
+    """
     if x is None or y is None:
         return tf.where(condition, x, y)
     condition, x = tf.convert_to_tensor(condition), tf.convert_to_tensor(x)
@@ -159,7 +165,8 @@ def cond(pred: Any, true_fn: Any = None, false_fn: Any = None, strict: bool = Fa
     Args:
         pred: a bool scalar.
         true_fn, false_fn: functions of no arguments, whose results agree; `tf.no_op()` counts as True.
-        strict, name, fn1, fn2: accepted; the latter are older names of the functions.
+        fn1, fn2: older names of the functions.
+        strict, name: have no effect.
     Raises:
         TypeError: a function gives an operation that was made in it.
 
@@ -194,7 +201,7 @@ def _values(result: Any) -> Any:
 
 @public
 def div(x: Any, y: Any, name: str | None = None) -> Any:
-    """`x / y`; of integers, rounded down."""
+    """`x / y`; of integers, rounded down. `name` has no effect."""
     x = tf.convert_to_tensor(x)
     y = tf.convert_to_tensor(y, dtype=x.dtype)
     return x // y if x.dtype.is_integer else x / y
@@ -208,13 +215,15 @@ log_sigmoid, matrix_transpose = tf.math.log_sigmoid, tf.linalg.matrix_transpose
 @public
 def confusion_matrix(labels: Any, predictions: Any, num_classes: Any = None, dtype: Any = tf.int32,
                      name: str | None = None, weights: Any = None) -> Any:
-    """`tf.math.confusion_matrix`."""
+    """`tf.math.confusion_matrix`. `name` has no effect."""
     return tf.math.confusion_matrix(labels, predictions, num_classes, weights, dtype)
 
 
 @public
 def clip_by_average_norm(t: Any, clip_norm: Any, name: str | None = None) -> Any:
     """`t` scaled down to `clip_norm` where the norm over the number of elements is larger.
+
+    `name` has no effect.
 
     >>> import twofold as tf
     >>> tf.compat.v1.clip_by_average_norm([3.0, 4.0], 1.0).numpy().tolist()
@@ -230,7 +239,7 @@ def clip_by_average_norm(t: Any, clip_norm: Any, name: str | None = None) -> Any
 def _to(dtype: Any) -> Callable[..., Any]:
     def convert(x: Any, name: str | None = None) -> Any:
         return tf.cast(x, dtype)
-    convert.__doc__ = f"`tf.cast(x, tf.{dtype.name})`."
+    convert.__doc__ = f"`tf.cast(x, tf.{dtype.name})`. `name` has no effect."
     return public(convert)
 
 
@@ -250,7 +259,7 @@ random_shuffle = tf.random.shuffle
 
 @public
 def random_crop(value: Any, size: Any, seed: Any = None, name: str | None = None) -> Any:
-    """`tf.image.random_crop`: a part of `value` of a size, from a place drawn at random."""
+    """`tf.image.random_crop`: a part of `value` of a size, from a place drawn at random. `name` has no effect."""
     from twofold.image import random_crop as crop
     return crop(value, size, seed)
 
@@ -258,7 +267,7 @@ def random_crop(value: Any, size: Any, seed: Any = None, name: str | None = None
 @public
 def multinomial(logits: Any, num_samples: Any, seed: Any = None, name: str | None = None,
                 output_dtype: Any = None) -> Any:
-    """`tf.random.categorical`."""
+    """`tf.random.categorical`. `name` has no effect."""
     return tf.random.categorical(logits, num_samples, output_dtype or tf.int64, seed)
 
 
@@ -275,7 +284,7 @@ def _scattered(update: Callable[[Any, Any, Any], Any], nd: bool, what: str) -> C
             where_ = tf.expand_dims(where_, -1)
         return ref.assign(update(tf.convert_to_tensor(ref), where_, given))
     scatter.__doc__ = (f"{what} a variable by index{' of several axes' if nd else ' of the first axis'}; in a graph, "
-                       "what does it when it runs.")
+                       "what does it when it runs. `use_locking` and `name` have no effect.")
     return public(scatter)
 
 

@@ -226,13 +226,31 @@ class Graph:
 
         Args:
             obj: a name, a tensor or an operation.
-            allow_tensor, allow_operation: what may be given.
+            allow_tensor, allow_operation: whether it may stand for a tensor, and for an operation.
         Raises:
             KeyError: there is none of that name.
+            ValueError: the name, or both are excluded, or stands for what is not allowed.
+            TypeError: a tensor or operation is given that is not allowed.
+
+        >>> import twofold as tf
+        >>> graph = tf.compat.v1.Graph()
+        >>> with graph.as_default():
+        ...     x = tf.compat.v1.placeholder(tf.float32, [2])
+        >>> graph.as_graph_element(x.name) is x
+        True
         """
-        if not isinstance(obj, str):
-            return obj
-        return self.get_tensor_by_name(obj) if ":" in obj else self.get_operation_by_name(obj)
+        kinds = [kind for kind, allowed in (("Tensor", allow_tensor), ("Operation", allow_operation)) if allowed]
+        if not kinds:
+            raise ValueError("allow_tensor and allow_operation can't both be False.")
+        if isinstance(obj, str):
+            if ("Tensor" if ":" in obj else "Operation") not in kinds:
+                raise ValueError(f"Name {obj!r} appears to refer to a{'' if ':' in obj else 'n'} "
+                                 f"{'Tensor' if ':' in obj else 'Operation'}, not a {kinds[0]}.")
+            return self.get_tensor_by_name(obj) if ":" in obj else self.get_operation_by_name(obj)
+        for kind, classes in (("Tensor", (Tensor, Variable)), ("Operation", Operation)):
+            if isinstance(obj, classes) and kind not in kinds:
+                raise TypeError(f"Can not convert a{'n' if kind == 'Operation' else ''} {kind} into a {kinds[0]}.")
+        return obj
 
     # -- collections ------------------------------------------------------------------------------
     def add_to_collection(self, name: str, value: Any) -> None:

@@ -24,7 +24,10 @@ __all__ = ["Identity", "constant", "constant_initializer", "global_variables", "
 
 
 class _OfDtype:
-    """What the initialisers here share: the dtype may be told when they are made."""
+    """What the initialisers here share: the dtype may be told when they are made.
+
+    Further arguments of a call, `partition_info` and `kwargs`, have no effect.
+    """
 
     _dtype: Any = None
 
@@ -67,7 +70,7 @@ class constant_initializer(_OfDtype, _keras.Constant):
     Args:
         value: a number or an array.
         dtype: of tensors for which none is told.
-        verify_shape: accepted, without effect.
+        verify_shape: accepted, without effect, as is `partition_info` of a call.
     """
 
     def __init__(self, value: Any = 0, dtype: Any = None, verify_shape: bool = False):

@@ -76,7 +76,10 @@ class Layer(_keras.Layer):
     def add_weight(self, name: Any = None, shape: Any = None, dtype: Any = None, initializer: Any = None,
                    regularizer: Any = None, trainable: bool | None = None, constraint: Any = None,
                    **ignored: Any) -> Any:
-        """A weight, made or found in the scope of the layer; see `get_variable`."""
+        """A weight, made or found in the scope of the layer; see `get_variable`.
+
+        Other arguments, `ignored`, have no effect.
+        """
         first = tf.keras.initializers.get(initializer) if initializer is not None else None
         made = get_variable(name or "variable", shape, dtype or self.variable_dtype, first,
                             tf.keras.regularizers.get(regularizer), (trainable is not False) and self.trainable,

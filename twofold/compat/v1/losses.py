@@ -258,7 +258,7 @@ def get_regularization_losses(scope: str | None = None) -> list[Any]:
 
 @public
 def get_regularization_loss(scope: str | None = None, name: str | None = "total_regularization_loss") -> Any:
-    """The sum of the losses of regularizers; 0 where there are none."""
+    """The sum of the losses of regularizers; 0 where there are none. `name` has no effect."""
     found = get_regularization_losses(scope)
     return tf.add_n(found) if found else tf.constant(0.0)
 

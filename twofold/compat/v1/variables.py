@@ -304,19 +304,25 @@ def get_local_variable(name: str, shape: Any = None, dtype: Any = None, initiali
 
 @public
 def assign(ref: Any, value: Any, validate_shape: Any = None, use_locking: Any = None, name: Any = None) -> Any:
-    """Set a variable; in a graph, what sets it when it runs."""
+    """Set a variable; in a graph, what sets it when it runs.
+
+    `validate_shape`, `use_locking` and `name` have no effect.
+    """
     return ref.assign(value)
 
 
 @public
 def assign_add(ref: Any, value: Any, use_locking: Any = None, name: Any = None) -> Any:
-    """Add to a variable; in a graph, what adds to it when it runs."""
+    """Add to a variable; in a graph, what adds to it when it runs. `use_locking` and `name` have no effect."""
     return ref.assign_add(value)
 
 
 @public
 def assign_sub(ref: Any, value: Any, use_locking: Any = None, name: Any = None) -> Any:
-    """Subtract from a variable; in a graph, what subtracts from it when it runs."""
+    """Subtract from a variable; in a graph, what subtracts from it when it runs.
+
+    `use_locking` and `name` have no effect.
+    """
     return ref.assign_sub(value)
 
 

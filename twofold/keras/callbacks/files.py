@@ -189,6 +189,8 @@ class BackupAndRestore(Callback):
     Args:
         backup_dir: the folder.
         save_freq: "epoch", or a number of batches.
+        double_checkpoint: accepted, without effect: a backup takes the place of the one before in one step, so that
+            there is always a whole one.
         delete_checkpoint: whether the folder is removed at the end.
     Raises:
         ValueError: there is no folder, or `save_freq` is neither.

@@ -58,7 +58,7 @@ class Bidirectional(Layer):
         self._first_weights = None if not weights else list(weights)
 
     def build(self, sequences_shape: Any, initial_state_shape: Any = None) -> None:
-        """Build both layers."""
+        """Build both layers. `initial_state_shape` has no effect."""
         for one in (self.forward_layer, self.backward_layer):
             build_within(one, self, sequences_shape)
         if self._first_weights:
@@ -108,7 +108,7 @@ class Bidirectional(Layer):
         return masks if len(masks) > 1 else masks[0]
 
     def compute_output_shape(self, sequences_shape: Any, initial_state_shape: Any = None) -> Any:
-        """The shape of the outputs for sequences of a shape."""
+        """The shape of the outputs for sequences of a shape. `initial_state_shape` has no effect."""
         shape = self.forward_layer.compute_output_shape(sequences_shape)
         states: tuple[Any, ...] = ()
         if self.return_state:

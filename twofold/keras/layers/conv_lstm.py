@@ -143,7 +143,7 @@ class _ConvLSTM(OfCell):
         self.input_spec = InputSpec(ndim=self._rank + 3)
 
     def compute_output_shape(self, sequences_shape: Any, initial_state_shape: Any = None) -> Any:
-        """The shape of the outputs for sequences of a shape."""
+        """The shape of the outputs for sequences of a shape. `initial_state_shape` has no effect."""
         batch, steps = sequences_shape[0], sequences_shape[1]
         size = self.cell.output_shape_for(tuple(sequences_shape)[2:])
         output = (batch, steps, *size) if self.return_sequences else (batch, *size)

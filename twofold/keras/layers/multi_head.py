@@ -235,7 +235,7 @@ class MultiHeadAttention(_Heads):
         return tf.einsum(f"{product},{source}->{target}", dropped, value), weights
 
     def compute_output_shape(self, query_shape: Any, value_shape: Any = None, key_shape: Any = None) -> Shape:
-        """The shape of the outputs for queries of a shape."""
+        """The shape of the outputs for queries of a shape. `value_shape` and `key_shape` have no effect."""
         return (*query_shape[:-1], *(self._output_sizes or query_shape[-1:]))
 
 
@@ -329,7 +329,7 @@ class GroupedQueryAttention(_Heads):
         return (outputs, weights) if return_attention_scores else outputs
 
     def compute_output_shape(self, query_shape: Any, value_shape: Any = None, key_shape: Any = None) -> Shape:
-        """The shape of the outputs for queries of a shape."""
+        """The shape of the outputs for queries of a shape. `value_shape` and `key_shape` have no effect."""
         return tuple(query_shape)
 
 

@@ -305,7 +305,7 @@ class RNN(DeclaredLayer):
         self.state_size = _state_sizes(cell)
 
     def build(self, sequences_shape: Any, initial_state_shape: Any = None) -> None:
-        """Build the cell, and make the states that stay between batches."""
+        """Build the cell, and make the states that stay between batches. `initial_state_shape` has no effect."""
         build_within(self.cell, self, (sequences_shape[0], *sequences_shape[2:]))
         if self.stateful and self.states is None:
             if sequences_shape[0] is None:
@@ -414,7 +414,7 @@ class RNN(DeclaredLayer):
         return [found, *(None for _ in self.state_size)] if self.return_state else found
 
     def compute_output_shape(self, sequences_shape: Any, initial_state_shape: Any = None) -> Any:
-        """The shape of the outputs for sequences of a shape."""
+        """The shape of the outputs for sequences of a shape. `initial_state_shape` has no effect."""
         batch, steps = sequences_shape[0], sequences_shape[1]
         size = _output_size(self.cell)
         size = tuple(size) if isinstance(size, (tuple, list, tf.TensorShape)) else (size,)

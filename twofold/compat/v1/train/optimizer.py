@@ -118,7 +118,10 @@ class Optimizer(tf.Module):
     def minimize(self, loss: Any, global_step: Any = None, var_list: Any = None, gate_gradients: int = GATE_OP,
                  aggregation_method: Any = None, colocate_gradients_with_ops: bool = False, name: str | None = None,
                  grad_loss: Any = None) -> Any:
-        """Compute the gradients of a loss, and update variables; see `compute_gradients` and `apply_gradients`."""
+        """Compute the gradients of a loss, and update variables; see `compute_gradients` and `apply_gradients`.
+
+        `gate_gradients`, `aggregation_method` and `colocate_gradients_with_ops` have no effect.
+        """
         pairs = self.compute_gradients(loss, var_list, grad_loss=grad_loss)
         return self.apply_gradients(pairs, global_step, name)
 

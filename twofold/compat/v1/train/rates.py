@@ -78,7 +78,7 @@ def polynomial_decay(learning_rate: Any, global_step: Any, decay_steps: Any, end
 @public
 def inverse_time_decay(learning_rate: Any, global_step: Any, decay_steps: Any, decay_rate: Any,
                        staircase: bool = False, name: str | None = None) -> Any:
-    """`learning_rate / (1 + decay_rate * global_step / decay_steps)`; see `exponential_decay`."""
+    """`learning_rate / (1 + decay_rate * global_step / decay_steps)`; see `exponential_decay`. `name` has no effect."""
     return _of(tf.keras.optimizers.schedules.InverseTimeDecay(learning_rate, decay_steps, decay_rate, staircase),
                global_step)
 
@@ -86,7 +86,7 @@ def inverse_time_decay(learning_rate: Any, global_step: Any, decay_steps: Any, d
 @public
 def natural_exp_decay(learning_rate: Any, global_step: Any, decay_steps: Any, decay_rate: Any,
                       staircase: bool = False, name: str | None = None) -> Any:
-    """`learning_rate * exp(-decay_rate * global_step / decay_steps)`; see `exponential_decay`."""
+    """`learning_rate * exp(-decay_rate * global_step / decay_steps)`; see `exponential_decay`. `name` has no effect."""
     def rate() -> Any:
         start = tf.convert_to_tensor(learning_rate)
         part = tf.cast(global_step, start.dtype) / tf.cast(decay_steps, start.dtype)

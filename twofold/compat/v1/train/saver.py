@@ -30,7 +30,8 @@ class Saver:
         keep_checkpoint_every_n_hours: a checkpoint is kept for good when the last such one is this old.
         pad_step_number: whether the numbers of steps are written with eight digits.
         allow_empty: whether there may be no variables.
-        filename: accepted, without effect, as are the others.
+        sharded, name, restore_sequentially, saver_def, builder, write_version, save_relative_paths, filename:
+            accepted, without effect.
     Raises:
         RuntimeError: ops run at once, and there is no list of variables.
         ValueError: there are no variables, or two of one name.
