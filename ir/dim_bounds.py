@@ -8,42 +8,84 @@ What is left is a polynomial in symbols; where signs are mixed, symbols are spli
 1 or more, a few times over (`n*n - n >= 0`). Coefficients are integers over a common divisor.
 
 A symbolic divisor is other than zero; it counts as positive only where that is provable.
+
+A search costs milliseconds where it finds nothing, so what an expression is for some numbers (`samples`) is looked at
+first: what one of them contradicts cannot be proved.
 """
 
 from __future__ import annotations
 
 import math
+import zlib
+from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
 from typing import TypeAlias
 
 from .dim_expr import Atom, DimLike, Mono, product_of, terms_of, without
 
-__all__ = ["bounds", "at_least"]
+__all__ = ["bounds", "at_least", "samples"]
 
 Poly: TypeAlias = dict[Mono, int]
 Estimate: TypeAlias = tuple[Poly, int]  # a polynomial, and what it is divided by, which is 1 or more
 SPLITS = 4  # how often symbols are split into cases
 LEAVES = 256  # how many ways of eliminating atoms are tried for one bound
+# Numbers for symbols: all the same, small and large; and numbers that differ, by the symbols' names.
+_POINTS: tuple[Callable[[str], int], ...] = (
+    lambda name: 0, lambda name: 1, lambda name: 2, lambda name: 1000, lambda name: zlib.crc32(name.encode()) % 97,
+    lambda name: zlib.crc32(name[::-1].encode()) % 1009 + 1)
 
 
 def at_least(d: DimLike, least: int) -> bool:
     """Whether `d >= least` is provable."""
     if type(d) is int:
         return d >= least
-    low = bounds(d)[0]
+    if any(value < least for value in samples(d)):
+        return False
+    low = _lowest(d)
     return low is not None and low >= least
 
 
 @lru_cache(maxsize=8192)
+def samples(d: DimLike) -> tuple[int, ...]:
+    """What `d` is for some numbers, but for those that make a divisor zero."""
+    return tuple([value for value in _sampled(d) if value is not None])
+
+
+def _sampled(d: DimLike) -> list[int | None]:
+    """What `d` is at each of the points; None where a divisor is zero."""
+    totals: list[int | None] = [0] * len(_POINTS)
+    for mono, coef in terms_of(d):
+        factors = [_sampled_atom(atom) for atom in mono]
+        for n, total in enumerate(totals):
+            values = [factor[n] for factor in factors]
+            totals[n] = None if total is None or None in values else \
+                total + coef * math.prod(values)  # type: ignore[arg-type]
+    return totals
+
+
+@lru_cache(maxsize=8192)
+def _sampled_atom(atom: Atom) -> tuple[int | None, ...]:
+    if atom.kind == "sym":
+        return tuple([point(atom.name) for point in _POINTS])
+    above = _sampled(atom.a)
+    if atom.kind == "pos":
+        return tuple([None if a is None else max(a, 0) for a in above])
+    return tuple([a // b if a is not None and b else None for a, b in zip(above, _sampled(atom.b), strict=True)])
+
+
 def bounds(d: DimLike) -> tuple[int | None, int | None]:
     """Integers `(low, high)` with `low <= d <= high` for all symbols >= 0; None where there is none known."""
     if type(d) is int:
         return d, d
-    poly = dict(terms_of(d))
-    low = _Search().lower(poly, 1)
-    high = _Search().lower({m: -c for m, c in poly.items()}, 1)
-    return None if low is None else math.ceil(low), None if high is None else -math.ceil(high)
+    least = _lowest(-d)
+    return _lowest(d), None if least is None else -least
+
+
+@lru_cache(maxsize=8192)
+def _lowest(d: DimLike) -> int | None:
+    low = _Search().lower(dict(terms_of(d)), 1)
+    return None if low is None else math.ceil(low)
 
 
 class _Search:
@@ -124,7 +166,7 @@ def _estimates(atom: Atom, cofactor: Mono, below: bool) -> tuple[Estimate, ...]:
 def _positive_part_estimates(e: DimLike, below: bool) -> list[Estimate]:
     if below:
         return [_affine(e, 0, 1)]  # and 0, which is the interval's
-    low = bounds(e)[0]
+    low = _lowest(e)
     estimates = [] if low is None else [_affine(e, -min(low, 0), 1)]
     if all(_not_negative(m) for m, _ in terms_of(e)):
         estimates.append(({m: c for m, c in terms_of(e) if c > 0}, 1))

@@ -403,8 +403,10 @@ def _known_quotient(a: DimLike, k: int) -> int | None:
     """`a // k` where bounds alone decide it; a polynomial in symbols has none on one side."""
     if _depth(a) == 0:
         return None
-    from .dim_bounds import bounds
+    from .dim_bounds import bounds, samples
 
+    if len({value // k for value in samples(a)}) > 1:
+        return None
     low, high = bounds(a)
     if low is None or high is None or low // k != high // k:
         return None
@@ -480,12 +482,11 @@ def positive_part(e: DimLike) -> DimLike:
     """`max(e, 0)`."""
     if type(e) is int:
         return max(e, 0)
-    from .dim_bounds import bounds
+    from .dim_bounds import at_least
 
-    low, high = bounds(e)
-    if low is not None and low >= 0:
+    if at_least(e, 0):
         return e
-    if high is not None and high <= 0:
+    if at_least(-e, 0):
         return 0
     factor = math.gcd(*[c for _, c in terms_of(e)])
     if factor > 1:

@@ -133,18 +133,16 @@ def _decided(kind: str, d: DimLike) -> bool | None:
 
 
 def _decide_not_negative(d: DimLike) -> bool | None:
-    low, high = bounds(d)
-    if low is not None and low >= 0:
+    if at_least(d, 0):
         return True
-    return False if high is not None and high < 0 else None
+    return False if at_least(-d, 1) else None
 
 
 def _decide_zero(d: DimLike) -> bool | None:
-    low, high = bounds(d)
-    if low == high == 0:
-        return True
-    if low is not None and low > 0 or high is not None and high < 0:
+    if at_least(d, 1) or at_least(-d, 1):
         return False
+    if at_least(d, 0) and at_least(-d, 0):
+        return True
     terms = terms_of(d)
     constant = 0 if terms[-1][0] else terms[-1][1]
     return False if constant % math.gcd(*[c for m, c in terms if m]) else None  # 2*n is never 3
