@@ -53,6 +53,7 @@ class Entry(sizes.Arithmetic):
         self.addresses: dict[Any, Any] = {}
         self.rows = 0
         self.polled: Any = None  # what `poll` keeps
+        self.sharing: dict[tuple[int, int], ir.Function] = {}  # what runs steps on threads
 
     def write(self) -> None:
         b = self.b
@@ -218,32 +219,16 @@ class Entry(sizes.Arithmetic):
         return _Typed(self.b.inttoptr(word, _PTR), llvm_cpu.KERNEL)
 
     def shared(self, target: Any, total: Any, args: Any, how: Shares) -> Any:
-        """Runs a kernel on threads where its work is worth it."""
-        b, work = self.b, self.size(how.work)
-        shares = b.udiv(work, _I64(how.grain))
-        count = b.load(b.inttoptr(self.word(2), _PTR), typ=_I64)
-        used = b.select(b.icmp_unsigned("<", shares, count), shares, count)
-        used = b.select(b.icmp_unsigned("<", total, used), total, used)
-        parallel = b.and_(b.icmp_unsigned(">=", work, _I64(how.least)), b.icmp_unsigned(">", used, _I64(1)))
-        with b.if_else(parallel) as (many, one):
-            with many:
-                fork = _Typed(b.inttoptr(self.word(0), _PTR), ir.FunctionType(_I64, [_I64, _I64, _I64, _I64, _PTR]))
-                pointer = target.pointer if isinstance(target, _Typed) else target
-                first = self.call(fork, [b.ptrtoint(pointer, _I64), total, b.ptrtoint(args, _I64), used,
-                                         b.inttoptr(self.word(1), _PTR)])
-                from_many = b.block
-            with one:
-                second = self.call(target, [_I64(0), total, args])
-                from_one = b.block
-        result = b.phi(_I64)
-        result.add_incoming(first, from_many)
-        result.add_incoming(second, from_one)
-        return result
-
-    def call(self, target: Any, args: list[Any]) -> Any:
-        if isinstance(target, _Typed):
-            return self.b.call(target, args)
-        return self.b.call(target, args)
+        """Runs a kernel on threads where its work is worth it; a function does so that all steps of a long entry call,
+        since most of the entry would be this."""
+        work = self.size(how.work)
+        if not self.row:
+            return _shared(self.b, self.threads, target, total, args, work, how)
+        key = how.grain, how.least
+        if key not in self.sharing:
+            self.sharing[key] = _sharing(self.b.module, f"{self.fn.name}_shared{len(self.sharing)}", how)
+        pointer = target.pointer if isinstance(target, _Typed) else target
+        return self.b.call(self.sharing[key], [self.threads, pointer, total, args, work])
 
     def word(self, n: int) -> Any:
         return self.b.load(self.b.gep(self.threads, [_I64(n)], source_etype=_I64), typ=_I64)
@@ -282,6 +267,44 @@ class Entry(sizes.Arithmetic):
         size = slot.base.dtype.size
         place = b.add(b.mul(index, self.size(slot.stride * size)), self.size(slot.offset * size))
         return b.add(self.address(slot.base), place)
+
+
+def _sharing(module: ir.Module, name: str, how: Shares) -> ir.Function:
+    """The function `(threads, kernel, total, args, work)` that does what `_shared` writes."""
+    fn = ir.Function(module, ir.FunctionType(_I64, [_PTR, _PTR, _I64, _PTR, _I64]), name)
+    fn.linkage = "internal"
+    for attribute in ("nounwind", "noinline"):
+        fn.attributes.add(attribute)
+    b = ir.IRBuilder(fn.append_basic_block("shared"))
+    threads, kernel, total, args, work = fn.args
+    b.ret(_shared(b, threads, _Typed(kernel, llvm_cpu.KERNEL), total, args, work, how))
+    return fn
+
+
+def _shared(b: ir.IRBuilder, threads: Any, target: Any, total: Any, args: Any, work: Any, how: Shares) -> Any:
+    """Runs a kernel on threads where its work is worth it."""
+    def word(n: int) -> Any:
+        return b.load(b.gep(threads, [_I64(n)], source_etype=_I64), typ=_I64)
+
+    shares = b.udiv(work, _I64(how.grain))
+    count = b.load(b.inttoptr(word(2), _PTR), typ=_I64)
+    used = b.select(b.icmp_unsigned("<", shares, count), shares, count)
+    used = b.select(b.icmp_unsigned("<", total, used), total, used)
+    parallel = b.and_(b.icmp_unsigned(">=", work, _I64(how.least)), b.icmp_unsigned(">", used, _I64(1)))
+    with b.if_else(parallel) as (many, one):
+        with many:
+            fork = _Typed(b.inttoptr(word(0), _PTR), ir.FunctionType(_I64, [_I64, _I64, _I64, _I64, _PTR]))
+            pointer = target.pointer if isinstance(target, _Typed) else target
+            first = b.call(fork, [b.ptrtoint(pointer, _I64), total, b.ptrtoint(args, _I64), used,
+                                  b.inttoptr(word(1), _PTR)])
+            from_many = b.block
+        with one:
+            second = b.call(target, [_I64(0), total, args])
+            from_one = b.block
+    result = b.phi(_I64)
+    result.add_incoming(first, from_many)
+    result.add_incoming(second, from_one)
+    return result
 
 
 class _Typed:
