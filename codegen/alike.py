@@ -5,7 +5,8 @@ LLVM would take its time for each. In: the kernels of a program. Out: for each, 
 of that kernel's constants are arguments, and their values. Integers are exact, so results do not change.
 
 Constants stay where code is made for them: as bounds of loops, in loops of known length, and as divisors and in bit
-operations inside of loops.
+operations in loops that have no loops over rows inside. Of arguments that are known, such as the sizes of a window,
+those that kernels agree in stay known, and small ones, for which loops are written out.
 """
 
 from __future__ import annotations
@@ -13,15 +14,17 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from twofold.ir import dtypes as dt
 from twofold.ir.scalar import Instr
 
-from .loop import For, Kernel, Printer, Statement
+from .loop import For, If, Kernel, Printer, Statement
 
-__all__ = ["Shared", "shared"]
+__all__ = ["Run", "Shared", "shared"]
 
-ALIKE = 3  # kernels from which one for all of them is worth its arguments
+ALIKE = 2  # kernels from which one for all of them is worth its arguments
+_SMALL = 8  # known arguments below it tell kernels apart
 _MARK = re.compile(r"<(\d+)\|(-?\d+)>")
 _KEPT = {"idiv", "irem", "shl", "shr", "and", "or", "xor"}
 
@@ -35,11 +38,29 @@ class Shared:
         slots: which constants of it are arguments: number of the value -> place in args, which holds the constant less
             1, as strides are passed (`LoopBuilder.stride`).
         values: what this one adds to its args.
+        numbers: the arguments that code may take as known, by their place in args.
     """
 
     kernel: Kernel
     slots: Mapping[int, int] = field(default_factory=dict)
     values: tuple[int, ...] = ()
+    numbers: Mapping[int, int] = field(default_factory=dict)
+
+
+class Run(NamedTuple):
+    """A run of a kernel.
+
+    Attributes:
+        kernel: what runs.
+        rest: what else its code depends on; kernels that may be one agree in it.
+        takes: how many args it takes.
+        numbers: those that are known integers, by their place.
+    """
+
+    kernel: Kernel
+    rest: Hashable
+    takes: int
+    numbers: Mapping[int, int]
 
 
 class _Form(Printer):
@@ -48,7 +69,8 @@ class _Form(Printer):
     def __init__(self, kernel: Kernel) -> None:
         super().__init__(kernel)
         self.kept: set[int] = set()  # constants that some code is made for
-        self.depth = self.known = 0  # loops around, and those of known length
+        self.known = 0  # loops around of known length
+        self.levels: list[int] = []  # of loops inside of each loop around
 
     def block(self, block: list[Statement], depth: int) -> None:
         for statement in block:
@@ -58,14 +80,17 @@ class _Form(Printer):
                 line = self.plain(self.line(statement))
                 self.lines.append("  " * depth + line)
                 known = re.search(r" in -?\d+\.\.-?\d+", line) is not None
-                self.depth, self.known = self.depth + 1, self.known + known
+                self.known += known
+                self.levels.append(_levels(statement.body))
                 self.block(statement.body, depth + 1)
-                self.depth, self.known = self.depth - 1, self.known - known
+                self.levels.pop()
+                self.known -= known
                 self.lines.append("  " * depth + "}")
             else:
                 before = len(self.lines)
                 super().block([statement], depth)
-                kept = self.known or self.depth and isinstance(statement, Instr) and statement.op in _KEPT
+                inner = bool(self.levels) and self.levels[-1] < 2  # what is done for a row or an element
+                kept = self.known or inner and isinstance(statement, Instr) and statement.op in _KEPT
                 if kept and not hasattr(statement, "body"):
                     self.lines[before:] = map(self.plain, self.lines[before:])
 
@@ -75,40 +100,72 @@ class _Form(Printer):
         return _MARK.sub(r"\2", line)
 
 
-def shared(kernels: Sequence[tuple[Kernel, Hashable, int]]) -> list[Shared]:
-    """What to write for each of some kernels.
+def _levels(block: list[Statement]) -> int:
+    """How deep loops are nested in a block."""
+    inner = [_levels(s.body) + isinstance(s, For) for s in block if isinstance(s, (For, If))]
+    return max(inner, default=0)
 
-    Args:
-        kernels: each with what else its code depends on, and how many args it takes; two that may be one agree in it.
-    """
-    groups: dict[Hashable, list[tuple[int, _Form, list[tuple[int, int]]]]] = {}
-    for number, (kernel, rest, count) in enumerate(kernels):
-        form = _Form(kernel)
-        text = form.text().removeprefix(f"kernel {kernel.name}")
+
+class _Member(NamedTuple):
+    """A run in a group of one form: its number, the form, and the constants marked in it with their values."""
+
+    number: int
+    form: _Form
+    marks: list[tuple[int, int]]
+
+    @property
+    def constants(self) -> tuple[int, ...]:
+        """The values of the constants, place by place."""
+        return tuple([value for _, value in self.marks])
+
+
+def shared(runs: Sequence[Run]) -> list[Shared]:
+    """What to write for each of some kernels."""
+    groups: dict[Hashable, list[_Member]] = {}
+    for number, run in enumerate(runs):
+        form = _Form(run.kernel)
+        text = form.text().removeprefix(f"kernel {run.kernel.name}")
         marks = [(int(m.group(1)), int(m.group(2))) for m in _MARK.finditer(text)]
-        groups.setdefault((_MARK.sub("#", text), rest, count), []).append((number, form, marks))
-    found = [Shared(kernel) for kernel, _, _ in kernels]
+        known = frozenset((slot, n if abs(n) < _SMALL else None) for slot, n in run.numbers.items())
+        key = _MARK.sub("#", text), run.rest, run.takes, known
+        groups.setdefault(key, []).append(_Member(number, form, marks))
+    found = [Shared(run.kernel, numbers=run.numbers) for run in runs]
     for group in groups.values():
-        if len({tuple([value for _, value in marks]) for _, _, marks in group}) >= ALIKE:
-            _share(kernels, group, found)
+        _settle(runs, group, found)
     return found
 
 
-def _share(kernels: Sequence[tuple[Kernel, Hashable, int]], group: list[tuple[int, _Form, list[tuple[int, int]]]],
-           found: list[Shared]) -> None:
+def _settle(runs: Sequence[Run], group: list[_Member], found: list[Shared]) -> None:
+    """Finds what to write for a group of one form: one kernel for all, or for those with the same known arguments."""
+    numbers = [runs[m.number].numbers for m in group]
+    variants = {(m.constants, tuple(sorted(own.items()))) for m, own in zip(group, numbers, strict=True)}
+    if len(variants) < ALIKE or _share(runs, group, found):
+        return
+    parts: dict[Hashable, list[_Member]] = {}
+    for member, own in zip(group, numbers, strict=True):
+        parts.setdefault(tuple(sorted(own.items())), []).append(member)
+    if len(parts) > 1:
+        for part in parts.values():
+            _settle(runs, part, found)
+
+
+def _share(runs: Sequence[Run], group: list[_Member], found: list[Shared]) -> bool:
     """Has one kernel stand for a group of one form, where one of them tells all that differ apart."""
-    columns = list(zip(*[[value for _, value in marks] for _, _, marks in group], strict=True))  # one for each place
-    for number, form, marks in group:
+    columns = list(zip(*[m.constants for m in group], strict=True))  # one for each place
+    agreed = {slot: n for slot, n in runs[group[0].number].numbers.items()
+              if all(runs[m.number].numbers[slot] == n for m in group)}
+    for member in group:
         places: dict[int, set[tuple[int, ...]]] = {}
-        for (constant, _), column in zip(marks, columns, strict=True):
+        for (constant, _), column in zip(member.marks, columns, strict=True):
             places.setdefault(constant, set()).add(column)
         varying = {constant: next(iter(ways)) for constant, ways in places.items()
                    if len(ways) == 1 and len(set(next(iter(ways)))) > 1}
-        if any(len(ways) > 1 for ways in places.values()) or not form.kept.isdisjoint(varying):
+        if any(len(ways) > 1 for ways in places.values()) or not member.form.kept.isdisjoint(varying):
             continue  # a constant of this one stands for two numbers of another
         given = list(dict.fromkeys(varying.values()))
-        kernel, _, count = kernels[number]
-        slots = {constant: count + given.index(way) for constant, way in varying.items()}
-        for n, (member, _, _) in enumerate(group):
-            found[member] = Shared(kernel, slots, tuple([way[n] - 1 for way in given]))
-        return
+        run = runs[member.number]
+        slots = {constant: run.takes + given.index(way) for constant, way in varying.items()}
+        for n, other in enumerate(group):
+            found[other.number] = Shared(run.kernel, slots, tuple([way[n] - 1 for way in given]), agreed)
+        return True
+    return False

@@ -79,7 +79,7 @@ def _calls(plan: Plan, module: ir.Module, name: str) -> list[tuple[Any, list[Any
     known: dict[str, Any] = {}
     inline = len(plan.steps) <= _INLINE
     runs = [run for step in plan.steps for run in _runs_of(step)]
-    written = iter(zip(runs, alike.shared([(run.kernel, run.fixed, run.takes) for run in runs]), strict=True))
+    written = iter(zip(runs, alike.shared(runs), strict=True))
     for number, step in enumerate(plan.steps):
         if isinstance(step.kernel, Library):
             calls.append((plan.libraries.index(step.kernel), step.arguments))
@@ -88,11 +88,11 @@ def _calls(plan: Plan, module: ir.Module, name: str) -> list[tuple[Any, list[Any
         for at, part in enumerate(parts):
             run, one = next(written)
             arguments.append([*part.arguments, *one.values])
-            text = f"{run.fixed} {sorted(one.slots.items())} {one.kernel}"
+            text = f"{run.rest} {sorted(one.numbers.items())} {sorted(one.slots.items())} {one.kernel}"
             if text not in known:
                 known[text] = llvm_cpu.emit_kernel(
-                    module, one.kernel, f"{name}_k{number}_{at}", short=run.short, alone=run.alone,
-                    numbers=run.numbers, constants=one.slots)
+                    module, one.kernel, f"{name}_k{number}_{at}", short=run.rest.short, alone=run.rest.alone,
+                    numbers=one.numbers, constants=one.slots)
                 known[text].linkage = "internal"
                 if len(parts) > 1 or part.shares is not None:
                     known[text].attributes.add("noinline")  # else each part, and one thread, had a copy
@@ -106,28 +106,19 @@ def _calls(plan: Plan, module: ir.Module, name: str) -> list[tuple[Any, list[Any
     return calls
 
 
-class _Run(NamedTuple):
-    """A kernel with what its code depends on besides: whether its ranges are short, or [0, 1); arguments that are
-    known; and how many arguments there are."""
+class _Ranges(NamedTuple):
+    """What code of a kernel depends on besides: whether its ranges are short, and whether they are [0, 1)."""
 
-    kernel: Any
     short: bool
     alone: bool
-    numbers: dict[int, int]
-    takes: int
-
-    @property
-    def fixed(self) -> str:
-        """All but the kernel, as text."""
-        return f"{self.short} {self.alone} {self.numbers}"
 
 
-def _runs_of(step: Step) -> list[_Run]:
+def _runs_of(step: Step) -> list[alike.Run]:
     """The kernels of a step."""
     parts = parts_of(step)
     short = all(not isinstance(part.total, Dim) and part.total <= _SHORT for part in parts)
-    return [_Run(part.kernel, short, not isinstance(part.total, Dim) and part.total == 1,
-                 {slot: a for slot, a in enumerate(part.arguments) if type(a) is int}, len(part.arguments))
+    return [alike.Run(part.kernel, _Ranges(short, not isinstance(part.total, Dim) and part.total == 1),
+                      len(part.arguments), {slot: a for slot, a in enumerate(part.arguments) if type(a) is int})
             for part in parts]
 
 

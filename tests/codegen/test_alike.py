@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import twofold as tf
-from twofold.codegen import alike, program
+from twofold.codegen import alike, plan, program
 from twofold.codegen.loop import Kernel, LoopBuilder
 from twofold.ir import dtypes as dt
 from twofold.ir import passes
@@ -35,8 +35,21 @@ def rounds(count: int) -> Kernel:
     return b.finish()
 
 
-def of(*kernels: Kernel, rest: str = "") -> list[alike.Shared]:
-    return alike.shared([(kernel, rest, 2) for kernel in kernels])
+def divided(rows: int, deep: bool) -> Kernel:
+    """Copies tiles of a matrix of `rows` rows: a division for each tile, or for each row of one."""
+    b = LoopBuilder("divided")
+    out, x = b.pointer("out", dt.float32), b.pointer("x", dt.float32)
+    with b.for_(b.start, b.stop) as tile:
+        above = tile if deep else b.idiv(tile, rows)
+        with b.for_(above, above + b.load(b.args, 2)) as row:
+            first = b.idiv(row, rows) if deep else row
+            with b.for_(first, first + b.load(b.args, 3)) as i:
+                b.store(out, i, b.load(x, i))
+    return b.finish()
+
+
+def of(*kernels: Kernel) -> list[alike.Shared]:
+    return alike.shared([alike.Run(kernel, "", 2, {}) for kernel in kernels])
 
 
 def test_what_differs_is_an_argument() -> None:
@@ -55,10 +68,10 @@ def test_numbers_that_differ_alike_are_one_argument_and_others_are_several() -> 
 
 
 @pytest.mark.parametrize("kernels", [
-    [scaled(4, 100), scaled(4, 200)],  # too few
-    [scaled(4, 100), scaled(4, 100), scaled(4, 200)],
+    [scaled(4, 100), scaled(4, 100)],  # the same
     [scaled(4, 100, 2), scaled(4, 200, 3), scaled(4, 300, 4)],  # other floats
     [rounds(3), rounds(4), rounds(5)],  # lengths of loops
+    [divided(3, True), divided(4, True)],  # divisors for a row
 ])
 def test_others_stay_apart(kernels: list[Kernel]) -> None:
     assert [(s.kernel, s.slots, s.values) for s in of(*kernels)] == [(k, {}, ()) for k in kernels]
@@ -66,8 +79,31 @@ def test_others_stay_apart(kernels: list[Kernel]) -> None:
 
 def test_what_else_code_depends_on_tells_kernels_apart() -> None:
     kernels = [scaled(4, 100), scaled(4, 200), scaled(4, 300)]
-    found = alike.shared([(k, n, 2) for n, k in enumerate(kernels)])
+    found = alike.shared([alike.Run(k, n, 2, {}) for n, k in enumerate(kernels)])
     assert [s.kernel for s in found] == kernels
+
+
+def test_divisors_for_a_tile_are_arguments() -> None:
+    one, two = of(divided(30, False), divided(40, False))
+    assert one.kernel is two.kernel and (one.values, two.values) == ((29,), (39,))
+
+
+def known(*numbers: dict[int, int]) -> list[dict[int, int]]:
+    """The arguments that stay known where one kernel has these as known arguments."""
+    kernel = scaled(4, 100)
+    return [dict(s.numbers) for s in alike.shared([alike.Run(kernel, "", 5, n) for n in numbers])]
+
+
+def test_known_arguments_that_differ_are_arguments_where_they_are_large() -> None:
+    assert known({2: 3, 3: 64}, {2: 3, 3: 96}) == [{2: 3}] * 2
+    assert known({2: 3, 3: 64}, {2: 5, 3: 64}) == [{2: 3, 3: 64}, {2: 5, 3: 64}]  # windows of 3 and of 5
+    assert known({2: 64, 3: 64}, {2: 64}) == [{2: 64, 3: 64}, {2: 64}]  # what only one knows
+    assert known({2: 64}) == [{2: 64}]
+
+
+def test_known_arguments_stay_apart_where_constants_cannot_be_shared() -> None:
+    lengths = [alike.Run(rounds(n), "", 3, {2: size}) for n, size in ((3, 64), (3, 96), (4, 64))]
+    assert [dict(s.numbers) for s in alike.shared(lengths)] == [{}, {}, {2: 64}]
 
 
 def cut(x: tf.Tensor) -> tf.Tensor:
@@ -90,3 +126,22 @@ def test_a_program_has_fewer_kernels_than_steps() -> None:
     made = program.compile_graph(graph, "entry")
     kernels = re.findall(r'^define internal i64 @"entry_k', made.module, re.M)
     assert len(kernels) < sum(len(getattr(step.kernel, "parts", [step])) for step in made.plan.steps) - 4
+
+
+def pooled(x: tf.Tensor) -> tf.Tensor:
+    """Pooling of several channels, and transposes of several sizes."""
+    pools = [tf.nn.max_pool2d(x[..., :n], 3, 2, "SAME") for n in (16, 24, 32)]
+    turned = [tf.transpose(tf.reshape(x, [n, -1])) * 2.0 for n in (16, 24, 32)]
+    return tf.concat([tf.reshape(p, [-1]) for p in (*pools, *turned)], 0)
+
+
+def test_kernels_of_other_channels_and_sizes_are_one() -> None:
+    x = tf.constant(np.random.default_rng(1).normal(size=(2, 24, 24, 32)).astype(np.float32))
+    fn = tf.function(pooled)
+    assert fn(x).numpy().tobytes() == pooled(x).numpy().tobytes()
+    made = program.compile_graph(passes.run(fn.get_concrete_function(x).graph.copy()), "entry")
+    named = [part.kernel.name for step in made.plan.steps for part in plan.parts_of(step)]
+    assert named.count("max_pool f32") == 3
+    written = re.findall(r'^define internal i64 @"entry_k(\d+)', made.module, re.M)
+    pools = [n for n, step in enumerate(made.plan.steps) if step.kernel.name == "max_pool f32"]
+    assert len({str(n) for n in pools} & set(written)) == 1
