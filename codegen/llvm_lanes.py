@@ -9,7 +9,7 @@ all rounds, and no round reads what another one writes. All others stay loops, f
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from llvmlite import ir
 
@@ -18,12 +18,9 @@ from twofold.ir.scalar import Instr, Value
 
 from . import llvm_ops
 from . import target as targets
-from .loop import For, Load, Pointer, Store, uses
+from .loop import For, Load, Pointer, Statement, Store, uses
 
-if TYPE_CHECKING:
-    from .llvm_cpu import _Emitter
-
-__all__ = ["written"]
+__all__ = ["Emitter", "written"]
 
 _MOST = 8  # vectors that a value may take
 _I32, _I64, _POINTER, _VOID = ir.IntType(32), ir.IntType(64), ir.PointerType(), ir.VoidType()
@@ -33,7 +30,32 @@ _ON_LANES = frozenset((
 _Place = tuple[tuple[tuple[int, bool], ...], int]  # values added and subtracted, and a number: what round 0 has
 
 
-def written(emitter: _Emitter, loop: For, first: int, count: int) -> bool:
+class Scopes(Protocol):
+    """Which accesses of a kernel meet no others (`llvm_cpu.py`)."""
+
+    def mark(self, access: Any, ptr: Pointer) -> None:
+        """Tells LLVM so of an access to `ptr`."""
+
+
+class Emitter(Protocol):
+    """What writes the kernel around the loop (`llvm_cpu.py`)."""
+
+    b: ir.IRBuilder
+    fn: ir.Function
+    values: dict[int, Any]
+
+    @property
+    def scopes(self) -> Scopes:
+        """Of the kernel."""
+
+    def address(self, ptr: Pointer, index: Any) -> Any:
+        """Where an element lies."""
+
+    def statement(self, statement: Statement) -> None:
+        """Writes one statement."""
+
+
+def written(emitter: Emitter, loop: For, first: int, count: int) -> bool:
     """Writes `loop`, of `count` rounds from index `first` on, if it can be written so; says whether it was."""
     rounds = _Rounds(loop, first, count, emitter.values)
     if not rounds.fit():
@@ -153,7 +175,7 @@ def _is_half(dtype: DType) -> bool:
 class _Writer:
     """Writes the rounds of one loop."""
 
-    def __init__(self, emitter: _Emitter, loop: For, rounds: _Rounds, count: int) -> None:
+    def __init__(self, emitter: Emitter, loop: For, rounds: _Rounds, count: int) -> None:
         self.emitter, self.loop, self.rounds = emitter, loop, rounds
         self.b, self.module = emitter.b, emitter.fn.module
         self.count, self.lanes = count, lanes_for(count)

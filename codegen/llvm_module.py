@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from llvmlite import binding, ir
 
-__all__ = ["verified", "optimise", "object_code", "assembly", "vector_bits", "machine_for", "linked"]
+__all__ = ["verified", "optimise", "object_code", "assembly", "vector_bits", "linked"]
 
 
 def verified(module: ir.Module | str) -> binding.ModuleRef:
@@ -140,21 +140,6 @@ def vector_bits() -> int:
     return targets.current().vector_bits
 
 
-@functools.cache
-def machine_for(triple: str, cpu: str, features: str) -> binding.TargetMachine:
-    """What makes position-independent code for another program than this process.
-
-    Raises:
-        RuntimeError: LLVM has no code generator for it.
-    """
-    import llvmlite.binding as llvm
-
-    llvm.initialize_all_targets()
-    llvm.initialize_all_asmprinters()
-    return llvm.Target.from_triple(triple).create_target_machine(cpu=cpu, features=features, opt=3, reloc="pic",
-                                                                 codemodel="default")
-
-
 class _Target:
     """A target machine and the pipeline's settings, which hold no state between modules."""
 
@@ -170,7 +155,7 @@ class _Target:
                 cpu=cpu, features=features, opt=3, jit=True, reloc="static" if x86 else "default",
                 codemodel="jitdefault")
         else:
-            self.machine = machine_for(target.triple, target.cpu, target.features)
+            self.machine = targets.machine_for(target.triple, target.cpu, target.features)
         self.is_host = target.is_host
         self.tuning = llvm.create_pipeline_tuning_options(speed_level=3)
         self.tuning.loop_unrolling = False

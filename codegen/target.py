@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from llvmlite import binding
 
-__all__ = ["Target", "host", "of", "current", "use", "host_machine", "assembles_x86"]
+__all__ = ["Target", "host", "of", "current", "use", "host_machine", "machine_for", "assembles_x86"]
 
 
 @dataclass(frozen=True)
@@ -98,6 +98,21 @@ def host_machine() -> tuple[str, str]:
     return llvm.get_host_cpu_name(), features
 
 
+@functools.cache
+def machine_for(triple: str, cpu: str, features: str) -> binding.TargetMachine:
+    """What makes position-independent code for another program than this process.
+
+    Raises:
+        RuntimeError: LLVM has no code generator for it.
+    """
+    import llvmlite.binding as llvm
+
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    return llvm.Target.from_triple(triple).create_target_machine(cpu=cpu, features=features, opt=3, reloc="pic",
+                                                                 codemodel="default")
+
+
 def assembles_x86() -> bool:
     """Whether modules may hold assembly text for x86-64: LLVM reads only that of the processor at hand."""
     import llvmlite.binding as llvm
@@ -140,9 +155,7 @@ def of(triple: str, cpu: str = "", features: str = "", threads: int | None = Non
     Raises:
         RuntimeError: LLVM has no code generator for it.
     """
-    from . import llvm_module
-
-    machine = llvm_module.machine_for(triple, cpu, features)
+    machine = machine_for(triple, cpu, features)
     text = _assembly(machine, _PROBE.format(triple=triple))
     body = {name: text.partition(f"{name}:")[2] for name in ("wide", "integers", "fused", "half")}
     if re.match(r"x86_64|amd64", triple):

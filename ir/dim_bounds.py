@@ -22,7 +22,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TypeAlias
 
-from .dim_expr import Atom, DimLike, Mono, product_of, terms_of, without
+from .dim_expr import Atom, DimLike, Mono, defines, product_of, terms_of, without
 
 __all__ = ["bounds", "at_least", "samples"]
 
@@ -36,6 +36,7 @@ _POINTS: tuple[Callable[[str], int], ...] = (
     lambda name: zlib.crc32(name[::-1].encode()) % 1009 + 1)
 
 
+@defines
 def at_least(d: DimLike, least: int) -> bool:
     """Whether `d >= least` is provable."""
     if type(d) is int:
@@ -46,6 +47,8 @@ def at_least(d: DimLike, least: int) -> bool:
     return low is not None and low >= least
 
 
+@defines
+@defines
 @lru_cache(maxsize=8192)
 def samples(d: DimLike) -> tuple[int, ...]:
     """What `d` is for some numbers, but for those that make a divisor zero."""

@@ -14,12 +14,23 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache, reduce
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 __all__ = ["Dim", "DimLike", "Atom", "Mono", "symbol", "floordiv", "ceil_div", "maximum", "minimum", "positive_part",
-           "terms_of", "from_terms"]
+           "terms_of", "from_terms", "defines"]
+
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+_DEFINED: dict[str, Callable[..., Any]] = {}
+
+
+def defines(function: _Function) -> _Function:
+    """Hands in what dims themselves need of the modules about them: `bounds`, `samples` and `at_least` (`ir/dim_bounds.py`),
+    `render` and `parse` (`ir/dim_text.py`), `require` (`ir/dims.py`, with which all of them are loaded)."""
+    _DEFINED[function.__name__] = function
+    return function
 
 
 class Atom:
@@ -187,23 +198,17 @@ class Dim:
         return self._hash
 
     def __bool__(self) -> bool:
-        from .dims import require
-
-        return require(self, "!=", 0)
+        return bool(_DEFINED["require"](self, "!=", 0))
 
     def __str__(self) -> str:
         if self._text is None:
-            from .dim_text import render
-
-            self._text = render(self)
+            self._text = _DEFINED["render"](self)
         return self._text
 
     __repr__ = __str__
 
     def __reduce__(self) -> tuple[Any, ...]:
-        from .dim_text import parse
-
-        return (parse, (str(self),))
+        return (_DEFINED["parse"], (str(self),))
 
 
 DimLike: TypeAlias = int | Dim
@@ -403,11 +408,9 @@ def _known_quotient(a: DimLike, k: int) -> int | None:
     """`a // k` where bounds alone decide it; a polynomial in symbols has none on one side."""
     if _depth(a) == 0:
         return None
-    from .dim_bounds import bounds, samples
-
-    if len({value // k for value in samples(a)}) > 1:
+    if len({value // k for value in _DEFINED["samples"](a)}) > 1:
         return None
-    low, high = bounds(a)
+    low, high = _DEFINED["bounds"](a)
     if low is None or high is None or low // k != high // k:
         return None
     return low // k
@@ -435,8 +438,7 @@ def _divided_by_dim(a: DimLike, b: Dim) -> DimLike:
     common, factor = _common_factor(rest, b)
     if common or factor > 1:
         return whole + floordiv(_cancelled(rest, common, factor), _cancelled(b, common, factor))
-    from .dim_bounds import at_least
-
+    at_least = _DEFINED["at_least"]
     if at_least(b, 0):  # and not zero, being a divisor
         if at_least(rest, 0) and at_least(b - rest, 1):
             return whole
@@ -482,8 +484,7 @@ def positive_part(e: DimLike) -> DimLike:
     """`max(e, 0)`."""
     if type(e) is int:
         return max(e, 0)
-    from .dim_bounds import at_least
-
+    at_least = _DEFINED["at_least"]
     if at_least(e, 0):
         return e
     if at_least(-e, 0):

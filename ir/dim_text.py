@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
-from .dim_expr import Atom, DimLike, Mono, floordiv, from_terms, maximum, minimum, symbol, terms_of, without
+from .dim_expr import Atom, DimLike, Mono, defines, floordiv, from_terms, maximum, minimum, symbol, terms_of, without
 
 __all__ = ["render", "parse"]
 
@@ -26,6 +26,7 @@ _NOTHING: set[Mono] = set()
 _CONSTANT: set[Mono] = {()}
 
 
+@defines
 def render(d: DimLike) -> str:
     """The text of an int or Dim."""
     if type(d) is int:
@@ -172,6 +173,7 @@ def _multiple_within(d: DimLike, cofactor: Mono, coef: int, wanted: set[Mono]) -
 _TOKEN = re.compile(r"\s*(?:(\d+)|([A-Za-z_]\w*)|(//|[-+*%(),]))", re.ASCII)
 
 
+@defines
 def parse(text: str) -> DimLike:
     """The int or Dim that `text` spells.
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn, TypeAlias
 
 from .dim_bounds import at_least, bounds
-from .dim_expr import Dim, DimLike, ceil_div, maximum, minimum, symbol, terms_of
+from .dim_expr import Dim, DimLike, ceil_div, defines, maximum, minimum, symbol, terms_of
 from .dim_text import parse
 
 __all__ = ["Dim", "DimLike", "Shape", "symbol", "parse", "ceil_div", "maximum", "minimum", "bounds",
@@ -314,6 +314,7 @@ def require_same(a: Sequence[DimLike], b: Sequence[DimLike]) -> bool:
     return len(a) == len(b) and all(require_eq(x, y) for x, y in zip(a, b, strict=True))
 
 
+@defines
 def require(a: DimLike, op: str, b: DimLike) -> bool:
     """Whether `a op b`: as decided, or else True with a guard recorded for it.
 

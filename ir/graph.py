@@ -16,7 +16,7 @@ This module owns the structure. The text form is `ir/graph_text.py`, checking `i
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -30,11 +30,11 @@ from .spec import TensorSpec
 if TYPE_CHECKING:
     import networkx
 
-    from .graph_def import GraphDef, NodeDef
+    from .node_def import GraphDef, NodeDef
 
 __all__ = ["Value", "Node", "Graph", "Location", "Construct", "CONSTRUCTS", "CONSTANT", "SIZE", "BIND", "COND",
            "WHILE", "CALL", "HOST", "ASSERT", "CUSTOM", "PUSH", "POP", "effect_of", "is_pure",
-           "constant_of", "complete"]
+           "constant_of", "complete", "shows"]
 
 
 class Location(NamedTuple):
@@ -209,22 +209,18 @@ class Graph:
 
     def to_networkx(self) -> networkx.DiGraph:
         """The dataflow as a `networkx.DiGraph`; see `graph_views.to_networkx`."""
-        from .graph_views import to_networkx
-        return to_networkx(self)
+        return _SHOWN["networkx"](self)
 
     def to_dot(self) -> str:
         """The graph in the language of Graphviz; see `graph_views.to_dot`."""
-        from .graph_views import to_dot
-        return to_dot(self)
+        return str(_SHOWN["dot"](self))
 
     def to_html(self, path: Any = None, inputs: Sequence[np.ndarray] | None = None, fast_math: bool = False) -> str:
         """The graph as a page to look around in; see `graph_views.to_html`."""
-        from .graph_views import to_html
-        return to_html(self, path, inputs, fast_math)
+        return str(_SHOWN["html"](self, path, inputs, fast_math))
 
     def _repr_html_(self) -> str:
-        from .graph_views import in_notebook
-        return in_notebook(self)
+        return str(_SHOWN["notebook"](self))
 
     def get_operations(self) -> list[NodeDef]:
         """The nodes by name, in program order: inputs first, results last; each has `name`, `type` and `inputs`."""
@@ -243,15 +239,26 @@ class Graph:
 
     def as_graph_def(self) -> GraphDef:
         """The nodes by name, as TensorFlow lists them; see `graph_def.graph_def`."""
-        from .graph_def import graph_def
-        return graph_def(self)
+        made: GraphDef = _SHOWN["definition"](self)
+        return made
 
     def __str__(self) -> str:
-        from .graph_text import text
-        return text(self)
+        return str(_SHOWN["text"](self))
 
     def __repr__(self) -> str:
         return f"<graph {self.name}: {len(self.inputs)} inputs, {len(self.nodes)} nodes, {len(self.outputs)} outputs>"
+
+
+_SHOWN: dict[str, Callable[..., Any]] = {}
+
+
+def shows(form: str) -> Callable[[Callable[..., Any]], Any]:
+    """Makes the decorated function the one that shows graphs in a form: "text" (`graph_text.py`), "definition"
+    (`graph_def.py`), "networkx", "dot", "html" or "notebook" (`graph_views.py`)."""
+    def add(show: Callable[..., Any]) -> Any:
+        _SHOWN[form] = show
+        return show
+    return add
 
 
 def effect_of(node: Node) -> str | None:

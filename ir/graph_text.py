@@ -31,6 +31,7 @@ from .graph_parse import GraphTextError, parse
 __all__ = ["text", "parse", "node_text", "lines_of", "GraphTextError"]
 
 
+@g.shows("text")
 def text(graph: g.Graph, locations: bool = True, defaults: bool = False) -> str:
     """The text of a graph.
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from . import dims as dm
 from . import graph as g
+from . import graph_def  # noqa: F401 - shows graphs, too
 from .graph_literals import array_text, attr_text
 from .replay import bind_sizes
 
@@ -26,6 +27,7 @@ __all__ = ["to_networkx", "to_dot", "to_html", "in_notebook", "draw_pages_with"]
 _drawers: list[tuple[Callable[..., str], Callable[[str], str]]] = []
 
 
+@g.shows("networkx")
 def to_networkx(graph: g.Graph) -> networkx.DiGraph:
     """The dataflow of `graph`, without what its regions hold.
 
@@ -72,6 +74,7 @@ def _data_edge(found: networkx.DiGraph, source: tuple[object, int], target: obje
         found.add_edge(where, target, kind="data", values=[(index, place)])
 
 
+@g.shows("dot")
 def to_dot(graph: g.Graph) -> str:
     """The graph as DOT text: an edge carries its value's type, regions are boxes, effects are dashed.
 
@@ -96,6 +99,7 @@ def draw_pages_with(page: Callable[..., str], frame: Callable[[str], str]) -> No
     _drawers[:] = [(page, frame)]
 
 
+@g.shows("html")
 def to_html(graph: g.Graph, path: Any = None, inputs: Sequence[np.ndarray] | None = None,
             fast_math: bool = False) -> str:
     """The graph as one HTML file that opens without a network: fused kernels, their memory and source lines, search.
@@ -126,6 +130,7 @@ def to_html(graph: g.Graph, path: Any = None, inputs: Sequence[np.ndarray] | Non
     return text
 
 
+@g.shows("notebook")
 def in_notebook(graph: g.Graph) -> str:
     """The page of `to_html` as a part of a notebook."""
     return _drawers[0][1](to_html(graph))

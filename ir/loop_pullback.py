@@ -15,14 +15,14 @@ from . import dims as dm
 from . import dtypes as dt
 from . import graph as g
 from . import ops, symbols
-from .autodiff import Backward, Linearised, Mask, Scope, reached, reaching
 from .build import Builder
 from .counting import counting, surely_runs
 from .dims import Dim
 from .grad import nothing
 from .graph import Graph, Node, Value
+from .linearise import Backward, Flow, Linearised, Mask, Scope, reached, reaching
 from .op import use_interpreter
-from .pullback import Cts, Flow, Pullback, chosen, number_inputs, with_distinct, zeros_of
+from .pullback import Cts, Pullback, chosen, number_inputs, with_distinct, zeros_of
 from .spec import TensorSpec, spec
 from .sums import Link
 

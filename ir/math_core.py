@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from . import dtypes as dt
 from .dtypes import DType
-from .scalar import ScalarBuilder, Value
+from .instructions import InstructionBuilder, Value
 
 __all__ = ["Double", "Format", "divide_double", "fast_two_sum", "float_of", "format_of", "pick", "poly", "pow2",
            "round_scaled", "scale", "split_binary", "through_double", "two_product", "two_sum"]
@@ -64,13 +64,13 @@ def format_of(x: Value) -> Format:
 def through_double(body: Callable[..., Value]) -> Callable[..., Value]:
     """`body`, with float32 (complex64) operands computed in float64 (complex128) and the result rounded once."""
     @functools.wraps(body)
-    def wrapped(s: ScalarBuilder, *operands: Value) -> Value:
+    def wrapped(s: InstructionBuilder, *operands: Value) -> Value:
         wide = [s.cast(v, dt.complex128 if v.dtype.is_complex else dt.float64) for v in operands]
         return s.cast(body(s, *wide), operands[0].dtype)
     return wrapped
 
 
-def poly(s: ScalarBuilder, x: Value, coefficients: Sequence[float]) -> Value:
+def poly(s: InstructionBuilder, x: Value, coefficients: Sequence[float]) -> Value:
     """sum(c[i] * x**i), by Horner's rule with FMA."""
     total = s.const(coefficients[-1], x.dtype)
     for c in reversed(coefficients[:-1]):
@@ -78,25 +78,25 @@ def poly(s: ScalarBuilder, x: Value, coefficients: Sequence[float]) -> Value:
     return total
 
 
-def pick(s: ScalarBuilder, cond: Value, x: float, y: float, dtype: DType) -> Value:
+def pick(s: InstructionBuilder, cond: Value, x: float, y: float, dtype: DType) -> Value:
     """One of two constants."""
     return s.select(cond, s.const(x, dtype), s.const(y, dtype))
 
 
-def round_scaled(s: ScalarBuilder, x: Value, factor: float) -> tuple[Value, Value]:
+def round_scaled(s: InstructionBuilder, x: Value, factor: float) -> tuple[Value, Value]:
     """`x * factor` rounded to an integer, as a float and as a signed integer; |x*factor| < 2**(mantissa-2)."""
     fmt = format_of(x)
     shifted = s.fma(x, factor, fmt.magic)
     return shifted - fmt.magic, s.bitcast(shifted, fmt.signed) - fmt.magic_bits
 
 
-def pow2(s: ScalarBuilder, k: Value, dtype: DType) -> Value:
+def pow2(s: InstructionBuilder, k: Value, dtype: DType) -> Value:
     """2.0**k for an integer k between the exponents of the smallest and largest normal number."""
     fmt = _FORMATS[dtype]
     return s.bitcast(s.shl(k + fmt.bias, fmt.mantissa), dtype)
 
 
-def float_of(s: ScalarBuilder, k: Value, dtype: DType) -> Value:
+def float_of(s: InstructionBuilder, k: Value, dtype: DType) -> Value:
     """A small signed integer as the float of its width, without the 64-bit conversion that few machines have."""
     if dtype is dt.float32:
         return s.cast(k, dtype)
@@ -104,13 +104,13 @@ def float_of(s: ScalarBuilder, k: Value, dtype: DType) -> Value:
     return s.bitcast(k + fmt.magic_bits, dtype) - fmt.magic
 
 
-def scale(s: ScalarBuilder, x: Value, k: Value) -> Value:
+def scale(s: InstructionBuilder, x: Value, k: Value) -> Value:
     """x * 2**k rounded once, for |k| up to twice the exponent range and x near 1: overflows and underflows right."""
     half = s.shr(k, 1)
     return x * pow2(s, half, x.dtype) * pow2(s, k - half, x.dtype)
 
 
-def split_binary(s: ScalarBuilder, x: Value, low: float) -> tuple[Value, Value]:
+def split_binary(s: InstructionBuilder, x: Value, low: float) -> tuple[Value, Value]:
     """(m, k) with x = m * 2**k and low <= m < 2*low, for positive finite x, subnormals included; k is an integer."""
     fmt = format_of(x)
     small = s.lt(x, fmt.tiny)
@@ -125,26 +125,26 @@ def _bits_of(value: float, dtype: DType) -> int:
 
 
 # -- double words -------------------------------------------------------------------------------------
-def fast_two_sum(s: ScalarBuilder, a: Value, b: Value) -> Double:
+def fast_two_sum(s: InstructionBuilder, a: Value, b: Value) -> Double:
     """a + b exactly, where |a| >= |b| or a is 0."""
     high = a + b
     return high, b - (high - a)
 
 
-def two_sum(s: ScalarBuilder, a: Value, b: Value) -> Double:
+def two_sum(s: InstructionBuilder, a: Value, b: Value) -> Double:
     """a + b exactly."""
     high = a + b
     part = high - a
     return high, (a - (high - part)) + (b - part)
 
 
-def two_product(s: ScalarBuilder, a: Value, b: Value) -> Double:
+def two_product(s: InstructionBuilder, a: Value, b: Value) -> Double:
     """a * b exactly."""
     high = a * b
     return high, s.fma(a, b, -high)
 
 
-def divide_double(s: ScalarBuilder, x: Double, y: Double) -> Value:
+def divide_double(s: InstructionBuilder, x: Double, y: Double) -> Value:
     """x / y rounded almost correctly, with one division; for quotients and 1/y in the normal range."""
     inverse = 1.0 / y[0]
     q = x[0] * inverse

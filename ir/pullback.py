@@ -7,29 +7,22 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from . import dims as dm
 from . import ops
-from .autodiff import Backward, Linearised, Mask
 from .dims import Dim
 from .graph import Graph, Node, Value
+from .linearise import Backward, Linearised, Mask
 from .sums import Link
 
-__all__ = ["Cts", "Flow", "Pullback", "chosen", "number_inputs", "played", "seeds_of", "told_sizes", "touched_by",
+__all__ = ["Cts", "Pullback", "chosen", "number_inputs", "played", "seeds_of", "told_sizes", "touched_by",
            "with_distinct", "zeros_of"]
 
 Cts = Sequence[Any]
-
-
-class Flow(NamedTuple):
-    """What depends differentiably on what, as masks: of results on operands, and of operands for results."""
-
-    forward: Callable[[Node, Mask], Mask]
-    backward: Callable[[Node, Mask], Mask]
 
 
 class Pullback(ABC):

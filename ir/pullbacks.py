@@ -1,6 +1,6 @@
 """Gradients of the constructs of the graph IR: calls, branches, loops, functions with gradients of their own, stacks.
 
-A pullback is made while `ir/autodiff.py` copies a graph: it appends its construct again, with regions that give
+A pullback is made while `ir/linearise.py` copies a graph: it appends its construct again, with regions that give
 residuals, and later `emit`s the construct that computes the gradient. No effect happens twice: the gradient only reads
 what was kept.
 
@@ -15,7 +15,7 @@ order in which a tape makes them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -23,16 +23,15 @@ import numpy as np
 from . import dtypes as dt
 from . import graph as g
 from . import ops, symbols
-from .autodiff import Backward, Linearised, Mask, Scope, reached, reaching, scope_of
 from .build import Builder
 from .dims import Dim
 from .grad import zeros_like
 from .graph import Graph, Node, Value
+from .linearise import FLOWS, PULLBACKS, Backward, Flow, Linearised, Mask, Scope, reached, reaching, scope_of
 from .loop_pullback import LOOP_FLOW, LoopPullback
 from .op import use_interpreter
 from .pullback import (
     Cts,
-    Flow,
     Pullback,
     chosen,
     number_inputs,
@@ -46,7 +45,7 @@ from .pullback import (
 from .spec import spec
 from .sums import Link, Sums
 
-__all__ = ["PULLBACKS", "FLOWS", "Flow", "Pullback"]
+__all__ = ["Pullback"]
 
 
 # -- calls --------------------------------------------------------------------------------------------
@@ -322,14 +321,14 @@ class _Pop(Pullback):
                 None]
 
 
-PULLBACKS: dict[Any, Callable[..., Pullback]] = {
-    g.COND: _Cond, g.WHILE: LoopPullback, g.CALL: _Call, g.CUSTOM: _Custom, g.PUSH: _Push, g.POP: _Pop}
+PULLBACKS.update({
+    g.COND: _Cond, g.WHILE: LoopPullback, g.CALL: _Call, g.CUSTOM: _Custom, g.PUSH: _Push, g.POP: _Pop})
 
-FLOWS: dict[Any, Flow] = {
+FLOWS.update({
     g.COND: Flow(_cond_forward, _cond_backward),
     g.WHILE: LOOP_FLOW,
     g.CALL: Flow(_call_forward, _call_backward),
     g.CUSTOM: Flow(_custom_forward, _custom_backward),
     g.PUSH: Flow(lambda node, mask: (mask[0] or mask[1],), lambda node, mask: (mask[0], mask[0], False)),
     g.POP: Flow(lambda node, mask: (mask[0],), lambda node, mask: (mask[0], False)),
-}
+})

@@ -27,7 +27,7 @@ from . import (
     math_round,
     math_trig,
 )
-from .scalar import ScalarBuilder, Value
+from .instructions import InstructionBuilder, Value
 
 __all__ = ["FUNCTIONS"]
 
@@ -40,7 +40,7 @@ def _collect(*modules: object) -> dict[str, Body]:
 
 def _by_kind(real: Body, complex_: Body) -> Body:
     @functools.wraps(real)
-    def body(s: ScalarBuilder, x: Value, *rest: Value) -> Value:
+    def body(s: InstructionBuilder, x: Value, *rest: Value) -> Value:
         return (complex_ if x.dtype.is_complex else real)(s, x, *rest)
     return body
 

@@ -31,7 +31,7 @@ from twofold.eager import custom
 from twofold.ir import errors
 from twofold.runtime import cache, locks
 
-from .operator_calls import _MARK
+from .operator_calls import MARK
 
 __all__ = ["convert", "callee", "do_not_convert", "to_code", "is_converted"]
 
@@ -41,7 +41,7 @@ _factories: dict[int, tuple[Any, Any]] = {}  # id of a code object -> (weak refe
 
 def is_converted(fn: Any) -> bool:
     """Whether `fn` came out of `convert`, or is not to be converted."""
-    return bool(getattr(fn, _MARK, False))
+    return bool(getattr(fn, MARK, False))
 
 
 def do_not_convert(fn: Callable[..., Any]) -> Callable[..., Any]:
@@ -50,12 +50,12 @@ def do_not_convert(fn: Callable[..., Any]) -> Callable[..., Any]:
         if not callable(fn):
             raise TypeError(f"do_not_convert takes a callable; got {type(fn).__name__} {fn!r}.")
         bound = functools.wraps(fn, updated=())(lambda *args, **kwargs: fn(*args, **kwargs))
-        setattr(bound, _MARK, True)
+        setattr(bound, MARK, True)
         return bound
     copy = types.FunctionType(fn.__code__, fn.__globals__, fn.__name__, fn.__defaults__, fn.__closure__)
     functools.update_wrapper(copy, fn)
     copy.__kwdefaults__ = fn.__kwdefaults__
-    setattr(copy, _MARK, True)
+    setattr(copy, MARK, True)
     return copy
 
 
@@ -209,7 +209,7 @@ class _Factory:
         made.__defaults__, made.__kwdefaults__ = fn.__defaults__, fn.__kwdefaults__
         made.__name__, made.__qualname__, made.__module__ = fn.__name__, fn.__qualname__, fn.__module__
         made.__doc__, made.__annotations__ = fn.__doc__, fn.__annotations__
-        setattr(made, _MARK, True)
+        setattr(made, MARK, True)
         return made
 
 
@@ -231,6 +231,7 @@ def _namespace() -> Any:
     for module in (operators, operator_loops, operator_calls):
         for name in module.__all__:
             setattr(space, name, getattr(module, name))
+    space.converted_call = operator_calls.calls(callee)
     return space
 
 

@@ -16,7 +16,7 @@ from twofold.ir.op import Op
 from .conditional import predicate
 from .operators import stage_assert, staged
 
-__all__ = ["check", "enable_numerics", "disable_numerics", "watched", "stage_numerics"]
+__all__ = ["check", "enable_numerics", "disable_numerics", "watched"]
 
 
 def check(holds: Any, message: str, data: Sequence[Any], summarize: int | None = None) -> None:
@@ -80,6 +80,16 @@ class _Watch:
     def _variable_read(self, variable: Any, value: Any) -> None:
         """Reading computes nothing."""
 
+    def stage(self, op: Op, outputs: Sequence[Any]) -> None:
+        """The same check of a traced op's results, made when the function runs."""
+        if op.view is not None or op.name in _MOVES:
+            return
+        with record.telling(()):
+            for number, output in enumerate(outputs):
+                if output.dtype.is_floating:
+                    stage_assert(ops.reduce_all(ops.is_finite(output)),
+                                 f"Detected Infinity or NaN in output {number} of op \"{op.name}\".", (output,))
+
 
 _watch = _Watch()
 
@@ -113,14 +123,3 @@ def _require_finite(op: Op, number: int, inputs: Sequence[Any], output: Tensor) 
         None, op.name, f"Detected Infinity or NaN in output {number} of eagerly-executing op \"{op.name}\".\n"
         f"  dtype: {output.dtype.name}\n  shape: {tuple(output.dims)}\n  {', '.join(counts)}\n  Input tensors:{given}"
         f"\n  {errors.user_line()}")
-
-
-def stage_numerics(op: Op, outputs: Sequence[Any]) -> None:
-    """The same check of a traced op's results, made when the function runs."""
-    if op.view is not None or op.name in _MOVES:
-        return
-    with record.telling(()):
-        for number, output in enumerate(outputs):
-            if output.dtype.is_floating:
-                stage_assert(ops.reduce_all(ops.is_finite(output)),
-                             f"Detected Infinity or NaN in output {number} of op \"{op.name}\".", (output,))

@@ -15,7 +15,7 @@ import types
 import warnings
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from twofold.eager import playing
 from twofold.eager.tensor import Tensor
@@ -36,7 +36,6 @@ from .traced import Traced, named, trace, trace_function
 
 if TYPE_CHECKING:
     from .explain import Explanation
-    from .restored import Restored
 
 __all__ = ["Function", "making", "trace"]
 
@@ -47,6 +46,18 @@ _DEPTH = 64  # traces of one function inside of another
 making = locks.RLock()  # one trace at a time: Python code that is traced need not expect another
 locks.settled_before_fork(lambda: making)
 _quickening = locks.Lock()
+
+
+class _Served(Protocol):
+    """What a function without Python can run (`tracer/restored.py`)."""
+
+    traces: list[Traced]
+
+    def served(self, call: Call, here: Any) -> Call:
+        """The call as a trace takes it."""
+
+    def trace_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced:
+        """The trace for these arguments."""
 
 
 class Family:
@@ -113,7 +124,7 @@ class Function:
         self._created = False
         self._last: Any = None
         self._warned = False
-        self._restored: Restored | None = None
+        self._restored: _Served | None = None
         for name, value in getattr(self._plain, "__dict__", {}).items():
             self.__dict__.setdefault(name, value)  # what the function, or the object that is called, has of its own
 

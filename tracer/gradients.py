@@ -21,13 +21,15 @@ from twofold.ir.autodiff import Scope
 from twofold.ir.build import Builder
 from twofold.ir.counting import surely_runs
 from twofold.ir.grad import nothing, zeros_like
+from twofold.ir.linearise import FLOWS, PULLBACKS
 from twofold.ir.op import interpreter
-from twofold.ir.pullbacks import FLOWS, PULLBACKS, Pullback
+from twofold.ir.pullbacks import Pullback
 from twofold.ir.replay import replay
 from twofold.ir.sums import Link
 
 from .staging import restage
 from .symbolic import SymbolicTensor, symbolic
+from .trace import records_constructs
 
 __all__ = ["record_construct", "followed"]
 
@@ -38,6 +40,7 @@ def followed(tensors: Sequence[Any]) -> tuple[bool, ...]:
     return tuple([t.dtype.is_differentiable and any(r._follows(t) for r in recorders) for t in tensors])
 
 
+@records_constructs
 def record_construct(trace: Any, node: g.Node, inputs: Sequence[Tensor], outputs: Sequence[SymbolicTensor]) -> None:
     """Tell the recorders of this context of a construct that was staged in `trace`."""
     if node.op not in FLOWS or not any(o.dtype.is_differentiable for o in outputs):

@@ -19,27 +19,31 @@ from . import conditional, operators, sequences
 from .loop import LoopVariable, while_loop
 from .trace import current
 
-__all__ = ["converted_call", "autograph_artifact", "list_append"]
+__all__ = ["autograph_artifact", "list_append"]  # for converted code, which also has what `calls` makes
 
-_MARK = "__twofold_converted__"
+MARK = "__twofold_converted__"  # the attribute of what is not converted again
 
 
 def autograph_artifact(function: Any, extras: Any = None) -> Any:
     """Marks a function of converted code, so that a call of it does not convert it again."""
-    setattr(function, _MARK, True)
+    setattr(function, MARK, True)
     return function
 
 
-@for_the_user
-def converted_call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None, scope: Any = None,
-                   options: Any = None) -> Any:
-    """`function(*args, **kwargs)` with the function converted where it is the user's."""
-    from . import autograph
-    special = _SPECIAL.get(function) if _hashable(function) else None
-    if special is not None and (not kwargs or function in _KEYWORDS):
-        return special(*args, **(kwargs or {}))
-    target = autograph.callee(function)
-    return target(*args, **kwargs) if kwargs else target(*args)
+def calls(callee: Callable[[Any], Callable[..., Any]]) -> Callable[..., Any]:
+    """What converted code calls everything by; `callee` gives what is called in place of a callable."""
+    special = {**_SPECIAL, map: _map_over(callee)}
+
+    @for_the_user
+    def converted_call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None, scope: Any = None,
+                       options: Any = None) -> Any:
+        """`function(*args, **kwargs)` with the function converted where it is the user's."""
+        own = special.get(function) if _hashable(function) else None
+        if own is not None and (not kwargs or function in _KEYWORDS):
+            return own(*args, **(kwargs or {}))
+        target = callee(function)
+        return target(*args, **kwargs) if kwargs else target(*args)
+    return converted_call
 
 
 def _hashable(function: Any) -> bool:
@@ -167,15 +171,14 @@ def _truths(items: Any) -> Any:
     return items if items.dtype is dt.bool_ else ops.not_equal(items, 0)
 
 
-def _callable_over(plain: Any) -> Callable[..., Any]:
-    """`map` and `filter`: the function is the user's."""
-    from . import autograph
-    return lambda function, *items: plain(autograph.callee(function) if callable(function) else function, *items)
+def _map_over(callee: Callable[[Any], Callable[..., Any]]) -> Callable[..., Any]:
+    """`map`: the function is the user's."""
+    return lambda function, *items: map(callee(function) if callable(function) else function, *items)
 
 
 _SPECIAL: dict[Any, Callable[..., Any]] = {
     len: _len, int: _int, float: _float, bool: _bool, range: _range, enumerate: _enumerate, zip: _zip, abs: _abs,
-    any: _any, all: _all, map: _callable_over(map),
+    any: _any, all: _all,
     max: _extreme(max, lambda x, y: x > y), min: _extreme(min, lambda x, y: x < y), sum: _sum,
 }
 _KEYWORDS = (enumerate, zip)  # special functions that take keywords, too

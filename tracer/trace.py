@@ -38,7 +38,7 @@ from .creation import Creation
 from .shapes import Relaxed
 from .symbolic import SymbolicTensor, symbolic
 
-__all__ = ["Trace", "Region", "LeakedTensorError", "current"]
+__all__ = ["Trace", "Region", "LeakedTensorError", "current", "records_constructs"]
 
 _INLINE = 1024  # bytes up to which a captured tensor becomes a constant of the graph
 
@@ -51,6 +51,15 @@ def current() -> Trace | None:
     """The trace that is under way in this context, or None in eager execution."""
     found = interpreter()
     return found if isinstance(found, Trace) else None
+
+
+_construct_recorders: list[Callable[[Any, g.Node, Sequence[Tensor], Sequence[SymbolicTensor]], None]] = []
+
+
+def records_constructs(tell: Callable[[Any, g.Node, Sequence[Tensor], Sequence[SymbolicTensor]], None]) -> Any:
+    """Hands in what tells the recorders of a context of a construct: `tell(trace, node, operands, results)`."""
+    _construct_recorders.append(tell)
+    return tell
 
 
 class SymbolicSlice(SliceMethods, SymbolicTensor):
@@ -99,8 +108,8 @@ class Trace:
         self.sources: dict[g.Value, g.Value] = {}  # for a region: the parent's values that its inputs stand for
         self.guards: dm.Recorder | None = None
         self._staging: Any = None  # the op whose rule runs, its operands and attributes; or what made a guard
-        self.watching: bool = parent.watching if parent is not None else any(
-            getattr(r, "watches_numerics", False) for r in record.active.get())
+        self.watch: Any = parent.watch if parent is not None else next(
+            (r for r in record.active.get() if getattr(r, "watches_numerics", False)), None)
         self.enclosing = current() if parent is None else None  # a function that is traced inside of another
         self.creation: Creation = Creation(self) if parent is None else parent.creation
         self.relaxed: Relaxed | None = None if parent is None else parent.relaxed
@@ -158,9 +167,8 @@ class Trace:
             record.tell(op, attrs, inputs, outputs)
             for output in outputs:
                 self.identities[output.value] = output._id
-        if self.watching:
-            from .checks import stage_numerics
-            stage_numerics(op, outputs)
+        if self.watch is not None:
+            self.watch.stage(op, outputs)
         return outputs[0] if single else outputs
 
     def _origin(self) -> Origin:
@@ -186,9 +194,9 @@ class Trace:
         tensors = [x if isinstance(x, Tensor) else x._read_tensor() for x in operands]
         outputs = self.add(op, [self.lift(t) for t in tensors], attrs, specs, regions)
         if record.active.get() and outputs:
-            from .gradients import record_construct
             node: Any = outputs[0].value.node
-            record_construct(self, node, tensors, outputs)
+            for tell in _construct_recorders:
+                tell(self, node, tensors, outputs)
         return outputs
 
     def custom(self, results: Sequence[Tensor], inputs: Sequence[Tensor], backward: Any) -> tuple[Tensor, ...]:

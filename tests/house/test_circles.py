@@ -232,6 +232,11 @@ def shipped_edges() -> dict[str, set[str]]:
     return Tree(files).edges()
 
 
+@pytest.mark.parametrize("room", [room for room in FLOORS if room != _ROOT])
+def test_no_two_files_of_an_engine_room_import_each_other(room: str) -> None:
+    assert [group for group in circles(shipped_edges()) if any(room_of(name) == room for name in group)] == []
+
+
 def test_no_two_files_of_the_public_floor_import_each_other() -> None:
     groups = circles(shipped_edges())
     assert [group for group in groups if any(room_of(name) == _ROOT for name in group)] == []

@@ -1,0 +1,500 @@
+"""A graph made ready for gradients: `Linearised` gives what a gradient reads, and makes the graphs that compute it.
+
+What gradients of graphs are is told in `ir/autodiff.py`, by which the rest of the package asks for them. Control flow
+is `ir/pullbacks.py`'s: it puts what it knows of each construct into the tables here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from . import dims as dm
+from . import dtypes as dt
+from . import graph as g
+from . import ops, symbols
+from .build import Builder, copy_node
+from .dims import Dim, Guard
+from .grad import apply_rule, needed, nothing
+from .graph import Graph, Node, Value
+from .op import use_interpreter
+from .spec import TensorSpec
+from .sums import Sums
+
+__all__ = ["Backward", "Linearised", "Flow", "Mask", "Scope", "PULLBACKS", "FLOWS", "scope_of", "reached", "reaching"]
+
+Mask = tuple[bool, ...]
+
+_CHEAP = frozenset((  # one instruction or two an element
+    "abs", "add", "cast", "complex", "conj", "equal", "greater", "greater_equal", "imag", "less", "less_equal",
+    "logical_and", "logical_not", "logical_or", "maximum", "minimum", "multiply", "negative", "not_equal", "real",
+    "sign", "square", "subtract", "where"))
+
+
+class Flow(NamedTuple):
+    """What depends differentiably on what, as masks: of results on operands, and of operands for results."""
+
+    forward: Callable[[Node, Mask], Mask]
+    backward: Callable[[Node, Mask], Mask]
+
+
+# Of each construct what depends on what, and what makes its `Pullback` (`ir/pullbacks.py`, which fills both).
+FLOWS: dict[Any, Flow] = {}
+PULLBACKS: dict[Any, Callable[..., Any]] = {}
+
+
+class Scope(NamedTuple):
+    """What regions share with the graph around them.
+
+    Attributes:
+        fresh: gives names for new sizes.
+        guards: what is assumed of sizes.
+        whole: whether everything differentiable that a rule reads is a residual, nothing of it computed again. What is
+            computed again is a value of its own, whose cotangent does not join that of the first: gradients of the
+            gradient would add up in another order.
+    """
+
+    fresh: Callable[[], Dim]
+    guards: list[Guard]
+    whole: bool = False
+
+    def rename(self, names: Mapping[str, Dim]) -> None:
+        """What is assumed of some sizes is assumed under their new names, too."""
+        for guard in list(self.guards):
+            if not guard.symbols().isdisjoint(names):
+                left, right = dm.substitute((guard.left, guard.right), names)
+                self.guards.append(Guard(left, guard.op, right))
+
+
+def scope_of(graph: Graph, whole: bool = False) -> Scope:
+    """The scope of a graph that no other surrounds."""
+    return Scope(symbols.fresh_names(graph), list(graph.guards), whole)
+
+
+class Backward(NamedTuple):
+    """A gradient as a graph.
+
+    Attributes:
+        graph: inputs: the residuals `reads`, a cotangent for each seeded result, what the cotangents of inputs
+            start from, for each pair of joined inputs whether they are one; outputs: a cotangent for each
+            input that is `given`.
+        reads: numbers of residuals.
+        given: for each input of the function, whether there is a cotangent; others are unconnected or not wanted.
+    """
+
+    graph: Graph
+    reads: tuple[int, ...]
+    given: Mask
+
+
+class Linearised:
+    """A graph made ready for gradients.
+
+    Args:
+        graph, wanted, seeded: as in `ir/autodiff.py: vjp`.
+        scope: of the outermost graph.
+        outer: the symbols that the surrounding graph binds; None where there is none.
+        free: for each input, whether keeping it costs nothing; all by default.
+        shapes_bind: whether sizes may be taken from the shapes of what the gradient is given; else all of them are
+            residuals, `sizes`, and whoever calls the gradient binds them.
+        owned: for an output and a place as in `names`, whether the output's cotangent is in that one's sum already
+            where it is that very value; `named` has these.
+
+    Attributes:
+        forward: like the graph, with residuals as further outputs.
+        sources: what each residual is: n for output n of `forward`, -1 - i for its input i.
+        residuals: the same as values of `forward`.
+        sizes: the numbers of those residuals that are the values of symbols.
+        local: the symbols that the graph binds itself.
+    """
+
+    def __init__(self, graph: Graph, wanted: Mask, seeded: Mask, scope: Scope, outer: frozenset[str] | None = None,
+                 free: Mask | None = None, shapes_bind: bool = True,
+                 owned: Callable[[int, int], bool] | None = None) -> None:
+        self.wanted = tuple([w and v.dtype.is_differentiable for w, v in zip(wanted, graph.inputs, strict=True)])
+        self.seeded = tuple([s and v.dtype.is_differentiable for s, v in zip(seeded, graph.outputs, strict=True)])
+        self.scope, self.free = scope, free or (True,) * len(graph.inputs)
+        self.shapes_bind = shapes_bind
+        self.count = len(graph.outputs)
+        self._copy(graph)
+        self.local = symbols.bound(self.forward) - (outer or frozenset())
+        self.forward.guards = scope.guards if outer is None else list(graph.guards)
+        self.residuals: list[Value] = []
+        self.sources: list[int] = []
+        self.sizes: dict[str, int] = {}
+        self._made: dict[tuple[Mask, Mask, tuple[tuple[int, int], ...]], Backward] = {}
+        self._full = False
+        self.elsewhere: dict[int, list[Value | None]] = {}  # for outputs, where their cotangents are in other sums
+        self.named = {} if owned is None else {key: holds for key, holds in self.names().items() if owned(*key)}
+        for (k, _), condition in self.named.items():
+            self.elsewhere.setdefault(k, []).append(condition)
+        self.backward()
+
+    def _copy(self, graph: Graph) -> None:
+        """`forward` without residuals, with those constructs replaced that gradients go through."""
+        reach = reached(graph, self.wanted)
+        cover = reaching(graph, self.seeded)
+        self.forward = forward = Graph(graph.name)
+        known: dict[Value, Value] = {v: forward.add_input(v.dims, v.dtype, v.name) for v in graph.inputs}
+        builder = Builder(forward)
+        self._steps: list[tuple[Node, Any]] = []
+        self.joined: list[tuple[Value, Value, Value, bool]] = []  # names, values, conditions, when these hold
+        self.popped: list[tuple[Value, Value, Value]] = []  # what was read from stacks, these, and where
+        for node in graph.nodes:
+            active = any(v in reach for v in node.inputs) and any(v in cover for v in node.outputs)
+            pull = PULLBACKS.get(node.op) if active else None
+            if pull is None:
+                made = copy_node(forward, node, known)
+                if active:
+                    self._steps.append((made, None))
+                continue
+            builder.loc = node.loc
+            staged = pull(node, [known[v] for v in node.inputs], tuple([v in reach for v in node.inputs]),
+                          tuple([v in cover for v in node.outputs]), self.scope, builder)
+            for old, new in zip(node.outputs, staged.outputs, strict=True):
+                known[old] = new
+            self._steps.append((staged.node, staged))
+            self.joined += staged.joined
+            self.popped += staged.popped
+        forward.outputs = [known[v] for v in graph.outputs]
+        self._reach = {known[v] for v in reach}
+        self._own = set(forward.inputs).union(*[n.outputs for n in forward.nodes])
+        self._places = {v: i for i, v in reversed(list(enumerate(forward.outputs)))}
+        self._order = {v: i for i, node in enumerate(forward.nodes) for v in node.outputs}
+
+    def names(self) -> dict[tuple[int, int], Value | None]:
+        """The outputs that may be an input or an earlier output, with the condition; None where it is certain.
+
+        The key is the output's number and a place: the number of an input, or -1 - that of an output.
+        """
+        links: dict[Value, list[tuple[Value, Value, bool]]] = {}
+        for name, value, condition, when in self.joined:
+            links.setdefault(name, []).append((value, condition, when))
+        known: dict[Value, dict[Value, Value | None]] = {}
+
+        def earlier(name: Value) -> dict[Value, Value | None]:
+            """The values that `name` may be, itself among them."""
+            if name not in known:
+                found: dict[Value, Value | None] = {name: None}
+                known[name] = found
+                for value, condition, when in links.get(name, ()):
+                    holds = condition if when else ops.logical_not(condition)
+                    for root, further in earlier(value).items():
+                        both = holds if further is None else ops.logical_and(holds, further)
+                        before = found.get(root)
+                        found[root] = both if before is None else ops.logical_or(before, both)
+            return known[name]
+
+        named: dict[tuple[int, int], Value | None] = {}
+        count = len(self.forward.nodes)
+        with use_interpreter(Builder(self.forward)):
+            outputs = {k: earlier(v) for k, v in enumerate(self.forward.outputs) if v in self._reach}
+            for k, values in outputs.items():
+                for root, holds in values.items():
+                    if root.node is None:
+                        named[k, root.index] = holds
+                        continue
+                    for n in [n for n in outputs if n < k and root in outputs[n]]:
+                        other = outputs[n][root]
+                        both = holds if other is None else other if holds is None else ops.logical_and(holds, other)
+                        before = named.get((k, -1 - n), both)
+                        certain = both is None or before is None
+                        named[k, -1 - n] = None if certain else both if before is both else ops.logical_or(before, both)
+        self._own.update(v for node in self.forward.nodes[count:] for v in node.outputs)
+        return named
+
+    # -- the gradient -----------------------------------------------------------------------------
+    def backward(self, seeded: Mask | None = None, started: Mask | None = None,
+                 joined: Sequence[tuple[int, int]] = ()) -> Backward:
+        """The gradient for cotangents of the results `seeded`, all that may have one by default.
+
+        Args:
+            started: for each input, whether the graph is given what its cotangent starts from (what other uses of
+                that input add up to), so that it gives totals.
+            joined: pairs of inputs that are one value where a condition holds, which is then a further input: what
+                one's cotangent grows by, the other's grows by, too.
+        """
+        seeded = self.seeded if seeded is None else seeded
+        started = (False,) * len(self.wanted) if started is None else started
+        key = (seeded, started, tuple(joined))
+        made = self._made.get(key)
+        if made is None:
+            made = self._made[key] = _Play(self, *key).result()
+            self._full = True
+        return made
+
+    def kept(self, value: Value) -> int:
+        """The number of the residual that `value` of `forward` is; a new one before the first gradient is complete."""
+        self.residuals.append(value)
+        if value.node is None:
+            self.sources.append(-1 - value.index)
+        else:
+            if value not in self._places:
+                self._places[value] = len(self.forward.outputs)
+                self.forward.outputs.append(value)
+            self.sources.append(self._places[value])
+        return len(self.residuals) - 1
+
+
+class _Play:
+    """One run backwards through the steps of `lin`, and how it gets what it reads."""
+
+    def __init__(self, lin: Linearised, seeded: Mask, started: Mask, joined: tuple[tuple[int, int], ...]) -> None:
+        self.lin = lin
+        self.graph = Graph(lin.forward.name + "_grad")
+        self.builder = Builder(self.graph, self._lift)
+        self.read: dict[Value, Value] = {}  # values of `forward` -> what stands for them
+        self.front: list[Node] = []  # nodes before all others
+        self.cts: dict[Value, Any] = {}
+        self.sums = Sums(self.cts)
+        self.given: list[Value] = []  # inputs for cotangents
+        self.start(seeded, started, joined)
+        with use_interpreter(self.builder), dm.recording() as guards:
+            for guard in lin.scope.guards:
+                dm.require(guard.left, guard.op, guard.right)
+            for node, pull in reversed(lin._steps):
+                self.step(node, pull)
+        self.graph.guards = list(guards)
+
+    def start(self, seeded: Mask, started: Mask, joined: tuple[tuple[int, int], ...]) -> None:
+        """The cotangents that are given."""
+        own = Graph()  # only to make inputs, which are numbered in the end
+        inputs = self.lin.forward.inputs
+        seeds = {k: own.add_input(v.dims, v.dtype, "ct") for k, (v, s)
+                 in enumerate(zip(self.lin.forward.outputs, seeded, strict=False)) if s}
+        starts = [(v, own.add_input(v.dims, v.dtype, "ct")) for v, s in zip(inputs, started, strict=True) if s]
+        for i, j in joined:
+            joint = own.add_input((), dt.bool_, "joint")
+            self.sums.join(inputs[i], inputs[j], lambda joint=joint: joint)  # type: ignore[misc]
+        for name, stack, at in self.lin.popped:
+            self.sums.begins[name] = self.entry(name, stack, at)
+        for name, value, condition, when in self.lin.joined:
+            self.sums.join(name, value, self.holds(condition, when))
+        self.given = own.inputs
+        self.seeds = len(seeds)
+        with use_interpreter(self.builder):
+            self.cts.update({v: ct for v, ct in starts if v in self.lin._reach})
+            for k, ct in seeds.items():
+                v, elsewhere = self.lin.forward.outputs[k], self.lin.elsewhere.get(k, ())
+                if v not in self.lin._reach or None in elsewhere:
+                    continue
+                for condition in elsewhere:
+                    ct = self.builder.value(ops.where(condition, nothing(ct), ct))
+                self.sums.add(v, ct)
+
+    def holds(self, condition: Value, when: bool) -> Callable[[], Value]:
+        """What tells whether a condition of the forward graph is `when`."""
+        known: list[Value] = []
+
+        def holds() -> Value:
+            if not known:
+                known.append(self.builder.lift(condition) if when else ops.logical_not(self.builder.lift(condition)))
+            return known[0]
+        return holds
+
+    def entry(self, name: Value, stack: Value, at: Value) -> Callable[[], Any]:
+        """What gives the sum so far of what was read from a stack."""
+        def read() -> Any:
+            total = self.sums.get(stack)
+            return None if total is None else self.builder.construct(
+                g.POP, (total, at), {"dims": name.dims}, (name.spec,))[0]
+        return read
+
+    def step(self, node: Node, pull: Any) -> None:
+        """The part of one node."""
+        given = [self.sums.pop(v) for v in node.outputs]
+        if all(ct is None for ct in given):
+            return
+        self.builder.loc = node.loc
+        if pull is not None:
+            self.construct(node, pull, given)
+            return
+        found = apply_rule(node.op, node.attrs, node.inputs, node.outputs, given)  # type: ignore[arg-type]
+        for v, ct in zip(node.inputs, found, strict=True):
+            if ct is not None and v in self.lin._reach and (ct := needed(ct)) is not None:
+                self.sums.add(v, self.builder.value(ct))
+
+    def construct(self, node: Node, pull: Any, given: list[Any]) -> None:
+        """The part of control flow: it adds to what the cotangents of its operands are so far."""
+        own = {v: place for place, v in reversed(list(enumerate(node.inputs))) if v in self.lin._reach}
+        first = [v if own.get(v) == place else None for place, v in enumerate(node.inputs)]
+        starts = [None if v is None else self.sums.begun(v) for v in first]
+        found = pull.emit(self.builder, given[:pull.count], starts, self.sums.links(first))
+        self.sums.totals({v: found[place] for v, place in own.items() if found[place] is not None})
+
+    # -- residuals --------------------------------------------------------------------------------
+    def _lift(self, value: Value) -> Value:
+        """What stands for a value of `forward` here."""
+        if value not in self.lin._own:
+            return value
+        found = self.read.get(value)
+        if found is None:
+            found = self._easy(value)
+            if found is None:
+                found = Value(value.dims, value.dtype, None, 0, value.name)
+            self.read[value] = found
+        return found
+
+    def _easy(self, value: Value) -> Value | None:
+        """Constants and sizes are simply made again."""
+        node = value.node
+        if node is None or node.op not in (g.CONSTANT, g.SIZE):
+            return None
+        made = Node(node.op, (), node.attrs, node.outputs, (), node.loc)
+        self.front.append(made)
+        return made.outputs[0]
+
+    def result(self) -> Backward:
+        """The finished graph."""
+        lin, graph = self.lin, self.graph
+        with use_interpreter(self.builder):
+            totals = [self.sums.result(v) if w else None for v, w in zip(lin.forward.inputs, lin.wanted, strict=True)]
+        given = tuple([ct is not None for ct in totals])
+        graph.outputs = [self.builder.lift(ct) for ct in totals if ct is not None]
+        kept = self._chosen() if not lin._full else {v: n for n, v in reversed(list(enumerate(lin.residuals)))}
+        for v in sorted([v for v in self.read if v not in kept], key=lambda v: lin._order.get(v, -1)):
+            self._again(v, kept)
+        if not lin._full:
+            for v in kept:
+                kept[v] = lin.kept(v)
+        inputs = sorted([(kept[v], here) for v, here in self.read.items() if v in kept], key=lambda p: p[0])
+        inputs = self._sized(inputs)
+        graph.inputs = [*[v for _, v in inputs], *self.given]
+        for i, v in enumerate(graph.inputs):
+            v.index = i
+        graph.nodes[:0] = self.front
+        return Backward(graph, tuple([n for n, _ in inputs]), given)
+
+    def _chosen(self) -> dict[Value, int]:
+        """What of all that is read is kept: the rest is cheap to compute from it."""
+        order, depth = self.lin._order, dict[Value, int]()
+        kept: dict[Value, int] = {}
+        for v in sorted(self.read, key=lambda v: order.get(v, -1)):
+            if self.read[v].node is not None:
+                continue  # made again already
+            leaves: list[Value] = []
+            rank = None if self.lin.scope.whole and v.dtype.is_differentiable else self._rank(v, depth, leaves)
+            if rank is None:
+                kept[v] = 0
+                depth[v] = 0
+            else:
+                depth[v] = rank
+                kept.update(dict.fromkeys(leaves, 0))
+        return kept
+
+    def _rank(self, v: Value, depth: dict[Value, int], leaves: list[Value], room: int = 3) -> int | None:
+        """How many instructions give `v` from what is kept and the inputs `leaves`; None for too many."""
+        node = v.node
+        if node is None or isinstance(node.op, g.Construct) or not room:
+            return None
+        view = node.op.view is not None
+        if not view and node.op.name not in _CHEAP:
+            return None
+        deepest = 0
+        for u in node.inputs:
+            if u in depth:
+                deepest = max(deepest, depth[u])
+            elif u.node is None:
+                if not self.lin.free[u.index] and (len(node.inputs) > 1 or u.dims != v.dims):
+                    return None
+                leaves.append(u)
+            elif u.node.op is not g.CONSTANT and u.node.op is not g.SIZE:
+                below = self._rank(u, depth, leaves, room - 1)
+                if below is None:
+                    return None
+                deepest = max(deepest, below)
+        rank = deepest + (not view)
+        return rank if rank <= 2 else None
+
+    def _again(self, v: Value, kept: dict[Value, int]) -> Value:
+        """Compute `v`, which is read but not kept, from what is kept."""
+        here = self.read.get(v)
+        if here is not None and here.node is not None:
+            return here
+        if v in kept:
+            return here if here is not None else self.read.setdefault(v, Value(v.dims, v.dtype, None, 0, v.name))
+        found = self._easy(v)
+        if found is not None:
+            self.read[v] = found
+            return found
+        node: Any = v.node
+        made = Node(node.op, [self._again(u, kept) for u in node.inputs], node.attrs, node.outputs, (), node.loc)
+        if here is None:
+            here = self.read[v] = made.outputs[0]
+        here.node, here.index = made, v.index
+        made.outputs[v.index] = here
+        self.front.append(made)
+        return here
+
+    def _sized(self, inputs: list[tuple[int, Value]]) -> list[tuple[int, Value]]:
+        """Adds residuals for the sizes that the graph speaks of and nothing binds."""
+        lin, graph = self.lin, self.graph
+        graph.inputs = [*[v for _, v in inputs], *self.given]
+        graph.nodes[:0], front = self.front, len(self.front)
+        if lin.shapes_bind:  # cotangents bind where there is one only: else they may be left out another time
+            binding = [v for _, v in inputs] + (self.given[:self.seeds] if sum(lin.seeded) == 1 else [])
+            have = {name for v in binding for name in symbols.alone(v.dims)}
+            names = symbols.symbols_in(graph.inputs) - have
+        else:
+            have, names = set(), symbols.symbols_in(graph.inputs) | self._zero_sizes()
+        missing = sorted((symbols.unbound(graph, have) | names) & lin.local)
+        del graph.nodes[:front]
+        told = {name for v in graph.inputs for name in symbols.alone(v.dims)}
+        for name in missing:
+            number = self._size(name)
+            here = next((v for n, v in inputs if n == number), None)
+            if here is None:
+                here = Value(lin.residuals[number].dims, lin.residuals[number].dtype)
+                inputs.append((number, here))
+            if lin.shapes_bind and number in lin.sizes.values() and name not in told:
+                self.front.insert(0, Node(g.BIND, (here,), {"symbol": name}, ()))
+        return inputs
+
+    def _zero_sizes(self) -> frozenset[str]:
+        """The sizes of inputs that get no cotangent: rounds of a loop hand on zeros of these sizes."""
+        lin = self.lin
+        names = symbols.symbols_in([v for v, w in zip(lin.forward.inputs, lin.wanted, strict=True)
+                                    if w and v not in self.cts])
+        return names & lin.sizes.keys() if lin._full else names
+
+    def _size(self, name: str) -> int:
+        """The number of a residual that tells the size `name`."""
+        lin = self.lin
+        if name not in lin.sizes:
+            if lin._full:
+                return next(n for n, v in enumerate(lin.residuals) if name in symbols.alone(v.dims))
+            node = lin.forward.add(g.SIZE, (), {"size": dm.symbol(name), "dtype": dt.int64},
+                                   (TensorSpec((), dt.int64),))
+            lin.sizes[name] = lin.kept(node.outputs[0])
+        return lin.sizes[name]
+
+
+# -- what depends on what -----------------------------------------------------------------------------
+def reached(graph: Graph, wanted: Sequence[bool]) -> set[Value]:
+    """The values of `graph` that depend differentiably on the inputs `wanted`."""
+    found = {v for v, w in zip(graph.inputs, wanted, strict=True) if w and v.dtype.is_differentiable}
+    for node in graph.nodes:
+        if found.isdisjoint(node.inputs):
+            continue
+        if isinstance(node.op, g.Construct):
+            flow = FLOWS.get(node.op)
+            mask = flow.forward(node, tuple([v in found for v in node.inputs])) if flow is not None else ()
+            found.update(v for v, m in zip(node.outputs, mask, strict=False) if m and v.dtype.is_differentiable)
+        elif node.op.vjp is not None:
+            found.update(v for v in node.outputs if v.dtype.is_differentiable)
+    return found
+
+
+def reaching(graph: Graph, seeded: Sequence[bool]) -> set[Value]:
+    """The values of `graph` on which the outputs `seeded` depend differentiably."""
+    found = {v for v, s in zip(graph.outputs, seeded, strict=True) if s and v.dtype.is_differentiable}
+    for node in reversed(graph.nodes):
+        if found.isdisjoint(node.outputs):
+            continue
+        if isinstance(node.op, g.Construct):
+            flow = FLOWS.get(node.op)
+            mask = flow.backward(node, tuple([v in found for v in node.outputs])) if flow is not None else ()
+            found.update(v for v, m in zip(node.inputs, mask, strict=False) if m and v.dtype.is_differentiable)
+        elif node.op.vjp is not None:
+            found.update(v for v in node.inputs if v.dtype.is_differentiable)
+    return found
