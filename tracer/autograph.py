@@ -189,7 +189,7 @@ def _identity() -> str:
     malt = importlib.util.find_spec("malt")
     status = os.stat(malt.origin) if malt is not None and malt.origin else None
     own = [path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py"))
-           if path.name.startswith(("autograph", "operator"))]
+           if path.name.startswith(("autograph", "operator", "loop_options"))]
     found = status and malt and (malt.origin, status.st_mtime_ns, status.st_size)
     return cache.digest(sys.version, found, *own)
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from twofold.runtime import native
+
 __all__ = ["set_loop_options"]
 
 
+@native.guard  # here, so that what conversion looks for is what the public name stands for
 def set_loop_options(parallel_iterations: Any = None, swap_memory: Any = None, maximum_iterations: Any = None,
                      shape_invariants: Any = None) -> None:
     """What may be assumed of the loop that this call begins; it has an effect only where the loop is staged.

@@ -14,7 +14,7 @@ from twofold.tracer import loop_options as _loop_options
 __all__ = ["Feature", "do_not_convert", "set_loop_options"]
 
 
-set_loop_options = public(_loop_options.set_loop_options)
+set_loop_options = _loop_options.set_loop_options
 
 
 class Feature(enum.Enum):
