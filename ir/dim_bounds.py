@@ -48,7 +48,6 @@ def at_least(d: DimLike, least: int) -> bool:
 
 
 @defines
-@defines
 @lru_cache(maxsize=8192)
 def samples(d: DimLike) -> tuple[int, ...]:
     """What `d` is for some numbers, but for those that make a divisor zero."""

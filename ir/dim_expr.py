@@ -27,8 +27,9 @@ _DEFINED: dict[str, Callable[..., Any]] = {}
 
 
 def defines(function: _Function) -> _Function:
-    """Hands in what dims themselves need of the modules about them: `bounds`, `samples` and `at_least` (`ir/dim_bounds.py`),
-    `render` and `parse` (`ir/dim_text.py`), `require` (`ir/dims.py`, with which all of them are loaded)."""
+    """Hands in what dims themselves need of the modules about them: `bounds`, `samples` and `at_least`
+    (`ir/dim_bounds.py`), `render` and `parse` (`ir/dim_text.py`), `require` (`ir/dims.py`, with which all of them are
+    loaded)."""
     _DEFINED[function.__name__] = function
     return function
 
