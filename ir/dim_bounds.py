@@ -76,6 +76,7 @@ def _sampled_atom(atom: Atom) -> tuple[int | None, ...]:
     return tuple([a // b if a is not None and b else None for a, b in zip(above, _sampled(atom.b), strict=True)])
 
 
+@defines
 def bounds(d: DimLike) -> tuple[int | None, int | None]:
     """Integers `(low, high)` with `low <= d <= high` for all symbols >= 0; None where there is none known."""
     if type(d) is int:
