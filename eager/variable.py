@@ -291,7 +291,7 @@ class Variable(ScatterMethods, SessionMethods, metaclass=_Creating):
 
     def _check(self, value: Tensor) -> None:
         """Raise ValueError unless `value` has a shape that this variable can hold."""
-        if not self._shape.is_compatible_with(value.shape):
+        if self._shape._dims != value.dims and not self._shape.is_compatible_with(value.shape):
             raise ValueError(f"Cannot assign value to variable '{self.name}': Shape mismatch."
                              f"The variable shape {self._shape}, and the assigned value shape {value.shape} are "
                              "incompatible.")

@@ -103,7 +103,7 @@ def tells(fn: F) -> F:
 
 
 # Methods with underscores that users call, by syntax.
-_BY_SYNTAX = frozenset({"__init__", "__new__", "__call__", "__enter__", "__exit__"})
+_BY_SYNTAX = frozenset({"__init__", "__new__", "__call__", "__enter__"})
 
 
 def open_methods(cls: type) -> None:
@@ -111,13 +111,14 @@ def open_methods(cls: type) -> None:
 
     These are its methods without an underscore, its constructor, calls and blocks, and the setters of its
     properties, also those that it has from our own classes above it. `_namespace.publish` opens all public classes.
-    Abstract methods, and those that have a guard (`public_class`), stay as they are.
+    Those that take nothing, which cannot be wrong, abstract ones, and those with a guard of their own (`public_class`)
+    stay as they are.
     """
     for base in cls.__mro__:
         if base.__module__.partition(".")[0] == "twofold":
             for name, value in list(vars(base).items()):
                 if not name.startswith("_") or name in _BY_SYNTAX:
-                    opened = _opened(value)
+                    opened = value if _takes_nothing(value) and name != "__enter__" else _opened(value)
                     if opened is not value:
                         setattr(base, name, opened)
 
@@ -133,6 +134,14 @@ def _opened(value: Any) -> Any:
     if not inspect.isfunction(value) or hasattr(value, "__tells__") or not is_ours(value.__code__.co_filename):
         return value
     return value if getattr(value, "__isabstractmethod__", False) else told(value)
+
+
+def _takes_nothing(value: Any) -> bool:
+    """Whether an attribute of a class is a method without parameters."""
+    code = getattr(getattr(value, "__func__", value), "__code__", None)
+    least = int(not isinstance(value, staticmethod))
+    return code is not None and code.co_argcount + code.co_kwonlyargcount <= least and not code.co_flags & (
+        inspect.CO_VARARGS | inspect.CO_VARKEYWORDS)
 
 
 def tensor(value: Any, dtype: Any = None, hint: Any = None) -> Tensor:

@@ -13,6 +13,7 @@ import inspect
 import io
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -24,8 +25,12 @@ import twofold as tf
 __all__ = ["Target", "Call", "targets", "calls"]
 
 # Imported when first asked for: the modules and names that stand in no `__all__` of `tf`.
-_LAZY = ("compat", "data", "export", "image", "io", "keras", "losses", "profiler", "saved_model", "strings", "summary",
-         "train", "initializers", "metrics", "optimizers")
+_LAZY = {
+    "tf": ("compat", "data", "export", "image", "io", "keras", "losses", "profiler", "saved_model", "strings",
+           "summary", "train", "initializers", "metrics", "optimizers"),
+    "tf.compat.v1": ("app", "data", "flags", "gfile", "image", "logging", "metrics", "nn", "random", "summary"),
+    "tf.contrib.eager": ("metrics",),
+}
 # What loads from the network, deletes, ends the process, or changes how the whole process reports errors.
 _LEFT_OUT = ("tf.keras.datasets.", "tf.keras.utils.get_file", "tf.io.gfile.rmtree", "tf.compat.v1.app.run",
              "tf.test.main", "tf.compat.v1.test.main", "tf.keras.callbacks.RemoteMonitor")
@@ -35,7 +40,10 @@ _DUNDER = ("__call__", "__getitem__", "__add__", "__sub__", "__mul__", "__matmul
 
 @dataclass(frozen=True)
 class Target:
-    """Something to call: `name` as a user types it; for methods the class, else None; the method's name, else ""."""
+    """Something to call: `name` as a user types it; for methods the class, else None; the method's name, else "".
+
+    For the setter of a property the name ends in "=", the value is the setter, and the method is the property's name.
+    """
 
     name: str
     value: Any
@@ -67,7 +75,7 @@ def modules() -> dict[str, ModuleType]:
         if any(module is known for known in result.values()):
             continue
         result[path] = module
-        for name in sorted({*getattr(module, "__all__", ()), *(_LAZY if module is tf else ())}):
+        for name in sorted({*getattr(module, "__all__", ()), *_LAZY.get(path, ())}):
             value = getattr(module, name, None)
             if isinstance(value, ModuleType) and value.__name__.startswith("twofold") and not callable(value):
                 queue.append((f"{path}.{name}", value))
@@ -87,7 +95,9 @@ def targets() -> dict[str, Target]:
             seen.add(id(value))
             result[full] = Target(full, value)
             if inspect.isclass(value) and not issubclass(value, BaseException):
-                result |= {f"{full}.{m}": Target(f"{full}.{m}", fn, value, m) for m, fn in _methods(value, seen)}
+                for method, fn in _methods(value, seen):
+                    sets = "=" if isinstance(vars(_owner(value, method)).get(method), property) else ""
+                    result[f"{full}.{method}{sets}"] = Target(f"{full}.{method}{sets}", fn, value, method)
     return result
 
 
@@ -95,18 +105,23 @@ def _methods(cls: type, seen: set[int]) -> Iterator[tuple[str, Any]]:
     for name in dir(cls):
         if name.startswith("_") and name not in _DUNDER:
             continue
-        owner = next((base for base in cls.__mro__ if name in vars(base)), None)
-        if owner is None:  # of the metaclass
+        owner = _owner(cls, name)
+        if owner is object:
             continue
         value = vars(owner)[name]
         ours = owner.__module__.split(".")[0] == "twofold"
-        if not ours or isinstance(value, property) or not callable(getattr(cls, name, None)):
+        if not ours or not callable(value.fset if isinstance(value, property) else getattr(cls, name, None)):
             continue
         # A method that many classes inherit is called on the first of them; `__call__` on each, for what it calls.
         if id(value) in seen and name != "__call__":
             continue
         seen.add(id(value))
-        yield name, value
+        yield name, value.fset if isinstance(value, property) else value
+
+
+def _owner(cls: type, name: str) -> type:
+    """The class above `cls`, or itself, that has an attribute; `object` for attributes of its own class."""
+    return next((base for base in cls.__mro__ if name in vars(base)), object)
 
 
 def calls(target: Target) -> list[Call]:
@@ -150,7 +165,7 @@ def _documented(target: Target) -> Iterator[Call]:
             seen.append(Call(fn, list(args), dict(kwargs), text))
         result = fn(*args, **kwargs)
         if target.owner is not None and isinstance(result, target.owner):
-            seen.append(Call(getattr(result, target.method), [], {}, ""))
+            seen.append(Call(_on(result, target), [], {}, ""))
         return result
 
     for text in filter(None, (inspect.getdoc(target.value), target.owner and inspect.getdoc(target.owner))):
@@ -171,22 +186,43 @@ def _is_call_of(target: Target, fn: Any) -> bool:
         return fn is target.value
     if target.method == "__call__":
         return isinstance(fn, target.owner)
-    return isinstance(getattr(fn, "__self__", None), target.owner) and getattr(fn, "__name__", "") == target.method
+    owner = getattr(fn, "__self__", None)
+    is_owner = isinstance(owner, target.owner) or isinstance(owner, type) and issubclass(owner, target.owner)
+    return is_owner and getattr(fn, "__name__", "") == target.method
+
+
+def _on(thing: Any, target: Target) -> Any:
+    """The method of an object, or of the class, that is to be called; for a property what sets it."""
+    return partial(setattr, thing, target.method) if target.name.endswith("=") else getattr(thing, target.method)
+
+
+def valid_of(setter: Any) -> Any:
+    """The value that a property has, for what sets it; None where it cannot be read."""
+    thing, name = setter.args
+    try:
+        return getattr(thing, name)
+    except Exception:  # noqa: BLE001 (whatever a property that is not set raises)
+        return None
 
 
 def _tried(target: Target, fns: list[Any]) -> Iterator[Call]:
     """A call with values that the parameters' names suggest: the first that works, or else the first."""
     fn = target.value
     if target.owner is not None:
+        if isinstance(fn, (classmethod, staticmethod)):
+            fns = [getattr(target.owner, target.method)]
         if not fns:
             made = next(iter(calls(Target("", target.owner))), None)
             try:
-                fns = [getattr(made.fn(*made.args, **made.kwargs), target.method)] if made else []
+                fns = [_on(made.fn(*made.args, **made.kwargs), target)] if made else []
             except Exception:  # noqa: BLE001 (without an object there is nothing to call)
                 fns = []
         if not fns:
             return
         fn = fns[-1]
+    if target.name.endswith("="):
+        yield Call(fn, [valid_of(fn)], {}, f"{target.name}")
+        return
     try:
         wanted = [p for p in inspect.signature(fn).parameters.values() if p.default is p.empty]
     except (TypeError, ValueError):

@@ -58,8 +58,12 @@ _HERE = os.path.basename(__file__)
 
 
 def invoke(fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
-    """The user's line: every case calls from here."""
-    return fn(*args, **kwargs)
+    """The user's lines: every case calls from here, and enters the block that it is given."""
+    result = fn(*args, **kwargs)
+    if hasattr(type(result), "__enter__") and type(result).__module__.partition(".")[0] in ("twofold", "contextlib"):
+        with result:
+            pass
+    return result
 
 
 def invoke_traced(fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
@@ -77,7 +81,7 @@ def invoke_traced(fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
 def variables(call: Call) -> list[Any]:
     """The variables that the call may change: those of the object whose method it is, and of the arguments."""
     owner = getattr(call.fn, "__self__", call.fn)
-    things = [owner, *call.args, *call.kwargs.values()]
+    things = [owner, *getattr(call.fn, "args", ()), *call.args, *call.kwargs.values()]
     with contextlib.suppress(Exception):
         return [v for thing in things for v in
                 ([thing] if isinstance(thing, tf.Variable) else list(getattr(thing, "variables", ()) or ()))
@@ -134,7 +138,7 @@ def _place(steps: list[Any]) -> str:
 def _names(target: Target, call: Call, text: str) -> bool:
     """Whether the text says what was called."""
     last = target.name.rpartition(".")[2]
-    names = {last, getattr(call.fn, "__name__", last).strip("_"), last.strip("_")}
+    names = {last, target.method, getattr(call.fn, "__name__", last).strip("_"), last.strip("_")}
     owner = getattr(call.fn, "__self__", None)
     classes = [target.owner, type(owner), type(call.fn)] if target.owner is not None else []
     names |= {base.__name__ for cls in filter(None, classes) for base in cls.__mro__ if base is not object}

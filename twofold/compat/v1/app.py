@@ -1,6 +1,11 @@
 """`tf.compat.v1.app`: running a program with its flags."""
 
+from twofold._namespace import publish
+
 from . import flags
 from .flags import run
 
 __all__ = ["flags", "run"]
+
+
+publish(__name__)

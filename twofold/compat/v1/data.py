@@ -13,6 +13,7 @@ from typing import Any
 import twofold as tf
 from twofold import _iteration as engine
 from twofold._api import public, public_class
+from twofold._namespace import publish
 from twofold.data import __all__ as _data
 from twofold.data import experimental as experimental
 from twofold.data._node import bound, tensors_in
@@ -314,3 +315,6 @@ def get_output_classes(dataset_or_iterator: Any) -> Any:
 
 def __getattr__(name: str) -> Any:
     return getattr(tf.data, name)
+
+
+publish(__name__)

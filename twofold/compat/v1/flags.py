@@ -11,6 +11,9 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from twofold._api import public
+from twofold._namespace import publish
+
 __all__ = ["DEFINE_bool", "DEFINE_boolean", "DEFINE_enum", "DEFINE_float", "DEFINE_integer", "DEFINE_list",
            "DEFINE_string", "FLAGS", "run"]
 
@@ -59,6 +62,7 @@ class _Flags:
 FLAGS = _Flags()
 
 
+@public
 def DEFINE_string(name: str, default: str | None, help: str | None = None) -> None:
     """Define a flag whose value is a text.
 
@@ -70,27 +74,32 @@ def DEFINE_string(name: str, default: str | None, help: str | None = None) -> No
     FLAGS._define(name, default, help, str)
 
 
+@public
 def DEFINE_integer(name: str, default: int | None, help: str | None = None) -> None:
     """Define a flag whose value is an integer; see `DEFINE_string`."""
     FLAGS._define(name, default, help, int)
 
 
+@public
 def DEFINE_float(name: str, default: float | None, help: str | None = None) -> None:
     """Define a flag whose value is a number; see `DEFINE_string`."""
     FLAGS._define(name, default, help, float)
 
 
+@public
 def DEFINE_list(name: str, default: Any, help: str | None = None) -> None:
     """Define a flag whose value is a list of texts, with commas between them; see `DEFINE_string`."""
     given = default.split(",") if isinstance(default, str) else default
     FLAGS._define(name, given, help, lambda text: [part.strip() for part in text.split(",")])
 
 
+@public
 def DEFINE_enum(name: str, default: str | None, enum_values: Sequence[str], help: str | None = None) -> None:
     """Define a flag whose value is one of some texts; see `DEFINE_string`."""
     FLAGS._define(name, default, help, str, choices=list(enum_values))
 
 
+@public
 def DEFINE_bool(name: str, default: bool | None, help: str | None = None) -> None:
     """Define a flag that is true or false: `--name`, `--noname`, `--name=false`; see `DEFINE_string`."""
     FLAGS._define(name, default, help, _truth, nargs="?", const=True)
@@ -107,6 +116,7 @@ def _truth(text: str) -> bool:
     return word in ("true", "t", "1")
 
 
+@public
 def run(main: Callable[..., Any] | None = None, argv: Sequence[str] | None = None) -> None:
     """Read the command line, and run a program with what is no flag; its result is the exit status.
 
@@ -117,3 +127,6 @@ def run(main: Callable[..., Any] | None = None, argv: Sequence[str] | None = Non
     rest = FLAGS(sys.argv if argv is None else argv)
     program = main or sys.modules["__main__"].main  # type: ignore[attr-defined]
     sys.exit(program(rest))
+
+
+publish(__name__)

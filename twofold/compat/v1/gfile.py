@@ -10,6 +10,7 @@ from twofold._gfile import copy as _copy
 from twofold._gfile import exists as _exists
 from twofold._gfile import rename as _rename
 from twofold._gfile import stat as _stat
+from twofold._namespace import publish
 
 __all__ = ["Copy", "DeleteRecursively", "Exists", "FastGFile", "GFile", "Glob", "IsDirectory", "ListDirectory",
            "MakeDirs", "MkDir", "Open", "Remove", "Rename", "Stat", "Walk"]
@@ -35,3 +36,6 @@ def Rename(oldname: Any, newname: Any, overwrite: bool = False) -> None:
 def Walk(top: Any, in_order: bool = True) -> Any:
     """`tf.io.gfile.walk`."""
     return walk(top, in_order)
+
+
+publish(__name__)

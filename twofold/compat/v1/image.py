@@ -9,6 +9,7 @@ from typing import Any
 
 import twofold as tf
 from twofold._api import public
+from twofold._namespace import publish
 from twofold.image import *  # noqa: F403
 from twofold.image import __all__ as _same
 from twofold.image import resize_with_crop_or_pad
@@ -85,3 +86,6 @@ def resize_images(images: Any, size: Any, method: Any = ResizeMethod.BILINEAR, a
 
 
 resize = resize_images
+
+
+publish(__name__)

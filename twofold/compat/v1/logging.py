@@ -5,6 +5,9 @@ from __future__ import annotations
 import logging as _logging
 from typing import Any
 
+from twofold._api import public
+from twofold._namespace import publish
+
 __all__ = ["DEBUG", "ERROR", "FATAL", "INFO", "WARN", "debug", "error", "fatal", "get_verbosity", "info", "log",
            "log_first_n", "set_verbosity", "warn", "warning"]
 
@@ -16,6 +19,7 @@ debug, info, warning, warn, error, fatal, log = (
     _logger.debug, _logger.info, _logger.warning, _logger.warning, _logger.error, _logger.critical, _logger.log)
 
 
+@public
 def set_verbosity(v: int) -> None:
     """Tell what is at least of a level; to standard error, where nothing else was set up.
 
@@ -27,11 +31,13 @@ def set_verbosity(v: int) -> None:
         _logger.addHandler(_logging.StreamHandler())
 
 
+@public
 def get_verbosity() -> int:
     """The level from which on something is told."""
     return _logger.getEffectiveLevel()
 
 
+@public
 def log_first_n(level: int, msg: str, n: int, *args: Any) -> None:
     """Tell something the first `n` times.
 
@@ -44,3 +50,6 @@ def log_first_n(level: int, msg: str, n: int, *args: Any) -> None:
     _counted[msg] = _counted.get(msg, 0) + 1
     if _counted[msg] <= n:
         _logger.log(level, msg, *args)
+
+
+publish(__name__)

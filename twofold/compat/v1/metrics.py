@@ -11,6 +11,7 @@ from typing import Any
 
 import twofold as tf
 from twofold._api import public
+from twofold._namespace import publish
 
 from .building import add_to_collections, control_dependencies
 from .graph import current_graph
@@ -290,3 +291,6 @@ def mean_per_class_accuracy(labels: Any, predictions: Any, num_classes: int, wei
         return tf.reduce_mean(tf.math.divide_no_nan(tf.linalg.diag_part(matrix), tf.reduce_sum(matrix, 1)))
     return _by_class("mean_accuracy", labels, predictions, num_classes, weights, value_of, name, metrics_collections,
                      updates_collections)
+
+
+publish(__name__)

@@ -7,6 +7,7 @@ from typing import Any
 import twofold as tf
 from twofold import nn as _nn
 from twofold._api import public
+from twofold._namespace import publish
 from twofold.nn import *  # noqa: F403
 from twofold.nn import __all__ as _same
 
@@ -249,3 +250,6 @@ def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Any
 def relu_layer(x: Any, weights: Any, biases: Any, name: str | None = None) -> Any:
     """`tf.nn.relu(tf.matmul(x, weights) + biases)`."""
     return named(tf.nn.relu(xw_plus_b(x, weights, biases)), name)
+
+
+publish(__name__)

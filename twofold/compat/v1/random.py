@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from twofold import random as _random
+from twofold._namespace import publish
 from twofold.random import *  # noqa: F403
 from twofold.random import __all__ as _same
 
@@ -15,3 +16,6 @@ __all__ = [*_same, "multinomial", "set_random_seed"]
 
 def __getattr__(name: str) -> Any:
     return getattr(_random, name)
+
+
+publish(__name__)

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import twofold as tf
-from twofold._api import public_class
+from twofold._api import public, public_class
+from twofold._namespace import publish
 from twofold.keras.layers._recurrence_cells import lstm_memory, lstm_output
 
 from .variables import get_variable, variable_scope
@@ -413,6 +414,10 @@ class ResidualWrapper(_Wrapper):
         return (self._join(inputs, output) if self._join else inputs + output), new
 
 
+@public
 def DeviceWrapper(cell: Any, device: Any = None, **ignored: Any) -> Any:
     """The cell itself: there is one device."""
     return cell
+
+
+publish(__name__)

@@ -13,6 +13,7 @@ import numpy as np
 
 import twofold as tf
 from twofold._api import public, public_class
+from twofold._namespace import publish
 from twofold.summary import ops as _ops
 from twofold.summary.writer import SummaryWriter, protos
 
@@ -346,3 +347,6 @@ def summary_iterator(path: Any) -> Iterator[Any]:
     with tf.init_scope():
         return iter([events.Event.FromString(bytes(record)) for record in
                      tf.data.TFRecordDataset([os.fspath(path)]).as_numpy_iterator()])
+
+
+publish(__name__)

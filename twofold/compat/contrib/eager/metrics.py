@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import twofold as tf
+from twofold._namespace import publish
 
 __all__ = ["Accuracy", "Mean"]
 
@@ -43,3 +44,6 @@ class Accuracy(tf.keras.metrics.Accuracy):
 
     def __init__(self, name: str = "accuracy", dtype: Any = tf.float64):
         super().__init__(name=name, dtype=dtype)
+
+
+publish(__name__)
