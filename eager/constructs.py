@@ -13,7 +13,7 @@ import numpy as np
 
 from twofold.ir import graph as g
 from twofold.ir.dims import DimLike, evaluate
-from twofold.ir.errors import InvalidArgumentError, line_text
+from twofold.ir.errors import InvalidArgumentError, line_text, of_values
 from twofold.ir.grad import zeros_like
 from twofold.ir.replay import replay
 
@@ -55,7 +55,8 @@ def checked_size(node: g.Node, size: int) -> int:
         InvalidArgumentError: it is negative.
     """
     if size < 0:
-        raise InvalidArgumentError(None, "shape", f"shape: a size must not be negative; got {size}.{where(node)}")
+        raise of_values(InvalidArgumentError(
+            None, "shape", f"shape: a size must not be negative; got {size}.{where(node)}"))
     return size
 
 
@@ -111,7 +112,7 @@ def failed_assertion(node: g.Node, data: Sequence[Tensor]) -> InvalidArgumentErr
     """The error of an assertion that did not hold, with its data."""
     shown = "".join(f"\n  {text_of(np.asarray(d))}" for d in data)
     error = node.attrs.get("error", InvalidArgumentError)
-    return error(None, "assert", f"{node.attrs['message']}{shown}{where(node)}")
+    return of_values(error(None, "assert", f"{node.attrs['message']}{shown}{where(node)}"))
 
 
 def _custom(node: g.Node, operands: list[Any], sizes: dict[str, DimLike]) -> Sequence[Any]:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from twofold.ir.errors import InvalidArgumentError, op_error
+from twofold.ir.errors import InvalidArgumentError, of_values, op_error
 from twofold.ir.op import Op
 from twofold.ir.scalar import Reduction
 from twofold.ir.spec import TensorSpec
@@ -68,9 +68,7 @@ class EagerInterpreter:
         try:
             result = execute(arrays)
         except KernelCheck as e:
-            error = op_error(InvalidArgumentError, op.name, e.code, op.operands(inputs))
-            error.of_values = True
-            raise error from None
+            raise of_values(op_error(InvalidArgumentError, op.name, e.code, op.operands(inputs))) from None
         outputs: Any = wrap(result) if single else tuple(map(wrap, result))
         if active.get():
             tell(op, attrs, inputs, (outputs,) if single else outputs)

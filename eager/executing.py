@@ -13,7 +13,7 @@ import numpy as np
 
 from twofold.ir import graph as g
 from twofold.ir.dims import DimLike, evaluate
-from twofold.ir.errors import InvalidArgumentError, line_text, op_error
+from twofold.ir.errors import InvalidArgumentError, ResourceExhaustedError, line_text, of_values, op_error
 from twofold.ir.op import Op
 from twofold.ir.replay import resolve
 from twofold.runtime.calls import NodeFailure
@@ -39,13 +39,18 @@ def execute(program: Executable, arrays: Sequence[np.ndarray]) -> list[np.ndarra
     """The outputs of a compiled graph.
 
     Raises:
-        InvalidArgumentError: a check failed, with the user's line.
+        InvalidArgumentError: a check failed, with the user's line. ResourceExhaustedError: there is not enough memory.
     """
     token = record.active.set(())
     try:
         return program(arrays)
     except NodeFailure as failure:
         raise failed(failure) from None
+    except MemoryError as error:
+        if isinstance(error, ResourceExhaustedError):
+            raise
+        raise of_values(ResourceExhaustedError(
+            None, None, f"There is not enough memory for the values of a compiled function ({error}).")) from None
     finally:
         record.active.reset(token)
 
@@ -53,11 +58,12 @@ def execute(program: Executable, arrays: Sequence[np.ndarray]) -> list[np.ndarra
 def failed(failure: NodeFailure) -> Exception:
     """The error that a user sees for a failed check of compiled code."""
     if failure.op is None:
-        return InvalidArgumentError(None, None, failure.code)
+        return of_values(InvalidArgumentError(None, None, failure.code))
     if failure.loc is None:
-        return op_error(InvalidArgumentError, failure.op, failure.code)
+        return of_values(op_error(InvalidArgumentError, failure.op, failure.code))
     # The call's own line is where it went wrong for the caller; the op's line is where it did in the function.
-    return InvalidArgumentError(None, failure.op, f"{failure.op}: {failure.code}\n  {line_text(*failure.loc)}")
+    text = f"{failure.op}: {failure.code}\n  {line_text(*failure.loc)}"
+    return of_values(InvalidArgumentError(None, failure.op, text))
 
 
 class Host:
@@ -87,7 +93,7 @@ class Host:
             if node.loc is None:
                 raise
             first = error.message.split("\n  At ", 1)[0]
-            raise type(error)(None, op.name, first + constructs.where(node)) from None
+            raise of_values(type(error)(None, op.name, first + constructs.where(node))) from None
         results: tuple[Tensor, ...] = made if isinstance(made, tuple) else (made,)
         return [t._a for t in results]
 

@@ -19,6 +19,7 @@ from twofold.ir.errors import DTypeError, InvalidArgumentError, ShapeError
 from twofold.ir.op import REGISTRY, Op, apply, tracing
 from twofold.runtime import native
 from twofold.runtime.calls import PARALLEL_FROM
+from twofold.runtime.leaving import OPERATORS
 
 from . import convert, indexing, record
 from .forward import ForwardAccumulator
@@ -79,6 +80,10 @@ def install() -> None:
     _set("__ne__", _not_equal)
     Tensor.__getitem__ = native.as_method(native.guard(indexing.index, "__getitem__"))
     _guard_methods()
+    OPERATORS.update({f"__{name}__": op for name, op in {**_BINARY, **_COMPARISONS, **_UNARY}.items()})
+    OPERATORS.update({f"__r{name}__": op for name, op in _BINARY.items()})
+    OPERATORS.update({f"__{name}__": on_bool for name, (on_bool, _) in _LOGIC.items()})
+    OPERATORS.update({"__eq__": "equal", "__ne__": "not_equal", "__invert__": "invert"})
 
 
 def _guard_methods() -> None:

@@ -48,10 +48,10 @@ def broken(guard: Guard, sizes: Mapping[str, Any]) -> Exception:
     name = "shape" if origin is None or origin.op is None else origin.op.name
     found = None if name == "shape" else _raised(origin, sizes)
     if isinstance(found, errors.OpError):
-        return type(found)(None, name, found.message.split("\n  At ", 1)[0] + where)
+        return errors.of_values(type(found)(None, name, found.message.split("\n  At ", 1)[0] + where))
     told = ", ".join(f"{n} = {sizes[n]}" for n in sorted(guard.symbols()))
-    return errors.InvalidArgumentError(None, name, f"{name}: {guard} was assumed of sizes that only running can tell; "
-                                       f"{told}.{where}")
+    return errors.of_values(errors.InvalidArgumentError(
+        None, name, f"{name}: {guard} was assumed of sizes that only running can tell; {told}.{where}"))
 
 
 def _raised(origin: Origin, sizes: Mapping[str, Any]) -> Exception | None:

@@ -10,6 +10,7 @@ import linecache
 import os
 import reprlib
 import sys
+import sysconfig
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from typing import Any
@@ -21,7 +22,7 @@ __all__ = ["OpError", "InvalidArgumentError", "ShapeError", "DTypeError", "Cance
            "UnauthenticatedError", "ResourceExhaustedError", "FailedPreconditionError", "AbortedError",
            "OutOfRangeError", "UnimplementedError", "InternalError", "UnavailableError", "DataLossError",
            "SymbolicOperand", "ChoiceNeeded",
-           "op_error", "describe", "no_truth", "user_line"]
+           "op_error", "of_values", "describe", "no_truth", "user_line"]
 
 
 class OpError(Exception):
@@ -41,10 +42,10 @@ class OpError(Exception):
     def __init__(self, node_def: Any = None, op: Any = None, message: str | None = None, error_code: int | None = None):
         if message is None and isinstance(node_def, str):  # OpError("text"), as our own code raises it
             node_def, message = None, node_def
-        super().__init__(message or "")
+        self.message = "" if message is None else str(message)
+        super().__init__(self.message)
         self.node_def = node_def
         self.op = op
-        self.message = message or ""
         if error_code is not None:
             self.error_code = error_code
 
@@ -195,6 +196,21 @@ def is_ours(filename: str) -> bool:
     return filename.startswith(OWN_FOLDERS)
 
 
+# Folders of Python's own modules, which call back and forth; what is installed may lie below them.
+_STANDARD = tuple({os.path.join(path, "") for path in (sysconfig.get_path("stdlib"), os.path.dirname(os.__file__))})
+
+
+def _is_between(filename: str) -> bool:
+    """Whether a frame of this source file may lie between our frames and the user's."""
+    return filename.startswith(_BETWEEN) or filename.startswith(_STANDARD) and f"-packages{os.sep}" not in filename
+
+
+def of_values(error: OpError) -> OpError:
+    """`error`, marked as one of wrong values, which is found when the op runs and tells of the op."""
+    error.of_values = True
+    return error
+
+
 # Generated source by file name: from a line of it and the function there to (file, line, function) of the user's.
 SOURCE_MAPS: dict[str, Callable[[int, str], tuple[str, int, str]]] = {}
 
@@ -204,12 +220,12 @@ staged_at: ContextVar[tuple[str, int, str] | None] = ContextVar("twofold_staged_
 
 
 def user_line() -> str:
-    """`At FILE:LINE in FUNCTION(): SOURCE` for the innermost frame that is neither ours nor NumPy's; or empty."""
+    """`At FILE:LINE in FUNCTION(): SOURCE` for the innermost frame that is the user's; or empty."""
     place = staged_at.get()
     if place is not None:
         return line_text(*place)
     frame = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(_BETWEEN):
+    while frame is not None and _is_between(frame.f_code.co_filename):
         frame = frame.f_back  # type: ignore[assignment]
     if frame is None:
         return ""

@@ -10,6 +10,7 @@ take a shape for one leaf; it equals tuples and lists and hashes as the tuple do
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -19,6 +20,7 @@ from . import dims as dm
 from . import dtypes as dt
 from .dims import Dim, DimLike, Shape
 from .dtypes import DType
+from .errors import InvalidArgumentError
 
 __all__ = ["TensorShape", "TensorSpec", "spec", "parse_short", "as_shape"]
 
@@ -273,10 +275,25 @@ def _checked(dims: Any) -> list[DimLike | None]:
     if isinstance(dims, Dim) or hasattr(dims, "__index__") and not getattr(dims, "shape", ()):
         dims = (dims,)
     try:
-        sizes = list(dims)
+        sizes = listed(dims, "A shape")
     except TypeError:
         raise TypeError(f"A shape must be an integer or a sequence of integers and None, not {dims!r}.") from None
     return [None if d is None else _size(d, dims) for d in sizes]
+
+
+_MOST = 1 << 20  # numbers in one argument
+
+
+def listed(values: Iterable[Any], what: str) -> list[Any]:
+    """The items of an iterable of numbers: the one place where such an argument is read, so that none is read for ever.
+
+    Raises:
+        InvalidArgumentError: there are more than can be meant. TypeError: `values` has no items.
+    """
+    found = list(itertools.islice(values, _MOST + 1))
+    if len(found) > _MOST:
+        raise InvalidArgumentError(f"{what} has more than {_MOST} items, which cannot be meant.")
+    return found
 
 
 def _size(value: Any, dims: Any) -> DimLike:

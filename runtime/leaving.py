@@ -30,7 +30,7 @@ from twofold.ir.errors import (
 
 from . import tracebacks
 
-__all__ = ["leave", "for_the_user"]
+__all__ = ["leave", "for_the_user", "OPERATORS"]
 
 FULL = os.environ.get("TWOFOLD_TRACEBACK", "").lower() == "full"
 _RAISE = dis.opmap["RAISE_VARARGS"]
@@ -41,6 +41,7 @@ _INSIDE: tuple[tuple[type[Exception], type[OpError]], ...] = (
     (NameError, InternalError), (ValueError, InvalidArgumentError), (LookupError, InvalidArgumentError),
     (ArithmeticError, InvalidArgumentError), (RecursionError, InvalidArgumentError),
 )
+OPERATORS: dict[str, str] = {}  # what errors call the methods of operators, such as `__lt__`: by their ops
 _for_users: set[CodeType] = set()  # of our functions that make calls which the user wrote
 _DEEP = 200  # frames of the library above each other, where a recursion was its own
 
@@ -99,7 +100,9 @@ def _told(error: Exception, function: Any, name: str) -> Exception:
         return error
     if isinstance(error, OpError) and error.of_values:
         return error
-    if isinstance(error, OpError) or _is_raised(complete[-1]):
+    if isinstance(error, OSError):  # it says what is wrong with which file, and programs ask for its class
+        error.add_note(f"{title(function, name, entries[0].tb_frame)}: {user_line()}")
+    elif isinstance(error, OpError) or _is_raised(complete[-1]):
         _say(error, title(function, name, entries[0].tb_frame), _label(function, entries[0].tb_frame))
     else:
         error = _instead(error, function, name, entries)
@@ -120,7 +123,9 @@ def title(function: Any, name: str, frame: FrameType | None = None) -> str:
     owner = frame.f_locals.get("self") if frame is not None and stem and not stem.endswith(">") else None
     if owner is not None:
         stem = getattr(owner if isinstance(owner, type) else type(owner), "__name__", stem)
-    if name in ("__init__", "__call__"):
+    if name in OPERATORS:
+        return OPERATORS[name]
+    if name in ("__init__", "__call__", "__enter__", "__new__"):
         return stem.rpartition(".")[2]
     if name.startswith("_") or name == "<lambda>":
         return ""
@@ -160,9 +165,9 @@ def _instead(error: Exception, function: Any, name: str, entries: list[Traceback
     wanted = next((new for old, new in _INSIDE if isinstance(error, old)), None)
     if wanted is None or type(error).__module__.partition(".")[0] not in ("builtins", "numpy", "json", "struct"):
         return error
-    if isinstance(error, RecursionError) and len(entries) < _DEEP:
-        return error  # the user's stack was full
     frame = entries[0].tb_frame
+    if isinstance(error, RecursionError) and len(entries) < _DEEP and _depth(frame) > sys.getrecursionlimit() // 2:
+        return error  # the user's stack was full
     name = title(function, name, frame) or name.strip("_")
     told = str(error).partition("\n")[0][:200]
     lines = [f"{name}: cannot work with what it was given" + (f" ({told})." if told else ".")]
@@ -179,6 +184,13 @@ def _instead(error: Exception, function: Any, name: str, entries: list[Traceback
     if not FULL:
         tracebacks.trim(error)
     return made
+
+
+def _depth(frame: FrameType | None) -> int:
+    count = 0
+    while frame is not None:
+        count, frame = count + 1, frame.f_back
+    return count
 
 
 def _arguments(function: Any, frame: FrameType) -> list[tuple[str, Any]]:

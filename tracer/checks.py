@@ -29,9 +29,8 @@ def check(holds: Any, message: str, data: Sequence[Any], summarize: int | None =
         stage_assert(test, message, tensors, summarize)
     elif not test:
         lines = "".join(f"\n  {_text(d)}" for d in tensors)
-        error = errors.InvalidArgumentError(None, "assert", f"{message}{lines}\n  {errors.user_line()}")
-        error.of_values = True
-        raise error
+        raise errors.of_values(errors.InvalidArgumentError(
+            None, "assert", f"{message}{lines}\n  {errors.user_line()}"))
 
 
 def _shown(value: Any) -> Any:

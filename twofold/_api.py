@@ -18,14 +18,14 @@ from twofold.ir import dtypes as dt
 from twofold.ir.dims import Dim
 from twofold.ir.errors import ChoiceNeeded, InvalidArgumentError, SymbolicOperand, is_ours
 from twofold.ir.op import tracing
-from twofold.ir.spec import TensorShape
+from twofold.ir.spec import TensorShape, listed
 from twofold.runtime import native
 from twofold.runtime.leaving import leave
 from twofold.runtime.native import stand_in, unguarded
 from twofold.tracer import choices  # noqa: F401  (answers `ChoiceNeeded`)
 
 __all__ = ["SymbolicOperand", "public", "public_class", "tensor", "ints", "one_int", "axis_arg", "axis_span",
-           "shape_arg", "parts", "one_part", "one_size", "is_open", "is_ours", "staged", "stand_in", "told",
+           "shape_arg", "listed", "parts", "one_part", "one_size", "is_open", "is_ours", "staged", "stand_in", "told",
            "leave", "unguarded", "block", "tells", "untold", "open_methods"]
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -154,9 +154,6 @@ def tensor(value: Any, dtype: Any = None, hint: Any = None) -> Tensor:
 Span = tuple[int, int] | Callable[[], tuple[int, int]]
 
 
-_MOST = 1 << 20  # integers in one argument
-
-
 def ints(value: Any, what: str = "value", span: Span | None = None) -> tuple[Any, ...]:
     """Integers (or Dims) of an argument: a number, sequence, array, tensor or TensorShape.
 
@@ -182,11 +179,9 @@ def ints(value: Any, what: str = "value", span: Span | None = None) -> tuple[Any
         if value.dtype.kind not in "iu" and value.size:
             raise TypeError(f"{what} must hold integers; got dtype {value.dtype}.")
         return tuple(int(v) for v in np.ravel(value))
-    if isinstance(value, range) and len(value) > _MOST:
-        raise InvalidArgumentError(f"{what} has {len(value)} integers; at most {_MOST} can be meant.")
     try:
-        return tuple(v if isinstance(v, Dim) else _int(v, what, span) for v in value)
-    except ChoiceNeeded:
+        return tuple(v if isinstance(v, Dim) else _int(v, what, span) for v in listed(value, what))
+    except (ChoiceNeeded, InvalidArgumentError):
         raise
     except TypeError:
         raise TypeError(f"{what} must be an integer or a sequence of integers; got {value!r}.") from None

@@ -101,10 +101,12 @@ def judge(target: Target, call: Call, error: BaseException) -> tuple[str, str]:
     if any(step.tb_frame.f_code.co_filename in (bad_table.__file__, "<example>", "<bad>") for step in steps):
         return "", ""  # the user's own function or object failed
     text = f"{error}"
+    if isinstance(error, OSError) and not isinstance(error, tf.errors.OpError):
+        text += "".join(getattr(error, "__notes__", ()))  # Python's own errors of files have their text already
     raised = steps and steps[-1].tb_frame.f_code.co_code[steps[-1].tb_lasti] == _RAISE
     ours = steps and "site-packages" not in steps[-1].tb_frame.f_code.co_filename
     kind = ""
-    told = isinstance(error, tf.errors.OpError) or (raised and ours)
+    told = isinstance(error, tf.errors.OpError) or (raised and ours) or hasattr(error, "__notes__")
     if not told or isinstance(error, tf.errors.InternalError):
         kind = "raw"
     elif isinstance(error, (RuntimeError, AttributeError, KeyError, OSError)) and not isinstance(
@@ -138,12 +140,19 @@ def _place(steps: list[Any]) -> str:
 def _names(target: Target, call: Call, text: str) -> bool:
     """Whether the text says what was called."""
     last = target.name.rpartition(".")[2]
-    names = {last, target.method, getattr(call.fn, "__name__", last).strip("_"), last.strip("_")}
+    names = {last, last.strip("_"), target.method, OPERATORS.get(target.method, "")}
+    names.add(getattr(call.fn, "__name__", last).strip("_"))
     owner = getattr(call.fn, "__self__", None)
     classes = [target.owner, type(owner), type(call.fn)] if target.owner is not None else []
     names |= {base.__name__ for cls in filter(None, classes) for base in cls.__mro__ if base is not object}
     return any(re.search(rf"\b{re.escape(name)}\b", text) for name in names if name)
 
+
+# The ops that operators stand for.
+OPERATORS = {"__add__": "add", "__sub__": "subtract", "__mul__": "multiply", "__matmul__": "matmul", "__pow__": "pow",
+             "__truediv__": "divide", "__floordiv__": "floordiv", "__mod__": "floormod", "__and__": "logical_and",
+             "__or__": "logical_or", "__xor__": "logical_xor", "__lt__": "less", "__ge__": "greater_equal",
+             "__eq__": "equal", "__neg__": "negative"}
 
 Change = tuple[tuple[str, str], ...]
 

@@ -90,6 +90,23 @@ def test_random_changes_are_those_of_what_they_draw():
     assert tf.image.random_flip_up_down(BYTES).shape == BYTES.shape
 
 
+@pytest.mark.parametrize("size", [[5, 2, 3], [-1, 2, 3], [2, 2, 4]])
+def test_crops_that_are_not_within_the_image_are_refused_in_both_modes(size):
+    x = tf.ones([4, 4, 3])
+    whole = tf.function(tf.image.random_crop, input_signature=[tf.TensorSpec([None, None, 3]),
+                                                               tf.TensorSpec([3], tf.int32)])
+    for crop in (tf.image.random_crop, tf.function(tf.image.random_crop), whole):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="random_crop: "):
+            crop(x, tf.constant(size))
+        assert crop(x, tf.constant([4, 2, 3])).shape == [4, 2, 3]
+
+
+@pytest.mark.parametrize("k", [0, 1, 2, 3, -1, 6])
+def test_turns_that_a_value_decides(k):
+    x = np.arange(6).reshape(2, 3, 1)
+    np.testing.assert_array_equal(tf.function(tf.image.rot90)(x, tf.constant(k)), np.rot90(x, k))
+
+
 def test_colours_there_and_back():
     for there, back in ((tf.image.rgb_to_hsv, tf.image.hsv_to_rgb), (tf.image.rgb_to_yiq, tf.image.yiq_to_rgb),
                         (tf.image.rgb_to_yuv, tf.image.yuv_to_rgb)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import twofold as tf
-from twofold._api import public
+from twofold._api import ints, one_part, public
 
 from ._common import batched, images_of, is_number, pixels, require, sized, sizes_of
 
@@ -47,7 +47,7 @@ def rot90(image: Any, k: Any = 1, name: str | None = None) -> Any:
 
     Args:
         image: the images.
-        k: how many quarters, an integer or a scalar tensor. In a traced function a tensor needs square images.
+        k: how many quarters, an integer or a scalar tensor.
         name: accepted, without effect.
 
     >>> import twofold as tf
@@ -57,9 +57,8 @@ def rot90(image: Any, k: Any = 1, name: str | None = None) -> Any:
     x = images_of(image, "rot90")
     turns = [lambda: tf.identity(x), lambda: tf.reverse(_exchanged(x), [-3]), lambda: tf.reverse(x, [-3, -2]),
              lambda: tf.reverse(_exchanged(x), [-2])]
-    if not tf.is_tensor(k):
-        return turns[int(k) % 4]()
-    return tf.switch_case(tf.cast(k, tf.int32) % 4, turns)
+    quarters = one_part(k, "k")
+    return turns[quarters % 4]() if is_number(quarters) else tf.switch_case(tf.cast(quarters % 4, tf.int32), turns)
 
 
 # -- rectangles ----------------------------------------------------------------------------------------
@@ -215,14 +214,15 @@ def extract_patches(images: Any, sizes: Any, strides: Any, rates: Any, padding: 
         _middle(v, what) for v, what in ((sizes, "sizes"), (strides, "strides"), (rates, "rates")))
     span = (rows - 1) * row_rate + 1, (columns - 1) * column_rate + 1
     height, width = sizes_of(x, 1)
-    if padding.upper() == "SAME":
+    padding = padding.upper() if isinstance(padding, str) else padding
+    if padding == "SAME":
         pads = []
         for size, whole, stride in zip((height, width), span, (down, across), strict=True):
             total = _positive((-(-size // stride) - 1) * stride + whole - size)
             pads.append([total // 2, total - total // 2])
         x = tf.pad(x, [[0, 0], *pads, [0, 0]])
         height, width = sizes_of(x, 1)
-    elif padding.upper() != "VALID":
+    elif padding != "VALID":
         raise ValueError(f"padding must be 'SAME' or 'VALID'; got {padding!r}")
     last = height - span[0] + 1, width - span[1] + 1
     parts = [x[:, i * row_rate:i * row_rate + last[0]:down, j * column_rate:j * column_rate + last[1]:across]
@@ -231,7 +231,7 @@ def extract_patches(images: Any, sizes: Any, strides: Any, rates: Any, padding: 
 
 
 def _middle(value: Any, what: str) -> tuple[int, int]:
-    given = [int(v) for v in value]
+    given = ints(value, what)
     if len(given) != 4 or given[0] != 1 or given[3] != 1 or min(given) < 1:
         raise ValueError(f"extract_patches: {what} must be [1, rows, columns, 1]; got {value!r}")
     return given[1], given[2]

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import twofold as tf
-from twofold._api import public
+from twofold._api import parts, public
 
 from ._colour import adjust_brightness, adjust_contrast, adjust_hue, adjust_saturation
-from ._common import images_of
+from ._common import images_of, is_number, require
 from ._parts import flip_left_right, flip_up_down
 
 __all__ = ["random_brightness", "random_contrast", "random_crop", "random_flip_left_right", "random_flip_up_down",
@@ -78,18 +78,18 @@ def stateless_random_flip_up_down(image: Any, seed: Any) -> Any:
 # -- parts ---------------------------------------------------------------------------------------------
 def _cropped(value: Any, size: Any, draw: _Draw) -> Any:
     x = tf.convert_to_tensor(value)
-    have, rank = x.shape.as_list(), x.shape.rank
-    known = tf.get_static_value(tf.convert_to_tensor(size))
-    if known is not None:
-        wanted = [int(n) for n in known]
-        if len(wanted) != rank:
-            raise ValueError(f"random_crop: size must have {rank} elements; got {wanted}")
-        if any(h is not None and w > h for h, w in zip(have, wanted, strict=True)):
-            raise ValueError(f"Need value.shape >= size, got {have} and {wanted}")
-        size = wanted
-    free = tf.shape(x) - tf.cast(size, tf.int32) + 1
-    offset = tf.cast(draw([rank], 0, 2 ** 31 - 1, tf.int32), tf.int32) % free
-    return tf.slice(x, offset, size)
+    have = x.shape.as_list()
+    wanted = [n if is_number(n) else tf.cast(n, tf.int32) for n in parts(size, "size")]
+    if len(wanted) != len(have):
+        raise ValueError(f"size must have {len(have)} elements, one for each axis; got {len(wanted)}.")
+    free = []
+    for axis, (own, length) in enumerate(zip(have, wanted, strict=True)):
+        own = tf.shape(x)[axis] if own is None else own
+        require(length >= 0, f"random_crop: size must not be negative, along axis {axis}.")
+        require(own >= length, f"random_crop: Need value.shape >= size, along axis {axis}.")
+        free.append(own - length + 1)
+    offset = tf.cast(draw([len(have)], 0, 2 ** 31 - 1, tf.int32), tf.int32) % tf.stack(free)
+    return tf.slice(x, offset, wanted)
 
 
 @public

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from twofold._api import public
 from twofold._replacing import folder_beside, replaced
 
 from .progress import Progbar
@@ -32,6 +33,7 @@ def keras_home() -> Path:
     return Path(os.environ.get("KERAS_HOME") or "~/.keras").expanduser()
 
 
+@public
 def get_file(fname: str | os.PathLike[str] | None = None, origin: str | None = None, untar: bool = False,
              md5_hash: str | None = None, file_hash: str | None = None, cache_subdir: str = "datasets",
              hash_algorithm: str = "auto", extract: bool = False, archive_format: str | Sequence[str] | None = "auto",

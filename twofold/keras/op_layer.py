@@ -13,6 +13,7 @@ from typing import Any
 
 import twofold as tf
 from twofold._api import SymbolicOperand, is_ours, stand_in, unguarded
+from twofold.ir.errors import user_line
 
 from . import _registry
 from .layer import Layer
@@ -72,7 +73,8 @@ def on_keras_tensors(function: Callable[..., Any], args: tuple[Any, ...], kwargs
     name = _names().get(id(function))
     if name is None or (is_ours(caller) and not caller.startswith(_KERAS)):
         raise SymbolicOperand(f"{getattr(function, '__name__', function)!s} cannot be a part of a functional model: "
-                              "it was given a KerasTensor, which has no value. Use a Lambda layer, or one of your own.")
+                              "it was given a KerasTensor, which has no value. Use a Lambda layer, or one of your "
+                              f"own.\n  {user_line()}")
     return TFOpLambda(name)(*args, **kwargs)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import twofold as tf
+from twofold._api import listed
 
 __all__ = ["InputShape", "as_shape", "shapes_of"]
 
@@ -48,10 +49,11 @@ def as_shape(value: Any) -> Any:
         return None
     if isinstance(value, Mapping):
         return {k: as_shape(v) for k, v in value.items()}
+    items = listed(value, "A shape")
     if not isinstance(value, tf.TensorShape) and any(
-            isinstance(v, (list, tuple, Mapping, tf.TensorShape)) for v in value):
-        return [as_shape(v) for v in value]
-    return InputShape([None if d is None else int(d) for d in value])
+            isinstance(v, (list, tuple, Mapping, tf.TensorShape)) for v in items):
+        return [as_shape(v) for v in items]
+    return InputShape([None if d is None else int(d) for d in items])
 
 
 def shapes_of(value: Any) -> Any:

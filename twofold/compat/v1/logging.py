@@ -24,9 +24,14 @@ def set_verbosity(v: int) -> None:
     """Tell what is at least of a level; to standard error, where nothing else was set up.
 
     Args:
-        v: one of DEBUG, INFO, WARN, ERROR and FATAL.
+        v: one of DEBUG, INFO, WARN, ERROR and FATAL, or its name.
+    Raises:
+        ValueError: it is none of these.
     """
-    _logger.setLevel(v)
+    level = _logging.getLevelName(v) if isinstance(v, str) else v
+    if not isinstance(level, int) or isinstance(level, bool) or level < 0:
+        raise ValueError(f"A level is one of DEBUG, INFO, WARN, ERROR and FATAL, or an integer; got {v!r}.")
+    _logger.setLevel(level)
     if not _logger.handlers and not _logging.getLogger().handlers:
         _logger.addHandler(_logging.StreamHandler())
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from twofold._api import public
 from twofold._namespace import publish
 
 from . import _sources, _tables
@@ -17,6 +18,7 @@ __all__ = ["load_data"]
 _Pair = tuple[np.ndarray, np.ndarray]
 
 
+@public
 def load_data(path: str = "boston_housing.npz", test_split: float = 0.2, seed: int = 113) -> tuple[_Pair, _Pair]:
     """Load the districts; the first call downloads them to `~/.keras/datasets` (57 kB).
 

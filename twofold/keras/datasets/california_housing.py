@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from twofold._api import public
 from twofold._namespace import publish
 
 from . import _sources, _tables
@@ -13,6 +14,7 @@ __all__ = ["load_data"]
 _Pair = tuple[np.ndarray, np.ndarray]
 
 
+@public
 def load_data(version: str = "large", path: str = "california_housing.npz", test_split: float = 0.2,
               seed: int = 113) -> tuple[_Pair, _Pair]:
     """Load the districts; the first call downloads them to `~/.keras/datasets` (1 MB).

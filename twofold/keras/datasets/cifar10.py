@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from twofold._api import public
 from twofold._namespace import publish
 
 from . import _cifar, _sources
@@ -13,6 +14,7 @@ __all__ = ["load_data"]
 _Pair = tuple[np.ndarray, np.ndarray]
 
 
+@public
 def load_data() -> tuple[_Pair, _Pair]:
     """Load the images; the first call downloads them to `~/.keras/datasets` (170 MB).
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from twofold._api import public
 from twofold._namespace import publish
 from twofold._reading import reads
 
@@ -17,6 +18,7 @@ __all__ = ["load_data"]
 _Pair = tuple[np.ndarray, np.ndarray]
 
 
+@public
 def load_data() -> tuple[_Pair, _Pair]:
     """Load the clothes; the first call downloads them to `~/.keras/datasets/fashion-mnist` (30 MB).
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from twofold._api import public
 from twofold._namespace import publish
 
 from . import _sources, _words
@@ -14,6 +15,7 @@ __all__ = ["get_word_index", "load_data"]
 _Pair = tuple[np.ndarray, np.ndarray]
 
 
+@public
 def load_data(path: str = "imdb.npz", num_words: int | None = None, skip_top: int = 0, maxlen: int | None = None,
               seed: int = 113, start_char: int | None = 1, oov_char: int | None = 2,
               index_from: int = 3) -> tuple[_Pair, _Pair]:
@@ -44,6 +46,7 @@ def load_data(path: str = "imdb.npz", num_words: int | None = None, skip_top: in
     return (_words.objects(both[:n]), labels[0]), (_words.objects(both[n:]), labels[1])
 
 
+@public
 def get_word_index(path: str = "imdb_word_index.json") -> dict[str, int]:
     """The ranks of words, without what `load_data` adds to them (`index_from`).
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from twofold._api import public
 from twofold._namespace import publish
 
 from . import _sources, _words
@@ -18,6 +19,7 @@ _TOPICS = ("cocoa grain veg-oil earn acq wheat copper housing money-supply coffe
            "retail ipi iron-steel rubber heat jobs lei bop zinc orange pet-chem dlr gas silver wpi hog lead")
 
 
+@public
 def load_data(path: str = "reuters.npz", num_words: int | None = None, skip_top: int = 0, maxlen: int | None = None,
               test_split: float = 0.2, seed: int = 113, start_char: int | None = 1, oov_char: int | None = 2,
               index_from: int = 3) -> tuple[_Pair, _Pair]:
@@ -51,6 +53,7 @@ def load_data(path: str = "reuters.npz", num_words: int | None = None, skip_top:
     return (_words.objects(texts[:n]), y[:n]), (_words.objects(texts[n:]), y[n:])
 
 
+@public
 def get_word_index(path: str = "reuters_word_index.json") -> dict[str, int]:
     """The ranks of words, without what `load_data` adds to them (`index_from`).
 
@@ -63,6 +66,7 @@ def get_word_index(path: str = "reuters_word_index.json") -> dict[str, int]:
     return _words.read_index(_sources.fetch("reuters_word_index.json", path))
 
 
+@public
 def get_label_names() -> tuple[str, ...]:
     """The names of the topics, in the order of the labels.
 
