@@ -13,6 +13,7 @@ What a call of a traced function does is `tracer/function.py`'s, control flow as
 from __future__ import annotations
 
 import itertools
+import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -75,6 +76,14 @@ class _State:
 
     def __init__(self, variable: Any, tensor: SymbolicTensor) -> None:
         self.variable, self.first, self.tensor, self.assigned = variable, tensor, tensor, False
+
+
+_TOO_MANY = 1 << 60  # elements: more bytes than addresses
+
+
+def _elements(dims: Sequence[Any]) -> int:
+    """The product of those sizes that are known."""
+    return math.prod([d for d in dims if type(d) is int])
 
 
 class Trace:
@@ -160,6 +169,10 @@ class Trace:
             self._staging = None
         single = not isinstance(found, tuple)
         specs = (found,) if single else found
+        for s in specs:
+            if s.dims and _elements(s.dims) >= _TOO_MANY:
+                raise errors.op_error(errors.ResourceExhaustedError, op.name,
+                                      f"no memory holds a tensor of shape {list(s.dims)}.", op.operands(values))
         if "dynamic" in op.traits:
             specs = self._renamed(specs, values, attrs)
         outputs = self.add(op, values, attrs, specs)

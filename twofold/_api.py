@@ -85,10 +85,14 @@ class _Block(contextlib.ContextDecorator, contextlib.AbstractContextManager[Any]
 
 def block(fn: Callable[..., Iterator[Any]]) -> Callable[..., contextlib.AbstractContextManager[Any]]:
     """A generator function as a public one that gives a `with` block, as `contextlib.contextmanager` does."""
+    return public(_entering(fn))
+
+
+def _entering(fn: Callable[..., Iterator[Any]]) -> Callable[..., contextlib.AbstractContextManager[Any]]:
     @functools.wraps(fn)
     def enter(*args: Any, **kwargs: Any) -> contextlib.AbstractContextManager[Any]:
         return _Block(fn, args, kwargs)
-    return public(enter)
+    return enter
 
 
 def untold(fn: Callable[..., Any]) -> Callable[..., Any]:
@@ -131,7 +135,12 @@ def _opened(value: Any) -> Any:
     if isinstance(value, property):
         setter = _opened(value.fset)
         return value if setter is value.fset else value.setter(setter)
-    if not inspect.isfunction(value) or hasattr(value, "__tells__") or not is_ours(value.__code__.co_filename):
+    if not inspect.isfunction(value) or hasattr(value, "__tells__"):
+        return value
+    inner = getattr(value, "__wrapped__", value)
+    if inspect.isgeneratorfunction(inner) and value.__code__.co_filename == contextlib.__file__:  # `contextmanager`
+        return told(_entering(inner)) if is_ours(inner.__code__.co_filename) else value
+    if not is_ours(value.__code__.co_filename):
         return value
     return value if getattr(value, "__isabstractmethod__", False) else told(value)
 
@@ -166,7 +175,7 @@ def ints(value: Any, what: str = "value", span: Span | None = None) -> tuple[Any
         ChoiceNeeded: it is to be staged for each value; handled by the tracer.
     """
     if isinstance(value, (int, np.integer, Dim)) and not isinstance(value, bool):
-        return (value if isinstance(value, Dim) else int(value),)
+        return (value if isinstance(value, Dim) else _in_64_bits(int(value), what),)
     if isinstance(value, TensorShape):
         return tuple(value.as_list())
     if hasattr(value, "_read_tensor"):
@@ -250,7 +259,13 @@ def _int(value: Any, what: str, span: Span | None) -> Any:
         return (value.sizes() if span is None else _known(value, what, span))[0]
     if isinstance(value, (bool, float)) or value is None:
         raise TypeError(value)
-    return operator.index(value)
+    return _in_64_bits(operator.index(value), what)
+
+
+def _in_64_bits(value: int, what: str) -> int:
+    if not -(1 << 63) <= value < 1 << 63:
+        raise InvalidArgumentError(f"{what} holds an integer that does not fit in 64 bits.")
+    return value
 
 
 def _known(value: Any, what: str, span: Span) -> tuple[int, ...]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import doctest
+import enum
 import inspect
 import io
 from collections.abc import Callable, Iterator
@@ -93,7 +94,8 @@ def targets() -> dict[str, Target]:
             if not callable(value) or id(value) in seen or full.startswith(_LEFT_OUT):
                 continue
             seen.add(id(value))
-            result[full] = Target(full, value)
+            if not (inspect.isclass(value) and issubclass(value, enum.Enum)):  # those are Python's own to call
+                result[full] = Target(full, value)
             if inspect.isclass(value) and not issubclass(value, BaseException):
                 for method, fn in _methods(value, seen):
                     sets = "=" if isinstance(vars(_owner(value, method)).get(method), property) else ""

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
-from twofold._api import public
+from twofold._api import listed, public
 from twofold._namespace import publish
 
 from . import random
@@ -56,7 +56,7 @@ def _dtype(dtype: Any) -> Any:
 
 
 def _sizes(shape: Any) -> tuple[int, ...]:
-    return tuple(int(size) for size in shape)
+    return tuple(int(size) for size in listed(shape, "A shape"))
 
 
 class Zeros(Initializer):

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import twofold as tf
+from twofold._api import listed
 
 __all__ = ["InputSpec", "assert_input_compatibility"]
 
@@ -34,7 +35,7 @@ class InputSpec:
                  min_ndim: int | None = None, axes: Mapping[int, int | None] | None = None,
                  allow_last_axis_squeeze: bool = False, name: str | None = None, optional: bool = False):
         self.dtype = None if dtype is None else tf.as_dtype(dtype)
-        self.shape = None if shape is None else tuple(shape)
+        self.shape = None if shape is None else tuple(listed(shape, "A shape"))
         self.ndim = ndim if self.shape is None else len(self.shape)
         self.max_ndim, self.min_ndim = max_ndim, min_ndim
         self.axes = {int(axis): size for axis, size in (axes or {}).items()}

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
-from twofold._api import leave, staged, tells, untold
+from twofold._api import leave, listed, staged, tells, untold
 from twofold._reading import spend
 from twofold._together import making
 
@@ -114,6 +114,9 @@ class Layer(LayerState):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
+        shape_rule = vars(cls).get("compute_output_shape")
+        if shape_rule is not None and cls.__module__.startswith("twofold."):
+            cls.compute_output_shape = _of_shapes(shape_rule)  # type: ignore[method-assign]
         if "build" in vars(cls):
             cls.build = _building(cls.build)  # type: ignore[method-assign]
 
@@ -580,6 +583,15 @@ def _building(build: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
+def _of_shapes(rule: Callable[..., Any]) -> Callable[..., Any]:
+    """A `compute_output_shape` that gets its shapes as `as_shape` reads them."""
+    @functools.wraps(rule)
+    def run(self: Layer, *args: Any, **kwargs: Any) -> Any:
+        return rule(self, *[as_shape(a) for a in args],
+                    **{k: as_shape(v) if k.endswith("shape") else v for k, v in kwargs.items()})
+    return run
+
+
 def _legal(name: str) -> str:
     """A layer's name as a name scope may be called."""
     kept = "".join([c if c.isalnum() and c.isascii() or c in "_./-" else "_" for c in name])
@@ -600,7 +612,8 @@ def _input_shape(kwargs: dict[str, Any]) -> InputShape | None:
 
 
 def _known_sizes(shape: Any, name: Any, layer: str) -> tuple[int, ...]:
-    dims = () if shape is None else (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
+    given = () if shape is None else (shape,) if isinstance(shape, (int, np.integer)) else shape
+    dims = tuple(listed(given, "A shape"))
     if any(d is None for d in dims):
         raise ValueError(f"The shape of weight {name!r} of layer {layer!r} has an unknown size: {dims}. The shape of "
                          "the inputs must be known there.")

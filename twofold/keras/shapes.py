@@ -44,12 +44,19 @@ class InputShape(tuple):
 
 
 def as_shape(value: Any) -> Any:
-    """A shape, or a structure of shapes, as files or users give it: lists of sizes are shapes."""
+    """A shape, or a structure of shapes, as files or users give it: lists of sizes are shapes.
+
+    Raises:
+        TypeError: it is none. InvalidArgumentError: it has no end.
+    """
     if value is None:
         return None
     if isinstance(value, Mapping):
         return {k: as_shape(v) for k, v in value.items()}
-    items = listed(value, "A shape")
+    try:
+        items = listed(value, "A shape")
+    except TypeError:
+        raise TypeError(f"A shape must be a list or tuple of integers and None; got {value!r}.") from None
     if not isinstance(value, tf.TensorShape) and any(
             isinstance(v, (list, tuple, Mapping, tf.TensorShape)) for v in items):
         return [as_shape(v) for v in items]

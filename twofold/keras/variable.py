@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import twofold as tf
+from twofold._api import listed
 
 from .autocast import AutoCastVariable
 from .naming import uniquify
@@ -113,4 +114,4 @@ def _first_value(initializer: Any, shape: Any, dtype: Any) -> tuple[Any, Any]:
         raise ValueError("When creating a Variable from an initializer, the `shape` argument should be specified. "
                          f"Received: initializer={initializer} and shape={shape}")
     kind = tf.as_dtype(config.floatx() if dtype is None else dtype)
-    return initializer(tuple(shape), dtype=kind), kind
+    return initializer(tuple(listed(shape, "A shape")), dtype=kind), kind

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import twofold as tf
+from twofold._api import listed
 
 from .. import activations, config, constraints, initializers, regularizers
 from ..input_spec import InputSpec
@@ -109,7 +110,7 @@ def numbers(value: Any, count: int, name: str, least: int = 1) -> tuple[int, ...
     """
     found = (value,) * count if isinstance(value, int) else value
     try:
-        found = tuple(int(v) for v in found)
+        found = tuple(int(v) for v in listed(found, f"`{name}`"))
     except TypeError:
         found = ()
     if len(found) != count or min(found) < least:

@@ -46,9 +46,9 @@ class FBetaScore(Metric):
         self._built = False
 
     def _build(self, y_true: Any, y_pred: Any) -> None:
-        if y_pred.shape.rank != 2 or y_true.shape.rank != 2 or y_pred.shape[-1] is None:
-            raise ValueError(f"{type(self).__name__} expects inputs of shape (batch_size, output_dim); got "
-                             f"y_true.shape={y_true.shape} and y_pred.shape={y_pred.shape}.")
+        if y_pred.shape[-1] is None:
+            raise ValueError(f"{type(self).__name__} must know how many classes there are; got "
+                             f"y_pred.shape={y_pred.shape}.")
         shape = () if self.average == "micro" else (y_pred.shape[-1],)
         self.true_positives = self.add_variable(shape, dtype=self._dtype, name="true_positives")
         self.false_positives = self.add_variable(shape, dtype=self._dtype, name="false_positives")
@@ -68,6 +68,9 @@ class FBetaScore(Metric):
         """
         dtype = tf.as_dtype(self._dtype)
         y_true, y_pred = as_tensor(y_true, dtype), as_tensor(y_pred, dtype)
+        if y_pred.shape.rank != 2 or y_true.shape.rank != 2:
+            raise ValueError(f"{type(self).__name__} expects inputs of shape (batch_size, output_dim); got "
+                             f"y_true.shape={y_true.shape} and y_pred.shape={y_pred.shape}.")
         if not self._built:
             self._build(y_true, y_pred)
         if self.threshold is None:
@@ -82,10 +85,10 @@ class FBetaScore(Metric):
             values = values if weight is None else values * weight
             return tf.reduce_sum(values, axis=None if self.average == "micro" else 0)
 
-        self.true_positives.assign_add(total(said * y_true))
-        self.false_positives.assign_add(total(said * (1 - y_true)))
-        self.false_negatives.assign_add(total((1 - said) * y_true))
-        self.intermediate_weights.assign_add(total(y_true))
+        found = [total(values) for values in (said * y_true, said * (1 - y_true), (1 - said) * y_true, y_true)]
+        variables = (self.true_positives, self.false_positives, self.false_negatives, self.intermediate_weights)
+        for variable, value in zip(variables, found, strict=True):  # once all of them are right
+            variable.assign_add(value)
 
     def result(self) -> Any:
         """The score, or the scores of all classes."""

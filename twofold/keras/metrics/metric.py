@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import twofold as tf
+from twofold._api import listed
 from twofold.tracking import Trackable
 
 from .. import dtype_policies
@@ -102,7 +103,7 @@ class Metric(Trackable):
         [1.0, 1.0]
         """
         dtype = tf.as_dtype(dtype or floatx())
-        shape = [int(n) for n in shape]
+        shape = [int(n) for n in listed(shape, "A shape")]
         with tf.init_scope():
             if initializer in (None, "zeros"):
                 value = tf.zeros(shape, dtype)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import twofold as tf
+from twofold._api import listed
 
 from ..keras_ops import operation
 from ..operands import axes_of, axis_of, same, shape_of, tensor
@@ -118,7 +119,7 @@ def transpose(x: Any, axes: Any = None) -> Any:
     [[1, 3], [2, 4]]
     """
     x = tensor(x)
-    return tf.transpose(x, axes if axes is None else list(axes_of(tuple(axes), x.ndim)))
+    return tf.transpose(x, axes if axes is None else list(axes_of(tuple(listed(axes, "axes")), x.ndim)))
 
 
 @operation("numpy", tensors="x")

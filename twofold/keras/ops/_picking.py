@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import twofold as tf
+from twofold._api import listed
 
 from ..keras_ops import operation
 from ..operands import axis_of, numeric, same, shape_of, size_of, tensor
@@ -179,7 +180,7 @@ def unravel_index(indices: Any, shape: Any) -> Any:
     """
     found = tensor(indices)
     rest, parts = numeric(found), []
-    for n in reversed([int(s) for s in shape]):
+    for n in reversed([int(s) for s in listed(shape, "A shape")]):
         count = tf.cast(n, rest.dtype)
         parts.append(tf.math.floormod(rest, count))  # a place before the first is one from the end
         rest = tf.math.floordiv(rest, count)

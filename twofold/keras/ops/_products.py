@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import twofold as tf
+from twofold._api import listed
 
 from ..keras_ops import operation
 from ..operands import axes_of, floating, same, shape_of, tensor
@@ -122,7 +123,7 @@ def tensordot(x1: Any, x2: Any, axes: Any = 2) -> Any:
     """
     x1, x2 = same(tensor(x1), tensor(x2))
     if not isinstance(axes, int):
-        first, second = (tuple(a) if isinstance(a, (list, tuple)) else (a,) for a in axes)
+        first, second = (tuple(a) if isinstance(a, (list, tuple)) else (a,) for a in listed(axes, "axes"))
         axes = [list(axes_of(first, x1.ndim)), list(axes_of(second, x2.ndim))]
     return _tensordot(x1, x2, axes)
 
