@@ -13,7 +13,7 @@ import numpy as np
 
 from twofold.ir import graph as g
 from twofold.ir.dims import DimLike, evaluate
-from twofold.ir.errors import InvalidArgumentError, ResourceExhaustedError, line_text, of_values, op_error
+from twofold.ir.errors import InvalidArgumentError, line_text, of_values, op_error
 from twofold.ir.op import Op
 from twofold.ir.replay import resolve
 from twofold.runtime.calls import NodeFailure
@@ -39,18 +39,13 @@ def execute(program: Executable, arrays: Sequence[np.ndarray]) -> list[np.ndarra
     """The outputs of a compiled graph.
 
     Raises:
-        InvalidArgumentError: a check failed, with the user's line. ResourceExhaustedError: there is not enough memory.
+        InvalidArgumentError: a check failed, with the user's line.
     """
     token = record.active.set(())
     try:
         return program(arrays)
     except NodeFailure as failure:
         raise failed(failure) from None
-    except MemoryError as error:
-        if isinstance(error, ResourceExhaustedError):
-            raise
-        raise of_values(ResourceExhaustedError(
-            None, None, f"There is not enough memory for the values of a compiled function ({error}).")) from None
     finally:
         record.active.reset(token)
 

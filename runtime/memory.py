@@ -19,6 +19,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from twofold.ir.errors import ResourceExhaustedError
+
 from . import locks
 
 __all__ = ["empty", "set_limit", "trim", "statistics", "Statistics", "POOLED_FROM", "ALIGNMENT"]
@@ -44,15 +46,19 @@ def empty(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
         shape: its dimensions.
         dtype: its NumPy dtype.
     Raises:
-        MemoryError: there is not enough memory.
+        ResourceExhaustedError: there is not enough memory.
 
     >>> empty((2, 3), np.dtype("float32")).shape
     (2, 3)
     """
     count = math.prod(shape) * dtype.itemsize
-    if count < POOLED_FROM or dtype.hasobject:
-        return np.empty(shape, dtype)
-    return _pool.take(count, shape, dtype)
+    try:
+        if count < POOLED_FROM or dtype.hasobject:
+            return np.empty(shape, dtype)
+        return _pool.take(count, shape, dtype)
+    except (MemoryError, ValueError) as error:  # a ValueError where no memory could ever hold so much
+        raise ResourceExhaustedError(None, None, f"There is not enough memory for a tensor of shape {list(shape)} and "
+                                                 f"type {dtype.name}: {error}.") from None
 
 
 def set_limit(count: int) -> None:

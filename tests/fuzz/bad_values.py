@@ -98,7 +98,8 @@ def judge(target: Target, call: Call, error: BaseException) -> tuple[str, str]:
     place = _place(steps)
     if not steps and isinstance(error, (TypeError, ValueError)):  # the call did not fit the signature
         return "", ""
-    if any(step.tb_frame.f_code.co_filename in (bad_table.__file__, "<example>", "<bad>") for step in steps):
+    users = (bad_table.__file__, "<example>", "<bad>")
+    if any(step.tb_frame.f_code.co_filename in users for step in [*steps, *_steps(error.__traceback__)]):
         return "", ""  # the user's own function or object failed
     text = f"{error}"
     if isinstance(error, OSError) and not isinstance(error, tf.errors.OpError):
@@ -141,6 +142,7 @@ def _names(target: Target, call: Call, text: str) -> bool:
     """Whether the text says what was called."""
     last = target.name.rpartition(".")[2]
     names = {last, last.strip("_"), target.method, OPERATORS.get(target.method, "")}
+    names |= {"traced"}  # the function that `invoke_traced` calls, where something is wrong only when it runs
     names.add(getattr(call.fn, "__name__", last).strip("_"))
     owner = getattr(call.fn, "__self__", None)
     classes = [target.owner, type(owner), type(call.fn)] if target.owner is not None else []

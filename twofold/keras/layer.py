@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
-from twofold._api import leave, listed, staged, tells, untold
+from twofold._api import leave, listed, staged, tells, told, untold
 from twofold._reading import spend
 from twofold._together import making
 
@@ -580,7 +580,7 @@ def _building(build: Callable[..., None]) -> Callable[..., None]:
         start, own["_initial_weights"] = own.get("_initial_weights"), None
         if start is not None:
             self.set_weights(start)
-    return run
+    return told(run)
 
 
 def _of_shapes(rule: Callable[..., Any]) -> Callable[..., Any]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import twofold as tf
 from twofold._api import listed
+from twofold.ir.errors import describe
 
 __all__ = ["InputShape", "as_shape", "shapes_of"]
 
@@ -56,11 +57,14 @@ def as_shape(value: Any) -> Any:
     try:
         items = listed(value, "A shape")
     except TypeError:
-        raise TypeError(f"A shape must be a list or tuple of integers and None; got {value!r}.") from None
+        raise TypeError(f"A shape must be a list or tuple of integers and None; got {describe(value)}.") from None
     if not isinstance(value, tf.TensorShape) and any(
             isinstance(v, (list, tuple, Mapping, tf.TensorShape)) for v in items):
         return [as_shape(v) for v in items]
-    return InputShape([None if d is None else int(d) for d in items])
+    try:
+        return InputShape([None if d is None else int(d) for d in items])
+    except (TypeError, ValueError, OverflowError):
+        raise TypeError(f"A shape must hold integers and None; got {describe(value)}.") from None
 
 
 def shapes_of(value: Any) -> Any:

@@ -15,8 +15,29 @@ DEBUG, INFO, WARN, ERROR, FATAL = (_logging.DEBUG, _logging.INFO, _logging.WARNI
 _logger = _logging.getLogger("twofold")
 _counted: dict[str, int] = {}
 
-debug, info, warning, warn, error, fatal, log = (
-    _logger.debug, _logger.info, _logger.warning, _logger.warning, _logger.error, _logger.critical, _logger.log)
+debug, info, warning, warn, error, fatal = (
+    _logger.debug, _logger.info, _logger.warning, _logger.warning, _logger.error, _logger.critical)
+
+
+def _level(level: Any) -> int:
+    known = _logging.getLevelName(level) if isinstance(level, str) else level
+    if not isinstance(known, int) or isinstance(known, bool) or known < 0:
+        raise ValueError(f"A level is one of DEBUG, INFO, WARN, ERROR and FATAL, or an integer; got {level!r}.")
+    return known
+
+
+@public
+def log(level: int, msg: str, *args: Any) -> None:
+    """Tell something.
+
+    Args:
+        level: its level.
+        msg: the text, with places for `args`.
+        args: what is put there.
+    Raises:
+        ValueError: there is no such level.
+    """
+    _logger.log(_level(level), msg, *args)
 
 
 @public
@@ -28,10 +49,7 @@ def set_verbosity(v: int) -> None:
     Raises:
         ValueError: it is none of these.
     """
-    level = _logging.getLevelName(v) if isinstance(v, str) else v
-    if not isinstance(level, int) or isinstance(level, bool) or level < 0:
-        raise ValueError(f"A level is one of DEBUG, INFO, WARN, ERROR and FATAL, or an integer; got {v!r}.")
-    _logger.setLevel(level)
+    _logger.setLevel(_level(v))
     if not _logger.handlers and not _logging.getLogger().handlers:
         _logger.addHandler(_logging.StreamHandler())
 
@@ -54,7 +72,7 @@ def log_first_n(level: int, msg: str, n: int, *args: Any) -> None:
     """
     _counted[msg] = _counted.get(msg, 0) + 1
     if _counted[msg] <= n:
-        _logger.log(level, msg, *args)
+        _logger.log(_level(level), msg, *args)
 
 
 publish(__name__)

@@ -14,6 +14,7 @@ import numpy as np
 import twofold as tf
 from twofold._api import public, public_class
 from twofold._namespace import publish
+from twofold.ir.errors import describe
 from twofold.summary import ops as _ops
 from twofold.summary.writer import SummaryWriter, protos
 
@@ -273,7 +274,14 @@ class FileWriter:
         self._writer._event(**content, **({} if step is None else {"step": int(step)}))
 
     def add_event(self, event: Any) -> None:
-        """Write an `Event` message."""
+        """Write an `Event` message.
+
+        Raises:
+            TypeError: it is none.
+        """
+        from tensorboard.compat.proto import event_pb2
+        if not isinstance(event, event_pb2.Event):
+            raise TypeError(f"event must be an Event message; got {describe(event)}.")
         if self._writer._closed:
             self.reopen()
         if self._writer._file is not None:

@@ -111,9 +111,9 @@ def numbers(value: Any, count: int, name: str, least: int = 1) -> tuple[int, ...
     found = (value,) * count if isinstance(value, int) else value
     try:
         found = tuple(int(v) for v in listed(found, f"`{name}`"))
-    except TypeError:
+    except (TypeError, OverflowError):
         found = ()
-    if len(found) != count or min(found) < least:
+    if len(found) != count or min(found) < least or max(found) >= 1 << 63:
         raise ValueError(f"The `{name}` argument must be an integer or a tuple of {count} "
                          f"integers that are at least {least}. Received {name}={value!r}")
     return found

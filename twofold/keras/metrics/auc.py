@@ -7,7 +7,7 @@ from typing import Any
 
 import twofold as tf
 
-from .confusion import add_counts, evenly_spread
+from .confusion import add_counts, evenly_spread, thresholds_between
 from .metric import Metric
 
 __all__ = ["AUC"]
@@ -162,5 +162,4 @@ def _thresholds(count: int, given: list[float] | None) -> tuple[list[float], boo
         return [0.0 - least, *given, 1.0 + least], evenly_spread([0.0, *given, 1.0])
     if count <= 1:
         raise ValueError(f"Argument `num_thresholds` must be an integer > 1; got {count}.")
-    inner = [(i + 1) * 1.0 / (count - 1) for i in range(count - 2)]
-    return [0.0 - least, *inner, 1.0 + least], True
+    return [0.0 - least, *thresholds_between(count), 1.0 + least], True

@@ -147,6 +147,20 @@ def _as_list(thresholds: Any, default: float) -> list[float]:
     return listed
 
 
+_MOST_THRESHOLDS = 1 << 24
+
+
+def thresholds_between(count: int) -> list[float]:
+    """`count` evenly spread thresholds, without 0 and 1, the first and the last.
+
+    Raises:
+        ValueError: there are more than memory can count at.
+    """
+    if count > _MOST_THRESHOLDS:
+        raise ValueError(f"Argument `num_thresholds` must be at most {_MOST_THRESHOLDS}; got {count}.")
+    return [(i + 1) * 1.0 / (count - 1) for i in range(count - 2)]
+
+
 class _Counts(Metric):
     """A metric of some counts at thresholds, with a class or the highest predictions alone where that is asked for."""
 
@@ -352,7 +366,7 @@ class _AtConstraint(_Counts):
             raise ValueError(f"Argument `{self._CONSTRAINT}` must be in the range [0, 1]; got {value}.")
         if num_thresholds <= 0:
             raise ValueError(f"Argument `num_thresholds` must be an integer > 0; got {num_thresholds}.")
-        inner = [(i + 1) * 1.0 / (num_thresholds - 1) for i in range(num_thresholds - 2)]
+        inner = thresholds_between(num_thresholds)
         super().__init__([0.5] if num_thresholds == 1 else [0.0, *inner, 1.0], None, class_id, name, dtype)
         self._even = num_thresholds > 1
         self.value, self.num_thresholds = value, num_thresholds

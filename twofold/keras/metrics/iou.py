@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import twofold as tf
+from twofold._api import ints
 
 from ..losses.loss import as_tensor
 from .metric import Metric
@@ -40,9 +41,10 @@ class IoU(Metric):
                  ignore_class: int | None = None, sparse_y_true: bool = True, sparse_y_pred: bool = True,
                  axis: int = -1):
         super().__init__(dtype=dtype or "int64", name=name)
-        if max(target_class_ids) >= num_classes:
-            raise ValueError(f"Target class id {max(target_class_ids)} is out of range, which is [0, {num_classes}).")
-        self.num_classes, self.target_class_ids = num_classes, list(target_class_ids)
+        chosen = ints(target_class_ids, "target_class_ids")
+        if max(chosen, default=-1) >= num_classes:
+            raise ValueError(f"Target class id {max(chosen)} is out of range, which is [0, {num_classes}).")
+        self.num_classes, self.target_class_ids = num_classes, list(chosen)
         self.ignore_class, self.axis = ignore_class, axis
         self.sparse_y_true, self.sparse_y_pred = sparse_y_true, sparse_y_pred
         self.total_cm = self.add_variable((num_classes, num_classes), dtype=self._dtype,
