@@ -13,7 +13,7 @@ import sys
 import sysconfig
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -205,7 +205,10 @@ def _is_between(filename: str) -> bool:
     return filename.startswith(_BETWEEN) or filename.startswith(_STANDARD) and f"-packages{os.sep}" not in filename
 
 
-def of_values(error: OpError) -> OpError:
+_Error = TypeVar("_Error", bound=OpError)
+
+
+def of_values(error: _Error) -> _Error:
     """`error`, marked as one of wrong values, which is found when the op runs and tells of the op."""
     error.of_values = True
     return error
