@@ -10,6 +10,7 @@ import contextvars
 import re
 from typing import Any
 
+from twofold.ir.errors import describe
 from twofold.ir.op import tracing
 
 __all__ = ["full_name", "name_scope"]
@@ -21,7 +22,13 @@ _WITHIN = re.compile(r"[A-Za-z0-9_.\\/>-]*\Z")
 
 
 def full_name(name: str) -> str:
-    """`name` with the scope of this context before it."""
+    """`name` with the scope of this context before it.
+
+    Raises:
+        TypeError: it is no string.
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"name must be a string; got {describe(name)}.")
     return _scope.get() + name
 
 

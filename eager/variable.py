@@ -23,6 +23,7 @@ from twofold.ir.dtypes import DType
 from twofold.ir.op import tracing
 from twofold.ir.spec import TensorShape
 from twofold.runtime import claims, program_call
+from twofold.runtime.leaving import for_the_user
 
 from . import convert, indexing, naming
 from .record import active, record_custom
@@ -43,6 +44,7 @@ creators: contextvars.ContextVar[tuple[Any, ...]] = contextvars.ContextVar("vari
 class _Creating(type):
     """What makes a variable class create by way of the creators of this context; see `creators`."""
 
+    @for_the_user
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         """A variable, or what a creator gives instead."""
         if not creators.get():

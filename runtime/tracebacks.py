@@ -7,7 +7,9 @@ and those that went to another process, have none. TWOFOLD_TRACEBACK=full keeps 
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import importlib.util
 import os
 import sys
 import sysconfig
@@ -20,6 +22,7 @@ __all__ = ["trim", "complete", "between", "Kept", "ATTRIBUTE"]
 
 ATTRIBUTE = "__twofold_traceback__"
 _DEPENDENCIES = ("numpy", "ml_dtypes", "numba", "llvmlite", "networkx", "malt", "safetensors")
+_OPTIONAL = ("PIL", "google.protobuf", "tensorboard", "h5py")  # what is called where it is installed
 
 
 def trim(error: BaseException) -> None:
@@ -116,6 +119,10 @@ def _hides(filename: str, caller_hidden: bool) -> bool:
 def _folders() -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Folders of the library's own code, and of code that it calls."""
     theirs = [path for name in _DEPENDENCIES for path in _paths(name)]
+    for name in _OPTIONAL:
+        with contextlib.suppress(ImportError, ValueError):
+            found = importlib.util.find_spec(name)
+            theirs += (found and found.submodule_search_locations) or []
     return OWN_FOLDERS, (*_prefixes(theirs), *_standard())
 
 

@@ -34,7 +34,7 @@ _LAZY = {
 }
 # What loads from the network, deletes, ends the process, or changes how the whole process reports errors.
 _LEFT_OUT = ("tf.keras.datasets.", "tf.keras.utils.get_file", "tf.io.gfile.rmtree", "tf.compat.v1.app.run",
-             "tf.test.main", "tf.compat.v1.test.main", "tf.keras.callbacks.RemoteMonitor")
+             "tf.compat.v1.flags.run", "tf.test.main", "tf.compat.v1.test.main", "tf.keras.callbacks.RemoteMonitor")
 _DUNDER = ("__call__", "__getitem__", "__add__", "__sub__", "__mul__", "__matmul__", "__pow__", "__truediv__",
            "__floordiv__", "__mod__", "__and__", "__or__", "__xor__", "__lt__", "__ge__", "__eq__", "__neg__")
 
@@ -163,7 +163,7 @@ def _documented(target: Target) -> Iterator[Call]:
     seen: list[Call] = []
 
     def watch(fn: Any, text: str, *args: Any, **kwargs: Any) -> Any:
-        if _is_call_of(target, fn):
+        if _is_call_of(target, fn) and not tf.inside_function():  # whose tensors are of no use outside
             seen.append(Call(fn, list(args), dict(kwargs), text))
         result = fn(*args, **kwargs)
         if target.owner is not None and isinstance(result, target.owner):

@@ -21,6 +21,7 @@ import argparse
 import collections
 import contextlib
 import dis
+import functools
 import io
 import json
 import os
@@ -81,7 +82,8 @@ def invoke_traced(fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
 def variables(call: Call) -> list[Any]:
     """The variables that the call may change: those of the object whose method it is, and of the arguments."""
     owner = getattr(call.fn, "__self__", call.fn)
-    things = [owner, *getattr(call.fn, "args", ()), *call.args, *call.kwargs.values()]
+    held = call.fn.args if isinstance(call.fn, functools.partial) else ()
+    things = [owner, *held, *call.args, *call.kwargs.values()]
     with contextlib.suppress(Exception):
         return [v for thing in things for v in
                 ([thing] if isinstance(thing, tf.Variable) else list(getattr(thing, "variables", ()) or ()))

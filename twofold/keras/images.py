@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
-from twofold._api import public
+from twofold._api import describe, public
 
 from .config import floatx, image_data_format
 from .folders import check_format, datasets_of, listed
@@ -187,6 +187,10 @@ def save_img(path: Any, x: Any, data_format: str | None = None, file_format: str
     b'\\x89PNG'
     """
     _order(data_format)
+    if not isinstance(path, (str, os.PathLike)) and not hasattr(path, "write"):
+        raise TypeError(f"path must be a path or a file that is open; got {describe(path)}.")
+    if file_format is not None and not isinstance(file_format, str):
+        raise TypeError(f"file_format must be a string; got {describe(file_format)}.")
     if file_format is None and isinstance(path, (str, os.PathLike)):
         file_format = os.path.splitext(os.fspath(path))[1][1:].lower()
     if file_format and file_format.lower() == "jpg":

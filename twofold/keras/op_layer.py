@@ -12,8 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 import twofold as tf
-from twofold._api import SymbolicOperand, is_ours, stand_in, unguarded
-from twofold.ir.errors import user_line
+from twofold._api import SymbolicOperand, is_ours, stand_in, unguarded, user_line
 
 from . import _registry
 from .layer import Layer

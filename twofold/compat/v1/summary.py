@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
-from twofold._api import public, public_class
+from twofold._api import describe, public, public_class
 from twofold._namespace import publish
-from twofold.ir.errors import describe
 from twofold.summary import ops as _ops
 from twofold.summary.writer import SummaryWriter, protos
 
@@ -186,13 +185,16 @@ def merge(inputs: Sequence[Any], collections: Any = None, name: str | None = Non
         collections: where it is put; by default nowhere.
         name: accepted, without effect.
     Raises:
-        ValueError: two of them have one tag; when it runs.
+        ValueError: one is no summary, or two have one tag; when it runs.
     """
     def make(*parts: np.ndarray) -> Any:
         from tensorboard.compat.proto import summary_pb2
         found = summary_pb2.Summary()
         for part in parts:
-            found.MergeFromString(bytes(np.asarray(part, object)[()]))
+            try:
+                found.MergeFromString(bytes(np.asarray(part, object)[()]))
+            except Exception:  # noqa: BLE001 (an error of the library that reads messages)
+                raise ValueError(f"merge: {describe(part)} is no summary.") from None
         tags = [value.tag for value in found.value]
         if len(set(tags)) < len(tags):
             raise ValueError(f"Duplicate tag in summary inputs: {sorted({t for t in tags if tags.count(t) > 1})}")

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
+from twofold._api import listed
 from twofold._together import making, together
 
 from ..naming import auto_name
@@ -190,8 +191,10 @@ class Optimizer(Slots):
         """
         if self.built:
             raise ValueError("`exclude_from_weight_decay()` must be called before the optimizer is built.")
-        pattern = re.compile("|".join(sorted(set(var_names)))) if var_names else None
-        self._undecayed = ({id(variable) for variable in var_list or ()}, pattern)
+        names = [] if var_names is None else listed(var_names, "var_names")
+        pattern = re.compile("|".join(sorted(set(names)))) if names else None
+        variables = [] if var_list is None else listed(var_list, "var_list")
+        self._undecayed = ({id(variable) for variable in variables}, pattern)
 
     def _use_weight_decay(self, variable: tf.Variable) -> bool:
         excluded, pattern = self._undecayed
