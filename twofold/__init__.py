@@ -281,8 +281,19 @@ _INITIALIZERS = {"constant_initializer": "Constant", "ones_initializer": "Ones",
 
 
 if _TYPE_CHECKING:
+    from . import compat as compat
+    from . import contrib as contrib
     from . import data as data
+    from . import export as export
+    from . import image as image
     from . import io as io
+    from . import keras as keras
+    from . import losses as losses
+    from . import profiler as profiler
+    from . import saved_model as saved_model
+    from . import strings as strings
+    from . import summary as summary
+    from . import train as train
 
 
 def _imported(name: str) -> object:

@@ -98,7 +98,8 @@ def _plain(name: str, form: Any) -> _Plain:
         if not several and found.size != 1 and found.shape != sizes:
             raise ValueError(f"parse_example: {name!r}: the default value has shape {found.shape}, the feature {sizes}")
         default = found.ravel().tolist()
-    return _Plain(name, dtype, sizes, several, several and bool(form.allow_missing), default)
+    ragged = isinstance(form, FixedLenSequenceFeature) and bool(form.allow_missing)
+    return _Plain(name, dtype, sizes, several, ragged, default)
 
 
 class _Wanted:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 
 import pytest
-from house.tree import FLOORS, label, module_name, shipped_modules
+from house.tree import FLOORS, label, module_name, project, shipped_modules
 
 # Libraries that each room may use beside the standard library; twofold, the front door, may use the union.
 LIBRARIES = {
@@ -18,7 +19,7 @@ LIBRARIES = {
 }
 # What extras install: a clear error where it is missing. einops is what a user's program brings along.
 OPTIONAL = {"PIL", "einops", "h5py", "re2", "scipy", "tensorboard", "tqdm"}
-LIBRARIES["twofold"] = set().union(*LIBRARIES.values()) | {"safetensors"} | OPTIONAL
+LIBRARIES["twofold"] = set().union(*LIBRARIES.values()) | OPTIONAL
 
 # Slow to import: `import twofold` must not pay for them.
 LAZY = {"numba", "networkx", "malt"} | OPTIONAL
@@ -139,3 +140,14 @@ def test_a_wrong_import_is_seen(source, module, complaint):
 )
 def test_a_right_import_is_left_alone(source, module):
     assert violations(source, module) == []
+
+
+# The names that dependencies are imported by, where these are not their own.
+MODULES = {"diastatic-malt": "malt"}
+
+
+def test_every_dependency_is_imported_by_what_ships():
+    used = {name.split(".")[0] for path in shipped_modules()
+            for _, name, _ in imports(ast.parse(path.read_text()), module_name(path), path.name == "__init__.py")}
+    named = [re.split(r"[><=~!;\[ ]", entry)[0] for entry in project()["project"]["dependencies"]]
+    assert [name for name in named if MODULES.get(name, name.replace("-", "_")) not in used] == []

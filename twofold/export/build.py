@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from twofold._api import public
-from twofold._replacing import replace_all
+from twofold._replacing import Contents, replace_all
 from twofold.version import __version__
 
 from .interface import Interface, identifier
@@ -142,7 +142,8 @@ def _written(to: Path, form: str, platform: Platform, made: Any) -> NativeLibrar
         code = archive([(f"{library.prefix}.o", code, symbols)], platform.system == "macos")
     elif form == "shared":
         code = shared_library(code, platform, to.name, library.exported)
-    files: dict[Path, bytes] = {to: code, to.with_name(f"{library.prefix}.h"): header(library, __version__).encode()}
+    files: dict[str | os.PathLike[str], Contents] = {
+        to: code, to.with_name(f"{library.prefix}.h"): header(library, __version__).encode()}
     weights = to.with_name(f"{library.prefix}.safetensors") if made.weights is not None else None
     if weights is not None:
         files[weights] = made.weights

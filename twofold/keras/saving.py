@@ -84,11 +84,12 @@ def load_model(filepath: Any, custom_objects: Mapping[str, Any] | None = None, c
         filepath: a `.keras` or `.h5` file.
         custom_objects: classes and functions of the user's own by name.
         compile: whether the model is compiled as it was.
-        safe_mode: whether code in the file is refused; code is never run here in any case, and `safe_mode=False` lets
-            a `Lambda` be made whose function is among the custom objects.
+        safe_mode: accepted, without effect: code in the file is refused in any case. A `Lambda` is made where its
+            function is among the custom objects.
     Raises:
         ValueError: the file is no such file, or names a class that is not known. FileNotFoundError: there is none.
     """
+    del safe_mode
     path = os.fspath(filepath)
     if not os.path.exists(path):
         raise FileNotFoundError(f"File not found: filepath={path}. Please ensure the file is an accessible `.keras` "
@@ -97,10 +98,10 @@ def load_model(filepath: Any, custom_objects: Mapping[str, Any] | None = None, c
         raise ValueError(f"{path} is a folder: saved models are read by tf.saved_model.load.")
     _reading.opened(path).close()  # a pipe would be waited for
     if zipfile.is_zipfile(path):
-        return _read_archive(path, custom_objects, compile, safe_mode)
+        return _read_archive(path, custom_objects, compile)
     if path.endswith(_HDF5):
         from .saving_h5 import read_model
-        return read_model(path, custom_objects, compile, safe_mode)
+        return read_model(path, custom_objects, compile)
     raise ValueError(f"{path} is neither a `.keras` archive nor an `.h5` file.")
 
 
@@ -201,13 +202,13 @@ def _write_archive(file: Any, model: Any, include_optimizer: bool) -> None:
         archive.writestr("model.weights.h5", weights.getvalue())
 
 
-def _read_archive(path: str, custom_objects: Any, compile: bool, safe_mode: bool) -> Any:
+def _read_archive(path: str, custom_objects: Any, compile: bool) -> Any:
     from .saving_h5 import read_weights, weights_room
     with _archive(path) as archive:
         config = _reading.parsed_json(_member(archive, path, "config.json"), path)
         compiled = config.pop("compile_config", None)
         with _reading.makes(path, _reading.bound(os.path.getsize(path))):
-            model = deserialize_keras_object(config, custom_objects, safe_mode=safe_mode)
+            model = deserialize_keras_object(config, custom_objects)
             if not issubclass(type(model), tf.Module):
                 raise ValueError(f"its config describes {type(model).__name__}, which is no model")
             if compile and compiled:

@@ -366,7 +366,7 @@ def _read_older_weights(reader: _Reader, group: Any, model: Any, skip_mismatch: 
         variable.assign(array)
 
 
-def read_model(path: str, custom_objects: Any, compile: bool, safe_mode: bool) -> Any:
+def read_model(path: str, custom_objects: Any, compile: bool) -> Any:
     """The model of a file of the older form.
 
     Raises:
@@ -380,8 +380,7 @@ def read_model(path: str, custom_objects: Any, compile: bool, safe_mode: bool) -
             raise ValueError(f"No model config found in the file at {path}: it may hold weights only.")
         room = _reading.bound(os.path.getsize(path))
         with _reading.makes(path, room):
-            model = deserialize_keras_object(_reading.parsed_json(attributes["model_config"], path), custom_objects,
-                                             safe_mode=safe_mode)
+            model = deserialize_keras_object(_reading.parsed_json(attributes["model_config"], path), custom_objects)
         with _damage(path):
             _read_older_weights(reader, reader.group("model_weights"), model, False)
         if compile and "training_config" in attributes:

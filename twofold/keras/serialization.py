@@ -2,7 +2,7 @@
 
 An object is `{"module", "class_name", "config", "registered_name"}`. Reading looks names up in a closed registry: the
 public classes of `tf.keras`, what was registered, and the custom objects of the caller. Nothing is imported by name,
-nothing is unpickled, and the code of a lambda is refused unless the caller has called for it.
+nothing is unpickled, and the code of a lambda is refused.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ _registered: dict[str, Any] = {}  # "package>name" -> class or function
 _names: dict[Any, str] = {}  # class or function -> "package>name"
 _custom: dict[str, Any] = {}
 _scoped: contextvars.ContextVar[tuple[dict[str, Any], ...]] = contextvars.ContextVar("custom_objects", default=())
-_safe: contextvars.ContextVar[bool | None] = contextvars.ContextVar("safe_mode", default=None)
 
 #: where public classes and functions are, by the module name that configs carry
 _MODULES = {
@@ -299,7 +298,7 @@ def deserialize_keras_object(config: Any, custom_objects: Mapping[str, Any] | No
         config: plain JSON values; a string stands for a function or class of `module_objects` or of the custom
             objects, if it names one.
         custom_objects: classes and functions by name, looked at before all others.
-        safe_mode: whether code in configs is refused.
+        safe_mode: accepted, without effect: code in configs is refused in any case.
         module_objects: the names of one kind of object.
         kwargs: have no effect.
     Raises:
@@ -310,18 +309,9 @@ def deserialize_keras_object(config: Any, custom_objects: Mapping[str, Any] | No
     >>> tf.keras.saving.deserialize_keras_object(config)([2]).numpy().tolist()
     [2.0, 2.0]
     """
-    del kwargs
-    token = _safe.set(safe_mode if _safe.get() is None else _safe.get() and safe_mode)
-    try:
-        with custom_object_scope(custom_objects or {}):
-            return _read(config, module_objects or {})
-    finally:
-        _safe.reset(token)
-
-
-def is_safe_mode() -> bool:
-    """Whether the configs that are read now must not hold code."""
-    return _safe.get() is not False
+    del safe_mode, kwargs
+    with custom_object_scope(custom_objects or {}):
+        return _read(config, module_objects or {})
 
 
 def _read(config: Any, table: Mapping[str, Any]) -> Any:

@@ -229,7 +229,8 @@ def _parts(left: Any, right: Any, size: int) -> tuple[int, int]:
     if isinstance(left, float) and isinstance(right, float) and left + right > 1:
         raise ValueError("The sum of `left_size` and `right_size` is greater than 1. Received: "
                          f"left_size={left}, right_size={right}")
-    counts = [value if value is None or isinstance(value, int) else round(value * size) for value in (left, right)]
+    counts: list[Any] = [value if value is None or isinstance(value, int) else round(value * size)
+                         for value in (left, right)]
     found = (size - counts[1] if counts[0] is None else counts[0], size - counts[0] if counts[1] is None else counts[1])
     if sum(found) > size or 0 in found:
         raise ValueError(f"{size} elements cannot be split into parts of {found[0]} and {found[1]}: none may be empty. "

@@ -173,14 +173,6 @@ class SavedSignature:
         """By name a TensorSpec or a structure of them."""
         return by_name(self.function.result)
 
-    @property
-    def output_numbers(self) -> dict[str, Any]:
-        """By name the number of the graph's output, or a structure of numbers."""
-        count = sum(1 for leaf in nest.flatten(self.function.result) if leaf is not None)
-        numbers = iter(range(count))
-        leaves = [None if leaf is None else next(numbers) for leaf in nest.flatten(self.function.result)]
-        return by_name(nest.pack(self.function.result, leaves))
-
 
 @dataclass(eq=False)
 class SavedModel:

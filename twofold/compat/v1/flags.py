@@ -125,7 +125,7 @@ def run(main: Callable[..., Any] | None = None, argv: Sequence[str] | None = Non
         argv: the command line.
     """
     rest = FLAGS(sys.argv if argv is None else argv)
-    program = main or sys.modules["__main__"].main  # type: ignore[attr-defined]
+    program = main or sys.modules["__main__"].main
     sys.exit(program(rest))
 
 

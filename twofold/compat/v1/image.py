@@ -8,17 +8,16 @@ from __future__ import annotations
 from typing import Any
 
 import twofold as tf
+from twofold import image as _image
 from twofold._api import public
 from twofold._namespace import publish
-from twofold.image import *  # noqa: F403
-from twofold.image import __all__ as _same
-from twofold.image import resize_with_crop_or_pad
 from twofold.image._common import batched
 from twofold.image._interpolation import linear_along, nearest_along
 
-__all__ = [*_same, "resize_bilinear", "resize_image_with_crop_or_pad", "resize_images", "resize_nearest_neighbor"]
+__all__ = [*_image.__all__, "resize_bilinear", "resize_image_with_crop_or_pad", "resize_images",
+           "resize_nearest_neighbor"]
 
-resize_image_with_crop_or_pad = resize_with_crop_or_pad
+resize_image_with_crop_or_pad = _image.resize_with_crop_or_pad
 
 
 class ResizeMethod:
@@ -86,6 +85,12 @@ def resize_images(images: Any, size: Any, method: Any = ResizeMethod.BILINEAR, a
 
 
 resize = resize_images
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("_"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(_image, name)
 
 
 publish(__name__)

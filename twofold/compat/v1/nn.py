@@ -8,17 +8,15 @@ import twofold as tf
 from twofold import nn as _nn
 from twofold._api import public
 from twofold._namespace import publish
-from twofold.nn import *  # noqa: F403
-from twofold.nn import __all__ as _same
 
 from . import rnn_cell as rnn_cell
 from .building import named
 from .functions import one_of
 from .rnn import bidirectional_dynamic_rnn, dynamic_rnn, static_bidirectional_rnn, static_rnn
 
-__all__ = [*_same, "avg_pool_v2", "bidirectional_dynamic_rnn", "depthwise_conv2d_native", "dynamic_rnn", "max_pool_v2",
-           "relu_layer", "rnn_cell", "softmax_cross_entropy_with_logits_v2", "static_bidirectional_rnn", "static_rnn",
-           "xw_plus_b"]
+__all__ = [*_nn.__all__, "avg_pool_v2", "bidirectional_dynamic_rnn", "depthwise_conv2d_native", "dynamic_rnn",
+           "max_pool_v2", "relu_layer", "rnn_cell", "softmax_cross_entropy_with_logits_v2", "static_bidirectional_rnn",
+           "static_rnn", "xw_plus_b"]
 
 max_pool_v2, avg_pool_v2 = _nn.max_pool, _nn.avg_pool
 
@@ -250,6 +248,12 @@ def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Any
 def relu_layer(x: Any, weights: Any, biases: Any, name: str | None = None) -> Any:
     """`tf.nn.relu(tf.matmul(x, weights) + biases)`."""
     return named(tf.nn.relu(xw_plus_b(x, weights, biases)), name)
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("_"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(_nn, name)
 
 
 publish(__name__)

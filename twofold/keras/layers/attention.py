@@ -86,7 +86,8 @@ class Attention(DeclaredLayer):
 
     def _scores(self, query: Any, key: Any) -> Any:
         if self.score_mode == "dot":
-            scores = tf.matmul(*same(query, key), transpose_b=True)
+            query, key = same(query, key)
+            scores = tf.matmul(query, key, transpose_b=True)
             return scores if self.scale is None else scores * self.scale
         query, key = same(query, key)
         sums = query[..., :, tf.newaxis, :] + key[..., tf.newaxis, :, :]

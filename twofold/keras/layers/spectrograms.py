@@ -173,6 +173,9 @@ class STFTSpectrogram(DeclaredLayer):
         x = inputs if self.data_format == "channels_first" else tf.transpose(inputs, (0, 2, 1))
         return self._arranged(self._spectrum(x))
 
+    real_kernel: Any
+    imag_kernel: Any
+
     def _spectrum(self, x: Any) -> Any:
         """The values of the mode, [batch, channels, windows, frequencies], of signals [batch, channels, time]."""
         mode, least = self.mode, config.epsilon()
