@@ -163,24 +163,73 @@ def _from_nested(value: Any, want: DType | None) -> np.ndarray:
     has_own_dtype = hasattr(value, "__array__") or hasattr(value, "dtype")
     try:
         array = np.arange(value.start, value.stop, value.step) if type(value) is range else np.array(value)
+    except UnicodeDecodeError:  # text beside bytes that are none
+        array = np.array(value, object)
     except ValueError as e:
         raise ValueError(f"Can't convert non-rectangular Python sequence to Tensor: {_short(value)}") from e
     except OverflowError as e:
         raise ValueError(f"Can't convert {_short(value)}: an integer does not fit in 64 bits") from e
     if array.dtype.kind in "SUO":
         return _strings(np.array(value, object), value)
-    if has_own_dtype or want is not None or isinstance(_first(value), (np.generic, np.ndarray)):
-        return _own(array)
-    if array.dtype == np.int64 and (not array.size or (int(array.min()) in _INT32 and int(array.max()) in _INT32)):
-        return array.astype(np.int32)
+    if not has_own_dtype and array.dtype.kind == "f" and _kind(_first(value)) in _WHOLE and _all_whole(value):
+        array = _whole(value)
+    return _own(array if has_own_dtype or want is not None else _inferred(value, array))
+
+
+_KINDS: dict[type, str] = {bool: "b", int: "i", float: "f", complex: "c"}  # bool is an int, too
+_WHOLE = ("i", "u", "b")
+
+
+def _kind(leaf: Any) -> str | None:
+    """The kind of NumPy's dtype of a number or array; None for what is neither."""
+    if isinstance(leaf, (np.generic, np.ndarray)):
+        return leaf.dtype.kind
+    return next((kind for python, kind in _KINDS.items() if isinstance(leaf, python)), None)
+
+
+def _inferred(value: Any, array: np.ndarray) -> np.ndarray:
+    """What NumPy reads a list as, in the dtype that TensorFlow infers.
+
+    The first number decides: a float has its own dtype (float32 if it is Python's), and so have all that follow; an
+    integer of whatever size is int32, or int64 where one does not fit, or float32 where floats follow; a complex number
+    is complex128. Bools stand among bools, and complex numbers do not follow others.
+    """
+    first, kind = _first(value), array.dtype.kind
+    lead = _kind(first)
+    if not array.size:
+        return array.astype(np.float32)
+    if lead is not None and ((lead == "b") != (kind == "b") or (kind == "c" and lead != "c")):
+        raise ValueError(f"Can't convert Python sequence with mixed types to Tensor: {_short(value)}")
+    if kind == "c":
+        return array.astype(np.complex128)
+    if kind in ("i", "u"):
+        low, high = int(array.min()), int(array.max())
+        return array.astype(np.int32) if low in _INT32 and high in _INT32 else (
+            array.astype(np.int64) if high < 1 << 63 else array)
+    if kind == "b" or lead is None:
+        return array
     with np.errstate(over="ignore"):
-        return array.astype(np.float32) if array.dtype == np.float64 else _own(array)
+        own = isinstance(first, (np.generic, np.ndarray)) and lead not in _WHOLE
+        return array.astype(first.dtype if own else np.float32)
 
 
 def _first(value: Any) -> Any:
     while isinstance(value, (list, tuple)) and value:
         value = value[0]
     return value
+
+
+def _all_whole(value: Any) -> bool:
+    """Whether a list holds no floats: NumPy takes int64 beside uint64 for such."""
+    if isinstance(value, (list, tuple)):
+        return all(_all_whole(v) for v in value)
+    return _kind(value) in _WHOLE
+
+
+def _whole(value: Any) -> np.ndarray:
+    """The array of a list of integers, of which some are uint64."""
+    array = np.array(value, object)
+    return array.astype(np.int64 if all(int(v) < 1 << 63 for v in array.flat) else np.uint64)
 
 
 def _own(array: np.ndarray) -> np.ndarray:

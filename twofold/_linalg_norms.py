@@ -37,7 +37,7 @@ def _matrix_norm(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any
     if ord == 2:
         rest = tuple(i for i in range(len(x.dims)) if i not in axes)
         values = ops.svd(ops.transpose(x, perm=(*rest, *axes)), full_matrices=False, compute_uv=False)
-        largest = ops.reduce_max(values, axis=(len(rest),))
+        largest = ops.reduce_max(ops.abs(values), axis=(len(rest),))  # the slope of abs at 0 is 0, so that of the norm
         return ops.expand_dims(largest, axis=tuple(sorted(axes))) if keepdims else largest
     added, other = axes if ord == 1 else axes[::-1]
     sums = ops.reduce_sum(ops.abs(x), axis=(added,), keepdims=True)

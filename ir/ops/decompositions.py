@@ -2,7 +2,8 @@
 
 LAPACK in NumPy does the work, on stacks of matrices in the last two axes. Gradients: QR after Walter & Lehmann (2018)
 and, for wide matrices, Roberts & Roberts, "QR and LQ decomposition matrix backpropagation algorithms" (2020);
-eigenvectors after Giles (2008); singular vectors after Townsend (2016), with the phase term of Wan & Zhang (2019);
+eigenvectors of Hermitian matrices after Giles (2008), of others after Boeddeker et al., "On the computation of complex-
+valued gradients with application to statistically optimum beamforming" (2017), section 4.9; singular vectors after Townsend (2016), with the phase term of Wan & Zhang (2019);
 the pseudoinverse after Golub & Pereyra (1973). Vectors are unique only up to a phase, and only where values differ:
 gradients are those of functions that do not depend on the choice. Where values meet, up to rounding, their vectors get
 nothing from each other, and the vectors of singular values that vanish nothing from outside, as in TensorFlow.
@@ -170,7 +171,7 @@ def _rounding(values: Any) -> Any:
     """What rounding may leave of 0 among eigenvalues or singular values [.., n]: [.., 1]."""
     largest = ops.reduce_max(ops.abs(values), axis=(-1,), keepdims=True)
     epsilon = float(np.finfo(values.dtype.np).eps)
-    return ops.multiply(ops.multiply(largest, epsilon), grad.scalar(values.dims[-1], values))
+    return ops.multiply(ops.multiply(largest, epsilon), grad.scalar(values.dims[-1], largest))
 
 
 def _inverse(x: Any, rounding: Any) -> Any:
@@ -271,6 +272,24 @@ def _eig_infer(op: Any, x: Any, *, compute_v: bool) -> Any:
     return (values, spec(x.dims, dtype)) if compute_v else values
 
 
+def _eig_vjp(ct: Any, out: Any, x: Any, *, compute_v: bool) -> Any:
+    """v^-H (diag(ct_e) + conj(gaps) * (v^H ct_v - v^H v diag(re diag(v^H ct_v)))) v^H: columns keep their length 1."""
+    if compute_v:
+        (e, v), (ct_e, ct_v) = out, ct
+    else:
+        e, v = ops.eig(x, compute_v=True)
+        ct_e, ct_v = ct, None
+    turned = None
+    if ct_v is not None:
+        moved = product(v, ct_v, left=True)
+        stretched = ops.cast(ops.real(matrices.diag_part(moved)), dtype=v.dtype)
+        free = ops.subtract(moved, ops.multiply(product(v, v, left=True), _columns(stretched)))
+        turned = ops.multiply(ops.conj(_gaps(e)), free)
+    inner = _sum(None if ct_e is None else diag(ct_e), turned)
+    whole = ops.matrix_solve(v, product(inner, adjoint(v)), adjoint=True)
+    return (whole if x.dtype.is_complex else ops.real(whole),)
+
+
 def _eig_host(x: np.ndarray, compute_v: bool) -> Any:
     dtype = np.result_type(x.dtype, np.complex64)
     problem = "Eigen decomposition was not successful. The input might not be valid."
@@ -279,7 +298,7 @@ def _eig_host(x: np.ndarray, compute_v: bool) -> Any:
     return tuple(part.astype(dtype) for part in factorise("eig", np.linalg.eig, x, problem))
 
 
-@primitive(infer=_eig_infer, vjp=None, host=_eig_host)
+@primitive(infer=_eig_infer, vjp=_eig_vjp, saves=("x", "out"), host=_eig_host)
 def eig(x: Any, *, compute_v: bool = True) -> Any:
     """Eigenvalues e of any square matrices, and with `compute_v` vectors of length 1: x v = v diag(e). Complex.
 

@@ -15,7 +15,7 @@ from twofold.ir import ops
 @pytest.mark.parametrize(("value", "dtype"), [
     (1, "int32"), (-(2**31), "int32"), (2**31, "int64"), (-(2**40), "int64"), (1.0, "float32"), (1e300, "float32"),
     (True, "bool"), (1j, "complex128"), ("a", "string"), (b"a", "string"),
-    ([1, 2], "int32"), ([1, 2**40], "int64"), ([1, 2.0], "float32"), ([True, False], "bool"), ([1, 1j], "complex128"),
+    ([1, 2], "int32"), ([1, 2**40], "int64"), ([1, 2.0], "float32"), ([True, False], "bool"),
     ([], "float32"), ([[], []], "float32"), ((1, 2), "int32"), (range(3), "int32"), ([[1], [2]], "int32"),
     (np.array(1), "int64"), (np.array(2.0), "float64"), (np.array(2.0, np.float32), "float32"),
     (np.float16(1), "float16"), (np.int8(1), "int8"),
@@ -27,6 +27,65 @@ def test_dtype_alone(value: Any, dtype: str) -> None:
     x = tf.constant(value)
     assert x.dtype.name == dtype
     assert x.shape == np.shape(value)
+
+
+LEAVES = {"int": 1, "long": 2**40, "float": 2.0, "bool": True, "complex": 1j, "text": "a", "bytes": b"\xff"}
+LEAVES |= {name: getattr(np, name)(1) for name in ("int8", "uint8", "int16", "int32", "int64", "uint32", "uint64",
+                                                   "float16", "float32", "float64", "complex64", "complex128")}
+LEAVES |= {f"0-d {name}": np.array(1, name) for name in ("int64", "uint8", "float32", "float64")}
+
+# What TensorFlow 2.21 gives for lists of two values: the dtype by the kind of the first, for each kind of the second.
+SECONDS = ("whole", "long", "float", "bool", "complex", "text")
+LISTS = {
+    "whole": ("int32", "int64", "float32", "int32", None, None),
+    "long": ("int64", "int64", "float32", "int64", None, None),
+    "float": ("float32",) * 4 + (None, None), "bool": (None, None, None, "bool", None, None),
+    "complex": ("complex128",) * 5 + (None,), "text": (None,) * 5 + ("string",),
+    **{name: (name,) * 4 + (None, None) for name in ("float16", "float32", "float64")}}
+
+
+def _kind_of(name: str) -> str:
+    name = name.removeprefix("0-d ")
+    return {"int": "whole", "bytes": "text"}.get(name) or (
+        "whole" if "int" in name else "complex" if "complex" in name else name)
+
+
+@pytest.mark.parametrize("first", LEAVES)
+def test_the_first_of_a_list_decides(first: str) -> None:
+    for second, value in LEAVES.items():
+        dtypes = LISTS[_kind_of(first)]
+        kind = _kind_of(second)
+        expected = dtypes[SECONDS.index("float" if kind.startswith("float") else kind)]
+        for given in ([LEAVES[first], value], (LEAVES[first], value), [[LEAVES[first]], [value]]):
+            if expected is None:
+                with pytest.raises(ValueError, match="mixed types|unsupported element type"):
+                    tf.constant(given)
+                continue
+            x = tf.constant(given)
+            assert x.dtype.name == expected, second
+            if expected != "string":
+                with np.errstate(over="ignore"):
+                    array = np.reshape([LEAVES[first], value], np.shape(given)).astype(expected)
+                np.testing.assert_array_equal(x, array)
+
+
+@pytest.mark.parametrize(("value", "dtype"), [  # what TensorFlow 2.21 gives
+    ([np.ones(2, np.float32), [1.0, 2.0]], "float32"), ([[1.0, 2.0], np.ones(2)], "float32"),
+    ([np.arange(2), [1, 2]], "int32"), ([np.ones(2, np.float32), np.ones(2)], "float32"),
+    ([np.ones(2), np.ones(2, np.float32)], "float64"), ([[1, 2], np.ones(2)], "float32"),
+    ([np.arange(2), [1.5, 2.0]], "float32"), ([1, 2.0, np.float64(3)], "float32"), ([np.zeros(0)] * 2, "float32"),
+    ([np.float16(1), 1, 2.0], "float16"), ([np.uint64(3), 1], "int32"), ([np.uint64(2**40), -1], "int64"),
+    ([[[np.float32(1), 2.0]], [[3.0, 4]]], "float32"), ([np.int8(1), True, 2**40], "int64"),
+])
+def test_lists_of_arrays_and_numbers(value: Any, dtype: str) -> None:
+    x = tf.constant(value)
+    assert x.dtype.name == dtype
+    np.testing.assert_array_equal(x, np.array(value).astype(dtype))
+
+
+def test_integers_of_all_sizes_in_a_list_take_a_dtype() -> None:
+    for dtype in ("int32", "int64", "uint8"):
+        assert tf.constant([np.uint64(3), 1, np.int8(2)], dtype).numpy().tolist() == [3, 1, 2]
 
 
 def test_a_float_too_large_for_float32_is_infinite() -> None:

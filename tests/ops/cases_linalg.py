@@ -104,6 +104,25 @@ def np_sorted_eigvals(x):
     return np.take_along_axis(e, np.argsort(e.real, axis=-1), -1).astype(np.complex128)
 
 
+def eig_parts(x):
+    """The eigenvalues by their real parts, and the projectors on their vectors, of which lengths and phases are free."""
+    e, v = tf.linalg.eig(x)
+    order = tf.argsort(tf.math.real(e))
+    batch = len(e.shape) - 1
+    return tf.gather(e, order, axis=-1, batch_dims=batch), projector(tf.gather(v, order, axis=-1, batch_dims=batch))
+
+
+def np_eig_parts(x):
+    e, v = np.linalg.eig(x)
+    order = np.argsort(e.real, axis=-1)
+    return (np.take_along_axis(e, order, -1).astype(np.complex128),
+            np_projector(np.take_along_axis(v, order[..., None, :], -1)).astype(np.complex128))
+
+
+def complex_of(dtype):
+    return dt.complex64 if dtype in (dt.float32, dt.complex64) else dt.complex128
+
+
 def expm(x):
     """The power series, of which 40 terms are plenty for norms up to 4."""
     term = total = np.broadcast_to(np.eye(x.shape[-1]), x.shape).astype(x.dtype)
@@ -622,13 +641,24 @@ CASES = [
         sorted_eigvals,
         [(2, 3, 3)],
         np_sorted_eigvals,
-        (dt.float32, dt.float64),
+        LAPACK,
         ulps=16,
         atol=100,
-        grad=False,
         domain=lambda rng, shape: rng.uniform(-0.3, 0.3, shape) + np.diag(np.arange(1.0, shape[-1] + 1)),
-        result=lambda d: dt.complex64 if d is dt.float32 else dt.complex128,
+        result=complex_of,
         id="eigvals",
+    ),
+    Row(
+        "eig",
+        eig_parts,
+        [[(2, 3, 3)], [(1, 1)]],
+        np_eig_parts,
+        LAPACK,
+        ulps=16,
+        atol=200,
+        domain=lambda rng, shape: rng.uniform(-0.3, 0.3, shape) + np.diag(np.arange(1.0, shape[-1] + 1)),
+        result=complex_of,
+        id="eig-parts",
     ),
     Row(
         "eig",

@@ -133,7 +133,7 @@ def make_csv_dataset(file_pattern: Any, batch_size: int, column_names: Sequence[
         raise ValueError("`label_name` provided must be one of the columns.")
     defaults = column_defaults if column_defaults is not None else _defaults(
         files, kind, field_delim, use_quote_delim, na_value, header, chosen, num_rows_for_inference)
-    defaults = [d if isinstance(d, (tf.DType, list)) else [d] for d in defaults]
+    defaults = [d if isinstance(d, (tf.DType, list, tf.Tensor)) else [d] for d in defaults]
 
     def records(name: Any) -> Any:
         return CsvDataset(name, defaults, compression_type, None, header, field_delim, use_quote_delim, na_value,
@@ -195,7 +195,7 @@ def _defaults(files: list[str], kind: str, delimiter: str, quotes: bool, missing
                 for column, found in zip(chosen, texts, strict=True):
                     found.append("" if row[column] == missing else row[column])
     dtypes = [inferred(t) for t in texts]
-    return [[""] if d is tf.string else tf.zeros([1], d).numpy() for d in dtypes]
+    return [[""] if d is tf.string else tf.zeros([1], d) for d in dtypes]
 
 
 # -- older names ----------------------------------------------------------------------------------
