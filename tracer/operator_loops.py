@@ -38,21 +38,61 @@ def while_stmt(test: Callable[[], Any], body: Callable[[], None], get_state: Get
         if not found:
             return
         body()
-    before = get_state()
-    variables = _variables(symbol_names, before, opts)
     limit = opts.get("maximum_iterations")
-    counter = [] if limit is None else [LoopVariable("maximum_iterations", 0)]
 
-    def asked(values: list[Any]) -> Any:
-        set_state(tuple(values[len(counter):]))
-        return operators.and_(lambda: values[0] < limit, test) if counter else test()
+    def loop(rounds: int) -> None:
+        before = get_state()
+        counter = [] if limit is None else [LoopVariable("maximum_iterations", rounds)]
 
-    def round_(values: list[Any]) -> list[Any]:
-        set_state(tuple(values[len(counter):]))
+        def asked(values: list[Any]) -> Any:
+            set_state(tuple(values[len(counter):]))
+            return operators.and_(lambda: values[0] < limit, test) if counter else test()
+
+        def round_(values: list[Any]) -> list[Any]:
+            set_state(tuple(values[len(counter):]))
+            body()
+            return [*[v + 1 for v in values[:len(counter)]], *get_state()]
+        variables = [*counter, *_variables(symbol_names, before, opts)]
+        after = _run(asked, round_, variables, "while statement", limit, before, set_state)
+        set_state(tuple(after[len(counter):]))
+
+    def first() -> None:
+        _if(found if limit is None else operators.and_(lambda: found, lambda: limit > 0), body, get_state, set_state,
+            symbol_names)
+    _either(functools.partial(loop, 0), first, functools.partial(loop, 1), get_state, symbol_names)
+
+
+def _either(loop: Callable[[], None], first: Callable[[], None], rest: Callable[[], None], get_state: Getter,
+            names: tuple[str, ...]) -> None:
+    """A loop as a whole; or its first round, which finds None in a variable, and then the rest, which find a tensor.
+
+    A None that a loop replaces stands for a value that is not there, which is enough for bodies that do not read it.
+    """
+    before = get_state()
+    try:
+        loop()
+    except UnboundLocalError as error:
+        if not any(name == error.name and value is None for name, value in zip(names, before, strict=True)):
+            raise
+    else:
+        return
+    first()
+    rest()
+
+
+def _if(condition: Any, body: Callable[[], None], get_state: Getter, set_state: Setter, names: tuple[str, ...]) -> None:
+    """`if condition: body`, where a None that the body replaces has no value on the other side."""
+    replaced: list[bool] = []
+
+    def run() -> None:
+        before = get_state()
         body()
-        return [*[v + 1 for v in values[:len(counter)]], *get_state()]
-    after = _run(asked, round_, [*counter, *variables], "while statement", limit, before, set_state)
-    set_state(tuple(after[len(counter):]))
+        replaced[:] = [b is None and a is not None for a, b in zip(get_state(), before, strict=True)]
+
+    def other() -> None:
+        set_state(tuple([operators.Undefined(name) if gone else value
+                         for name, value, gone in zip(names, get_state(), replaced, strict=True)]))
+    operators.if_stmt(condition, run, other, get_state, set_state, names, len(names))
 
 
 def _variables(names: tuple[str, ...], values: tuple[Any, ...], opts: dict[str, Any]) -> list[LoopVariable]:
@@ -126,10 +166,9 @@ def _goes_on(extra_test: Callable[[], Any]) -> bool:
 
 def _staged_for(items: Sequence, extra_test: Callable[[], Any] | None, body: Callable[[Any], None],
                 get_state: Getter, set_state: Setter, names: tuple[str, ...], opts: dict[str, Any]) -> None:
-    before = get_state()
-    place = LoopVariable("the place in the loop", items.start)
+    place = [items.start]
 
-    def asked(values: list[Any]) -> Any:
+    def asked(values: Any) -> Any:
         set_state(tuple(values[1:]))
         more = items.more(values[0])
         return more if extra_test is None else operators.and_(lambda: more, extra_test)
@@ -138,6 +177,20 @@ def _staged_for(items: Sequence, extra_test: Callable[[], Any] | None, body: Cal
         set_state(tuple(values[1:]))
         body(items.item(values[0]))
         return [items.after(values[0]), *get_state()]
-    variables = [place, *_variables(names, before, opts)]
-    after = _run(asked, round_, variables, "for statement", items.trips, before, set_state)
-    set_state(tuple(after[1:]))
+
+    def loop() -> None:
+        before = get_state()
+        variables = [LoopVariable("the place in the loop", place[0]), *_variables(names, before, opts)]
+        after = _run(asked, round_, variables, "for statement", items.trips, before, set_state)
+        set_state(tuple(after[1:]))
+
+    def placed() -> tuple[Any, ...]:
+        return (place[0], *get_state())
+
+    def put(values: tuple[Any, ...]) -> None:
+        place[0] = values[0]
+        set_state(values[1:])
+
+    def first() -> None:
+        _if(asked(placed()), lambda: put(tuple(round_(list(placed())))), placed, put, ("the place in the loop", *names))
+    _either(loop, first, loop, get_state, names)

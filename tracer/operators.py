@@ -59,7 +59,7 @@ def ld(value: Any) -> Any:
     """
     if isinstance(value, Undefined):
         raise UnboundLocalError(f"cannot access local variable '{value.name}' where it is not associated with a value"
-                                f".\n  {errors.user_line()}")
+                                f".\n  {errors.user_line()}", name=value.name)
     if isinstance(value, Partial):
         return _defined(value)
     return value

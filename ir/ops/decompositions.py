@@ -2,11 +2,12 @@
 
 LAPACK in NumPy does the work, on stacks of matrices in the last two axes. Gradients: QR after Walter & Lehmann (2018)
 and, for wide matrices, Roberts & Roberts, "QR and LQ decomposition matrix backpropagation algorithms" (2020);
-eigenvectors of Hermitian matrices after Giles (2008), of others after Boeddeker et al., "On the computation of complex-
-valued gradients with application to statistically optimum beamforming" (2017), section 4.9; singular vectors after Townsend (2016), with the phase term of Wan & Zhang (2019);
-the pseudoinverse after Golub & Pereyra (1973). Vectors are unique only up to a phase, and only where values differ:
-gradients are those of functions that do not depend on the choice. Where values meet, up to rounding, their vectors get
-nothing from each other, and the vectors of singular values that vanish nothing from outside, as in TensorFlow.
+eigenvectors of Hermitian matrices after Giles (2008), of others after Boeddeker et al., "On the computation of
+complex-valued gradients with application to statistically optimum beamforming" (2017), section 4.9; singular vectors
+after Townsend (2016), with the phase term of Wan & Zhang (2019); the pseudoinverse after Golub & Pereyra (1973).
+Vectors are unique only up to a phase, and only where values differ: gradients are those of functions that do not depend
+on the choice. Where values meet, up to rounding, their vectors get nothing from each other, and the vectors of singular
+values that vanish nothing from outside, as in TensorFlow.
 """
 
 from __future__ import annotations

@@ -105,7 +105,7 @@ def np_sorted_eigvals(x):
 
 
 def eig_parts(x):
-    """The eigenvalues by their real parts, and the projectors on their vectors, of which lengths and phases are free."""
+    """The eigenvalues by their real parts, and the projectors on their vectors, whose phases are free."""
     e, v = tf.linalg.eig(x)
     order = tf.argsort(tf.math.real(e))
     batch = len(e.shape) - 1

@@ -29,11 +29,12 @@ def dtype_changes(n):
     return s
 
 
-def none_read_first(n):
+def none_after_break(n):
     s = None
-    while n > 0:
-        s = n if s is None else s + n  # HERE
-        n -= 1
+    for i in tf.range(n):  # HERE
+        if i > 3:
+            break
+        s = n if s is None else s + n
     return s
 
 
@@ -157,7 +158,7 @@ CASES = [
     (shape_changes, ValueError, ["'v'", "(1,)", "(2,)", "shape_invariants"]),
     (while_loop_shape, ValueError, ["loop_vars[1]", "(1,)", "(2,)", "shape_invariants"]),
     (dtype_changes, TypeError, ["'s'", "int32", "float32", "tf.cast"]),
-    (none_read_first, UnboundLocalError, ["'s'", "not associated with a value"]),
+    (none_after_break, TypeError, ["'s' is int32[] on one side and NoneType None on the other"]),
     (structure_changes, TypeError, ["'s'", "structure"]),
     (list_grows, TypeError, ["'out'", "tf.TensorArray"]),
     (branch_dtypes, TypeError, ["'y'", "float32", "int32"]),
