@@ -56,7 +56,7 @@ def resize_bilinear(images: Any, size: Any, align_corners: bool = False, name: s
 @public
 def resize_nearest_neighbor(images: Any, size: Any, align_corners: bool = False, name: str | None = None,
                             half_pixel_centers: bool = False) -> Any:
-    """Images of another size, of pixels as they are; see `resize_bilinear`."""
+    """Images of another size, of pixels as they are; see `resize_bilinear`. `name` has no effect."""
     height, width = _sizes(size)
     return batched(images, "resize_nearest_neighbor", lambda x: nearest_along(
         nearest_along(x, 1, height, align_corners, half_pixel_centers), 2, width, align_corners, half_pixel_centers))

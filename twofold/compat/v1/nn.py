@@ -112,7 +112,7 @@ def sigmoid_cross_entropy_with_logits(_sentinel: Any = None, labels: Any = None,
 @public
 def weighted_cross_entropy_with_logits(labels: Any = None, logits: Any = None, pos_weight: Any = None,
                                        name: str | None = None, targets: Any = None) -> Any:
-    """`tf.nn.weighted_cross_entropy_with_logits`; `targets` is the older name of `labels`."""
+    """`tf.nn.weighted_cross_entropy_with_logits`; `targets` is the older name of `labels`. `name` has no effect."""
     return _nn.weighted_cross_entropy_with_logits(one_of(labels, targets, "labels", "targets"), logits, pos_weight)
 
 
@@ -120,7 +120,7 @@ def weighted_cross_entropy_with_logits(labels: Any = None, logits: Any = None, p
 def conv1d(value: Any = None, filters: Any = None, stride: Any = None, padding: Any = None,
            use_cudnn_on_gpu: Any = None, data_format: Any = None, name: str | None = None, input: Any = None,
            dilations: Any = None) -> Any:
-    """`tf.nn.conv1d`; `value` is the older name of `input`."""
+    """`tf.nn.conv1d`; `value` is the older name of `input`. `use_cudnn_on_gpu` has no effect."""
     return named(_nn.conv1d(one_of(value, input, "value", "input"), filters, 1 if stride is None else stride, padding,
                             data_format or "NWC", dilations), name)
 
@@ -128,7 +128,7 @@ def conv1d(value: Any = None, filters: Any = None, stride: Any = None, padding: 
 @public
 def conv2d(input: Any, filter: Any = None, strides: Any = None, padding: Any = None, use_cudnn_on_gpu: bool = True,
            data_format: str = "NHWC", dilations: Any = None, name: str | None = None, filters: Any = None) -> Any:
-    """`tf.nn.conv2d`; `filter` is the older name of `filters`."""
+    """`tf.nn.conv2d`; `filter` is the older name of `filters`. `use_cudnn_on_gpu` has no effect."""
     return named(_nn.conv2d(input, one_of(filters, filter, "filters", "filter"), strides, padding, data_format,
                             dilations), name)
 
@@ -203,7 +203,7 @@ def avg_pool(value: Any = None, ksize: Any = None, strides: Any = None, padding:
 @public
 def moments(x: Any, axes: Any, shift: Any = None, name: str | None = None, keep_dims: bool | None = None,
             keepdims: bool | None = None) -> tuple[Any, Any]:
-    """`tf.nn.moments`; `keep_dims` is the older name of `keepdims`."""
+    """`tf.nn.moments`; `keep_dims` is the older name of `keepdims`. `name` has no effect."""
     return _nn.moments(x, axes, shift, bool(one_of(keepdims, keep_dims, "keepdims", "keep_dims")))
 
 

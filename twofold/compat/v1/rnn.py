@@ -126,6 +126,7 @@ def bidirectional_dynamic_rnn(cell_fw: Any, cell_bw: Any, inputs: Any, sequence_
         cell_fw, cell_bw: the cells of the two directions.
         initial_state_fw, initial_state_bw: their states to begin with.
         inputs, sequence_length, dtype, time_major, parallel_iterations, swap_memory, scope: as for `dynamic_rnn`.
+        parallel_iterations, swap_memory: have no effect.
     Returns:
         The outputs of both, and the last states of both.
     """

@@ -130,6 +130,7 @@ class BasicRNNCell(RNNCell):
         activation: tanh by default.
         reuse: whether weights are found rather than made.
         name: of the scope of the weights.
+        ignored: further arguments have no effect.
 
     >>> import twofold as tf
     >>> cell = tf.compat.v1.nn.rnn_cell.BasicRNNCell(4)
@@ -168,6 +169,7 @@ class GRUCell(RNNCell):
         reuse: whether weights are found rather than made.
         kernel_initializer, bias_initializer: accepted, without effect on biases of gates, which start from 1.
         name: of the scope of the weights.
+        ignored: further arguments have no effect.
     """
 
     _default = "gru_cell"
@@ -209,6 +211,7 @@ class LSTMCell(RNNCell):
         activation: tanh by default.
         reuse: whether weights are found rather than made.
         name: of the scope of the weights.
+        num_unit_shards, num_proj_shards, ignored: accepted, without effect, as are further arguments.
 
     >>> import twofold as tf
     >>> cell = tf.compat.v1.nn.rnn_cell.LSTMCell(4)
@@ -278,6 +281,7 @@ class BasicLSTMCell(LSTMCell):
         activation: tanh by default.
         reuse: whether weights are found rather than made.
         name: of the scope of the weights.
+        ignored: further arguments have no effect.
     """
 
     _default = "basic_lstm_cell"
@@ -366,7 +370,7 @@ class DropoutWrapper(_Wrapper):
         cell: the cell.
         input_keep_prob, output_keep_prob, state_keep_prob: the parts that stay, numbers or tensors.
         seed: of the draws.
-        dtype, ignored: accepted, without effect.
+        input_size, dtype, dropout_state_filter_visitor, ignored: accepted, without effect.
     """
 
     def __init__(self, cell: Any, input_keep_prob: Any = 1.0, output_keep_prob: Any = 1.0, state_keep_prob: Any = 1.0,
@@ -402,6 +406,7 @@ class ResidualWrapper(_Wrapper):
     Args:
         cell: the cell.
         residual_fn: what is made of input and output instead of their sum.
+        ignored: further arguments have no effect.
     """
 
     def __init__(self, cell: Any, residual_fn: Any = None, **ignored: Any):
@@ -416,7 +421,7 @@ class ResidualWrapper(_Wrapper):
 
 @public
 def DeviceWrapper(cell: Any, device: Any = None, **ignored: Any) -> Any:
-    """The cell itself: there is one device."""
+    """The cell itself: there is one device. `device` and `ignored` have no effect."""
     return cell
 
 

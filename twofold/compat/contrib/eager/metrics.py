@@ -16,6 +16,7 @@ class Mean(tf.keras.metrics.Mean):
     Args:
         name: its name.
         dtype: of the result.
+        use_global_variables: accepted, without effect.
 
     >>> import twofold.contrib.eager as tfe
     >>> mean = tfe.metrics.Mean("loss")
