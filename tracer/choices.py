@@ -81,7 +81,7 @@ class _Switch:
         stage_assert(inside, f"{self.function.__name__}: {what} is out of range; expected {low} <= {what} < {high}.",
                      (place,))
         if low < 0:
-            place = ops.where(ops.less(place, _long(0)), ops.add(place, _long(high)), place)
+            place = ops.where(ops.less(place, _long(0)), ops.add(place, _long(-low)), place)
         return place, range(max(low, 0), high)
 
     def _chosen(self, place: Any, values: Sequence[int], args: Any, kwargs: Any) -> Any:

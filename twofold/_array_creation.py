@@ -15,7 +15,6 @@ from twofold.ir import ops
 from twofold.ir.dims import Dim
 from twofold.ir.errors import InvalidArgumentError
 from twofold.ir.op import tracing
-from twofold.tracer import choices
 
 __all__ = ["fill", "zeros", "ones", "zeros_like", "ones_like", "range", "linspace", "eye", "one_hot", "meshgrid",
            "sequence_mask"]
@@ -223,30 +222,23 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: Any
     if not -rank <= at < rank:
         raise InvalidArgumentError(f"linspace: axis {at} is out of range; expected {-rank} <= axis < {rank}.")
     at %= rank
-    if not isinstance(count, Dim):
-        return _spaced(first, last, count, at) if count > 1 else _beginning(first, count, at)
-    several = ops.greater(as_scalar(count), 1)
-    made = choices.either(several, lambda: _spaced(first, last, count, at),
-                          lambda: _beginning(first, dm.minimum(count, 1), at), "linspace")
-    return ops.reshape(made, shape=(*shape[:at], count, *shape[at:]))
+    return _spaced(ops.expand_dims(first, axis=(at,)), ops.expand_dims(last, axis=(at,)), count, at)
 
 
 def _spaced(first: Any, last: Any, count: Any, at: int) -> Any:
-    """`count` numbers, at least two, from `first` to `last` along a new axis."""
-    gaps = tracing().size_as(count - 1, first.dtype) if isinstance(count, Dim) else constant_of(count - 1, first.dtype)
-    delta = ops.divide(ops.subtract(last, first), gaps)
-    steps = counting(count - 1, first.dtype)
-    along = ops.reshape(steps, shape=tuple(count - 1 if i == at else 1 for i in builtins.range(len(delta.dims) + 1)))
-    values = ops.add(ops.expand_dims(first, axis=(at,)), ops.multiply(ops.expand_dims(delta, axis=(at,)), along))
-    return ops.concat(values, ops.expand_dims(last, axis=(at,)), axis=at)  # the end exactly, not by rounding
+    """`count` numbers from `first` to `last` along axis `at`, which has size 1 in both. The ends are exact."""
+    axis = tuple(count if n == at else 1 for n in builtins.range(len(first.dims)))
+    gaps = _size_as(dm.maximum(count - 1, 1), first.dtype)
+    place = ops.reshape(counting(count, dt.int64), shape=axis)
+    along = ops.reshape(counting(count, first.dtype), shape=axis)
+    values = ops.add(first, ops.multiply(ops.divide(ops.subtract(last, first), gaps), along))
+    values = ops.where(ops.equal(place, _size_as(count - 1, dt.int64)), last, values)
+    return ops.where(ops.equal(place, constant_of(0, dt.int64)), first, values)
 
 
-def _beginning(first: Any, count: Any, at: int) -> Any:
-    """At most one number: `first` along a new axis of size 0 or 1."""
-    found = ops.expand_dims(first, axis=(at,))
-    if isinstance(count, int) and count == 1:
-        return found
-    return ops.slice_(found, begin=(0,) * len(found.dims), size=(*found.dims[:at], count, *found.dims[at + 1:]))
+def _size_as(size: Any, dtype: dt.DType) -> Any:
+    """A size as a scalar tensor."""
+    return tracing().size_as(size, dtype) if isinstance(size, Dim) else constant_of(size, dtype)
 
 
 @functools.lru_cache(maxsize=64)
@@ -258,8 +250,7 @@ def counting(size: Any, dtype: dt.DType) -> Any:
     """0, 1, .. size - 1."""
     if type(size) is int and size <= _KEPT_UP_TO:
         return _kept(size, dtype)
-    end = tracing().size_as(size, dtype) if isinstance(size, Dim) else constant_of(size, dtype)
-    return ops.range_(constant_of(0, dtype), end, constant_of(1, dtype), size=size)
+    return ops.range_(constant_of(0, dtype), _size_as(size, dtype), constant_of(1, dtype), size=size)
 
 
 @public

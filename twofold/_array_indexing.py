@@ -129,8 +129,9 @@ def gather(params: Any, indices: Any, validate_indices: Any = None, axis: Any = 
     [[2], [3]]
     """
     x, places = tensor(params), tensor(indices)
-    batch = one_int(batch_dims, "batch_dims", axis_span(places, 1))
-    batch = batch + len(places.dims) if batch < 0 else batch
+    rank = len(places.dims)
+    batch = one_int(batch_dims, "batch_dims", (-rank, rank + 1))
+    batch = batch + rank if batch < 0 else batch
     at = batch if axis is None else one_int(axis, "axis", axis_span(x))
     return ops.gather(x, places, axis=at, batch_dims=batch)
 

@@ -279,3 +279,33 @@ def test_eager_while_loop_gives_its_functions_numpy_values_as_they_are():
     i, x = tf.while_loop(lambda i, x: i < 2, body, [np.int64(0), np.ones(2, np.int16)])
     assert seen == [(np.int64, np.ndarray)] * 2
     assert i.dtype == tf.int64 and x.dtype == tf.int16 and x.numpy().tolist() == [4, 4]
+
+
+# -- values at the ends of their range --------------------------------------------------------------------------------
+def test_batch_axes_of_a_gather_count_from_the_end_of_the_indices():
+    """-2 is no axis for indices of rank 2, as TensorFlow counts. One axis would not fit: it has other sizes."""
+    places = np.array([[1], [0]], np.int32)
+    call = traced(lambda x, k: tf.gather(x, places, batch_dims=k), tf.TensorSpec([3, 4], tf.float32), INT)
+    for batch in (-2, 0):
+        assert call(X, batch).numpy().tolist() == tf.gather(X, places, batch_dims=batch).numpy().tolist()
+        assert call(X, batch).numpy().tolist() == X[places].tolist()
+    for batch in (-1, 1):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="batch axis 0 has size 3"):
+            call(X, batch)
+
+
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_gradients_of_numbers_between_two_where_values_say_how_many(count):
+    """A branch that is not taken has sizes, too, which its gradient must be able to compute."""
+    def gradient(x, k):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = x[None]
+            if k > -1:
+                y = tf.linspace(x, 3.0 * x, k)
+            total = tf.reduce_sum(y)
+        return tape.gradient(total, x)
+
+    got = traced(gradient, FLOATS, INT)(X[0], count).numpy()
+    weights = np.linspace(1.0, 3.0, count).sum()  # of x, in all numbers
+    np.testing.assert_allclose(got, np.full(4, weights, np.float32), rtol=1e-6)
