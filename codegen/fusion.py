@@ -25,6 +25,7 @@ from twofold.ir.passes.views import order_of
 from . import library, loops, slots
 from .layout import Layout, NotAView, contiguous
 from .operands import Run, Slot
+from .placer import PlanPlacer
 from .units import Apart, Group, Grouping, Item, Single, Source, by_rows, is_inline
 
 __all__ = ["fuse", "resume"]
@@ -113,11 +114,10 @@ class _Fuser:
         if node.regions:
             unseen = loops.analyse(node).filled if node.op is g.WHILE else ()
             sources = [self.nowhere(s) if n in unseen else self.in_memory(s) for n, s in enumerate(sources)]
-        place = None if node.regions else library.placed(node)
-        if place is None:
+        if node.regions or not library.handles(node):
             self.unit(node, sources, node.outputs)
         else:
-            place(self, node)
+            library.lowering(node.op.name)(PlanPlacer(self, node))
 
     def unit(self, node: g.Node, sources: list[Source], outs: list[g.Value],
              runs: Sequence[Run] = ()) -> None:

@@ -19,7 +19,7 @@ from . import loops
 from .kernels import checks, indexing, stacks
 from .layout import Layout, contiguous
 from .operands import Detail, Run, Slot, Within
-from .placer import Placer
+from .placer import PlanPlacer
 from .units import Source, is_inline
 
 __all__ = ["changed_in_place", "checked_first", "read", "read_stack", "write"]
@@ -43,7 +43,7 @@ def changed_in_place(graph: g.Graph) -> set[g.Value]:
 
 
 # -- reading ------------------------------------------------------------------------------------------
-def read(p: Placer) -> bool:
+def read(p: PlanPlacer) -> bool:
     """Puts `gather(x, i)` of one item along the first axis into a plan as a view, if it may be one."""
     x, indices = p.operands
     rank = len(p.node.inputs[0].dims)
@@ -58,7 +58,7 @@ def read(p: Placer) -> bool:
     return _seen(p, x, place, size, stride, rest, (indexing.OUT_OF_RANGE, detail))
 
 
-def read_stack(p: Placer) -> bool:
+def read_stack(p: PlanPlacer) -> bool:
     """Puts `pop(stack, at)` into a plan as a view, if it may be one."""
     x, dims = p.operands[0], tuple(p.attrs["dims"])
     if _stays_apart(p, x) or not x.layout.is_dense():
@@ -68,12 +68,12 @@ def read_stack(p: Placer) -> bool:
     return _seen(p, x, place, limit, 1, contiguous(dims), (stacks.OUTSIDE, None))
 
 
-def _stays_apart(p: Placer, x: Source) -> bool:
+def _stays_apart(p: PlanPlacer, x: Source) -> bool:
     """Whether items of `x` must be copied: something changes it in place, or it is no memory."""
     return x.base in p.fuser.changing or is_inline(x.base)
 
 
-def _seen(p: Placer, x: Source, place: loops.Affine, limit: DimLike, stride: DimLike, layout: Layout,
+def _seen(p: PlanPlacer, x: Source, place: loops.Affine, limit: DimLike, stride: DimLike, layout: Layout,
           check: tuple[str, Detail | None]) -> bool:
     """Makes the result a view of the memory of `x`; the place, times `stride`, is less than `limit` if all is well."""
     fuser = p.fuser
@@ -123,7 +123,7 @@ def _words(writer: g.Node, index: Source, limit: DimLike) -> tuple[str, Detail |
     return indexing.OUT_OF_RANGE, Detail("coordinates", ((Within(index.base, index.layout.offset), shape),), (limit,))
 
 
-def write(p: Placer) -> bool:
+def write(p: PlanPlacer) -> bool:
     """Puts a node that writes an item of an array into a plan so that the item is made where it belongs, or copied
     there: if it is one of those that may change the array of a loop in place."""
     fuser, writer = p.fuser, p.node
@@ -150,12 +150,12 @@ def write(p: Placer) -> bool:
             fuser.own(there, fuser.made_at.get(index.base, -1))
         else:
             fuser.unit(writer, [index], [there], [_check(index, limit, *_words(writer, index, limit))])
-        p.part(there, contiguous(source.layout.shape), source, after=fuser.made_at[there])
+        p.part(there, contiguous(source.layout.shape), source, after=there)
     fuser.sources[p.out] = Source(whole, contiguous(whole.dims))
     return True
 
 
-def _may_lie_there(p: Placer, source: Source, index: Source) -> bool:
+def _may_lie_there(p: PlanPlacer, source: Source, index: Source) -> bool:
     """Whether an item may be made in a slot: it is all of a value that is made after its place is known."""
     base, made_at, layout = source.base, p.fuser.made_at, source.layout
     whole = layout.is_contiguous() and dm.numel(layout.shape) == dm.numel(base.dims) and base.dtype is p.out.dtype

@@ -19,9 +19,8 @@ from twofold.ir.dtypes import DType
 from . import slots, target
 from .kernels import checks, indexing, order, scan, segment, softmax, stacks
 from .layout import Layout, contiguous
-from .library import register_placed
 from .operands import Detail, Run, Within, Work
-from .placer import Placer, lowering, moved_back, weight_of
+from .placer import Placer, PlanPlacer, lowering, moved_back
 from .units import Source
 
 __all__ = ["install"]
@@ -41,7 +40,7 @@ def _softmax(p: Placer) -> None:
     x = p.dense(p.last(p.operands[0], axis), compute)
     out = p.target(compute, x.layout.shape) if axis % rank == rank - 1 else g.Value(x.layout.shape, compute)
     *rows, length = x.layout.shape
-    kernel = softmax.rows(compute, p.node.op.name == "log_softmax")
+    kernel = p.kernel(softmax.rows, compute, p.node.op.name == "log_softmax")
     p.run([out], Run(kernel, [out, p.at(x), length], dm.numel(rows), length * _WORK))
     p.give(out, contiguous(out.dims).transpose(moved_back(rank, axis)))
 
@@ -51,7 +50,7 @@ def _cross_entropy(p: Placer) -> None:
     compute = p.out.dtype.compute
     x, labels = p.dense(p.operands[0], compute), p.dense(p.operands[1])
     out, length = p.target(compute), x.layout.shape[-1]
-    kernel = softmax.cross_entropy(compute, labels.base.dtype)
+    kernel = p.kernel(softmax.cross_entropy, compute, labels.base.dtype)
     p.run([out], Run(kernel, [out, p.at(x), p.at(labels), length], dm.numel(out.dims), length * _WORK))
     p.give(out)
 
@@ -82,13 +81,13 @@ def _gather_run(p: Placer, x: Source, index: Any, index_type: DType, sizes: Sequ
     flat = not isinstance(groups, Dim) and groups == 1
     safe = not isinstance(size, Dim) and size > 0 and flat  # index 0 exists
     single = safe and not isinstance(row, Dim) and row == 1
-    kernel = indexing.gather_rows(unit, index_type, flat, single)
+    kernel = p.kernel(indexing.gather_rows, unit, index_type, flat, single)
     return Run(kernel, [p.out, p.at(x), index, outer, size, count, row], groups * count, row + 1, detail)
 
 
 @lowering("gather")
 def _gather(p: Placer) -> None:
-    if slots.read(p):
+    if isinstance(p, PlanPlacer) and slots.read(p):
         return
     x, indices = p.dense(p.operands[0]), p.index(p.operands[1])
     sizes = _axis_sizes(p, x.layout.shape, indices.layout.shape)
@@ -112,7 +111,7 @@ def _linear(p: Placer, indices: Source, dims: Sequence[DimLike]) -> tuple[Work, 
     count = dm.numel(shape)
     places = Work(dt.int64, count)
     detail = Detail("coordinates", ((Within(indices.base, indices.layout.offset), indices.layout.shape),), tuple(dims))
-    kernel = indexing.linear_index(indices.base.dtype)
+    kernel = p.kernel(indexing.linear_index, indices.base.dtype)
     return places, Run(kernel, [places, p.at(indices), depth, *dims], count, depth + 1, detail)
 
 
@@ -127,7 +126,7 @@ def _joins(p: Placer, start: Callable[[DType], g.Value], updates: Source, mode: 
     whole = start(dtype)
     before, index, index_type = runs()
     unit, factor = _units(dtype) if plain else (dtype, 1)
-    kernel = indexing.scatter_rows(unit, index_type, mode)
+    kernel = p.kernel(indexing.scatter_rows, unit, index_type, mode)
     arguments = [whole, p.at(values), index, outer, size, count, row * factor]
     p.change(whole, *before, Run(kernel, arguments, lead * outer * row * factor, count, detail))
     p.give(whole)
@@ -162,7 +161,7 @@ def _scatter_nd(p: Placer) -> None:
 
 @lowering("tensor_scatter")
 def _tensor_scatter(p: Placer) -> None:
-    if slots.write(p):
+    if isinstance(p, PlanPlacer) and slots.write(p):
         return
     x, indices, updates = p.operands
     _joins_at(p, lambda dtype: p.carry(x, dtype), indices, updates, p.attrs["mode"])
@@ -172,7 +171,8 @@ def _tensor_scatter(p: Placer) -> None:
 def _range(p: Placer) -> None:
     first, _, delta = p.operands
     first, delta = p.dense(first), p.dense(delta)
-    p.run([p.out], Run(indexing.ramp(p.out.dtype), [p.out, p.at(first), p.at(delta)], dm.numel(p.out.dims), 1))
+    kernel = p.kernel(indexing.ramp, p.out.dtype)
+    p.run([p.out], Run(kernel, [p.out, p.at(first), p.at(delta)], dm.numel(p.out.dims), 1))
 
 
 # -- results put together from parts ------------------------------------------------------------------
@@ -210,7 +210,7 @@ def _assign(p: Placer) -> None:
     x, value = p.operands
     whole = p.carry(x)
     key = (*[slice(*e) if type(e) is tuple else e for e in p.attrs["spec"]], Ellipsis)
-    p.part(whole, contiguous(p.out.dims)[key], value, after=p.fuser.made_at[whole])
+    p.part(whole, contiguous(p.out.dims)[key], value, after=whole)
 
 
 # -- stacks of loops ----------------------------------------------------------------------------------
@@ -223,7 +223,7 @@ def _is_full(node: g.Node) -> bool:
 @lowering("push", handles=_is_full)
 def _push(p: Placer) -> None:
     """A stack of full length; one that has to grow is Python's."""
-    if slots.write(p):
+    if isinstance(p, PlanPlacer) and slots.write(p):
         return
     _, value, at = p.operands
     add, dtype = p.attrs["add"], p.out.dtype
@@ -236,7 +236,7 @@ def _push(p: Placer) -> None:
 
 @lowering("pop")
 def _pop(p: Placer) -> None:
-    if slots.read_stack(p):
+    if isinstance(p, PlanPlacer) and slots.read_stack(p):
         return
     stack, at = p.dense(p.operands[0]), p.dense(p.operands[1])
     dtype = p.out.dtype
@@ -246,19 +246,19 @@ def _pop(p: Placer) -> None:
 
 
 # -- assertions ---------------------------------------------------------------------------------------
-def _assertion(fuser: Any, node: g.Node) -> None:
+def _is_elsewhere(node: g.Node) -> bool:
+    """Whether a program is for another process: in this one NumPy sorts, and Python tells of assertions."""
+    return not target.current().is_host
+
+
+@lowering("assert", handles=_is_elsewhere)
+def _assertion(p: Placer) -> None:
     """A check of a program for another process: there is no Python to print the data of the error."""
-    source = fuser.in_memory(fuser.sources[node.inputs[0]])
-    fuser.unit(node, [source], [], [Run(checks.holds(node.attrs["message"]), [Within(source.base, 0)], 1, 1)])
-
-
-register_placed("assert", lambda node: not target.current().is_host, _assertion)
+    source = p.in_memory(p.operands[0])
+    p.run([], Run(checks.holds(p.attrs["message"]), [Within(source.base, 0)], 1, 1))
 
 
 # -- order --------------------------------------------------------------------------------------------
-def _is_elsewhere(node: g.Node) -> bool:
-    """Whether a program is for another process: in this one NumPy sorts."""
-    return not target.current().is_host
 
 
 def _ordered(p: Placer, descending: bool, out: g.Value | None = None) -> tuple[Source, g.Value]:
@@ -302,10 +302,10 @@ def _scan(p: Placer) -> None:
     length, inner, outer = shape[axis], dm.numel(shape[axis + 1:]), dm.numel(shape[:axis])
     alone = not isinstance(inner, Dim) and inner == 1
     flags = bool(p.attrs.get("exclusive", False)), bool(p.attrs["reverse"])
-    kernel = (scan.lines if alone else scan.tiles)(name, p.out.dtype, *flags)
+    kernel = p.kernel(scan.lines if alone else scan.tiles, name, p.out.dtype, *flags)
     operands = [p.dense(s) for s in p.operands]
     total = outer if alone else outer * dm.ceil_div(inner, scan.TILE)
-    weight = length * weight_of(kernel) * (1 if alone else scan.TILE)
+    weight = length * p.weight(kernel) * (1 if alone else scan.TILE)
     p.run([p.out], Run(kernel, [p.out, *[p.at(s) for s in operands], length, inner], total, weight))
 
 
@@ -315,9 +315,9 @@ def _segments(p: Placer) -> None:
     data, ids = (p.dense(s) for s in p.operands)
     dtype, rows = p.out.dtype, dm.numel(ids.layout.shape)
     segments, columns = p.out.dims[0], dm.numel(p.out.dims[1:])
-    kernel = segment.join(kind, dtype, ids.base.dtype, False, False)
+    kernel = p.kernel(segment.join, kind, dtype, ids.base.dtype, False, False)
     acc: Any = p.out if dtype.compute is dtype else Work(dtype.compute, dm.numel(p.out.dims))
-    weight = (rows + segments) * weight_of(kernel) * (columns if not isinstance(columns, Dim) and
+    weight = (rows + segments) * p.weight(kernel) * (columns if not isinstance(columns, Dim) and
                                                      columns < segment.TILE else segment.TILE)
     arguments = [p.out, acc, p.at(data), p.at(ids), rows, segments, columns]
     p.run([p.out], Run(kernel, arguments, dm.ceil_div(columns, segment.TILE), weight))

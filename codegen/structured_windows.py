@@ -17,7 +17,7 @@ from .kernels import convolution, pool, random
 from .kernels.windows import Geometry, geometry
 from .layout import Layout, contiguous
 from .operands import Detail, Run, Work
-from .placer import Placer, lowering, weight_of
+from .placer import Placer, lowering
 from .units import Source
 
 __all__ = ["install", "window_of", "depthwise"]
@@ -43,7 +43,7 @@ def _pool(p: Placer) -> None:
     operands = [p.dense(s, compute) for s in p.operands]
     w = window_of(p, operands[-1].layout.shape, p.out.dims[1:-1], p.attrs["ksize"])
     out = p.target(p.out.dtype.compute)
-    kernel = _POOLS[p.node.op.name](compute)
+    kernel = p.kernel(_POOLS[p.node.op.name], compute)
     arguments = [out, *[p.at(s) for s in operands], *w.integers]
     p.run([out], Run(kernel, arguments, w.places, 2 * w.taps * w.channels))
     p.give(out)
@@ -57,13 +57,13 @@ def _max_pool_grad(p: Placer) -> None:
     if pool.is_tiled(w):
         out = p.target(compute)
         arguments = [out, p.at(ct), p.at(x), *w.integers]
-        p.run([out], Run(pool.maximum_grad_tiled(compute), arguments, w.places, 4 * w.taps * w.channels))
+        p.run([out], Run(p.kernel(pool.maximum_grad_tiled, compute), arguments, w.places, 4 * w.taps * w.channels))
         p.give(out)
         return
     whole = p.zeros(compute)
     tasks = w.images * dm.ceil_div(w.channels, pool.BLOCK)
     weight = 2 * w.taps * pool.BLOCK * dm.numel(w.outputs)
-    p.change(whole, Run(pool.maximum_grad(compute), [whole, p.at(ct), p.at(x), *w.integers], tasks, weight))
+    p.change(whole, Run(p.kernel(pool.maximum_grad, compute), [whole, p.at(ct), p.at(x), *w.integers], tasks, weight))
     p.give(whole)
 
 
@@ -73,7 +73,8 @@ def _avg_pool_grad(p: Placer) -> None:
     ct = p.dense(p.operands[0], compute)
     w = window_of(p, p.out.dims, ct.layout.shape[1:-1], p.attrs["ksize"])
     out = p.target(compute)
-    p.run([out], Run(pool.average_grad(compute), [out, p.at(ct), *w.integers], w.pixels, 2 * w.taps * w.channels))
+    kernel = p.kernel(pool.average_grad, compute)
+    p.run([out], Run(kernel, [out, p.at(ct), *w.integers], w.pixels, 2 * w.taps * w.channels))
     p.give(out)
 
 
@@ -86,9 +87,8 @@ def depthwise(p: Placer, w: Geometry, filters: Any) -> None:
     x, y = (p.dense(s, compute) for s in p.operands)
     extra = () if single else (multiplier,)
     if name == "conv_filter_grad":
-        sums = g.Value(p.out.dims, dt.float64)
-        p.part(sums, contiguous(sums.dims), None, lambda s: s.const(0, dt.float64), name="zeros")
-        kernel = convolution.depthwise_filter_grad(compute, single)
+        sums = p.zeros(dt.float64)
+        kernel = p.kernel(convolution.depthwise_filter_grad, compute, single)
         arguments = [sums, p.at(x), p.at(y), *w.integers, w.images, *extra]
         p.change(sums, Run(kernel, arguments, w.taps, 2 * w.places * filters[-1]))
         p.give(sums)
@@ -96,7 +96,7 @@ def depthwise(p: Placer, w: Geometry, filters: Any) -> None:
     out = p.target(compute)
     build, total = (convolution.depthwise, w.places) if name == "conv" else (convolution.depthwise_input_grad, w.pixels)
     arguments = [out, p.at(x), p.at(y), *w.integers, *extra]
-    p.run([out], Run(build(compute, single), arguments, total, 2 * w.taps * w.channels * multiplier))
+    p.run([out], Run(p.kernel(build, compute, single), arguments, total, 2 * w.taps * w.channels * multiplier))
     p.give(out)
 
 
@@ -107,8 +107,8 @@ def _fill(p: Placer) -> None:
     each = math_random.per_block(dtype)
     blocks = dm.ceil_div(size, each)
     room = p.out if dm.decide_eq(blocks * each, size) is True else g.Value((blocks * each,), dtype)
-    kernel = random.fill(p.node.op.name.removeprefix("random_"), dtype)
-    p.run([room], Run(kernel, [room, p.at(p.dense(p.operands[0]))], blocks, weight_of(kernel)))
+    kernel = p.kernel(random.fill, p.node.op.name.removeprefix("random_"), dtype)
+    p.run([room], Run(kernel, [room, p.at(p.dense(p.operands[0]))], blocks, p.weight(kernel)))
     p.give(room)
 
 
@@ -118,9 +118,9 @@ def _integers(p: Placer) -> None:
     state, low, high = p.dense(p.operands[0]), p.kept(p.operands[1]), p.kept(p.operands[2])
     pair = Work(dt.uint64, 2)
     ends = [p.at(low), p.at(high)]
-    kernel = random.integers(dtype)
-    p.run([p.out], Run(random.bounds(dtype), [pair, *ends], 1, 1, Detail("bounds", ((ends[0], ()), (ends[1], ())))),
-          Run(kernel, [p.out, p.at(state), pair], dm.numel(p.out.dims), weight_of(kernel)))
+    bounds, kernel = p.kernel(random.bounds, dtype), p.kernel(random.integers, dtype)
+    p.run([p.out], Run(bounds, [pair, *ends], 1, 1, Detail("bounds", ((ends[0], ()), (ends[1], ())))),
+          Run(kernel, [p.out, p.at(state), pair], dm.numel(p.out.dims), p.weight(kernel)))
 
 
 @lowering("random_gamma", "random_poisson", "random_binomial")
@@ -132,9 +132,9 @@ def _searched(p: Placer) -> None:
         alone = dm.decide_eq(dm.numel(s.layout.shape), 1) is True
         strides.append(int(not alone))
         operands.append(p.dense(s if alone else Source(s.base, s.layout.broadcast_to(p.out.dims))))
-    kernel = build(p.out.dtype, *[s.base.dtype for s in operands])
+    kernel = p.kernel(build, p.out.dtype, *[s.base.dtype for s in operands])
     arguments = [p.out, p.at(state), *[p.at(s) for s in operands], *strides]
-    p.run([p.out], Run(kernel, arguments, dm.numel(p.out.dims), 8 * weight_of(kernel)))
+    p.run([p.out], Run(kernel, arguments, dm.numel(p.out.dims), 8 * p.weight(kernel)))
 
 
 @lowering("random_skip")

@@ -20,8 +20,7 @@ from twofold.ir.spec import TensorSpec
 from twofold.runtime.calls import PARALLEL_FROM
 from twofold.runtime.launch import KernelCheck, MapFamily, ReduceFamily
 
-from . import convert
-from .kernels import Prepared
+from . import convert, kernels, placing
 from .record import active, tell
 from .tensor import Tensor, wrap
 
@@ -102,12 +101,10 @@ class EagerInterpreter:
             return lambda arrays: view(*arrays, **attrs)
         if op.host is not None:
             return _host_runner(op.host, outs, single, attrs)
-        if op.kernel is None:
-            raise NotImplementedError(f"{op.name}: no eager kernel is registered")
-        kernel = op.kernel
-        if isinstance(kernel, Prepared):
-            return kernel.make(inputs, outs, attrs)
-        return lambda arrays: kernel(arrays, outs, attrs)
+        driver = kernels.driver(op, inputs, attrs)
+        if driver is not None:
+            return lambda arrays: driver(arrays, outs, attrs)
+        return placing.prepare(op, inputs, outs, attrs)
 
     def _family(self, op: Op, kind: Callable[..., Any], body: Any, inputs: tuple[Tensor, ...],
                 outs: tuple[TensorSpec, ...], attrs: dict[str, Any]) -> Any:

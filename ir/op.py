@@ -75,7 +75,6 @@ class Op:
         self.view, self.lower, self.host, self.traits = view, lower, host, traits
         self.saves = saves
         self.match = match if match is not None else None if body is not None or self.variadic else ()
-        self.kernel: Any = None
         self.table: Any = None
         self.entry: Any = None
 

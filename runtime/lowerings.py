@@ -10,7 +10,7 @@ from typing import Any
 
 from twofold.codegen import conv_shapes as shapes
 from twofold.codegen import gemm_shapes as gemm
-from twofold.codegen import target
+from twofold.codegen import library, structured, target
 from twofold.codegen.kernels import convolution
 from twofold.codegen.kernels import products as integer_products
 from twofold.codegen.kernels.windows import Geometry, geometry
@@ -21,12 +21,14 @@ from twofold.codegen.structured_windows import depthwise, window_of
 from twofold.codegen.units import Source
 from twofold.ir import dims as dm
 from twofold.ir import graph as g
-from twofold.ir.dims import Dim, DimLike
+from twofold.ir.dims import Dim
 
-from . import products, threads
+from . import convolutions, products, threads
 
-__all__: list[str] = []  # importing it registers the lowerings
+__all__: list[str] = []  # importing it registers all lowerings
 
+structured.install()
+convolutions.install()
 _TYPICAL = 64  # rows of a matrix of unknown size
 
 
@@ -41,13 +43,13 @@ def _matmul(p: Placer) -> None:
     elif dtype.is_complex:
         _complex_product(p, a, b)
     else:
-        order = p.fuser.orders.get(p.out)
+        order = p.wanted_order()
         if order is not None and order[-1] == len(order) - 1 and dtype.compute is dtype:
             out = g.Value(tuple(p.out.dims[n] for n in order), dtype)  # as the transpose that reads it wants it
             layout = contiguous(out.dims).transpose(tuple(order.index(n) for n in range(len(order))))
         else:
             out, layout = p.target(dtype.compute), contiguous(p.out.dims)
-        p.run([out], *product(p, out, 0, a, b, layout))
+        p.product(out, a, b, layout)
         p.give(out, layout)
 
 
@@ -60,26 +62,20 @@ def _turned(layout: Layout) -> Layout:
     return layout.transpose((*range(rank - 2), rank - 1, rank - 2))
 
 
-def product(p: Placer, out: g.Value, begin: DimLike, left: Source, right: Source,
-            layout: Layout | None = None) -> list[Run]:
-    """The runs that put the products of two sources of real floats into `out`, from element `begin` on.
-
-    Sources have any strides, and broadcast to the batch of `layout`, which says how `out` holds the result, the columns
-    as neighbours; None for one product, row-major. `out` is of their compute type.
-    """
+@library.plans_products
+def _product_runs(p: Placer, out: g.Value, left: Source, right: Source, layout: Layout | None) -> list[Run]:
+    """The runs of a product in a plan; see `Placer.product`."""
     dtype = left.base.dtype
-    left, right = p.in_memory(left), p.in_memory(right)
     layout = layout or contiguous((left.layout.shape[-2], right.layout.shape[-1]))
     x = _matrices(left, right, layout)
     if products.is_scattered(x) and not left.layout.is_dense():
         left = p.copy(left)
         x = _matrices(left, right, layout)
-    fixed = right.base in p.fuser.loop.fixed
+    fixed = p.is_fixed(right)
     found = _planned(x, dtype, fixed)
     first, second = p.at(left), p.at(right)
     if found.swapped:
         first, second = second, first
-    target: Any = Within(out, begin)
     runs = []
     if found.packs:  # which reads no more of A than its address
         work = Work(dtype.compute, found.room)
@@ -88,7 +84,8 @@ def product(p: Placer, out: g.Value, begin: DimLike, left: Source, right: Source
         second = work  # type: ignore[assignment]
     weight = max(found.work // found.total, 1) if _number(found.work) and _number(found.total) and found.total else \
         _weight(x)
-    return [*runs, Run(_kernel(dtype, found.kernel), [target, first, second, *found.integers], found.total, weight)]
+    arguments = [Within(out, 0), first, second, *found.integers]
+    return [*runs, Run(_kernel(dtype, found.kernel), arguments, found.total, weight)]
 
 
 def _matrices(left: Source, right: Source, out: Layout) -> products.Matrices:
@@ -105,15 +102,30 @@ def _complex_product(p: Placer, a: Source, b: Source) -> None:
     """Four real products of the parts, as eager execution adds them up."""
     half = p.out.dtype.real_dtype
     flips = [p.attrs["adjoint_a"], p.attrs["adjoint_b"]]
-    parts = [(p.copy(s, half, lambda e, x: e.real(x)),
-              p.copy(s, half, (lambda e, x: -e.imag(x)) if flip else (lambda e, x: e.imag(x))))
+    parts = [(p.copy(s, half, _real), p.copy(s, half, _negative_imag if flip else _imag))
              for s, flip in zip((a, b), flips, strict=True)]
     made = []
     for i, j in ((0, 0), (1, 1), (0, 1), (1, 0)):
         out = g.Value(p.out.dims, half)
-        p.run([out], *product(p, out, 0, parts[0][i], parts[1][j], contiguous(out.dims)))
+        p.product(out, parts[0][i], parts[1][j], contiguous(out.dims))
         made.append(Source(out, contiguous(out.dims)))
-    p.item(made, p.out, lambda e, rr, ii, ri, ir: e.complex(rr - ii, ri + ir))
+    p.item(made, p.out, _joined)
+
+
+def _real(e: Any, x: Any) -> Any:
+    return e.real(x)
+
+
+def _imag(e: Any, x: Any) -> Any:
+    return e.imag(x)
+
+
+def _negative_imag(e: Any, x: Any) -> Any:
+    return -e.imag(x)
+
+
+def _joined(e: Any, rr: Any, ii: Any, ri: Any, ir: Any) -> Any:
+    return e.complex(rr - ii, ri + ir)
 
 
 def _integer_product(p: Placer, a: Source, b: Source) -> None:
@@ -121,7 +133,8 @@ def _integer_product(p: Placer, a: Source, b: Source) -> None:
     a, b = (p.dense(Source(s.base, s.layout.broadcast_to((*batch, *s.layout.shape[-2:])))) for s in (a, b))
     inner = a.layout.shape[-1]
     arguments = [p.out, p.at(a), p.at(b), m, n, inner]
-    p.run([p.out], Run(integer_products.integers(p.out.dtype), arguments, dm.numel(p.out.dims[:-1]), n * inner + 1))
+    kernel = p.kernel(integer_products.integers, p.out.dtype)
+    p.run([p.out], Run(kernel, arguments, dm.numel(p.out.dims[:-1]), n * inner + 1))
 
 
 # -- convolution --------------------------------------------------------------------------------------
@@ -162,8 +175,8 @@ def _framed(p: Placer, x: Source, w: Geometry) -> tuple[Source, Geometry]:
         return x, w
     framed = g.Value((inner.images, *inner.sizes, inner.channels), x.base.dtype)
     arguments = [framed, p.at(x), *inner.sizes, *w.sizes, *w.before, w.channels]
-    p.run([framed], Run(convolution.frame(x.base.dtype), arguments, dm.numel((inner.images, *inner.sizes[:2])),
-                        inner.sizes[2] * inner.channels // 8 + 1))
+    lines, weight = dm.numel((inner.images, *inner.sizes[:2])), inner.sizes[2] * inner.channels // 8 + 1
+    p.run([framed], Run(p.kernel(convolution.frame, x.base.dtype), arguments, lines, weight))
     return Source(framed, contiguous(framed.dims)), inner
 
 
@@ -188,7 +201,7 @@ def _forward(p: Placer, w: Geometry, filters: Any, groups: int) -> None:
     out = p.target(compute)
     if groups == 1 and shapes.is_plain(w):
         rows = Source(x.base, x.layout.reshape((w.places, w.channels)))
-        p.run([out], *product(p, out, 0, rows, Source(y.base, y.layout.reshape((w.channels, outputs)))))
+        p.product(out, rows, Source(y.base, y.layout.reshape((w.channels, outputs))))
     else:
         if groups > 1:
             x, w = _framed(p, x, w)
@@ -204,7 +217,7 @@ def _input_grad(p: Placer, w: Geometry, filters: Any, groups: int) -> None:
         out = p.target(compute)
         rows = Source(ct.base, ct.layout.reshape((w.places, outputs)))
         turned = _transposed(Source(y.base, y.layout.reshape((w.channels, outputs))))
-        p.run([out], *product(p, out, 0, rows, turned))
+        p.product(out, rows, turned)
         p.give(out)
         return
     phases = shapes.backward(w, outputs)
@@ -235,7 +248,7 @@ def _filter_grad(p: Placer, w: Geometry, filters: Any, groups: int) -> None:
     p.run([parts], *[run for cut in cuts for run in _cut(parts, x, ct, cut)])
     if not single:
         size = math.prod(filters)
-        p.run([out], Run(convolution.add_up(compute), [out, parts, count, size], size, count))
+        p.run([out], Run(p.kernel(convolution.add_up, compute), [out, parts, count, size], size, count))
     p.give(out)
 
 

@@ -193,19 +193,27 @@ def _first(bad: np.ndarray) -> tuple[tuple[int, ...], str]:
 
 
 def bad_index(indices: np.ndarray, size: int) -> str:
-    """Names the first index that is not in [0, size)."""
-    where, place = _first(np.asarray((indices < 0) | (indices >= size)))
+    """Names the first index that is not in [0, size); empty where there is none."""
+    bad = np.asarray((indices < 0) | (indices >= size))
+    if not bad.any():
+        return ""
+    where, place = _first(bad)
     return f"indices{place} = {indices[where]} is not in [0, {size})"
 
 
 def bad_coordinates(indices: np.ndarray, *dims: int) -> str:
-    """Names the first row of coordinates outside of a box of `dims`."""
-    where, place = _first(np.asarray(((indices < 0) | (indices >= np.array(dims, np.int64))).any(-1)))
+    """Names the first row of coordinates outside of a box of `dims`; empty where there is none."""
+    bad = np.asarray(((indices < 0) | (indices >= np.array(dims, np.int64))).any(-1))
+    if not bad.any():
+        return ""
+    where, place = _first(bad)
     return f"indices{place} = {indices[where].tolist()} does not index into shape {list(dims)}"
 
 
 def bad_bounds(low: np.ndarray, high: np.ndarray) -> str:
-    """Says that `low` is not less than `high`."""
+    """Says that `low` is not less than `high`; nothing where it is."""
+    if low < high:
+        return ""
     return f"low ({int(low)}) must be less than high ({int(high)})."
 
 

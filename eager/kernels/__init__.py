@@ -1,54 +1,46 @@
-"""How eager execution runs structured ops: drivers that lay out operands and call compiled loops.
+"""Drivers: how eager execution runs the structured ops that no lowering fits.
 
-An elementwise op, a reduction, a view or a host op needs nothing here; the dispatcher derives it from
-the declaration. A driver is `(arrays, outs, attrs) -> array or tuple`: the operands as ndarrays of any
-strides, the specs of the results, and all attributes.
+These are ops whose result has a size that only values decide, the streams of random numbers, which the process owns,
+and indexing of strings, which no kernel reads. An elementwise op, a reduction, a view or a host op needs nothing here:
+the dispatcher derives it from the declaration. All other structured ops run by their lowerings (`eager/placing.py`).
+
+A driver is `(arrays, outs, attrs) -> array`: the operands as ndarrays of any strides, the specs of the results, and all
+attributes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any
 
+import numpy as np
+
+from twofold.ir import dtypes as dt
 from twofold.ir.op import Op
 
-__all__ = ["register", "prepare", "Prepared"]
+__all__ = ["Driver", "register", "driver"]
+
+Driver = Callable[[list[np.ndarray], Any, dict[str, Any]], np.ndarray]
+
+_DRIVERS: dict[tuple[Op, bool], tuple[Driver, Callable[[dict[str, Any]], bool]]] = {}
 
 
-class Prepared(NamedTuple):
-    """A driver in two steps: `make(operands, outs, attrs)`, called once a plan, gives the function of arrays.
-
-    `operands` are tensors of the dtypes and shapes that the plan is for.
-    """
-
-    make: Callable[..., Callable[[list[Any]], Any]]
-
-
-def prepare(op: Op) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Make what the decorated function returns run `op`; see `Prepared`.
+def register(op: Op, strings: bool = False,
+             where: Callable[[dict[str, Any]], bool] = lambda attrs: True) -> Callable[[Driver], Driver]:
+    """Make the decorated function what runs `op`: on strings, or on all else; where its attributes are so.
 
     Raises:
-        ValueError: as for `register`.
+        ValueError: the op has such a driver already, or is not declared with `lower`.
     """
-    def add(make: Callable[..., Any]) -> Callable[..., Any]:
-        _set(op, Prepared(make))
-        return make
+    def add(run: Driver) -> Driver:
+        if op.lower is None or (op, strings) in _DRIVERS:
+            raise ValueError(f"{op!r} takes no driver: it is not a structured op, or has one already")
+        _DRIVERS[op, strings] = run, where
+        return run
     return add
 
 
-def register(op: Op) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Make the decorated function what runs `op`.
-
-    Raises:
-        ValueError: the op has a driver already, or is not declared with `lower`.
-    """
-    def add(driver: Callable[..., Any]) -> Callable[..., Any]:
-        _set(op, driver)
-        return driver
-    return add
-
-
-def _set(op: Op, kernel: Callable[..., Any] | Prepared) -> None:
-    if op.lower is None or op.kernel is not None:
-        raise ValueError(f"{op!r} takes no driver: it is not a structured op, or has one already")
-    op.kernel = kernel
+def driver(op: Op, inputs: Sequence[Any], attrs: dict[str, Any]) -> Driver | None:
+    """The driver that runs `op` on operands of these specs; None where its lowering does."""
+    run, where = _DRIVERS.get((op, any(x.dtype is dt.string for x in inputs)), (None, None))
+    return run if where is not None and where(attrs) else None

@@ -1,4 +1,4 @@
-"""Eager segment ops and bincount."""
+"""Eager sums of ordered segments and bincount: the last id, or the largest value, says how many there are."""
 
 from __future__ import annotations
 
@@ -38,16 +38,8 @@ def _ordered(kind: str) -> Any:
     return run
 
 
-def _unordered(kind: str) -> Any:
-    def run(arrays: list[np.ndarray], outs: Any, attrs: dict[str, Any]) -> np.ndarray:
-        data, ids = arrays
-        return _join(kind, data, ids, attrs["num_segments"])
-    return run
-
-
 for _kind in segment.COMBINE:
     register(getattr(ops, f"segment_{_kind}"))(_ordered(_kind))
-    register(getattr(ops, f"unsorted_segment_{_kind}"))(_unordered(_kind))
 
 
 @register(ops.bincount)

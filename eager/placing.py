@@ -1,0 +1,349 @@
+"""How one structured op runs at once: its lowering, written down as steps on arrays.
+
+A lowering says which kernels an op becomes, in terms of a `Placer` (`codegen/placer.py`). The one here keeps what it is
+asked for as a list of closures, once for each dtype, shape and attribute; a call goes through them. What programs are
+made of comes from the same lowerings, so both modes run the same kernels on the same memory layouts.
+
+Ops whose result has a size that only values decide have drivers instead (`eager/kernels/`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from twofold.codegen import library
+from twofold.codegen.layout import Layout, contiguous
+from twofold.codegen.operands import Detail, Library, Run, Within, Work
+from twofold.codegen.placer import Placer, same
+from twofold.codegen.units import Source
+from twofold.ir import graph as g
+from twofold.ir.dims import DimLike
+from twofold.ir.dtypes import DType
+from twofold.ir.op import Op
+from twofold.runtime import generated, kernels, memory
+from twofold.runtime.calls import KernelCheck, row_call
+from twofold.runtime.launch import MapFamily
+from twofold.runtime.products import Product, functions
+
+from .kernels import copying
+
+__all__ = ["prepare"]
+
+Arrays = list[Any]
+Step = Callable[[Arrays], None]
+_family = lru_cache(1024)(MapFamily)
+
+
+def prepare(op: Op, inputs: Sequence[Any], outs: Sequence[Any], attrs: dict[str, Any]) -> \
+        Callable[[Arrays], np.ndarray]:
+    """What runs `op` on arrays of the shapes and dtypes of `inputs`, by its lowering.
+
+    Args:
+        inputs, outs: specs, of known dims, of operands and results.
+        attrs: all attributes.
+    Returns:
+        A function of the list of operands, of any strides, that gives the result.
+    """
+    from twofold.runtime import lowerings  # noqa: F401 - registers them, when the first structured op runs
+
+    node = g.Node(op, [g.Value(x.dims, x.dtype) for x in inputs], attrs, outs)
+    placer = EagerPlacer(node)
+    library.lowering(op.name)(placer)
+    return placer.finished()
+
+
+class EagerPlacer(Placer):
+    """Writes down what a lowering asks for. Each value is a number into the list of arrays that a call goes through.
+
+    The first numbers are the operands, of any strides; all other arrays are row-major.
+    """
+
+    def __init__(self, node: g.Node) -> None:
+        super().__init__(node, [Source(v, contiguous(v.dims)) for v in node.inputs])
+        self._steps: list[Step] = []
+        self._given: dict[g.Value, int] = {v: n for n, v in enumerate(node.inputs)}  # operands as they are
+        self._dense: dict[Any, int] = {}  # memory that is row-major: of operands, values and scratch
+        self._count = len(node.inputs)
+        self._result: int | None = None
+        self._product: Product | None = None  # all that there is to do, where it is one product of the operands
+
+    def finished(self) -> Callable[[Arrays], np.ndarray]:
+        """The recorded steps as one function."""
+        if self._product is not None and len(self._steps) == 2:  # the result's memory, and the product
+            return self._product
+        steps, blank = tuple(self._steps), [None] * (self._count - len(self.operands))
+        result = self._dense[self.out] if self._result is None else self._result
+
+        def run(arrays: Arrays) -> np.ndarray:
+            arrays = [*arrays, *blank]
+            for step in steps:
+                step(arrays)
+            array: np.ndarray = arrays[result]
+            return array
+        return run
+
+    # -- operands ---------------------------------------------------------------------------------
+    def in_memory(self, source: Source) -> Source:
+        return source
+
+    def kept(self, source: Source) -> Source:
+        return self.dense(source)
+
+    def copy(self, source: Source, dtype: DType | None = None, body: Callable[..., Any] = same) -> Source:
+        dtype = dtype or source.base.dtype
+        if body is not same:
+            return self.item([source], g.Value(source.layout.shape, dtype), body, "copy")
+        value = g.Value(source.layout.shape, dtype)
+        self._dense[value] = self._converted(self._seen(source), dtype)
+        return Source(value, contiguous(value.dims))
+
+    def item(self, sources: Sequence[Source], out: g.Value, body: Callable[..., Any], name: str = "part") -> Source:
+        seen, shape = [self._seen(s) for s in sources], tuple(out.dims)
+        family = _family(name, body, tuple([s.base.dtype for s in sources]), (out.dtype,))
+        at = self._dense[out] = self._new()
+
+        def step(arrays: Arrays) -> None:
+            arrays[at], = family([arrays[n] for n in seen], shape)
+        self._steps.append(step)
+        return Source(out, contiguous(out.dims))
+
+    # -- results ----------------------------------------------------------------------------------
+    def kernel(self, build: Callable[..., Any], *args: Any) -> Any:
+        return kernels.get((build, *args), lambda: build(*args))
+
+    def weight(self, kernel: Any) -> int:
+        return int(kernel.weight)
+
+    def run(self, outs: Sequence[g.Value], *runs: Run) -> None:
+        for value in outs:
+            self._memory(value)
+        for run in runs:
+            self._add(run)
+
+    def product(self, out: g.Value, left: Source, right: Source, layout: Layout | None = None) -> None:
+        at = self._memory(out)
+        (a, dims_a, flip_a), (b, dims_b, flip_b) = self._matrix(left), self._matrix(right)
+        dtype = left.base.dtype
+        product = Product(dtype, dims_a, dims_b, flip_a, flip_b)
+        if (a, b) == (0, 1) and out is self.out:
+            self._product = product
+            table = getattr(self.node.op, "table", None)
+            if table is not None:  # let the native entry answer further small calls
+                table.set(dtype.np.num, "vv", functions(dtype)["small"], dtype.np)
+        shape = product.shape
+
+        def step(arrays: Arrays) -> None:
+            product.into(arrays[at].reshape(shape), arrays[a], arrays[b])
+        self._steps.append(step)
+
+    def give(self, value: g.Value, layout: Layout | None = None) -> None:
+        if value is self.out:
+            return
+        at, dtype = self._seen(Source(value, layout or contiguous(self.out.dims))), self.out.dtype
+        if value.dtype is not dtype:
+            at = self._converted(at, dtype)
+        self._result = at
+
+    def part(self, whole: g.Value, layout: Layout, source: Source, after: g.Value | None = None,
+             name: str = "part") -> None:
+        if 0 in layout.shape:
+            self._memory(whole)
+            return
+        to, view = self._memory(whole), _view(layout, whole.dims)
+        origin, dtype = self._seen(source), whole.dtype.np
+
+        def step(arrays: Arrays) -> None:
+            array = arrays[origin]
+            copying.copy_into(view(arrays[to]), array if array.dtype == dtype else copying.converted(array, dtype))
+        self._steps.append(step)
+
+    def zeros(self, dtype: DType | None = None, dims: Sequence[DimLike] | None = None) -> g.Value:
+        whole = self.target(dtype, dims)
+        at = self._memory(whole)
+        self._steps.append(lambda arrays: arrays[at].fill(0))
+        return whole
+
+    # -- steps ------------------------------------------------------------------------------------
+    def _new(self) -> int:
+        self._count += 1
+        return self._count - 1
+
+    def _memory(self, of: g.Value | Work) -> int:
+        """Where the row-major array of a value or of scratch memory is; it is allocated unless there is one."""
+        at = self._dense.get(of)
+        if at is not None:
+            return at
+        if isinstance(of, g.Value) and of in self._given:
+            at = self._converted(self._given[of], of.dtype)
+            self._dense[of] = at
+            return at
+        at = self._dense[of] = self._new()
+        shape, dtype = ((of.size,) if isinstance(of, Work) else tuple(of.dims)), of.dtype.np
+        small = math.prod(shape) * dtype.itemsize < memory.POOLED_FROM or dtype.hasobject
+        empty = np.empty if small else memory.empty
+
+        def step(arrays: Arrays) -> None:
+            arrays[at] = empty(shape, dtype)
+        self._steps.append(step)
+        return at
+
+    def _converted(self, origin: int, dtype: DType) -> int:
+        """Where the row-major array of `dtype` is that array `origin` converts to; itself if it is that."""
+        at, want = self._new(), dtype.np
+
+        def step(arrays: Arrays) -> None:
+            array = arrays[origin]
+            if array.dtype != want:
+                array = copying.converted(array, want)
+            arrays[at] = array if array.flags.c_contiguous else copying.contiguous(array)
+        self._steps.append(step)
+        return at
+
+    def _seen(self, source: Source) -> int:
+        """Where a view of a value's memory is, of any strides."""
+        base, layout = source.base, source.layout
+        given = self._given.get(base)
+        if layout == contiguous(base.dims):
+            return self._memory(base) if given is None else given
+        order = _order(layout, base.dims)
+        if order is not None and given is not None:
+            origin, view = given, lambda array: array.transpose(order)
+        else:
+            origin, view = self._memory(base), _view(layout, base.dims)
+        at = self._new()
+
+        def step(arrays: Arrays) -> None:
+            arrays[at] = view(arrays[origin])
+        self._steps.append(step)
+        return at
+
+    def _matrix(self, source: Source) -> tuple[int, tuple[int, ...], bool]:
+        """Where an operand of a product is, its shape, and whether it holds the transposed matrices."""
+        rank = len(source.layout.shape)
+        turned = source.layout.transpose((*range(rank - 2), rank - 1, rank - 2))
+        given = self._given.get(source.base)
+        if turned == contiguous(source.base.dims) if given is not None else turned.is_dense() and \
+                not source.layout.is_dense():
+            return self._seen(Source(source.base, turned)), tuple(turned.shape), True
+        return self._seen(source), tuple(source.layout.shape), False
+
+    def _add(self, run: Run) -> None:
+        """A step that runs a kernel."""
+        operands = [a for a in run.arguments if isinstance(a, (g.Value, Work, Within))]
+        integers = [a for a in run.arguments if not isinstance(a, (g.Value, Work, Within))]
+        assert run.arguments == [*operands, *integers]
+        total: Any = run.total  # a number, as all sizes are here
+        numbers = [self._place(a) for a in operands]
+        if not total:
+            if run.detail is not None:
+                self._steps.append(self._check(run.detail))
+            return
+        call = row_call(_compiled(run.kernel), len(numbers), total, total * run.weight, integers, None)
+        if run.detail is None:
+            def step(arrays: Arrays) -> None:
+                call.run([arrays[n] for n in numbers])
+            self._steps.append(step)
+            return
+        told = self._told(run.detail)
+
+        def checked(arrays: Arrays) -> None:
+            try:
+                call.run([arrays[n] for n in numbers])
+            except KernelCheck:
+                raise KernelCheck(told(arrays)) from None
+        self._steps.append(checked)
+
+    def _place(self, argument: g.Value | Work | Within) -> int:
+        """Where the array is that begins at an argument of a kernel."""
+        if not isinstance(argument, Within):
+            return self._memory(argument)
+        origin, offset = self._memory(argument.value), argument.offset
+        if not offset:
+            return origin
+        at = self._new()
+
+        def step(arrays: Arrays) -> None:
+            arrays[at] = arrays[origin].reshape(-1)[offset:]
+        self._steps.append(step)
+        return at
+
+    def _check(self, detail: Detail) -> Step:
+        """What checks the operands of a kernel that has nothing to do."""
+        told = self._told(detail)
+
+        def step(arrays: Arrays) -> None:
+            text = told(arrays)
+            if text:
+                raise KernelCheck(text)
+        return step
+
+    def _told(self, detail: Detail) -> Callable[[Arrays], str]:
+        """What makes the text of a failed check; it is empty where nothing is wrong."""
+        parts = [(self._memory(within.value), within.offset, shape) for within, shape in detail.arrays]
+
+        def text(arrays: Arrays) -> str:
+            from twofold.codegen.kernels.indexing import detail as words
+            seen = [arrays[n].reshape(-1)[offset:offset + math.prod(shape)].reshape(shape)
+                    for n, offset, shape in parts]
+            return words(detail.kind, seen, list[Any](detail.sizes))
+        return text
+
+
+def _compiled(kernel: kernels.Compiled | Library) -> kernels.Compiled:
+    return generated.Function(kernel.name, library.address(kernel.key)) if isinstance(kernel, Library) else kernel
+
+
+def _order(layout: Layout, dims: Sequence[Any]) -> tuple[int, ...] | None:
+    """The order of axes by which `layout` follows from a row-major array of `dims`; None where it is no transpose."""
+    whole = contiguous(dims)
+    if layout.offset != 0 or len(layout.shape) != len(whole.shape):
+        return None
+    left = list(range(len(dims)))
+    order = []
+    for size, stride in zip(layout.shape, layout.strides, strict=True):
+        axis = next((n for n in left if whole.shape[n] == size and whole.strides[n] == stride), None)
+        if axis is None:
+            return None
+        left.remove(axis)
+        order.append(axis)
+    return tuple(order)
+
+
+def _view(layout: Layout, dims: Sequence[Any]) -> Callable[[np.ndarray], np.ndarray]:
+    """What sees a row-major array of `dims` by `layout`."""
+    whole, shape = contiguous(dims), tuple(layout.shape)
+    if layout == whole:
+        return lambda array: array
+    order = _order(layout, dims)
+    if order is not None:
+        return lambda array: array.transpose(order)
+    if layout.offset == 0 and layout.is_dense() and math.prod(shape) == math.prod(dims):
+        return lambda array: array.reshape(shape)
+    box = _box(layout, whole)
+    if box is not None:
+        return lambda array: array[box]
+    offset, strides = layout.offset, layout.strides
+
+    def strided(array: np.ndarray) -> np.ndarray:
+        steps = [s * array.itemsize for s in strides]
+        return np.lib.stride_tricks.as_strided(array.reshape(-1)[offset:], shape, steps)
+    return strided
+
+
+def _box(layout: Layout, whole: Layout) -> tuple[slice, ...] | None:
+    """The slices that take `layout` out of a row-major array; None where it is no box of neighbours."""
+    if layout.strides != whole.strides:
+        return None
+    rest, slices = layout.offset, []
+    for size, full, stride in zip(layout.shape, whole.shape, whole.strides, strict=True):
+        begin = rest // stride if stride else 0
+        if begin + size > full:
+            return None
+        rest -= begin * stride
+        slices.append(slice(begin, begin + size))
+    return None if rest else tuple(slices)
