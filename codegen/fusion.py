@@ -1,6 +1,6 @@
 """Which nodes of a graph run as one kernel.
 
-In: a graph of native nodes (`planner.py: is_native`). Out: units (`units.py`) in an order that respects every
+In: a graph of native nodes that the backend supports. Out: units (`units.py`) in an order that respects every
 dependence: groups of elementwise ops and reductions over one index space, and single structured nodes.
 
 A node joins the unit at which its last operand is made, when that is a group over the same space, or a later group
@@ -22,7 +22,8 @@ from twofold.ir import graph as g
 from twofold.ir.op import Op
 from twofold.ir.passes.views import order_of
 
-from . import library, loops, slots
+from . import loops, slots
+from .backend import Backend
 from .layout import Layout, NotAView, contiguous
 from .operands import Run, Slot
 from .placer import PlanPlacer
@@ -34,14 +35,14 @@ _LIMIT = 400  # items of one kernel: what compiles in linear time
 _NEAR = 4  # groups of one space that a node is offered to
 
 
-def fuse(graph: g.Graph, loop: loops.Loop | None = None) -> Grouping:
-    """The units of `graph`; `loop` is the one that the graph is the body of."""
-    return _Fuser(loop).run(graph)
+def fuse(graph: g.Graph, backend: Backend, loop: loops.Loop | None = None) -> Grouping:
+    """The units of `graph` on a backend; `loop` is the one that the graph is the body of."""
+    return _Fuser(backend, loop).run(graph)
 
 
-def resume(grouping: Grouping) -> _Fuser:
+def resume(grouping: Grouping, backend: Backend) -> _Fuser:
     """What can put further items into the groups of `grouping`."""
-    fuser = _Fuser()
+    fuser = _Fuser(backend)
     fuser.units, fuser.sources, fuser.slots = grouping.units, grouping.sources, grouping.slots
     fuser.apart, fuser.moving = grouping.apart, False
     for unit in grouping.units:
@@ -56,8 +57,8 @@ def resume(grouping: Grouping) -> _Fuser:
 
 
 class _Fuser:
-    def __init__(self, loop: loops.Loop | None = None) -> None:
-        self.loop = loop or loops.Loop()
+    def __init__(self, backend: Backend, loop: loops.Loop | None = None) -> None:
+        self.backend, self.loop = backend, loop or loops.Loop()
         self.slots: dict[g.Value, Slot] = {}
         self.changing: set[g.Value] = set()  # values that may be changed in place
         self.checked: set[g.Node] = set()  # writers of items whose places have been checked
@@ -114,10 +115,11 @@ class _Fuser:
         if node.regions:
             unseen = loops.analyse(node).filled if node.op is g.WHILE else ()
             sources = [self.nowhere(s) if n in unseen else self.in_memory(s) for n, s in enumerate(sources)]
-        if node.regions or not library.handles(node):
+        lower = None if node.regions else self.backend.lowered(node)
+        if lower is None:
             self.unit(node, sources, node.outputs)
         else:
-            library.lowering(node.op.name)(PlanPlacer(self, node))
+            lower(PlanPlacer(self, node))
 
     def unit(self, node: g.Node, sources: list[Source], outs: list[g.Value],
              runs: Sequence[Run] = ()) -> None:

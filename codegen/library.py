@@ -11,17 +11,17 @@ from typing import Any
 
 from twofold.ir import graph as g
 
+from .backend import EVERY, Lowering
 from .operands import Run
 
-__all__ = ["handles", "register", "is_placed", "lowering", "plans_products", "product_runs",
-           "provide", "address", "SHARED_FROM", "GRAIN"]
+__all__ = ["LOWERINGS", "lowering", "plans_products", "product_runs", "provide", "address", "SHARED_FROM", "GRAIN"]
 
 SHARED_FROM = 1 << 16  # simple operations from which threads share a step's work: a program of fewer needs no threads
 GRAIN = 1 << 15  # simple operations that a thread gets at least
+LOWERINGS: dict[str, Lowering] = {}  # those that only processors have (`runtime/lowerings.py`)
 
 _PROVIDERS: dict[str, Callable[..., int]] = {}
 _PRODUCTS: list[Callable[..., list[Run]]] = []
-_LOWERINGS: dict[str, tuple[Callable[[g.Node], bool], Callable[[Any], None]]] = {}
 
 
 def provide(kind: str, load: Callable[..., int]) -> None:
@@ -32,14 +32,6 @@ def provide(kind: str, load: Callable[..., int]) -> None:
 def address(key: tuple[Any, ...]) -> int:
     """The address of a library kernel."""
     return _PROVIDERS[key[0]](*key[1:])
-
-
-def register(name: str, handles: Callable[[g.Node], bool], lower: Callable[[Any], None]) -> None:
-    """Makes `lower(placer)` what op `name` becomes; programs run it where `handles(node)`.
-
-    See `placer.py: Placer`.
-    """
-    _LOWERINGS[name] = handles, lower
 
 
 def plans_products(runs: Callable[..., list[Run]]) -> Callable[..., list[Run]]:
@@ -53,23 +45,13 @@ def product_runs(p: Any, out: g.Value, left: Any, right: Any, layout: Any) -> li
     return _PRODUCTS[-1](p, out, left, right, layout)
 
 
-def is_placed(name: str) -> bool:
-    """Whether some nodes of op `name` can be put into a plan."""
-    return name in _LOWERINGS
-
-
 def lowering(name: str) -> Callable[[Any], None]:
-    """The lowering of op `name`.
+    """The processor's lowering of op `name`, for calls that run at once.
 
     Raises:
         NotImplementedError: it has none.
     """
-    if name not in _LOWERINGS:
+    known = LOWERINGS.get(name) or EVERY.get(name)
+    if known is None:
         raise NotImplementedError(f"{name}: a structured op without a lowering")
-    return _LOWERINGS[name][1]
-
-
-def handles(node: g.Node) -> bool:
-    """Whether a program can run a structured node."""
-    known = _LOWERINGS.get(node.op.name)
-    return known is not None and known[0](node)
+    return known.lower

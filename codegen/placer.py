@@ -1,4 +1,5 @@
-"""What a lowering asks for: `Placer`; what it does to a plan: `PlanPlacer`; and the registry's decorator, `lowering`.
+"""What a lowering asks for: `Placer`; what it does to a plan: `PlanPlacer`; and what puts
+lowerings into tables, `lowering`.
 
 A lowering says which kernels a structured op becomes. It takes a `Placer`: it has operands brought to what a kernel
 reads (row-major, a wider type, an axis last), asks for runs of kernels, and says how the result lies in memory. Results
@@ -21,7 +22,8 @@ from twofold.ir import graph as g
 from twofold.ir.dims import DimLike
 from twofold.ir.dtypes import DType
 
-from . import library, loop
+from . import loop
+from .backend import EVERY, Lowering
 from .layout import Layout, contiguous
 from .operands import Run, Within
 from .units import Item, Source
@@ -184,10 +186,11 @@ class PlanPlacer(Placer):
         self.fuser.unit(self.node, list(reads.values()), list(outs), list(runs))
 
     def product(self, out: g.Value, left: Source, right: Source, layout: Layout | None = None) -> None:
-        self.run([out], *library.product_runs(self, out, self.in_memory(left), self.in_memory(right), layout))
+        runs = self.fuser.backend.product(self, out, self.in_memory(left), self.in_memory(right), layout)
+        self.run([out], *runs)
 
     def wanted_order(self) -> tuple[int, ...] | None:
-        return self.fuser.orders.get(self.out)
+        return self.fuser.orders.get(self.out) if self.fuser.backend.reorders else None
 
     def give(self, value: g.Value, layout: Layout | None = None) -> None:
         source = Source(value, layout or contiguous(self.out.dims))
@@ -228,10 +231,16 @@ def moved_back(rank: int, axis: int) -> tuple[int, ...]:
     return (*range(axis), rank - 1, *range(axis, rank - 1))
 
 
-def lowering(*names: str, handles: Callable[[g.Node], bool] = lambda node: True) -> Callable[[Any], Any]:
-    """Makes the decorated function of a `Placer` what the ops `names` become."""
+def lowering(*names: str, handles: Callable[[g.Node], bool] = lambda node: True,
+             table: dict[str, Lowering] = EVERY) -> Callable[[Any], Any]:
+    """Makes the decorated function of a `Placer` what the ops `names` become.
+
+    Args:
+        handles: which of their nodes in graphs.
+        table: of a backend, where it needs kernels that others have not.
+    """
     def add(lower: Callable[[Any], None]) -> Any:
         for name in names:
-            library.register(name, handles, lower)
+            table[name] = Lowering(handles, lower)
         return lower
     return add

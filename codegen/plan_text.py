@@ -52,8 +52,9 @@ def text(plan: Plan, kernels: bool = False) -> str:
 
     >>> from twofold.codegen import plan_text, planner
     >>> from twofold.ir.graph_text import parse
+    >>> from twofold.runtime.cpu import cpu
     >>> graph = parse("graph f(%0 x: f32[4]) { %1 = exp(%0) : f32[4] \\n return %1 }")
-    >>> print(plan_text.text(planner.plan(graph)))
+    >>> print(plan_text.text(planner.plan(graph, backend=cpu)))
     plan f {
       %0 x: f32[4] is input 0
       %1: f32[4] is output 0 holds exp

@@ -1,6 +1,6 @@
 """From a graph to its plan: units as steps in order, where every value lies, and which memory is used again.
 
-In: a graph that holds nothing but native nodes (`is_native`). Out: a `Plan` (`plan.py`). No code is written here.
+In: a graph of nodes that a backend supports (`backend.py`). Out: a `Plan` (`plan.py`). No code is written here.
 
 Which nodes share a kernel is `fusion.py`'s affair, the kernels' loops are `fused.py`'s and the lowerings', places in
 scratch memory are `arena.py`'s.
@@ -17,7 +17,8 @@ from twofold.ir import dims as dm
 from twofold.ir import graph as g
 from twofold.ir.dims import Dim, DimLike
 
-from . import arena, fused, fusion, library, loops, structured, structured_windows
+from . import arena, fused, fusion, loops, structured, structured_windows
+from .backend import Backend, current
 from .layout import contiguous
 from .operands import Library, Run, Within, bytes_of
 from .plan import (
@@ -38,7 +39,7 @@ from .plan import (
 )
 from .units import Group, Grouping, Item, Single, Source
 
-__all__ = ["plan", "is_native"]
+__all__ = ["plan"]
 
 _WORTH = 1 << 12  # simple operations of the larger of two maps from which they are run together
 _PARTS = 64  # maps that are run together
@@ -47,60 +48,34 @@ structured.install()
 structured_windows.install()
 
 
-def is_native(node: g.Node) -> bool:
-    """Whether a node can be part of a program."""
-    if node.op in (g.CONSTANT, g.SIZE):
-        return node.op is g.SIZE or node.attrs["value"].dtype != object
-    if any(v.dtype.name == "string" for v in (*node.inputs, *node.outputs)):
-        return False
-    if isinstance(node.op, g.Construct):
-        if node.op in (g.PUSH, g.POP, g.ASSERT):
-            return library.handles(node)
-        return node.op in (g.COND, g.WHILE) and _is_steady(node) and all(
-            is_native(inner) for region in node.regions for inner in region.nodes)
-    if node.op.view is not None or node.op.body is not None or node.op.reduction is not None:
-        return True
-    return library.handles(node)
-
-
-def _is_steady(node: g.Node) -> bool:
-    """Whether the sizes of what control flow carries and gives are known before it begins."""
-    outside = {name for v in node.inputs for d in v.dims if isinstance(d, Dim) for name in d.symbols()}
-    if any(isinstance(d, Dim) and not d.symbols() <= outside for r in node.regions for v in r.inputs for d in v.dims):
-        return False  # a region has a name of its own for a size
-    if node.op is g.COND:
-        return all(r.outputs[n].dims == v.dims for r in node.regions for n, v in enumerate(node.outputs))
-    test, body = node.regions
-    count = node.attrs["carried"]
-    return all(v.dims == w.dims == out.dims == body.inputs[n].dims == test.inputs[n].dims
-               for n, (v, w, out) in enumerate(zip(node.inputs[:count], body.outputs, node.outputs, strict=True)))
-
-
 def plan(graph: g.Graph, donate: dict[int, int] | None = None, interruptible: bool = False,
-         intact: bool = False) -> Plan:
+         intact: bool = False, backend: Backend | None = None) -> Plan:
     """The plan of `graph`.
 
     Args:
-        graph: of native nodes only.
+        graph: of nodes that the backend supports.
         donate: output number -> number of an input of the same shape and dtype whose memory it may take, if that
             input is needed no more when the output is written.
         interruptible: whether loops ask if they are to end.
         intact: whether a run that fails, or is interrupted, must leave inputs as they were: then none gives its memory
             away where that could happen after it was written.
+        backend: that it is for; the current one by default.
     """
+    backend = current() if backend is None else backend
+    backend.prepare()
     if intact and interruptible and any(node.op is g.WHILE for node in graph.walk()):
         donate = None  # a loop that can be interrupted is a check that can fail late
-    planner = _Planner(graph, donate or {})
+    planner = _Planner(graph, donate or {}, backend)
     if intact and planner.fails_late():
-        planner = _Planner(graph, {})
+        planner = _Planner(graph, {}, backend)
     return planner.finish(interruptible)
 
 
 class _Planner:
     """What all graphs of a program share: steps in order, which memory is whose."""
 
-    def __init__(self, graph: g.Graph, donate: dict[int, int]) -> None:
-        self.graph = graph
+    def __init__(self, graph: g.Graph, donate: dict[int, int], backend: Backend) -> None:
+        self.graph, self.backend = graph, backend
         self.steps: list[Step] = []
         self.touched: list[tuple[int, g.Value]] = []  # memory that is used between steps
         self.loops: list[tuple[int, int]] = []  # the steps of each loop
@@ -134,11 +109,16 @@ class _Planner:
             if not self.loops:
                 work = work + amount
             for part in parts_of(step) if isinstance(step.kernel, Batch) else ():
-                part.shares = _shares(part.total, part.total * part.weight)
-            step.shares = _shares(step.total, amount)
+                part.shares = self.shares(part.total, part.total * part.weight)
+            step.shares = self.shares(step.total, amount)
         return Plan(self.graph, self.outputs, constants, symbols, self.steps, self.tree, buffers, layout.offsets,
                     layout.size, blocks, layout.sums, self.same, self.donated, self.libraries(), work, self.groupings,
                     interruptible)
+
+    def shares(self, total: DimLike, work: DimLike) -> Shares | None:
+        """How threads may share a step; None where there is but one iteration, or too little to do."""
+        alone = not isinstance(total, Dim) and total <= 1
+        return None if alone else self.backend.shares(work)
 
     def symbols_of(self, step: Step) -> frozenset[str]:
         """The symbols that decide what a step gets."""
@@ -184,13 +164,6 @@ class _Planner:
         return list(dict.fromkeys([*given, *[s.kernel for s in self.steps if isinstance(s.kernel, Library)]]))
 
 
-def _shares(total: DimLike, work: DimLike) -> Shares | None:
-    """How threads may share a step; None where there is too little to do."""
-    alone = not isinstance(total, Dim) and total <= 1
-    worth = not alone and (isinstance(work, Dim) or work >= library.SHARED_FROM)
-    return Shares(work, library.SHARED_FROM, library.GRAIN) if worth else None
-
-
 def _results(step: Step) -> list[g.Value]:
     made = [out for item in step.items for out in item.outs]
     return made if step.node is None else [*made, *step.node.outputs]
@@ -203,7 +176,7 @@ class _Body:
                  loop: loops.Loop | None = None) -> None:
         self.shared, self.graph, self.donate = shared, graph, donate
         self.inplace = {} if loop is None else {n: graph.inputs[n] for n in loop.writers}
-        self.grouping = fusion.fuse(graph, loop)
+        self.grouping = fusion.fuse(graph, shared.backend, loop)
         shared.groupings.append(self.grouping)
         shared.same.update(self.grouping.slots)
         self.donated: dict[int, int] = {}
@@ -284,7 +257,7 @@ class _Body:
     def copied(self, source: Source) -> g.Value:
         """A new value with the elements of `source`, in the group of its last operand or one of its own."""
         copy = g.Value(source.layout.shape, source.base.dtype)
-        fuser = fusion.resume(self.grouping)
+        fuser = fusion.resume(self.grouping, self.shared.backend)
         fuser.place(Item("copy", [source], [copy], {}, lambda s, x: x, None, None))
         return copy
 

@@ -22,17 +22,19 @@ from . import constructs, dispatch, record
 from .tensor import Tensor, wrap
 
 if TYPE_CHECKING:
+    from twofold.codegen.backend import Backend
     from twofold.runtime.program import Executable, Improve
 
 __all__ = ["executable", "execute", "failed", "Host"]
 
 
 def executable(graph: g.Graph, donate: dict[int, int] | None = None, improve: Improve | None = None,
-               label: str = "") -> Executable:
-    """What runs `graph`; see `runtime.program.Executable`."""
-    from twofold.runtime.program import Executable  # a look at compilers, which eager code does not need
+               label: str = "", backend: Backend | None = None) -> Executable:
+    """What runs `graph`, on the processor unless a backend is named; see `runtime.program.Executable`."""
+    from twofold.runtime.cpu import cpu  # a look at compilers, which eager code does not need
+    from twofold.runtime.program import Executable
 
-    return Executable(graph, Host(), donate, improve, label)
+    return Executable(graph, Host(), donate, improve, label, cpu if backend is None else backend)
 
 
 def execute(program: Executable, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:

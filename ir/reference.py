@@ -24,7 +24,7 @@ import numpy as np
 
 from .scalar import Instr, ScalarFunction
 
-__all__ = ["checks", "evaluate"]
+__all__ = ["apply", "checks", "evaluate"]
 
 
 def evaluate(fn: ScalarFunction, *arrays: Any) -> tuple[np.ndarray, ...]:
@@ -57,7 +57,7 @@ def _run(fn: ScalarFunction, arrays: tuple[Any, ...]) -> tuple[dict[int, np.ndar
     env, shape = _bind(fn, arrays)
     with np.errstate(all="ignore"):
         for instr in fn.instrs:
-            env[instr.out.id] = _apply(instr, env)
+            env[instr.out.id] = apply(instr, env)
     return env, shape
 
 
@@ -72,7 +72,8 @@ def _bind(fn: ScalarFunction, arrays: tuple[Any, ...]) -> tuple[dict[int, np.nda
     return {p.id: v for p, v in zip(fn.params, values, strict=True)}, shape
 
 
-def _apply(instr: Instr, env: dict[int, np.ndarray]) -> np.ndarray:
+def apply(instr: Instr, env: dict[int, np.ndarray]) -> np.ndarray:
+    """The result of one instruction; `env` has the values of its operands by their numbers."""
     out = instr.out.dtype.np
     if instr.op == "const":
         return np.asarray(instr.const, out)

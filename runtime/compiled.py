@@ -38,8 +38,9 @@ from .image import Image
 
 if TYPE_CHECKING:
     from twofold.codegen import program
+    from twofold.codegen.plan import Plan
 
-__all__ = ["Native", "compile_program", "environment", "planner"]
+__all__ = ["Native", "compile_program", "environment", "key"]
 
 _ALIGNED = 64
 _ENTRY = [ctypes.c_int64, *[ctypes.c_void_p] * 4]
@@ -97,6 +98,20 @@ class Native:
         found = _found(graph, donate, label)
         return None if found is None else cls(graph, donate, stored=found)
 
+    @classmethod
+    def of(cls, plan: Plan) -> Native:
+        """The program of a plan; it is not kept on disk."""
+        from twofold.codegen import llvm_module, program
+
+        lines = {id(node): n for n, node in enumerate(plan.graph.walk())}
+        code = llvm_module.object_code(llvm_module.optimise(program.emit(plan, "entry").module))
+        return cls(plan.graph, stored=(describe(plan, lambda node: lines.get(id(node))), code))
+
+    @property
+    def donated(self) -> dict[int, int]:
+        """Output number -> the number of the input whose memory it takes."""
+        return self.about.donated
+
     def run_alone(self) -> None:
         """Have the calling thread do all the work."""
         self._table[2] = threads.ONE
@@ -144,19 +159,14 @@ def _told(more: Arrays, buffers: ctypes.Array[ctypes.c_int64], arena: int, sizes
     return indexing.detail(more.kind, arrays, dm.evaluate(more.sizes, sizes))
 
 
-@functools.cache
-def planner() -> Any:
-    """The planner, with all that the runtime lowers. A process that finds its programs on disk does without."""
-    from twofold.codegen import planner
-
-    from . import lowerings  # noqa: F401 - registers them
-    return planner
-
-
 # -- from disk, or made now ---------------------------------------------------------------------------
+def key() -> str:
+    """Stands for all that a program depends on besides its graph."""
+    return f"{bool(interrupts.poll_words())} {threads.get_num_threads()} {environment()}"
+
+
 def _key(graph: g.Graph, donate: dict[int, int], label: str) -> str:
-    return cache.digest("program", label, bool(interrupts.poll_words()), text(graph, locations=False),
-                        sorted(donate.items()), threads.get_num_threads(), environment())
+    return cache.digest("program", label, text(graph, locations=False), sorted(donate.items()), key())
 
 
 def _found(graph: g.Graph, donate: dict[int, int], label: str) -> tuple[Description, bytes] | None:
@@ -186,7 +196,6 @@ def compile_program(graph: g.Graph, name: str, donate: dict[int, int], interrupt
     """`program.compile_graph`, with memory given away only where a run that fails leaves it as it was."""
     from twofold.codegen import program
 
-    planner()
     return program.compile_graph(graph, name, donate, interruptible=interruptible, intact=True)
 
 

@@ -150,7 +150,7 @@ def _convolves(node: g.Node) -> bool:
     return shapes.backward(geometry(image, first[1:-1], filters[:-2], node.attrs), filters[-1]) is not None
 
 
-@lowering("conv", "conv_input_grad", "conv_filter_grad", handles=_convolves)
+@lowering("conv", "conv_input_grad", "conv_filter_grad", handles=_convolves, table=library.LOWERINGS)
 def _convolution(p: Placer) -> None:
     x, y = p.operands
     name = p.node.op.name

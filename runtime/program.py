@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from twofold.codegen.backend import Backend, Runnable
 from twofold.ir import dims as dm
 from twofold.ir import graph as g
 from twofold.ir import symbols
@@ -22,9 +23,10 @@ from twofold.ir.dims import Dim, DimLike
 from twofold.ir.errors import InternalError, InvalidArgumentError, line_text
 from twofold.ir.replay import bind_sizes
 
-from .compiled import Native, planner
+from .compiled import Native
+from .cpu import cpu
 
-__all__ = ["Executable", "Improve", "Native", "Timeable", "pieces"]
+__all__ = ["Executable", "Improve", "Timeable", "pieces"]
 
 
 class _Python:
@@ -41,7 +43,7 @@ class _Segment:
         self.nodes = nodes
         self.inputs: list[g.Value] = []
         self.outputs: list[g.Value] = []
-        self.native: Native | None = None
+        self.run: Runnable | None = None
 
 
 Improve = Callable[[g.Graph], g.Graph]
@@ -56,7 +58,7 @@ class Executable:
     """
 
     def __init__(self, graph: g.Graph, host: Host, donate: dict[int, int] | None = None,
-                 improve: Improve | None = None, label: str = "") -> None:
+                 improve: Improve | None = None, label: str = "", backend: Backend = cpu) -> None:
         """Args:
             graph: what to run.
             host: runs a node that is not native: `(node, arrays, sizes) -> arrays`; it notes sizes that the node binds.
@@ -65,30 +67,37 @@ class Executable:
             improve: passes, which work in place on a copy of the graph; they need not run where the program is found
                 on disk.
             label: stands for `improve`.
+            backend: runs what it supports of the graph.
         """
-        self.host, self.donate = host, donate or {}
+        self.backend, self.host, self.donate = backend, host, donate or {}
         self.graph, self.parts, self.last = graph, [], {}
         self._assumed: dict[int, list[dm.Guard]] = {}
-        self.whole: Native | None = Native.stored(graph, self.donate, label)
+        self.whole: Runnable | None = backend.stored(graph, self.donate, label)
         if self.whole is not None:
             return
         origin = graph
         if improve is not None:
             graph = self.graph = improve(graph.copy())
-        self.parts = _split(graph)
+        self.parts = _split(graph, backend)
         self.last = self._last_uses()
         self._assumed = self._assumptions()
         if _is_native(graph, self.parts):
-            self.whole = Native(graph, self.donate, origin, label)
+            self.whole = backend.program(graph, self.donate, origin, label)
         else:
             for part in self.parts:
                 if isinstance(part, _Segment):
-                    part.native = Native(_subgraph(graph, part))
+                    piece = _subgraph(graph, part)
+                    part.run = backend.program(piece, {}, piece, "")
 
     @property
     def donated(self) -> dict[int, int]:
         """Output number -> number of the input whose memory it takes."""
-        return {} if self.whole is None else self.whole.about.donated
+        return {} if self.whole is None else self.whole.donated
+
+    @property
+    def native(self) -> Native | None:
+        """The whole graph as a program of the processor, where it is one."""
+        return self.whole if isinstance(self.whole, Native) else None
 
     def __call__(self, arrays: Sequence[np.ndarray], outer: dict[str, DimLike] | None = None) -> list[np.ndarray]:
         """The outputs for arrays of the inputs' dtypes and shapes.
@@ -110,7 +119,7 @@ class Executable:
         known: dict[g.Value, np.ndarray] = dict(zip(self.graph.inputs, arrays, strict=True))
         for number, part in enumerate(self.parts):
             if isinstance(part, _Segment):
-                results = part.native([known[v] for v in part.inputs], sizes)  # type: ignore[misc]
+                results = part.run([known[v] for v in part.inputs], sizes)  # type: ignore[misc]
                 outputs = part.outputs
             else:
                 node = part.node
@@ -144,7 +153,7 @@ class Executable:
         bound: dict[str, int] = {}
         for number, part in enumerate(self.parts):
             for node in part.nodes if isinstance(part, _Segment) else [part.node]:
-                names = {node.attrs["symbol"]} if node.op is g.BIND else _brought(node)
+                names = {node.attrs["symbol"]} if node.op is g.BIND else _brought(node, self.backend)
                 for name in names:
                     bound.setdefault(name, number)
         inputs = self.graph.symbols()
@@ -195,7 +204,8 @@ class Timeable(Executable):
             make: from a graph of native nodes only to what runs it: a `Native`.
         """
         self.host, self.donate, self.graph, self.whole = host, {}, graph, None
-        self.parts = _split(graph)
+        self.backend = cpu
+        self.parts = _split(graph, cpu)
         self.last = self._last_uses()
         self._assumed = self._assumptions()
         self.natives: list[Any] = []
@@ -205,17 +215,18 @@ class Timeable(Executable):
             return
         for part in self.parts:
             if isinstance(part, _Segment):
-                part.native = make(_subgraph(graph, part))
-                self.natives.append(part.native)
+                part.run = make(_subgraph(graph, part))
+                self.natives.append(part.run)
 
 
-def pieces(graph: g.Graph, origins: dict[g.Node, g.Node] | None = None) -> list[g.Graph | g.Node]:
+def pieces(graph: g.Graph, origins: dict[g.Node, g.Node] | None = None,
+           backend: Backend = cpu) -> list[g.Graph | g.Node]:
     """What `graph` is run as: graphs that are native as a whole, and nodes that Python runs, in order.
 
     Args:
         origins: takes the node of `graph` for each node that is new, and whose regions are the old ones.
     """
-    parts = _split(graph)
+    parts = _split(graph, backend)
     if _is_native(graph, parts):
         return [graph]
     found: list[g.Graph | g.Node] = []
@@ -235,8 +246,9 @@ def _is_native(graph: g.Graph, parts: list[Any]) -> bool:
     return len(parts) <= 1 and not any(isinstance(p, _Python) for p in parts) and not text
 
 
-def _split(graph: g.Graph) -> list[Any]:
+def _split(graph: g.Graph, backend: Backend) -> list[Any]:
     """The parts of a graph, in an order that respects values, sizes and effects."""
+    backend.prepare()
     depth: dict[g.Value, int] = {}  # number of the part before which a value is known; native parts are odd
     bound: dict[str, int] = {}
     level_of: dict[g.Node, int] = {}
@@ -245,7 +257,7 @@ def _split(graph: g.Graph) -> list[Any]:
         level = max((depth.get(v, 0) for v in node.inputs), default=0)
         for name in _symbols(node):
             level = max(level, bound.get(name, 0))
-        if planner().is_native(node):
+        if backend.supports(node):
             level |= 1
             if node.op in (g.CONSTANT, g.SIZE):
                 level = 1 if node.op is g.CONSTANT else level
@@ -256,7 +268,7 @@ def _split(graph: g.Graph) -> list[Any]:
         level_of[node] = level
         for value in node.outputs:
             depth[value] = level
-        names = {node.attrs["symbol"]} if node.op is g.BIND else _brought(node)
+        names = {node.attrs["symbol"]} if node.op is g.BIND else _brought(node, backend)
         for name in names:
             bound.setdefault(name, level + 1)
     parts: list[Any] = []
@@ -290,9 +302,9 @@ def _in_attrs(attrs: tuple[Any, ...]) -> frozenset[str]:
     return found
 
 
-def _brought(node: g.Node) -> frozenset[str]:
+def _brought(node: g.Node, backend: Backend) -> frozenset[str]:
     """The symbols that the results of a node bind."""
-    if planner().is_native(node):
+    if backend.supports(node):
         return frozenset()
     return dm.symbols_of([d for v in node.outputs for d in v.dims]) - dm.symbols_of(
         [d for v in node.inputs for d in v.dims])

@@ -74,9 +74,9 @@ def memory_plan(program: Any, sizes: Mapping[str, int]) -> MemoryPlan:
     Raises:
         ValueError: Python runs between parts of the program, or a size is missing.
     """
-    if program.whole is None:
+    if program.native is None:
         raise ValueError("this function has no plan of its memory: Python runs between its compiled parts")
-    about = program.whole.about
+    about = program.native.about
     missing = sorted(set(about.symbols) - set(sizes))
     if missing:
         raise ValueError(f"sizes are unknown: give {', '.join(missing)}")

@@ -60,7 +60,7 @@ class Runner:
         return [wrap(a) for a in execute(self.program, arrays)]
 
     def _variant(self) -> Any:
-        traced, program = self.traced, self.program.whole
+        traced, program = self.traced, self.program.native
         held = traced._captures
         if program is None or any(not _readable(c) for c in held) or not all(_accepts(v, s) for v, s in zip(
                 traced.updates, traced.graph.outputs[len(traced.graph.outputs) - len(traced.updates):], strict=True)):
@@ -89,7 +89,7 @@ class Runner:
 
 def is_stored(traced: Any, fast_math: bool = False) -> bool:
     """Whether the program of a trace is on disk."""
-    from twofold.runtime.program import Native  # a look at compilers, which eager code does not need
+    from twofold.runtime.compiled import Native  # a look at compilers, which eager code does not need
 
     return Native.stored(traced.graph, _donations(traced), _label(fast_math)) is not None
 

@@ -14,7 +14,7 @@ from twofold.codegen import plan_text, planner, target
 from twofold.ir import passes
 from twofold.ir.graph import Graph
 from twofold.ir.graph_text import parse
-from twofold.runtime import lowerings  # noqa: F401 - registers what programs can run
+from twofold.runtime.cpu import cpu
 
 # Tiles of products depend on the processor: these plans are for one with vectors of 256 bits, and for one thread.
 PROCESSOR = target.Target("x86_64-unknown-linux-gnu", "", "", 256, True, True, True, True, False, 1)
@@ -22,7 +22,7 @@ PROCESSOR = target.Target("x86_64-unknown-linux-gnu", "", "", 256, True, True, T
 
 def check(graph: str | Graph, expected: str, **options: Any) -> None:
     with target.use(PROCESSOR):
-        plan = planner.plan(parse(graph) if isinstance(graph, str) else graph, **options)
+        plan = planner.plan(parse(graph) if isinstance(graph, str) else graph, backend=cpu, **options)
     assert plan_text.text(plan) == expected.strip()
 
 
@@ -190,12 +190,13 @@ plan many {
 
 
 def test_the_loops_of_kernels_follow_where_asked_for() -> None:
-    told = plan_text.text(planner.plan(parse("graph f(%0: f32[4]) { %1 = negative(%0) : f32[4] \n return %1 }")), True)
+    graph = parse("graph f(%0: f32[4]) { %1 = negative(%0) : f32[4] \n return %1 }")
+    told = plan_text.text(planner.plan(graph, backend=cpu), kernels=True)
     assert told.partition("}\n")[2].startswith("kernel negative(start, stop, m0: f32* = args[0], m1: f32* = args[1]) {")
 
 
 def test_planning_loads_no_llvm() -> None:
-    program = "import sys; from twofold.codegen import planner; from twofold.runtime import lowerings; " \
+    program = "import sys; from twofold.codegen import planner; from twofold.runtime.cpu import cpu; cpu.prepare(); " \
               "print([m for m in sys.modules if m.partition('.')[0] in ('llvmlite', 'numba')])"
     found = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True, timeout=120)
     assert found.stdout.strip() == "[]"

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import twofold as tf
-from twofold.codegen import planner
 from twofold.ir import passes
+from twofold.runtime.cpu import cpu
 from twofold.tracer.traced import trace
 
 
@@ -37,7 +37,7 @@ def test_the_gradient_of_a_counted_loop_is_native() -> None:
             loss = tf.reduce_sum(y * y)
         return tape.gradient(loss, x)
     graph = passes.run(trace(counted, [tf.TensorSpec([6, 4])]).graph)
-    assert all(planner.is_native(node) for node in graph.nodes)
+    assert all(cpu.supports(node) for node in graph.nodes)
     assert {"push", "pop"} <= {inner.op.name for inner in graph.walk()}
     x = np.random.default_rng(0).normal(size=(6, 4)).astype(np.float32)
     np.testing.assert_array_equal(tf.function(counted)(tf.constant(x)), counted(tf.constant(x)))

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import twofold as tf
-from twofold.codegen import planner
 from twofold.ir import graph as g
 from twofold.ir import ops, passes
 from twofold.ir.build import Builder
@@ -17,6 +16,7 @@ from twofold.ir.counting import counting, number
 from twofold.ir.dim_expr import symbol
 from twofold.ir.op import use_interpreter
 from twofold.ir.spec import TensorSpec
+from twofold.runtime.cpu import cpu
 from twofold.tracer.traced import trace
 
 
@@ -106,7 +106,7 @@ def test_gradients_of_counted_loops_are_native() -> None:
     got = traced(x).numpy()
     assert got.tobytes() == gradient(x).numpy().tobytes()
     graph = passes.run(traced.get_concrete_function(tf.TensorSpec([5, 3])).graph.copy())
-    assert all(planner.is_native(node) for node in graph.nodes)
+    assert all(cpu.supports(node) for node in graph.nodes)
     h, slopes, wide = np.zeros(3), [], x.numpy().astype(np.float64)
     for t in range(5):
         h = np.tanh(h * 0.9 + wide[t])

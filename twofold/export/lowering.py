@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from twofold.codegen import library, planner
 from twofold.eager.variable import Variable
 from twofold.ir import dims as dm
 from twofold.ir import graph as g
@@ -20,8 +19,8 @@ from twofold.ir.dims import Dim
 from twofold.ir.errors import InvalidArgumentError, UnimplementedError, line_text
 from twofold.ir.op import use_interpreter
 from twofold.ir.ops.random import mix
-from twofold.runtime import lowerings  # noqa: F401 - registers what programs can run
 from twofold.runtime import random as runtime_random
+from twofold.runtime.cpu import cpu
 
 __all__ = ["Streams", "check_counting", "require_native"]
 
@@ -117,11 +116,12 @@ def require_native(graph: g.Graph, name: str, sizes: Mapping[str, Any]) -> None:
     Raises:
         UnimplementedError: it cannot; the error names the op and the user's line.
     """
+    cpu.prepare()
     for value in (*graph.inputs, *graph.outputs):
         if value.dtype.name == "string":
             raise UnimplementedError(None, None, f"{name} cannot be exported: it takes or gives text.")
     for node in graph.nodes:
-        if not planner.is_native(node):
+        if not cpu.supports(node):
             raise UnimplementedError(None, node.op.name, _refused(node, name))
     known = graph.symbols() | sizes.keys()
     for node in graph.nodes:
@@ -134,7 +134,7 @@ def _has_open_sizes(node: g.Node) -> bool:
 
 
 def _refused(node: g.Node, name: str) -> str:
-    inner = next((n for r in node.regions for n in r.walk() if not n.regions and not planner.is_native(n)), None)
+    inner = next((n for r in node.regions for n in r.walk() if not n.regions and not cpu.supports(n)), None)
     around, node = node, inner or node
     where = "" if node.loc is None else f"\n  {line_text(*node.loc)}"
     if node is around and node.regions:
@@ -148,7 +148,7 @@ def _refused(node: g.Node, name: str) -> str:
     elif g.effect_of(node) == "random":
         why = "it draws from a stream that all calls share, inside of a loop or branch; draw before it, or use " \
               "tf.random.stateless_* or a tf.random.Generator"
-    elif library.is_placed(node.op.name) and _has_open_sizes(node):
+    elif cpu.lowering(node.op.name) is not None and _has_open_sizes(node):
         why = "it is not compiled for sizes that the signature leaves open; give all of them"
     else:
         why = "it runs in Python"

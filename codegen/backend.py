@@ -1,0 +1,165 @@
+"""What a kind of machine is to the planner and to whoever runs graphs: a `Backend` answers for it.
+
+A backend says which nodes it runs and how they enter a plan, from how much work its threads share a step, and runs
+plans over memory of its own. What it knows besides, such as instructions and addresses, stays behind these questions.
+Lowerings whose kernels are loop IR serve every backend (`EVERY`); those that need kernels of a backend's own, such as
+the products of a processor, belong to that backend alone.
+
+The processor's backend is `runtime/cpu.py`'s, the one that runs loop IR as it is `runtime/reference.py`'s.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from twofold.ir import graph as g
+from twofold.ir.dims import Dim
+
+from .operands import Run
+from .plan import Plan, Shares
+
+__all__ = ["Backend", "Lowering", "Runnable", "EVERY", "current", "install"]
+
+
+class Lowering(NamedTuple):
+    """What an op becomes: `lower(placer)` says it (`placer.py: Placer`), for the nodes in graphs that `handles`
+    allows."""
+
+    handles: Callable[[g.Node], bool]
+    lower: Callable[[Any], None]
+
+
+class Runnable(Protocol):
+    """A compiled graph."""
+
+    @property
+    def donated(self) -> dict[int, int]:
+        """Output number -> the number of the input whose memory it takes, which a call overwrites."""
+
+    def __call__(self, arrays: Sequence[np.ndarray], sizes: dict[str, int]) -> list[np.ndarray]:
+        """The outputs for row-major arrays.
+
+        Raises:
+            NodeFailure: a check failed.
+        """
+
+
+EVERY: dict[str, Lowering] = {}  # by the name of the op
+
+
+class Backend(ABC):
+    """A kind of machine.
+
+    Attributes:
+        name: what it is called.
+        own: the lowerings that it alone has, by the name of the op.
+        reorders: whether its products can leave the axes of a result in another order, where what reads it wants that.
+    """
+
+    name = ""
+    reorders = False
+
+    own: dict[str, Lowering]
+
+    # -- planning ---------------------------------------------------------------------------------
+    @abstractmethod
+    def prepare(self) -> None:
+        """Loads the lowerings; called before a graph is looked at."""
+
+    def lowering(self, name: str) -> Lowering | None:
+        """How nodes of the op `name` enter a plan, where some do by a lowering."""
+        return self.own.get(name) or EVERY.get(name)
+
+    def lowered(self, node: g.Node) -> Callable[[Any], None] | None:
+        """What puts a structured node into a plan; None where it is a unit as it is."""
+        lowering = self.lowering(node.op.name)
+        return lowering.lower if lowering is not None and lowering.handles(node) else None
+
+    @abstractmethod
+    def product(self, p: Any, out: g.Value, left: Any, right: Any, layout: Any) -> list[Run]:
+        """The runs of a matrix product of real floats, with arguments as `Placer.product` takes them."""
+
+    def supports(self, node: g.Node) -> bool:
+        """Whether a node can be part of a plan."""
+        if node.op in (g.CONSTANT, g.SIZE):
+            return node.op is g.SIZE or node.attrs["value"].dtype != object
+        if any(v.dtype.name == "string" for v in (*node.inputs, *node.outputs)):
+            return False
+        if isinstance(node.op, g.Construct):
+            if node.op in (g.PUSH, g.POP, g.ASSERT):
+                return self.lowered(node) is not None
+            return node.op in (g.COND, g.WHILE) and _is_steady(node) and all(
+                self.supports(inner) for region in node.regions for inner in region.nodes)
+        if node.op.view is not None or node.op.body is not None or node.op.reduction is not None:
+            return True
+        return self.lowered(node) is not None
+
+    @abstractmethod
+    def shares(self, work: Any) -> Shares | None:
+        """How threads may share a step of `work` simple operations; None where one thread runs it."""
+
+    # -- running ----------------------------------------------------------------------------------
+    @abstractmethod
+    def key(self) -> str:
+        """Stands for all that compiled plans depend on besides their graph."""
+
+    @abstractmethod
+    def compile(self, plan: Plan) -> Runnable:
+        """What runs a plan."""
+
+    @abstractmethod
+    def program(self, graph: g.Graph, donate: dict[int, int], origin: g.Graph, label: str) -> Runnable:
+        """What runs a graph of supported nodes, which is planned for it unless that was done before.
+
+        Args:
+            donate: output number -> number of an input whose memory it may take; not used where a run could fail
+                after memory given away was written.
+            origin: the graph that passes made `graph` of, by which it is kept.
+            label: stands for those passes.
+        """
+
+    def stored(self, graph: g.Graph, donate: dict[int, int], label: str) -> Runnable | None:
+        """What was kept for the graph `origin` of `program`, if anything was."""
+        return None
+
+    @abstractmethod
+    def empty(self, shape: Sequence[int], dtype: np.dtype) -> Any:
+        """Memory for an array, uninitialised."""
+
+    @abstractmethod
+    def copy_to(self, array: np.ndarray) -> Any:
+        """The backend's memory with the elements of an array of the host."""
+
+    @abstractmethod
+    def copy_from(self, memory: Any) -> np.ndarray:
+        """An array of the host with the elements of the backend's memory."""
+
+
+def _is_steady(node: g.Node) -> bool:
+    """Whether the sizes of what control flow carries and gives are known before it begins."""
+    outside = {name for v in node.inputs for d in v.dims if isinstance(d, Dim) for name in d.symbols()}
+    if any(isinstance(d, Dim) and not d.symbols() <= outside for r in node.regions for v in r.inputs for d in v.dims):
+        return False  # a region has a name of its own for a size
+    if node.op is g.COND:
+        return all(r.outputs[n].dims == v.dims for r in node.regions for n, v in enumerate(node.outputs))
+    test, body = node.regions
+    count = node.attrs["carried"]
+    return all(v.dims == w.dims == out.dims == body.inputs[n].dims == test.inputs[n].dims
+               for n, (v, w, out) in enumerate(zip(node.inputs[:count], body.outputs, node.outputs, strict=True)))
+
+
+_installed: list[Backend] = []
+
+
+def install(backend: Backend) -> None:
+    """Makes a backend the one that is meant where none is named."""
+    _installed[:] = [backend]
+
+
+def current() -> Backend:
+    """The backend that is meant where none is named."""
+    return _installed[0]

@@ -1,0 +1,167 @@
+"""The reference backend: plans run as they are, their kernels by NumPy in lockstep. Slow, and exact.
+
+It has no machine code, no threads and no memory but NumPy's. What it gives is what a plan means: other backends are
+tested against it, also where their hardware is not at hand. Convolutions it leaves to Python.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from twofold.codegen import backend, lockstep, plain_products
+from twofold.codegen.kernels import indexing
+from twofold.codegen.lockstep import Memory
+from twofold.codegen.operands import Library, Partial, Run, Slot, Within, Work
+from twofold.codegen.plan import Copy, If, Plan, Shares, Step, Tree, parts_of
+from twofold.ir import dims as dm
+from twofold.ir import graph as g
+from twofold.ir.dims import Dim, DimLike
+
+from .calls import NodeFailure
+
+__all__ = ["Reference", "Interpreted", "reference"]
+
+
+class Interpreted:
+    """A plan that runs step by step."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+
+    @property
+    def donated(self) -> dict[int, int]:
+        """Output number -> the number of the input whose memory it takes."""
+        return self.plan.donated
+
+    def __call__(self, arrays: Sequence[np.ndarray], sizes: dict[str, int]) -> list[np.ndarray]:
+        """The outputs for row-major arrays. Those whose memory an output takes are overwritten.
+
+        Raises:
+            NodeFailure: a check failed.
+        """
+        plan = self.plan
+        arrays = [np.ascontiguousarray(a) for a in arrays]
+        outs = []
+        for n, value in enumerate(plan.graph.outputs):
+            shape, given = tuple(dm.evaluate(value.dims, sizes)), plan.donated.get(n)
+            outs.append(np.empty(shape, value.dtype.np) if given is None else arrays[given].reshape(shape))
+        _Run(plan, [*arrays, *outs, *plan.constants], sizes).tree(plan.tree)
+        return outs
+
+
+class _Run:
+    """One run of a plan."""
+
+    def __init__(self, plan: Plan, buffers: list[np.ndarray], sizes: dict[str, int]) -> None:
+        self.plan, self.sizes = plan, sizes
+        self.buffers = [b.reshape(-1).view(np.uint8) for b in buffers]
+        self.arena = np.zeros(self.size(plan.arena), np.uint8)
+
+    def size(self, size: DimLike) -> int:
+        return size.evaluate(self.sizes) if isinstance(size, Dim) else int(size)
+
+    def memory(self, of: Any) -> Memory:
+        """Where a value, or other memory, lies."""
+        held = self.plan.memory_of(of)
+        if isinstance(held, Slot):
+            place = int(self.elements(held.index, held.skip, 1)[0])
+            first = place * self.size(held.stride) + self.size(held.offset)
+            return self.memory(held.base).beside(first * held.base.dtype.size)
+        number = self.plan.buffers.get(held)
+        return Memory(self.arena, self.size(self.plan.offsets[held])) if number is None else \
+            Memory(self.buffers[number])
+
+    def elements(self, of: Any, first: DimLike, count: int) -> np.ndarray:
+        """Some elements of a value, from number `first` on."""
+        memory = self.memory(of).beside(self.size(first) * of.dtype.size)
+        return memory.held[memory.at:memory.at + count * of.dtype.size].view(of.dtype.np)
+
+    def argument(self, a: Any) -> Memory | int:
+        if isinstance(a, Within):
+            return self.memory(a.value).beside(self.size(a.offset) * a.value.dtype.size)
+        if isinstance(a, (g.Value, Partial, Work)):
+            return self.memory(a)
+        if isinstance(a, Library):
+            raise NotImplementedError(f"{a.name}: a kernel of another backend")
+        return self.size(a)
+
+    def tree(self, tree: Tree) -> None:
+        for part in tree:
+            if isinstance(part, int):
+                self.step(self.plan.steps[part])
+            elif isinstance(part, Copy):
+                count = self.size(dm.numel(part.to.dims))
+                self.elements(part.to, 0, count)[:] = self.elements(part.source, 0, count).copy()
+            elif isinstance(part, If):
+                self.tree(part.then if self.holds(part.test) else part.otherwise)
+            else:
+                self.tree(part.before)
+                while self.holds(part.test):
+                    self.tree(part.body)
+                    self.tree(part.before)
+
+    def holds(self, test: g.Value) -> bool:
+        return bool(self.elements(test, 0, 1)[0])
+
+    def step(self, step: Step) -> None:
+        for part in parts_of(step) or [step]:
+            status = lockstep.run(part.kernel, self.size(part.total), [self.argument(a) for a in part.arguments])
+            if status:
+                node, code = step.failed(status)
+                raise NodeFailure(None if node is None else node.op.name, None if node is None else node.loc,
+                                  self.told(step) or code)
+
+    def told(self, step: Step) -> str | None:
+        """The text of a failed check, from the operands that it is about."""
+        if step.detail is None:
+            return None
+        arrays = []
+        for within, dims in step.detail.arrays:
+            shape = tuple(dm.evaluate(dims, self.sizes))
+            arrays.append(self.elements(within.value, within.offset, math.prod(shape)).reshape(shape))
+        return indexing.detail(step.detail.kind, arrays, dm.evaluate(step.detail.sizes, self.sizes))
+
+
+class Reference(backend.Backend):
+    """NumPy, in place of a machine."""
+
+    name = "reference"
+    own: dict[str, backend.Lowering] = {}
+
+    def prepare(self) -> None:
+        from twofold.codegen import planner  # noqa: F401 - registers the lowerings of all backends
+
+        from . import lowerings  # noqa: F401 - further ones
+
+    def product(self, p: Any, out: g.Value, left: Any, right: Any, layout: Any) -> list[Run]:
+        return plain_products.product(p, out, left, right, layout)
+
+    def shares(self, work: Any) -> Shares | None:
+        return None
+
+    def key(self) -> str:
+        return self.name
+
+    def compile(self, plan: Plan) -> Interpreted:
+        return Interpreted(plan)
+
+    def program(self, graph: g.Graph, donate: dict[int, int], origin: g.Graph, label: str) -> Interpreted:
+        from twofold.codegen import planner
+
+        return Interpreted(planner.plan(graph, donate, intact=True, backend=self))
+
+    def empty(self, shape: Sequence[int], dtype: np.dtype) -> np.ndarray:
+        return np.empty(tuple(shape), dtype)
+
+    def copy_to(self, array: np.ndarray) -> np.ndarray:
+        return np.array(array, order="C")
+
+    def copy_from(self, memory: np.ndarray) -> np.ndarray:
+        return memory.copy()
+
+
+reference = Reference()
