@@ -139,7 +139,10 @@ def _label(function: Any, frame: FrameType) -> str:
     """What errors call the object whose method was called, such as a variable by its name; empty for most objects."""
     owner = frame.f_locals.get("self") if "." in getattr(function, "__qualname__", "") else None
     label = getattr(type(owner), "_label", None)
-    return f" of {label.__get__(owner)}" if isinstance(label, property) else ""
+    try:
+        return f" of {label.__get__(owner)}" if isinstance(label, property) else ""
+    except AttributeError:  # it is not made yet
+        return ""
 
 
 def _say(error: Exception, name: str, label: str = "") -> None:

@@ -20,13 +20,14 @@ from twofold.ir.errors import ChoiceNeeded, InvalidArgumentError, SymbolicOperan
 from twofold.ir.op import tracing
 from twofold.ir.spec import TensorShape, listed
 from twofold.runtime import native
-from twofold.runtime.leaving import leave
+from twofold.runtime.leaving import for_the_user, leave
 from twofold.runtime.native import stand_in, unguarded
 from twofold.tracer import choices  # noqa: F401  (answers `ChoiceNeeded`)
 
 __all__ = ["SymbolicOperand", "public", "public_class", "tensor", "ints", "one_int", "axis_arg", "axis_span",
            "shape_arg", "describe", "user_line", "listed", "parts", "one_part", "one_size", "is_open", "is_ours",
-           "staged", "stand_in", "told", "leave", "unguarded", "block", "tells", "untold", "open_methods"]
+           "staged", "stand_in", "told", "leave", "for_the_user", "unguarded", "block", "tells",
+           "untold", "open_methods"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from twofold._api import public, tensor
+from twofold._api import describe, public, tensor
+from twofold.eager.tensor import Tensor
 from twofold.eager.variable import Variable
 from twofold.ir import dtypes as dt
 from twofold.ir import nest, ops
@@ -210,7 +211,8 @@ def while_loop(cond: Callable[..., Any], body: Callable[..., Any], loop_vars: An
     Returns:
         The last values, in the structure of `loop_vars`.
     Raises:
-        TypeError: `cond` or `body` is not callable; a variable changes its structure or dtype inside `tf.function`.
+        TypeError: `cond` or `body` is not callable, or `cond` gives no truth value; a variable changes its structure
+            or dtype inside `tf.function`.
         ValueError: there are no variables; a variable changes its shape, and `shape_invariants` does not allow it.
 
     >>> import twofold as tf
@@ -224,8 +226,20 @@ def while_loop(cond: Callable[..., Any], body: Callable[..., Any], loop_vars: An
     if not isinstance(loop_vars, (list, tuple, Mapping)) or not loop_vars:
         raise ValueError("while_loop: 'loop_vars' holds no variables: a list or tuple of them is expected.")
     if current() is None:
-        return _run(cond, body, loop_vars, maximum_iterations)
-    return _stage(_ready(cond), _ready(body), loop_vars, shape_invariants, maximum_iterations)
+        return _run(_of_truth(cond), body, loop_vars, maximum_iterations)
+    return _stage(_of_truth(_ready(cond)), _ready(body), loop_vars, shape_invariants, maximum_iterations)
+
+
+def _of_truth(cond: Callable[..., Any]) -> Callable[..., Any]:
+    """A condition that gives nothing but what may be true or false: a list is true for ever."""
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        found = cond(*args, **kwargs)
+        if not isinstance(found, (bool, int, float, np.generic, np.ndarray, Tensor)) and not hasattr(
+                found, "_read_tensor"):
+            raise TypeError(f"while_loop: cond must give a bool or a scalar bool tensor; got {describe(found)}.\n  "
+                            f"{user_line()}")
+        return found
+    return checked
 
 
 def _tensors(values: Any) -> Any:

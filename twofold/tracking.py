@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 from twofold.eager.variable import Variable
+from twofold.runtime.leaving import for_the_user
 
 __all__ = ["Trackable", "children", "walk"]
 
@@ -23,6 +24,7 @@ class Trackable:
     A value that a checkpoint has for an attribute which does not exist yet is kept until the attribute is set.
     """
 
+    @for_the_user
     def __setattr__(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)
         waiting = self.__dict__.get("_waiting_for_children")

@@ -28,6 +28,61 @@ def test_the_layer_is_named(name: str) -> None:
     assert "At test_errors_tell.py:" in str(caught.value)
 
 
+K = tf.keras
+LOOPED: list[Any] = []
+LOOPED.append(LOOPED)
+# What was raised raw, or did not say who raised it, in each part of the library.
+OTHERS: dict[str, tuple[Callable[[], Any], str]] = {
+    "loss": (lambda: K.losses.mean_squared_error([[1.0]], object()), "mean_squared_error"),
+    "loss object": (lambda: K.losses.Huber()([[1.0]], object()), "Huber"),
+    "metric": (lambda: K.metrics.Mean().update_state(object()), "Mean.update_state"),
+    "metric function": (lambda: K.metrics.binary_accuracy([[1.0]], object()), "binary_accuracy"),
+    "optimizer": (lambda: K.optimizers.Adam().apply_gradients(7), "Adam.apply_gradients"),
+    "schedule": (lambda: K.optimizers.schedules.PiecewiseConstantDecay(3, [1.0]), "PiecewiseConstantDecay"),
+    "operation": (lambda: K.ops.softmax([1.0], axis="a"), "softmax"),
+    "activation": (lambda: K.activations.relu(LOOPED), "relu"),
+    "initializer": (lambda: K.initializers.Zeros()(object()), "Zeros"),
+    "regularizer": (lambda: K.regularizers.get(3), "get"),
+    "utils": (lambda: K.utils.to_categorical("a", 3), "to_categorical"),
+    "shape rule": (lambda: layers.Dense(2).compute_output_shape(3), "Dense.compute_output_shape: A shape must"),
+    "build": (lambda: layers.Dense(2).build("a"), "Dense.build"),
+    "from_config": (lambda: layers.Dense.from_config(3), "from_config"),
+    "setter": (lambda: setattr(layers.Dense(2), "dtype_policy", "none"), "Dense.dtype_policy"),
+    "spec": (lambda: tf.TensorSpec.from_tensor(3), "from_tensor"),
+    "asset": (lambda: tf.saved_model.Asset(3), "Asset"),
+    "data set's spec": (lambda: tf.data.DatasetSpec.from_value(3), "from_value"),
+    "example": (lambda: tf.train.BytesList(value=3), "BytesList"),
+    "threads": (lambda: tf.config.threading.set_intra_op_parallelism_threads("a"), "set_intra_op_parallelism_threads"),
+    "variable's name": (lambda: tf.Variable(1.0, name=[1]), "Variable"),
+    "loop": (lambda: tf.while_loop(lambda x: [x, x], lambda x: [x], [tf.constant(1)]), "while_loop"),
+}
+
+
+@pytest.mark.parametrize("name", list(OTHERS))
+def test_every_part_names_what_was_called(name: str) -> None:
+    call, told = OTHERS[name]
+    with pytest.raises((tf.errors.OpError, ValueError, TypeError)) as caught:
+        call()
+    assert told in str(caught.value).partition("\n")[0]
+    assert "At test_errors_tell.py:" in str(caught.value)
+
+
+def test_errors_take_any_message() -> None:
+    assert str(tf.errors.NotFoundError(None, None, tf.TensorShape([2]))) == "(2,)"
+
+
+@pytest.mark.parametrize("metric", [K.metrics.F1Score, K.metrics.FBetaScore])
+def test_a_metric_that_refuses_a_batch_is_what_it_was(metric: Any) -> None:
+    score = metric()
+    score.update_state([[1.0, 0.0]], [[0.8, 0.2]])
+    before = [v.numpy().tolist() for v in score.variables]
+    for labels, said, weight in (([1.0], [0.5], None), ([[1.0, 0.0]], [[0.8, 0.2, 0.1]], None),
+                                 ([[1.0, 0.0]], [[0.8, 0.2]], [1.0, 2.0, 3.0])):
+        with pytest.raises((ValueError, TypeError)):
+            score.update_state(labels * 2 if weight else labels, said * 2 if weight else said, weight)
+        assert [v.numpy().tolist() for v in score.variables] == before
+
+
 def test_a_users_own_layer_raises_its_own_error() -> None:
     class Own(layers.Layer):
         def __init__(self, fails: bool) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
+from twofold._api import for_the_user
 from twofold.tracking import Trackable, is_tracked
 
 __all__ = ["LayerState", "losses_there_were"]
@@ -43,6 +44,7 @@ class LayerState(tf.Module):
         own["_given"] = (args, kwargs)  # what the constructor was given, for `get_config`
         return self
 
+    @for_the_user
     def __setattr__(self, name: str, value: Any) -> None:
         own = self.__dict__
         tracked = own["_tracked"]

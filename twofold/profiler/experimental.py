@@ -39,7 +39,7 @@ def start(logdir: Any, options: Any = None) -> None:
         logdir: the folder that gets the trace, under `plugins/profile/`.
         options: accepted, without effect.
     Raises:
-        AlreadyExistsError: a profile is under way.
+        AlreadyExistsError: a profile is under way. OSError: the folder cannot be made.
 
     >>> import tempfile
     >>> import twofold as tf
@@ -51,7 +51,9 @@ def start(logdir: Any, options: Any = None) -> None:
     with _changing:
         if _current is not None:
             raise AlreadyExistsError("Another profiler is running.")
-        _current = Recording(os.fspath(logdir))
+        folder = os.fsdecode(os.fspath(logdir))
+        os.makedirs(folder, exist_ok=True)  # what cannot be written is told before anything is measured
+        _current = Recording(folder)
         _current.start()
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import twofold as tf
-from twofold._api import listed
+from twofold._api import for_the_user, listed
 from twofold.tracking import Trackable
 
 from .. import dtype_policies
@@ -54,6 +54,7 @@ class Metric(Trackable):
         self._variables: list[tf.Variable] = []
         self._metrics: list[Metric] = []
 
+    @for_the_user
     def __setattr__(self, name: str, value: Any) -> None:
         super().__setattr__(name, value)
         if isinstance(value, (tf.Variable, Metric)):
