@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import ctypes
 import json
-import mmap
 import platform
 import re
 import sys
@@ -20,7 +19,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from . import cache, objects
+from . import cache, loading
 
 __all__ = ["load", "keep"]
 
@@ -82,16 +81,12 @@ def _unpack(stored: bytes) -> dict[str, int] | None:
 
 
 def _map(code: bytes) -> int:
-    """The address of a read-only executable copy of `code`: written first, made executable after."""
-    area = mmap.mmap(-1, len(code))
-    area.write(code)
-    view = (ctypes.c_char * len(code)).from_buffer(area)
-    address = ctypes.addressof(view)
-    protect = ctypes.CDLL(None, use_errno=True).mprotect
-    protect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
-    if protect(address, len(area), mmap.PROT_READ | mmap.PROT_EXEC) != 0:
-        raise OSError(ctypes.get_errno(), "code pages cannot be made executable")
-    keep((area, view))
+    """The address of an executable copy of `code`."""
+    def fill(memory: bytearray, base: int) -> None:
+        memory[:] = code
+
+    area, address = loading.executable(len(code), fill)
+    keep(area)
     return address
 
 
@@ -136,21 +131,13 @@ def _can_map() -> bool:
 
 
 def _link(image: bytes, functions: dict[str, int]) -> dict[str, int]:
-    import llvmlite.binding as llvm
-
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    machine = llvm.Target.from_default_triple().create_target_machine(opt=2, reloc="pic", codemodel="small")
-    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine, use_lmm=True)
-    objects.require(image, "the compiled module")
-    engine.add_object_file(llvm.ObjectFileRef.from_data(image))
-    engine.finalize_object()
+    engine = loading.linked(image, "the compiled module")
     keep(engine)
-    found = {name: engine.get_function_address(name) for name in functions}
-    missing = [name for name, address in found.items() if not address]
+    addresses = {name: engine.get_function_address(name) for name in functions}
+    missing = [name for name, address in addresses.items() if not address]
     if missing:
         raise RuntimeError(f"the compiled module lacks {', '.join(missing)}")
-    return found
+    return addresses
 
 
 def _text_section(image: bytes) -> bytes | None:

@@ -10,17 +10,15 @@ from __future__ import annotations
 import ctypes
 import ctypes.util
 import functools
-import struct
-from collections.abc import Iterator
 from typing import Any
 
 from twofold.ir.errors import InternalError
 
+from . import elf
+
 __all__ = ["undefined", "require", "address"]
 
-_SYMBOLS = 2  # SHT_SYMTAB
-_ELF64_LITTLE = b"\x7fELF\x02\x01"
-_OWN = ("_GLOBAL_OFFSET_TABLE_",)  # what linkers define themselves
+_OWN = ("", "_GLOBAL_OFFSET_TABLE_")  # the empty symbol, and what linkers define themselves
 
 
 def undefined(image: bytes) -> list[str]:
@@ -29,28 +27,8 @@ def undefined(image: bytes) -> list[str]:
     Raises:
         InternalError: the file is cut off or damaged.
     """
-    if not image.startswith(_ELF64_LITTLE):
-        return []
-    try:
-        return sorted(set(_undefined(image)))
-    except (struct.error, IndexError, ValueError) as error:
-        raise InternalError(f"damaged object code: {error}") from None
-
-
-def _undefined(image: bytes) -> Iterator[str]:
-    # Elf64_Ehdr and Elf64_Shdr: the System V ABI, chapter 4.
-    table, = struct.unpack_from("<Q", image, 0x28)
-    size, count = struct.unpack_from("<HH", image, 0x3A)
-    sections = [struct.unpack_from("<IIQQQQIIQQ", image, table + n * size) for n in range(count)]
-    for _, kind, _, _, start, length, link, _, _, entry in sections:
-        if kind != _SYMBOLS:
-            continue
-        names = sections[link][4]
-        for at in range(start + entry, start + length, entry):  # the first symbol is always empty
-            name, _, _, section = struct.unpack_from("<IBBH", image, at)
-            text = image[names + name:image.index(b"\0", names + name)].decode()
-            if section == 0 and text not in _OWN:
-                yield text
+    file = elf.read(image)
+    return [] if file is None else sorted({s.name for s in file.symbols if s.section == 0 and s.name not in _OWN})
 
 
 def require(image: bytes, what: str) -> None:

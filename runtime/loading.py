@@ -1,0 +1,64 @@
+"""How machine code gets into memory: pages of its own that are filled and then made executable, or an engine of LLVM's.
+
+Whoever asks keeps what holds the memory for as long as the code may run.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import mmap
+from collections.abc import Callable
+from typing import Any
+
+from . import objects
+
+__all__ = ["executable", "linked"]
+
+
+def executable(size: int, fill: Callable[[bytearray, int], None]) -> tuple[mmap.mmap, int]:
+    """Memory with code in it, read-only and executable: what holds it, and its address.
+
+    Args:
+        size: bytes.
+        fill: writes the code, given a buffer and the address that it will have.
+    Raises:
+        OSError: the system allows no such pages.
+    """
+    area = mmap.mmap(-1, size)
+    view = (ctypes.c_char * size).from_buffer(area)
+    base = ctypes.addressof(view)
+    content = bytearray(size)
+    fill(content, base)
+    area[:] = bytes(content)
+    if _mprotect()(base, size, mmap.PROT_READ | mmap.PROT_EXEC) != 0:
+        raise OSError(ctypes.get_errno(), "code pages cannot be made executable")
+    return area, base
+
+
+@functools.cache
+def _mprotect() -> Any:
+    protect = ctypes.CDLL(None, use_errno=True).mprotect
+    protect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+    return protect
+
+
+def linked(data: bytes, what: str) -> Any:
+    """An engine of LLVM's that has linked an object file; its `get_function_address` tells where functions are.
+
+    Args:
+        data: the object file.
+        what: what it is, for the error.
+    Raises:
+        InternalError: the code calls something that the process does not have.
+    """
+    import llvmlite.binding as llvm
+
+    objects.require(data, what)
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    machine = llvm.Target.from_default_triple().create_target_machine()
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine, use_lmm=True)
+    engine.add_object_file(llvm.ObjectFileRef.from_data(data))
+    engine.finalize_object()
+    return engine
