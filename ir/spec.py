@@ -11,7 +11,7 @@ take a shape for one leaf; it equals tuples and lists and hashes as the tuple do
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Sized
 from typing import Any
 
 import numpy as np
@@ -284,15 +284,16 @@ def _checked(dims: Any) -> list[DimLike | None]:
 _MOST = 1 << 20  # numbers in one argument
 
 
-def listed(values: Iterable[Any], what: str) -> list[Any]:
+def listed(values: Iterable[Any], what: str, most: int = _MOST) -> list[Any]:
     """The items of an iterable of numbers: the one place where such an argument is read, so that none is read for ever.
 
     Raises:
         InvalidArgumentError: there are more than can be meant. TypeError: `values` has no items.
     """
-    found = list(itertools.islice(values, _MOST + 1))
-    if len(found) > _MOST:
-        raise InvalidArgumentError(f"{what} has more than {_MOST} items, which cannot be meant.")
+    long = isinstance(values, Sized) and len(values) > most
+    found = [] if long else list(itertools.islice(values, most + 1))
+    if long or len(found) > most:
+        raise InvalidArgumentError(f"{what} has more than {most} items, which cannot be meant.")
     return found
 
 

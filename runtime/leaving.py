@@ -120,7 +120,8 @@ def _is_raised(last: TracebackType) -> bool:
 def title(function: Any, name: str, frame: FrameType | None = None) -> str:
     """How errors name a public function: `pad`, `Dense`, `Variable.assign_add`; empty for what has no such name."""
     stem = getattr(function, "__qualname__", "").rpartition(".")[0]
-    owner = frame.f_locals.get("self") if frame is not None and stem and not stem.endswith(">") else None
+    method = frame is not None and stem and frame.f_code.co_varnames[:1] == ("self",)  # also of a class in a function
+    owner = frame.f_locals.get("self") if method and frame is not None else None
     if owner is not None:
         stem = getattr(owner if isinstance(owner, type) else type(owner), "__name__", stem)
     if name in OPERATORS:

@@ -135,6 +135,11 @@ ENDLESS = {
 }
 
 
+def test_long_lists_of_examples_have_an_end() -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError, match="FloatList: value has more than"):
+        tf.train.FloatList(value=range(2**40))
+
+
 @pytest.mark.parametrize("name", list(ENDLESS))
 def test_numbers_without_end_are_refused(name: str) -> None:
     with pytest.raises(tf.errors.InvalidArgumentError, match="more than 1048576 items"):

@@ -83,6 +83,20 @@ def test_a_metric_that_refuses_a_batch_is_what_it_was(metric: Any) -> None:
         assert [v.numpy().tolist() for v in score.variables] == before
 
 
+def test_a_random_layer_that_refuses_images_has_drawn_nothing() -> None:
+    for cls in (layers.RandomColorDegeneration, layers.RandomGrayscale, layers.RandomHue, layers.RandomSaturation):
+        layer = cls(0.5, seed=1)
+        before = [v.numpy().tolist() for v in layer.variables]
+        with pytest.raises(ValueError, match=f"{cls.__name__}: Expected images of"):
+            layer(tf.ones([1, 4, 4, 2]), training=True)
+        assert [v.numpy().tolist() for v in layer.variables] == before
+
+
+def test_classes_made_in_functions_have_their_names() -> None:
+    with pytest.raises(ValueError, match="^SGD: "):
+        K.optimizers.legacy.SGD(decay=tf.constant([True, False]))
+
+
 def test_a_users_own_layer_raises_its_own_error() -> None:
     class Own(layers.Layer):
         def __init__(self, fails: bool) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import twofold as tf
-from twofold._api import SymbolicOperand
+from twofold._api import SymbolicOperand, told
 
 from . import _registry
 from .shapes import InputShape
@@ -94,6 +94,7 @@ class KerasTensor:
     __array__ = __bool__ = __int__ = __float__ = __index__ = __len__ = __iter__ = _no_value
     __hash__ = object.__hash__
 
+    @told
     def __getitem__(self, key: Any) -> Any:
         return _apply("get_item", self, key)
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
-from twofold._api import public_class
+from twofold._api import listed, public_class
 from twofold._wire import field, fields, number, varint
 
 from ._text_format import block, field_lines
@@ -99,13 +99,17 @@ class _Message:
         raise ValueError(f"{type(self).__name__} has no form")
 
 
+_MOST = 1 << 26  # values of one list
+
+
 class _List(_Message):
     """A list of values of one kind, `value`."""
 
     _FIELDS = ("value",)
 
     def __init__(self, value: Iterable[Any] = ()):
-        self.value: list[Any] = [self._checked(v) for v in (value.tolist() if isinstance(value, np.ndarray) else value)]
+        items = value.tolist() if isinstance(value, np.ndarray) else listed(value, "value", _MOST)
+        self.value: list[Any] = [self._checked(v) for v in items]
 
     @staticmethod
     def _checked(value: Any) -> Any:

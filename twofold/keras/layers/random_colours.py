@@ -24,6 +24,7 @@ class _Colours(RandomImages):
     _moves_pixels = False
 
     value_range: Any
+    _takes: tuple[int, ...] = ()  # how many channels images may have; any number where there is none
 
     def _each_drawn(self, images: Any, low: float, high: float) -> Any:
         """A number for each image, [batch, 1, 1, 1]."""
@@ -33,6 +34,12 @@ class _Colours(RandomImages):
         """Whether each image is changed, by a chance that is drawn as well."""
         chance = self._each_drawn(images, *chances)
         return self._each_drawn(images, 0.0, 1.0) < chance
+
+    def _refuse(self, images: Any) -> None:
+        channels = images.shape[-1]
+        if self._takes and channels is not None and channels not in self._takes:
+            raise ValueError(f"Expected images of {' or '.join(map(str, self._takes))} channels. Received "
+                             f"inputs.shape={tuple(images.shape)}")
 
 
 def _between(images: Any, old: Any, new: Any) -> Any:
@@ -67,6 +74,8 @@ class RandomHue(_Colours):
     """
 
     _arguments = ("factor", "value_range", "seed", "data_format")
+
+    _takes = (3,)
 
     def __init__(self, factor: Any, value_range: Any = (0, 255), data_format: str | None = None,
                  seed: int | None = None, **kwargs: Any):
@@ -107,6 +116,8 @@ class RandomSaturation(_Colours):
 
     _arguments = ("factor", "value_range", "seed", "data_format")
 
+    _takes = (3,)
+
     def __init__(self, factor: Any, value_range: Any = (0, 255), data_format: str | None = None,
                  seed: int | None = None, **kwargs: Any):
         super().__init__(seed, data_format, **kwargs)
@@ -141,6 +152,8 @@ class RandomGrayscale(_Colours):
 
     _arguments = ("factor", "seed", "data_format")
 
+    _takes = (1, 3)
+
     def __init__(self, factor: float = 0.5, data_format: str | None = None, seed: int | None = None, **kwargs: Any):
         super().__init__(seed, data_format, **kwargs)
         if not 0 <= factor <= 1:
@@ -172,6 +185,8 @@ class RandomColorDegeneration(_Colours):
     """
 
     _arguments = ("factor", "value_range", "seed", "data_format")
+
+    _takes = (1, 3)
 
     def __init__(self, factor: Any, value_range: Any = (0, 255), data_format: str | None = None,
                  seed: int | None = None, **kwargs: Any):

@@ -51,7 +51,9 @@ class RandomImages(DeclaredLayer):
         if len(images.shape) not in (3, 4):
             raise ValueError(f"Expected images of rank 3 or 4. Received inputs.shape={tuple(images.shape)}")
         if training is not False and training is not None:
-            drawn = self._draw(self._laid_out(images))
+            laid_out = self._laid_out(images)
+            self._refuse(laid_out)
+            drawn = self._draw(laid_out)
             for name in ("images", "segmentation_masks") if self._moves_pixels else ("images",):
                 if name in found:
                     found[name] = self._each(found[name], drawn, mask=name != "images")
@@ -60,6 +62,9 @@ class RandomImages(DeclaredLayer):
         elif self._moves_pixels:
             found = {name: self._plain(value) if name != "labels" else value for name, value in found.items()}
         return found if isinstance(inputs, Mapping) else found["images"]
+
+    def _refuse(self, images: Any) -> None:
+        """Raise ValueError for images that the layer cannot change, before anything is drawn."""
 
     def _each(self, value: Any, drawn: Any, mask: bool) -> Any:
         kind = value.dtype
