@@ -17,7 +17,7 @@ from twofold.ir import dims as dm
 from twofold.ir import graph as g
 from twofold.ir.dims import Dim, DimLike
 
-from . import arena, fused, fusion, loops, structured, structured_windows
+from . import arena, fused, fusion, loops, structured, structured_products, structured_windows
 from .backend import Backend, current
 from .layout import contiguous
 from .operands import Library, Run, Within, bytes_of
@@ -45,6 +45,7 @@ _WORTH = 1 << 12  # simple operations of the larger of two maps from which they 
 _PARTS = 64  # maps that are run together
 
 structured.install()
+structured_products.install()
 structured_windows.install()
 
 

@@ -16,8 +16,8 @@ from twofold.ir import graph as g
 from twofold.ir.dims import Dim, DimLike
 from twofold.ir.dtypes import DType
 
-from . import slots, target
-from .kernels import checks, indexing, order, scan, segment, softmax, stacks
+from . import slots
+from .kernels import indexing, scan, segment, softmax, stacks
 from .layout import Layout, contiguous
 from .operands import Detail, Run, Within, Work
 from .placer import Placer, PlanPlacer, lowering, moved_back
@@ -243,55 +243,6 @@ def _pop(p: Placer) -> None:
     unit = dtype if dtype.size > 8 else _PLAIN[dtype.size]
     arguments = [p.out, p.at(stack), p.at(at), dm.numel(stack.layout.shape)]
     p.run([p.out], Run(stacks.pop(unit), arguments, dm.numel(p.out.dims), 1))
-
-
-# -- assertions ---------------------------------------------------------------------------------------
-def _is_elsewhere(node: g.Node) -> bool:
-    """Whether a program is for another process: in this one NumPy sorts, and Python tells of assertions."""
-    return not target.current().is_host
-
-
-@lowering("assert", handles=_is_elsewhere)
-def _assertion(p: Placer) -> None:
-    """A check of a program for another process: there is no Python to print the data of the error."""
-    source = p.in_memory(p.operands[0])
-    p.run([], Run(checks.holds(p.attrs["message"]), [Within(source.base, 0)], 1, 1))
-
-
-# -- order --------------------------------------------------------------------------------------------
-
-
-def _ordered(p: Placer, descending: bool, out: g.Value | None = None) -> tuple[Source, g.Value]:
-    """The operand in memory, and the indices that sort its rows."""
-    x = p.dense(p.operands[0])
-    *rows, length = x.layout.shape
-    indices = out or g.Value(x.layout.shape, dt.int32)
-    kernel = order.argsort(x.base.dtype, descending)
-    arguments = [indices, Work(dt.int32, dm.numel(x.layout.shape)), p.at(x), length]
-    p.run([indices], Run(kernel, arguments, dm.numel(rows), length * _WORK))
-    return x, indices
-
-
-@lowering("argsort", handles=_is_elsewhere)
-def _argsort(p: Placer) -> None:
-    _ordered(p, p.attrs["descending"], p.out)
-
-
-@lowering("sort", handles=_is_elsewhere)
-def _sort(p: Placer) -> None:
-    x, indices = _ordered(p, p.attrs["descending"])
-    *rows, length = x.layout.shape
-    kernel = order.pick(_PLAIN[p.out.dtype.size], None)
-    p.run([p.out], Run(kernel, [p.out, p.at(x), indices, length, length], dm.numel(rows), length))
-
-
-@lowering("top_k", handles=_is_elsewhere)
-def _top_k(p: Placer) -> None:
-    x, indices = _ordered(p, True)
-    *rows, length = x.layout.shape
-    values, places = p.node.outputs
-    kernel, count = order.pick(_PLAIN[values.dtype.size], places.dtype), values.dims[-1]
-    p.run([values, places], Run(kernel, [values, places, p.at(x), indices, count, length], dm.numel(rows), count))
 
 
 # -- scans and segments -------------------------------------------------------------------------------

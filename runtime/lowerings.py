@@ -1,4 +1,4 @@
-"""Structured ops that programs run through library kernels: what the eager drivers plan, planned for programs.
+"""What the processor has for structured ops besides loop IR: its kernels of products and convolutions, in plans.
 
 Sizes may be unknown here. Where a plan needs numbers it is made for typical ones; results do not depend on it.
 """
@@ -10,9 +10,8 @@ from typing import Any
 
 from twofold.codegen import conv_shapes as shapes
 from twofold.codegen import gemm_shapes as gemm
-from twofold.codegen import library, structured, target
+from twofold.codegen import library, structured, structured_alone, structured_products, target
 from twofold.codegen.kernels import convolution
-from twofold.codegen.kernels import products as integer_products
 from twofold.codegen.kernels.windows import Geometry, geometry
 from twofold.codegen.layout import Layout, contiguous, merged
 from twofold.codegen.operands import Library, Run, Within, Work
@@ -28,40 +27,13 @@ from . import convolutions, products, threads
 __all__: list[str] = []  # importing it registers all lowerings
 
 structured.install()
+structured_products.install()
+structured_alone.install()
 convolutions.install()
 _TYPICAL = 64  # rows of a matrix of unknown size
 
 
 # -- matrix products ----------------------------------------------------------------------------------
-@lowering("matmul", handles=lambda node: len(node.outputs[0].dims) <= gemm.MAX_BATCH_RANK)
-def _matmul(p: Placer) -> None:
-    dtype, attrs = p.out.dtype, p.attrs
-    a, b = (_transposed(s) if attrs[f"transpose_{name}"] or attrs[f"adjoint_{name}"] else s
-            for s, name in zip(p.operands, "ab", strict=True))
-    if dtype.is_integer:
-        _integer_product(p, a, b)
-    elif dtype.is_complex:
-        _complex_product(p, a, b)
-    else:
-        order = p.wanted_order()
-        if order is not None and order[-1] == len(order) - 1 and dtype.compute is dtype:
-            out = g.Value(tuple(p.out.dims[n] for n in order), dtype)  # as the transpose that reads it wants it
-            layout = contiguous(out.dims).transpose(tuple(order.index(n) for n in range(len(order))))
-        else:
-            out, layout = p.target(dtype.compute), contiguous(p.out.dims)
-        p.product(out, a, b, layout)
-        p.give(out, layout)
-
-
-def _transposed(source: Source) -> Source:
-    return Source(source.base, _turned(source.layout))
-
-
-def _turned(layout: Layout) -> Layout:
-    rank = len(layout.shape)
-    return layout.transpose((*range(rank - 2), rank - 1, rank - 2))
-
-
 @library.plans_products
 def _product_runs(p: Placer, out: g.Value, left: Source, right: Source, layout: Layout | None) -> list[Run]:
     """The runs of a product in a plan; see `Placer.product`."""
@@ -96,45 +68,6 @@ def _matrices(left: Source, right: Source, out: Layout) -> products.Matrices:
     dims = merged(batch, [a.strides[:-2], b.strides[:-2], out.strides[:-2]])
     return products.merged(products.Matrices(m, n, a.shape[-1], a.strides[-2:], b.strides[-2:], out.strides[-2],
                                              tuple((d, *s) for d, s in dims)))
-
-
-def _complex_product(p: Placer, a: Source, b: Source) -> None:
-    """Four real products of the parts, as eager execution adds them up."""
-    half = p.out.dtype.real_dtype
-    flips = [p.attrs["adjoint_a"], p.attrs["adjoint_b"]]
-    parts = [(p.copy(s, half, _real), p.copy(s, half, _negative_imag if flip else _imag))
-             for s, flip in zip((a, b), flips, strict=True)]
-    made = []
-    for i, j in ((0, 0), (1, 1), (0, 1), (1, 0)):
-        out = g.Value(p.out.dims, half)
-        p.product(out, parts[0][i], parts[1][j], contiguous(out.dims))
-        made.append(Source(out, contiguous(out.dims)))
-    p.item(made, p.out, _joined)
-
-
-def _real(e: Any, x: Any) -> Any:
-    return e.real(x)
-
-
-def _imag(e: Any, x: Any) -> Any:
-    return e.imag(x)
-
-
-def _negative_imag(e: Any, x: Any) -> Any:
-    return -e.imag(x)
-
-
-def _joined(e: Any, rr: Any, ii: Any, ri: Any, ir: Any) -> Any:
-    return e.complex(rr - ii, ri + ir)
-
-
-def _integer_product(p: Placer, a: Source, b: Source) -> None:
-    *batch, m, n = p.out.dims
-    a, b = (p.dense(Source(s.base, s.layout.broadcast_to((*batch, *s.layout.shape[-2:])))) for s in (a, b))
-    inner = a.layout.shape[-1]
-    arguments = [p.out, p.at(a), p.at(b), m, n, inner]
-    kernel = p.kernel(integer_products.integers, p.out.dtype)
-    p.run([p.out], Run(kernel, arguments, dm.numel(p.out.dims[:-1]), n * inner + 1))
 
 
 # -- convolution --------------------------------------------------------------------------------------
@@ -216,7 +149,7 @@ def _input_grad(p: Placer, w: Geometry, filters: Any, groups: int) -> None:
     if groups == 1 and shapes.is_plain(w):
         out = p.target(compute)
         rows = Source(ct.base, ct.layout.reshape((w.places, outputs)))
-        turned = _transposed(Source(y.base, y.layout.reshape((w.channels, outputs))))
+        turned = structured_products.transposed(Source(y.base, y.layout.reshape((w.channels, outputs))))
         p.product(out, rows, turned)
         p.give(out)
         return

@@ -135,8 +135,6 @@ class Reference(backend.Backend):
     def prepare(self) -> None:
         from twofold.codegen import planner  # noqa: F401 - registers the lowerings of all backends
 
-        from . import lowerings  # noqa: F401 - further ones
-
     def product(self, p: Any, out: g.Value, left: Any, right: Any, layout: Any) -> list[Run]:
         return plain_products.product(p, out, left, right, layout)
 

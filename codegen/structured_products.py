@@ -1,0 +1,89 @@
+"""The lowering of matrix products: what a product of any dtype consists of, whatever computes that of real floats.
+
+A backend says which kernels compute products of real floats (`Backend.product`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twofold.ir import dims as dm
+from twofold.ir import graph as g
+
+from . import gemm_shapes as gemm
+from .kernels import products
+from .layout import contiguous
+from .operands import Run
+from .placer import Placer, lowering
+from .units import Source
+
+__all__ = ["install", "transposed"]
+
+
+def install() -> None:
+    """Registers the lowering: importing the module has."""
+
+
+@lowering("matmul", handles=lambda node: len(node.outputs[0].dims) <= gemm.MAX_BATCH_RANK)
+def _matmul(p: Placer) -> None:
+    dtype, attrs = p.out.dtype, p.attrs
+    a, b = (transposed(s) if attrs[f"transpose_{name}"] or attrs[f"adjoint_{name}"] else s
+            for s, name in zip(p.operands, "ab", strict=True))
+    if dtype.is_integer:
+        _integer_product(p, a, b)
+    elif dtype.is_complex:
+        _complex_product(p, a, b)
+    else:
+        order = p.wanted_order()
+        if order is not None and order[-1] == len(order) - 1 and dtype.compute is dtype:
+            out = g.Value(tuple(p.out.dims[n] for n in order), dtype)  # as the transpose that reads it wants it
+            layout = contiguous(out.dims).transpose(tuple(order.index(n) for n in range(len(order))))
+        else:
+            out, layout = p.target(dtype.compute), contiguous(p.out.dims)
+        p.product(out, a, b, layout)
+        p.give(out, layout)
+
+
+def transposed(source: Source) -> Source:
+    """The matrices of a source, each with rows for columns."""
+    rank = len(source.layout.shape)
+    return Source(source.base, source.layout.transpose((*range(rank - 2), rank - 1, rank - 2)))
+
+
+def _complex_product(p: Placer, a: Source, b: Source) -> None:
+    """Four real products of the parts, as eager execution adds them up."""
+    half = p.out.dtype.real_dtype
+    flips = [p.attrs["adjoint_a"], p.attrs["adjoint_b"]]
+    parts = [(p.copy(s, half, _real), p.copy(s, half, _negative_imag if flip else _imag))
+             for s, flip in zip((a, b), flips, strict=True)]
+    made = []
+    for i, j in ((0, 0), (1, 1), (0, 1), (1, 0)):
+        out = g.Value(p.out.dims, half)
+        p.product(out, parts[0][i], parts[1][j], contiguous(out.dims))
+        made.append(Source(out, contiguous(out.dims)))
+    p.item(made, p.out, _joined)
+
+
+def _real(e: Any, x: Any) -> Any:
+    return e.real(x)
+
+
+def _imag(e: Any, x: Any) -> Any:
+    return e.imag(x)
+
+
+def _negative_imag(e: Any, x: Any) -> Any:
+    return -e.imag(x)
+
+
+def _joined(e: Any, rr: Any, ii: Any, ri: Any, ir: Any) -> Any:
+    return e.complex(rr - ii, ri + ir)
+
+
+def _integer_product(p: Placer, a: Source, b: Source) -> None:
+    *batch, m, n = p.out.dims
+    a, b = (p.dense(Source(s.base, s.layout.broadcast_to((*batch, *s.layout.shape[-2:])))) for s in (a, b))
+    inner = a.layout.shape[-1]
+    arguments = [p.out, p.at(a), p.at(b), m, n, inner]
+    kernel = p.kernel(products.integers, p.out.dtype)
+    p.run([p.out], Run(kernel, arguments, dm.numel(p.out.dims[:-1]), n * inner + 1))
