@@ -274,7 +274,8 @@ class _Play:
         self.seeds = len(seeds)
         with use_interpreter(self.builder):
             self.cts.update({v: ct for v, ct in starts if v in self.lin._reach})
-            for k, ct in seeds.items():
+            for k, seed in seeds.items():
+                ct: Any = seed
                 v, elsewhere = self.lin.forward.outputs[k], self.lin.elsewhere.get(k, ())
                 if v not in self.lin._reach or None in elsewhere:
                     continue
