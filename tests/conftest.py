@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 from collections.abc import Iterator
 
 import pytest
@@ -19,6 +20,20 @@ settings.register_profile(
 )
 settings.register_profile("explore", deadline=None, max_examples=1000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _temporary_files_end_with_the_session() -> Iterator[None]:
+    """What tests, examples and the processes that they start leave in the folder for temporary files."""
+    with tempfile.TemporaryDirectory(prefix="twofold-tests-", ignore_cleanup_errors=True) as folder:
+        before = tempfile.tempdir, os.environ.get("TMPDIR")
+        tempfile.tempdir = os.environ["TMPDIR"] = folder
+        yield
+        tempfile.tempdir = before[0]
+        if before[1] is None:
+            del os.environ["TMPDIR"]
+        else:
+            os.environ["TMPDIR"] = before[1]
 
 
 @pytest.fixture(autouse=True)

@@ -41,7 +41,7 @@ def test_programs_have_everything() -> None:
     """Control flow, gradients, variables, random numbers and calls of every kind occur."""
     seen: list[str] = []
 
-    @settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
     @given(programs())
     def collect(program: Program) -> None:
         seen.append(program.source())
