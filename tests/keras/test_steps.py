@@ -47,19 +47,27 @@ class Batches(keras.callbacks.Callback):
         self.outputs.append(logs["outputs"].shape)
 
 
+def trained(count):
+    """The history, all weights and the losses that callbacks are told, with so many steps in an execution."""
+    model, seen = classifier(count), Batches()
+    history = model.fit(X, Y, batch_size=4, epochs=3, shuffle=False, verbose=0, validation_split=0.2,
+                        callbacks=[seen]).history
+    return history, model.get_weights() + [v.numpy() for v in model.optimizer.variables], seen.losses
+
+
+@pytest.fixture(scope="module")
+def step_by_step():
+    return trained(1)
+
+
 @pytest.mark.parametrize("count", [2, 3, 7, 100])
-def test_several_steps_in_one_program_give_the_same_bits(count):
-    one, several = classifier(1), classifier(count)
-    seen = {1: Batches(), count: Batches()}
-    histories = [model.fit(X, Y, batch_size=4, epochs=3, shuffle=False, verbose=0, validation_split=0.2,
-                           callbacks=[seen[n]]).history for model, n in ((one, 1), (several, count))]
-    assert histories[0] == histories[1]
-    for a, b in zip(one.get_weights() + [v.numpy() for v in one.optimizer.variables],
-                    several.get_weights() + [v.numpy() for v in several.optimizer.variables], strict=True):
+def test_several_steps_in_one_program_give_the_same_bits(count, step_by_step):
+    history, weights, losses = trained(count)
+    assert history == step_by_step[0]
+    for a, b in zip(weights, step_by_step[1], strict=True):
         assert np.array_equal(a, b)
     ends = [min(n + count, 10) - 1 for n in range(0, 10, count)]  # the values that are told are those of the last step
-    every = seen[1].losses
-    assert seen[count].losses == [every[10 * epoch + n] for epoch in range(3) for n in ends]
+    assert losses == [step_by_step[2][10 * epoch + n] for epoch in range(3) for n in ends]
 
 
 def test_callbacks_are_told_once_for_each_execution():
