@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from twofold.ir import dtypes as dt
 from twofold.ir.scalar import Instr
@@ -58,7 +58,7 @@ class Run(NamedTuple):
     """
 
     kernel: Kernel
-    rest: Hashable
+    rest: Any  # hashable
     takes: int
     numbers: Mapping[int, int]
 
