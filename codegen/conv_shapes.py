@@ -40,8 +40,8 @@ from twofold.ir.dtypes import DType
 from .gemm_shapes import BLOCK, DIRECT, PACKED, VECTORS, Tiling, panel_width, tiling
 from .kernels.windows import Geometry
 
-__all__ = ["FORWARD", "FILTERS", "KERNELS", "PARTS", "MAX_ROWS", "Cut", "Phase", "symbol", "is_plain", "padded",
-           "forward", "backward", "filters", "shares"]
+__all__ = ["FORWARD", "FILTERS", "KERNELS", "PARTS", "WIDER", "MAX_ROWS", "Cut", "Phase", "symbol", "is_plain",
+           "padded", "forward", "backward", "filters", "shares"]
 
 _WINDOW = ("length", "lines_y", "lines_x", "line_z", "line_y", "line_x", "out_z", "out_y", "out_x",
            "x_n", "x_z", "x_y", "x_x")
@@ -53,6 +53,8 @@ FILTERS = ("out", "x", "b", "n", "ldb", "lines", *_WINDOW, "places", "ldo", "sha
 # Kernels by how many vectors of columns their tiles have at most: one suffices for few outputs.
 KERNELS = {f"{name}_{vectors}": (name, vectors) for name in ("forward", "filters") for vectors in (1, VECTORS)}
 PARTS = {name: (name,) for name in KERNELS}
+# Those for few outputs, and those for many, which take few too.
+WIDER = {f"{name}_1": f"{name}_{VECTORS}" for name in ("forward", "filters")}
 MAX_ROWS = 1024  # places of a box
 
 _LARGE = 1 << 17  # elements of filters that take more than the nearest caches

@@ -6,7 +6,7 @@ modes call the same machine code, so their results agree to the bit.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from twofold.ir import graph as g
@@ -14,19 +14,33 @@ from twofold.ir import graph as g
 from .backend import EVERY, Lowering
 from .operands import Run
 
-__all__ = ["LOWERINGS", "lowering", "plans_products", "product_runs", "provide", "address", "SHARED_FROM", "GRAIN"]
+__all__ = ["LOWERINGS", "lowering", "plans_products", "product_runs", "provide", "address", "wider",
+           "SHARED_FROM", "GRAIN"]
 
 SHARED_FROM = 1 << 16  # simple operations from which threads share a step's work: a program of fewer needs no threads
 GRAIN = 1 << 15  # simple operations that a thread gets at least
 LOWERINGS: dict[str, Lowering] = {}  # those that only processors have (`runtime/lowerings.py`)
 
 _PROVIDERS: dict[str, Callable[..., int]] = {}
+_WIDER: dict[str, Mapping[str, str]] = {}
 _PRODUCTS: list[Callable[..., list[Run]]] = []
 
 
-def provide(kind: str, load: Callable[..., int]) -> None:
-    """Lets programs use the library kernels of `kind`: `load(*rest of the key)` gives their address in this process."""
+def provide(kind: str, load: Callable[..., int], wider: Mapping[str, str] | None = None) -> None:
+    """Lets programs use the library kernels of `kind`.
+
+    Args:
+        load: gives the address of one in this process, from the rest of its key, which ends with its name.
+        wider: names of kernels that others can stand for -> the others' names.
+    """
     _PROVIDERS[kind] = load
+    _WIDER[kind] = wider or {}
+
+
+def wider(keys: Collection[tuple[Any, ...]]) -> dict[tuple[Any, ...], tuple[Any, ...]]:
+    """Which kernels of a program others of it can stand for, so that they need not be there."""
+    others = {key: (*key[:-1], _WIDER.get(key[0], {}).get(key[-1])) for key in keys}
+    return {key: other for key, other in others.items() if other in keys}
 
 
 def address(key: tuple[Any, ...]) -> int:

@@ -99,6 +99,7 @@ class _Planner:
 
     def finish(self, interruptible: bool) -> Plan:
         """The plan: places for what the steps use, and what a run costs."""
+        self.widen()
         results = dm.symbols_of([d for v in self.graph.outputs for d in v.dims])  # of an empty result no step may tell
         symbols = sorted(self.graph.symbols().union(results, *[self.symbols_of(s) for s in self.steps]))
         buffers, constants = self.place()
@@ -158,6 +159,13 @@ class _Planner:
                 buffers[a] = start + len(constants)
                 constants.append(np.ascontiguousarray(array))
         return buffers, constants
+
+    def widen(self) -> None:
+        """Takes one library kernel where another one of the program can do its work."""
+        wider = library.wider({step.kernel.key for step in self.steps if isinstance(step.kernel, Library)})
+        for step in self.steps:
+            if isinstance(step.kernel, Library):
+                step.kernel = Library(wider.get(step.kernel.key, step.kernel.key))
 
     def libraries(self) -> list[Library]:
         """The kernels outside of the program: those that kernels call, then those that are steps."""

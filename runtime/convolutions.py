@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from twofold.codegen import library
+from twofold.codegen import conv_shapes, library
 from twofold.ir.dtypes import DType, as_dtype
 
 from . import generated
@@ -21,5 +21,5 @@ def install() -> None:
     """Provides the kernels as library kernels: importing the module has."""
 
 
-library.provide("conv", lambda dtype, name: functions(as_dtype(dtype))[name])
+library.provide("conv", lambda dtype, name: functions(as_dtype(dtype))[name], conv_shapes.WIDER)
 
