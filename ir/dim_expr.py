@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache, reduce
 from typing import Any, TypeAlias, TypeVar
 
@@ -37,7 +37,7 @@ def defines(function: _Function) -> _Function:
 class Atom:
     """What a polynomial is made of: a symbol, `a//b` (`b` an int >= 2 or a Dim) or `max(a, 0)`."""
 
-    __slots__ = ("kind", "name", "a", "b", "depth", "key", "_hash")
+    __slots__ = ("kind", "name", "a", "b", "depth", "key", "symbols", "_hash")
 
     def __init__(self, kind: str, name: str = "", a: DimLike = 0, b: DimLike = 0):
         self.kind = kind  # "sym", "div" or "pos"
@@ -45,6 +45,7 @@ class Atom:
         self.a = a
         self.b = b
         self.depth = 0 if kind == "sym" else 1 + max(_depth(a), _depth(b))
+        self.symbols = frozenset([name]) if kind == "sym" else _symbols_of(a) | _symbols_of(b)
         # Equal keys mean equal atoms: the text of a canonical expression is its own.
         self.key = (self.depth, kind, name or f"{a}|{b}")
         self._hash = hash(self.key)
@@ -83,7 +84,7 @@ class Dim:
     (n, True, 0, '(n + 3)//2')
     """
 
-    __slots__ = ("terms", "_hash", "_text")
+    __slots__ = ("terms", "_hash", "_text", "_symbols")
     __array_ufunc__ = None  # so that numpy.int64(3) * dim reaches __rmul__
 
     terms: Terms
@@ -93,10 +94,13 @@ class Dim:
         self.terms = terms
         self._hash = hash(terms)
         self._text: str | None = None
+        self._symbols: frozenset[str] | None = None
 
     def symbols(self) -> frozenset[str]:
         """The names of the symbols in this expression."""
-        return frozenset(a.name for a in _all_atoms(self) if a.kind == "sym")
+        if self._symbols is None:
+            self._symbols = frozenset().union(*[atom.symbols for mono, _ in self.terms for atom in mono])
+        return self._symbols
 
     def name_alone(self) -> str | None:
         """The name of the symbol that this is, or None where it is more than a symbol."""
@@ -330,12 +334,8 @@ def _depth(d: DimLike) -> int:
     return 0 if type(d) is int else max(a.depth for m, _ in terms_of(d) for a in m)
 
 
-def _all_atoms(d: DimLike) -> Iterator[Atom]:
-    for mono, _ in terms_of(d):
-        for atom in mono:
-            yield atom
-            yield from _all_atoms(atom.a)
-            yield from _all_atoms(atom.b)
+def _symbols_of(d: DimLike) -> frozenset[str]:
+    return frozenset() if type(d) is int else d.symbols()  # type: ignore[union-attr]
 
 
 def _value(d: DimLike, env: Mapping[str, int]) -> int:

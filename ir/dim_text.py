@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import TypeAlias
 
 from .dim_expr import Atom, DimLike, Mono, defines, floordiv, from_terms, maximum, minimum, symbol, terms_of, without
@@ -27,6 +28,7 @@ _CONSTANT: set[Mono] = {()}
 
 
 @defines
+@lru_cache(maxsize=8192)
 def render(d: DimLike) -> str:
     """The text of an int or Dim."""
     if type(d) is int:
@@ -131,8 +133,7 @@ def _quotient_views(atom: Atom, cofactor: Mono, coef: int, rest: DimLike) -> Ite
     for sign, numerator in ((1, a), (-1, b - 1 - a)):  # a//b is -((b - 1 - a)//b)
         if sign < 0 and type(b) is not int:
             continue
-        for wanted in (_NOTHING, _CONSTANT, monos - _CONSTANT, monos | _CONSTANT):
-            taken = _multiple_within(rest, cofactor, sign * coef, wanted)
+        for taken in _multiples(rest, cofactor, sign * coef, _NOTHING, _CONSTANT, monos - _CONSTANT, monos | _CONSTANT):
             left = rest - taken * from_terms([(cofactor, sign * coef)])
             plain = sign > 0 and taken == 0
             if not plain and terms_of(numerator + b * taken)[0][1] < 0:  # -((n + 1)//2) reads better than (-n)//2
@@ -152,12 +153,16 @@ def _max_views(atom: Atom, cofactor: Mono, coef: int, rest: DimLike) -> Iterator
     outside = from_terms([(cofactor, coef)])
     for high, low in ((atom.a, 0), (plus, minus)):  # max(high - low, 0)
         for name, scale, left in (("max", coef, rest - low * outside), ("min", -coef, rest + high * outside)):
-            for wanted in (_NOTHING, _CONSTANT, {m for m, _ in terms_of(atom.a)}):
-                taken = _multiple_within(left, cofactor, scale, wanted)
+            for taken in _multiples(left, cofactor, scale, _NOTHING, _CONSTANT, {m for m, _ in terms_of(atom.a)}):
                 first, second = high + taken, low + taken
                 if type(first) is int:
                     first, second = second, first
                 yield scale, cofactor, f"{name}({first}, {second})", left - taken * from_terms([(cofactor, scale)])
+
+
+def _multiples(d: DimLike, cofactor: Mono, coef: int, *wanted: set[Mono]) -> list[DimLike]:
+    """`_multiple_within` for several sets of products, each result once."""
+    return list(dict.fromkeys(_multiple_within(d, cofactor, coef, products) for products in wanted))
 
 
 def _multiple_within(d: DimLike, cofactor: Mono, coef: int, wanted: set[Mono]) -> DimLike:
