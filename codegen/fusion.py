@@ -262,7 +262,7 @@ class _Fuser:
             unit = self.units[last]
             if isinstance(unit, Group):
                 found.append(unit)
-        reads = {s.base for s in item.sources}
+        reads = {s.base for s in item.sources if not is_inline(s.base)}
         for group in reversed(self.spaces.get(space, [])[-_NEAR:]):
             if group.at > last and not reads.isdisjoint(group.reads):
                 found.append(group)
