@@ -50,6 +50,13 @@ def test_operands_made_apart_are_one_kernel() -> None:
     assert len(steps(lambda x, y: tf.exp(x) * tf.tanh(y), normal(50), normal(50))) == 1
 
 
+def test_a_shared_constant_joins_nothing() -> None:
+    """Each of many vectors is scaled alone: one kernel serves all, where one for all of them would be compiled."""
+    vectors = [normal(40) for _ in range(6)]
+    names = steps(lambda *xs: [tf.math.rsqrt(x * x + 1e-3) for x in xs], *vectors)
+    assert {name for step in names for name in step.split(" | ")} == {"multiply_add_rsqrt"}
+
+
 def test_an_update_waits_for_its_rate() -> None:
     """The rate is a scalar that is computed after what it scales."""
     def update(p: Any, g: Any) -> Any:

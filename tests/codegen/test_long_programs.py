@@ -51,3 +51,16 @@ def test_only_long_entries_are_left_as_written() -> None:
     short, many = (re.search(r'^define i64 @"entry".*$', text_of(n), re.M) for n in (5, STEPS))
     assert short is not None and "optnone" not in short.group()
     assert many is not None and "optnone" in many.group()
+
+
+def test_one_function_of_a_long_program_shares_the_work_of_all_steps() -> None:
+    def sums(x: tf.Tensor) -> tf.Tensor:
+        for _ in range(STEPS):
+            x = x - tf.reduce_mean(x, 0)
+        return x
+    graph = tf.function(sums).get_concrete_function(tf.TensorSpec([None, 32])).graph
+    made = compiled.compile_program(graph, "entry", {})
+    assert sum(step.shares is not None for step in made.plan.steps) >= STEPS
+    assert made.module.count("define internal i64 @\"entry_shared") == 1
+    entry = made.module.partition("@\"entry\"(")[2].partition("\n}")[0]
+    assert entry.count("@\"entry_shared") >= STEPS and "udiv" not in entry

@@ -280,3 +280,18 @@ def test_the_training_step_of_the_digits(monkeypatch: pytest.MonkeyPatch) -> Non
     graph = train_step.get_concrete_function(tf.TensorSpec([32, 64]), tf.TensorSpec([32], tf.int32)).graph
     variables = {n: n + 1 for n in range(1, 13)}  # results behind the loss are the variables behind the batch
     check(passes.run(graph.copy()), STEP, donate=variables, intact=True)
+
+
+def test_a_kernel_for_many_columns_serves_few_where_both_are_needed() -> None:
+    def kernels(*widths: int) -> list[str]:
+        def convolved(x: tf.Tensor) -> tf.Tensor:
+            for n in widths:
+                x = tf.nn.conv2d(x, tf.ones([3, 3, x.shape[-1], n]), 1, "SAME")
+            return x
+        graph = tf.function(convolved).get_concrete_function(tf.TensorSpec([2, 16, 16, 3])).graph
+        with target.use(PROCESSOR):
+            steps = planner.plan(graph).steps
+        return [step.kernel.key[-1] for step in steps if step.kernel.name.startswith("conv/")]
+
+    assert kernels(4) == ["forward_1"] and kernels(64) == ["forward_2"]
+    assert kernels(4, 64, 4) == ["forward_2"] * 3

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from twofold.ir import dims
+from twofold.ir import dim_bounds, dims
 from twofold.ir.dims import Dim, Guard, UndecidedDim, parse, recording, symbol
 
 NAMES = ("n", "m", "b")
@@ -98,6 +98,20 @@ def test_substitution_agrees_with_evaluation(tree, inner, env):
         assert value(substituted, env) == d.evaluate({**env, "n": value(replacement, env)})
     except ZeroDivisionError:
         assume(False)
+
+
+@settings(max_examples=300, deadline=None)
+@given(trees)
+def test_samples_are_values_and_lie_within_bounds(tree):
+    try:
+        d = as_dim(tree)
+        thousand = value(d, dict.fromkeys(NAMES, 1000))
+    except ZeroDivisionError:
+        assume(False)
+    low, high = dims.bounds(d)
+    assert thousand in dim_bounds.samples(d)
+    for sample in dim_bounds.samples(d):
+        assert (low is None or low <= sample) and (high is None or sample <= high)
 
 
 @settings(max_examples=400, deadline=None)
