@@ -11,7 +11,7 @@ The processor's backend is `runtime/cpu.py`'s, the one that runs loop IR as it i
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -97,6 +97,10 @@ class Backend(ABC):
         if node.op.view is not None or node.op.body is not None or node.op.reduction is not None:
             return True
         return self.lowered(node) is not None
+
+    def wider(self, keys: Collection[tuple[Any, ...]]) -> dict[tuple[Any, ...], tuple[Any, ...]]:
+        """Which library kernels of a plan others of it can stand for, by their keys, so that they need not be there."""
+        return {}
 
     @abstractmethod
     def shares(self, work: Any) -> Shares | None:

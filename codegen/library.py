@@ -38,7 +38,7 @@ def provide(kind: str, load: Callable[..., int], wider: Mapping[str, str] | None
 
 
 def wider(keys: Collection[tuple[Any, ...]]) -> dict[tuple[Any, ...], tuple[Any, ...]]:
-    """Which kernels of a program others of it can stand for, so that they need not be there."""
+    """Which kernels others of them can stand for: see `Backend.wider`."""
     others = {key: (*key[:-1], _WIDER.get(key[0], {}).get(key[-1])) for key in keys}
     return {key: other for key, other in others.items() if other in keys}
 

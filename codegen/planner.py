@@ -162,7 +162,7 @@ class _Planner:
 
     def widen(self) -> None:
         """Takes one library kernel where another one of the program can do its work."""
-        wider = library.wider({step.kernel.key for step in self.steps if isinstance(step.kernel, Library)})
+        wider = self.backend.wider({step.kernel.key for step in self.steps if isinstance(step.kernel, Library)})
         for step in self.steps:
             if isinstance(step.kernel, Library):
                 step.kernel = Library(wider.get(step.kernel.key, step.kernel.key))

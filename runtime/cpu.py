@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -34,6 +34,9 @@ class CPU(backend.Backend):
 
     def product(self, p: Any, out: g.Value, left: Any, right: Any, layout: Any) -> list[Run]:
         return library.product_runs(p, out, left, right, layout)
+
+    def wider(self, keys: Collection[tuple[Any, ...]]) -> dict[tuple[Any, ...], tuple[Any, ...]]:
+        return library.wider(keys)
 
     def shares(self, work: Any) -> Shares | None:
         worth = isinstance(work, Dim) or work >= library.SHARED_FROM

@@ -14,7 +14,6 @@ from twofold.codegen import llvm_module, program
 from twofold.ir import dims as dm
 from twofold.ir.graph_text import parse
 from twofold.runtime import cache, compiled
-from twofold.runtime import program as executable
 from twofold.runtime.compiled import Native
 from twofold.runtime.description import Arrays, Buffer, Check, Description, pack, unpack
 
@@ -81,14 +80,6 @@ def test_a_process_with_a_filled_cache_loads_no_compiler(tmp_path):
     said = [subprocess.run([sys.executable, tmp_path / "program.py"], env=environment, check=True, timeout=120,
                            capture_output=True, text=True).stdout.strip() for _ in range(2)]
     assert said == ["['llvmlite.binding', 'malt', 'twofold.codegen.program']", "[]"]  # and numba never
-
-
-def test_the_text_of_a_graph_is_written_once(folder, monkeypatch):
-    written, text = [], compiled.text
-    monkeypatch.setattr(compiled, "text", lambda graph, **options: written.append(graph) or text(graph, **options))
-    graph = parse(GRAPH)
-    executable.Executable(graph, never, improve=lambda g: g, label="nothing")
-    assert written == [graph] and len(entries(folder)) == 1
 
 
 def test_without_a_cache_nothing_is_written(folder, monkeypatch):
