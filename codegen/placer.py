@@ -47,12 +47,17 @@ class Placer(ABC):
     """What a lowering may ask for, for one node of the graph.
 
     Attributes:
-        node, attrs, out: the node, its attributes and its first result.
+        node, attrs: the node and its attributes.
         operands: where the operands come from.
     """
 
     def __init__(self, node: g.Node, operands: list[Source]) -> None:
-        self.node, self.attrs, self.operands, self.out = node, node.attrs, operands, node.outputs[0]
+        self.node, self.attrs, self.operands = node, node.attrs, operands
+
+    @property
+    def out(self) -> g.Value:
+        """The first result."""
+        return self.node.outputs[0]
 
     # -- operands ---------------------------------------------------------------------------------
     def dense(self, source: Source, dtype: DType | None = None) -> Source:
