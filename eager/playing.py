@@ -105,14 +105,20 @@ def play(way: Path, cts: dict[int, Any], free: bool) -> list[Any]:
 def _continue(rule: Any, ins: Sequence[int], given: list[Any], wanted: set[int], cts: dict[int, Any],
               sums: Sums | None) -> None:
     """The part of an entry whose rule continues the sums so far of its operands."""
-    own = {n: place for place, n in reversed(list(enumerate(ins))) if n in wanted}  # by number, the first place
+    places: dict[int, int] = {}  # of what is wanted, the first
+    so_far: list[Any] = []
+    for place, n in enumerate(ins):
+        own = n in wanted and n not in places
+        if own:
+            places[n] = place
+        so_far.append((cts.get(n) if sums is None else sums.begun(n)) if own else None)
+    links = () if sums is None else sums.links([n if places.get(n) == at else None for at, n in enumerate(ins)])
+    found = rule(given, so_far, links)
+    totals = {n: total for n, place in places.items() if (total := found[place]) is not None}
     if sums is None:
-        found = rule(given, [cts.get(n) if own.get(n) == place else None for place, n in enumerate(ins)], ())
-        cts.update({n: found[place] for n, place in own.items() if found[place] is not None})
-        return
-    first = [n if own.get(n) == place else None for place, n in enumerate(ins)]
-    found = rule(given, [None if n is None else sums.begun(n) for n in first], sums.links(first))
-    sums.totals({n: found[place] for n, place in own.items() if found[place] is not None})
+        cts.update(totals)
+    else:
+        sums.totals(totals)
 
 
 def _sums(entries: Sequence[Entry], wanted: set[int], cts: dict[int, Any]) -> Sums | None:

@@ -268,8 +268,8 @@ class _Play:
             self.sums.join(inputs[i], inputs[j], lambda joint=joint: joint)  # type: ignore[misc]
         for name, stack, at in self.lin.popped:
             self.sums.begins[name] = self.entry(name, stack, at)
-        for name, value, condition, when in self.lin.joined:
-            self.sums.join(name, value, self.holds(condition, when))
+        for name, value, holds, when in self.lin.joined:
+            self.sums.join(name, value, self.holds(holds, when))
         self.given = own.inputs
         self.seeds = len(seeds)
         with use_interpreter(self.builder):

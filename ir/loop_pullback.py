@@ -21,6 +21,7 @@ from .dims import Dim
 from .grad import nothing
 from .graph import Graph, Node, Value
 from .linearise import Backward, Flow, Linearised, Mask, Scope, reached, reaching
+from .names import carried_roots, roots
 from .op import use_interpreter
 from .pullback import Cts, Pullback, chosen, number_inputs, with_distinct, zeros_of
 from .spec import TensorSpec, spec
@@ -69,12 +70,19 @@ class _Stack(NamedTuple):
 
 
 class _Pair(NamedTuple):
-    """Inputs of a loop's body that may be one value: in every round, or in the first."""
+    """Inputs of a loop's body that may be one value: in every round, or in the first, or as their identities tell.
+
+    Attributes:
+        one, other: numbers of the inputs.
+        first: whether they are that in the first round alone.
+        told: pairs of operands that they may be, which may be one value themselves, with what tells it; where it is
+            empty, that they are one is certain.
+    """
 
     one: int
     other: int
     first: bool
-    holds: Callable[[], Any] | None  # None: that they are is certain
+    told: tuple[tuple[int, int, Callable[[], Any]], ...]
 
 
 class LoopPullback(Pullback):
@@ -93,13 +101,19 @@ class LoopPullback(Pullback):
         seeds = _loop_seeds(node, seeded)
         active = tuple([a and b for a, b in zip(depends, seeds, strict=True)])
         body, outer = with_distinct(body, operands, count).copy(), symbols.symbols_in(operands)
+        self.named = self._named(body, active)
+        if self.named:
+            operands, wanted, test, body = self._with_first_values(operands, wanted, test, body)
         # The loop's results may have sizes of the same names, which mean those of the last round.
         names = {name: scope.fresh() for name in sorted(symbols.bound(body) - outer)}
         symbols.rename(body, names)
         scope.rename(names)
         self.lin = lin = Linearised(body, active + wanted[count:], active, scope, outer,
                                     tuple([i >= count for i in range(len(operands))]), shapes_bind=False)
-        first, specs, body = self._body(lin.forward.copy(), builder)
+        told = {key: holds for key, holds in lin.names().items() if key[0] in self.named}
+        flags = {key: len(lin.forward.outputs) + n for n, key in enumerate(k for k, v in told.items() if v is not None)}
+        lin.forward.outputs += [v for v in told.values() if v is not None]
+        first, specs, body = self._body(lin.forward.copy(), builder, {key: flags.get(key) for key in told})
         self.rest = len(operands) - count
         extra = len(first)
         test = test.copy()
@@ -108,15 +122,88 @@ class LoopPullback(Pullback):
         attrs = {**node.attrs, "carried": count + extra, "trips": self.trips}
         self.node = builder.graph.add(g.WHILE, [*operands[:count], *first, *operands[count:]], attrs,
                                       [*node.outputs, *specs], [test, body], node.loc)
-        self.idle = [] if self.runs else [i for i in range(count) if wanted[i] and seeded[i]
-                                          and operands[i].dims == node.outputs[i].dims]
-        if self.idle:
-            with use_interpreter(builder):
+        self.idle = sorted(self.named) if self.named else [] if self.runs else [
+            i for i in range(count) if wanted[i] and seeded[i] and operands[i].dims == node.outputs[i].dims]
+        with use_interpreter(builder):
+            if self.named:
+                self.joined = self._joined(wanted, seeded)
+            elif self.idle:
                 none = ops.equal(self.node.outputs[count], 0)
-            self.joined = [(self.node.outputs[i], operands[i], none, True) for i in self.idle]
+                self.joined = [(self.node.outputs[i], operands[i], none, True) for i in self.idle]
 
-    def _body(self, body: Graph, builder: Builder) -> tuple[list[Value], list[Any], Graph]:
-        """First values and specs of what is carried besides, and the body that carries it."""
+    # -- names ------------------------------------------------------------------------------------
+    def _named(self, body: Graph, active: Mask) -> dict[int, frozenset[Value]]:
+        """For what is carried, what it may be, where something may be another thing in a later round; else nothing.
+
+        Inputs of the body stand for what they are before the first round. Each such value has an identity, an integer:
+        the first place of an operand, or a number that no other value has.
+        """
+        known: dict[Value, frozenset[Value]] = {}
+        results = [roots(v, known) for v in body.outputs]
+        every = carried_roots(body.inputs[:self.count], results)
+        found = {i: every[i] for i in range(self.count) if active[i]
+                 and self.operands[i].dims == body.inputs[i].dims == body.outputs[i].dims == self.result_dims[i]}
+        made = [v for i in found for v in results[i]]
+        return found if len(set(made)) < len(made) or any(v.node is None for v in made) else {}
+
+    def _with_first_values(self, operands: list[Value], wanted: Mask, test: Graph,
+                           body: Graph) -> tuple[list[Value], Mask, Graph, Graph]:
+        """With first values that may be there in later rounds as operands that no round changes, too."""
+        more: list[Value] = []
+        for i in self.named:
+            if wanted[i] and not any(v is operands[i] for v in (*operands[self.count:], *more)):
+                more.append(operands[i])
+        test = test.copy()
+        for v in more:
+            test.add_input(v.dims, v.dtype)
+            body.add_input(v.dims, v.dtype)
+        self.operands = [*operands, *more]
+        return self.operands, wanted + (True,) * len(more), test, body
+
+    def _place(self, i: int) -> int:
+        """The first place of an operand."""
+        return self.operands.index(self.operands[i])
+
+    def _may_be(self, i: int, j: int) -> bool:
+        """Whether two inputs of the body may be one value by their identities."""
+        one, other = [{self._place(v.index) if v.node is None else v for v in self.named.get(n, ())} or {self._place(n)}
+                      for n in (i, j)]
+        return not one.isdisjoint(other)
+
+    def _joined(self, wanted: Mask, seeded: Mask) -> list[tuple[Value, Value, Value, bool]]:
+        """The results that may be operands or earlier results."""
+        found = []
+        results = [i for i in self.named if seeded[i]]
+        ends = {i: self.node.outputs[self.identities[i].place - 1] for i in results}
+        for i in results:
+            for at in range(len(self.operands)):
+                if wanted[at] and any(v.node is None and self._place(v.index) == at for v in self.named[i]):
+                    found.append((self.node.outputs[i], self.operands[at], ops.equal(ends[i], at), True))
+            found += [(self.node.outputs[i], self.node.outputs[j], ops.equal(ends[i], ends[j]), True)
+                      for j in results if j < i and self._may_be(i, j)
+                      and self.node.outputs[i].dims == self.node.outputs[j].dims]
+        return [join for join in found if join[0].dims == join[1].dims]
+
+    def _next_identity(self, k: int, identities: dict[int, Value], after: dict[int, Value], rounds: Value,
+                       body: Graph, flags: dict[tuple[int, int], int | None]) -> Value:
+        """The identity of what a carried value becomes in a round."""
+        fresh = ops.add(ops.multiply(rounds, self.count), len(self.operands) + k)
+        for (result, place), flag in flags.items():
+            if result != k or (place < 0 and -1 - place not in after) or (0 <= place < self.count
+                                                                        and place not in identities):
+                continue
+            it = (after[-1 - place] if place < 0 else identities[place] if place < self.count
+                  else np.array(self._place(place), np.int64))
+            fresh = it if flag is None else ops.where(body.outputs[flag], it, fresh)
+        return fresh
+
+    def _body(self, body: Graph, builder: Builder,
+              flags: dict[tuple[int, int], int | None]) -> tuple[list[Value], list[Any], Graph]:
+        """First values and specs of what is carried besides, and the body that carries it.
+
+        Args:
+            flags: for results that may be inputs or earlier results, the outputs that tell it, None where certain.
+        """
         lin, count = self.lin, self.count
         scalar_spec = TensorSpec((), dt.int64)
         with use_interpreter(builder):
@@ -154,6 +241,17 @@ class LoopPullback(Pullback):
                 start, here, after = self._stack(builder, value, size if offset is None else None)
                 first, specs, inputs = [*first, start], [*specs, after[1]], [*inputs, here]
                 results.append(inner.construct(g.PUSH, (here, value, at), {"add": False}, (after[0],))[0])
+            self.identities: dict[int, _Stack] = {}
+            identities = {i: Value((), dt.int64) for i in self.named}
+            becomes: dict[int, Value] = {}
+            for i, identity in identities.items():
+                becomes[i] = inner.value(self._next_identity(i, identities, becomes, inputs[0], body, flags), dt.int64)
+                start, here, after = self._stack(builder, identity, 1)
+                self.identities[i] = _Stack(-1, count + len(first) + 1, None)
+                first += [builder.constant(np.array(self._place(i), np.int64)), start]
+                specs, inputs = [*specs, scalar_spec, after[1]], [*inputs, identity, here]
+                results += [becomes[i], inner.construct(g.PUSH, (here, identity, inputs[0]), {"add": False},
+                                                        (after[0],))[0]]
         body.inputs[count:count] = inputs
         number_inputs(body)
         body.outputs = [*body.outputs[:count], *results]
@@ -201,7 +299,9 @@ class LoopPullback(Pullback):
         handed = not self.runs and any(s and i not in self.idle for i, s in enumerate(seeds))
         if not any(back.given) and not handed:
             return [None] * len(node.inputs)
-        totals = [i for i in range(count, len(back.given)) if back.given[i]]
+        named = {i for i in self.named if seeds[i]}
+        totals = [i for i in range(count, len(back.given)) if back.given[i] or (
+            self.lin.wanted[i] and any(self._may_be(k, i) for k in named))]
         every = [*chosen(range(count), seeds), *totals]
         place = [i if i < count else i + shift for i in range(len(back.given))]
         pairs = self._pairs([(i, place[i]) for i in every], links)
@@ -211,7 +311,7 @@ class LoopPullback(Pullback):
         for q in back.graph.guards:
             if q.symbols().isdisjoint(self.lin.local):
                 dm.require(q.left, q.op, q.right)
-        carried, operands, regions = self._reverse(back, seeds, totals, cts, starts, pairs, begun)
+        carried, operands, regions = self._reverse(b, back, seeds, totals, cts, starts, pairs, begun)
         fixed = len(carried) - len(every)
         specs = [TensorSpec((), dt.int64)] * fixed + [node.inputs[place[i]].spec for i in every]
         results = b.construct(g.WHILE, [*carried, *operands], {"carried": len(carried), "trips": self.trips}, specs,
@@ -226,22 +326,39 @@ class LoopPullback(Pullback):
         """Those of the inputs `every` of the body, with their operands' places, that may be one value."""
         operand = {i: self.node.inputs[at] for i, at in every if i >= self.count or self._fits(i)}
         holds = {(self.node.inputs[link.one], self.node.inputs[link.other]): link.holds for link in links}
+        if self.named:
+            return self._named_pairs(list(operand), holds)
         found = []
         for i, v in operand.items():
             for j, u in operand.items():
                 if j <= i:
                     continue
                 if u is v:
-                    found.append(_Pair(i, j, True, None))
+                    found.append(_Pair(i, j, True, ()))
                 elif told := holds.get((v, u)) or holds.get((u, v)):
-                    found.append(_Pair(i, j, i < self.count, told))
+                    found.append(_Pair(i, j, i < self.count, ((i, j, told),)))
+        return found
+
+    def _named_pairs(self, every: Sequence[int], holds: dict[tuple[Value, Value], Callable[[], Any]]) -> list[_Pair]:
+        """The pairs of a loop whose values have identities."""
+        links = [(self.operands.index(v), self.operands.index(u), told) for (v, u), told in holds.items()]
+        found = []
+        for n, j in enumerate(every):
+            for i in every[:n]:
+                one, other = [{self._place(v.index) for v in self.named[k] if v.node is None} if k in self.named
+                              else {self._place(k)} for k in (i, j)]
+                told = tuple([link for link in links if (link[0] in one and link[1] in other)
+                              or (link[1] in one and link[0] in other)])
+                if told or (self._may_be(i, j) and (i in self.named or j in self.named)):
+                    # The later of what is carried is a name of the earlier, whose sum goes on to the round before.
+                    found.append(_Pair(j, i, False, told) if j < self.count else _Pair(i, j, False, told))
         return found
 
     def _begun_first(self, seeds: Mask, starts: Cts, pairs: list[_Pair]) -> list[int]:
         """The carried values that go on with the sums of the operands in the first round, on their own account."""
-        shared = {pair.one for pair in pairs if pair.other >= self.count and pair.holds is None}
+        shared = {pair.one for pair in pairs if pair.other >= self.count and not pair.told}
         return [i for i in chosen(range(self.count), seeds)
-                if starts[i] is not None and self._fits(i) and i not in shared]
+                if starts[i] is not None and self._fits(i) and i not in shared and i not in self.named]
 
     def _summed(self, b: Any, sums: dict[int, Any], place: Sequence[int], cts: Cts, starts: Cts) -> list[Any]:
         """The cotangents of the operands, from what the loop over the rounds gives.
@@ -284,7 +401,7 @@ class LoopPullback(Pullback):
                 return lin.backward(seeds), seeds
             seeds = wider
 
-    def _reverse(self, back: Backward, seeds: Mask, totals: list[int], cts: Cts, starts: Cts,
+    def _reverse(self, b: Any, back: Backward, seeds: Mask, totals: list[int], cts: Cts, starts: Cts,
                  pairs: list[_Pair], begun: list[int]) -> tuple[list[Any], list[Any], list[Graph]]:
         """The loop over the rounds, last first: carried values, other operands, regions."""
         lin, node, count = self.lin, self.node, self.count
@@ -299,10 +416,12 @@ class LoopPullback(Pullback):
             if n in stacks and stacks[n].offset is not None:
                 carried.append(node.outputs[stacks[n].offset])  # type: ignore[index]
                 offsets[n] = body.add_input((), dt.int64)
+        ends = {k: b.lift(node.outputs[self.identities[k].place - 1]) for k in self.named if cts[k] is not None}
         given: list[Value] = []
         sum_of: dict[int, Value] = {}  # what first rounds begin with
         for i in chosen(range(count), seeds):
-            carried.append(cts[i] if cts[i] is not None else nothing(node.outputs[i]))
+            carried.append(nothing(node.outputs[i]) if cts[i] is None else
+                           self._own(cts[i], i, ends) if i in ends else cts[i])
             dims = tuple(map(self._input_size, lin.forward.outputs[i].dims))
             given.append(body.add_input(dims, node.outputs[i].dtype, "ct"))
         for i in totals:
@@ -325,11 +444,14 @@ class LoopPullback(Pullback):
         for i in begun:
             operands.append(starts[i])
             sum_of[i] = body.add_input(starts[i].dims, starts[i].dtype, "ct")
-        holds: list[Value | None] = []  # for each pair
+        holds: dict[_Pair, list[Value]] = {}
         for pair in pairs:
-            told = None if pair.holds is None else pair.holds()
-            holds.append(None if told is None else body.add_input((), dt.bool_))
-            operands += [] if told is None else [told]
+            operands += [told() for *_, told in pair.told]
+            holds[pair] = [body.add_input((), dt.bool_) for _ in pair.told]
+        identities: dict[int, Value] = {}
+        for i in [i for i in self.named if seeds[i]]:
+            operands.append(node.outputs[self.identities[i].place])
+            identities[i] = body.add_input(operands[-1].dims, dt.int64)
         test = Graph(node.regions[0].name + "_grad")
         for v in body.inputs:
             test.add_input(v.dims, v.dtype)
@@ -337,7 +459,7 @@ class LoopPullback(Pullback):
             test.outputs = [ops.greater(test.inputs[0], 0)]
         with use_interpreter(Builder(body)) as inner:
             body.outputs = self._round(inner, back, at, offsets, sources, stacks, given, seeds,  # type: ignore
-                                       dict(zip(pairs, holds, strict=True)), sum_of, pasts)
+                                       holds, sum_of, pasts, identities)
         return carried, operands, [test, body]
 
     def _kept(self, residual: int, stacks: dict[int, _Stack]) -> Value:
@@ -357,8 +479,8 @@ class LoopPullback(Pullback):
 
     def _round(self, inner: Builder, back: Backward, rounds: Value, offsets: dict[int, Value],
                sources: dict[int, Value], stacks: dict[int, _Stack], given: list[Value], seeds: Mask,
-               pairs: dict[_Pair, Value | None], sum_of: dict[int, Value],
-               pasts: dict[int, list[Value]]) -> list[Value]:
+               pairs: dict[_Pair, list[Value]], sum_of: dict[int, Value],
+               pasts: dict[int, list[Value]], identities: dict[int, Value]) -> list[Value]:
         """One round of the gradient: what is carried on."""
         lin = self.lin
         at = ops.subtract(rounds, 1)
@@ -382,11 +504,13 @@ class LoopPullback(Pullback):
             if n in self.past:
                 i, later = self.past[n]
                 values[n] = self._past(inner, lin.residuals[n], pasts[i], at, later)
-        begun = self._begun(at, seeds, given, pairs, sum_of)
+        known = {i: inner.construct(g.POP, (stack, at), {"dims": ()}, (TensorSpec((), dt.int64),))[0]
+                 for i, stack in identities.items()}
+        begun = self._begun(at, seeds, given, pairs, sum_of, known)
         found = iter(inner.inline(back.graph, [*[values[n] for n in back.reads], *begun]))
         results = [next(found) if x else None for x in back.given]
-        carried = [r if r is not None else nothing(v) for r, v, s
-                   in zip(results, lin.forward.inputs, (*seeds, *[False] * self.rest), strict=True) if s]
+        carried = [nothing(v) if r is None else self._own(r, i, known) if i in known else r for i, (r, v)
+                   in enumerate(zip(results, lin.forward.inputs, strict=True)) if i < self.count and seeds[i]]
         return [at, *[after[n] for n in offsets], *carried,
                 *[r for r in results[self.count:] if r is not None]]
 
@@ -408,8 +532,32 @@ class LoopPullback(Pullback):
                                           (value.spec,)).outputs
         return inner.construct(g.COND, (is_known, *operands), {"past": True}, (value.spec,), [then, otherwise])[0]
 
-    def _begun(self, at: Value, seeds: Mask, given: list[Value], pairs: dict[_Pair, Value | None],
-               sum_of: dict[int, Value]) -> list[Value]:
+    def _own(self, ct: Any, i: int, identities: dict[int, Any]) -> Any:
+        """The cotangent of a carried value, where it is in no other sum: an operand's or an earlier one's."""
+        elsewhere = ops.less(identities[i], len(self.operands))
+        for j in identities:
+            if j < i and self._may_be(i, j):
+                elsewhere = ops.logical_or(elsewhere, ops.equal(identities[i], identities[j]))
+        return ops.where(elsewhere, nothing(ct), ct)
+
+    def _joint(self, pair: _Pair, holds: list[Value], is_first: Any, identities: dict[int, Value]) -> Any:
+        """Whether a pair is one value in a round."""
+        if not self.named:
+            told = holds[0] if holds else is_first
+            return ops.logical_and(is_first, told) if pair.first and holds else told
+        one, other = [identities[i] if i in identities else np.array(self._place(i), np.int64) for i in pair[:2]]
+        joint = ops.equal(one, other) if pair.one in identities or pair.other in identities else None
+        for (first, second, _), told in zip(pair.told, holds, strict=True):
+            if joint is not None:
+                p, q = np.array(first, np.int64), np.array(second, np.int64)
+                there = ops.logical_and(ops.equal(one, p), ops.equal(other, q))
+                back = ops.logical_and(ops.equal(one, q), ops.equal(other, p))
+                told = ops.logical_and(told, ops.logical_or(there, back))
+            joint = told if joint is None else ops.logical_or(joint, told)
+        return joint
+
+    def _begun(self, at: Value, seeds: Mask, given: list[Value], pairs: dict[_Pair, list[Value]],
+               sum_of: dict[int, Value], identities: dict[int, Value]) -> list[Value]:
         """The cotangents that a round's gradient is given: of its results, sums so far, whether inputs are joined."""
         count = sum(seeds)
         is_first = ops.equal(at, 0)
@@ -418,10 +566,9 @@ class LoopPullback(Pullback):
             start = sum_of[i]
             for pair, holds in pairs.items():
                 if pair.one == i and pair.other >= self.count:  # what no round changes has the sum of later rounds
-                    start = ops.where(holds, sum_of[pair.other], start)
+                    start = ops.where(holds[0], sum_of[pair.other], start)
             begun.append(ops.where(is_first, start, nothing(start)))
-        joint = [is_first if holds is None else ops.logical_and(is_first, holds) if pair.first else holds
-                 for pair, holds in pairs.items()]
+        joint = [self._joint(pair, holds, is_first, identities) for pair, holds in pairs.items()]
         return [*given[:count], *begun, *given[count:], *joint]
 
 

@@ -30,12 +30,11 @@ class Link(NamedTuple):
     holds: Callable[[], Any]
 
 
-class _Link(NamedTuple):
-    """Another name: its key, what gives the condition, and whether it gets a sum where it has none yet."""
+class _Late(NamedTuple):
+    """What a sum becomes where a condition holds, when it is looked at."""
 
-    key: Any
     holds: Callable[[], Any]
-    always: bool
+    ct: Any
 
 
 def _both(one: Callable[[], Any], other: Callable[[], Any]) -> Callable[[], Any]:
@@ -47,7 +46,7 @@ def _either(one: Callable[[], Any], other: Callable[[], Any]) -> Callable[[], An
 
 
 class Sums:
-    """Sums by keys.
+    """Sums by keys. All joins come before the first sum of what is joined grows.
 
     Args:
         cts: the sums so far, which are changed in place.
@@ -56,10 +55,13 @@ class Sums:
     def __init__(self, cts: dict[Any, Any]) -> None:
         self.cts = cts
         self.begins: dict[Any, Callable[[], Any]] = {}  # what sums begin with, or None
-        self._links: dict[Any, list[_Link]] = {}
-        self._values: dict[Any, dict[Any, Callable[[], Any]]] = {}  # for names, what they may be names of
+        self._joins: dict[Any, dict[Any, Callable[[], Any]]] = {}  # for names, the values that they may be
+        self._near: dict[Any, set[Any]] = {}  # what is joined at once
+        self._values: dict[Any, dict[Any, Callable[[], Any]]] = {}  # for names, all values that they may be
+        self._others: dict[Any, dict[Any, Callable[[], Any]]] = {}  # for keys, all that may be the same value
+        self._gone: set[Any] = set()  # those that have no further part in anything
         self._begins: dict[Any, Callable[[], Any]] = {}  # for sums that only joins began, whether these hold
-        self._late: dict[Any, dict[Any, Callable[[], Any]]] = {}  # with which names one has grown since
+        self._late: dict[Any, dict[Any, _Late]] = {}  # by keys, then by what has grown since they were looked at
 
     def join(self, name: Any, value: Any, holds: Callable[[], Any]) -> None:
         """From now on `name` is another name of `value` where a condition holds.
@@ -69,43 +71,54 @@ class Sums:
             holds: gives a bool scalar.
         """
         if name != value:
-            self._links.setdefault(name, []).append(_Link(value, holds, True))
-            self._links.setdefault(value, []).append(_Link(name, holds, False))
-            for key in (name, value):
-                if key in self.cts:
-                    self._spread(key)
+            joins = self._joins.setdefault(name, {})
+            joins[value] = _either(joins[value], holds) if value in joins else holds
+            self._near.setdefault(name, set()).add(value)
+            self._near.setdefault(value, set()).add(name)
 
     def links(self, keys: Sequence[Any]) -> list[Link]:
         """Which of `keys`, None for those that do not count, may be one value: first and second place, condition.
 
         They may be that by other names, too, which are not among them.
         """
-        found: list[Link] = []
-        ways = [self._earlier(key) if key in self._links else {} for key in (keys if self._links else ())]
-        for i, one in enumerate(ways):
-            for j, other in enumerate(ways[:i]):
-                holds = [one[keys[j]]] if keys[j] in one else [other[keys[i]]] if keys[i] in other else []
-                holds += [_both(one[key], other[key]) for key in one if key in other]
-                if holds:
-                    found.append(Link(j, i, reduce(_either, holds)))
-        return found
+        others = [self._same(key) if key in self._near else {} for key in (keys if self._near else ())]
+        return [Link(j, i, other[keys[j]]) for i, other in enumerate(others) for j in range(i) if keys[j] in other]
 
     def _earlier(self, key: Any) -> dict[Any, Callable[[], Any]]:
         """For each value that `key` may be a name of, at once or by other names, what tells whether it is."""
         known = self._values.get(key)
         if known is None:
             known = self._values[key] = {}
-            for link in self._links.get(key, ()):
-                if link.always:
-                    further = {value: _both(link.holds, holds) for value, holds in self._earlier(link.key).items()}
-                    for value, holds in {link.key: link.holds, **further}.items():
-                        known[value] = _either(known[value], holds) if value in known else holds
+            for near, holds in self._joins.get(key, {}).items():
+                further = {value: _both(holds, told) for value, told in self._earlier(near).items()}
+                for value, told in {near: holds, **further}.items():
+                    known[value] = _either(known[value], told) if value in known else told
         return known
+
+    def _same(self, key: Any) -> dict[Any, Callable[[], Any]]:
+        """For each other key that may be the same value, what tells whether it is."""
+        if key not in self._others:
+            found: dict[Any, Callable[[], Any]] = {}
+            mine = self._earlier(key)
+            around, seen = [key], {key}
+            while around:
+                for other in self._near.get(around.pop(), ()):
+                    if other not in seen:
+                        seen.add(other)
+                        around.append(other)
+            for other in seen - {key}:
+                theirs = self._earlier(other)
+                ways = [mine[other]] if other in mine else [theirs[key]] if key in theirs else []
+                ways += [_both(mine[value], theirs[value]) for value in mine if value in theirs]
+                if ways:
+                    found[other] = reduce(_either, ways)
+            self._others[key] = found
+        return self._others[key]
 
     def get(self, key: Any) -> Any:
         """The sum so far, or None."""
-        if self._links and key in self._links:
-            self._refresh(key, {key})
+        if key in self._late:
+            self._settle(key)
         return self.cts.get(key)
 
     def result(self, key: Any) -> Any:
@@ -115,27 +128,25 @@ class Sums:
 
     def pop(self, key: Any) -> Any:
         """The sum, or None, of what has no further part in anything."""
-        found = self.get(key)
+        total = self.get(key)
         self.part(key)
         self.cts.pop(key, None)
-        return found
+        return total
 
     def begun(self, key: Any) -> Any:
         """The sum so far, or what it begins with, or None."""
         total = self.get(key)
-        return self._begin(key, frozenset((key,))) if total is None else total
+        return self._begin(key) if total is None else total
 
-    def _begin(self, key: Any, seen: frozenset[Any]) -> Any:
-        """What a sum begins with, or None: what its other names have, but for those `seen` already."""
+    def _begin(self, key: Any, known: Container[Any] = ()) -> Any:
+        """What a sum begins with, or None: what its other names have, but for those `known`."""
         total = self.begins[key]() if key in self.begins else None
-        for link in self._links.get(key, ()):
-            if link.key in seen:
+        for other, holds in self._same(key).items() if key in self._near else ():
+            if other in known or other in self._gone:
                 continue
-            other = self.get(link.key)
-            if other is None:
-                other = self._begin(link.key, seen | {link.key})
-            if other is not None:
-                total = ops.where(link.holds(), other, nothing(other) if total is None else total)
+            ct = self.get(other)
+            if ct is not None:
+                total = ops.where(holds(), ct, nothing(ct) if total is None else total)
         return total
 
     def add(self, key: Any, ct: Any) -> None:
@@ -150,39 +161,43 @@ class Sums:
             self._begins.pop(key, None)
             self.cts[key] = ct
         for key in cts:
-            if key in self._links:
+            if key in self._near:
                 self._spread(key, cts)
 
     def part(self, name: Any) -> None:
         """`name` is a value of its own from here on."""
-        for link in self._links.get(name, ()):
-            self._refresh(link.key, {link.key})
-        for link in self._links.pop(name, ()):
-            self._links[link.key] = [other for other in self._links[link.key] if other.key != name]
+        if name in self._near:
+            self._gone.add(name)
 
     # -- names that were not looked at yet --------------------------------------------------------
-    def _spread(self, key: Any, known: Container[Any] = ()) -> None:
+    def _spread(self, key: Any, known: Container[Any]) -> None:
         """The sum of `key` has changed: those of its other names, but for `known`, change when they are looked at."""
-        for link in self._links[key]:
-            if link.key not in known and (link.always or link.key in self.cts or link.key in self._late):
-                self._late.setdefault(link.key, {})[key] = link.holds
+        mine = self._earlier(key)
+        for other, holds in self._same(key).items():
+            if other in known or other in self._gone or not (other in mine or other in self.cts or other in self._late):
+                continue
+            late = self._late.setdefault(other, {})
+            for source in [source for source in late if source == key or not self._reaches(source, other, key)]:
+                del late[source]
+            late[key] = _Late(holds, self.cts[key])
 
-    def _refresh(self, key: Any, seen: set[Any]) -> None:
-        for link in self._links.get(key, ()):
-            if link.key not in seen:
-                seen.add(link.key)
-                self._refresh(link.key, seen)
-        self._settle(key)
+    def _reaches(self, source: Any, key: Any, without: Any) -> bool:
+        """Whether two may be the same value by joins that leave one out: else they are only where that is it, too."""
+        around, seen = [source], {source, without}
+        while around:
+            near = self._near[around.pop()]
+            if key in near:
+                return True
+            around += near - seen
+            seen |= near
+        return False
 
     def _settle(self, key: Any) -> None:
-        late = self._late.pop(key, None)
-        if late is None:
-            return
+        late = self._late.pop(key)
         total = self.cts.get(key)
         if total is None:
-            total = self._begin(key, frozenset((key, *late)))
-        for source, holds in late.items():
-            ct = self.cts[source]
+            total = self._begin(key, late)
+        for source, (holds, ct) in late.items():
             if total is None:  # it begins only where the condition holds
                 begins = self._begins.get(source)
                 self._begins[key] = holds if begins is None else _both(holds, begins)
@@ -190,4 +205,3 @@ class Sums:
                 self._begins[key] = _either(self._begins[key], holds)
             total = ops.where(holds(), ct, nothing(ct) if total is None else total)
         self.cts[key] = total
-        self._spread(key, late)

@@ -19,9 +19,9 @@ from twofold.ir import graph as g
 from twofold.ir import ops
 from twofold.ir.autodiff import Scope
 from twofold.ir.build import Builder
-from twofold.ir.counting import surely_runs
 from twofold.ir.grad import nothing, zeros_like
 from twofold.ir.linearise import FLOWS, PULLBACKS
+from twofold.ir.names import roots
 from twofold.ir.op import interpreter
 from twofold.ir.pullbacks import Pullback
 from twofold.ir.replay import replay
@@ -85,7 +85,8 @@ class _Recorded:
     def joined(self) -> list[tuple[int, int, Callable[[], Any]]]:
         """The results that are an operand or another result where a condition holds; see `eager/playing.py`."""
         node = self.node
-        if node.op is not g.COND and (node.op is not g.WHILE or surely_runs(node)):
+        known: dict[g.Value, frozenset[g.Value]] = {}
+        if node.op not in (g.COND, g.WHILE, g.CALL) or all(roots(v, known) == {v} for v in node.outputs):
             return []
         every = tuple([v.dtype.is_differentiable for v in node.outputs])
         pullback, places = self.pullback(every)
@@ -137,12 +138,11 @@ class _Recorded:
         trace, old, segment = self.trace, self.node, g.Graph()
         builder = Builder(segment)
         builder.loc = old.loc
-        wanted = [False] * len(old.inputs)
-        for place, want in zip(self.places, self.wanted, strict=True):
-            wanted[place] = want
+        wanted = {old.inputs[place] for place, want in zip(self.places, self.wanted, strict=True) if want}
         guards = list(trace.guards or ())
         scope = Scope(lambda: trace.fresh("r"), list(guards), whole)
-        pullback: Pullback = PULLBACKS[old.op](old, list(old.inputs), tuple(wanted), seeded, scope, builder)
+        pullback: Pullback = PULLBACKS[old.op](old, list(old.inputs), tuple([v in wanted for v in old.inputs]), seeded,
+                                               scope, builder)
         for guard in scope.guards[len(guards):]:
             trace.guards.assume(guard)
         self.node = node = pullback.node
@@ -156,7 +156,7 @@ class _Recorded:
         at = next(i for i in range(len(nodes) - 1, -1, -1) if nodes[i] is old)
         nodes[at:at + 1] = segment.nodes
         if old.op is g.WHILE:  # what is carried besides stands between what was carried and the rest
-            more = len(node.inputs) - len(old.inputs)
+            more = node.attrs["carried"] - old.attrs["carried"]
             self.places = [p if p < old.attrs["carried"] else p + more for p in self.places]
         self.tell(node)
         return pullback

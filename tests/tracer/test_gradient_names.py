@@ -148,8 +148,72 @@ def within(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
     return y * z * b * tf.exp(y) * z + tf.tanh(b) * y * z
 
 
-CASES = [array, growing, unstacked, within, again, together, two_of_one, in_rounds, counted, two_counted,
-         while_known, called_twice]
+def become_one(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    """Two variables of a loop that are one tensor after a round."""
+    u, v = tf.sin(b), tf.cos(b)
+    for _ in tf.range(n):
+        w = u * v * b * tf.exp(u) * v
+        u, v = w, w
+    return u * v * b * u
+
+
+def as_cells(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    """Only one of two that are one tensor is a result, and nothing is wanted of what they began with."""
+    state, last = tf.zeros_like(b), tf.zeros_like(b)
+    for _ in tf.range(n):
+        state = tf.tanh(state * b + b)
+        last = state
+    return last * b
+
+
+def become_outside(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    """A variable that becomes what no round changes, and one that becomes what another began with."""
+    u, v, first = tf.sin(b), tf.cos(b), tf.tanh(b)
+    w = first
+    for _ in tf.range(n):
+        w, u, v = tf.sin(w) * u * v * u, v * b * u, first
+    return u * v * w * first * u * v
+
+
+def sometimes(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    """Variables that only some rounds change, and that are exchanged."""
+    u, v, w = b, tf.cos(b), b
+    for i in tf.range(4):
+        if i == n:
+            u = tf.sin(u) * w + v
+        elif i > n:
+            u, v = v, u
+        else:
+            w = u
+        v = v * u * w * v + u * tf.exp(w) * w
+    return u * v * w * b * u
+
+
+def nested_rounds(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    u, v = b, tf.sin(b)
+    for i in tf.range(3):
+        for j in tf.range(n):
+            if j == i:
+                u = v
+            v = v * u * tf.cos(v) * u
+        if i == 1:
+            v = u
+        u = tf.tanh(u) * v * u
+    return u * v * b * u
+
+
+def best(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    """What was best so far, read in each round."""
+    x, kept = tf.sin(b), b
+    for i in tf.range(4):
+        if i != n:
+            kept = x
+        x = tf.sin(x * kept) + kept * b * x
+    return kept * x * b * kept
+
+
+CASES = [become_one, as_cells, become_outside, sometimes, nested_rounds, best, array, growing, unstacked, within, again,
+         together, two_of_one, in_rounds, counted, two_counted, while_known, called_twice]
 
 
 def one_side(x: tf.Tensor, y: tf.Tensor, n: tf.Tensor) -> Any:

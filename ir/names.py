@@ -1,0 +1,82 @@
+"""Which values of a graph may be other values of it: what branches and loops give back is there under another name.
+
+Branches give back operands, loops hand on what goes in or what a round before had, calls give back arguments. This is
+what may be, told without running anything; `ir/autodiff.py` and `ir/loop_pullback.py` tell what is.
+"""
+
+from __future__ import annotations
+
+from . import graph as g
+from .counting import surely_runs
+from .graph import Node, Value
+
+__all__ = ["carried_roots", "roots"]
+
+
+def roots(value: Value, known: dict[Value, frozenset[Value]] | None = None) -> frozenset[Value]:
+    """The inputs and results of nodes that a value of a graph may be; of results that may be one, the first stands.
+
+    Args:
+        known: what was found of other values, which is added to.
+    """
+    known = {} if known is None else known
+    if value not in known:
+        node = value.node
+        if node is None or node.op not in (g.COND, g.WHILE, g.CALL):
+            known[value] = frozenset((value,))
+        else:
+            for result, found in zip(node.outputs, _of_results(node, known), strict=True):
+                known[result] = found
+    return known[value]
+
+
+def _of_results(node: Node, known: dict[Value, frozenset[Value]]) -> list[frozenset[Value]]:
+    """The roots of a construct's results."""
+    found: list[set[Value]] = [set() for _ in node.outputs]
+    first = 1 if node.op is g.COND else 0
+    for region in node.regions[1:] if node.op is g.WHILE else node.regions:
+        inner: dict[Value, frozenset[Value]] = {}
+        places = [roots(v, inner) for v in region.outputs[:len(found)]]
+        if node.op is g.WHILE:
+            places = _of_rounds(places, node)
+        made: dict[Value, Value] = {}  # of what the region makes, the first result that it is
+        for k, values in enumerate(places):
+            for v in values:
+                if v.node is None:
+                    found[k] |= roots(node.inputs[first + v.index], known)
+                else:
+                    found[k].add(made.setdefault(v, node.outputs[k]))
+    return [frozenset(values) for values in found]
+
+
+def _of_rounds(results: list[frozenset[Value]], node: Node) -> list[frozenset[Value]]:
+    """The roots of what a loop carries after some rounds, as inputs of its body before the first and what it makes."""
+    body = node.regions[1]
+    count = len(results)
+    reached = carried_roots(body.inputs[:count], results)
+    if not surely_runs(node):
+        return reached
+    after: list[frozenset[Value]] = []
+    for values in results:
+        after.append(frozenset().union(*[reached[v.index] if v.node is None and v.index < count else {v}
+                                         for v in values]))
+    return after
+
+
+def carried_roots(inputs: list[Value], results: list[frozenset[Value]]) -> list[frozenset[Value]]:
+    """What each carried value of a loop may be in some round: inputs before the first, others, and what rounds make.
+
+    Args:
+        inputs: what is carried, as inputs of the body.
+        results: the roots of what they become in a round.
+    """
+    count = len(inputs)
+    found = [{v} for v in inputs]
+    changed = True
+    while changed:
+        changed = False
+        for k, values in enumerate(results):
+            more = set().union(*[found[v.index] if v.node is None and v.index < count else {v} for v in values])
+            changed |= not more <= found[k]
+            found[k] |= more
+    return [frozenset(values) for values in found]
