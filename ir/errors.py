@@ -188,7 +188,10 @@ _ROOMS = tuple(os.path.join(_HOME, room) + os.sep
 # The folders that hold the package's files: what lies elsewhere is the user's, or another library's.
 # Installed, the rooms lie inside the package's folder. In a source tree they lie beside it, and so do users' files.
 OWN_FOLDERS = (_HOME + os.sep,) if os.path.abspath(sys.modules["twofold"].__path__[0]) == _HOME else _ROOMS
-_BETWEEN = (*OWN_FOLDERS, os.path.dirname(np.__file__) + os.sep)  # what may lie between our frames and the user's
+_SITE = os.path.dirname(os.path.dirname(np.__file__))
+# What may lie between our frames and the user's.
+_BETWEEN = (*OWN_FOLDERS, *[os.path.join(_SITE, name, "")
+                            for name in ("numpy", "PIL", "google", "tensorboard", "h5py")])
 
 
 def is_ours(filename: str) -> bool:

@@ -125,9 +125,9 @@ def title(function: Any, name: str, frame: FrameType | None = None) -> str:
     if owner is not None:
         stem = getattr(owner if isinstance(owner, type) else type(owner), "__name__", stem)
     if name in OPERATORS:
-        return OPERATORS[name]
+        return type(owner).__name__ if owner is not None else OPERATORS[name]
     if name == "__call__" and not stem and frame is not None:  # of a compiled function, whose `__call__` is no method
-        called = str(getattr(frame.f_locals.get(frame.f_code.co_varnames[0]), "__name__", ""))
+        called = str(getattr(frame.f_locals.get(next(iter(frame.f_code.co_varnames), "")), "__name__", ""))
         return called if called.isidentifier() else "function"
     if name in ("__init__", "__call__", "__enter__", "__new__"):
         return stem.rpartition(".")[2]

@@ -108,7 +108,7 @@ def tells(fn: F) -> F:
 
 
 # Methods with underscores that users call, by syntax.
-_BY_SYNTAX = frozenset({"__init__", "__new__", "__call__", "__enter__"})
+_BY_SYNTAX = frozenset({"__init__", "__new__", "__call__", "__enter__", "__add__", "__radd__"})
 
 
 def open_methods(cls: type) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import itertools
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -180,3 +181,18 @@ def test_operators_are_named_by_their_ops() -> None:
         assert tf.ones([2]) >= tf.ones([3])
     with pytest.raises(TypeError, match="^less: Cannot convert"):
         assert tf.ones([2]) < np.datetime64("2020-01-01")
+
+
+def test_shapes_that_are_joined_tell() -> None:
+    for call in (lambda: tf.TensorShape([1]) + [-1], lambda: [-1] + tf.TensorShape([1])):
+        with pytest.raises(ValueError, match="^TensorShape: A dimension must be"):
+            call()
+
+
+def test_the_line_is_the_users_where_another_library_lies_between(tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match="create_file_writer: filename_suffix") as caught:
+        tf.summary.create_file_writer(str(tmp_path), filename_suffix=tf.constant(1.0))
+    assert "At test_tells.py:" in str(caught.value)
+    with pytest.raises(ValueError, match="set_verbosity: A level") as caught:
+        tf.compat.v1.logging.set_verbosity("loud")
+    assert "At test_tells.py:" in str(caught.value)

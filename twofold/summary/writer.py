@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import Any
 
 import twofold as tf
-from twofold._api import public, public_class
+from twofold._api import describe, public, public_class
 
 __all__ = ["SummaryWriter", "condition", "create_file_writer", "create_noop_writer", "default", "protos", "step_now",
            "steps"]
@@ -154,6 +154,8 @@ def create_file_writer(logdir: Any, max_queue: int | None = None, flush_millis: 
     ...     print(bool(tf.summary.scalar("loss", 0.5)))
     True
     """
+    if filename_suffix is not None and not isinstance(filename_suffix, str):
+        raise TypeError(f"filename_suffix must be a string; got {describe(filename_suffix)}.")
     return SummaryWriter(os.fspath(logdir), 10 if max_queue is None else int(max_queue),
                          120_000 if flush_millis is None else int(flush_millis),
                          ".v2" if filename_suffix is None else filename_suffix)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging as _logging
+from collections.abc import Callable
 from typing import Any
 
 from twofold._api import public
@@ -15,8 +16,17 @@ DEBUG, INFO, WARN, ERROR, FATAL = (_logging.DEBUG, _logging.INFO, _logging.WARNI
 _logger = _logging.getLogger("twofold")
 _counted: dict[str, int] = {}
 
-debug, info, warning, warn, error, fatal = (
-    _logger.debug, _logger.info, _logger.warning, _logger.warning, _logger.error, _logger.critical)
+def _telling(name: str, level: int) -> Callable[..., None]:
+    def tell(msg: str, *args: Any) -> None:
+        _logger.log(level, msg, *args, stacklevel=2)
+    tell.__name__ = tell.__qualname__ = name
+    tell.__doc__ = f"Tell a text, with places for `args`, of the level {_logging.getLevelName(level)}."
+    return public(tell)
+
+
+debug, info, warning, error = (
+    _telling("debug", DEBUG), _telling("info", INFO), _telling("warning", WARN), _telling("error", ERROR))
+warn, fatal = warning, _telling("fatal", FATAL)
 
 
 def _level(level: Any) -> int:
