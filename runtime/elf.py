@@ -39,14 +39,8 @@ class Symbol(NamedTuple):
     value: int
 
 
-class Relocation(NamedTuple):
-    """A place in a section where the address of a symbol goes, in the way that `kind` says."""
-
-    section: int
-    offset: int
-    kind: int
-    symbol: Symbol
-    addend: int
+#: (section, offset in it, kind, symbol, addend): where the address of a symbol goes, in the way that the kind says
+Relocation = tuple[int, int, int, Symbol, int]
 
 
 class File:
@@ -95,7 +89,7 @@ class File:
                 continue
             for at in range(section.start, section.start + section.length, section.entry):
                 offset, info, addend = struct.unpack_from("<QQq", self.data, at)
-                yield Relocation(section.info, offset, info & 0xFFFFFFFF, self.symbols[info >> 32], addend)
+                yield section.info, offset, info & 0xFFFFFFFF, self.symbols[info >> 32], addend
 
 
 def read(data: bytes) -> File | None:

@@ -90,8 +90,9 @@ class _Layout:
                 at += section.length
         self.size = -(-max(at, 1) // mmap.PAGESIZE) * mmap.PAGESIZE
         self.relocations = file.relocations(self.offsets)
-        known = all(r.kind in (_R_64, _R_PC64, _R_PC32, _R_PLT32) for r in self.relocations)
-        far = any(r.kind in (_R_PC32, _R_PLT32) and r.symbol.section not in self.offsets for r in self.relocations)
+        known = all(kind in (_R_64, _R_PC64, _R_PC32, _R_PLT32) for _, _, kind, _, _ in self.relocations)
+        far = any(kind in (_R_PC32, _R_PLT32) and symbol.section not in self.offsets
+                  for _, _, kind, symbol, _ in self.relocations)
         self.can_link = known and not far
 
     def place(self, name: str) -> int | None:
@@ -113,25 +114,20 @@ class _Layout:
             if section.kind == elf.PROGBITS:
                 memory[at:at + section.length] = data[section.start:section.start + section.length]
         try:
-            for relocation in self.relocations:
-                self._relocate(relocation, memory, base)
+            for section_number, offset, kind, symbol, addend in self.relocations:
+                at = self.offsets[section_number] + offset
+                if symbol.section in self.offsets:
+                    value = base + self.offsets[symbol.section] + symbol.value + addend
+                else:
+                    value = objects.address(symbol.name) + addend
+                if kind == _R_64:
+                    struct.pack_into("<Q", memory, at, value & (1 << 64) - 1)
+                elif kind == _R_PC64:
+                    struct.pack_into("<q", memory, at, value - base - at)
+                else:
+                    struct.pack_into("<i", memory, at, value - base - at)
         except struct.error as error:
             raise InternalError(f"damaged object code: {error}") from None
-
-    def _relocate(self, relocation: elf.Relocation, memory: bytearray, base: int) -> None:
-        section, offset, kind, symbol, addend = relocation
-        at = self.offsets[section] + offset
-        if symbol.section in self.offsets:
-            target = base + self.offsets[symbol.section] + symbol.value
-        else:
-            target = objects.address(symbol.name)
-        value = target + addend
-        if kind == _R_64:
-            struct.pack_into("<Q", memory, at, value & (1 << 64) - 1)
-        elif kind == _R_PC64:
-            struct.pack_into("<q", memory, at, value - base - at)
-        else:
-            struct.pack_into("<i", memory, at, value - base - at)
 
 
 _living: weakref.WeakSet[Image] = weakref.WeakSet()

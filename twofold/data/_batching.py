@@ -76,11 +76,11 @@ class _Batched(Stream):
         self.input, self.size, self.drop = source, size, drop
 
     def _gather(self) -> list[Item]:
-        found: list[Item] = []
+        items: list[Item] = []
         take = self.input.next
-        while len(found) < self.size and (item := take()) is not None:
-            found.append(item)
-        return found
+        while len(items) < self.size and (item := take()) is not None:
+            items.append(item)
+        return items
 
     def next(self) -> Any:
         items = self._gather()

@@ -39,11 +39,11 @@ class Zip(Node):
     def rows(self) -> Rows | None:
         if not all(isinstance(p, Slices) for p in self.parts):
             return None
-        found = [p.rows() for p in self.parts]
-        if any(r is None for r in found):
+        rows = [p.rows() for p in self.parts]
+        if any(r is None for r in rows):
             return None
-        count = min(r.count for r in found)
-        return Rows([a[:count] for r in found for a in r.arrays])
+        count = min(r.count for r in rows)
+        return Rows([a[:count] for r in rows for a in r.arrays])
 
     def positions(self, run: Run) -> Stream:
         return Positions(min(p.cardinality() for p in self.parts))
@@ -60,14 +60,14 @@ class _Zipped(Stream):
     def next(self) -> Any:
         if self.over:
             return None
-        found: list[Any] = []
+        values: list[Any] = []
         for part in self.parts:
             item = part.next()
             if item is None:
                 self.over = True
                 return None
-            found += item
-        return tuple(found)
+            values += item
+        return tuple(values)
 
     def save(self) -> Any:
         return [self.over, [p.save() for p in self.parts]]

@@ -231,6 +231,6 @@ def matching_files(patterns: Any) -> list[bytes]:
         InvalidArgumentError: there is none.
     """
     given = [path_of(p) for p in np.ravel(engine.array_of(names_of(patterns))).tolist()]
-    found = sorted({name.encode() for pattern in given for name in glob.glob(pattern)})
-    check(bool(found), f"No files matched pattern: {', '.join(given)}")
-    return found
+    names = sorted({name.encode() for pattern in given for name in glob.glob(pattern)})
+    check(bool(names), f"No files matched pattern: {', '.join(given)}")
+    return names

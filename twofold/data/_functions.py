@@ -136,10 +136,10 @@ class ElementFunction(Capturing):
         """
         plain = not (self._handles or self.captured or self._held or self._maker is not None)
         concretes = self._traced._list_all_concrete_functions()
-        found = engine.steps(concretes, plain and self._run is not self._traced)
-        if found is None or not plain:
-            return None if found is None or not ordered else (self, lambda item: item)
-        begin, finish = found
+        steps = engine.steps(concretes, plain and self._run is not self._traced)
+        if steps is None or not plain:
+            return None if steps is None or not ordered else (self, lambda item: item)
+        begin, finish = steps
         return (lambda item: begin(*engine.tensors_of(item)), lambda begun: engine.arrays_of(finish(begun)))
 
     # -- calling ----------------------------------------------------------------------------------

@@ -53,9 +53,9 @@ class _Grouped(Stream):
     def next(self) -> Any:
         while True:
             if self.open is not None:
-                found = self.open[2].next()
-                if found is not None:
-                    return found
+                item = self.open[2].next()
+                if item is not None:
+                    return item
                 self.open = None
             if not self._gather():
                 return None
@@ -90,8 +90,8 @@ class _Grouped(Stream):
 
     def _open(self, key: int, items: list[Item]) -> None:
         group = dataset_from(Listed(items, self.node.source.form))
-        found = self.node.fn((np.array(key, np.int64), group))[0]
-        self.open = (key, items, found._node.start(self.run))
+        opened = self.node.fn((np.array(key, np.int64), group))[0]
+        self.open = (key, items, opened._node.start(self.run))
 
     def save(self) -> Any:
         return {"input": None if self.input is None else self.input.save(), "keys": list(self.groups),

@@ -158,16 +158,16 @@ def settled_state(fn: Callable[..., Any], start: Form, element: Form, what: str,
     form = start
     while True:
         made = ElementFunction(fn, [form, element], what)
-        found = Form(state_of(made.form.spec))
+        state = Form(state_of(made.form.spec))
         try:
-            tf.nest.assert_same_structure(form.spec, found.spec)
+            tf.nest.assert_same_structure(form.spec, state.spec)
         except (TypeError, ValueError) as e:
             raise TypeError(f"The element structure for the new state must match the initial state. Expected "
-                            f"{form.spec!r}; got {found.spec!r}.") from e
-        if any(a.dtype is not b.dtype for a, b in zip(form.flat, found.flat, strict=True)):
+                            f"{form.spec!r}; got {state.spec!r}.") from e
+        if any(a.dtype is not b.dtype for a, b in zip(form.flat, state.flat, strict=True)):
             raise TypeError(f"The element types for the new state must match the initial state. Expected "
-                            f"{form.spec!r}; got {found.spec!r}.")
-        shapes = [a.shape.most_specific_compatible_shape(b.shape) for a, b in zip(form.flat, found.flat, strict=True)]
+                            f"{form.spec!r}; got {state.spec!r}.")
+        shapes = [a.shape.most_specific_compatible_shape(b.shape) for a, b in zip(form.flat, state.flat, strict=True)]
         if all(a == b.shape for a, b in zip(shapes, form.flat, strict=True)):
             return form, made
         form = Form(tf.nest.pack_sequence_as(form.spec, [tf.TensorSpec(s, b.dtype) for s, b in
@@ -207,9 +207,9 @@ class _Scanned(Stream):
         item = self.input.next()
         if item is None:
             return None
-        found = self.fn((*self.state, *item))
-        self.state = found[:self.size]
-        return found[self.size:]
+        results = self.fn((*self.state, *item))
+        self.state = results[:self.size]
+        return results[self.size:]
 
     def save(self) -> Any:
         return [self.state, self.input.save()]

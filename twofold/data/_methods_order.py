@@ -181,10 +181,10 @@ class OrderMethods:
         >>> [x.item() for x in tf.data.Dataset.range(5).apply(evens).as_numpy_iterator()]
         [0, 2, 4]
         """
-        found = transformation_func(self)
-        if not isinstance(found, OrderMethods):
-            raise TypeError(f"`transformation_func` must return a `tf.data.Dataset` object. Got {type(found)}.")
-        return found
+        transformed = transformation_func(self)
+        if not isinstance(transformed, OrderMethods):
+            raise TypeError(f"`transformation_func` must return a `tf.data.Dataset` object. Got {type(transformed)}.")
+        return transformed
 
 
 def _warn(text: str) -> None:

@@ -142,8 +142,8 @@ class SourceMethods:
         ['a.txt', 'b.txt']
         """
         names = matching_files(file_pattern)
-        found = _dataset(Slices(tf.constant(names, tf.string)))
-        return found.shuffle(len(names), seed=seed) if shuffle is None or shuffle else found
+        dataset = _dataset(Slices(tf.constant(names, tf.string)))
+        return dataset.shuffle(len(names), seed=seed) if shuffle is None or shuffle else dataset
 
     @staticmethod
     def load(path: Any, element_spec: Any = None, compression: str | None = None,
@@ -168,8 +168,8 @@ class SourceMethods:
         (3, [0, -1, -2])
         """
         del compression
-        found = _dataset(Loaded(path, element_spec))
-        return found if reader_func is None else reader_func(_dataset(Tensors(found)))
+        dataset = _dataset(Loaded(path, element_spec))
+        return dataset if reader_func is None else reader_func(_dataset(Tensors(dataset)))
 
     def save(self, path: Any, compression: str | None = None, shard_func: Any = None,
              checkpoint_args: Any = None) -> None:

@@ -73,11 +73,11 @@ class Node(ABC):
 
     def inputs(self) -> list[Node]:
         """The nodes that this one reads."""
-        found = [v for v in vars(self).values() if isinstance(v, Node)]
+        nodes = [v for v in vars(self).values() if isinstance(v, Node)]
         for value in vars(self).values():
             if isinstance(value, (list, tuple)):
-                found += [v for v in value if isinstance(v, Node)]
-        return found
+                nodes += [v for v in value if isinstance(v, Node)]
+        return nodes
 
     def steps(self) -> list[str]:
         """The kinds of this node and those below it."""

@@ -52,11 +52,11 @@ class _Taken(Stream):
         if self.input is None:
             return []
         wanted = min(count, self.left)
-        found = self.input.take(wanted)
-        self.left -= len(found)
-        if len(found) < wanted or not self.left:
+        items = self.input.take(wanted)
+        self.left -= len(items)
+        if len(items) < wanted or not self.left:
             self.input = None
-        return found
+        return items
 
     def save(self) -> Any:
         return None if self.input is None else [self.left, self.input.save()]
@@ -216,15 +216,15 @@ class _Repeated(Stream):
             self.left = 0
 
     def take(self, count: int) -> Any:
-        found: Any = []
-        while len(found) < count and (self.input is not None or self._begin()):
-            wanted = count - len(found)
+        items: Any = []
+        while len(items) < count and (self.input is not None or self._begin()):
+            wanted = count - len(items)
             more = self.input.take(wanted)  # type: ignore[union-attr]
             self.any |= len(more) > 0
-            found = [*found, *more] if len(found) else more
+            items = [*items, *more] if len(items) else more
             if len(more) < wanted:
                 self._over()
-        return found
+        return items
 
     def save(self) -> Any:
         return [self.left, self.any, None if self.input is None else self.input.save()]
@@ -295,20 +295,20 @@ class _Shuffled(Stream):
 
     def take(self, count: int) -> Any:
         """As `next`, `count` times over; what is pulled ahead are positions, which cannot fail."""
-        found: list[Any] = []
-        while len(found) < count:
+        items: list[Any] = []
+        while len(items) < count:
             self._fill_at_once()
-            wanted = count - len(found)
+            wanted = count - len(items)
             if self.input is None:
                 if not self.buffer:
                     break
-                self._drain(min(wanted, len(self.buffer)), found)
+                self._drain(min(wanted, len(self.buffer)), items)
                 continue
             fresh = self.input.take(wanted)
-            self._replace(fresh, found)
+            self._replace(fresh, items)
             if len(fresh) < wanted:
                 self.input = None
-        return found
+        return items
 
     def _fill_at_once(self) -> None:
         buffer = self.buffer

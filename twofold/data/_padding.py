@@ -30,13 +30,13 @@ def padded_shapes(form: Form, given: Any) -> list[list[Any]]:
     Raises:
         ValueError: a rank is unknown, or a shape does not go with the component.
     """
-    found = []
+    shapes = []
     leaves = [s.shape for s in form.flat] if given is None else _leaves(form.spec, given)
     for number, (spec, leaf) in enumerate(zip(form.flat, leaves, strict=True)):
         if given is None and spec.shape.rank is None:
             raise ValueError(f"You must provide `padded_shapes` argument because component {number} has unknown rank.")
-        found.append(_shape(spec, leaf))
-    return found
+        shapes.append(_shape(spec, leaf))
+    return shapes
 
 
 def _shape(spec: Any, leaf: Any) -> list[Any]:
@@ -86,13 +86,13 @@ def _default(dtype: Any) -> np.ndarray:
 
 def _value(spec: Any, leaf: Any) -> np.ndarray:
     if isinstance(leaf, (int, float, bool)) and spec.dtype is not tf.string:
-        found = engine.array_of(leaf, spec.dtype)
+        array = engine.array_of(leaf, spec.dtype)
     else:
-        found = engine.array_of(leaf)
-    if found.ndim:
+        array = engine.array_of(leaf)
+    if array.ndim:
         raise ValueError(f"Invalid `padding_values`. `padding_values` values should be scalars, but got "
-                         f"{list(found.shape)}.")
-    if engine.dtype_of(found) is not spec.dtype:
-        raise TypeError(f"Invalid `padding_values`. `padding_values` values type {engine.dtype_of(found)!r} does not "
+                         f"{list(array.shape)}.")
+    if engine.dtype_of(array) is not spec.dtype:
+        raise TypeError(f"Invalid `padding_values`. `padding_values` values type {engine.dtype_of(array)!r} does not "
                         f"match type {spec.dtype!r} of the corresponding input component.")
-    return found
+    return array

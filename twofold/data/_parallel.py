@@ -119,28 +119,28 @@ class _Desk:
     def read(self, most: int) -> tuple[int, list[Any]]:
         """The next items of the input, as a numbered block; fewer where the input is slow."""
         with self.reading:
-            found: list[Any] = []
+            items: list[Any] = []
             source = self.source
             until = time.perf_counter() + WORTH
             most = max(1, min(most, self.room - self.held))
-            while source is not None and not self.closed and len(found) < most:
+            while source is not None and not self.closed and len(items) < most:
                 try:
                     item = source.next()
                 except BaseException as error:  # noqa: BLE001 - it is raised where the item would come out
-                    found.append(_Failure(error))
+                    items.append(_Failure(error))
                     break
                 if item is None:
                     self.ended, self.source = True, None
                     break
-                found.append(item if self.begin is None else _tried(self.begin, item))
+                items.append(item if self.begin is None else _tried(self.begin, item))
                 if time.perf_counter() > until:
                     break
             if self.closed:
                 self.source = None
             with self.changed:
                 number, self.number = self.number, self.number + 1
-                self.held += len(found)
-            return number, found
+                self.held += len(items)
+            return number, items
 
     def hand_in(self, number: int, made: list[Any], ordered: bool) -> None:
         """Put down what was made of a block."""

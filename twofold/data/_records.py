@@ -28,10 +28,10 @@ def compression_of(value: Any) -> str:
     Raises:
         ValueError: it is something else.
     """
-    found = _KINDS.get("" if value is None else value.decode() if isinstance(value, bytes) else str(value))
-    if found is None:
+    kind = _KINDS.get("" if value is None else value.decode() if isinstance(value, bytes) else str(value))
+    if kind is None:
         raise ValueError(f"compression_type must be '', 'ZLIB' or 'GZIP'; got {value!r}.")
-    return found
+    return kind
 
 
 def framed(record: bytes) -> bytes:

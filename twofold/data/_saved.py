@@ -111,16 +111,16 @@ def _index(folder: str) -> dict[str, Any]:
         data = file.read(SMALL + 1)
     if len(data) > SMALL:
         raise damaged(path, f"it has more than {SMALL:,} bytes")
-    found = parsed_json(data, path)
-    if found.get("format") != _FORMAT:
-        raise tf.errors.DataLossError(None, None, f"{path} has format {found.get('format')}; {_FORMAT} is known.")
+    index = parsed_json(data, path)
+    if index.get("format") != _FORMAT:
+        raise tf.errors.DataLossError(None, None, f"{path} has format {index.get('format')}; {_FORMAT} is known.")
     with reads(path):
-        name, count = found.setdefault("elements", "elements.tfrecord"), found["count"]
+        name, count = index.setdefault("elements", "elements.tfrecord"), index["count"]
         if not isinstance(name, str) or _ELEMENTS.fullmatch(name) is None:
             raise ValueError(f"{name!r} is no file of elements")
         if type(count) is not int or not -2 <= count < 1 << 62:
             raise ValueError(f"{count!r} is no number of elements")
-        return {**found, "compression": compression_of(found["compression"]), "spec": _spec(found["spec"])}
+        return {**index, "compression": compression_of(index["compression"]), "spec": _spec(index["spec"])}
 
 
 class Loaded(Node):
@@ -130,9 +130,9 @@ class Loaded(Node):
 
     def __init__(self, path: Any, element_spec: Any) -> None:
         self.folder = path_of(path)
-        found = _index(self.folder)
-        self.form, self.count, self.compression = Form(found["spec"]), found["count"], found["compression"]
-        self.elements = os.path.join(self.folder, found["elements"])
+        index = _index(self.folder)
+        self.form, self.count, self.compression = Form(index["spec"]), index["count"], index["compression"]
+        self.elements = os.path.join(self.folder, index["elements"])
         if element_spec is not None:
             given = Form(element_spec)
             if not compatible(given, self.form):

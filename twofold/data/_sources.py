@@ -316,8 +316,8 @@ class Placeholder(Node):
     def resolved(self) -> Node:
         if engine.is_symbolic(self.token):
             return self
-        found: Node = engine.held(self.token)._node
-        return found
+        node: Node = engine.held(self.token)._node
+        return node
 
     def cardinality(self) -> int:
         return self.count

@@ -40,10 +40,10 @@ class Stream(ABC):
 
     def take(self, count: int) -> Any:
         """Up to `count` items, fewer only at the end; for positions, which cannot fail."""
-        found: list[Any] = []
-        while len(found) < count and (item := self.next()) is not None:
-            found.append(item)
-        return found
+        items: list[Any] = []
+        while len(items) < count and (item := self.next()) is not None:
+            items.append(item)
+        return items
 
     @abstractmethod
     def save(self) -> Any:

@@ -115,23 +115,23 @@ class CallbackList:
                  **params: Any):
         if isinstance(callbacks, CallbackList):
             callbacks = callbacks.callbacks
-        found = list(callbacks) if isinstance(callbacks, (list, tuple)) else [] if callbacks is None else [callbacks]
-        if add_progbar and not any(isinstance(c, ProgbarLogger) for c in found):
-            found.append(ProgbarLogger())
-        if add_history and not any(isinstance(c, History) for c in found):
-            found.append(History())
-        self.callbacks: list[Any] = found
+        listed = list(callbacks) if isinstance(callbacks, (list, tuple)) else [] if callbacks is None else [callbacks]
+        if add_progbar and not any(isinstance(c, ProgbarLogger) for c in listed):
+            listed.append(ProgbarLogger())
+        if add_history and not any(isinstance(c, History) for c in listed):
+            listed.append(History())
+        self.callbacks: list[Any] = listed
         self.params = params
         self.model = model
-        for callback in found:
+        for callback in listed:
             if isinstance(callback, History) and model is not None:
                 model.__dict__["history"] = callback
             callback.set_params(params)
             callback.set_model(model)
-        self._hooks = {name: [getattr(c, name) for c in found if _overrides(c, name)] for name in _HOOKS}
+        self._hooks = {name: [getattr(c, name) for c in listed if _overrides(c, name)] for name in _HOOKS}
         for kind in ("begin", "end"):
-            if any(_overrides(c, f"on_batch_{kind}") for c in found):
-                self._hooks[f"on_train_batch_{kind}"] = [getattr(c, f"on_train_batch_{kind}") for c in found]
+            if any(_overrides(c, f"on_batch_{kind}") for c in listed):
+                self._hooks[f"on_train_batch_{kind}"] = [getattr(c, f"on_train_batch_{kind}") for c in listed]
 
     def batch_hooks(self, kind: str) -> tuple[Any, Any]:
         """What to call before and after a batch of "train", "test" or "predict"; None where no callback is there."""

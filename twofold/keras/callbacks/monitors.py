@@ -62,11 +62,11 @@ class Monitor(Callback):
 
     def value_in(self, logs: Any) -> float | None:
         """The value, or None with a warning where there is none."""
-        found = (logs or {}).get(self.monitor)
-        if found is None:
+        value = (logs or {}).get(self.monitor)
+        if value is None:
             warnings.warn(f"{type(self).__name__} needs the value `{self.monitor}`, which is not there. Available "
                           f"values are: {', '.join(logs or {})}", stacklevel=2)
-        return found
+        return value
 
 
 class EarlyStopping(Monitor):

@@ -97,10 +97,10 @@ class TensorBoard(Callback):
         return os.path.join(self.log_dir, name)
 
     def _writer(self, name: str) -> Any:
-        found = self._writers.get(name)
-        if found is None:
-            found = self._writers[name] = summary.create_file_writer(self._folder(name))
-        return found
+        writer = self._writers.get(name)
+        if writer is None:
+            writer = self._writers[name] = summary.create_file_writer(self._folder(name))
+        return writer
 
     def _close(self) -> None:
         for writer in self._writers.values():
@@ -180,10 +180,10 @@ class TensorBoard(Callback):
             self._graph_due = False
             self._write_graph()
         if self.update_freq != "epoch" and number % self.update_freq == 0:
-            found = {f"batch_{k}": v for k, v in (logs or {}).items()}
+            values = {f"batch_{k}": v for k, v in (logs or {}).items()}
             if self.write_steps_per_second:
-                found["batch_steps_per_second"] = 1.0 / spent
-            self._write("train", found, number)
+                values["batch_steps_per_second"] = 1.0 / spent
+            self._write("train", values, number)
         if self._profiling and number >= self._last:
             self._end_profile()
 
@@ -328,10 +328,10 @@ _relays: weakref.WeakKeyDictionary[Any, _Relay] = weakref.WeakKeyDictionary()
 
 
 def _relay_of(model: Any) -> _Relay:
-    found = _relays.get(model)
-    if found is None:
-        found = _relays[model] = _Relay()
-    return found
+    relay = _relays.get(model)
+    if relay is None:
+        relay = _relays[model] = _Relay()
+    return relay
 
 
 def _range_of(profile_batch: Any) -> tuple[int, int]:

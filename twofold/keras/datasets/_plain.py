@@ -44,10 +44,10 @@ def _load_npy(data: bytes) -> np.ndarray:
     dtype = read(file)[2]
     if not dtype.hasobject:
         return np.lib.format.read_array(io.BytesIO(data), allow_pickle=False)
-    found = loads(data[file.tell():])
-    if not isinstance(found, np.ndarray):
+    array = loads(data[file.tell():])
+    if not isinstance(array, np.ndarray):
         raise ValueError("The file has no array where one is expected.")
-    return found
+    return array
 
 
 def loads(data: bytes) -> Any:

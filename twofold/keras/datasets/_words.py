@@ -46,10 +46,10 @@ def limited(texts: list[list[int]], skip_top: int, num_words: int | None, oov_ch
 
 def objects(texts: list[list[int]]) -> np.ndarray:
     """An array of lists."""
-    found = np.empty(len(texts), object)
+    array = np.empty(len(texts), object)
     for n, text in enumerate(texts):
-        found[n] = text
-    return found
+        array[n] = text
+    return array
 
 
 def read_index(path: Path) -> dict[str, int]:

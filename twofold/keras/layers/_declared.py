@@ -44,11 +44,11 @@ class DeclaredLayer(Layer):
 
     def get_config(self) -> dict[str, Any]:
         """The arguments that make an equal layer, as plain values."""
-        found = super().get_config()
+        config = super().get_config()
         for name in self._arguments:
             kind, value = _KINDS.get(name.rpartition("_")[2]), self._argument(name)
-            found[name] = value if kind is None or value is None else kind.serialize(value)
-        return found
+            config[name] = value if kind is None or value is None else kind.serialize(value)
+        return config
 
     def _argument(self, name: str) -> Any:
         """The value of an argument, for `get_config`."""
@@ -108,15 +108,15 @@ def numbers(value: Any, count: int, name: str, least: int = 1) -> tuple[int, ...
     Raises:
         ValueError: it is something else.
     """
-    found = (value,) * count if isinstance(value, int) else value
+    sizes = (value,) * count if isinstance(value, int) else value
     try:
-        found = tuple(int(v) for v in listed(found, f"`{name}`"))
+        sizes = tuple(int(v) for v in listed(sizes, f"`{name}`"))
     except (TypeError, OverflowError):
-        found = ()
-    if len(found) != count or min(found) < least or max(found) >= 1 << 63:
+        sizes = ()
+    if len(sizes) != count or min(sizes) < least or max(sizes) >= 1 << 63:
         raise ValueError(f"The `{name}` argument must be an integer or a tuple of {count} "
                          f"integers that are at least {least}. Received {name}={value!r}")
-    return found
+    return sizes
 
 
 def positive(value: Any, name: str) -> int:
@@ -136,10 +136,10 @@ def padding_of(value: Any, *more: str) -> str:
     Raises:
         ValueError: it is another.
     """
-    found = value.lower() if isinstance(value, str) else value
-    if found not in ("valid", "same", *more):
+    padding = value.lower() if isinstance(value, str) else value
+    if padding not in ("valid", "same", *more):
         raise ValueError(f"The `padding` argument must be one of {('valid', 'same', *more)}. Received: {value!r}")
-    return found
+    return padding
 
 
 def data_format_of(value: Any) -> str:
@@ -148,11 +148,11 @@ def data_format_of(value: Any) -> str:
     Raises:
         ValueError: it is another.
     """
-    found = config.image_data_format() if value is None else str(value).lower()
-    if found not in ("channels_last", "channels_first"):
+    data_format = config.image_data_format() if value is None else str(value).lower()
+    if data_format not in ("channels_last", "channels_first"):
         raise ValueError("The `data_format` argument must be 'channels_last' or 'channels_first'. "
                          f"Received: {value!r}")
-    return found
+    return data_format
 
 
 def window_sizes(sizes: Shape, window: tuple[int, ...], strides: tuple[int, ...], padding: str,

@@ -112,10 +112,10 @@ def concatenated(first: int, second: int) -> int:
     Source: `FingerprintCat64` of tensorflow/core/platform/fingerprint.h.
     """
     factor = 0xC6A4A7935BD1E995
-    found = first ^ factor
-    found ^= _mixed((second & _ALL) * factor & _ALL) * factor & _ALL
-    found = _mixed(found * factor & _ALL) * factor & _ALL
-    return _mixed(found)
+    mixed = first ^ factor
+    mixed ^= _mixed((second & _ALL) * factor & _ALL) * factor & _ALL
+    mixed = _mixed(mixed * factor & _ALL) * factor & _ALL
+    return _mixed(mixed)
 
 
 def keyed(data: bytes, key: tuple[int, int]) -> int:

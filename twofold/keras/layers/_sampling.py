@@ -62,11 +62,11 @@ def sampled(images: Any, from_x: Any, from_y: Any, interpolation: str, fill_mode
         column, row = tf.cast(at_x, tf.int32), tf.cast(at_y, tf.int32)
         last_x, last_y = tf.cast(width, tf.int32) - 1, tf.cast(height, tf.int32) - 1
         place = tf.clip_by_value(row, 0, last_y) * (last_x + 1) + tf.clip_by_value(column, 0, last_x)
-        found = tf.gather(rows, tf.reshape(place, [shape[0], height * width]), axis=1, batch_dims=1)
-        found = tf.reshape(found, shape)
+        gathered = tf.gather(rows, tf.reshape(place, [shape[0], height * width]), axis=1, batch_dims=1)
+        gathered = tf.reshape(gathered, shape)
         there = (column >= 0) & (column <= last_x) & (row >= 0) & (row <= last_y)
         # the neighbour of an edge pixel has no share where places are brought into the image
-        return tf.where(there[..., tf.newaxis], found, tf.cast(fill_value if constant else 0.0, found.dtype))
+        return tf.where(there[..., tf.newaxis], gathered, tf.cast(fill_value if constant else 0.0, gathered.dtype))
 
     if interpolation == "nearest":
         return pixels(_rounded(across), _rounded(down))

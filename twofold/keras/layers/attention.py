@@ -164,6 +164,6 @@ class AdditiveAttention(Attention):
 
     def get_config(self) -> dict[str, Any]:
         """The arguments that make an equal layer, as plain values."""
-        found = super().get_config()
-        del found["score_mode"]
-        return found
+        config = super().get_config()
+        del config["score_mode"]
+        return config

@@ -101,8 +101,8 @@ class Bidirectional(Layer):
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """The mask of the inputs, if all steps are given."""
         mask = mask[0] if isinstance(mask, (list, tuple)) else mask
-        found = mask if self.return_sequences else None
-        masks = [found, found] if self.merge_mode is None else [found]
+        outputs_mask = mask if self.return_sequences else None
+        masks = [outputs_mask, outputs_mask] if self.merge_mode is None else [outputs_mask]
         if self.return_state:
             masks += [None] * (2 * len(self.forward_layer.state_size))
         return masks if len(masks) > 1 else masks[0]

@@ -87,8 +87,8 @@ class ConvLSTMCell(LSTMCell):
 
         def convolved(x: Any, kernel: Any) -> Any:
             flat = tf.reshape(x, (-1, *x.shape[2:])) if several else x
-            found = self._convolved(flat, kernel, self.strides, self.padding, self.dilation_rate)
-            return tf.reshape(found, (-1, tf.shape(x)[1], *found.shape[1:])) if several else found
+            product = self._convolved(flat, kernel, self.strides, self.padding, self.dilation_rate)
+            return tf.reshape(product, (-1, tf.shape(x)[1], *product.shape[1:])) if several else product
 
         axis = self._channel_axis(inputs)
         if isinstance(mask, list):

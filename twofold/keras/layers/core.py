@@ -322,12 +322,12 @@ class Lambda(Layer):
         Raises:
             ValueError: the function has no name under which it could be found again.
         """
-        found = {**super().get_config(), "function": serialize_keras_object(self.function)}
+        config = {**super().get_config(), "function": serialize_keras_object(self.function)}
         if self._output_shape is not None:
-            found["output_shape"] = serialize_keras_object(self._output_shape)
+            config["output_shape"] = serialize_keras_object(self._output_shape)
         if self.mask is not None:
-            found["mask"] = serialize_keras_object(self.mask)
-        return {**found, "arguments": serialize_keras_object(self.arguments)}
+            config["mask"] = serialize_keras_object(self.mask)
+        return {**config, "arguments": serialize_keras_object(self.arguments)}
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Lambda:

@@ -80,13 +80,13 @@ class HashedCrossing(DeclaredLayer):
                              f"inputs={given}")
 
     def _crossed(self, hashes: np.ndarray) -> np.ndarray:
-        found = []
+        bins = []
         for row in hashes.reshape(-1, hashes.shape[-1]).tolist():
             total = _KEY
             for value in row:
                 total = concatenated(total, value)
-            found.append(total % self.num_bins)
-        return np.array(found, np.int64).reshape(hashes.shape[:-1])
+            bins.append(total % self.num_bins)
+        return np.array(bins, np.int64).reshape(hashes.shape[:-1])
 
     def compute_output_shape(self, input_shape: Any) -> Shape:
         """The shape of the outputs for inputs of shapes."""
@@ -104,5 +104,5 @@ def _hashes(values: np.ndarray) -> np.ndarray:
     """Integers as they are, and the fingerprints of texts."""
     if values.dtype != object:
         return values.astype(np.int64)
-    found = np.array([fingerprint(bytes(v)) for v in values.ravel().tolist()], np.uint64)
-    return found.astype(np.int64).reshape(values.shape)
+    hashes = np.array([fingerprint(bytes(v)) for v in values.ravel().tolist()], np.uint64)
+    return hashes.astype(np.int64).reshape(values.shape)

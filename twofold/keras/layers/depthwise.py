@@ -24,9 +24,9 @@ def by_channel(x: Any, kernel: Any, strides: tuple[int, ...], padding: str, firs
     """
     if len(strides) == 1:  # a signal is an image of one row
         axis = 2 if first else 1
-        found = by_channel(tf.expand_dims(x, axis), tf.expand_dims(kernel, 0), strides * 2, padding, first,
+        outputs = by_channel(tf.expand_dims(x, axis), tf.expand_dims(kernel, 0), strides * 2, padding, first,
                            (1, *dilation_rate))
-        return tf.squeeze(found, axis)
+        return tf.squeeze(outputs, axis)
     everywhere = (1, 1, *strides) if first else (1, *strides, 1)
     return tf.nn.depthwise_conv2d(x, kernel, everywhere, padding.upper(), "NCHW" if first else "NHWC", dilation_rate)
 

@@ -206,10 +206,10 @@ class _Lookup(DeclaredLayer):
         if self._is_given or not self._counts:
             return
         special = {self.mask_token, self.oov_token}
-        found = [(count, as_bytes(term) if self._words else term, term) for term, count in self._counts.items()
+        counted = [(count, as_bytes(term) if self._words else term, term) for term, count in self._counts.items()
                  if term not in special]
         room = None if self.max_tokens is None else self.max_tokens - self._first_term
-        terms = [term for _, _, term in sorted(found, reverse=True)[:room]]
+        terms = [term for _, _, term in sorted(counted, reverse=True)[:room]]
         weights = None
         if self.output_mode == "tf_idf":
             seen = np.array([self._documents[term] for term in terms], np.float64)
@@ -244,11 +244,11 @@ class _Lookup(DeclaredLayer):
     def _back(self, places: np.ndarray) -> np.ndarray:
         """The terms at places."""
         terms = self.get_vocabulary()
-        found = [terms[p] if 0 <= p < len(terms) else self.oov_token for p in places.ravel().tolist()]
+        looked_up = [terms[p] if 0 <= p < len(terms) else self.oov_token for p in places.ravel().tolist()]
         if not self._words:
-            return np.array(found, np.int64).reshape(places.shape)
-        flat = np.empty(len(found), object)
-        flat[:] = [as_bytes(term) for term in found]
+            return np.array(looked_up, np.int64).reshape(places.shape)
+        flat = np.empty(len(looked_up), object)
+        flat[:] = [as_bytes(term) for term in looked_up]
         return flat.reshape(places.shape)
 
     def call(self, inputs: Any) -> Any:
@@ -266,8 +266,8 @@ class _Lookup(DeclaredLayer):
         if self.output_mode == "int":
             return places if dtype is tf.int64 else tf.cast(places, dtype)
         mode = "count" if self.output_mode == "tf_idf" else self.output_mode
-        found = encoded(places, self._depth(), mode, dtype)
-        return found * number(self.idf_weights, found.dtype) if self.output_mode == "tf_idf" else found
+        outputs = encoded(places, self._depth(), mode, dtype)
+        return outputs * number(self.idf_weights, outputs.dtype) if self.output_mode == "tf_idf" else outputs
 
     @property
     def value_dtype(self) -> Any:
@@ -470,17 +470,17 @@ class Hashing(DeclaredLayer):
     def _hash(self, values: np.ndarray) -> np.ndarray:
         mask = None if self.mask_value is None else as_bytes(self.mask_value)
         kept = 0 if mask is None or self.num_bins == 1 else 1
-        found = [0 if mask is not None and value == mask else kept + _hashed(value, self.num_bins - kept, self.salt)
+        bins = [0 if mask is not None and value == mask else kept + _hashed(value, self.num_bins - kept, self.salt)
                  for value in map(as_bytes, values.ravel().tolist())]
-        return np.array(found, np.int64).reshape(values.shape)
+        return np.array(bins, np.int64).reshape(values.shape)
 
     def call(self, inputs: Any) -> Any:
         """The outputs for `inputs`."""
         x = tf.convert_to_tensor(inputs)
-        found = by_python(self._hash, x, x.shape, tf.int64)
+        bins = by_python(self._hash, x, x.shape, tf.int64)
         if self.output_mode == "int":
-            return found if self.compute_dtype == "int64" else tf.cast(found, self.compute_dtype)
-        return encoded(found, self.num_bins, self.output_mode, self.compute_dtype)
+            return bins if self.compute_dtype == "int64" else tf.cast(bins, self.compute_dtype)
+        return encoded(bins, self.num_bins, self.output_mode, self.compute_dtype)
 
     def compute_output_shape(self, input_shape: Any) -> Shape:
         """The shape of the outputs for inputs of a shape."""

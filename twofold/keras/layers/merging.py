@@ -58,28 +58,28 @@ class _Merge(DeclaredLayer):
         batches = {shape[0] for shape in shapes if shape} - {None}
         if len(batches) > 1:
             raise ValueError(f"Cannot merge tensors with different batch sizes. Received tensors with shapes {shapes}")
-        found: Shape = shapes[0][1:]
+        merged: Shape = shapes[0][1:]
         for shape in shapes[1:]:
-            found = _together(found, shape[1:])
-        return (batches.pop() if batches else None, *found)
+            merged = _together(merged, shape[1:])
+        return (batches.pop() if batches else None, *merged)
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """Where the mask of any input lets through; None where an input has none."""
         if mask is None or any(m is None for m in mask):
             return None
-        found = mask[0]
+        merged = mask[0]
         for one in mask[1:]:
-            found = tf.logical_or(found, one)
-        return found
+            merged = tf.logical_or(merged, one)
+        return merged
 
 
 def _met(inputs: Sequence[Any]) -> list[Any]:
     """The inputs in the dtype in which they meet, each with its mask."""
-    found = same(*inputs)
-    for given, x in zip(inputs, found, strict=True):
+    tensors = same(*inputs)
+    for given, x in zip(inputs, tensors, strict=True):
         if x is not given:
             call_context.set_mask(x, call_context.get_mask(given))
-    return found
+    return tensors
 
 
 def _are_shapes(value: Any) -> bool:
@@ -96,12 +96,12 @@ def _of_rank(x: Any, rank: int) -> Any:
 def _together(a: Shape, b: Shape) -> Shape:
     """The shape to which two shapes without the batch broadcast."""
     longer, shorter = (a, b) if len(a) >= len(b) else (b, a)
-    found = list(longer[:len(longer) - len(shorter)])
+    sizes = list(longer[:len(longer) - len(shorter)])
     for i, j in zip(longer[len(longer) - len(shorter):], shorter, strict=True):
         if None not in (i, j) and i != j and 1 not in (i, j):
             raise ValueError(f"Inputs have incompatible shapes. Received shapes {a} and {b}")
-        found.append(j if i == 1 else i if j == 1 else None if None in (i, j) else i)
-    return tuple(found)
+        sizes.append(j if i == 1 else i if j == 1 else None if None in (i, j) else i)
+    return tuple(sizes)
 
 
 class _Folded(_Merge):
@@ -249,15 +249,15 @@ class Concatenate(_Merge):
         along = [shape[self.axis] for shape in shapes]
         for shape in shapes:
             shape[self.axis] = None
-        found = shapes[0]
+        sizes = shapes[0]
         for shape in shapes[1:]:
-            if len(shape) != len(found) or any(None not in (i, j) and i != j
-                                               for i, j in zip(found, shape, strict=True)):
+            if len(shape) != len(sizes) or any(None not in (i, j) and i != j
+                                               for i, j in zip(sizes, shape, strict=True)):
                 raise ValueError("A `Concatenate` layer requires inputs with matching shapes except for the "
                                  f"concatenation axis. Received: input_shape={input_shape}")
-            found = [j if i is None else i for i, j in zip(found, shape, strict=True)]
-        found[self.axis] = None if None in along else sum(along)
-        return tuple(found)
+            sizes = [j if i is None else i for i, j in zip(sizes, shape, strict=True)]
+        sizes[self.axis] = None if None in along else sum(along)
+        return tuple(sizes)
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """The masks joined in the same way; an input without one is let through."""
@@ -331,8 +331,8 @@ class Dot(_Merge):
         if None not in (one[first], other[second]) and one[first] != other[second]:
             raise ValueError(f"Incompatible input shapes: axis values {one[first]} (at axis {first}) != "
                              f"{other[second]} (at axis {second}). Full input shapes: {one}, {other}")
-        found = (*one[:first], *one[first + 1:], *other[1:second], *other[second + 1:])
-        return found if len(found) > 1 else (*found, 1)
+        sizes = (*one[:first], *one[first + 1:], *other[1:second], *other[second + 1:])
+        return sizes if len(sizes) > 1 else (*sizes, 1)
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """None: the outputs have no mask."""

@@ -55,22 +55,22 @@ class _Heads(DeclaredLayer):
     def _visible(self, query: Any, value: Any, query_mask: Any, value_mask: Any, key_mask: Any, given: Any,
                  causal: bool) -> Any:
         """Which keys each query sees: bool [batch, queries, keys], or None for all."""
-        found = []
+        masks = []
         if query_mask is not None:
-            found.append(tf.cast(query_mask, tf.bool)[..., tf.newaxis])
-        found += [tf.cast(mask, tf.bool)[..., tf.newaxis, :] for mask in (value_mask, key_mask) if mask is not None]
+            masks.append(tf.cast(query_mask, tf.bool)[..., tf.newaxis])
+        masks += [tf.cast(mask, tf.bool)[..., tf.newaxis, :] for mask in (value_mask, key_mask) if mask is not None]
         queries, keys = tf.shape(query)[1], tf.shape(value)[1]
         if causal:
-            found.append(causal_mask(queries, keys))
+            masks.append(causal_mask(queries, keys))
         if self._sliding_window is not None:
             apart = tf.abs(tf.range(queries)[:, tf.newaxis] - tf.range(keys))
-            found.append((apart < self._sliding_window)[tf.newaxis])
+            masks.append((apart < self._sliding_window)[tf.newaxis])
         if given is not None:
-            found.append(tf.cast(given, tf.bool))
-        if not found:
+            masks.append(tf.cast(given, tf.bool))
+        if not masks:
             return None
-        visible = found[0]
-        for one in found[1:]:
+        visible = masks[0]
+        for one in masks[1:]:
             visible = tf.logical_and(visible, one)
         return visible
 

@@ -99,15 +99,15 @@ class MaxNumBoundingBoxes(DeclaredLayer):
         """The outputs for `inputs`."""
         if not isinstance(inputs, Mapping):
             return inputs
-        found = dict(inputs)
-        if "bounding_boxes" in found:
-            boxes = found["bounding_boxes"]
+        outputs = dict(inputs)
+        if "bounding_boxes" in outputs:
+            boxes = outputs["bounding_boxes"]
             if not isinstance(boxes, Mapping) or not {"boxes", "labels"} <= set(boxes):
                 raise ValueError("`bounding_boxes` must be a dict with 'boxes' and 'labels'. Received: "
                                  f"{sorted(boxes) if isinstance(boxes, Mapping) else type(boxes).__name__}")
-            found["bounding_boxes"] = {**boxes, "boxes": self._cut(boxes["boxes"]),
+            outputs["bounding_boxes"] = {**boxes, "boxes": self._cut(boxes["boxes"]),
                                        "labels": self._cut(boxes["labels"])}
-        return found
+        return outputs
 
     def _cut(self, values: Any) -> Any:
         kept = values[:, :self.max_number]

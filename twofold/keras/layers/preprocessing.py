@@ -190,8 +190,8 @@ def batches_of(data: Any, steps: int | None) -> Iterator[np.ndarray]:
     for count, batch in enumerate(data):
         if steps is not None and count >= steps:
             return
-        found = np.asarray(batch[0] if isinstance(batch, tuple) else batch)
-        yield found if found.ndim else found[np.newaxis]
+        array = np.asarray(batch[0] if isinstance(batch, tuple) else batch)
+        yield array if array.ndim else array[np.newaxis]
 
 
 def encoded(inputs: Any, depth: int, mode: str, dtype: Any, weights: Any = None) -> Any:
@@ -308,8 +308,8 @@ class Discretization(DeclaredLayer):
         if self.num_bins is None:
             raise ValueError("Cannot adapt a Discretization layer that has been initialized with `bin_boundaries`, use "
                              "`num_bins` instead.")
-        found = np.concatenate([batch.ravel() for batch in batches_of(data, steps)])
-        self.bin_boundaries = np.quantile(found, np.arange(1, self.num_bins) / self.num_bins).tolist()
+        values = np.concatenate([batch.ravel() for batch in batches_of(data, steps)])
+        self.bin_boundaries = np.quantile(values, np.arange(1, self.num_bins) / self.num_bins).tolist()
 
     def call(self, inputs: Any) -> Any:
         """The outputs for `inputs`."""
@@ -334,11 +334,11 @@ class Discretization(DeclaredLayer):
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Discretization:
         """A layer made from what `get_config` gave."""
         config = dict(config)
-        found = config.pop("bin_boundaries") if None not in (config.get("num_bins"), config.get("bin_boundaries")
+        boundaries = config.pop("bin_boundaries") if None not in (config.get("num_bins"), config.get("bin_boundaries")
                                                              ) else None
         layer = cls(**config)
-        if found is not None:
-            layer.bin_boundaries = found
+        if boundaries is not None:
+            layer.bin_boundaries = boundaries
         return layer
 
 
@@ -392,10 +392,10 @@ class Resizing(DeclaredLayer):
 
     def compute_output_shape(self, input_shape: Any) -> Shape:
         """The shape of the outputs for inputs of a shape."""
-        found = list(input_shape)
-        for axis, size in zip(self._axes(len(found)), (self.height, self.width), strict=True):
-            found[axis] = size
-        return tuple(found)
+        shape = list(input_shape)
+        for axis, size in zip(self._axes(len(shape)), (self.height, self.width), strict=True):
+            shape[axis] = size
+        return tuple(shape)
 
 
 class CenterCrop(DeclaredLayer):
@@ -441,7 +441,7 @@ class CenterCrop(DeclaredLayer):
 
     def compute_output_shape(self, input_shape: Any) -> Shape:
         """The shape of the outputs for inputs of a shape."""
-        found = list(input_shape)
-        first = len(found) - 3 if self.data_format == "channels_last" else len(found) - 2
-        found[first:first + 2] = [self.height, self.width]
-        return tuple(found)
+        shape = list(input_shape)
+        first = len(shape) - 3 if self.data_format == "channels_last" else len(shape) - 2
+        shape[first:first + 2] = [self.height, self.width]
+        return tuple(shape)

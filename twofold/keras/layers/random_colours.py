@@ -92,8 +92,8 @@ class RandomHue(_Colours):
         hue = hue + drawn[..., 0]
         hue = tf.where(hue > 1, hue - 1, hue)
         hue = tf.where(hue < 0, hue + 1, hue)
-        found = tf.image.hsv_to_rgb(tf.stack([hue, saturation, value], axis=-1))
-        return _between(tf.clip_by_value(found, 0, 1), (0, 1), self.value_range)
+        changed = tf.image.hsv_to_rgb(tf.stack([hue, saturation, value], axis=-1))
+        return _between(tf.clip_by_value(changed, 0, 1), (0, 1), self.value_range)
 
 
 class RandomSaturation(_Colours):
@@ -320,8 +320,8 @@ class Solarization(_Colours):
 
     def _changed(self, images: Any, drawn: Any, mask: bool) -> Any:
         addition, threshold = drawn
-        found = tf.clip_by_value(_between(images, self.value_range, _BYTES) + addition, 0, 255)
-        return _between(tf.where(found < threshold, found, 255 - found), _BYTES, self.value_range)
+        changed = tf.clip_by_value(_between(images, self.value_range, _BYTES) + addition, 0, 255)
+        return _between(tf.where(changed < threshold, changed, 255 - changed), _BYTES, self.value_range)
 
 
 class RandomInvert(_Colours):
@@ -425,8 +425,8 @@ class AutoContrast(_Colours):
         high = tf.reduce_max(values, axis=(1, 2), keepdims=True)
         flat = high == low
         scale = 255 / tf.where(flat, tf.ones_like(high), high - low)
-        found = _between(tf.clip_by_value(values * scale + -low * scale, 0, 255), _BYTES, self.value_range)
-        return tf.where(flat, images, found)
+        changed = _between(tf.clip_by_value(values * scale + -low * scale, 0, 255), _BYTES, self.value_range)
+        return tf.where(flat, images, changed)
 
 
 class Equalization(_Colours):
@@ -473,5 +473,5 @@ class Equalization(_Colours):
         spread = tf.cast(tf.maximum(below[-1] - first, 1), tf.float64)
         table = tf.clip_by_value(tf.round(tf.cast((below - first) * 255, tf.float64) / spread), 0, 255)
         places = tf.cast(tf.clip_by_value(wide / 255.0 * last, 0, last), tf.int32)
-        found = tf.cast(tf.gather(table, places), channel.dtype)
-        return tf.where(tf.math.count_nonzero(counts) <= 1, channel, found)
+        changed = tf.cast(tf.gather(table, places), channel.dtype)
+        return tf.where(tf.math.count_nonzero(counts) <= 1, channel, changed)

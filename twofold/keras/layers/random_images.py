@@ -46,8 +46,8 @@ class RandomImages(DeclaredLayer):
         if unknown or "images" not in given:
             raise ValueError(f"{type(self).__name__} takes images, or a dict with 'images', 'labels' and "
                              f"'segmentation_masks'. Received the keys: {sorted(given)}")
-        found = dict(given)
-        images = found["images"] = tf.cast(given["images"], self.compute_dtype)
+        outputs = dict(given)
+        images = outputs["images"] = tf.cast(given["images"], self.compute_dtype)
         if len(images.shape) not in (3, 4):
             raise ValueError(f"Expected images of rank 3 or 4. Received inputs.shape={tuple(images.shape)}")
         if training is not False and training is not None:
@@ -55,13 +55,13 @@ class RandomImages(DeclaredLayer):
             self._refuse(laid_out)
             drawn = self._draw(laid_out)
             for name in ("images", "segmentation_masks") if self._moves_pixels else ("images",):
-                if name in found:
-                    found[name] = self._each(found[name], drawn, mask=name != "images")
-            if "labels" in found and len(images.shape) == 4:  # a single image has no others to be mixed with
-                found["labels"] = self._labelled(found["labels"], drawn)
+                if name in outputs:
+                    outputs[name] = self._each(outputs[name], drawn, mask=name != "images")
+            if "labels" in outputs and len(images.shape) == 4:  # a single image has no others to be mixed with
+                outputs["labels"] = self._labelled(outputs["labels"], drawn)
         elif self._moves_pixels:
-            found = {name: self._plain(value) if name != "labels" else value for name, value in found.items()}
-        return found if isinstance(inputs, Mapping) else found["images"]
+            outputs = {name: self._plain(value) if name != "labels" else value for name, value in outputs.items()}
+        return outputs if isinstance(inputs, Mapping) else outputs["images"]
 
     def _refuse(self, images: Any) -> None:
         """Raise ValueError for images that the layer cannot change, before anything is drawn."""
@@ -350,10 +350,10 @@ class RandomCrop(RandomImages):
 
     def compute_output_shape(self, input_shape: Any) -> Shape:
         """The shape of the outputs for images of a shape."""
-        found = list(input_shape)
-        first = len(found) - (3 if self.data_format == "channels_last" else 2)
-        found[first:first + 2] = [self.height, self.width]
-        return tuple(found)
+        shape = list(input_shape)
+        first = len(shape) - (3 if self.data_format == "channels_last" else 2)
+        shape[first:first + 2] = [self.height, self.width]
+        return tuple(shape)
 
 
 class RandomContrast(RandomImages):

@@ -90,8 +90,8 @@ class _Policy(RandomImages):
             return lambda: layer._changed(
                 images, None if drawn is None else tf.nest.map_structure(lambda x: x[step], drawn), mask)
         branches = [by(self._layer(name), drawn) for name, drawn in zip(self._names, draws, strict=True)]
-        found = tf.switch_case(which, [*branches, lambda: tf.identity(images)])
-        return tf.ensure_shape(found, images.shape)
+        changed = tf.switch_case(which, [*branches, lambda: tf.identity(images)])
+        return tf.ensure_shape(changed, images.shape)
 
     def _numbers(self, count: int, kinds: int) -> Any:
         return random.randint((count,), 0, kinds, seed=self.generator)

@@ -30,8 +30,8 @@ def _state_sizes(cell: Any) -> list[Any]:
 
 
 def _output_size(cell: Any) -> Any:
-    found = getattr(cell, "output_size", None)
-    return _state_sizes(cell)[0] if found is None else found
+    size = getattr(cell, "output_size", None)
+    return _state_sizes(cell)[0] if size is None else size
 
 
 def _zeros(size: Any, batch: Any, dtype: Any) -> Any:
@@ -345,13 +345,13 @@ class RNN(DeclaredLayer):
             mask = None if mask is None else tf.reverse(mask, [0])
         if self.unroll and tf.nest.flatten(inputs)[0].shape[0] is None:
             raise ValueError("Cannot unroll a RNN if the time dimension is undefined.")
-        found = self._run_cell(inputs, states, mask, training)
+        results = self._run_cell(inputs, states, mask, training)
         dtype = self.compute_dtype
-        after = tf.nest.map_structure(lambda x: tf.cast(x, dtype), found.states)
+        after = tf.nest.map_structure(lambda x: tf.cast(x, dtype), results.states)
         if self.stateful:
             for variable, value in zip(tf.nest.flatten(self.states), tf.nest.flatten(after), strict=True):
                 variable.assign(tf.cast(value, variable.dtype))
-        wanted = tf.nest.map_structure(steps_first, found.outputs) if self.return_sequences else found.last
+        wanted = tf.nest.map_structure(steps_first, results.outputs) if self.return_sequences else results.last
         output = tf.nest.map_structure(lambda x: tf.cast(x, dtype), wanted)
         return (output, *after) if self.return_state else output
 
@@ -410,8 +410,8 @@ class RNN(DeclaredLayer):
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """The mask of the outputs: that of the inputs, if all steps are given."""
-        found = tf.nest.flatten(mask)[0] if mask is not None and self.return_sequences else None
-        return [found, *(None for _ in self.state_size)] if self.return_state else found
+        outputs_mask = tf.nest.flatten(mask)[0] if mask is not None and self.return_sequences else None
+        return [outputs_mask, *(None for _ in self.state_size)] if self.return_state else outputs_mask
 
     def compute_output_shape(self, sequences_shape: Any, initial_state_shape: Any = None) -> Any:
         """The shape of the outputs for sequences of a shape. `initial_state_shape` has no effect."""
@@ -457,12 +457,12 @@ class OfCell(RNN):
 
     def get_config(self) -> dict[str, Any]:
         """The arguments that make an equal layer, as plain values."""
-        found = RNN.get_config(self)
-        cell = found.pop("cell")["config"]
-        found.update({name: cell[name] for name in self._cell_arguments})
+        config = RNN.get_config(self)
+        cell = config.pop("cell")["config"]
+        config.update({name: cell[name] for name in self._cell_arguments})
         if self.activity_regularizer is None:
-            found.setdefault("activity_regularizer", None)
-        return found
+            config.setdefault("activity_regularizer", None)
+        return config
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:

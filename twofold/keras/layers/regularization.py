@@ -263,6 +263,6 @@ class ActivityRegularization(DeclaredLayer):
 
     def get_config(self) -> dict[str, Any]:
         """The arguments that make an equal layer, as plain values."""
-        found = {**super().get_config(), "l1": self.l1, "l2": self.l2}
-        found.pop("activity_regularizer", None)
-        return found
+        config = {**super().get_config(), "l1": self.l1, "l2": self.l2}
+        config.pop("activity_regularizer", None)
+        return config

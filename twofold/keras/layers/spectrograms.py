@@ -195,8 +195,8 @@ class STFTSpectrogram(DeclaredLayer):
     def _projected(self, x: Any, kernel: Any) -> Any:
         shape = tf.shape(x)
         flat = tf.reshape(x, [-1, shape[2], 1])
-        found = tf.nn.conv1d(flat, tf.cast(kernel, x.dtype), self._step, self.padding.upper())
-        return tf.reshape(found, tf.concat([shape[:2], tf.shape(found)[1:]], 0))
+        product = tf.nn.conv1d(flat, tf.cast(kernel, x.dtype), self._step, self.padding.upper())
+        return tf.reshape(product, tf.concat([shape[:2], tf.shape(product)[1:]], 0))
 
     def _arranged(self, found: Any) -> Any:
         """[batch, channels, windows, frequencies] as the outputs are laid out."""

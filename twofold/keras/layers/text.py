@@ -128,11 +128,11 @@ class TextVectorization(DeclaredLayer):
         """The places of words, as many for each text: 0 (or -1, in vectors) where there are no more."""
         rows = self._words(texts)
         longest = self.output_sequence_length or max(map(len, rows), default=0)
-        found = np.full((len(rows), longest), 0 if self.output_mode == "int" else -1, np.int64)
+        table = np.full((len(rows), longest), 0 if self.output_mode == "int" else -1, np.int64)
         for n, words in enumerate(rows):
             kept = words[:longest]
-            found[n, :len(kept)] = self._lookup_layer._find(np.array([*kept, None], object)[:-1])
-        return found
+            table[n, :len(kept)] = self._lookup_layer._find(np.array([*kept, None], object)[:-1])
+        return table
 
     def call(self, inputs: Any) -> Any:
         """The outputs for `inputs`."""
@@ -150,8 +150,8 @@ class TextVectorization(DeclaredLayer):
             x = tf.squeeze(x, -1)
         x = tf.reshape(x, [1]) if single else x
         places = by_python(self._numbers, x, [x.shape[0], self.output_sequence_length], tf.int64)
-        found = self._lookup_layer.of_places(places)
-        return found[0] if single else found
+        outputs = self._lookup_layer.of_places(places)
+        return outputs[0] if single else outputs
 
     def compute_output_shape(self, input_shape: Any) -> Shape:
         """The shape of the outputs for inputs of a shape."""
@@ -235,9 +235,9 @@ class TextVectorization(DeclaredLayer):
 
 
 def _widths(ngrams: Any) -> tuple[int, ...] | None:
-    found = None if ngrams is None else tuple(range(1, ngrams + 1)) if isinstance(ngrams, int) else ngrams
-    if found is not None and not (isinstance(found, tuple) and found and all(
-            isinstance(width, int) and width > 0 for width in found)):
+    widths = None if ngrams is None else tuple(range(1, ngrams + 1)) if isinstance(ngrams, int) else ngrams
+    if widths is not None and not (isinstance(widths, tuple) and widths and all(
+            isinstance(width, int) and width > 0 for width in widths)):
         raise ValueError("`ngrams` must be None, an integer, or a tuple of integers that are greater than 0. "
                          f"Received: ngrams={ngrams}")
-    return found
+    return widths

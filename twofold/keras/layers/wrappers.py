@@ -112,8 +112,8 @@ class TimeDistributed(Wrapper):
 
     def compute_output_shape(self, input_shape: Any) -> Shape:
         """The shape of the outputs for inputs of a shape."""
-        found = self.layer.compute_output_shape(self._inner(tuple(input_shape)))
-        return (found[0], input_shape[1], *found[1:])
+        inner = self.layer.compute_output_shape(self._inner(tuple(input_shape)))
+        return (inner[0], input_shape[1], *inner[1:])
 
 
 _OWN = __name__.rpartition(".")[0]

@@ -133,8 +133,8 @@ def _table() -> dict[str, Any]:
     """What names stand for: functions, and first of all classes, by their names in either form."""
     functions = {name: globals()[name] for name in __all__ if not inspect.isclass(globals()[name])}
     classes = {name: globals()[name] for name in __all__ if inspect.isclass(globals()[name])}
-    table = {**functions, **_OLDER, **classes, **{to_snake_case(name): found for name, found in classes.items()}}
-    return {name: found for name, found in table.items() if name not in ("get", "serialize", "deserialize")}
+    table = {**functions, **_OLDER, **classes, **{to_snake_case(name): value for name, value in classes.items()}}
+    return {name: value for name, value in table.items() if name not in ("get", "serialize", "deserialize")}
 
 
 @public

@@ -76,9 +76,9 @@ def add_counts(variables: dict[str, tf.Variable], y_true: Any, y_pred: Any, thre
     weight = tf.broadcast_to(weight, tf.shape(y_pred))
     yes = tf.cast(tf.not_equal(y_true, 0), dtype)
     count = _in_buckets if even else _by_comparing
-    found = count(variables, tf.broadcast_to(yes, tf.shape(y_pred)), y_pred, weight, thresholds, multi_label)
+    counts = count(variables, tf.broadcast_to(yes, tf.shape(y_pred)), y_pred, weight, thresholds, multi_label)
     for kind, variable in variables.items():
-        variable.assign_add(found[kind])
+        variable.assign_add(counts[kind])
 
 
 def _highest_only(y_pred: Any, k: int) -> Any:
@@ -107,13 +107,13 @@ def _in_buckets(kinds: Any, yes: Any, y_pred: Any, weight: Any, thresholds: Sequ
         return tf.transpose(sums) if multi_label else tf.reshape(sums, [n])
 
     right, wrong = yes * weight, (1.0 - yes) * weight
-    found = {"true_positives": above(right), "false_positives": above(wrong)}
+    counts = {"true_positives": above(right), "false_positives": above(wrong)}
     axis = 0 if multi_label else None
     if "false_negatives" in kinds:
-        found["false_negatives"] = tf.reduce_sum(right, axis=axis) - found["true_positives"]
+        counts["false_negatives"] = tf.reduce_sum(right, axis=axis) - counts["true_positives"]
     if "true_negatives" in kinds:
-        found["true_negatives"] = tf.reduce_sum(wrong, axis=axis) - found["false_positives"]
-    return found
+        counts["true_negatives"] = tf.reduce_sum(wrong, axis=axis) - counts["false_positives"]
+    return counts
 
 
 def _by_comparing(kinds: Any, yes: Any, y_pred: Any, weight: Any, thresholds: Sequence[float],

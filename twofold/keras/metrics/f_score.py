@@ -85,9 +85,9 @@ class FBetaScore(Metric):
             values = values if weight is None else values * weight
             return tf.reduce_sum(values, axis=None if self.average == "micro" else 0)
 
-        found = [total(values) for values in (said * y_true, said * (1 - y_true), (1 - said) * y_true, y_true)]
+        totals = [total(values) for values in (said * y_true, said * (1 - y_true), (1 - said) * y_true, y_true)]
         variables = (self.true_positives, self.false_positives, self.false_negatives, self.intermediate_weights)
-        for variable, value in zip(variables, found, strict=True):  # once all of them are right
+        for variable, value in zip(variables, totals, strict=True):  # once all of them are right
             variable.assign_add(value)
 
     def result(self) -> Any:

@@ -84,13 +84,13 @@ def get(identifier: Any) -> Any:
     """
     if identifier is None:
         return None
-    found = identifier
+    optimizer = identifier
     if isinstance(identifier, str):
-        found = deserialize({"class_name": identifier, "config": {}})
+        optimizer = deserialize({"class_name": identifier, "config": {}})
     elif isinstance(identifier, Mapping):
-        found = deserialize(identifier)
-    if isinstance(found, Optimizer):
-        return found
+        optimizer = deserialize(identifier)
+    if isinstance(optimizer, Optimizer):
+        return optimizer
     raise ValueError(f"Could not interpret optimizer identifier: {identifier!r}. Expected an optimizer, its config, or "
                      f"one of the names {', '.join(sorted(_CLASSES))}.")
 

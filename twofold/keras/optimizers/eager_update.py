@@ -52,14 +52,14 @@ class EagerUpdate:
         """The program for these variables and the settings of now, if there can be one more."""
         settings = tuple(value for value in vars(optimizer).values() if type(value) in _PLAIN)
         key = (settings, id(optimizer._learning_rate), *map(id, variables))
-        found = self._programs.get(key)
-        if found is None:
+        program = self._programs.get(key)
+        if program is None:
             if len(self._programs) >= _MOST:
                 return None
             # what the key has by its id is kept, so that nothing else gets this id
-            found = (optimizer._learning_rate, _compiled(optimizer, list(variables)))
-            self._programs[key] = found
-        return found[1]
+            program = (optimizer._learning_rate, _compiled(optimizer, list(variables)))
+            self._programs[key] = program
+        return program[1]
 
 
 def _compiled(optimizer: Any, variables: list[tf.Variable]) -> Callable[..., None]:
