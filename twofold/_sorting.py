@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from twofold._api import axis_span, one_int, one_part, one_size, public, tensor
+from twofold._array_creation import as_scalar
 from twofold.ir import dtypes as dt
 from twofold.ir import ops
 from twofold.ir.errors import InvalidArgumentError
@@ -155,7 +156,7 @@ def in_top_k(targets: Any, predictions: Any, k: Any, name: str | None = None) ->
     score = ops.gather(predictions, places, axis=1, batch_dims=1)
     higher = ops.count_nonzero(ops.greater(predictions, score), axis=(1,))
     fine = ops.logical_and(inside, ops.is_finite(ops.squeeze(score, axis=(1,))))
-    return ops.logical_and(fine, ops.less(ops.cast(higher, dtype=dt.int64), ops.cast(count, dtype=dt.int64)))
+    return ops.logical_and(fine, ops.less(ops.cast(higher, dtype=dt.int64), as_scalar(count)))
 
 
 @public

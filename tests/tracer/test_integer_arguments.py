@@ -309,3 +309,22 @@ def test_gradients_of_numbers_between_two_where_values_say_how_many(count):
     got = traced(gradient, FLOATS, INT)(X[0], count).numpy()
     weights = np.linspace(1.0, 3.0, count).sum()  # of x, in all numbers
     np.testing.assert_allclose(got, np.full(4, weights, np.float32), rtol=1e-6)
+
+
+@pytest.mark.parametrize("call", [
+    lambda x, k: tf.image.rot90(x[:, :, None], k)[:, :, 0],
+    lambda x, k: tf.image.pad_to_bounding_box(x[:, :, None], k, 0, 6, 5),
+    lambda x, k: tf.image.crop_to_bounding_box(x[:, :, None], k, k, 1, 1),
+    lambda x, k: tf.math.in_top_k([0, 3, 1], x, k),
+    lambda x, k: tf.linalg.diag(x[0], num_rows=k + 4, num_cols=4),
+    lambda x, k: tf.linalg.band_part(x, k, k),
+    lambda x, k: tf.range(k, k + 3, k),
+    lambda x, k: tf.signal.frame(x[0], k + 1, k),
+], ids=["rot90", "pad", "crop", "in_top_k", "diag", "band_part", "range", "frame"])
+def test_a_tensor_that_was_a_size_before_is_an_integer_still(call):
+    """Its value is known as a size then, which functions that compute with it must make a number again."""
+    def function(x, k):
+        return tf.reduce_sum(tf.zeros([k])), call(x, k)
+
+    got = traced(function, tf.TensorSpec([3, 4], tf.float32), INT)(X, 1)[1]
+    assert got.numpy().tolist() == call(tf.constant(X), tf.constant(1)).numpy().tolist()

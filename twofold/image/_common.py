@@ -9,6 +9,7 @@ import numpy as np
 
 import twofold as tf
 from twofold._api import one_part
+from twofold._array_creation import as_scalar
 from twofold.tracer.checks import check
 
 __all__ = ["batched", "images_of", "is_number", "pixels", "require", "sized", "sizes_of"]
@@ -62,7 +63,7 @@ def pixels(value: Any, what: str, least: int = 0) -> Any:
     """
     part = one_part(value, what)
     if not is_number(part):
-        part = tf.cast(part, tf.int32)
+        part = tf.cast(as_scalar(part), tf.int32)
     require(part >= least, f"{what} must be {f'>= {least}' if least != 1 else '> 0'}.")
     return part
 

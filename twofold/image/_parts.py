@@ -6,6 +6,7 @@ from typing import Any
 
 import twofold as tf
 from twofold._api import ints, one_part, public
+from twofold._array_creation import as_scalar
 
 from ._common import batched, images_of, is_number, pixels, require, sized, sizes_of
 
@@ -58,7 +59,9 @@ def rot90(image: Any, k: Any = 1, name: str | None = None) -> Any:
     turns = [lambda: tf.identity(x), lambda: tf.reverse(_exchanged(x), [-3]), lambda: tf.reverse(x, [-3, -2]),
              lambda: tf.reverse(_exchanged(x), [-2])]
     quarters = one_part(k, "k")
-    return turns[quarters % 4]() if is_number(quarters) else tf.switch_case(tf.cast(quarters % 4, tf.int32), turns)
+    if is_number(quarters):
+        return turns[quarters % 4]()
+    return tf.switch_case(tf.cast(as_scalar(quarters) % 4, tf.int32), turns)
 
 
 # -- rectangles ----------------------------------------------------------------------------------------
