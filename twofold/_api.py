@@ -67,9 +67,10 @@ def told(fn: F) -> F:
 class _Block(contextlib.ContextDecorator, contextlib.AbstractContextManager[Any]):
     """The `with` block of a generator function, whose errors on entry tell."""
 
-    def __init__(self, fn: Callable[..., Iterator[Any]], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        self._made = fn, args, kwargs
-        self._inner = contextlib.contextmanager(fn)(*args, **kwargs)
+    def __init__(self, fn: Callable[..., Iterator[Any]], make: Callable[..., Any], args: tuple[Any, ...],
+                 kwargs: dict[str, Any]) -> None:
+        self._made = fn, make, args, kwargs
+        self._inner = make(*args, **kwargs)
 
     def _recreate_cm(self) -> _Block:  # for each call of a function that it decorates
         return _Block(*self._made)
@@ -90,9 +91,11 @@ def block(fn: Callable[..., Iterator[Any]]) -> Callable[..., contextlib.Abstract
 
 
 def _entering(fn: Callable[..., Iterator[Any]]) -> Callable[..., contextlib.AbstractContextManager[Any]]:
+    make = contextlib.contextmanager(fn)
+
     @functools.wraps(fn)
     def enter(*args: Any, **kwargs: Any) -> contextlib.AbstractContextManager[Any]:
-        return _Block(fn, args, kwargs)
+        return _Block(fn, make, args, kwargs)
     return enter
 
 

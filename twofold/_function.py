@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from twofold.ir.op import tracing
@@ -10,7 +11,7 @@ from twofold.tracer import options
 from twofold.tracer.creation import eagerly
 from twofold.tracer.function import Function
 
-from ._api import block, public
+from ._api import public
 
 __all__ = ["function", "executing_eagerly", "inside_function", "init_scope"]
 
@@ -97,7 +98,8 @@ def inside_function() -> bool:
     return tracing() is not None
 
 
-@block
+@public  # and no `block`: it takes nothing that could be wrong, and optimizers enter it at each step
+@contextmanager
 def init_scope() -> Iterator[None]:
     """A block whose ops run at once even where a `tf.function` is traced around it; no tape records them.
 
