@@ -47,7 +47,7 @@ def _temporary_files_end_with_the_session() -> Iterator[None]:
 def _what_lasts_for_a_program_ends_with_its_test() -> Iterator[None]:
     """A call for eager execution, which refuses sessions, and a writer of summaries that was set as the default."""
     yield
-    from twofold import _tensors
+    from twofold._front import tensors as _tensors
     _tensors.eager_for_good.clear()
     writer = sys.modules.get("twofold.summary.writer")
     if writer is not None:

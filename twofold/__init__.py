@@ -24,9 +24,6 @@ from twofold.ir.spec import TensorShape, TensorSpec
 from twofold.tracer.tensor_array import TensorArray
 
 from . import (
-    _einops,
-    _namespace,
-    _older,
     autodiff,
     autograph,
     bitwise,
@@ -43,24 +40,16 @@ from . import (
     test,
     types,
 )
-from ._array_order import (
-    identity_n,
-    required_space_to_batch_paddings,
-    reverse_sequence,
-    unravel_index,
-)
-from ._clip import (
-    clip_by_global_norm,
-    clip_by_norm,
-    clip_by_value,
-)
-from ._control_flow import (
+from ._front import einops as _einops
+from ._front import namespace as _namespace
+from ._front import older as _older
+from ._front.control_flow import (
     case,
     cond,
     switch_case,
     while_loop,
 )
-from ._convert import (
+from ._front.convert import (
     bitcast,
     cast,
     complex,
@@ -68,22 +57,22 @@ from ._convert import (
     saturate_cast,
     stop_gradient,
 )
-from ._function import (
+from ._front.function import (
     executing_eagerly,
     function,
     init_scope,
     inside_function,
 )
-from ._gradients import (
+from ._front.gradients import (
     gradients,
     hessians,
 )
-from ._host import (
+from ._front.host import (
     numpy_function,
     print,
     py_function,
 )
-from ._scopes import (
+from ._front.scopes import (
     AggregationMethod,
     VariableAggregation,
     VariableSynchronization,
@@ -97,14 +86,7 @@ from ._scopes import (
     tuple,
     variable_creator_scope,
 )
-from ._sorting import (
-    argsort,
-    searchsorted,
-    sort,
-    unique,
-    unique_with_counts,
-)
-from ._tensors import (
+from ._front.tensors import (
     constant,
     convert_to_tensor,
     enable_eager_execution,
@@ -112,7 +94,25 @@ from ._tensors import (
     is_tensor,
     register_tensor_conversion_function,
 )
-from ._verify import verify
+from ._front.verify import verify
+from ._ops.array_order import (
+    identity_n,
+    required_space_to_batch_paddings,
+    reverse_sequence,
+    unravel_index,
+)
+from ._ops.clip import (
+    clip_by_global_norm,
+    clip_by_norm,
+    clip_by_value,
+)
+from ._ops.sorting import (
+    argsort,
+    searchsorted,
+    sort,
+    unique,
+    unique_with_counts,
+)
 from .array import (
     batch_to_space,
     boolean_mask,

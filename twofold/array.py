@@ -5,8 +5,8 @@ The functions are in private modules, one theme each; this one is where they are
 
 from __future__ import annotations
 
-from twofold._array_blocks import batch_to_space, depth_to_space, space_to_batch, space_to_batch_nd, space_to_depth
-from twofold._array_creation import (
+from twofold._ops.array_blocks import batch_to_space, depth_to_space, space_to_batch, space_to_batch_nd, space_to_depth
+from twofold._ops.array_creation import (
     eye,
     fill,
     linspace,
@@ -19,7 +19,7 @@ from twofold._array_creation import (
     zeros,
     zeros_like,
 )
-from twofold._array_indexing import (
+from twofold._ops.array_indexing import (
     boolean_mask,
     dynamic_partition,
     dynamic_stitch,
@@ -35,9 +35,9 @@ from twofold._array_indexing import (
     tensor_scatter_nd_update,
     where,
 )
-from twofold._array_joining import concat, pad, reverse, roll, split, stack, unstack
-from twofold._array_loops import foldl, foldr, map_fn, scan, vectorized_map
-from twofold._array_shape import (
+from twofold._ops.array_joining import concat, pad, reverse, roll, split, stack, unstack
+from twofold._ops.array_loops import foldl, foldr, map_fn, scan, vectorized_map
+from twofold._ops.array_shape import (
     broadcast_dynamic_shape,
     broadcast_static_shape,
     broadcast_to,

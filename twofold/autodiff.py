@@ -1,6 +1,6 @@
 """`tf.autodiff`: gradients in reverse mode and derivatives in forward mode."""
 
-from twofold._namespace import publish
+from twofold._front.namespace import publish
 from twofold.eager.forward import ForwardAccumulator
 from twofold.eager.tape import GradientTape
 

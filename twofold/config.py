@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from twofold._namespace import publish
+from twofold._front.namespace import publish
 from twofold.runtime import devices, threads
 from twofold.tracer import options
 
-from ._api import public
+from ._front.api import public
 
 __all__ = ["list_physical_devices", "list_logical_devices", "get_visible_devices", "set_soft_device_placement",
            "get_soft_device_placement", "run_functions_eagerly", "functions_run_eagerly", "threading", "experimental"]

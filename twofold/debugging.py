@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from twofold._api import public, tensor
-from twofold._namespace import publish
+from twofold._front.api import public, tensor
+from twofold._front.namespace import publish
 from twofold.eager.tensor import Tensor
 from twofold.eager.variable import Variable
 from twofold.ir import dtypes as dt

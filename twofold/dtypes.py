@@ -1,7 +1,7 @@
 """`tf.dtypes`: the element types, and conversion between them."""
 
-from twofold._api import public
-from twofold._namespace import publish
+from twofold._front.api import public
+from twofold._front.namespace import publish
 from twofold.ir import dtypes as _dtypes
 from twofold.ir.dtypes import (
     DType,

@@ -1,6 +1,6 @@
 """`tf.errors`: what ops raise; see `ir/errors.py` for the classes."""
 
-from twofold._namespace import publish
+from twofold._front.namespace import publish
 from twofold.ir.errors import (
     AbortedError,
     AlreadyExistsError,

@@ -6,15 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from twofold._namespace import publish
+from twofold._front.namespace import publish
 
-from . import _gfile as gfile
-from . import _iteration as engine
-from ._api import public
-from ._gfile import matching_files, read_file, write_file
-from ._hosted import hosted
-from ._image_encoding import encode_jpeg, encode_png
-from ._image_files import (
+from ._formats import gfile
+from ._formats.gfile import matching_files, read_file, write_file
+from ._formats.image_encoding import encode_jpeg, encode_png
+from ._formats.image_files import (
     decode_and_crop_jpeg,
     decode_bmp,
     decode_gif,
@@ -24,14 +21,17 @@ from ._image_files import (
     extract_jpeg_shape,
     is_jpeg,
 )
-from ._parsing import (
+from ._formats.parsing import (
     FixedLenFeature,
     FixedLenSequenceFeature,
     parse_example,
     parse_single_example,
     parse_single_sequence_example,
 )
-from ._tensor_proto import parse_tensor, serialize_tensor
+from ._formats.tensor_proto import parse_tensor, serialize_tensor
+from ._front import iteration as engine
+from ._front.api import public
+from ._front.hosted import hosted
 
 __all__ = [
     "FixedLenFeature", "FixedLenSequenceFeature", "TFRecordOptions", "TFRecordWriter", "decode_and_crop_jpeg",
@@ -164,7 +164,7 @@ def decode_raw(input_bytes: Any, out_type: Any, little_endian: bool = True, name
                                                            f"multiple of {dtype.size}, the size of {dtype.name}")
         found = np.frombuffer(b"".join(flat), order).astype(dtype.np)
         return [engine.tensor_of(found.reshape(*strings.shape, size // dtype.size))]
-    from ._api import tensor
+    from ._front.api import tensor
     given = tensor(input_bytes)
     rank = given.shape.rank
     return engine.host_call(decode, "decode_raw", [given],

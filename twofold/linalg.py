@@ -1,7 +1,7 @@
 """Linear algebra (`tf.linalg`), under TensorFlow's names: products, equations, determinants and decompositions.
 
 Matrices lie in the last two axes and the axes before them are a batch. Contractions by name are in
-`_linalg_einsum.py`, norms in `_linalg_norms.py`, diagonals in `_linalg_diag.py`; the ops themselves in
+`linalg_einsum.py`, norms in `linalg_norms.py`, diagonals in `linalg_diag.py`; the ops themselves in
 `ir/ops/products.py`, `linalg.py` and `decompositions.py`.
 """
 
@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from twofold._api import public, tensor
-from twofold._array_creation import eye
-from twofold._clip import global_norm
-from twofold._linalg_diag import band_part, diag, diag_part, set_diag, tensor_diag, tensor_diag_part
-from twofold._linalg_einsum import einsum, tensordot
-from twofold._linalg_norms import l2_normalize, norm, normalize
-from twofold._namespace import publish
+from twofold._front.api import public, tensor
+from twofold._front.namespace import publish
+from twofold._ops.array_creation import eye
+from twofold._ops.clip import global_norm
+from twofold._ops.linalg_diag import band_part, diag, diag_part, set_diag, tensor_diag, tensor_diag_part
+from twofold._ops.linalg_einsum import einsum, tensordot
+from twofold._ops.linalg_norms import l2_normalize, norm, normalize
 from twofold.ir import dims as dm
 from twofold.ir import dtypes as dt
 from twofold.ir import grad, matrices, ops

@@ -4,10 +4,11 @@ This module only collects them; they are written in the `twofold/_math_*.py` mod
 and tf.linalg share with it in theirs.
 """
 
-from twofold._linalg_norms import (
+from twofold._front.namespace import publish
+from twofold._ops.linalg_norms import (
     l2_normalize,
 )
-from twofold._math_arithmetic import (
+from twofold._ops.math_arithmetic import (
     abs,
     accumulate_n,
     add,
@@ -37,7 +38,7 @@ from twofold._math_arithmetic import (
     truncatediv,
     truncatemod,
 )
-from twofold._math_comparison import (
+from twofold._ops.math_comparison import (
     equal,
     greater,
     greater_equal,
@@ -52,13 +53,13 @@ from twofold._math_comparison import (
     logical_xor,
     not_equal,
 )
-from twofold._math_complex import (
+from twofold._ops.math_complex import (
     angle,
     conj,
     imag,
     real,
 )
-from twofold._math_functions import (
+from twofold._ops.math_functions import (
     acos,
     acosh,
     asin,
@@ -97,12 +98,12 @@ from twofold._math_functions import (
     xlog1py,
     xlogy,
 )
-from twofold._math_orders import (
+from twofold._ops.math_orders import (
     is_non_decreasing,
     is_strictly_increasing,
     lbeta,
 )
-from twofold._math_reductions import (
+from twofold._ops.math_reductions import (
     argmax,
     argmin,
     count_nonzero,
@@ -121,7 +122,7 @@ from twofold._math_reductions import (
     reduce_sum,
     reduce_variance,
 )
-from twofold._math_segments import (
+from twofold._ops.math_segments import (
     bincount,
     confusion_matrix,
     histogram_fixed_width,
@@ -138,17 +139,16 @@ from twofold._math_segments import (
     unsorted_segment_sqrt_n,
     unsorted_segment_sum,
 )
-from twofold._namespace import publish
-from twofold._nn_batches import (
+from twofold._ops.nn_batches import (
     approx_max_k,
     approx_min_k,
 )
-from twofold._nn_losses import (
+from twofold._ops.nn_losses import (
     log_softmax,
     softmax,
     zero_fraction,
 )
-from twofold._sorting import (
+from twofold._ops.sorting import (
     in_top_k,
     invert_permutation,
     top_k,

@@ -1,7 +1,7 @@
 """`tf.nest`: nested structures of tensors and other leaves."""
 
-from twofold._api import public
-from twofold._namespace import publish
+from twofold._front.api import public
+from twofold._front.namespace import publish
 from twofold.ir import nest as _nest
 
 assert_same_structure = public(_nest.assert_same_structure)

@@ -1,15 +1,15 @@
 """Neural networks (`tf.nn`), under TensorFlow's names.
 
-The functions are in `_nn_activations.py`, `_nn_losses.py`, `_nn_conv.py`, `_nn_pool.py`, `_nn_norm.py` and
-`_nn_dropout.py`; those that `tf.nn` shares with other modules are in these.
+The functions are in `nn_activations.py`, `nn_losses.py`, `nn_conv.py`, `nn_pool.py`, `nn_norm.py` and
+`nn_dropout.py`; those that `tf.nn` shares with other modules are in these.
 """
 
 from __future__ import annotations
 
-from twofold._array_blocks import batch_to_space, depth_to_space, space_to_batch, space_to_depth
-from twofold._linalg_norms import l2_normalize
-from twofold._namespace import publish
-from twofold._nn_activations import (
+from twofold._front.namespace import publish
+from twofold._ops.array_blocks import batch_to_space, depth_to_space, space_to_batch, space_to_depth
+from twofold._ops.linalg_norms import l2_normalize
+from twofold._ops.nn_activations import (
     crelu,
     elu,
     gelu,
@@ -24,14 +24,14 @@ from twofold._nn_activations import (
     swish,
     tanh,
 )
-from twofold._nn_batches import (
+from twofold._ops.nn_batches import (
     approx_max_k,
     approx_min_k,
     batch_norm_with_global_normalization,
     compute_average_loss,
     scale_regularization_loss,
 )
-from twofold._nn_conv import (
+from twofold._ops.nn_conv import (
     atrous_conv2d,
     conv1d,
     conv1d_transpose,
@@ -44,8 +44,8 @@ from twofold._nn_conv import (
     depthwise_conv2d,
     separable_conv2d,
 )
-from twofold._nn_dropout import dropout
-from twofold._nn_losses import (
+from twofold._ops.nn_dropout import dropout
+from twofold._ops.nn_losses import (
     l2_loss,
     log_poisson_loss,
     log_softmax,
@@ -56,7 +56,7 @@ from twofold._nn_losses import (
     weighted_cross_entropy_with_logits,
     zero_fraction,
 )
-from twofold._nn_norm import (
+from twofold._ops.nn_norm import (
     batch_normalization,
     bias_add,
     embedding_lookup,
@@ -69,7 +69,7 @@ from twofold._nn_norm import (
     sufficient_statistics,
     weighted_moments,
 )
-from twofold._nn_pool import (
+from twofold._ops.nn_pool import (
     avg_pool,
     avg_pool1d,
     avg_pool2d,
@@ -81,7 +81,7 @@ from twofold._nn_pool import (
     max_pool_with_argmax,
     pool,
 )
-from twofold._sorting import in_top_k, top_k
+from twofold._ops.sorting import in_top_k, top_k
 
 __all__ = [
     "approx_max_k", "approx_min_k", "atrous_conv2d", "avg_pool", "avg_pool1d", "avg_pool2d", "avg_pool3d",

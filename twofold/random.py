@@ -1,9 +1,9 @@
 """tf.random: numbers from counter-based streams, the same for the same seed on any machine and number of threads.
 
 Draws such as `tf.random.normal` take the next part of a stream that `tf.random.set_seed` governs; a
-`tf.random.Generator` holds a stream of its own (`twofold/_random_generator.py`); the `stateless_` forms
-(`twofold/_random_stateless.py`) take a seed and give the same numbers every time. All go through
-`twofold/_random_draws.py`.
+`tf.random.Generator` holds a stream of its own (`twofold/_ops/random_generator.py`); the `stateless_` forms
+(`twofold/_ops/random_stateless.py`) take a seed and give the same numbers every time. All go through
+`twofold/_ops/random_draws.py`.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from twofold import _random_draws as draws
-from twofold._api import ints, public, shape_arg, tensor
-from twofold._namespace import publish
-from twofold._random_generator import (
+from twofold._front.api import ints, public, shape_arg, tensor
+from twofold._front.namespace import publish
+from twofold._ops import random_draws as draws
+from twofold._ops.random_generator import (
     Algorithm,
     Generator,
     create_rng_state,
     get_global_generator,
     set_global_generator,
 )
-from twofold._random_stateless import (
+from twofold._ops.random_stateless import (
     fold_in,
     split,
     stateless_binomial,

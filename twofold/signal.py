@@ -1,6 +1,6 @@
-"""tf.signal: Fourier transforms (`_signal_fft.py`), and what is made of them.
+"""tf.signal: Fourier transforms (`signal_fft.py`), and what is made of them.
 
-Frames, windows, cosine transforms and the mel scale are in `_signal_frames.py`, which is loaded when they are first
+Frames, windows, cosine transforms and the mel scale are in `signal_frames.py`, which is loaded when they are first
 asked for.
 """
 
@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from twofold import _signal_fft
-from twofold._namespace import publish
-from twofold._signal_fft import *  # noqa: F403
+from twofold._front.namespace import publish
+from twofold._ops import signal_fft as _signal_fft
+from twofold._ops.signal_fft import *  # noqa: F403
 
 _FRAMES = ["dct", "frame", "hamming_window", "hann_window", "idct", "inverse_stft", "inverse_stft_window_fn",
            "kaiser_bessel_derived_window", "kaiser_window", "linear_to_mel_weight_matrix",
@@ -20,7 +20,7 @@ __all__ = [*_signal_fft.__all__, *_FRAMES]
 
 def __getattr__(name: str) -> Any:
     if name in _FRAMES:
-        from . import _signal_frames
+        from ._ops import signal_frames as _signal_frames
         return getattr(_signal_frames, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
-from twofold import _iteration as engine
-from twofold._namespace import publish
+from twofold._front import iteration as engine
+from twofold._front.namespace import publish
 from twofold.ir.spec import TensorSpec
 
-from ._api import public
-from ._hosted import hosted
-from ._regex import Pattern, compiled, rewriting
+from ._formats.regex import Pattern, compiled, rewriting
+from ._front.api import public
+from ._front.hosted import hosted
 
 __all__ = ["as_string", "bytes_split", "format", "join", "length", "lower", "reduce_join", "regex_full_match",
            "regex_replace", "split", "strip", "substr", "to_number", "unicode_decode", "unicode_encode",

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from twofold._namespace import publish
+from twofold._front.namespace import publish
 from twofold.runtime import devices
 
-from ._api import public
+from ._front.api import public
 
 __all__ = ["is_gpu_available", "is_built_with_cuda", "gpu_device_name"]
 

@@ -2,7 +2,7 @@
 
 Owns their declarations: what is done to each element, the result's shape and dtype, and the gradient. The order in
 which elements meet is fixed for every layout (`ir.scalar.Reduction`); kernels are made in `codegen/reduce.py`. What
-TensorFlow composes from these (variance, standard deviation) is composed in `twofold/_math_reductions.py`.
+TensorFlow composes from these (variance, standard deviation) is composed in `twofold/_ops/math_reductions.py`.
 """
 
 from __future__ import annotations

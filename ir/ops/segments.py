@@ -1,7 +1,7 @@
 """Segment ops: reductions of rows that belong together by a number of their own, and counting into bins.
 
 Rows of a segment meet in the order in which they lie; sums of 16-bit floats are made in float32 and rounded once. Loops
-are in `codegen/kernels/segment.py`. Means and histograms are composed in `twofold/_math_segments.py`.
+are in `codegen/kernels/segment.py`. Means and histograms are composed in `twofold/_ops/math_segments.py`.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import twofold as tf
-from twofold import _tensors
+from twofold._front import tensors as _tensors
 
 v1 = tf.compat.v1
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import twofold as tf
-from twofold import _tensors
+from twofold._front import tensors as _tensors
 
 HERE = Path(__file__).parent
 spec = importlib.util.spec_from_file_location("v1_cases", HERE / "v1_cases.py")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import twofold as tf
-from twofold import _tensors
+from twofold._front import tensors as _tensors
 
 v1 = tf.compat.v1
 DATA = Path(__file__).parents[1] / "train" / "data"

@@ -18,8 +18,8 @@ import numpy as np
 import pytest
 
 import twofold as tf
-from twofold import _crc32c_native
-from twofold._crc32c import crc32c
+from twofold._formats import crc32c_native as _crc32c_native
+from twofold._formats.crc32c import crc32c
 from twofold.data._state import decoded, encoded
 
 Dataset = tf.data.Dataset

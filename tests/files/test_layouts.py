@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 
 import twofold as tf
-from twofold import _safetensors, _tensor_file
+from twofold._formats import safetensors as _safetensors
+from twofold._formats import tensor_file as _tensor_file
 
 NUMBERS = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "bfloat16",
            "float32", "float64", "complex64", "complex128"]

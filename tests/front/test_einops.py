@@ -167,4 +167,4 @@ print(type(module.__loader__).__name__, module.__spec__.loader is module.__loade
 def test_nothing_of_einops_is_loaded_without_it() -> None:
     script = "import sys, twofold; print([m for m in sys.modules if 'einops' in m])"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert done.stdout == "['twofold._einops']\n"
+    assert done.stdout == "['twofold._front.einops']\n"

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import twofold as tf
-from twofold import _regex
+from twofold._formats import regex as _regex
 
 strings = tf.strings
 Invalid = tf.errors.InvalidArgumentError

@@ -15,7 +15,7 @@ from local_server import serving
 from sklearn.datasets import load_digits
 
 import twofold as tf
-from twofold import _tensors
+from twofold._front import tensors as _tensors
 from twofold.keras.datasets import _sources
 
 

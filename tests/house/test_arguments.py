@@ -18,7 +18,7 @@ import pytest
 from fuzz.bad_targets import modules
 from house.tree import ROOT, label, shipped_modules
 
-from twofold._api import unguarded
+from twofold._front.api import unguarded
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 

@@ -13,7 +13,8 @@ import pytest
 from fuzz.bad_targets import modules
 
 import twofold as tf
-from twofold import _api, _namespace
+from twofold._front import api as _api
+from twofold._front import namespace as _namespace
 from twofold.ir.errors import is_ours
 
 

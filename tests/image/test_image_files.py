@@ -15,7 +15,8 @@ import pytest
 from PIL import Image
 
 import twofold as tf
-from twofold import _png, _png_native
+from twofold._formats import png as _png
+from twofold._formats import png_native as _png_native
 
 KNOWN = np.load(Path(__file__).parent / "data" / "files.npz")
 FILES = {key[5:]: KNOWN[key].tobytes() for key in KNOWN.files if key.startswith("file ")}

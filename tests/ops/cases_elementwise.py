@@ -9,7 +9,7 @@ import scipy.special as sc
 from ops.case import SPECIAL, Bad, Case
 
 import twofold as tf
-from twofold._clip import clip_by_average_norm
+from twofold._ops.clip import clip_by_average_norm
 from twofold.ir import dtypes as dt
 
 INVALID = tf.errors.InvalidArgumentError

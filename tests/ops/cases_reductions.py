@@ -9,7 +9,7 @@ import numpy as np
 from ops.case import Bad, Case
 
 import twofold as tf
-from twofold._api import axis_arg
+from twofold._front.api import axis_arg
 from twofold.ir import dtypes as dt
 from twofold.ir import ops
 

@@ -16,7 +16,7 @@ import pytest
 from house.tree import ROOT
 
 import twofold as tf
-from twofold import _hosted
+from twofold._front import hosted as _hosted
 
 TEXTS = tf.constant(["ab 12", "", "x3"])
 PIXELS = tf.cast(tf.reshape(tf.range(48), [4, 4, 3]), tf.uint8)
@@ -110,8 +110,9 @@ def test_each_hosted_function_that_has_no_file_is_here() -> None:
 
 
 # Where the library calls Python for what is no plain function of tensors and settings: an object has the state.
-STATEFUL = {"_host.py", "_iteration.py", "data/dataset.py", "data/iterator.py", "data/_functions.py", "summary/ops.py",
-            "compat/v1/variables.py", "compat/v1/data.py", "compat/v1/summary.py", "compat/v1/building.py",
+STATEFUL = {"_front/host.py", "_front/iteration.py", "data/dataset.py", "data/iterator.py", "data/_functions.py",
+            "summary/ops.py", "compat/v1/variables.py", "compat/v1/data.py", "compat/v1/summary.py",
+            "compat/v1/building.py",
             "keras/layers/lookup.py"}
 CALLS = {"host_call", "host_effect", "numpy_function", "py_function"}
 

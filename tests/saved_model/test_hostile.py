@@ -25,7 +25,7 @@ from saved_model.hostile import (
 )
 
 import twofold as tf
-from twofold import _safetensors as weights
+from twofold._formats import safetensors as weights
 
 
 class Small(tf.Module):

@@ -13,7 +13,7 @@ from saved_model.cases import DTYPES
 from saved_model.hostile import data_of
 
 import twofold as tf
-from twofold import _safetensors as weights
+from twofold._formats import safetensors as weights
 
 
 def test_the_library_reads_what_is_saved(tmp_path):

@@ -12,7 +12,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from tensorboard.compat.proto import config_pb2, graph_pb2, summary_pb2
 
 import twofold as tf
-from twofold import _png
+from twofold._formats import png as _png
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from fuzz import integers
 from fuzz.worker import run_source
 
 import twofold as tf
-from twofold._api import unguarded
+from twofold._front.api import unguarded
 
 X = np.arange(12, dtype=np.float32).reshape(3, 4)
 

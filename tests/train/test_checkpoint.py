@@ -290,7 +290,7 @@ def test_any_damage_is_told_and_changes_nothing(tmp_path):
 
 
 def test_hostile_descriptions_of_objects(tmp_path):
-    from twofold import _tensor_file
+    from twofold._formats import tensor_file as _tensor_file
     tensors = {"k": np.zeros(2, np.float32)}
     good = {"format": "twofold checkpoint", "version": "1"}
     for objects in ("[]", "{}", "[1]", "[" * 100_000, "no json",
@@ -361,7 +361,7 @@ import os, signal, sys
 import numpy as np
 import twofold as tf
 folder, count = sys.argv[1], 0
-files = ("train/manager.py", "train/state.py", "train/files.py", "twofold/_tensor_file.py", "twofold/_safetensors.py",
+files = ("train/manager.py", "train/state.py", "train/files.py", "_formats/tensor_file.py", "_formats/safetensors.py",
          "runtime/replacing.py")
 v = tf.Variable(np.zeros(50, np.float32))
 manager = tf.train.CheckpointManager(tf.train.Checkpoint(v=v), folder, max_to_keep=1)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from twofold._crc32c import crc32c
+from twofold._formats.crc32c import crc32c
 
 
 def bitwise(data: bytes) -> int:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import twofold as tf
-from twofold._wire import fields
+from twofold._formats.wire import fields
 
 # what TensorFlow 2.21 writes for the messages below
 EXAMPLE = bytes.fromhex(

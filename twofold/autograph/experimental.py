@@ -6,8 +6,8 @@ import enum
 from collections.abc import Callable
 from typing import Any
 
-from twofold._api import public
-from twofold._namespace import publish
+from twofold._front.api import public
+from twofold._front.namespace import publish
 from twofold.tracer import autograph as _autograph
 from twofold.tracer import loop_options as _loop_options
 

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 import twofold as v2
-from twofold._api import block, public
-from twofold._namespace import publish
+from twofold._front.api import block, public
+from twofold._front.namespace import publish
 
 __all__ = ["as_bytes", "as_str", "as_str_any", "as_text", "bytes_or_text_types", "complex_types",
            "dimension_value", "forward_compatibility_horizon", "forward_compatible",

@@ -2,12 +2,12 @@
 
 A dataset is a chain of nodes (`_node.py`), each a step. Iterating starts streams (`_stream.py`), which pass flat items
 of NumPy arrays, or positions of rows, to one another; users see tensors. The rooms of the engine are reached through
-`twofold/_iteration.py` alone.
+`twofold/_front/iteration.py` alone.
 """
 
 from __future__ import annotations
 
-from twofold._namespace import publish
+from twofold._front.namespace import publish
 
 from . import experimental
 from ._node import INFINITE as INFINITE_CARDINALITY

@@ -11,8 +11,8 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from twofold import _iteration as engine
-from twofold._replacing import Replacement
+from twofold._formats.replacing import Replacement
+from twofold._front import iteration as engine
 
 from ._files import Reader
 from ._node import Node, Selection

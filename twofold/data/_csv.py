@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
-from twofold import _iteration as engine
+from twofold._front import iteration as engine
 
 from ._files import FileNode, Reader, scalar_string
 from ._records import open_to_read

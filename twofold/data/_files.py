@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
-from twofold import _iteration as engine
+from twofold._front import iteration as engine
 
 from ._node import UNKNOWN, Node, check
 from ._records import compression_of, open_to_read, path_of, read_record

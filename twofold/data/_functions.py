@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import twofold as tf
-from twofold import _iteration as engine
-from twofold._rowwise import over_rows
+from twofold._front import iteration as engine
+from twofold._front.rowwise import over_rows
 
 from ._node import Capturing, bound, tensors_in
 from ._sources import Placeholder

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import twofold as tf
-from twofold import _iteration as engine
+from twofold._front import iteration as engine
 
 from ._functions import ElementFunction, dataset_of, predicate
 from ._node import UNKNOWN, Node, check, number

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
-from twofold import _iteration as engine
+from twofold._front import iteration as engine
 
 from ._combining import Choose, Concatenate, Sample, Zip
 from ._node import check

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from twofold import _older
+from twofold._front import older as _older
 
 __all__ = ["GraphMethods"]
 

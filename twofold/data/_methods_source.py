@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import twofold as tf
-from twofold import _iteration as engine
+from twofold._front import iteration as engine
 
 from ._files import matching_files
 from ._saved import Loaded, save

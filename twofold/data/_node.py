@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 import twofold as tf
-from twofold import _iteration as engine
+from twofold._front import iteration as engine
 
 from ._stream import Orders, RowItems, Rows, Run, Stream
 from ._structure import Form

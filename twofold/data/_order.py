@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from twofold import _iteration as engine
+from twofold._front import iteration as engine
 
 from ._node import INFINITE, UNKNOWN, Node, Selection, check, number
 from ._stream import Draws, Orders, Stream

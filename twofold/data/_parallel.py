@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from twofold._together import locks
+from twofold._front.together import locks
 
 from ._stream import Stream
 

@@ -13,7 +13,7 @@ import zlib
 from typing import Any, BinaryIO
 
 import twofold as tf
-from twofold._crc32c import crc32c, masked
+from twofold._formats.crc32c import crc32c, masked
 
 __all__ = ["Written", "compression_of", "framed", "open_to_read", "open_to_write", "read_record"]
 

@@ -17,8 +17,8 @@ import secrets
 from typing import Any
 
 import twofold as tf
-from twofold._reading import SMALL, damaged, opened, parsed_json, reads
-from twofold._replacing import Replacement, alone, replace
+from twofold._formats.reading import SMALL, damaged, opened, parsed_json, reads
+from twofold._formats.replacing import Replacement, alone, replace
 
 from ._files import Reader
 from ._node import Node

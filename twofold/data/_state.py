@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
-from twofold import _iteration as engine
+from twofold._front import iteration as engine
 
 from ._listed import Listed
 from ._structure import Form

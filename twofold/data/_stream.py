@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from twofold._together import locks
+from twofold._front.together import locks
 
 __all__ = ["Draws", "Orders", "Positions", "RowItems", "Rows", "ArithmeticRows", "Run", "Stream"]
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
-from twofold import _iteration as engine
+from twofold._front import iteration as engine
 
 from ._value import dataset_class, is_dataset
 

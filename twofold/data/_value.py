@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from twofold._registry import Registry
+from twofold._front.registry import Registry
 
 __all__ = ["DatasetValue", "dataset_class", "dataset_from", "is_dataset", "provide"]
 

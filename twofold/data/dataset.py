@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import twofold as tf
-from twofold import _iteration as engine
+from twofold._front import iteration as engine
 
 from ._functions import _as_handle
 from ._mapping import settled_state

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import twofold as tf
-from twofold import _iteration as engine
-from twofold._namespace import publish
+from twofold._front import iteration as engine
+from twofold._front.namespace import publish
 
 from ._combining import AssertCardinality
 from ._csv import CsvRecords, inferred, rows_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from twofold import _iteration as engine
+from twofold._front import iteration as engine
 
 from ._files import FixedLengthRecords, Records, TextLines, names_of
 from ._mapping import Interleave

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
-from twofold import _iteration as engine
-from twofold import _older
-from twofold._together import locks
+from twofold._front import iteration as engine
+from twofold._front import older as _older
+from twofold._front.together import locks
 from twofold.tracking import Trackable
 
 from ._node import Node, bound, tensors_in

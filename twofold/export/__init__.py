@@ -4,7 +4,7 @@
 its C header is `header.py`'s, machine code and linking those of `build.py` and `link.py`.
 """
 
-from twofold._namespace import publish
+from twofold._front.namespace import publish
 
 from .build import NativeLibrary, native
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from twofold._api import public
-from twofold._replacing import Contents, replace_all
+from twofold._formats.replacing import Contents, replace_all
+from twofold._front.api import public
 from twofold.version import __version__
 
 from .interface import Interface, identifier

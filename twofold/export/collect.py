@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from twofold._function import function
+from twofold._front.function import function
 from twofold.ir.spec import TensorSpec
 from twofold.tracer.concrete import ConcreteFunction
 from twofold.tracer.function import Function

@@ -1,22 +1,22 @@
 """`tf.image`: sizes, colours, parts and measures of images [height, width, channels], or batches of them.
 
 The functions are compositions of `tf`'s ops, so they run compiled, on sizes that are not known when a function is
-traced, and have gradients; only images in files (`_image_files.py`, `_image_encoding.py`) are calls of Python.
+traced, and have gradients; only images in files (`image_files.py`, `image_encoding.py`) are calls of Python.
 `convert_image_dtype` says what numbers of integer images stand for.
 """
 
 from __future__ import annotations
 
-from twofold._namespace import publish
+from twofold._front.namespace import publish
 
-from .._image_encoding import (
+from .._formats.image_encoding import (
     adjust_jpeg_quality,
     encode_jpeg,
     encode_png,
     random_jpeg_quality,
     stateless_random_jpeg_quality,
 )
-from .._image_files import (
+from .._formats.image_files import (
     decode_and_crop_jpeg,
     decode_bmp,
     decode_gif,

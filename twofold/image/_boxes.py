@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
-from twofold import _iteration as engine
-from twofold._api import ints, public
-from twofold._hosted import hosted
+from twofold._front import iteration as engine
+from twofold._front.api import ints, public
+from twofold._front.hosted import hosted
 
 from ._common import images_of, is_number
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import twofold as tf
-from twofold._api import public
+from twofold._front.api import public
 
 from ._common import images_of
 

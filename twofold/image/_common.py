@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
-from twofold._api import one_part
-from twofold._array_creation import as_scalar
+from twofold._front.api import one_part
+from twofold._ops.array_creation import as_scalar
 from twofold.tracer.checks import check
 
 __all__ = ["batched", "images_of", "is_number", "pixels", "require", "sized", "sizes_of"]

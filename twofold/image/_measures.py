@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import twofold as tf
-from twofold._api import public
+from twofold._front.api import public
 
 from ._colour import convert_image_dtype
 from ._common import images_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import twofold as tf
-from twofold._api import ints, one_part, public
-from twofold._array_creation import as_scalar
+from twofold._front.api import ints, one_part, public
+from twofold._ops.array_creation import as_scalar
 
 from ._common import batched, images_of, is_number, pixels, require, sized, sizes_of
 

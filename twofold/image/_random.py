@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import twofold as tf
-from twofold._api import parts, public
+from twofold._front.api import parts, public
 
 from ._colour import adjust_brightness, adjust_contrast, adjust_hue, adjust_saturation
 from ._common import images_of, is_number, require

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import twofold as tf
-from twofold._api import parts, public
+from twofold._front.api import parts, public
 
 from ._common import batched, is_number, pixels, require, sized, sizes_of
 from ._interpolation import KERNELS, axis_resized, linear_along, nearest_along, product

@@ -15,7 +15,7 @@ import importlib
 import sys
 from typing import Any
 
-from twofold._namespace import publish
+from twofold._front.namespace import publish
 
 from . import _registry
 

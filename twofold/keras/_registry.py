@@ -12,7 +12,7 @@ where each part comes from. The parts:
 
 from __future__ import annotations
 
-from twofold._registry import Registry
+from twofold._front.registry import Registry
 
 __all__ = ["ask", "expect", "provide"]
 

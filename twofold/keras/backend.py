@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
-from twofold._api import public
-from twofold._namespace import publish
+from twofold._front.api import public
+from twofold._front.namespace import publish
 
 from . import naming
 from .call_context import learning_phase, set_learning_phase

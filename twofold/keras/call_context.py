@@ -11,7 +11,7 @@ import weakref
 from typing import Any
 
 import twofold as tf
-from twofold._api import public
+from twofold._front.api import public
 
 __all__ = ["CallContext", "current", "entered", "get_mask", "learning_phase", "left", "masks", "set_learning_phase",
            "set_mask"]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from twofold._api import public
-from twofold._namespace import publish
+from twofold._front.api import public
+from twofold._front.namespace import publish
 
 from ._settings import epsilon, floatx, image_data_format, set_epsilon, set_floatx, set_image_data_format
 from .dtype_policies import dtype_policy, set_dtype_policy

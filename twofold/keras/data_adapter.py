@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
-from twofold import _iteration as engine
-from twofold._api import public
+from twofold._front import iteration as engine
+from twofold._front.api import public
 
 __all__ = ["Source", "pack_x_y_sample_weight", "source_of", "train_validation_split", "unpack_x_y_sample_weight"]
 

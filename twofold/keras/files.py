@@ -17,8 +17,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from twofold._api import public
-from twofold._replacing import folder_beside, replaced
+from twofold._formats.replacing import folder_beside, replaced
+from twofold._front.api import public
 
 from .progress import Progbar
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
-from twofold._api import public
+from twofold._front.api import public
 
 __all__ = ["Listing", "check_format", "datasets_of", "listed", "text_dataset_from_directory"]
 

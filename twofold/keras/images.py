@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
-from twofold._api import describe, public
+from twofold._front.api import describe, public
 
 from .config import floatx, image_data_format
 from .folders import check_format, datasets_of, listed

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
-from twofold._api import listed, public
-from twofold._namespace import publish
+from twofold._front.api import listed, public
+from twofold._front.namespace import publish
 
 from . import random
 from ._identifiers import Configured, read, resolve, table_of

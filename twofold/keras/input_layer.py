@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import twofold as tf
-from twofold._api import public
+from twofold._front.api import public
 
 from . import op_layer  # noqa: F401 - functions of tf on KerasTensors become layers of it
 from .keras_tensor import KerasTensor, Node

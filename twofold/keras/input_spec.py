@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import twofold as tf
-from twofold._api import listed
+from twofold._front.api import listed
 
 __all__ = ["InputSpec", "assert_input_compatibility"]
 

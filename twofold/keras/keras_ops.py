@@ -13,7 +13,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from twofold._api import public
+from twofold._front.api import public
 
 from . import _registry
 from .keras_tensor import KerasTensor, any_symbolic

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import twofold as tf
-from twofold._api import SymbolicOperand, told
+from twofold._front.api import SymbolicOperand, told
 
 from . import _registry
 from .shapes import InputShape

@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
-from twofold._api import leave, listed, staged, tells, told, untold
-from twofold._reading import spend
-from twofold._together import making
+from twofold._formats.reading import spend
+from twofold._front.api import leave, listed, staged, tells, told, untold
+from twofold._front.together import making
 
 from . import call_context, constraints, dtype_policies, initializers, regularizers
 from .autocast import AutoCastVariable, reading_as

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
-from twofold._api import for_the_user
+from twofold._front.api import for_the_user
 from twofold.tracking import Trackable, is_tracked
 
 __all__ = ["LayerState", "losses_there_were"]

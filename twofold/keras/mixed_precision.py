@@ -6,7 +6,7 @@ float32's range and needs nothing more; float16 needs a scaled loss, which `Loss
 
 from __future__ import annotations
 
-from twofold._namespace import publish
+from twofold._front.namespace import publish
 
 from .dtype_policies import DTypePolicy, dtype_policy, set_dtype_policy
 from .optimizers.loss_scale import LossScaleOptimizer

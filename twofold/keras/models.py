@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 import twofold as tf
-from twofold._api import public
-from twofold._namespace import publish
+from twofold._front.api import public
+from twofold._front.namespace import publish
 
 from .input_layer import Input
 from .keras_tensor import KerasTensor, replaced

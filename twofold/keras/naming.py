@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from twofold._together import locks
+from twofold._front.together import locks
 
 __all__ = ["auto_name", "reset_uids", "to_snake_case", "uniquify"]
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 import twofold as tf
-from twofold._api import SymbolicOperand, is_ours, stand_in, unguarded, user_line
+from twofold._front.api import SymbolicOperand, is_ours, stand_in, unguarded, user_line
 
 from . import _registry
 from .layer import Layer

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 import twofold as tf
-from twofold._api import public
-from twofold._namespace import publish
+from twofold._front.api import public
+from twofold._front.namespace import publish
 from twofold.tracking import Trackable
 
 from . import config

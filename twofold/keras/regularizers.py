@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import twofold as tf
-from twofold._api import public
-from twofold._namespace import publish
+from twofold._front.api import public
+from twofold._front.namespace import publish
 
 from ._identifiers import Configured, read, resolve, table_of
 from .serialization import serialize_keras_object

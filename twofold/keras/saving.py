@@ -16,9 +16,10 @@ from datetime import datetime
 from typing import Any
 
 import twofold as tf
-from twofold import _reading, _replacing
-from twofold._api import public
-from twofold._namespace import publish
+from twofold._formats import reading as _reading
+from twofold._formats import replacing as _replacing
+from twofold._front.api import public
+from twofold._front.namespace import publish
 
 from .serialization import (
     CustomObjectScope,

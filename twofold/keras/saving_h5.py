@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
-from twofold import _reading
+from twofold._formats import reading as _reading
 from twofold.tracking import Trackable
 
 from .layer_state import LayerState

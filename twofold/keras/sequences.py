@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
-from twofold._api import public
+from twofold._front.api import public
 
 from .folders import check_format
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
-from twofold._api import public
+from twofold._front.api import public
 
 from . import _registry
 from .keras_tensor import KerasTensor

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import twofold as tf
-from twofold._api import describe, listed
+from twofold._front.api import describe, listed
 
 __all__ = ["InputShape", "as_shape", "shapes_of"]
 

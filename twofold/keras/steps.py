@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
-from twofold import _iteration as engine
-from twofold._api import staged
+from twofold._front import iteration as engine
+from twofold._front.api import staged
 
 __all__ = ["StepFunction", "StepFunctions", "several_steps", "summary_writer"]
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from twofold._api import public
+from twofold._front.api import public
 
 from .keras_tensor import KerasTensor
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
-from twofold._api import public
-from twofold._namespace import publish
+from twofold._front.api import public
+from twofold._front.namespace import publish
 
 from .backend import clear_session, is_keras_tensor, standardize_dtype
 from .data_adapter import pack_x_y_sample_weight, unpack_x_y_sample_weight

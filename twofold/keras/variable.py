@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import twofold as tf
-from twofold._api import listed
+from twofold._front.api import listed
 
 from .autocast import AutoCastVariable
 from .naming import uniquify

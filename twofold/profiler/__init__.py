@@ -1,6 +1,6 @@
 """`tf.profiler`: what a program does and how long it takes, as a trace that Perfetto and Chrome open."""
 
-from twofold._namespace import publish
+from twofold._front.namespace import publish
 
 from . import experimental
 

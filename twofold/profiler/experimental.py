@@ -7,8 +7,8 @@ from collections import namedtuple
 from types import TracebackType
 from typing import Any
 
-from twofold._api import public, public_class
-from twofold._namespace import publish
+from twofold._front.api import public, public_class
+from twofold._front.namespace import publish
 from twofold.ir.errors import AlreadyExistsError, UnavailableError
 from twofold.runtime import locks
 

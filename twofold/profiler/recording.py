@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from twofold import _replacing
+from twofold._formats import replacing as _replacing
 from twofold.eager.tensor import Tensor
 from twofold.ir import graph as g
 from twofold.ir.op import interpreter, set_default_interpreter

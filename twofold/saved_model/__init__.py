@@ -3,8 +3,8 @@
 docs/saved_model.md describes the format. `reader` gives what is in a directory as plain data, for tools.
 """
 
-from twofold._api import public
-from twofold._namespace import publish
+from twofold._front.api import public
+from twofold._front.namespace import publish
 
 from .asset import Asset
 from .loading import load

@@ -13,8 +13,8 @@ import linecache
 import os
 from typing import Any
 
-from twofold._host import Printed
-from twofold._hosted import HostedCall
+from twofold._front.host import Printed
+from twofold._front.hosted import HostedCall
 from twofold.ir import errors, graph_text
 from twofold.ir import graph as g
 from twofold.ir.errors import InternalError, InvalidArgumentError, UnimplementedError, line_text

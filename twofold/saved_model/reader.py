@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from twofold import _safetensors
+from twofold._formats import safetensors as _safetensors
 from twofold.ir import dtypes as dt
 from twofold.ir import graph as g
 from twofold.ir import nest

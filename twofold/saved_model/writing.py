@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from twofold import _safetensors
+from twofold._formats import safetensors as _safetensors
 from twofold.eager.tensor import Tensor
 from twofold.ir.errors import NotFoundError, UnimplementedError
 from twofold.module import Module

@@ -1,6 +1,6 @@
 """`tf.summary`: what TensorBoard shows, written to event files through the package `tensorboard`."""
 
-from twofold._namespace import publish
+from twofold._front.namespace import publish
 
 from . import experimental
 from .graphs import graph, trace_export, trace_off, trace_on

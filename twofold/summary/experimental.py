@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import twofold as tf
-from twofold._api import block, public
-from twofold._namespace import publish
+from twofold._front.api import block, public
+from twofold._front.namespace import publish
 
 from . import ops
 from .writer import steps

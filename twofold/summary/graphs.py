@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import twofold as tf
-from twofold._api import public
+from twofold._front.api import public
 from twofold.runtime import locks
 from twofold.tracer import watching
 

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
-from twofold import _png
-from twofold._api import block, public
+from twofold._formats import png as _png
+from twofold._front.api import block, public
 
 from .writer import SummaryWriter, condition, default, recording, step_now
 

@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import Any
 
 import twofold as tf
-from twofold._api import describe, public, public_class
+from twofold._front.api import describe, public, public_class
 
 __all__ = ["SummaryWriter", "condition", "create_file_writer", "create_noop_writer", "default", "protos", "step_now",
            "steps"]

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from twofold import _older
-from twofold._namespace import publish
+from twofold._front import older as _older
+from twofold._front.namespace import publish
 
 from .checkpoint import Checkpoint, CheckpointOptions
 from .example import (

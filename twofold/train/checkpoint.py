@@ -9,7 +9,7 @@ from typing import Any
 
 import twofold as tf
 from twofold import tracking
-from twofold._api import public_class
+from twofold._front.api import public_class
 
 from . import files, state
 from .objects import SHOWN, Restoration, describe, listed, paths_of

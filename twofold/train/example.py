@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
-from twofold._api import listed, public_class
-from twofold._wire import field, fields, number, varint
+from twofold._formats.wire import field, fields, number, varint
+from twofold._front.api import listed, public_class
 
 from ._text_format import block, field_lines
 

@@ -1,7 +1,7 @@
 """The files of a checkpoint: `PREFIX.safetensors`, written here, or TensorFlow's own, which are read.
 
 One file holds all: the tensors, and the objects as JSON in its metadata (docs/checkpoints.md). It is written whole or
-not at all, and everything in it has a checksum (`twofold._tensor_file`).
+not at all, and everything in it has a checksum (`twofold._formats.tensor_file`).
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
-from twofold import _tensor_file
-from twofold._api import public
+from twofold._formats import tensor_file as _tensor_file
+from twofold._front.api import public
 
 from . import state
 from .objects import VARIABLE, Node

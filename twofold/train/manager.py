@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import twofold as tf
-from twofold._api import public, public_class
+from twofold._front.api import public, public_class
 
 from . import files, state
 from .checkpoint import Checkpoint, called_back

@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from twofold import _replacing
-from twofold._api import public
+from twofold._formats import replacing as _replacing
+from twofold._front.api import public
 
 __all__ = ["CheckpointState", "get_checkpoint_state", "update"]
 

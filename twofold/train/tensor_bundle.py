@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
-from twofold._crc32c import crc32c, masked
-from twofold._wire import fields, varint
+from twofold._formats.crc32c import crc32c, masked
+from twofold._formats.wire import fields, varint
 
 from .objects import Node
 

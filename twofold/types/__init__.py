@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from twofold._namespace import publish
+from twofold._front.namespace import publish
 
 from . import experimental
 

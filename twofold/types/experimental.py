@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 from collections.abc import Sequence
 
-from twofold._namespace import publish
+from twofold._front.namespace import publish
 
 __all__ = ["TraceType"]
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from twofold._namespace import publish
+from twofold._front.namespace import publish
 
 from . import eager
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import twofold as tf
-from twofold._api import public
-from twofold._namespace import publish
+from twofold._front.api import public
+from twofold._front.namespace import publish
 from twofold.compat.v1.train import get_or_create_global_step
 from twofold.summary import SummaryWriter, create_file_writer, create_noop_writer, flush, record_if
 

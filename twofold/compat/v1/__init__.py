@@ -6,10 +6,10 @@ import importlib
 from typing import Any
 
 import twofold as _tf
-from twofold import _older
-from twofold._api import public as _public
-from twofold._namespace import publish
-from twofold._tensors import enable_eager_execution
+from twofold._front import older as _older
+from twofold._front.api import public as _public
+from twofold._front.namespace import publish
+from twofold._front.tensors import enable_eager_execution
 
 from . import functions as _functions
 from . import initializers, layers, losses, train

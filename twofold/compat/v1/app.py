@@ -1,6 +1,6 @@
 """`tf.compat.v1.app`: running a program with its flags."""
 
-from twofold._namespace import publish
+from twofold._front.namespace import publish
 
 from . import flags
 from .flags import run

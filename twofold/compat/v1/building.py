@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import twofold as tf
-from twofold._api import block, public
+from twofold._front.api import block, public
 from twofold.ir import dtypes as dt
 from twofold.ir.spec import TensorShape
 

@@ -11,9 +11,9 @@ import weakref
 from typing import Any
 
 import twofold as tf
-from twofold import _iteration as engine
-from twofold._api import public, public_class
-from twofold._namespace import publish
+from twofold._front import iteration as engine
+from twofold._front.api import public, public_class
+from twofold._front.namespace import publish
 from twofold.data import __all__ as _data
 from twofold.data import experimental as experimental
 from twofold.data._node import bound, tensors_in

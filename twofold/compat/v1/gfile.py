@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from twofold._api import public
-from twofold._gfile import GFile, glob, isdir, listdir, makedirs, mkdir, remove, rmtree, walk
-from twofold._gfile import copy as _copy
-from twofold._gfile import exists as _exists
-from twofold._gfile import rename as _rename
-from twofold._gfile import stat as _stat
-from twofold._namespace import publish
+from twofold._formats.gfile import GFile, glob, isdir, listdir, makedirs, mkdir, remove, rmtree, walk
+from twofold._formats.gfile import copy as _copy
+from twofold._formats.gfile import exists as _exists
+from twofold._formats.gfile import rename as _rename
+from twofold._formats.gfile import stat as _stat
+from twofold._front.api import public
+from twofold._front.namespace import publish
 
 __all__ = ["Copy", "DeleteRecursively", "Exists", "FastGFile", "GFile", "Glob", "IsDirectory", "ListDirectory",
            "MakeDirs", "MkDir", "Open", "Remove", "Rename", "Stat", "Walk"]

@@ -9,8 +9,8 @@ from typing import Any
 
 import twofold as tf
 from twofold import image as _image
-from twofold._api import public
-from twofold._namespace import publish
+from twofold._front.api import public
+from twofold._front.namespace import publish
 from twofold.image._common import batched
 from twofold.image._interpolation import linear_along, nearest_along
 

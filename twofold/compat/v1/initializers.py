@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import twofold as tf
-from twofold._namespace import publish
+from twofold._front.namespace import publish
 from twofold.keras import initializers as _keras
 from twofold.keras.initializers import Identity
 

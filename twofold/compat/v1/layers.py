@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 import twofold as tf
-from twofold._api import public
-from twofold._namespace import publish
+from twofold._front.api import public
+from twofold._front.namespace import publish
 from twofold.keras import layers as _layers
 from twofold.keras.input_spec import InputSpec
 

@@ -6,8 +6,8 @@ import logging as _logging
 from collections.abc import Callable
 from typing import Any
 
-from twofold._api import public
-from twofold._namespace import publish
+from twofold._front.api import public
+from twofold._front.namespace import publish
 
 __all__ = ["DEBUG", "ERROR", "FATAL", "INFO", "WARN", "debug", "error", "fatal", "get_verbosity", "info", "log",
            "log_first_n", "set_verbosity", "warn", "warning"]

@@ -9,8 +9,8 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
-from twofold._api import public
-from twofold._tensors import eager_for_good
+from twofold._front.api import public
+from twofold._front.tensors import eager_for_good
 
 from .graph import Graph, current_graph
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import twofold as tf
 from twofold import nn as _nn
-from twofold._api import public
-from twofold._namespace import publish
+from twofold._front.api import public
+from twofold._front.namespace import publish
 
 from . import rnn_cell as rnn_cell
 from .building import named

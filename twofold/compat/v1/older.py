@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import twofold as tf
-from twofold._api import public
+from twofold._front.api import public
 
 from .building import effect
 from .graph import current_graph

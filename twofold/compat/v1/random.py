@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from twofold import random as _random
-from twofold._namespace import publish
+from twofold._front.namespace import publish
 from twofold.random import *  # noqa: F403
 from twofold.random import __all__ as _same
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import twofold as tf
-from twofold._api import public
+from twofold._front.api import public
 
 from .variables import variable_scope
 

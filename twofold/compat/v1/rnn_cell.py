@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import twofold as tf
-from twofold._api import public, public_class
-from twofold._namespace import publish
+from twofold._front.api import public, public_class
+from twofold._front.namespace import publish
 from twofold.keras.layers._recurrence_cells import lstm_memory, lstm_output
 
 from .variables import get_variable, variable_scope

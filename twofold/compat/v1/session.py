@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
-from twofold._api import public, public_class
+from twofold._front.api import public, public_class
 from twofold.ir import nest
 from twofold.tracer.symbolic import SymbolicTensor
 

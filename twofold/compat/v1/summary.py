@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
-from twofold._api import describe, public, public_class
-from twofold._namespace import publish
+from twofold._front.api import describe, public, public_class
+from twofold._front.namespace import publish
 from twofold.summary import ops as _ops
 from twofold.summary.writer import SummaryWriter, protos
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import twofold as tf
-from twofold._api import block, public
+from twofold._front.api import block, public
 from twofold.eager import sessions
 from twofold.eager.variable import Variable as _Variable
 from twofold.ir import dtypes as dt

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from twofold import _replacing
-from twofold._reading import opened, parsed_json, reads
+from twofold._formats import replacing as _replacing
+from twofold._formats.reading import opened, parsed_json, reads
 
 from .base import Callback
 from .monitors import Monitor, tell

@@ -7,7 +7,7 @@ dicts, numbers, strings and arrays.
 
 from __future__ import annotations
 
-from twofold._namespace import publish
+from twofold._front.namespace import publish
 
 from . import boston_housing, california_housing, cifar10, cifar100, fashion_mnist, imdb, mnist, reuters
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from twofold._reading import parsed_json
+from twofold._formats.reading import parsed_json
 
 __all__ = ["limited", "objects", "read_index", "shifted", "short_enough", "shuffled"]
 

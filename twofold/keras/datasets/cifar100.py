@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from twofold._api import public
-from twofold._namespace import publish
+from twofold._front.api import public
+from twofold._front.namespace import publish
 
 from . import _cifar, _sources
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from twofold._api import public
-from twofold._namespace import publish
-from twofold._reading import reads
+from twofold._formats.reading import reads
+from twofold._front.api import public
+from twofold._front.namespace import publish
 
 from . import _sources
 

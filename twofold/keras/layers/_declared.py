@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import twofold as tf
-from twofold._api import listed
+from twofold._front.api import listed
 
 from .. import activations, config, constraints, initializers, regularizers
 from ..input_spec import InputSpec

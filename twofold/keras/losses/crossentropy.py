@@ -10,7 +10,7 @@ import warnings
 from typing import Any
 
 import twofold as tf
-from twofold._api import public
+from twofold._front.api import public
 
 from .. import config
 from ..call_context import set_mask

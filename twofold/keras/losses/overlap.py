@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import twofold as tf
-from twofold._api import public
+from twofold._front.api import public
 
 from .. import config
 from ..call_context import set_mask

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import twofold as tf
-from twofold._api import public
+from twofold._front.api import public
 
 from .loss import as_tensor
 from .regression import floats

@@ -11,8 +11,8 @@ import inspect
 from collections.abc import Mapping
 from typing import Any
 
-from twofold._api import public
-from twofold._namespace import publish
+from twofold._front.api import public
+from twofold._front.namespace import publish
 
 from .._identifiers import read, resolve
 from ..losses import (

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import twofold as tf
-from twofold._api import ints
+from twofold._front.api import ints
 
 from ..losses.loss import as_tensor
 from .metric import Metric

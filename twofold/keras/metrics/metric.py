@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import twofold as tf
-from twofold._api import for_the_user, listed
+from twofold._front.api import for_the_user, listed
 from twofold.tracking import Trackable
 
 from .. import dtype_policies

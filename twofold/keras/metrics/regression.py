@@ -6,7 +6,7 @@ import warnings
 from typing import Any
 
 import twofold as tf
-from twofold._api import public
+from twofold._front.api import public
 
 from ..losses import regression as values
 from ..losses.loss import as_tensor, same_rank

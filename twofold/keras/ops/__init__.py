@@ -16,7 +16,7 @@ names; `core.py`, `math.py`, `nn.py` (with `_activations.py` and `_windows.py`),
 
 from __future__ import annotations
 
-from twofold._namespace import publish
+from twofold._front.namespace import publish
 
 from .. import _registry
 from . import _rearrange, core, image, linalg, math, nn, numpy

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import twofold as tf
-from twofold._api import listed
+from twofold._front.api import listed
 
 from ..keras_ops import operation
 from ..operands import axes_of, axis_of, same, shape_of, tensor

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from typing import Any
 
 import twofold as tf
-from twofold._math_numpy import cbrt as _cbrt
-from twofold._math_numpy import log2 as _log2
-from twofold._math_numpy import log10 as _log10
+from twofold._ops.math_numpy import cbrt as _cbrt
+from twofold._ops.math_numpy import log2 as _log2
+from twofold._ops.math_numpy import log10 as _log10
 
 from ..keras_ops import operation
 from ..operands import floating, numeric, tensor, wide

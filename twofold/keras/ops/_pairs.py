@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import twofold as tf
-from twofold._math_numpy import hypot as _hypot
+from twofold._ops.math_numpy import hypot as _hypot
 
 from ..keras_ops import operation
 from ..operands import floating, meeting, same, tensor, wide

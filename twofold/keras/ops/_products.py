@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import twofold as tf
-from twofold._api import listed
+from twofold._front.api import listed
 
 from ..keras_ops import operation
 from ..operands import axes_of, floating, same, shape_of, tensor

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
-from twofold._api import public
+from twofold._front.api import public
 
 from ..backend import standardize_dtype
 from ..keras_ops import is_symbolic, operation

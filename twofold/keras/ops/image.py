@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
-from twofold._api import public
-from twofold._namespace import publish
+from twofold._front.api import public
+from twofold._front.namespace import publish
 
 from ..keras_ops import operation
 from ..layers._declared import data_format_of, numbers, padding_of

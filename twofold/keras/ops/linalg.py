@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import twofold as tf
-from twofold._namespace import publish
+from twofold._front.namespace import publish
 
 from ..keras_ops import operation
 from ..operands import axes_of, floating, same, tensor

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import twofold as tf
-from twofold._namespace import publish
+from twofold._front.namespace import publish
 
 from ..config import epsilon as default_epsilon
 from ..config import floatx

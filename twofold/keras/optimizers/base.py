@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
-from twofold._api import listed
-from twofold._together import making, together
+from twofold._front.api import listed
+from twofold._front.together import making, together
 
 from ..naming import auto_name
 from ..scalars import number

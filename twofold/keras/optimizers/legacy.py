@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from twofold._namespace import publish
+from twofold._front.namespace import publish
 
 from . import adam, adaptive, base, sgd
 from .schedules import InverseTimeDecay

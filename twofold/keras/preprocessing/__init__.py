@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from twofold._namespace import publish
+from twofold._front.namespace import publish
 
 from ..folders import text_dataset_from_directory
 from ..images import image_dataset_from_directory

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from twofold._namespace import publish
+from twofold._front.namespace import publish
 
 from ..images import array_to_img, img_to_array, load_img, save_img, smart_resize
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from twofold._api import public
-from twofold._namespace import publish
+from twofold._front.api import public
+from twofold._front.namespace import publish
 
 from ..sequences import pad_sequences
 from ..utils import PyDataset

@@ -6,10 +6,10 @@ The names that TensorFlow 2 keeps are the same objects here; the function-style 
 from typing import Any
 
 from twofold import config
-from twofold._api import public
-from twofold._function import executing_eagerly
-from twofold._namespace import publish
-from twofold._tensors import enable_eager_execution
+from twofold._front.api import public
+from twofold._front.function import executing_eagerly
+from twofold._front.namespace import publish
+from twofold._front.tensors import enable_eager_execution
 from twofold.eager.custom import custom_gradient
 from twofold.eager.functional import (
     gradients_function,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import twofold as tf
-from twofold._namespace import publish
+from twofold._front.namespace import publish
 
 __all__ = ["Accuracy", "Mean"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from twofold._namespace import publish
+from twofold._front.namespace import publish
 from twofold.train import (
     BytesList,
     Checkpoint,

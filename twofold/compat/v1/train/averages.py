@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import twofold as tf
-from twofold._api import public_class
+from twofold._front.api import public_class
 
 from .. import variables as own
 from ..graph import current_graph

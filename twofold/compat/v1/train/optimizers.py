@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import twofold as tf
-from twofold._api import public_class
+from twofold._front.api import public_class
 
 from .optimizer import Optimizer
 

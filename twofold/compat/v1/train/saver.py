@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
-from twofold._api import public, public_class
+from twofold._front.api import public, public_class
 from twofold.train import files, state
 
 from .. import variables as own

@@ -1,0 +1,128 @@
+"""Functions of the library that Python runs inside of graphs, by name, so that saved models can hold their calls.
+
+A `hosted` function makes one call of Python (`iteration.host_call`). In a trace that call is noted as a `HostedCall`:
+which function it is, and its arguments with a spec in the place of each tensor. That is data: a saved model writes it,
+and loading one makes the call again, of a function of this closed list.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from collections.abc import Callable, Iterator, Sequence
+from contextvars import ContextVar
+from typing import Any, TypeVar
+
+import numpy as np
+
+from twofold.eager import convert
+from twofold.eager.tensor import Tensor
+from twofold.eager.variable import Variable
+from twofold.ir import nest
+from twofold.ir.op import tracing
+from twofold.ir.spec import TensorSpec
+from twofold.tracer import host
+
+__all__ = ["HostedCall", "call", "hosted"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+# modules that have such functions
+_MODULES = ("strings", "io", "image._boxes", "_formats.gfile", "_formats.tensor_proto", "_formats.image_files",
+            "_formats.image_encoding", "_formats.parsing", "_front.scopes", "_ops.signal_frames")
+_functions: dict[str, Callable[..., Any]] = {}
+
+
+class HostedCall:
+    """A call of a hosted function in a graph.
+
+    Args:
+        name: of the function.
+        args, kwargs: of the call, with a TensorSpec for each tensor.
+    Raises:
+        ValueError: there is no such function.
+    """
+
+    def __init__(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        if name not in _functions:
+            for module in _MODULES:
+                importlib.import_module(f"twofold.{module}")
+        if name not in _functions:
+            raise ValueError(f"there is no function {name!r} that Python runs in graphs")
+        self.name, self.args, self.kwargs = name, args, dict(sorted(kwargs.items()))  # the order of `nest`
+        self._counts = [_tensors_in(x) for x in (*args, *kwargs.values())]
+
+    @property
+    def operands(self) -> int:
+        """How many tensors it takes."""
+        return sum(self._counts)
+
+    def __call__(self, *tensors: Tensor) -> Sequence[Any]:
+        """What the call of Python in the function gives for tensors."""
+        rest = iter(tensors)
+        given = [_filled(x, rest) if count else x
+                 for x, count in zip((*self.args, *self.kwargs.values()), self._counts, strict=True)]
+        places = len(self.args)
+        results: list[Any] = []
+        token = _under_way.set(results)
+        try:
+            _functions[self.name](*given[:places], **dict(zip(self.kwargs, given[places:], strict=True)))
+        finally:
+            _under_way.reset(token)
+        return results[0]
+
+
+def _tensors_in(value: Any) -> int:
+    return sum(isinstance(x, TensorSpec) for x in nest.flatten(value))
+
+
+def _filled(value: Any, tensors: Iterator[Tensor]) -> Any:
+    """An argument with the next tensors in the places of its specs."""
+    if isinstance(value, TensorSpec):
+        return next(tensors)
+    return nest.map_structure(lambda x: next(tensors) if isinstance(x, TensorSpec) else x, value)
+
+
+class _Pending:
+    """A call of a hosted function that is being traced."""
+
+    def __init__(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.tensors: list[Tensor] = []
+
+        def outline(x: Any) -> Any:
+            if not isinstance(x, (Tensor, Variable, np.ndarray)):
+                return x
+            self.tensors.append(convert.as_tensor(x))
+            return TensorSpec(self.tensors[-1].shape, self.tensors[-1].dtype)
+        self.made = HostedCall(name, *nest.map_structure(outline, (args, kwargs)))
+
+
+# The call that is being traced; or where the results go of one that is made again; None outside of hosted functions.
+_under_way: ContextVar[_Pending | list[Any] | None] = ContextVar("hosted_call", default=None)
+
+
+def hosted(fn: F) -> F:
+    """A function of the library that makes one call of Python, for saved models to hold."""
+    name = fn.__name__
+    _functions[name] = fn
+
+    @functools.wraps(fn)
+    def calling(*args: Any, **kwargs: Any) -> Any:
+        if tracing() is None or _under_way.get() is not None:
+            return fn(*args, **kwargs)
+        token = _under_way.set(_Pending(name, args, kwargs))
+        try:
+            return fn(*args, **kwargs)
+        finally:
+            _under_way.reset(token)
+    return calling  # type: ignore[return-value]
+
+
+def call(fn: Callable[..., Any], name: str, operands: Sequence[Any], results: Sequence[TensorSpec]) -> list[Any]:
+    """What `fn` gives for tensors: now, or each time that the traced function comes by here."""
+    pending = _under_way.get()
+    if isinstance(pending, _Pending) and tracing() is not None:
+        return host.call(pending.made, name, pending.tensors, results)
+    found = host.call(fn, name, [convert.as_tensor(t) for t in operands], results)
+    if isinstance(pending, list):
+        pending.append(found)
+    return found

@@ -1,0 +1,296 @@
+"""What `tf.data` needs of the engine: arrays behind tensors, objects behind handles, loops over elements in traces.
+
+A handle is a scalar string tensor whose value carries a Python object, so that iterators and datasets pass through
+graphs like any tensor and live as long as some tensor refers to them. What is iterated over is `twofold/data`'s.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from twofold.eager import convert
+from twofold.eager.tensor import Tensor, wrap
+from twofold.ir import dtypes as dt
+from twofold.ir import errors
+from twofold.ir import graph as graphs
+from twofold.ir.dims import Dim
+from twofold.ir.ops.random import mix
+from twofold.ir.spec import TensorSpec
+from twofold.runtime import native
+from twofold.runtime import random as streams
+from twofold.tracer import host, loop, sequences
+from twofold.tracer.autograph import callee
+from twofold.tracer.handing import Handed, is_stateful
+from twofold.tracer.symbolic import SymbolicTensor
+from twofold.tracer.trace import current
+
+from . import hosted as _hosted
+from .api import public
+
+__all__ = ["StagedElements", "array_of", "arrays_of", "carried", "dtype_of", "fold", "guarded", "handle", "held",
+           "host_call", "host_effect", "is_symbolic", "one_host_call", "prompt", "public", "random_key",
+           "run_with_captures", "staging", "steps", "symbolic_captures", "tensor_of", "tensors_of", "user_function",
+           "weak_finalizer"]
+
+
+# -- tensors and arrays ---------------------------------------------------------------------------
+def tensor_of(array: np.ndarray) -> Tensor:
+    """A tensor on an array that nobody writes any more; nothing is copied."""
+    return wrap(array)
+
+
+def tensors_of(arrays: Sequence[np.ndarray]) -> list[Tensor]:
+    """`tensor_of` each."""
+    return [wrap(a) for a in arrays]
+
+
+def array_of(value: Any, dtype: Any = None) -> np.ndarray:
+    """The array behind a tensor, which must not be written; other values are converted first."""
+    if type(value) is Tensor and dtype is None:
+        return value._a
+    return convert.as_tensor(value, None if dtype is None else dt.as_dtype(dtype))._a
+
+
+def arrays_of(tensors: Sequence[Tensor]) -> tuple[np.ndarray, ...]:
+    """The arrays behind eager tensors."""
+    return tuple([t._a for t in tensors])
+
+
+def dtype_of(array: np.ndarray) -> Any:
+    """The DType of an array."""
+    return dt.from_numpy(array.dtype)
+
+
+# -- traces ---------------------------------------------------------------------------------------
+def staging() -> bool:
+    """Whether a `tf.function` is being traced in this context."""
+    return current() is not None
+
+
+def is_symbolic(value: Any) -> bool:
+    """Whether `value` is a tensor of a trace, which has no value yet."""
+    return isinstance(value, SymbolicTensor)
+
+
+def user_function(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """`fn` with its control flow converted where it is the user's, for use inside a trace."""
+    return callee(fn)
+
+
+def symbolic_captures(concrete: Any) -> list[Any]:
+    """The tensors of a surrounding trace that a concrete function reads."""
+    return [c for c in concrete.captured_inputs if is_symbolic(c)]
+
+
+def run_with_captures(concrete: Any, tensors: Sequence[Tensor], values: Sequence[Tensor]) -> Any:
+    """The result of a concrete function, with values in the places of its `symbolic_captures`."""
+    given = list(values)
+    return concrete._traced.step(tensors, concrete._traced.execute, given)
+
+
+def steps(concretes: Sequence[Any], split: bool) -> tuple[Callable[..., Any], Callable[[Any], Any]] | None:
+    """Two functions that do what a concrete function does: what calls must do in their order, and the rest.
+
+    The first takes the tensors of a call, and the second what it gave; the result is a flat tuple of tensors.
+
+    Args:
+        concretes: one, or those of all ranks that the arguments may have.
+        split: whether there may be a rest; if not, everything is done by the first.
+    Returns:
+        None where calls do not depend on those before.
+    """
+    traces = [c._traced for c in concretes]
+    if not any(map(is_stateful, traces)):
+        return None
+    whole: Callable[..., Any] = concretes[0] if len(concretes) == 1 else concretes[0]._function
+    try:
+        handed = Handed(traces[0]) if split and len(traces) == 1 else None
+    except ValueError:
+        handed = None
+
+    def begin(*tensors: Tensor) -> Any:
+        begun = None if handed is None else handed.begin(tensors)
+        return (whole(*tensors), None) if begun is None else (None, begun)
+
+    def finish(begun: Any) -> Any:
+        result, rest = begun
+        return result if rest is None else handed.finish(rest)  # type: ignore[union-attr]
+    return begin, finish
+
+
+def one_host_call(concrete: Any, name: str) -> tuple[Callable[..., Any], tuple[int, ...]] | None:
+    """What is called, and with which arguments, where a concrete function is no more than one such call.
+
+    Args:
+        concrete: it has one result.
+        name: of the call, see `host_call`.
+    """
+    traced = concrete._traced
+    nodes = list(traced.graph.walk())
+    if len(nodes) != 1 or nodes[0].op is not graphs.HOST or nodes[0].attrs["name"] != name or traced.updates:
+        return None
+    inputs = list(traced.graph.inputs)
+    if traced.captures or any(v not in inputs for v in nodes[0].inputs):
+        return None
+    return nodes[0].attrs["fn"], tuple([inputs.index(v) for v in nodes[0].inputs])
+
+
+def prompt(concrete: Any) -> Callable[..., Sequence[Any]]:
+    """A concrete function that gives a flat tuple, for calls with tensors of exactly the shapes of its signature.
+
+    Where native code does not take the call at once, checks of the arguments are left out.
+    """
+    traced = concrete._traced
+    unknown = any(isinstance(d, Dim) for v in traced.graph.inputs for d in v.dims)
+    if unknown or traced.updates or traced.runner.variant is not None:
+        return concrete
+    outputs, captures = traced.runner.outputs, traced.captures
+
+    def call(*tensors: Tensor) -> Sequence[Any]:
+        return outputs([*tensors, *[c if isinstance(c, Tensor) else c._read_tensor() for c in captures]])
+    return call
+
+
+def host_call(fn: Callable[..., Any], name: str, operands: Sequence[Any], results: Sequence[TensorSpec]) -> list[Any]:
+    """What `fn` gives for tensors: now, or each time that the traced function comes by here."""
+    return _hosted.call(fn, name, operands, results)
+
+
+def carried(tensor: Any) -> bool:
+    """Let a tensor of unknown rank leave a trace as a handle that holds its array; False for all other tensors."""
+    return host.carried(tensor, handle)
+
+
+def host_effect(fn: Callable[..., Any], name: str, operands: Sequence[Any]) -> None:
+    """Like `host_call`, for what has no results."""
+    host_call(fn, name, operands, [])
+
+
+class _Handle(bytes):
+    """The value of a handle: text for whoever prints it, and the object."""
+
+    target: Any
+
+
+def handle(target: Any) -> Tensor:
+    """A scalar tensor that carries `target`."""
+    text = _Handle(f"{type(target).__name__} at {id(target):#x}".encode())
+    text.target = target
+    array = np.empty((), object)
+    array[()] = text
+    return wrap(array)
+
+
+def held(tensor: Any) -> Any:
+    """The object that a handle carries."""
+    array: Any = tensor if isinstance(tensor, np.ndarray) else tensor._a
+    return array[()].target
+
+
+class StagedElements(sequences.Sequence):
+    """What a staged `for` walks over when it is a dataset or an iterator.
+
+    Args:
+        token: gives a handle whose object has `advance() -> bool` and `current() -> arrays`; it is asked for once, in
+            the trace that the loop is in.
+        specs: of an element's tensors.
+        pack: from the tensors to an element.
+        numbered: from a first number to these elements, numbered, as a sequence.
+        joined: from sequences of this kind, this one first, to the sequence of tuples of their elements.
+    """
+
+    def __init__(self, token: Callable[[], Any], specs: Sequence[TensorSpec], pack: Callable[[Sequence[Any]], Any],
+                 numbered: Callable[[Any], Any], joined: Callable[[list[Any]], Any]) -> None:
+        self._make, self.specs, self.pack, self.numbered, self.joined = token, specs, pack, numbered, joined
+        self._token: Any = None
+
+    @property
+    def token(self) -> Any:
+        """The handle."""
+        if self._token is None:
+            self._token = self._make()
+        return self._token
+
+    @property
+    def start(self) -> Any:
+        """The first place: from here on there is an iterator."""
+        assert self.token is not None
+        return convert.as_tensor(0, dt.int64)
+
+    def more(self, place: Any) -> Any:
+        """Whether another element can be had; it is fetched and waits."""
+        del place
+        return host_call(_advance, "iterator", [self.token], [TensorSpec((), dt.bool_)])[0]
+
+    def item(self, place: Any) -> Any:
+        """The element that waits."""
+        del place
+        return self.pack(host_call(_take, "iterator", [self.token], self.specs))
+
+    def count(self) -> Any:
+        """Never known: a loop asks `more`."""
+        raise TypeError("how many elements a dataset has is not known inside of a tf.function.\n"
+                        f"  {errors.user_line()}")
+
+    def enumerated(self, first: Any) -> Any:
+        """The elements with their numbers."""
+        return self.numbered(first)
+
+    def zipped(self, others: list[Any]) -> Any:
+        """The tuples of these elements and others."""
+        return self.joined([self, *others])
+
+
+def _advance(token: Tensor) -> list[Tensor]:
+    return [wrap(np.array(held(token).advance()))]
+
+
+def _take(token: Tensor) -> list[Tensor]:
+    return [wrap(a) for a in held(token).current()]
+
+
+def fold(elements: StagedElements, start: Any, step: Callable[[Any, Any], Any]) -> Any:
+    """The last of `state = step(state, element)` over all elements, staged."""
+    variables = [loop.LoopVariable("the place", elements.start), loop.LoopVariable("the state", start)]
+    (_, state), _ = loop.while_loop(
+        lambda values: elements.more(values[0]),
+        lambda values: [values[0] + 1, step(values[1], elements.item(values[0]))], variables, "reduction")
+    return state
+
+
+# -- randomness -----------------------------------------------------------------------------------
+def random_key(seed: int | None, purpose: str) -> int:
+    """A key for a stream of random numbers: by the global seed and `seed`, or unpredictable where neither is set.
+
+    The same seeds give the same key each time; without `seed`, each call takes another part of the shared stream.
+    """
+    if seed is not None:
+        return streams.named_key(seed, purpose, mix)
+    low, high, key = streams.take(1, None, purpose, mix).view(np.uint64).tolist()
+    return mix(key, low, high)
+
+
+# -- public classes -------------------------------------------------------------------------------
+def guarded(cls: type) -> type:
+    """Makes the methods of `cls` public functions: errors show the user's frames only."""
+    for name, value in list(vars(cls).items()):
+        if name.startswith("_") and name not in ("__init__", "__iter__", "__next__"):
+            continue
+        if isinstance(value, staticmethod):
+            setattr(cls, name, staticmethod(public(value.__func__)))
+        elif isinstance(value, classmethod):
+            setattr(cls, name, classmethod(native.as_method(public(value.__func__))))
+        elif callable(value) and hasattr(value, "__code__"):
+            setattr(cls, name, native.as_method(public(value)))
+    return cls
+
+
+def weak_finalizer(owner: Any, fn: Callable[..., Any], *args: Any) -> Any:
+    """Call `fn(*args)` when `owner` is gone, but not at the end of the process."""
+    found = weakref.finalize(owner, fn, *args)
+    found.atexit = False
+    return found

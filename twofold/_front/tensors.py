@@ -1,0 +1,146 @@
+"""Values into tensors: `tf.constant`, `tf.convert_to_tensor`, and questions about tensors."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from twofold.eager import conversions
+from twofold.eager.tensor import Tensor
+from twofold.eager.variable import Variable
+from twofold.ir import ops
+from twofold.ir.dims import numel
+from twofold.tracer.symbolic import SymbolicValueError
+
+from .api import public, shape_arg, tensor
+
+__all__ = ["constant", "convert_to_tensor", "is_tensor", "get_static_value", "enable_eager_execution",
+           "eager_for_good", "register_tensor_conversion_function"]
+
+eager_for_good: list[bool] = []  # not empty once eager execution was asked for
+
+
+@public
+def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Const") -> Tensor:
+    """A tensor with a constant value.
+
+    Args:
+        value: a Python number, string, (nested) list or NumPy array. Floats give float32, ints int32 (int64
+            where they do not fit); arrays keep their dtype.
+        dtype: the dtype of the result.
+        shape: the shape of the result; a single value is repeated, otherwise the number of elements must match.
+        name: accepted, without effect.
+    Returns:
+        A tensor of its own memory: later changes of an array do not show.
+    Raises:
+        TypeError: the value does not convert to `dtype`. ValueError: lists are ragged, or `shape` does not fit.
+
+    >>> import twofold as tf
+    >>> tf.constant([1, 2, 3])
+    <tf.Tensor: shape=(3,), dtype=int32, numpy=array([1, 2, 3], dtype=int32)>
+    >>> tf.constant(-1.0, shape=[2, 2]).numpy().tolist()
+    [[-1.0, -1.0], [-1.0, -1.0]]
+    """
+    del name
+    out = tensor(value, dtype)
+    if shape is None:
+        return out
+    dims = shape_arg(shape)
+    if numel(dims) == numel(out.dims):
+        return ops.reshape(out, shape=dims)
+    if numel(out.dims) == 1:
+        return ops.fill(ops.reshape(out, shape=()), shape=dims)
+    raise TypeError(f"constant: a value of shape {out.shape} does not fit shape {tuple(dims)}.")
+
+
+@public
+def convert_to_tensor(value: Any, dtype: Any = None, dtype_hint: Any = None, name: str | None = None) -> Tensor:
+    """`value` as a tensor.
+
+    Args:
+        value: a tensor, variable, Python number, string, (nested) list or NumPy array.
+        dtype: the dtype that the result must have.
+        dtype_hint: the dtype that the result has if the value allows it.
+        name: accepted, without effect.
+    Returns:
+        The tensor; `value` itself when it is one.
+    Raises:
+        TypeError, ValueError: the value cannot be converted.
+
+    >>> import twofold as tf
+    >>> tf.convert_to_tensor(3.0)
+    <tf.Tensor: shape=(), dtype=float32, numpy=3.0>
+    """
+    del name
+    return tensor(value, dtype, dtype_hint)
+
+
+@public
+def register_tensor_conversion_function(base_type: Any, conversion_func: Callable[..., Any],
+                                        priority: int = 100) -> None:
+    """Let a function make tensors of values of a type, wherever a tensor is taken.
+
+    A class can have a method `__tf_tensor__(self, dtype=None, name=None)` instead.
+
+    Args:
+        base_type: a class or a tuple of classes; not one of Python's or NumPy's numbers and arrays.
+        conversion_func: called as `conversion_func(value, dtype=None, name=None, as_ref=False)`; gives a tensor, of
+            `dtype` where that is not None, or NotImplemented, which leaves the value to other functions.
+        priority: functions of lower numbers are asked first; of one number, those registered first.
+    Raises:
+        TypeError: the type is none, or a number's; the function is not callable.
+
+    >>> import twofold as tf
+    >>> class Celsius:
+    ...     def __init__(self, degrees):
+    ...         self.degrees = degrees
+    >>> def to_tensor(value, dtype=None, name=None, as_ref=False):
+    ...     return tf.constant(value.degrees, dtype or tf.float32)
+    >>> tf.register_tensor_conversion_function(Celsius, to_tensor)
+    >>> (tf.constant(273.0) + Celsius(20)).numpy().item()
+    293.0
+    """
+    conversions.register(base_type, conversion_func, priority)
+
+
+@public
+def is_tensor(x: Any) -> bool:
+    """Whether `x` is a tensor or a variable.
+
+    >>> import twofold as tf
+    >>> tf.is_tensor(tf.constant(1)), tf.is_tensor(1)
+    (True, False)
+    """
+    return isinstance(x, (Tensor, Variable))
+
+
+@public
+def enable_eager_execution(config: Any = None, device_policy: Any = None, execution_mode: Any = None) -> None:
+    """Make ops run at once, for good: they do already, but graphs and sessions of TensorFlow 1 are refused after this.
+
+    Args:
+        config, device_policy, execution_mode: accepted, without effect.
+    Raises:
+        ValueError: `tf.compat.v1.disable_eager_execution` was called.
+    """
+    del config, device_policy, execution_mode
+    mode = sys.modules.get("twofold.compat.v1.mode")
+    if mode is not None and mode.builds_graphs():
+        raise ValueError("tf.enable_eager_execution must be called at program startup.")
+    eager_for_good.append(True)
+
+
+@public
+def get_static_value(tensor: Any, partial: bool = False) -> Any:
+    """The value of a tensor as a NumPy array, where it is known without running anything; else None.
+
+    Args:
+        tensor: a tensor.
+        partial: accepted, without effect.
+    """
+    del partial
+    try:
+        return tensor.numpy() if isinstance(tensor, Tensor) else None
+    except SymbolicValueError:
+        return None

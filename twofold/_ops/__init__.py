@@ -1,0 +1,5 @@
+"""What the public faces show: functions of tensors, composed of ops.
+
+Owns what TensorFlow's functions compute. Leaves arguments, conversion and control flow to `_front`, and declarations
+to the engine. `tf.math`, `tf.nn`, `tf.linalg` and their like say which names are whose.
+"""

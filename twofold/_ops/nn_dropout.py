@@ -1,0 +1,65 @@
+"""Dropout: random zeros. Re-exported by `twofold/nn.py`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twofold import random
+from twofold._front.api import ints, public, tensor
+from twofold.ir import dtypes as dt
+from twofold.ir import grad, ops
+from twofold.ir.errors import DTypeError, InvalidArgumentError, op_error
+
+__all__ = ["dropout"]
+
+
+def _noise_dims(x: Any, noise_shape: Any) -> tuple[Any, ...]:
+    """The shape of the random choices: `None` in `noise_shape` stands for the size of `x` there."""
+    if noise_shape is None:
+        return x.dims
+    given = list(noise_shape) if isinstance(noise_shape, (list, tuple)) else ints(noise_shape, "noise_shape")
+    if len(given) != len(x.dims):
+        raise op_error(InvalidArgumentError, "dropout", "noise_shape must have as many sizes as x has axes.",
+                       [("x", x), ("noise_shape", noise_shape)])
+    return tuple(size if g is None else ints(g, "noise_shape")[0] for g, size in zip(given, x.dims, strict=True))
+
+
+@public
+def dropout(x: Any, rate: Any, noise_shape: Any = None, seed: int | None = None, name: str | None = None) -> Any:
+    """Sets elements to 0 at random and divides the others by `1 - rate`, so that the expected value stays.
+
+    Source: Srivastava et al., "Dropout: a simple way to prevent neural networks from overfitting" (2014).
+
+    Args:
+        x: floating tensor.
+        rate: how probable a 0 is: a number in [0, 1), or a scalar tensor.
+        noise_shape: the shape of the random choices, which broadcast to `x`; None for one choice per element.
+        seed: see `tf.random.set_seed`.
+        name: has no effect.
+    Returns:
+        Tensor like `x`; `x` itself where `rate` is the number 0.
+    Raises:
+        tf.errors.InvalidArgumentError: `x` is not floating, `rate` is out of range, or shapes do not fit.
+
+    >>> import twofold as tf
+    >>> tf.random.set_seed(1)
+    >>> y = tf.nn.dropout(tf.ones([1000]), rate=0.5, seed=7)
+    >>> sorted(set(y.numpy().tolist()))
+    [0.0, 2.0]
+    """
+    x = tensor(x)
+    if not x.dtype.is_floating:
+        raise op_error(DTypeError, "dropout", f"x must be floating; got {x.dtype.name}.", [("x", x)])
+    noise_dims = _noise_dims(x, noise_shape)
+    if isinstance(rate, (int, float)):
+        if not 0 <= rate < 1:
+            raise op_error(InvalidArgumentError, "dropout", "rate must be a scalar tensor or a number in [0, 1).",
+                           [("x", x), ("rate", rate)])
+        if rate == 0:
+            return x
+    drawn_in = x.dtype if x.dtype is dt.float64 else dt.float32
+    share = tensor(rate, drawn_in) if isinstance(rate, (int, float)) else ops.cast(rate, dtype=drawn_in)
+    keep = ops.greater_equal(random.uniform(noise_dims, dtype=drawn_in, seed=seed), share)
+    scale = ops.divide(grad.scalar(1, share), ops.subtract(grad.scalar(1, share), share))
+    scaled = ops.multiply(x, ops.cast(scale, dtype=x.dtype) if scale.dtype is not x.dtype else scale)
+    return ops.where(keep, scaled, grad.scalar(0, x))
