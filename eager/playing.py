@@ -135,6 +135,11 @@ def _sums(entries: Sequence[Entry], wanted: set[int], cts: dict[int, Any]) -> Su
                 if value in wanted and outs[k]:
                     found = found or Sums(cts)
                     found.join(outs[k], value, holds)
+    if found is not None:  # what the targets begin with counts for their other names
+        seeds = dict(cts)
+        cts.clear()
+        for n, ct in seeds.items():
+            found.add(n, ct)
     return found
 
 

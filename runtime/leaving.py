@@ -155,7 +155,7 @@ def _say(error: Exception, name: str, label: str = "") -> None:
         return
     text = before = error.args[0] if plain else error.message  # type: ignore[attr-defined]
     last = name.rpartition(".")[2]
-    if name and not re.search(rf"\b{re.escape(last)}\b", text.partition("\n")[0]):
+    if name and not re.search(rf"\b({re.escape(last)}|tf\.function)\b", text.partition("\n")[0]):
         op = getattr(error, "op", None)
         text = f"{name}{label}, in {text}" if op and text.startswith(f"{op}:") else f"{name}{label}: {text}"
     if not re.search(r"(^|\n) *At \S+:\d+", text):

@@ -257,3 +257,33 @@ def test_placements(f: Function) -> None:
         wanted = derived(f)(b, tf.constant(n)).numpy()
         for g in (around, inside, both):
             assert g(b, tf.constant(n)).numpy().tobytes() == wanted.tobytes(), n
+
+
+def chosen(b: tf.Tensor, n: tf.Tensor) -> list[tf.Tensor]:
+    y = b if n > 0 else tf.sin(b)
+    z = y if n > 1 else tf.cos(b)
+    return [y, b, z]
+
+
+def looped(b: tf.Tensor, n: tf.Tensor) -> list[tf.Tensor]:
+    y = z = b
+    for _ in tf.range(tf.maximum(n - 1, 0)):
+        y, z = z * 2.0, y
+    return [y, b, z]
+
+
+@pytest.mark.parametrize("f", [chosen, looped], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("which", [(0,), (2,), (0, 1), (1, 0), (0, 2), (2, 1, 0)], ids=str)
+def test_targets_that_are_names(f: Function, which: tuple[int, ...]) -> None:
+    """What a target begins with counts for the value that it is another name of."""
+    def gradient(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+        with tf.GradientTape() as tape:
+            tape.watch(b)
+            values = f(b, n)
+        return tape.gradient([values[k] for k in which], b, output_gradients=[b + float(k) for k in which])
+
+    traced = compiled(gradient)
+    b = tf.constant(np.linspace(-1.0, 2.0, 5, dtype=np.float32))
+    for n in range(4):
+        expected, got = gradient(b, tf.constant(n)), traced(b, tf.constant(n))
+        np.testing.assert_array_equal(got, expected)

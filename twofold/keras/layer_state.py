@@ -62,8 +62,9 @@ class LayerState(tf.Module):
 
     # -- the object graph -------------------------------------------------------------------------
     def __getstate__(self) -> dict[str, Any]:
-        """The attributes without the calls in functional models, which are theirs to copy."""
-        return {name: value for name, value in vars(self).items() if name != "_inbound_nodes"}
+        """The attributes without the calls in functional models, which are theirs to copy, and without the functions
+        that a quick call goes to, which the next call finds again."""
+        return {name: value for name, value in vars(self).items() if name not in ("_inbound_nodes", "_fast")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
