@@ -48,7 +48,6 @@ __all__ = ["BLOCK", "DIRECT", "PACKED", "HERE", "TURNED", "HEADER", "MAX_BATCH_R
 
 _CLASH = 2048  # bytes: rows that are multiples of it apart crowd the first cache
 _FEW = 2  # panels of B for which packing such rows does not repay
-_REPAYS = 3
 _ON_STACK = 32 << 10  # bytes of packed operands: more comes from the heap, so that threads may have small stacks
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from twofold.ir import dims as dm
-from twofold.ir.dims import Dim, DimLike
+from twofold.ir.dims import DimLike
 
 __all__ = ["Layout", "NotAView", "contiguous", "merged"]
 
@@ -184,8 +184,3 @@ def merged(shape: Sequence[DimLike], strides: Sequence[Sequence[Any]]) -> list[t
         else:
             out.append((size, tuple(steps)))
     return out
-
-
-def is_size(value: Any) -> bool:
-    """Whether `value` is a size: an integer or a Dim."""
-    return isinstance(value, (int, Dim))
