@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from twofold.codegen import library
+from twofold.codegen.kernels import indexing
 from twofold.codegen.layout import Layout, contiguous
 from twofold.codegen.operands import Detail, Library, Run, Within, Work
 from twofold.codegen.placer import Placer, same
@@ -287,10 +288,9 @@ class EagerPlacer(Placer):
         parts = [(self._memory(within.value), within.offset, shape) for within, shape in detail.arrays]
 
         def text(arrays: Arrays) -> str:
-            from twofold.codegen.kernels.indexing import detail as words
             seen = [arrays[n].reshape(-1)[offset:offset + math.prod(shape)].reshape(shape)
                     for n, offset, shape in parts]
-            return words(detail.kind, seen, list[Any](detail.sizes))
+            return indexing.detail(detail.kind, seen, list[Any](detail.sizes))
         return text
 
 

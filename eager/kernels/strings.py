@@ -20,8 +20,7 @@ def _gather(arrays: list[np.ndarray], outs: Any, attrs: dict[str, Any]) -> np.nd
     x, indices = arrays
     axis, batch = attrs["axis"] % x.ndim, attrs["batch_dims"] % (indices.ndim + 1)
     size = x.shape[axis]
-    if ((indices < 0) | (indices >= size)).any():
-        raise KernelCheck(bad_index(indices, size))
+    _refuse(bad_index(indices, size))
     lead, outer = math.prod(x.shape[:batch]), math.prod(x.shape[batch:axis])
     rows = x.reshape(lead, outer, size, math.prod(x.shape[axis + 1:]))
     wanted = indices.reshape(lead, math.prod(indices.shape[batch:]))
@@ -33,7 +32,7 @@ def _gather_nd(arrays: list[np.ndarray], outs: Any, attrs: dict[str, Any]) -> np
     x, indices = arrays
     batch = attrs["batch_dims"] % max(indices.ndim, 1)
     inner = batch + indices.shape[-1]
-    _check(indices, x.shape[batch:inner])
+    _refuse(bad_coordinates(indices, *x.shape[batch:inner]))
     lead = math.prod(x.shape[:batch])
     rows, wanted = x.reshape(lead, *x.shape[batch:]), indices.reshape(lead, -1, indices.shape[-1])
     if not indices.shape[-1]:  # each row of no coordinates names everything
@@ -46,7 +45,7 @@ def _gather_nd(arrays: list[np.ndarray], outs: Any, attrs: dict[str, Any]) -> np
 def _tensor_scatter(arrays: list[np.ndarray], outs: Any, attrs: dict[str, Any]) -> np.ndarray:
     x, indices, updates = arrays
     depth = indices.shape[-1]
-    _check(indices, x.shape[:depth])
+    _refuse(bad_coordinates(indices, *x.shape[:depth]))
     result = x.copy()
     places, values = indices.reshape(-1, depth), updates.reshape(-1, *x.shape[depth:])
     for place, value in zip(places, values, strict=True):
@@ -54,6 +53,6 @@ def _tensor_scatter(arrays: list[np.ndarray], outs: Any, attrs: dict[str, Any]) 
     return result
 
 
-def _check(indices: np.ndarray, dims: tuple[int, ...]) -> None:
-    if ((indices < 0) | (indices >= np.array(dims, np.int64))).any():
-        raise KernelCheck(bad_coordinates(indices, *dims))
+def _refuse(problem: str) -> None:
+    if problem:
+        raise KernelCheck(problem)
