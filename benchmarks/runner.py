@@ -9,6 +9,9 @@ measures every peer once, one at a time, in an order that turns from round to ro
 falls on all. Results must agree before times are compared. Printed are the median over the rounds and, in brackets,
 the median of twofold's time over the peer's in the same round: below 1, twofold is the quicker. All samples go to
 build/bench/AREA.json.
+
+TWOFOLD_BENCH_PYTHON_BEFORE names an interpreter that imports another version of twofold, which is then measured as the
+peer `before`: its ratios say what a change costs.
 """
 
 from __future__ import annotations
@@ -31,6 +34,7 @@ HERE = Path(__file__).resolve().parent
 OUT = HERE.parent / "build" / "bench"
 AREAS = ("eager", "compiled", "data", "training", "cold")
 OURS = "twofold"
+BEFORE = "before"  # another version of twofold, in an interpreter of its own
 
 Samples = dict[str, list[float]]  # peer -> seconds, one a round
 
@@ -38,6 +42,17 @@ Samples = dict[str, list[float]]  # peer -> seconds, one a round
 def python_of(peer: str) -> str:
     """The interpreter to measure `peer` in."""
     return os.environ.get(f"TWOFOLD_BENCH_PYTHON_{peer.upper()}", sys.executable)
+
+
+def code_of(peer: str) -> str:
+    """The name by which areas list what `peer` runs: the version before runs what this one runs."""
+    return OURS if peer == BEFORE else peer
+
+
+def peers_of(module: Any, wanted: list[str]) -> list[str]:
+    """The peers of an area that are `wanted` (all of them if none is named), and the version before if there is one."""
+    names = [*module.PEERS, *([BEFORE] if f"TWOFOLD_BENCH_PYTHON_{BEFORE.upper()}" in os.environ else [])]
+    return [name for name in names if not wanted or name in wanted]
 
 
 def environment(**more: str) -> dict[str, str]:
@@ -67,7 +82,7 @@ class Peer:
 
     def __init__(self, area: str, name: str, log: Path):
         self.name, self._log = name, log
-        command = [python_of(name), HERE / "worker.py", area, name]
+        command = [python_of(name), HERE / "worker.py", area, code_of(name)]
         with log.open("w") as errors:
             self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,
                                              text=True, env=environment())
@@ -148,9 +163,9 @@ def measure_process(module: Any, names: list[str], case: str, cold: bool, rounds
     samples: Samples = {name: [] for name in names}
     with tempfile.TemporaryDirectory(prefix="twofold-bench-") as folder:
         for number in range(-1, rounds):
-            cache = os.path.join(folder, f"cold{number}" if cold else "warm")
             for name in turned(list(samples), number):
-                seconds = run_process(name, module.process_code(case, name), cache)
+                cache = os.path.join(folder, name, f"cold{number}" if cold else "warm")
+                seconds = run_process(name, module.process_code(case, code_of(name)), cache)
                 if seconds is None:
                     del samples[name]
                 elif number >= 0:
@@ -217,7 +232,7 @@ def machine() -> dict[str, Any]:
 def run_area(area: str, wanted_peers: list[str], wanted_cases: list[str], rounds: int, out: Path) -> None:
     """Measure an area, print its table and write its JSON."""
     module = importlib.import_module(area)
-    names = [name for name in module.PEERS if not wanted_peers or name in wanted_peers]
+    names = peers_of(module, wanted_peers)
     titles = {case: title for case, (title, _) in (module.CASES | module.PROCESS_CASES).items()}
     unknown = [case for case in wanted_cases if case not in titles]
     if unknown:

@@ -30,6 +30,17 @@ def test_a_run_prints_a_table_and_writes_json(tmp_path):
     assert "a + b, 10 floats" in done.stdout
 
 
+def test_a_version_before_is_a_peer_where_an_interpreter_of_it_is_named(tmp_path, monkeypatch):
+    monkeypatch.setenv("TWOFOLD_BENCH_PYTHON_BEFORE", sys.executable)
+    command = [sys.executable, ROOT / "benchmarks" / "runner.py", "eager", "--rounds", "1", "--out", tmp_path,
+               "--peers", "twofold,before", "--cases", "add_10,first_op"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    for row in json.loads((tmp_path / "eager.json").read_text())["median"].values():
+        assert set(row) == {"twofold", "before"}
+        assert row["before"]["ratio"] > 0
+
+
 @pytest.mark.parametrize(
     ("other", "tolerance", "agrees"),
     [
