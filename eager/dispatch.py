@@ -2,7 +2,7 @@
 
 For each op, attributes, dtypes and shapes a plan is made once: the shape rule has accepted the operands,
 the kernel family is chosen. A call then looks the plan up, runs it and tells the recorders. Small
-elementwise ops do not come here at all once `eager/operators.py` has given them native entries.
+elementwise ops do not come here at all once their native entries (`entries.py`) know their kernels.
 """
 
 from __future__ import annotations
@@ -17,17 +17,15 @@ from twofold.ir.errors import InvalidArgumentError, of_values, op_error
 from twofold.ir.op import Op
 from twofold.ir.scalar import Reduction
 from twofold.ir.spec import TensorSpec
-from twofold.runtime.calls import PARALLEL_FROM
 from twofold.runtime.launch import KernelCheck, MapFamily, ReduceFamily
 
-from . import convert, kernels, placing
+from . import convert, entries, kernels, placing
 from .record import active, tell
 from .tensor import Tensor, wrap
 
 __all__ = ["EagerInterpreter", "run"]
 
 _PLANS = 8192
-_SMALL = 1 << 15  # elements that entries always compute
 _EMPTY = inspect.Parameter.empty
 Plan = tuple[Callable[[list[np.ndarray]], Any], bool, dict[str, Any]]
 
@@ -91,8 +89,7 @@ class EagerInterpreter:
         if op.body is not None:
             family = self._family(op, MapFamily, op.body, inputs, outs, attrs)
             shape: Any = outs[0].dims  # numbers only, as the operands' are
-            if op.table is not None:
-                _offer(op, family, inputs, outs[0])
+            entries.offer(op, family, inputs, outs[0])
             return (lambda arrays: family(arrays, shape)[0]) if single else lambda arrays: family(arrays, shape)
         if op.reduction is not None:
             return self._reducer(op, op.reduction, inputs, outs, attrs)
@@ -124,26 +121,13 @@ class EagerInterpreter:
         given = range(rank) if axis is None else axis if isinstance(axis, tuple) else (axis,)
         axes = tuple(sorted(a % rank for a in given))
         single = len(outs) == 1
-        if op.table is not None and axes == tuple(range(rank)) and single:
-            dtype = inputs[0].dtype.np
-            op.table.set(dtype.num, "v", family.total_address(), outs[0].dtype.np)
+        if axes == tuple(range(rank)) and single:
+            entries.offer_total(op, family, inputs, outs[0])
 
         def run(arrays: list[np.ndarray]) -> Any:
             result = family(arrays, axes, keepdims)
             return result[0] if single and isinstance(result, tuple) else result
         return run
-
-
-def _offer(op: Op, family: MapFamily, inputs: tuple[Tensor, ...], out: TensorSpec) -> None:
-    """Let the op's native entry answer further calls like this one: one dtype; one shape, or a scalar or a row."""
-    dtypes, dims = {t.dtype for t in inputs}, tuple(out.dims or ())
-    mask = "".join(["s" if dims and not t.dims else "v" if t.dims == dims[len(dims) - t.ndim:] else "?"
-                    for t in inputs])
-    if len(dtypes) == 1 and "?" not in mask and "v" in mask:
-        dtype = inputs[0].dtype.np
-        if dtype.kind != "O":
-            op.table.set(dtype.num, mask, family.address(mask), out.dtype.np)
-            op.table.allow(max(_SMALL, min(op.table.limit, (PARALLEL_FROM - 1) // family.weight(mask))))
 
 
 def _host_runner(host: Callable[..., Any], outs: tuple[TensorSpec, ...], single: bool,

@@ -1,7 +1,7 @@
-"""Python operators on tensors and variables, and native entries for small elementwise ops.
+"""Python operators on tensors and variables, and which ops have native entries.
 
-Every elementwise op of one or two operands without attributes gets a native entry: machine code that
-computes small plain cases itself and hands everything else to the door. Operators use the same entries.
+Every elementwise op of one or two operands without attributes gets a native entry (`entries.py`): machine code that
+computes small plain cases itself and hands everything else to the door. Operators use the same tables of kernels.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from twofold.codegen import reduce
 from twofold.ir import dtypes as dt
 from twofold.ir import ops
 from twofold.ir.errors import DTypeError, InvalidArgumentError, ShapeError
-from twofold.ir.op import REGISTRY, Op, apply, tracing
+from twofold.ir.op import REGISTRY, Op, apply, set_shortcuts, tracing
 from twofold.runtime import native
 from twofold.runtime.calls import PARALLEL_FROM
 from twofold.runtime.leaving import OPERATORS
 
-from . import convert, indexing, record
+from . import convert, entries, indexing, record
 from .forward import ForwardAccumulator
 from .scatter import ScatterMethods
 from .tape import GradientTape
@@ -58,14 +58,11 @@ def install() -> None:
     native.set_recorder(record.record)
     for op in REGISTRY.values():
         if op.body is not None and not op.defaults and not op.variadic and len(op.params) in (1, 2):
-            op.table = native.OpTable(PARALLEL_FROM)  # less, once it is known how much a kernel does
-            op.entry = native.entry(op.table, _door(op), len(op.params), op.name, op.__doc__, op=op)
+            entries.add(op, _door(op), PARALLEL_FROM)  # less, once it is known how much a kernel does
         elif op.reduction is not None and len(op.params) == 1 and op.defaults == _REDUCES_ALL:
-            op.table = native.OpTable(reduce.CHUNK)
-            op.entry = native.entry(op.table, _door(op), 1, op.name, op.__doc__, total=True, op=op)
-    ops.matmul.table = native.OpTable(_SMALL_PRODUCT)
-    ops.matmul.entry = native.entry(ops.matmul.table, _door(ops.matmul), 2, "matmul", ops.matmul.__doc__, product=True,
-                                    op=ops.matmul)
+            entries.add(op, _door(op), reduce.CHUNK, total=True)
+    entries.add(ops.matmul, _door(ops.matmul), _SMALL_PRODUCT, product=True)
+    set_shortcuts(entries.ENTRIES)
     for name, op_name in {**_BINARY, **_COMPARISONS}.items():
         _attach_binary(name, REGISTRY[op_name], reflected=name in _BINARY)
     for name, (on_bool, on_int) in _LOGIC.items():
@@ -106,14 +103,15 @@ def _attach_binary(name: str, op: Op, reflected: bool) -> None:
     slow = _operator(op, f"__r{name}__")
     if op is ops.add:
         slow = _joining(slow)
-    if op.table is None:
+    table = entries.TABLES.get(op)
+    if table is None:
         forward, backward = native.guard(slow, f"__{name}__"), native.guard(_swapped(slow), f"__r{name}__")
     elif op is ops.matmul:
-        forward = native.entry(op.table, slow, 2, f"__{name}__", product=True, op=op)
+        forward = native.entry(table, slow, 2, f"__{name}__", product=True, op=op)
         backward = native.guard(_swapped(slow), f"__r{name}__")
     else:
-        forward = native.entry(op.table, slow, 2, f"__{name}__", op=op)
-        backward = native.entry(op.table, slow, 2, f"__r{name}__", reflected=True, op=op)
+        forward = native.entry(table, slow, 2, f"__{name}__", op=op)
+        backward = native.entry(table, slow, 2, f"__r{name}__", reflected=True, op=op)
     _attach(Tensor, name, forward, backward if reflected else None)
     _attach(Variable, name, native.guard(_reading(forward), f"__{name}__"),
             native.guard(_reading(backward), f"__r{name}__") if reflected else None)
@@ -141,7 +139,7 @@ def _reading(fn: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
 
 def _attach_unary(name: str, op: Op) -> None:
     slow = _door(op)
-    setattr(Tensor, name, native.as_method(native.entry(op.table, slow, 1, name, op=op)))
+    setattr(Tensor, name, native.as_method(native.entry(entries.TABLES[op], slow, 1, name, op=op)))
     setattr(Variable, name, native.as_method(native.guard(slow, name)))
 
 
@@ -175,7 +173,7 @@ def _run(op: Op, plain: tuple[Any, Any]) -> Any:
     """An op on two tensors: by its entry, unless that would not take as many elements."""
     if tracing() is not None:
         return apply(op, plain, {})
-    most = 0 if op.table is None else op.table.limit if op is not ops.matmul else _SMALL_PRODUCT // 4
+    most = entries.limit(op) if op is not ops.matmul else _SMALL_PRODUCT // 4
     return op(*plain) if plain[0]._a.size + plain[1]._a.size <= 2 * most else apply(op, plain, {})
 
 

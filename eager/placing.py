@@ -29,8 +29,9 @@ from twofold.ir.op import Op
 from twofold.runtime import generated, kernels, memory
 from twofold.runtime.calls import KernelCheck, row_call
 from twofold.runtime.launch import MapFamily
-from twofold.runtime.products import Product, functions
+from twofold.runtime.products import Product
 
+from . import entries
 from .kernels import copying
 
 __all__ = ["prepare"]
@@ -133,9 +134,7 @@ class EagerPlacer(Placer):
         product = Product(dtype, dims_a, dims_b, flip_a, flip_b)
         if (a, b) == (0, 1) and out is self.out:
             self._product = product
-            table = getattr(self.node.op, "table", None)
-            if table is not None:  # let the native entry answer further small calls
-                table.set(dtype.np.num, "vv", functions(dtype)["small"], dtype.np)
+            entries.offer_product(self.node.op, dtype)
         shape = product.shape
 
         def step(arrays: Arrays) -> None:

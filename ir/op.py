@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Protocol
@@ -17,7 +17,8 @@ from typing import Any, Protocol
 from .scalar import Reduction
 
 __all__ = [
-    "Op", "primitive", "apply", "interpreter", "tracing", "use_interpreter", "set_default_interpreter", "REGISTRY",
+    "Op", "primitive", "apply", "interpreter", "tracing", "use_interpreter", "set_default_interpreter", "set_shortcuts",
+    "REGISTRY",
 ]
 
 REGISTRY: dict[str, Op] = {}
@@ -56,7 +57,6 @@ class Op:
             `lower` or `host` that it gives a result for all values of operands which `infer` accepts, so that passes
             may drop it or compute it early; others count as ops that may raise when they run. "compares": whole numbers
             beyond the range of the operands' dtype have a place in its order, too.
-        kernel: how eager execution runs it; filled in by the eager room.
     """
 
     def __init__(self, signature: Callable[..., Any], *, infer: Callable[..., Any], vjp: Callable[..., Any] | None,
@@ -75,13 +75,12 @@ class Op:
         self.view, self.lower, self.host, self.traits = view, lower, host, traits
         self.saves = saves
         self.match = match if match is not None else None if body is not None or self.variadic else ()
-        self.table: Any = None
-        self.entry: Any = None
 
     def __call__(self, *inputs: Any, **attrs: Any) -> Any:
-        entry = self.entry  # a native shortcut through the door, made by the eager room for small elementwise ops
-        if entry is not None and not attrs:
-            return entry(*inputs)
+        if not attrs:
+            shortcut = _shortcut(self)
+            if shortcut is not None:
+                return shortcut(*inputs)
         return apply(self, inputs, attrs)
 
     def operands(self, values: Any) -> list[tuple[str, Any]]:
@@ -135,6 +134,19 @@ def set_default_interpreter(interp: Interpreter) -> None:
     """Make `interp` (eager execution) what runs ops where no trace is under way."""
     global _default
     _default = interp
+
+
+def set_shortcuts(shortcuts: Mapping[Op, Callable[..., Any]]) -> None:
+    """Make these functions of operands what calls without attributes go to; each goes to the door where it must.
+
+    Args:
+        shortcuts: by op; their owner may add to them.
+    """
+    global _shortcut
+    _shortcut = shortcuts.get
+
+
+_shortcut: Callable[..., Any] = {}.get  # an op -> its shortcut, or None
 
 
 def interpreter() -> Interpreter:

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 import twofold as tf
+from twofold.eager.entries import ENTRIES
 from twofold.ir import ops
 from twofold.ir.op import REGISTRY, apply
 
-TOTALS = sorted(n for n, op in REGISTRY.items() if op.reduction is not None and op.entry is not None)
+TOTALS = sorted(n for n, op in REGISTRY.items() if op.reduction is not None and op in ENTRIES)
 
 
 def test_the_usual_reductions_have_one() -> None:

@@ -1,0 +1,70 @@
+"""Native entries of ops: what answers small plain calls without any Python, and the tables of kernels that they read.
+
+An entry goes to its op's door with whatever it does not compute itself (`runtime/native.py`). Its table is empty at
+first: where dispatch has made the kernels of a call that an entry could have answered, it offers them here. Which ops
+have entries, and their operators, is `operators.py`'s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from twofold.ir.dtypes import DType
+from twofold.ir.op import Op
+from twofold.ir.spec import TensorSpec
+from twofold.runtime import native
+from twofold.runtime.calls import PARALLEL_FROM
+from twofold.runtime.launch import MapFamily, ReduceFamily
+from twofold.runtime.products import functions
+
+from .tensor import Tensor
+
+__all__ = ["ENTRIES", "TABLES", "add", "limit", "offer", "offer_total", "offer_product"]
+
+ENTRIES: dict[Op, Callable[..., Any]] = {}
+TABLES: dict[Op, native.OpTable] = {}
+_SMALL = 1 << 15  # elements that entries always compute
+
+
+def add(op: Op, door: Callable[..., Any], most: int, **kind: bool) -> None:
+    """Gives `op` an entry, which leaves to `door` what it does not compute.
+
+    Args:
+        most: elements, or multiplications of a product, beyond which it computes nothing.
+        kind: "total" or "product", as `native.entry` takes them.
+    """
+    table = TABLES[op] = native.OpTable(most)
+    ENTRIES[op] = native.entry(table, door, len(op.params), op.name, op.__doc__, op=op, **kind)
+
+
+def limit(op: Op) -> int:
+    """The elements, or multiplications of a product, up to which the op's entry computes; 0 where it has none."""
+    return TABLES[op].limit if op in TABLES else 0
+
+
+def offer(op: Op, family: MapFamily, inputs: tuple[Tensor, ...], out: TensorSpec) -> None:
+    """Let the entry of an elementwise op answer calls like this one: of one dtype and one shape, a scalar or a row."""
+    table = TABLES.get(op)
+    if table is None:
+        return
+    dtypes, dims = {t.dtype for t in inputs}, tuple(out.dims or ())
+    mask = "".join(["s" if dims and not t.dims else "v" if t.dims == dims[len(dims) - t.ndim:] else "?"
+                    for t in inputs])
+    if len(dtypes) == 1 and "?" not in mask and "v" in mask:
+        dtype = inputs[0].dtype.np
+        if dtype.kind != "O":
+            table.set(dtype.num, mask, family.address(mask), out.dtype.np)
+            table.allow(max(_SMALL, min(table.limit, (PARALLEL_FROM - 1) // family.weight(mask))))
+
+
+def offer_total(op: Op, family: ReduceFamily, inputs: tuple[Tensor, ...], out: TensorSpec) -> None:
+    """Let the entry of a reduction answer calls that reduce all elements of this dtype to one."""
+    if op in TABLES:
+        TABLES[op].set(inputs[0].dtype.np.num, "v", family.total_address(), out.dtype.np)
+
+
+def offer_product(op: Any, dtype: DType) -> None:
+    """Let the entry of the product answer calls on small matrices of this dtype."""
+    if op in TABLES:
+        TABLES[op].set(dtype.np.num, "vv", functions(dtype)["small"], dtype.np)
