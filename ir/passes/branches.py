@@ -15,28 +15,36 @@ branches is that operand.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from .. import graph as g
-from .inlining import Names, inlined
+from .. import symbols
+from .inlining import Names, inlined, rename_results
 
 __all__ = ["take_known_branches"]
 
 
 def take_known_branches(graph: g.Graph) -> bool:
     """Resolve what is known in `graph` and its regions, in place. Returns whether anything changed."""
-    return _take(graph, Names(graph))
+    return _take(graph, graph, Names(graph), set)
 
 
-def _take(graph: g.Graph, names: Names) -> bool:
+def _take(graph: g.Graph, top: g.Graph, names: Names, around: Callable[[], set[str]]) -> bool:
     changed = False
     nodes: list[g.Node] = []
     replaced: dict[g.Value, g.Value] = {}
+
+    def have() -> set[str]:
+        """The sizes that are known before the node that is looked at."""
+        return around().union(symbols.symbols_in(graph.inputs), *map(symbols.brought, nodes))
     for node in graph.nodes:
         if replaced:
             node.inputs = [replaced.get(v, v) for v in node.inputs]
         for region in node.regions:
-            changed |= _take(region, names)
+            changed |= _take(region, top, names, have)
         if node.op is g.COND and (known := g.constant_of(node.inputs[0])) is not None:
             made, results = inlined(node.regions[not known], node.inputs[1:], node.outputs, names)
+            rename_results(graph, top, node.outputs, results, have)
             nodes += made
             replaced.update(zip(node.outputs, results, strict=True))
             continue

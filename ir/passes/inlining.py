@@ -7,8 +7,9 @@
       }
     }
 
-The callee's sizes take the caller's names, and those that it makes itself (of a `nonzero`, say) get new names. What it
-assumed of sizes is assumed by the caller from then on. `inlined` does the same for a region that is known to run.
+The callee's sizes take the caller's names, and those that it makes itself (of a `nonzero`, say) get new names; where
+the caller had a name for what is an expression of these, the expression takes its place. What the callee assumed of
+sizes is assumed by the caller from then on. `inlined` does the same for a region that is known to run.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from ..assumptions import renamed
 from ..dims import Dim, DimLike
 from ..replay import bind_sizes, resolve
 
-__all__ = ["inline_calls", "inlined", "Names"]
+__all__ = ["inline_calls", "inlined", "rename_results", "Names"]
 
 
 class Names:
@@ -40,32 +41,57 @@ class Names:
 
 def inline_calls(graph: g.Graph) -> bool:
     """Replace all calls in `graph` and its regions, in place. Returns whether anything changed."""
-    return _inline(graph, graph, Names(graph))
+    return _inline(graph, graph, Names(graph), set)
 
 
-def _inline(graph: g.Graph, top: g.Graph, names: Names) -> bool:
+def _inline(graph: g.Graph, top: g.Graph, names: Names, around: Callable[[], set[str]]) -> bool:
     changed = False
     nodes: list[g.Node] = []
     replaced: dict[g.Value, g.Value] = {}
-    for node in graph.nodes:
+
+    def have() -> set[str]:
+        """The sizes that are known before the node that is looked at."""
+        return around().union(symbols.symbols_in(graph.inputs), *map(symbols.brought, nodes))
+    for node in list(graph.nodes):
         if replaced:
             node.inputs = [replaced.get(v, v) for v in node.inputs]
         if node.op is not g.CALL:
             for region in node.regions:
-                changed |= _inline(region, top, names)
+                changed |= _inline(region, top, names, have)
             nodes.append(node)
             continue
         changed = True
         callee, sizes = node.regions[0].copy(), dict(node.attrs["sizes"])
-        _inline(callee, callee, names)
+        _inline(callee, callee, names, set)
         made, results = inlined(callee, node.inputs, node.outputs, names, sizes)
         _assume(top, callee, sizes)  # in which the names of the callee's own sizes are now, too
+        rename_results(graph, top, node.outputs, results, have)
         nodes += made
         replaced.update(zip(node.outputs, results, strict=True))
     if changed:
         graph.nodes = nodes
         graph.outputs = [replaced.get(v, v) for v in graph.outputs]
     return changed
+
+
+def rename_results(graph: g.Graph, top: g.Graph, before: Sequence[g.Value], after: Sequence[g.Value],
+                   have: Callable[[], set[str]]) -> None:
+    """Where results had sizes of names of their own that are now expressions, these take their place in `graph`.
+
+    Args:
+        top: the graph around it, whose guards may speak of the sizes.
+        before, after: the results of a construct, and what stands for them.
+        have: gives the sizes that are known without the construct, which stay.
+    """
+    names: dict[str, DimLike] = {}
+    for old, new in zip(before, after, strict=True):
+        for was, size in zip(old.dims, new.dims, strict=True):
+            if isinstance(was, Dim) and was != size and (name := was.name_alone()) is not None:
+                names.setdefault(name, size)
+    if names and (names := {name: size for name, size in names.items() if name not in have()}):
+        if graph is not top:
+            top.guards = [*top.guards, *[renamed(q, names) for q in top.guards if not q.symbols().isdisjoint(names)]]
+        symbols.rename(graph, names)
 
 
 def _assume(top: g.Graph, callee: g.Graph, sizes: Mapping[str, DimLike]) -> None:

@@ -212,8 +212,24 @@ def best(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
     return kept * x * b * kept
 
 
-CASES = [become_one, as_cells, become_outside, sometimes, nested_rounds, best, array, growing, unstacked, within, again,
-         together, two_of_one, in_rounds, counted, two_counted, while_known, called_twice]
+def sized_by_a_call(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    """Decorated helpers whose results have sizes that they make, read in a branch and handed to one another."""
+    def helper(x: tf.Tensor) -> tf.Tensor:
+        items = tf.TensorArray(tf.float32, size=0, dynamic_size=True)
+        for i in tf.range(2):
+            items = items.write(i, tf.sin(x[:20]))
+        return tf.reshape(items.stack(), [-1]) * items.read(1)[0]
+    helper = tf.function(helper, fallback=False)
+    u = helper(b)
+    v = helper(u) * u
+    if n > 0:
+        v = tf.cos(u) * v
+    return v * u * b
+
+
+CASES = [sized_by_a_call, become_one, as_cells, become_outside, sometimes, nested_rounds, best, array, growing,
+         unstacked, within, again, together, two_of_one, in_rounds, counted, two_counted, while_known,
+         called_twice]
 
 
 def one_side(x: tf.Tensor, y: tf.Tensor, n: tf.Tensor) -> Any:

@@ -136,3 +136,47 @@ graph f(%0: f32[n]) {
   %4 = size_of() {size: h, dtype: i32} : i32[]
   return %3, %4
 }""")
+
+
+def test_sizes_of_a_taken_branch_that_are_no_names():
+    """What reads the result, in regions too, speaks of the size that it has."""
+    check(take_known_branches, """
+graph f(%0: f32[n], %1: i1[]) {
+  assume h <= 100
+  %2 = constant true : i1[]
+  %3 = cond(%2, %0) : f32[h] {
+    graph then(%0: f32[n]) {
+      %1 = concat(%0, %0) {axis: 0} : f32[2*n]
+      return %1
+    }
+    graph otherwise(%0: f32[n]) {
+      %1 = constant [3.0] : f32[1]
+      return %1
+    }
+  }
+  %4 = cond(%1, %3) : f32[h] {
+    graph then(%0: f32[h]) {
+      %1 = exp(%0) : f32[h]
+      return %1
+    }
+    graph otherwise(%0: f32[h]) {
+      return %0
+    }
+  }
+  return %4
+}
+---
+graph f(%0: f32[n], %1: i1[]) {
+  assume 2*n <= 100
+  %2 = concat(%0, %0) {axis: 0} : f32[2*n]
+  %3 = cond(%1, %2) : f32[2*n] {
+    graph then(%0: f32[2*n]) {
+      %1 = exp(%0) : f32[2*n]
+      return %1
+    }
+    graph otherwise(%0: f32[2*n]) {
+      return %0
+    }
+  }
+  return %3
+}""")

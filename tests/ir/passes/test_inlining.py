@@ -7,6 +7,7 @@ from rewrites import check
 
 import twofold as tf
 from twofold.eager.constructs import run_graph
+from twofold.ir import symbols
 from twofold.ir.graph_text import parse, text
 from twofold.ir.passes import inlining
 from twofold.ir.passes.inlining import inline_calls
@@ -64,6 +65,43 @@ graph f(%0: f32[n], %1: f32[k_0]) {{
     verify(graph)
     assert [node.op.name for node in graph.nodes] == ["is_nan", "nonzero", "constant", "fill"] * 2
     assert graph.outputs[1].dims[0] == graph.outputs[0].dims[0] != graph.outputs[2].dims[0]
+    for a, b in zip(before, run_graph(graph, given), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_the_callers_name_for_an_expression_of_the_callees_sizes():
+    """A later call and a branch speak of the size of the first call's result."""
+    double = """
+    graph double(%0: f32[m]) {
+      %1 = is_nan(%0) : i1[m]
+      %2 = nonzero(%1) : i64[hits,1]
+      %3 = concat(%2, %2) {axis: 0} : i64[2*hits,1]
+      %4 = cast(%3) {dtype: f32} : f32[2*hits,1]
+      %5 = reshape(%4) {shape: [-1]} : f32[2*hits]
+      return %5
+    }
+"""
+    graph = verify(parse(f"""
+graph f(%0: f32[n], %1: i1[]) {{
+  %2 = call(%0) {{name: "double", sizes: [["m", n]]}} : f32[d] {{{double}}}
+  %3 = cond(%1, %2) : f32[d] {{
+    graph then(%0: f32[d]) {{
+      %1 = exp(%0) : f32[d]
+      return %1
+    }}
+    graph otherwise(%0: f32[d]) {{
+      return %0
+    }}
+  }}
+  %4 = fill(%5) {{shape: [d]}} : f32[d]
+  %6 = call(%3) {{name: "double", sizes: [["m", d]]}} : f32[e] {{{double}}}
+  return %3, %4, %6
+}}""".replace("  %4 = fill", "  %5 = constant 2.0 : f32[]\n  %4 = fill")))
+    given = [tf.constant(np.array([np.nan, 1, np.nan], "f")), tf.constant(True)]
+    before = [np.asarray(t) for t in run_graph(graph, given)]
+    assert inline_calls(graph)
+    verify(graph)
+    assert "d" not in symbols.used(graph)
     for a, b in zip(before, run_graph(graph, given), strict=True):
         np.testing.assert_array_equal(a, b)
 
