@@ -56,8 +56,8 @@ def _works(cls: type, slot: str) -> bool:
         view = memoryview(instance)
     except (TypeError, ValueError, BufferError, SystemError):
         return False
-    found: Any = (view.format, view.tolist())
-    return view.readonly and found == ("h", [[0, 2], [3, 5]])
+    exported: Any = (view.format, view.tolist())
+    return view.readonly and exported == ("h", [[0, 2], [3, 5]])
 
 
 def _build(offset: int) -> Any:

@@ -54,9 +54,9 @@ def digest(*parts: object) -> str:
 
 def read(kind: str, key: str) -> bytes | None:
     """The data stored under `key`, or None where there is none that can be trusted."""
-    found = _read(kind, key) if enabled() else None
-    log("cache", f"{kind} {key[:16]}: {'not there' if found is None else f'{len(found)} bytes read'}")
-    return found
+    data = _read(kind, key) if enabled() else None
+    log("cache", f"{kind} {key[:16]}: {'not there' if data is None else f'{len(data)} bytes read'}")
+    return data
 
 
 def _read(kind: str, key: str) -> bytes | None:
@@ -137,34 +137,34 @@ def trim(limit: int) -> None:
 
 def usage() -> dict[str, tuple[int, int]]:
     """How many entries of each kind there are, and their bytes with the texts beside them."""
-    found: dict[str, tuple[int, int]] = {}
+    totals: dict[str, tuple[int, int]] = {}
     for kind, path in _files():
         with contextlib.suppress(OSError):
-            count, size = found.get(kind, (0, 0))
-            found[kind] = count + (path.suffix == ".bin"), size + path.stat().st_size
-    return found
+            count, size = totals.get(kind, (0, 0))
+            totals[kind] = count + (path.suffix == ".bin"), size + path.stat().st_size
+    return totals
 
 
 def clear() -> dict[str, tuple[int, int]]:
     """Deletes all entries, and nothing else that may be in the folder; what was deleted, as `usage` counts it."""
-    found: dict[str, tuple[int, int]] = {}
+    totals: dict[str, tuple[int, int]] = {}
     for kind, path in _files():
         with contextlib.suppress(OSError):
-            size, (count, total) = path.stat().st_size, found.get(kind, (0, 0))
+            size, (count, total) = path.stat().st_size, totals.get(kind, (0, 0))
             path.unlink()
-            found[kind] = count + (path.suffix == ".bin"), total + size
-    return found
+            totals[kind] = count + (path.suffix == ".bin"), total + size
+    return totals
 
 
 def _files() -> list[tuple[str, Path]]:
     """The files of entries, with the kind of each: those whose names only `write` gives."""
     hexadecimal = set("0123456789abcdef")
-    found = []
+    entries = []
     for path in sorted(folder().glob("*/??/*")):
         name = path.parent.name + path.name.partition(".")[0]
         if len(name) == 64 and hexadecimal.issuperset(name) and path.is_file() and not path.is_symlink():
-            found.append((path.parent.parent.name, path))
-    return found
+            entries.append((path.parent.parent.name, path))
+    return entries
 
 
 def _path(kind: str, key: str) -> str:

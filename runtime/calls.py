@@ -74,8 +74,8 @@ def _find_pointer_field() -> int | None:
     probes: list[np.ndarray] = [np.empty(3, np.float32), np.empty((2, 0, 2), np.int8), np.arange(6)[::-2]]
     if sys.implementation.name != "cpython" or tuple.__itemsize__ != 8:
         return None
-    found = [ctypes.c_int64.from_address(id(p) + offset).value for p in probes]
-    return offset if found == [_address_by_interface(p) for p in probes] and offset % 8 == 0 else None
+    addresses = [ctypes.c_int64.from_address(id(p) + offset).value for p in probes]
+    return offset if addresses == [_address_by_interface(p) for p in probes] and offset % 8 == 0 else None
 
 
 _pointer_field = _find_pointer_field()

@@ -69,16 +69,16 @@ class Claim:
         self.take: Callable[[bytes], int]
         self.drop: Callable[[bytes], int]
         self._pairs: Any = None
-        found = _native
-        if found is None:
+        native = _native
+        if native is None:
             self.take, self.drop = self._take_plainly, self._drop_plainly
             return
         pairs = [n for w, mode in zip(self.words, self.modes, strict=True) for n in (address(w), mode)]
         self._pairs = (ctypes.c_int64 * max(1, len(pairs)))(*pairs)
-        bound = found.bound(None, "claim", ctypes.addressof(self._pairs), len(self.words))
+        bound = native.bound(None, "claim", ctypes.addressof(self._pairs), len(self.words))
         bound.keep = (self._pairs, self.words)
-        self.take = found.new(_definition(found, "take"), bound, None)
-        self.drop = found.new(_definition(found, "drop"), bound, None)
+        self.take = native.new(_definition(native, "take"), bound, None)
+        self.drop = native.new(_definition(native, "drop"), bound, None)
 
     def meets(self, other: Claim) -> bool:
         """Whether both cannot be held at once."""
@@ -151,12 +151,12 @@ class claimed:
 
 def _held(chain: Any) -> set[int]:
     """The identities of the words that this context has claimed."""
-    found: set[int] = set()
+    ids: set[int] = set()
     while chain is not None:
         claim, flag, chain = chain
         if flag != _FREE or id(flag) in _plain:  # else it was given back by a block that was interrupted
-            found |= claim.ids.keys()
-    return found
+            ids |= claim.ids.keys()
+    return ids
 
 
 def _tell() -> None:
@@ -238,25 +238,25 @@ _snapshot: Callable[[tuple[Any, ...]], Any] = _snapshot_plainly
 
 def snapshot(variables: tuple[Any, ...]) -> tuple[Any, ...]:
     """The tensors that variables hold at one moment."""
-    found = _snapshot(variables)
-    while type(found) is int:
+    tensors = _snapshot(variables)
+    while type(tensors) is int:
         for v in variables:
             v._value  # noqa: B018 - waits until it is there
-        found = _snapshot(variables)
-    return found
+        tensors = _snapshot(variables)
+    return tensors
 
 
 def bind(cls: type) -> None:
     """Tell native code where instances of `cls` hold a variable's tensor, `_value`, and its word, `_word`."""
     global swap, commit, _snapshot, _variables, _native
     _variables, _native = cls, core()
-    found = _native
-    if found is None:
+    native = _native
+    if native is None:
         return
-    found.set("variable.value", slot_offset(cls, "_value"))
-    found.set("variable.word", slot_offset(cls, "_word"))
-    found.hold("claims.changed", _tell)
-    swap, commit, _snapshot = (found.new(_definition(found, name), found.bound(None, name), None) for name in
+    native.set("variable.value", slot_offset(cls, "_value"))
+    native.set("variable.word", slot_offset(cls, "_word"))
+    native.hold("claims.changed", _tell)
+    swap, commit, _snapshot = (native.new(_definition(native, name), native.bound(None, name), None) for name in
                                ("swap", "commit", "snapshot"))
 
 
@@ -265,9 +265,9 @@ _native: Core | None = None
 _definitions: dict[str, Any] = {}
 
 
-def _definition(found: Core, name: str) -> Any:
+def _definition(native: Core, name: str) -> Any:
     if name not in _definitions:
-        _definitions[name] = found.definition(name, name, "")
+        _definitions[name] = native.definition(name, name, "")
     return _definitions[name]
 
 

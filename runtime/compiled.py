@@ -71,7 +71,7 @@ class Native:
             stored: what was found on disk.
         """
         origin = graph if origin is None else origin
-        stored = stored or _found(origin, donate or {}, label)
+        stored = stored or _read_stored(origin, donate or {}, label)
         self.graph, self.cached = graph, stored is not None
         self._lines = [node.loc for node in origin.walk()]
         self.about, code = stored or _made(graph, donate or {}, origin, label)
@@ -95,8 +95,8 @@ class Native:
     @classmethod
     def stored(cls, graph: g.Graph, donate: dict[int, int], label: str) -> Native | None:
         """The program of what passes make of `graph`, where it is on disk."""
-        found = _found(graph, donate, label)
-        return None if found is None else cls(graph, donate, stored=found)
+        loaded = _read_stored(graph, donate, label)
+        return None if loaded is None else cls(graph, donate, stored=loaded)
 
     @classmethod
     def of(cls, plan: Plan) -> Native:
@@ -169,7 +169,7 @@ def _key(graph: g.Graph, donate: dict[int, int], label: str) -> str:
     return cache.digest("program", label, text(graph, locations=False), sorted(donate.items()), key())
 
 
-def _found(graph: g.Graph, donate: dict[int, int], label: str) -> tuple[Description, bytes] | None:
+def _read_stored(graph: g.Graph, donate: dict[int, int], label: str) -> tuple[Description, bytes] | None:
     """What is on disk for a graph; not looked for where its text does not say all."""
     if not cache.enabled() or any(node.op is g.HOST for node in graph.walk()):
         return None

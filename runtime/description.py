@@ -102,11 +102,11 @@ def describe(p: Plan, line_of: Callable[[g.Node], int | None]) -> Description:
 
 
 def _checks(step: Step, line_of: Callable[[g.Node], int | None]) -> list[Check]:
-    found = []
+    checks = []
     for status in range(1, max(len(step.codes), 1) + 1):
         node, code = step.failed(status)
-        found.append(Check(None, None, code) if node is None else Check(node.op.name, line_of(node), code))
-    return found
+        checks.append(Check(None, None, code) if node is None else Check(node.op.name, line_of(node), code))
+    return checks
 
 
 def _arrays(step: Step, p: Plan) -> Arrays | None:
@@ -158,15 +158,15 @@ def unpack(stored: bytes) -> tuple[Description, bytes] | None:
     """What was packed; None where it is not in the form that this version writes."""
     head, _, rest = stored.partition(b"\n")
     try:
-        found: Any = json.loads(head)
-        if found["format"] != _FORMAT:
+        fields: Any = json.loads(head)
+        if fields["format"] != _FORMAT:
             return None
-        size = dim_table.Reader(found["sizes"]).dim
+        size = dim_table.Reader(fields["sizes"]).dim
 
         def sizes(references: Sequence[int | str]) -> list[DimLike]:
             return [size(r) for r in references]
         constants = []
-        for name, shape in found["constants"]:
+        for name, shape in fields["constants"]:
             array = np.empty(shape, dt.as_dtype(name).np)
             if len(rest) < array.nbytes:
                 return None
@@ -174,12 +174,12 @@ def unpack(stored: bytes) -> tuple[Description, bytes] | None:
             rest = rest[array.nbytes:]
         checks = {n: ([Check(*c) for c in checks], arrays and Arrays(arrays[0], [
             (buffer, size(at), name, size(first), sizes(shape)) for buffer, at, name, first, shape in arrays[1]
-        ], sizes(arrays[2]))) for n, checks, arrays in found["checks"]}
+        ], sizes(arrays[2]))) for n, checks, arrays in fields["checks"]}
         return Description(
-            [(tuple(sizes(dims)), name) for dims, name in found["outputs"]], found["symbols"],
-            size(found["arena"]), size(found["work"]), constants, dict(found["donated"]),
-            [tuple(key) for key in found["libraries"]], checks,
+            [(tuple(sizes(dims)), name) for dims, name in fields["outputs"]], fields["symbols"],
+            size(fields["arena"]), size(fields["work"]), constants, dict(fields["donated"]),
+            [tuple(key) for key in fields["libraries"]], checks,
             [Buffer(name, size(of), first, last, size(offset))
-             for name, of, first, last, offset in found["buffers"]]), rest
+             for name, of, first, last, offset in fields["buffers"]]), rest
     except (ValueError, KeyError, TypeError, IndexError):
         return None

@@ -42,8 +42,8 @@ def physical_devices(device_type: str | None = None) -> list[PhysicalDevice]:
     >>> tf.config.list_physical_devices("CPU")
     [PhysicalDevice(name='/physical_device:CPU:0', device_type='CPU')]
     """
-    found = [PhysicalDevice("/physical_device:CPU:0", "CPU")]
-    return [d for d in found if device_type is None or d.device_type == device_type.upper()]
+    devices = [PhysicalDevice("/physical_device:CPU:0", "CPU")]
+    return [d for d in devices if device_type is None or d.device_type == device_type.upper()]
 
 
 def logical_devices(device_type: str | None = None) -> list[LogicalDevice]:
@@ -81,11 +81,11 @@ def parse(name: str) -> tuple[str, int]:
     Raises:
         ValueError: the name is no device's.
     """
-    found = _NAME.fullmatch(name)
-    if found is None:
+    match = _NAME.fullmatch(name)
+    if match is None:
         raise ValueError(f"Malformed device specification {name!r}; expected a name such as '/cpu:0' or '/gpu:0'.")
-    index = found["index"]
-    return found["kind"].upper(), 0 if index in (None, "*") else int(index)
+    index = match["index"]
+    return match["kind"].upper(), 0 if index in (None, "*") else int(index)
 
 
 def device(name: str | None) -> Iterator[None]:

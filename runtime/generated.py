@@ -22,8 +22,8 @@ __all__ = ["functions", "Functions", "Function"]
 
 def functions(family: str, dtype: DType) -> Functions:
     """The functions of a family for one dtype."""
-    found = _families.get((family, dtype))
-    return _families.setdefault((family, dtype), Functions(family, dtype)) if found is None else found
+    known = _families.get((family, dtype))
+    return _families.setdefault((family, dtype), Functions(family, dtype)) if known is None else known
 
 
 class Functions(dict[str, int]):
@@ -47,8 +47,8 @@ class Functions(dict[str, int]):
                    if path.name.startswith(("gemm", self.family))]
         with self.locks.setdefault(part, RLock()):
             if name not in self:
-                found = kernels.functions(symbols.values(), sources, lambda: self._compiled(part))
-                self.update({n: found[symbol] for n, symbol in symbols.items()})
+                addresses = kernels.functions(symbols.values(), sources, lambda: self._compiled(part))
+                self.update({n: addresses[symbol] for n, symbol in symbols.items()})
         return self[name]
 
     def _compiled(self, part: str) -> bytes:

@@ -107,10 +107,10 @@ def widened(shape: tuple[int, ...], strides: Sequence[Sequence[int]], sizes: tup
     """A better way to walk where rows are short since an operand repeats a few elements, such as a bias: the operand
     written out several times over makes the rows that much longer. None where it is no better.
 
-    >>> found = widened((4096, 8), [(32, 4), (32, 4), (0, 4)], (4, 4, 4))
-    >>> found.dims
+    >>> wide = widened((4096, 8), [(32, 4), (32, 4), (0, 4)], (4, 4, 4))
+    >>> wide.dims
     [Dim(length=64, strides=(2048, 2048, 0)), Dim(length=512, strides=(4, 4, 4))]
-    >>> found.copies
+    >>> wide.copies
     {2: ((64, 8), (0, 4))}
     """
     dims = collapse(shape, strides)
@@ -137,8 +137,8 @@ def widened(shape: tuple[int, ...], strides: Sequence[Sequence[int]], sizes: tup
                 step *= outer[at].length
         steps[-1][n] = sizes[n]
     lengths = (*(d.length for d in outer), column.length // times, times * row.length)
-    found = [Dim(length, tuple(step)) for length, step in zip(lengths, steps, strict=True) if length > 1]
-    return Widened(found, copies)
+    wider = [Dim(length, tuple(step)) for length, step in zip(lengths, steps, strict=True) if length > 1]
+    return Widened(wider, copies)
 
 
 def plan_dims(dims: list[Dim], sizes: tuple[int, ...], same: Sequence[tuple[int, int]] = ()) -> MapPlan:

@@ -26,10 +26,10 @@ def release(package: str) -> str:
     Raises:
         ImportError: it is not installed.
     """
-    found = importlib.util.find_spec(package)
-    if found is None or found.origin is None:
+    spec = importlib.util.find_spec(package)
+    if spec is None or spec.origin is None:
         raise ImportError(f"{package} is needed to compile kernels and functions")
-    return digest(Path(found.origin).with_name("_version.py").read_bytes())
+    return digest(Path(spec.origin).with_name("_version.py").read_bytes())
 
 
 @functools.cache
@@ -40,8 +40,8 @@ def processor() -> tuple[str, ...]:
     except OSError:
         lines = []
     wanted = ("vendor_id", "cpu family", "model", "model name", "stepping", "flags", "Features", "CPU part")
-    found = tuple([line for line in lines if line.partition(":")[0].strip() in wanted])
-    if found:
-        return (platform.machine(), *found)
+    description = tuple([line for line in lines if line.partition(":")[0].strip() in wanted])
+    if description:
+        return (platform.machine(), *description)
     import llvmlite.binding as llvm
     return llvm.get_process_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()

@@ -55,10 +55,10 @@ class Image:
         Raises:
             InternalError: the object file has none of this name.
         """
-        found = self._addresses.get(name, 0)
-        if not found:
+        address = self._addresses.get(name, 0)
+        if not address:
             raise InternalError(f"the object code lacks {name}")
-        return found
+        return address
 
     def _map(self, layout: _Layout, functions: list[str]) -> dict[str, int]:
         self._engine, base = loading.executable(layout.size, layout.link)  # the mapping itself holds the memory

@@ -50,13 +50,13 @@ def _made() -> Any:
     words = (ctypes.c_int64 * len(_WORDS))()
     clock = ctypes.cast(ctypes.CDLL(None).clock_gettime, ctypes.c_void_p).value or 0
     functions = machine.load("interrupts", _module, ("interrupts.py", "emit.py"))
-    found = {"clock": clock, "clock_number": time.CLOCK_MONOTONIC, "poll": functions["poll"],
+    values = {"clock": clock, "clock_number": time.CLOCK_MONOTONIC, "poll": functions["poll"],
              "main": threading.main_thread().ident or 0}
     for name, function in (("ensure", "PyGILState_Ensure"), ("release", "PyGILState_Release"),
                            ("check", "PyErr_CheckSignals"), ("ident", "PyThread_get_thread_ident"),
                            ("fetch", "PyErr_Fetch"), ("restore", "PyErr_Restore")):
-        found[name] = exported(function)
-    for name, value in found.items():
+        values[name] = exported(function)
+    for name, value in values.items():
         words[AT[name]] = value
     machine.keep(words)
     _raise = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(functions["raised"])

@@ -45,10 +45,10 @@ locks.settled_before_fork(lambda: _inside("llvmlite.binding.ffi", "lib", "_lock"
 
 def _inside(module: str, *names: str) -> Any:
     """The lock of a compiler that holds for the whole process; None where it is not loaded."""
-    found: Any = sys.modules.get(module)
+    lock: Any = sys.modules.get(module)
     for name in (*names, "_lock"):
-        found = getattr(found, name, None)
-    return found if hasattr(found, "_is_owned") else None
+        lock = getattr(lock, name, None)
+    return lock if hasattr(lock, "_is_owned") else None
 
 
 class Compiled:
@@ -84,14 +84,14 @@ def get(key: Hashable, build: Callable[[], loop.Kernel]) -> Compiled:
     Raises:
         InternalError: its code calls something that the process does not have.
     """
-    found = _compiled.get(key)
-    if found is not None:
-        return found
+    compiled = _compiled.get(key)
+    if compiled is not None:
+        return compiled
     with _lock:
-        found = _compiled.get(key)
-        if found is None:
-            found = _compiled[key] = make(build(), _chosen())
-    return found
+        compiled = _compiled.get(key)
+        if compiled is None:
+            compiled = _compiled[key] = make(build(), _chosen())
+    return compiled
 
 
 def functions(symbols: Iterable[str], depends: Iterable[object], compile: Callable[[], bytes]) -> dict[str, int]:

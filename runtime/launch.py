@@ -109,11 +109,11 @@ class MapFamily:
         for a in arrays:
             if type(a) is not _array:  # such as a NumPy scalar: see `address_of`
                 return self([np.asarray(v) for v in arrays], shape)
-        found = self._plans.get(key)
-        if found is None:
+        plan = self._plans.get(key)
+        if plan is None:
             outs = [memory.empty(shape, t) for t in self._types]
-            found = _remember(self._plans, key, self._plan(outs, arrays, shape))
-        call, empty, copied = found
+            plan = _remember(self._plans, key, self._plan(outs, arrays, shape))
+        call, empty, copied = plan
         outs = [empty(shape, t) for t in self._types]
         if call is not None:
             call.run((*outs, *(arrays if copied is None else copied(arrays))))
@@ -134,11 +134,11 @@ class MapFamily:
         shape = outs[0].shape
         same = tuple((len(outs) + n, k) for n, a in enumerate(arrays) for k, o in enumerate(outs) if _is_same(a, o))
         key = (shape, *[(a.shape, a.strides) for a in (*outs, *arrays)], same, None)
-        found = self._plans.get(key)
-        if found is None:
-            found = _remember(self._plans, key, self._plan(outs, arrays, shape, same))
-        if found.call is not None:
-            found.call.run((*outs, *(arrays if found.copied is None else found.copied(arrays))))
+        plan = self._plans.get(key)
+        if plan is None:
+            plan = _remember(self._plans, key, self._plan(outs, arrays, shape, same))
+        if plan.call is not None:
+            plan.call.run((*outs, *(arrays if plan.copied is None else plan.copied(arrays))))
 
     def address(self, mask: str) -> int:
         """The address of the contiguous kernel in which `mask` says for each operand `v` (advances) or `s` (fixed)."""
@@ -149,11 +149,11 @@ class MapFamily:
         return self._variant("v" * len(self.out_dtypes) + mask).weight
 
     def _variant(self, mask: str) -> Compiled:
-        found = self._variants.get(mask)
-        if found is None:
-            found = self._variants[mask] = kernels.get((self._key, mask), lambda: schedule.map_rows(
+        compiled = self._variants.get(mask)
+        if compiled is None:
+            compiled = self._variants[mask] = kernels.get((self._key, mask), lambda: schedule.map_rows(
                 self.name, self.body, self.in_dtypes, self.out_dtypes, self.attrs, mask))
-        return found
+        return compiled
 
     def _plan(self, outs: Sequence[np.ndarray], arrays: Sequence[np.ndarray], shape: tuple[int, ...],
               same: Sequence[tuple[int, int]] = ()) -> _MapCall:
@@ -199,10 +199,10 @@ class _Repeated:
         self.copies = {n - outputs: layout for n, layout in wide.copies.items()}
 
     def __call__(self, arrays: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
-        found = list(arrays)
+        written = list(arrays)
         for n, (shape, strides) in self.copies.items():
-            found[n] = np.array(np.lib.stride_tricks.as_strided(found[n], shape, strides), order="C")
-        return found
+            written[n] = np.array(np.lib.stride_tricks.as_strided(written[n], shape, strides), order="C")
+        return written
 
 
 class _ReduceCall(NamedTuple):
@@ -269,16 +269,16 @@ class ReduceFamily:
         """
         arrays = [a if type(a) is _array else np.asarray(a) for a in arrays]
         key = (axes, keepdims, arrays[0].shape, *[a.strides for a in arrays])
-        found = self._plans.get(key)
-        if found is None:
-            found = _remember(self._plans, key, self._plan(arrays, axes, keepdims))
-        outs = [found.empty(found.shape, t) for t in self._types]
-        if found.order:
-            self._bring_together(found, outs, arrays)
-        elif found.chunks > 1:
-            self._in_chunks(found, outs, arrays)
-        elif found.call is not None:
-            found.call.run((*outs, *arrays))
+        plan = self._plans.get(key)
+        if plan is None:
+            plan = _remember(self._plans, key, self._plan(arrays, axes, keepdims))
+        outs = [plan.empty(plan.shape, t) for t in self._types]
+        if plan.order:
+            self._bring_together(plan, outs, arrays)
+        elif plan.chunks > 1:
+            self._in_chunks(plan, outs, arrays)
+        elif plan.call is not None:
+            plan.call.run((*outs, *arrays))
         return tuple(outs)
 
     def total_address(self) -> int:
@@ -288,20 +288,20 @@ class ReduceFamily:
         """
         return self._variant(False, "v", False).address
 
-    def _bring_together(self, found: _ReduceCall, outs: list[np.ndarray], arrays: list[np.ndarray]) -> None:
+    def _bring_together(self, plan: _ReduceCall, outs: list[np.ndarray], arrays: list[np.ndarray]) -> None:
         """Reduces copies of the operands in which the reduced axes lie as one."""
-        shape = [arrays[0].shape[d] for d in found.order]
-        rows, count = math.prod(shape[:found.kept]), math.prod(shape[found.kept:])
-        moved = [contiguous(a.transpose(found.order)).reshape(rows, count) for a in arrays]
+        shape = [arrays[0].shape[d] for d in plan.order]
+        rows, count = math.prod(shape[:plan.kept]), math.prod(shape[plan.kept:])
+        moved = [contiguous(a.transpose(plan.order)).reshape(rows, count) for a in arrays]
         for out, result in zip(outs, self(moved, (1,)), strict=True):
             out[...] = result.reshape(out.shape)
 
-    def _in_chunks(self, found: _ReduceCall, outs: list[np.ndarray], arrays: list[np.ndarray]) -> None:
-        accs = [memory.empty((found.chunks, found.outputs), d.np) for d in self.spec.acc_dtypes]
-        found.call.run((*accs, *arrays))  # type: ignore[union-attr]
+    def _in_chunks(self, plan: _ReduceCall, outs: list[np.ndarray], arrays: list[np.ndarray]) -> None:
+        accs = [memory.empty((plan.chunks, plan.outputs), d.np) for d in self.spec.acc_dtypes]
+        plan.call.run((*accs, *arrays))  # type: ignore[union-attr]
         tree = self._get("tree", lambda: reduce.tree(self.spec))
-        arguments = [*map(address_of, outs), *map(address_of, accs), found.elements, found.chunks, found.outputs]
-        run(tree, found.outputs, arguments, found.outputs * found.chunks * self._weight)
+        arguments = [*map(address_of, outs), *map(address_of, accs), plan.elements, plan.chunks, plan.outputs]
+        run(tree, plan.outputs, arguments, plan.outputs * plan.chunks * self._weight)
 
     def _plan(self, arrays: list[np.ndarray], axes: tuple[int, ...], keepdims: bool) -> _ReduceCall:
         shape, gone = arrays[0].shape, sorted(axes)
@@ -328,10 +328,10 @@ class ReduceFamily:
         return self._get((columns, mask, partial), lambda: make(self.spec, mask, partial))
 
     def _get(self, variant: Any, build: Callable[[], loop.Kernel]) -> Compiled:
-        found = self._variants.get(variant)
-        if found is None:
-            found = self._variants[variant] = kernels.get((self._key, variant), build)
-        return found
+        compiled = self._variants.get(variant)
+        if compiled is None:
+            compiled = self._variants[variant] = kernels.get((self._key, variant), build)
+        return compiled
 
 
 _WORDS = {1: dt.uint8, 2: dt.uint16, 4: dt.uint32, 8: dt.uint64, 16: dt.complex128}

@@ -44,20 +44,20 @@ def _product_runs(p: Placer, out: g.Value, left: Source, right: Source, layout: 
         left = p.copy(left)
         x = _matrices(left, right, layout)
     fixed = p.is_fixed(right)
-    found = _planned(x, dtype, fixed)
+    plan = _planned(x, dtype, fixed)
     first, second = p.at(left), p.at(right)
-    if found.swapped:
+    if plan.swapped:
         first, second = second, first
     runs = []
-    if found.packs:  # which reads no more of A than its address
-        work = Work(dtype.compute, found.room)
-        runs.append(Run(_kernel(dtype, "pack_b"), [work, second, second, *found.integers], found.packs,
-                        max(found.room // found.packs, 1), fixed=fixed))
+    if plan.packs:  # which reads no more of A than its address
+        work = Work(dtype.compute, plan.room)
+        runs.append(Run(_kernel(dtype, "pack_b"), [work, second, second, *plan.integers], plan.packs,
+                        max(plan.room // plan.packs, 1), fixed=fixed))
         second = work  # type: ignore[assignment]
-    weight = max(found.work // found.total, 1) if _number(found.work) and _number(found.total) and found.total else \
+    weight = max(plan.work // plan.total, 1) if _number(plan.work) and _number(plan.total) and plan.total else \
         _weight(x)
-    arguments = [Within(out, 0), first, second, *found.integers]
-    return [*runs, Run(_kernel(dtype, found.kernel), arguments, found.total, weight)]
+    arguments = [Within(out, 0), first, second, *plan.integers]
+    return [*runs, Run(_kernel(dtype, plan.kernel), arguments, plan.total, weight)]
 
 
 def _matrices(left: Source, right: Source, out: Layout) -> products.Matrices:

@@ -44,12 +44,12 @@ def load(name: str, build: Callable[[], Any], sources: Iterable[str], depends: o
     if name not in _loaded:
         key = _key(name, sources, depends)
         stored = cache.read("machine", key)
-        found = _unpack(stored) if stored is not None else None
-        if found is None:
-            stored, found = _compile(build())
+        functions = _unpack(stored) if stored is not None else None
+        if functions is None:
+            stored, functions = _compile(build())
             if key == _key(name, sources, depends):  # else sources changed on disk: which of both compiled this?
                 cache.write("machine", key, stored)
-        _loaded[name] = found
+        _loaded[name] = functions
     return _loaded[name]
 
 

@@ -73,17 +73,17 @@ def layout() -> dict[str, int]:
     Raises:
         RuntimeError: objects are laid out in another way here.
     """
-    found = {f"context.{name}": index for name, index in SHARED.items()}
-    found |= {"raised_exceptions": int(sys.version_info >= (3, 12)), "object.type": 8}
-    found |= {"bytes.payload": bytes.__basicsize__ - 1, "tuple.items": tuple.__basicsize__, "float.value": 16}
-    found |= {"tuple.size": 16}
-    found |= {"array.data": 16, "array.rank": 24, "array.dims": 32, "array.base": 48, "array.descr": 56}
-    found |= {"array.flags": 64, "array.weak": 72}
-    found |= {"descr.number": 28, "descr.size": 40}
-    found |= {f"bound.{name}": slot_offset(Bound, name) for name in ("fn", "raw", "op", "again")}
-    _check_python(found)
-    _check_numpy(found)
-    return found
+    offsets = {f"context.{name}": index for name, index in SHARED.items()}
+    offsets |= {"raised_exceptions": int(sys.version_info >= (3, 12)), "object.type": 8}
+    offsets |= {"bytes.payload": bytes.__basicsize__ - 1, "tuple.items": tuple.__basicsize__, "float.value": 16}
+    offsets |= {"tuple.size": 16}
+    offsets |= {"array.data": 16, "array.rank": 24, "array.dims": 32, "array.base": 48, "array.descr": 56}
+    offsets |= {"array.flags": 64, "array.weak": 72}
+    offsets |= {"descr.number": 28, "descr.size": 40}
+    offsets |= {f"bound.{name}": slot_offset(Bound, name) for name in ("fn", "raw", "op", "again")}
+    _check_python(offsets)
+    _check_numpy(offsets)
+    return offsets
 
 
 def _check_python(at: dict[str, int]) -> None:

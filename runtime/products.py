@@ -110,7 +110,7 @@ def _units(x: Matrices, dtype: DType, shape: gemm.Tiling, flat: bool, batches: i
         return 1, max(share, 1) * width, mode
     limit = gemm.tiles_at_once(shape, dtype, x.k)
     packing = 0.0 if 1 in x.a and dtype.compute == dtype else _PACK_A
-    found: tuple[float, int, int, int] | None = None
+    best: tuple[float, int, int, int] | None = None
     heights = _heights_of_units(x.m, shape, limit, count) | ({shape.heights[1]} if often else set())
     for tall in sorted(heights, reverse=not often):
         for wide in sorted({-(-panels // parts) for parts in range(1, count + 1)}):
@@ -125,10 +125,10 @@ def _units(x: Matrices, dtype: DType, shape: gemm.Tiling, flat: bool, batches: i
             if often:  # threads that share columns read what others have made before
                 ways = [(gemm.PACKED, longest + (columns > 1) * x.m * _FOREIGN * x.k)]
             for mode, cost in ways:
-                if found is None or cost < found[0]:
-                    found = cost, tall, wide, mode
-    assert found is not None
-    _, rows, wide, mode = found
+                if best is None or cost < best[0]:
+                    best = cost, tall, wide, mode
+    assert best is not None
+    _, rows, wide, mode = best
     return rows, wide * width, mode
 
 
@@ -157,10 +157,10 @@ def _heights_of_units(m: int, shape: gemm.Tiling, limit: int, count: int) -> set
     """Rows that units of work may have: of the tallest tiles, or as near to equal parts as the shortest allow."""
     tiles, short = -(-m // shape.tall), shape.heights[-1]
     least = -(-tiles // limit)
-    found = set()
+    heights = set()
     for parts in range(least, min(2 * least + 2 * count, tiles) + 1):
-        found |= {-(-tiles // parts) * shape.tall, -(-m // (parts * short)) * short}
-    return {rows for rows in found if rows <= limit * shape.tall}
+        heights |= {-(-tiles // parts) * shape.tall, -(-m // (parts * short)) * short}
+    return {rows for rows in heights if rows <= limit * shape.tall}
 
 
 def functions(dtype: DType) -> Mapping[str, int]:
@@ -278,17 +278,17 @@ class Product:
         matrices = self._matrices(a, b, batch, m, n)
         if is_scattered(matrices):
             return _Run(a, b, gathers=True)
-        found = plan(matrices, self.dtype, count)
-        if found.work < PARALLEL_FROM and count > 1:
-            found = plan(matrices, self.dtype, 1)
-        call = row_call(_function(self.dtype, found.kernel), 3, found.total, found.work, found.integers, None)
-        if call.direct is not None and not found.packs:
-            return _Run(a, b, swapped=found.swapped, total=found.total, direct=call.direct,
+        planned = plan(matrices, self.dtype, count)
+        if planned.work < PARALLEL_FROM and count > 1:
+            planned = plan(matrices, self.dtype, 1)
+        call = row_call(_function(self.dtype, planned.kernel), 3, planned.total, planned.work, planned.integers, None)
+        if call.direct is not None and not planned.packs:
+            return _Run(a, b, swapped=planned.swapped, total=planned.total, direct=call.direct,
                         template=array("q", (*call.head, 0, 0, 0)))
         packing = None
-        if found.packs:
-            packing = row_call(_function(self.dtype, "pack_b"), 3, found.packs, found.room, found.integers, None)
-        return _Run(a, b, swapped=found.swapped, call=call, packing=packing, room=found.room, threads=count)
+        if planned.packs:
+            packing = row_call(_function(self.dtype, "pack_b"), 3, planned.packs, planned.room, planned.integers, None)
+        return _Run(a, b, swapped=planned.swapped, call=call, packing=packing, room=planned.room, threads=count)
 
     def _matrices(self, a: tuple[int, ...], b: tuple[int, ...], batch: list[int], m: int, n: int) -> Matrices:
         size, (flip_a, flip_b) = self.dtype.size, self._flips

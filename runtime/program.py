@@ -157,11 +157,11 @@ class Executable:
                 for name in names:
                     bound.setdefault(name, number)
         inputs = self.graph.symbols()
-        found: dict[int, list[dm.Guard]] = {}
+        guards: dict[int, list[dm.Guard]] = {}
         for guard in self.graph.guards:
             number = max([-1 if s in inputs else bound.get(s, -1) for s in guard.symbols()], default=-1)
-            found.setdefault(number, []).append(guard)
-        return found
+            guards.setdefault(number, []).append(guard)
+        return guards
 
     def _last_uses(self) -> dict[int, list[g.Value]]:
         at: dict[g.Value, int] = {}
@@ -172,10 +172,10 @@ class Executable:
                 at[value] = number
         for value in self.graph.outputs:
             at.pop(value, None)
-        found: dict[int, list[g.Value]] = {}
+        last_uses: dict[int, list[g.Value]] = {}
         for value, number in at.items():
-            found.setdefault(number, []).append(value)
-        return found
+            last_uses.setdefault(number, []).append(value)
+        return last_uses
 
 
 def _check(value: g.Value, array: np.ndarray, sizes: dict[str, Any], node: g.Node | None) -> None:
@@ -229,16 +229,16 @@ def pieces(graph: g.Graph, origins: dict[g.Node, g.Node] | None = None,
     parts = _split(graph, backend)
     if _is_native(graph, parts):
         return [graph]
-    found: list[g.Graph | g.Node] = []
+    run_as: list[g.Graph | g.Node] = []
     for part in parts:
         if isinstance(part, _Python):
-            found.append(part.node)
+            run_as.append(part.node)
             continue
         piece = _subgraph(graph, part)
-        found.append(piece)
+        run_as.append(piece)
         if origins is not None:
             origins.update(zip(piece.nodes, part.nodes, strict=True))
-    return found
+    return run_as
 
 
 def _is_native(graph: g.Graph, parts: list[Any]) -> bool:
@@ -283,23 +283,23 @@ def _split(graph: g.Graph, backend: Backend) -> list[Any]:
 
 
 def _symbols(node: g.Node) -> frozenset[str]:
-    found = dm.symbols_of([d for v in (*node.inputs, *node.outputs) for d in v.dims])
+    symbols_read = dm.symbols_of([d for v in (*node.inputs, *node.outputs) for d in v.dims])
     if isinstance(node.op, g.Construct) or "dynamic" in node.op.traits:
-        found = dm.symbols_of([d for v in node.inputs for d in v.dims])
+        symbols_read = dm.symbols_of([d for v in node.inputs for d in v.dims])
     if node.op is not g.CALL:  # regions see the sizes around them; a callee only those that it is given
         for region in node.regions:
-            found |= symbols.used(region)
-    return found | _in_attrs(tuple(node.attrs.values()))
+            symbols_read |= symbols.used(region)
+    return symbols_read | _in_attrs(tuple(node.attrs.values()))
 
 
 def _in_attrs(attrs: tuple[Any, ...]) -> frozenset[str]:
-    found: frozenset[str] = frozenset()
+    names: frozenset[str] = frozenset()
     for a in attrs:
         if isinstance(a, Dim):
-            found |= a.symbols()
+            names |= a.symbols()
         elif type(a) is tuple:
-            found |= _in_attrs(a)
-    return found
+            names |= _in_attrs(a)
+    return names
 
 
 def _brought(node: g.Node, backend: Backend) -> frozenset[str]:

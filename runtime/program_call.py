@@ -44,9 +44,9 @@ def bind_variables(cls: type) -> None:
 def turn_off(reason: str, off: bool) -> None:
     """Whether there is this reason for all calls to go to Python from now on."""
     (_off.add if off else _off.discard)(reason)
-    found = core()
-    if found is not None:
-        found.set("functions_off", int(bool(_off)))
+    native_core = core()
+    if native_core is not None:
+        native_core.set("functions_off", int(bool(_off)))
 
 
 def function_entry(cls: type, slot: str, fn: Callable[..., Any], name: str) -> Any:
@@ -55,12 +55,13 @@ def function_entry(cls: type, slot: str, fn: Callable[..., Any], name: str) -> A
     Args:
         fn: called with the instance and all arguments where no variant serves a call.
     """
-    found = core()
-    if found is None or not _ready(found):
+    native_core = core()
+    if native_core is None or not _ready(native_core):
         return native.as_method(native.guard(fn, name))
-    found.hold("function", cls)
-    found.set("function.quick", slot_offset(cls, slot))
-    return native.as_method(found.builtin("function", found.bound(fn, name), name, fn.__doc__ or "", fn.__module__))
+    native_core.hold("function", cls)
+    native_core.set("function.quick", slot_offset(cls, slot))
+    bound = native_core.bound(fn, name)
+    return native.as_method(native_core.builtin("function", bound, name, fn.__doc__ or "", fn.__module__))
 
 
 def variant(program: Native, inputs: Sequence[g.Value], sources: Sequence[Any], slow: Callable[..., Any], *,
@@ -81,58 +82,58 @@ def variant(program: Native, inputs: Sequence[g.Value], sources: Sequence[Any], 
     Returns:
         None where native code cannot call it.
     """
-    found = core()
-    if found is None or not _ready(found):
+    native_core = core()
+    if native_core is None or not _ready(native_core):
         return None
     table = _Table(program, inputs, sources, updates, result, arguments)
     if not table.fits:
         return None
-    bound = found.bound(slow, "compiled", ctypes.addressof(table.words))
+    bound = native_core.bound(slow, "compiled", ctypes.addressof(table.words))
     bound.keep = table
-    return bound, _builtin(found, bound)
+    return bound, _builtin(native_core, bound)
 
 
 def for_arguments(bound: Bound, arguments: Sequence[Any]) -> Bound:
     """The same variant for calls whose arguments are these: LEAF for a tensor, or what must be there."""
-    found = core()
-    assert found is not None
+    native_core = core()
+    assert native_core is not None
     table = bound.keep.with_arguments(arguments)
-    made = found.bound(bound.fn, "compiled", ctypes.addressof(table.words))
+    made = native_core.bound(bound.fn, "compiled", ctypes.addressof(table.words))
     made.keep = table
     return made
 
 
 def direct(bound: Bound, slow: Callable[..., Any]) -> Callable[..., Any]:
     """A builtin that takes the tensors of a variant, with another Python function for what it cannot do."""
-    found = core()
-    assert found is not None
-    made = found.bound(slow, "compiled", ctypes.addressof(bound.keep.words))
+    native_core = core()
+    assert native_core is not None
+    made = native_core.bound(slow, "compiled", ctypes.addressof(bound.keep.words))
     made.keep = bound.keep
-    return _builtin(found, made)
+    return _builtin(native_core, made)
 
 
 _variables = 0
 _definitions: dict[str, Any] = {}
 
 
-def _ready(found: Core) -> bool:
+def _ready(native_core: Core) -> bool:
     """Fills in what programs need of the context; False where variables or tensors are not known."""
-    if not _variables or not found.get("tensor"):
+    if not _variables or not native_core.get("tensor"):
         return False
-    if not found.get("memcpy"):
-        found.hold("lease", memory._Lease)
+    if not native_core.get("memcpy"):
+        native_core.hold("lease", memory._Lease)
         copy = ctypes.CDLL(None).memcpy
-        found.set("interrupts", interrupts.poll_words())
-        found.set("interrupts.raise", interrupts.raiser())
-        found.set("memcpy", ctypes.cast(copy, ctypes.c_void_p).value or 0)
+        native_core.set("interrupts", interrupts.poll_words())
+        native_core.set("interrupts.raise", interrupts.raiser())
+        native_core.set("memcpy", ctypes.cast(copy, ctypes.c_void_p).value or 0)
     return True
 
 
-def _builtin(found: Core, bound: Bound) -> Callable[..., Any]:
+def _builtin(native_core: Core, bound: Bound) -> Callable[..., Any]:
     """A builtin that runs one variant; all of them share one definition, so that they leave nothing behind."""
     if "run" not in _definitions:
-        _definitions["run"] = found.definition("run", "compiled", "")
-    return found.new(_definitions["run"], bound, None)
+        _definitions["run"] = native_core.definition("run", "compiled", "")
+    return native_core.new(_definitions["run"], bound, None)
 
 
 class _Table:
@@ -210,13 +211,13 @@ class _Table:
 
     def claims(self, sources: Sequence[Any], assigned: set[int]) -> list[list[int]]:
         """A row for each variable, where any is assigned."""
-        found = []
+        rows = []
         for n, source in enumerate(sources):
             if assigned and source is not LEAF and not isinstance(source, np.ndarray):
                 mode = MODE["assigned" if id(source) in assigned else "read"]
                 row = {"slot": id(source) + _variables, "word": claims.address(source._word), "mode": mode, "input": n}
-                found.append([row[name] for name in CLAIM])
-        return found
+                rows.append([row[name] for name in CLAIM])
+        return rows
 
     def dim(self, size: Any) -> int:
         if not isinstance(size, Dim):

@@ -109,12 +109,12 @@ def _finish(c: Glue, strip: ir.Function, slow: ir.Block, done: ir.Block, result:
     from_slow = c.block
     c.branch(leave)
     c.position_at_end(leave)
-    found = c.phi(ptr)
-    found.add_incoming(result, done)
-    found.add_incoming(other, from_slow)
-    with c.if_then(c.is_null(found), likely=False):
+    returned = c.phi(ptr)
+    returned.add_incoming(result, done)
+    returned.add_incoming(other, from_slow)
+    with c.if_then(c.is_null(returned), likely=False):
         c.call(strip, [c.context, owner])
-    c.ret(found)
+    c.ret(returned)
 
 
 class _Attempt(Glue):

@@ -118,8 +118,8 @@ def _cgroup_quota(root: str = "/sys/fs/cgroup", membership: str = "/proc/self/cg
             limits += [_quota_v2(os.path.join(root, p)) for p in _with_parents(path)]
         elif "cpu" in controllers.split(","):
             limits += [_quota_v1(os.path.join(root, c, p)) for c in ("cpu", "cpu,cpuacct") for p in _with_parents(path)]
-    found = [limit for limit in limits if limit]
-    return min(found) if found else None
+    quotas = [limit for limit in limits if limit]
+    return min(quotas) if quotas else None
 
 
 def _with_parents(path: str) -> list[str]:
@@ -333,13 +333,14 @@ def _own(c: Any, data: Any, thread: Any, index: int) -> Any:
     return c.word(data, c.add(c.mul(thread, i64(_OWN)), i64(_OWN + index)))
 
 
-def _keep(c: Any, status: Any, where: Any, found: Any, at: Any) -> None:
-    """Stores status `found` of a call that began at `at`, if it failed before what is stored."""
+def _keep(c: Any, first: Any, where: Any, status: Any, at: Any) -> None:
+    """Stores `status` to `first`, and to `where` the start `at` of its piece, if it is an error that comes before the
+    one stored so far."""
     from .emit import i64
 
     earlier = c.icmp_signed("<", at, c.load(where, typ=i64))
-    with c.if_then(c.and_(c.icmp_signed("!=", found, i64(0)), earlier)):
-        c.store(found, status)
+    with c.if_then(c.and_(c.icmp_signed("!=", status, i64(0)), earlier)):
+        c.store(status, first)
         c.store(at, where)
 
 

@@ -97,11 +97,11 @@ def _complete(entries: list[TracebackType], before: TracebackType | None) -> Tra
 
 
 def _entries(traceback: TracebackType | None) -> list[TracebackType]:
-    found = []
+    entries = []
     while traceback is not None:
-        found.append(traceback)
+        entries.append(traceback)
         traceback = traceback.tb_next
-    return found
+    return entries
 
 
 def _chain(entries: list[TracebackType], rest: TracebackType | None) -> TracebackType | None:
@@ -121,8 +121,8 @@ def _folders() -> tuple[tuple[str, ...], tuple[str, ...]]:
     theirs = [path for name in _DEPENDENCIES for path in _paths(name)]
     for name in _OPTIONAL:
         with contextlib.suppress(ImportError, ValueError):
-            found = importlib.util.find_spec(name)
-            theirs += (found and found.submodule_search_locations) or []
+            package = importlib.util.find_spec(name)
+            theirs += (package and package.submodule_search_locations) or []
     return OWN_FOLDERS, (*_prefixes(theirs), *_standard())
 
 
