@@ -129,27 +129,27 @@ def shared(runs: Sequence[Run]) -> list[Shared]:
         known = frozenset((slot, n if abs(n) < _SMALL else None) for slot, n in run.numbers.items())
         key = _MARK.sub("#", text), run.rest, run.takes, known
         groups.setdefault(key, []).append(_Member(number, form, marks))
-    found = [Shared(run.kernel, numbers=run.numbers) for run in runs]
+    kernels = [Shared(run.kernel, numbers=run.numbers) for run in runs]
     for group in groups.values():
-        _settle(runs, group, found)
-    return found
+        _settle(runs, group, kernels)
+    return kernels
 
 
-def _settle(runs: Sequence[Run], group: list[_Member], found: list[Shared]) -> None:
+def _settle(runs: Sequence[Run], group: list[_Member], kernels: list[Shared]) -> None:
     """Finds what to write for a group of one form: one kernel for all, or for those with the same known arguments."""
     numbers = [runs[m.number].numbers for m in group]
     variants = {(m.constants, tuple(sorted(own.items()))) for m, own in zip(group, numbers, strict=True)}
-    if len(variants) < ALIKE or _share(runs, group, found):
+    if len(variants) < ALIKE or _share(runs, group, kernels):
         return
     parts: dict[Hashable, list[_Member]] = {}
     for member, own in zip(group, numbers, strict=True):
         parts.setdefault(tuple(sorted(own.items())), []).append(member)
     if len(parts) > 1:
         for part in parts.values():
-            _settle(runs, part, found)
+            _settle(runs, part, kernels)
 
 
-def _share(runs: Sequence[Run], group: list[_Member], found: list[Shared]) -> bool:
+def _share(runs: Sequence[Run], group: list[_Member], kernels: list[Shared]) -> bool:
     """Has one kernel stand for a group of one form, where one of them tells all that differ apart."""
     columns = list(zip(*[m.constants for m in group], strict=True))  # one for each place
     agreed = {slot: n for slot, n in runs[group[0].number].numbers.items()
@@ -166,6 +166,6 @@ def _share(runs: Sequence[Run], group: list[_Member], found: list[Shared]) -> bo
         run = runs[member.number]
         slots = {constant: run.takes + given.index(way) for constant, way in varying.items()}
         for n, other in enumerate(group):
-            found[other.number] = Shared(run.kernel, slots, tuple([way[n] - 1 for way in given]), agreed)
+            kernels[other.number] = Shared(run.kernel, slots, tuple([way[n] - 1 for way in given]), agreed)
         return True
     return False

@@ -104,9 +104,9 @@ def _place_known(blocks: Sequence[Block], offsets: dict[Any, DimLike]) -> int:
     least = bound(blocks)
     best: _Placement | None = None
     for order in _ORDERS if len(blocks) <= _MANY else _ORDERS[:1]:
-        found = _placed(sorted(blocks, key=order))
-        if best is None or found[0] < best[0]:
-            best = found
+        placement = _placed(sorted(blocks, key=order))
+        if best is None or placement[0] < best[0]:
+            best = placement
         if best[0] == least:
             break
     assert best is not None

@@ -49,13 +49,13 @@ class Builder(loop.LoopBuilder):
     def memory(self, of: g.Value | Partial) -> loop.Pointer:
         """The pointer to a value's memory."""
         of = self._same.get(of, of)  # type: ignore[arg-type]
-        found = self._memory.get(of)
-        if found is None:
+        pointer = self._memory.get(of)
+        if pointer is None:
             part = self._into.get(of)
             place = of if part is None else Within(part.base, part.layout.offset)
             self.arguments[self.next_slot] = place
-            found = self._memory[of] = self.pointer(f"m{self.next_slot}", of.dtype)
-        return found
+            pointer = self._memory[of] = self.pointer(f"m{self.next_slot}", of.dtype)
+        return pointer
 
     def number(self, size: DimLike, stride: bool = False) -> Value:
         """A size as a value: a constant, or an argument; a stride is passed less 1 (`LoopBuilder.stride`)."""
@@ -117,12 +117,12 @@ class Base:
 
     def external(self, items: Iterable[Item]) -> list[Source]:
         """The operands from outside that lie in memory, each once."""
-        found: dict[tuple[g.Value, Layout], Source] = {}
+        sources: dict[tuple[g.Value, Layout], Source] = {}
         for item in items:
             for s in item.sources:
                 if s.base not in self.inside and not is_inline(s.base):
-                    found.setdefault((s.base, s.layout), s)
-        return list(found.values())
+                    sources.setdefault((s.base, s.layout), s)
+        return list(sources.values())
 
     def constant(self, base: g.Value) -> Value | None:
         if base.node is not None and base.node.op is g.SIZE:
@@ -144,14 +144,14 @@ class Base:
     def needed(self, wanted: Iterable[g.Value], known: Iterable[g.Value] = ()) -> list[Item]:
         """The map items over the whole space that `wanted` need, in order, where `known` are there already."""
         want, have = set(wanted), set(known)
-        found = []
+        items = []
         for item in reversed(self.group.items):
             if item.reduction is None and item.outs[0] in self.group.full and not want.isdisjoint(item.outs):
                 if have.issuperset(item.outs):
                     continue
-                found.append(item)
+                items.append(item)
                 want.update(s.base for s in item.sources)
-        return found[::-1]
+        return items[::-1]
 
 
 def _name(group: Group) -> str:

@@ -198,9 +198,9 @@ class Reduce(Reducing):
                 with b.for_(0, across) as c:
                     at = {(s.base, s.layout): b.affine(starts[s.base, s.layout], [c], [s.layout.strides[inner]])
                           for s in every}
-                    found = self.element(at, at[dense.base, dense.layout])
+                    contributions = self.element(at, at[dense.base, dense.layout])
                     for spec, own in zip(self.specs, lanes, strict=True):
-                        own.take(slot + c, found[spec], first + i)
+                        own.take(slot + c, contributions[spec], first + i)
             with b.for_(0, 5) as level:
                 half = b.shr(b.const(reduce.LANES // 2, dt.int64), level)
                 with b.for_(0, b.minimum(used - half, half)) as lane, b.for_(0, across) as c:
@@ -295,9 +295,9 @@ def _sweep(b: Builder, specs: Sequence[ReductionItem], lanes: Sequence[tuple[Any
             own.clear(lane)
     whole = b.shr(count, 5) * reduce.LANES
     with b.for_(0, whole, reduce.LANES) as block:
-        def take(lane: Value, found: dict[ReductionItem, list[Value]]) -> None:
+        def take(lane: Value, contributions: dict[ReductionItem, list[Value]]) -> None:
             for spec, (own, _) in zip(specs, lanes, strict=True):
-                own.take(lane, found[spec], first + block + lane)
+                own.take(lane, contributions[spec], first + block + lane)
 
         if block_of is not None:
             block_of(take)
@@ -309,9 +309,9 @@ def _sweep(b: Builder, specs: Sequence[ReductionItem], lanes: Sequence[tuple[Any
             ends.set(lane, own.get(lane))
     with b.for_(0, count - whole) as lane:
         i = whole + lane
-        found = element(i)
+        contributions = element(i)
         for spec, (_, ends) in zip(specs, lanes, strict=True):
-            ends.take(lane, found[spec], first + i)
+            ends.take(lane, contributions[spec], first + i)
     half = reduce.LANES // 2
     while half:
         with b.if_(b.gt(count, half)), b.for_(0, half) as lane:

@@ -104,18 +104,18 @@ class Rows(Reducing):
         if whole:
             with b.for_(0, whole, reduce.LANES) as block, b.for_(0, reduce.LANES) as lane:
                 i = block + lane
-                found = element(i)
+                contributions = element(i)
                 for spec, (own, _) in zip(specs, lanes, strict=True):
-                    own.take(lane, found[spec], i)
+                    own.take(lane, contributions[spec], i)
             with b.for_(0, reduce.LANES) as lane:
                 for own, ends in lanes:
                     ends.set(lane, own.get(lane))
         if count > whole:
             with b.for_(0, count - whole) as lane:
                 i = lane + whole
-                found = element(i)
+                contributions = element(i)
                 for spec, (_, ends) in zip(specs, lanes, strict=True):
-                    ends.take(lane, found[spec], i)
+                    ends.take(lane, contributions[spec], i)
         half = reduce.LANES // 2
         while half:
             if count > half:

@@ -257,16 +257,16 @@ class _Fuser:
         return False
 
     def offered(self, space: tuple[Any, ...], last: int, item: Item) -> list[Group]:
-        found = []
+        groups = []
         if last >= 0:
             unit = self.units[last]
             if isinstance(unit, Group):
-                found.append(unit)
+                groups.append(unit)
         reads = {s.base for s in item.sources if not is_inline(s.base)}
         for group in reversed(self.spaces.get(space, [])[-_NEAR:]):
             if group.at > last and not reads.isdisjoint(group.reads):
-                found.append(group)
-        return found
+                groups.append(group)
+        return groups
 
     def refuse(self, text: str, *about: Any) -> bool:
         """Notes why an item cannot be in a group; gives False."""

@@ -147,8 +147,8 @@ def _bounds(key: slice, size: DimLike) -> tuple[Any, Any, int]:
     """First element, number of elements, and step of a slice of an axis of `size`, as Python counts."""
     step = 1 if key.step is None else int(key.step)
     if type(size) is int and all(b is None or type(b) is int for b in (key.start, key.stop)):
-        found = range(*slice(key.start, key.stop, step).indices(size))
-        return found.start if len(found) else 0, len(found), step
+        taken = range(*slice(key.start, key.stop, step).indices(size))
+        return taken.start if len(taken) else 0, len(taken), step
     if step > 0:
         first = _clamped(key.start, size, 0, size, 0)
         last = _clamped(key.stop, size, 0, size, size)

@@ -118,16 +118,16 @@ class _Lanes:
 
     def load(self, ptr: Pointer, index: np.ndarray, mask: np.ndarray) -> np.ndarray:
         """The elements at `index`; anything where `mask` is false."""
-        found = np.zeros(self.total, ptr.dtype.np)
+        result = np.zeros(self.total, ptr.dtype.np)
         if ptr is self.kernel.args:
             integers = np.array([a if isinstance(a, int) else 0 for a in self.args], np.int64)
-            found[mask] = integers[index[mask]]
+            result[mask] = integers[index[mask]]
         elif ptr.slot is None:
-            found[mask] = self.scratch[ptr.name][mask, index[mask]]
+            result[mask] = self.scratch[ptr.name][mask, index[mask]]
         else:
             elements, places = self.elements(ptr, index[mask])
-            found[mask] = elements[places]
-        return found
+            result[mask] = elements[places]
+        return result
 
     def store(self, ptr: Pointer, index: np.ndarray, values: np.ndarray, mask: np.ndarray) -> None:
         rounded = _rounded(values, ptr.dtype)

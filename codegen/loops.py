@@ -38,8 +38,8 @@ class Loop:
         """A scalar integer in terms of a counter that cannot overflow, or of itself."""
         index = root(index)
         counted = self._from_the_end(index)
-        found = affine(index if counted is None else counted)
-        return found if found.value in self.ranges else Affine(index, 1, 0)
+        place = affine(index if counted is None else counted)
+        return place if place.value in self.ranges else Affine(index, 1, 0)
 
     def _from_the_end(self, index: g.Value) -> g.Value | None:
         """The x of `where(x < 0, x + n, x)`, with which indices count from the end too, if it is never negative."""
@@ -76,9 +76,9 @@ def analyse(node: g.Node) -> Loop:
     test, body = node.regions
     count = node.attrs["carried"]
     loop = Loop(fixed=set(body.inputs[count:]))
-    found = counting(node)
-    if found is not None:
-        loop.ranges = {body.inputs[n]: bounds for n, bounds in found.ranges.items()}
+    counted = counting(node)
+    if counted is not None:
+        loop.ranges = {body.inputs[n]: bounds for n, bounds in counted.ranges.items()}
     uses = body.uses()
     for n in range(count):
         out = body.outputs[n]

@@ -297,16 +297,16 @@ class _Call(_Function):
 
     def tensors(self, struct: str, members: Sequence[Member], what: str) -> None:
         """Loads addresses, none of which may be null; checks the shapes of results."""
-        found = []
+        pointers = []
         for n, member in enumerate(members):
             pointer = self.member(self.given[struct], members, n)
-            found.append(pointer)
+            pointers.append(pointer)
             text = f"{what} {member.name} must have shape {shape_text(member.dims)}"
             for axis, dim in enumerate(member.dims if struct == "out" else ()):
                 size = self.b.load(self.size_at(self.given[struct], members, n, axis), typ=_I64)
                 self.require(self.equal(self.numbers, size, dim), "shape", text)
             self.filled(pointer, declared_bytes(member), f"the data of {what} {member.name}")
-        self.elements[struct] = found
+        self.elements[struct] = pointers
 
     def filled(self, pointer: Any, size: DimLike, what: str) -> None:
         """Requires an address where there are elements."""
@@ -369,9 +369,9 @@ class _Call(_Function):
             return b.ptrtoint(_external(self.module, place.symbol), _I64)
         if place.kind == "weights":
             return b.add(b.ptrtoint(self.given["weights"], _I64), _I64(place.at))
-        found = self.state[place.at] if place.kind == "state" else \
+        pointer = self.state[place.at] if place.kind == "state" else \
             self.elements["in" if place.kind == "input" else "out"][place.at]
-        return b.ptrtoint(found, _I64)
+        return b.ptrtoint(pointer, _I64)
 
     def table(self) -> Any:
         """The words that the program's entry takes last: threads, and library kernels."""
@@ -408,18 +408,20 @@ class _Call(_Function):
 
 def arguments_of(entry: Entry, workspace: DimLike) -> list[tuple[str, ir.Type]]:
     """The arguments of the function of `entry`."""
-    found: list[tuple[str, ir.Type]] = [("in", _PTR)] * bool(entry.inputs) + [("out", _PTR)] * bool(entry.outputs)
-    found += [("state", _PTR)] * (entry.state is not None) + [("weights", _PTR)] * entry.weights
-    return found + ([("workspace", _PTR), ("workspace_size", _I64)] if isinstance(workspace, Dim) or workspace else [])
+    arguments: list[tuple[str, ir.Type]] = [("in", _PTR)] * bool(entry.inputs) + [("out", _PTR)] * bool(entry.outputs)
+    arguments += [("state", _PTR)] * (entry.state is not None) + [("weights", _PTR)] * entry.weights
+    if isinstance(workspace, Dim) or workspace:
+        arguments += [("workspace", _PTR), ("workspace_size", _I64)]
+    return arguments
 
 
 def _external(module: ir.Module, symbol: str) -> Any:
     """A symbol that another module defines."""
-    found = module.globals.get(symbol)
-    if found is None:
-        found = ir.GlobalVariable(module, _I8, symbol)
-        found.linkage, found.global_constant = "external", True
-    return found
+    variable = module.globals.get(symbol)
+    if variable is None:
+        variable = ir.GlobalVariable(module, _I8, symbol)
+        variable.linkage, variable.global_constant = "external", True
+    return variable
 
 
 def _function(module: ir.Module, symbol: str, kind: ir.FunctionType) -> Any:

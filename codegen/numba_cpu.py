@@ -79,22 +79,22 @@ def _pipeline() -> Any:
 @functools.cache
 def helpers() -> dict[str, Any]:
     """Everything that kernel source calls, by name."""
-    found: dict[str, Any] = {}
+    functions: dict[str, Any] = {}
     for op, (count, kind) in scalar.INSTRUCTIONS.items():
         if kind != "given":
             name = numba_source.helper_name(op)
-            found[name] = _instruction(op, name, count, kind)
+            functions[name] = _instruction(op, name, count, kind)
     for dtype in _VALUES:
-        found[f"to_{dtype.short}"] = _conversion("cast", f"to_{dtype.short}", dtype)
-        found[f"bits_{dtype.short}"] = _conversion("bitcast", f"bits_{dtype.short}", dtype)
+        functions[f"to_{dtype.short}"] = _conversion("cast", f"to_{dtype.short}", dtype)
+        functions[f"bits_{dtype.short}"] = _conversion("bitcast", f"bits_{dtype.short}", dtype)
         if not dtype.is_bool:
-            found[f"pointer_{dtype.short}"] = _pointer(dtype)
-            found[f"scratch_{dtype.short}"] = _scratch(dtype)
+            functions[f"pointer_{dtype.short}"] = _pointer(dtype)
+            functions[f"scratch_{dtype.short}"] = _scratch(dtype)
     for dtype in (dt.float16, dt.bfloat16):
-        found[f"widen_{dtype.short}"] = _widen(dtype)
-        found[f"narrow_{dtype.short}"] = _narrow(dtype)
-    found["call_kernel"] = _call_kernel()
-    return found
+        functions[f"widen_{dtype.short}"] = _widen(dtype)
+        functions[f"narrow_{dtype.short}"] = _narrow(dtype)
+    functions["call_kernel"] = _call_kernel()
+    return functions
 
 
 def _numba_type(dtype: DType) -> Any:

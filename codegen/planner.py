@@ -330,13 +330,13 @@ class _Body:
                  and base not in elsewhere and self.needed.get(base) == group.at and base not in self.is_output
                  and (way := next(iter(ways))).is_contiguous() and way.shape == group.space
                  and way.shape == base.dims]
-        found: dict[g.Value, g.Value] = {}
+        taken: dict[g.Value, g.Value] = {}
         for value in stored:
             base = next((b for b in dying if b.dtype is value.dtype and self.may_take(value, b)), None)
             if base is not None:
                 dying.remove(base)
-                found[value] = base
-        return found
+                taken[value] = base
+        return taken
 
     def around_slots(self, group: Group) -> set[g.Value]:
         """The values of which items, in slots, are operands of a group: it needs their elements at other places too."""

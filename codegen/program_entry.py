@@ -248,15 +248,15 @@ class Entry(sizes.Arithmetic):
         of = self.plan.memory_of(of)
         if isinstance(of, Slot):
             return self.slot(of)
-        found = self.addresses.get(of)
-        if found is None:
+        address = self.addresses.get(of)
+        if address is None:
             b = self.b
             if of in self.plan.buffers:
-                found = b.load(b.gep(self.buffers, [_I64(self.plan.buffers[of])], source_etype=_I64), typ=_I64)
+                address = b.load(b.gep(self.buffers, [_I64(self.plan.buffers[of])], source_etype=_I64), typ=_I64)
             else:
-                found = b.add(b.ptrtoint(self.arena, _I64), self.size(self.plan.offsets[of]))
-            self.addresses[of] = found
-        return found
+                address = b.add(b.ptrtoint(self.arena, _I64), self.size(self.plan.offsets[of]))
+            self.addresses[of] = address
+        return address
 
     def slot(self, slot: Slot) -> Any:
         """Where a slot lies now."""

@@ -45,18 +45,18 @@ class Arithmetic:
         """The value of a size."""
         if not isinstance(size, Dim):
             return _I64(int(size))
-        found = self._known.get(size)
-        if found is None:
-            found = None
+        total = self._known.get(size)
+        if total is None:
+            total = None
             for mono, factor in size.terms:
                 part = self._product(mono)
                 if factor != 1:
                     part = _I64(factor) if part is None else self._mul(part, _I64(factor))
                 elif part is None:
                     part = _I64(1)
-                found = part if found is None else self._add(found, part)
-            self._known[size] = found
-        return found
+                total = part if total is None else self._add(total, part)
+            self._known[size] = total
+        return total
 
     def sums(self, running: Sequence[tuple[DimLike, DimLike, DimLike]]) -> None:
         """Computes each third size as the sum of the first two: of a row of places, each is one addition."""
@@ -66,9 +66,9 @@ class Arithmetic:
 
     def bounded(self, size: DimLike) -> Any:
         """The value of a size; `overflow` says whether it is within the bounds, too."""
-        found = self.size(size)
-        self._note(self.b.sitofp(found, _F64))
-        return found
+        value = self.size(size)
+        self._note(self.b.sitofp(value, _F64))
+        return value
 
     def _mul(self, x: Any, y: Any) -> Any:
         if self._checked:
@@ -91,26 +91,26 @@ class Arithmetic:
         """The value of a product; None for that of nothing."""
         if not atoms:
             return None
-        found = self._known.get(atoms)
-        if found is None:
-            found, last = self._product(atoms[:-1]), self._atom(atoms[-1])
-            found = self._known[atoms] = last if found is None else self._mul(found, last)
-        return found
+        product = self._known.get(atoms)
+        if product is None:
+            product, last = self._product(atoms[:-1]), self._atom(atoms[-1])
+            product = self._known[atoms] = last if product is None else self._mul(product, last)
+        return product
 
     def _atom(self, atom: Atom) -> Any:
         b = self.b
-        found = self._known.get(atom)
-        if found is None:
+        value = self._known.get(atom)
+        if value is None:
             if atom.kind == "sym":
                 n = self._symbols.index(atom.name)
-                found = b.load(b.gep(self._values, [_I64(n)], source_etype=_I64), typ=_I64)
+                value = b.load(b.gep(self._values, [_I64(n)], source_etype=_I64), typ=_I64)
             elif atom.kind == "pos":
                 a = self.size(atom.a)
-                found = b.select(b.icmp_signed(">", a, _I64(0)), a, _I64(0))
+                value = b.select(b.icmp_signed(">", a, _I64(0)), a, _I64(0))
             else:
-                found = _floor_divided(b, self.size(atom.a), self.size(atom.b))
-            self._known[atom] = found
-        return found
+                value = _floor_divided(b, self.size(atom.a), self.size(atom.b))
+            self._known[atom] = value
+        return value
 
 
 def _floor_divided(b: ir.IRBuilder, x: Any, y: Any) -> Any:

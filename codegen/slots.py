@@ -30,16 +30,16 @@ _CHANGING = ("tensor_scatter", "scatter_add", "scatter_nd", "strided_slice_assig
 
 def changed_in_place(graph: g.Graph) -> set[g.Value]:
     """Values whose memory a node of `graph` may take over to change it: items of them are copied when they are read."""
-    found = set()
+    changed = set()
     for node in graph.nodes:
         if node.op.name in _CHANGING and node.inputs:
             value = node.inputs[0]
-            while value is not None and value not in found:
-                found.add(value)
+            while value is not None and value not in changed:
+                changed.add(value)
                 maker = value.node
                 viewed = maker is not None and not isinstance(maker.op, g.Construct) and maker.op.view is not None
                 value = maker.inputs[0] if viewed and maker is not None else None  # type: ignore[assignment]
-    return found
+    return changed
 
 
 # -- reading ------------------------------------------------------------------------------------------

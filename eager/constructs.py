@@ -122,8 +122,8 @@ def _custom(node: g.Node, operands: list[Any], sizes: dict[str, DimLike]) -> Seq
 
     def vjp(cts: Sequence[Any]) -> list[Any]:
         full = [zeros_like(r) if ct is None else ct for ct, r in zip(cts, results, strict=True)]
-        found = iter(run_graph(node.regions[0], [*full, *rest], sizes))
-        return [next(found) if x else None for x in given]
+        gradients = iter(run_graph(node.regions[0], [*full, *rest], sizes))
+        return [next(gradients) if x else None for x in given]
     record.record_custom(vjp, tuple(rest[:node.attrs["inputs"]]), tuple(results))
     return results
 

@@ -37,8 +37,8 @@ def operands(op: Op, inputs: tuple[Any, ...]) -> tuple[Tensor, ...]:
     match = op.match
     hint = None
     for i, x in enumerate(inputs):
-        if (match is None or i in match) and (found := _dtype_of(x)) is not None:
-            hint = found
+        if (match is None or i in match) and (dtype := _dtype_of(x)) is not None:
+            hint = dtype
             break
     if hint is None and match != ():
         inputs = tuple([x if type(x) in _PLAIN or (made := conversions.converted(x, None, None)) is None else made
@@ -69,8 +69,8 @@ def _common(values: Sequence[Any]) -> DType | None:
     arrays = [v for v in values if isinstance(v, (np.ndarray, np.generic))]
     if arrays:
         return dt.from_numpy(arrays[0].dtype)
-    found = [dt.from_numpy(to_array(v).dtype) for v in values]
-    return max(found, key=lambda d: (_RANK[d.kind], d.size)) if found else None
+    dtypes = [dt.from_numpy(to_array(v).dtype) for v in values]
+    return max(dtypes, key=lambda d: (_RANK[d.kind], d.size)) if dtypes else None
 
 
 def _operand(value: Any, hint: DType | None) -> Tensor:
@@ -80,12 +80,12 @@ def _operand(value: Any, hint: DType | None) -> Tensor:
 def number(value: float | int | bool, hint: DType | None) -> Tensor:
     """A Python number as a tensor of dtype `hint` if it can be one; the tensors of numbers used before are kept."""
     key = (value, type(value), hint, str(value) if value == 0 else None)  # -0.0 is not 0.0
-    found = _scalars.get(key)
-    if found is None:
+    tensor = _scalars.get(key)
+    if tensor is None:
         if len(_scalars) >= _SCALARS:
             _scalars.clear()
-        found = _scalars[key] = as_tensor(value, hint=hint)
-    return found
+        tensor = _scalars[key] = as_tensor(value, hint=hint)
+    return tensor
 
 
 def as_tensor(value: Any, dtype: DType | None = None, hint: DType | None = None) -> Tensor:

@@ -138,7 +138,7 @@ class _Reads:
     """A recorder of the trainable variables that are read, with the last value of each."""
 
     def __init__(self) -> None:
-        self.found: dict[int, tuple[Any, Any]] = {}
+        self.variables: dict[int, tuple[Any, Any]] = {}
 
     def _record(self, op: Any, attrs: Any, inputs: Any, outputs: Any) -> None:
         """Nothing: ops are of no interest here."""
@@ -156,7 +156,7 @@ class _Reads:
     def _variable_read(self, variable: Any, value: Any) -> None:
         """Remember the variable, if gradients may be wanted for it."""
         if variable.trainable and variable.dtype.is_differentiable:
-            self.found[id(variable)] = (variable, value)
+            self.variables[id(variable)] = (variable, value)
 
 
 class _Inputs:
@@ -223,11 +223,11 @@ def _call_custom(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
         raise TypeError("@tf.custom_gradient: the function must return a pair (result, grad_fn); "
                         f"{_name(f)} returned {type(returned).__name__}.")
     result, grad_fn = returned
-    found = [(v, value) for v, value in reads.found.values() if not any(value is x for x in inputs.tensors)]
-    if found and not _takes_variables(grad_fn):
+    read = [(v, value) for v, value in reads.variables.values() if not any(value is x for x in inputs.tensors)]
+    if read and not _takes_variables(grad_fn):
         raise TypeError("@tf.custom_gradient grad_fn must accept keyword argument 'variables', since function uses "
-                        f"variables: {[v.name for v, _ in found]}.")
-    variables = [v for v, _ in found]
+                        f"variables: {[v.name for v, _ in read]}.")
+    variables = [v for v, _ in read]
 
     def backward(dys: list[Any]) -> list[Any]:
         if not variables:
@@ -242,7 +242,7 @@ def _call_custom(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
                              f"{len(variables)} variables, {len(of_variables)} gradients.")
         return of_inputs + [None if g is None else convert.as_tensor(g, hint=v.dtype)
                             for g, v in zip(of_variables, variables, strict=True)]
-    return _renamed(result, inputs.tensors + [value for _, value in found], backward)
+    return _renamed(result, inputs.tensors + [value for _, value in read], backward)
 
 
 def _call_recomputed(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -250,9 +250,9 @@ def _call_recomputed(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
     reads = _Reads()
     with record.telling((reads,)):
         result = f(*inputs.args, **inputs.kwargs)
-    variables = [v for v, _ in reads.found.values()]
-    values = [value for _, value in reads.found.values()]
-    for variable, value in reads.found.values():  # who records was not told
+    variables = [v for v, _ in reads.variables.values()]
+    values = [value for _, value in reads.variables.values()]
+    for variable, value in reads.variables.values():  # who records was not told
         for recorder in record.active.get():
             recorder._variable_read(variable, value)
 
@@ -262,8 +262,8 @@ def _call_recomputed(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
             tape.watch([*sources, *variables])
             again, named = inputs.replaced(sources)
             results = [convert.as_tensor(r) for r in nest.flatten(f(*again, **named))]
-        found: list[Any] = tape.gradient(results, [*sources, *variables], dys)
-        return found
+        gradients: list[Any] = tape.gradient(results, [*sources, *variables], dys)
+        return gradients
     return _renamed(result, inputs.tensors + values, backward)
 
 

@@ -41,9 +41,9 @@ def is_late(tensor: Any, key: Any) -> bool:
 
 def _doubtful(tensor: Any, parts: Sequence[Any]) -> list[bool]:
     """For each part of a key whether it is an index that may be out of bounds in a part that may not run."""
-    found = [False] * len(parts)
+    doubtful = [False] * len(parts)
     if getattr(tracing(), "parent", None) is None:
-        return found
+        return doubtful
     rest = sum(p is not None and p is not Ellipsis for p in parts)
     axis = 0
     for n, part in enumerate(parts):
@@ -52,9 +52,9 @@ def _doubtful(tensor: Any, parts: Sequence[Any]) -> list[bool]:
         elif part is not None:
             if type(part) is int and axis < len(tensor.dims):
                 size = tensor.dims[axis]
-                found[n] = isinstance(size, Dim) and decide(part if part >= 0 else -part - 1, "<", size) is None
+                doubtful[n] = isinstance(size, Dim) and decide(part if part >= 0 else -part - 1, "<", size) is None
             axis, rest = axis + 1, rest - 1
-    return found
+    return doubtful
 
 
 def _unknown(value: Any) -> bool:
@@ -84,10 +84,10 @@ def index(tensor: Any, key: Any) -> Any:
             known.append(part)
         if part is None or isinstance(part, slice) or doubtful or is_dynamic(part):
             axis += 1
-    found = tensor[tuple(known)]
+    result = tensor[tuple(known)]
     for axis, part in reversed(late):
-        found = _along(found, axis, part)
-    return found
+        result = _along(result, axis, part)
+    return result
 
 
 def assign(tensor: Any, key: Any, value: Any) -> Any:

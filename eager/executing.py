@@ -103,9 +103,9 @@ class Host:
         return carried
 
     def region(self, graph: g.Graph) -> Executable:
-        found = self._regions.get(graph)
-        if found is None:
+        runnable = self._regions.get(graph)
+        if runnable is None:
             from twofold.runtime.program import Executable
 
-            found = self._regions[graph] = Executable(graph, self)
-        return found
+            runnable = self._regions[graph] = Executable(graph, self)
+        return runnable

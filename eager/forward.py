@@ -100,9 +100,9 @@ class ForwardAccumulator:
 
     def _variable_read(self, variable: Any, value: Any) -> None:
         """What a variable tells its context's recorders when it is read."""
-        found = self._variables.get(id(variable))
-        if found is not None and self._recording:
-            self._set(value, found[1])
+        entry = self._variables.get(id(variable))
+        if entry is not None and self._recording:
+            self._set(value, entry[1])
 
     def _record(self, op: Op, attrs: dict[str, Any], inputs: tuple[Any, ...], outputs: tuple[Any, ...]) -> None:
         """What the interpreter tells its context's recorders of an op that ran."""
@@ -133,8 +133,8 @@ class ForwardAccumulator:
             return
         told = record.active.get()
         with record.telling(told[:told.index(self)]):
-            found = rule(tangents)
-        for output, tangent in zip(outputs, found, strict=True):
+            output_tangents = rule(tangents)
+        for output, tangent in zip(outputs, output_tangents, strict=True):
             if tangent is not None and output.dtype.is_differentiable:
                 self._set(output, tangent)
 
@@ -161,8 +161,8 @@ class ForwardAccumulator:
         mode = unconnected_mode(unconnected_gradients)
 
         def find(x: Any) -> Any:
-            found = self._variables[id(x)][1] if id(x) in self._variables else self._get(x)
-            return grad.zeros_like(x) if found is None and mode is UnconnectedGradients.ZERO else found
+            tangent = self._variables[id(x)][1] if id(x) in self._variables else self._get(x)
+            return grad.zeros_like(x) if tangent is None and mode is UnconnectedGradients.ZERO else tangent
         return nest.map_structure(find, primals)
 
 
@@ -177,8 +177,8 @@ def _of_op(op: Op, attrs: dict[str, Any], inputs: Sequence[Any], outputs: Sequen
     """The tangents of an op's results from those of its operands."""
     if op.jvp is not None:
         single = len(outputs) == 1
-        found = op.jvp(tuple(tangents), outputs[0] if single else tuple(outputs), *inputs, **attrs)
-        return (found,) if single else found
+        output_tangents = op.jvp(tuple(tangents), outputs[0] if single else tuple(outputs), *inputs, **attrs)
+        return (output_tangents,) if single else output_tangents
     if op.view is not None and len(inputs) == 1:
         return [op(tangents[0], **attrs)]
     if op.body is not None and _is_diagonal(inputs, outputs, tangents):
@@ -218,5 +218,5 @@ def _transposed(vjp: Callable[..., Sequence[Any]], outputs: Sequence[Any], tange
         tape.watch(given)
         rows = [None if t is None else needed(row) for row, t in zip(vjp(cts), tangents, strict=True)]
     pairs = [(row, t) for row, t in zip(rows, tangents, strict=True) if row is not None]
-    found = iter(tape.gradient([row for row, _ in pairs], given, [t for _, t in pairs]))
-    return [None if ct is None else next(found) for ct in cts]
+    products = iter(tape.gradient([row for row, _ in pairs], given, [t for _, t in pairs]))
+    return [None if ct is None else next(products) for ct in cts]

@@ -62,8 +62,8 @@ def gradients_function(f: Callable[..., Any], params: Params = None) -> Callable
 
     @_named_after(f)
     def gradients(*args: Any, **kwargs: Any) -> list[Any]:
-        found: list[Any] = both(*args, **kwargs)[1]
-        return found
+        gradients: list[Any] = both(*args, **kwargs)[1]
+        return gradients
     return gradients
 
 
@@ -118,8 +118,8 @@ def implicit_gradients(f: Callable[..., Any]) -> Callable[..., list[tuple[Any, A
 
     @_named_after(f)
     def gradients(*args: Any, **kwargs: Any) -> list[tuple[Any, Any]]:
-        found: list[tuple[Any, Any]] = both(*args, **kwargs)[1]
-        return found
+        gradients: list[tuple[Any, Any]] = both(*args, **kwargs)[1]
+        return gradients
     return gradients
 
 

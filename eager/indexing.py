@@ -33,9 +33,9 @@ def index(tensor: Any, key: Any) -> Any:
         ValueError: a boolean mask does not fit.
     """
     if type(tensor) is Tensor and not active.get():
-        found = _plain(tensor._a, key)
-        if found is not None:
-            return wrap(found)
+        element = _plain(tensor._a, key)
+        if element is not None:
+            return wrap(element)
     if _is_mask(key):
         return boolean_mask(tensor, key)
     if dynamic_indexing.is_late(tensor, key):

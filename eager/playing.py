@@ -43,14 +43,14 @@ def path(entries: Sequence[Entry], numbers: Sequence[Sequence[int]]) -> Path:
     """The entries that depend on sources of these numbers."""
     starts = {n for ns in numbers for n in ns}
     wanted = set(starts)
-    found = []
+    on_path = []
     if wanted:
         for entry in entries:
             if not wanted.isdisjoint(entry[2]):
                 wanted.update(entry[3])
-                found.append(entry)
+                on_path.append(entry)
         wanted.discard(0)
-    return numbers, starts, wanted, found
+    return numbers, starts, wanted, on_path
 
 
 def play(way: Path, cts: dict[int, Any], free: bool) -> list[Any]:
@@ -76,17 +76,17 @@ def play(way: Path, cts: dict[int, Any], free: bool) -> list[Any]:
             if ct is None:
                 continue
             if attrs is None:
-                found = op((ct,))
+                input_cts = op((ct,))
             else:  # `apply_rule` for one result, spelt out: this runs for every op
-                found = op.vjp(ct, outputs[0], *inputs, **attrs)
-                if type(found) is not tuple and type(found) is not list:
-                    found = (found,)
+                input_cts = op.vjp(ct, outputs[0], *inputs, **attrs)
+                if type(input_cts) is not tuple and type(input_cts) is not list:
+                    input_cts = (input_cts,)
         else:
             given = [get(n) if n in starts else pop(n) for n in outs]
             if all(ct is None for ct in given):
                 continue
-            found = apply_rule(op, attrs, inputs, outputs, given) if attrs is not None else op(given)
-        for n, ct in zip(ins, found, strict=True):
+            input_cts = apply_rule(op, attrs, inputs, outputs, given) if attrs is not None else op(given)
+        for n, ct in zip(ins, input_cts, strict=True):
             if ct is None or n not in wanted:
                 continue
             if type(ct) is not Tensor:
@@ -113,8 +113,8 @@ def _continue(rule: Any, ins: Sequence[int], given: list[Any], wanted: set[int],
             places[n] = place
         so_far.append((cts.get(n) if sums is None else sums.begun(n)) if own else None)
     links = () if sums is None else sums.links([n if places.get(n) == at else None for at, n in enumerate(ins)])
-    found = rule(given, so_far, links)
-    totals = {n: total for n, place in places.items() if (total := found[place]) is not None}
+    input_cts = rule(given, so_far, links)
+    totals = {n: total for n, place in places.items() if (total := input_cts[place]) is not None}
     if sums is None:
         cts.update(totals)
     else:
@@ -127,20 +127,20 @@ def _sums(entries: Sequence[Entry], wanted: set[int], cts: dict[int, Any]) -> Su
     A rule that continues sums says so by `joined`: for results the place of an operand, or -1 - that of another result,
     and what gives the condition. The rule leaves out what such a result has in common with the other value.
     """
-    found = None
+    sums = None
     for op, attrs, ins, outs, _, _ in entries:
         if attrs is CONTINUES and hasattr(op, "joined"):
             for k, at, holds in op.joined():
                 value = ins[at] if at >= 0 else outs[-1 - at]
                 if value in wanted and outs[k]:
-                    found = found or Sums(cts)
-                    found.join(outs[k], value, holds)
-    if found is not None:  # what the targets begin with counts for their other names
+                    sums = sums or Sums(cts)
+                    sums.join(outs[k], value, holds)
+    if sums is not None:  # what the targets begin with counts for their other names
         seeds = dict(cts)
         cts.clear()
         for n, ct in seeds.items():
-            found.add(n, ct)
-    return found
+            sums.add(n, ct)
+    return sums
 
 
 def _sum(parts: list[Any]) -> Any:
@@ -218,10 +218,10 @@ def gradients(entries: list[Entry], numbers: Sequence[Sequence[int]], cts: dict[
     way = path(entries, numbers)
     if free:
         entries.clear()  # the path goes as it is played
-    found = play(way, cts, free)
+    cotangents = play(way, cts, free)
     if known is not None:
         known.seconds += perf_counter() - begun
-    return found
+    return cotangents
 
 
 def _known(entries: Sequence[Entry], numbers: Sequence[Sequence[int]], cts: dict[int, Any],
@@ -269,13 +269,13 @@ def _known(entries: Sequence[Entry], numbers: Sequence[Sequence[int]], cts: dict
         add(ct._a.shape)
         add(ct._a.dtype.num)
         keep(ct)
-    found = tuple(key)
-    known = _passes.get(found)
+    fingerprint = tuple(key)
+    known = _passes.get(fingerprint)
     if known is None:
         if len(_passes) >= _KNOWN:  # the oldest goes, of those without a program if there are any
             old = list(_passes.items())
             _passes.pop(next((k for k, p in old if p.program is None), old[0][0]), None)
-        known = _passes[found] = _Pass(entries)
+        known = _passes[fingerprint] = _Pass(entries)
     return known
 
 

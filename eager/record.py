@@ -72,13 +72,13 @@ def telling(recorders: tuple[Recorder, ...]) -> Iterator[None]:
 
 def identity(tensor: Any) -> int:
     """A number that no other tensor of the process ever has."""
-    found: int = getattr(tensor, "_id", 0)
-    if not found:
+    number: int = getattr(tensor, "_id", 0)
+    if not number:
         with _naming:  # two threads may meet a tensor for the first time together
-            found = getattr(tensor, "_id", 0)
-            if not found:
-                found = tensor._id = next(_ids)
-    return found
+            number = getattr(tensor, "_id", 0)
+            if not number:
+                number = tensor._id = next(_ids)
+    return number
 
 
 def record(op: Op, inputs: tuple[Any, ...], output: Any) -> None:

@@ -58,18 +58,18 @@ def _keeps(op: Op) -> tuple[Sequence[bool] | bool | None, bool]:
     None instead of the operands where the op is not differentiable.
     """
     saves = op.saves
-    found: tuple[Sequence[bool] | bool | None, bool]
+    kept: tuple[Sequence[bool] | bool | None, bool]
     if op.vjp is None:
-        found = (None, False)
+        kept = (None, False)
     elif saves is None:
-        found = (True, True)
+        kept = (True, True)
     elif op.variadic:
-        found = (op.params[0] in saves, "out" in saves)
+        kept = (op.params[0] in saves, "out" in saves)
     else:
         each = tuple([name in saves for name in op.params])
-        found = (True if all(each) else False if not any(each) else each, "out" in saves)
-    _kept[op] = found
-    return found
+        kept = (True if all(each) else False if not any(each) else each, "out" in saves)
+    _kept[op] = kept
+    return kept
 
 
 _outlines: dict[Any, TensorSpec] = {}
@@ -82,12 +82,12 @@ def _outline(x: Any) -> TensorSpec:
         return spec(x.dims, x.dtype)
     a = x._a
     key = (a.dtype.num, a.shape)
-    found = _outlines.get(key)
-    if found is None:
+    outline = _outlines.get(key)
+    if outline is None:
         if len(_outlines) >= _OUTLINES:
             _outlines.clear()
-        found = _outlines[key] = spec(a.shape, x.dtype)
-    return found
+        outline = _outlines[key] = spec(a.shape, x.dtype)
+    return outline
 
 
 class GradientTape:
@@ -301,15 +301,15 @@ class GradientTape:
         entries, reads = self._entries, self._reads
         if not self._persistent:
             self._release()
-        found = playing.gradients(entries, numbers, cts, free=not self._persistent)
+        gradients = playing.gradients(entries, numbers, cts, free=not self._persistent)
         for n, source in enumerate(flat):
             if type(source) is not Tensor and id(source) not in reads:
-                found[n] = self._itself(source, found[n], targets, weights)
+                gradients[n] = self._itself(source, gradients[n], targets, weights)
         if unconnected is UnconnectedGradients.ZERO:
-            found = [grad.zeros_like(s) if g is None else g for g, s in zip(found, flat, strict=True)]
+            gradients = [grad.zeros_like(s) if g is None else g for g, s in zip(gradients, flat, strict=True)]
         if flat is sources:  # a list of leaves
-            return found
-        return found[0] if _is_leaf(sources) else nest.pack(sources, found)
+            return gradients
+        return gradients[0] if _is_leaf(sources) else nest.pack(sources, gradients)
 
     def _begin(self) -> None:
         if not self._persistent:
@@ -327,16 +327,16 @@ class GradientTape:
             raise TypeError(f"sources must be tensors or variables; got {type(source).__name__} {source!r}.")
         return self._reads.get(id(source), [])
 
-    def _itself(self, source: Any, found: Any, targets: Sequence[Any], weights: Sequence[Any]) -> Any:
+    def _itself(self, source: Any, gradient: Any, targets: Sequence[Any], weights: Sequence[Any]) -> Any:
         """The gradient of a variable that was not read: as a target it depends on itself alone."""
         if isinstance(source, Tensor) or not source.dtype.is_differentiable:
-            return found
+            return gradient
         for target, weight in zip(targets, weights, strict=True):
             if target is source:
                 value = source._read_tensor()
                 seed = _ones(value) if weight is None else _weight(weight, value)
-                found = seed if found is None else found + seed
-        return found
+                gradient = seed if gradient is None else gradient + seed
+        return gradient
 
     def _seeds(self, targets: Sequence[Any], weights: Sequence[Any]) -> dict[int, Any]:
         """The cotangents of those targets that were followed, by their numbers."""

@@ -55,8 +55,8 @@ class Tensor:
     @property
     def dtype(self) -> DType:
         """The element type, such as `tf.float32`."""
-        found = self._a.dtype
-        return dt.BY_NUMBER.get(found.num) or dt.from_numpy(found)
+        dtype = self._a.dtype
+        return dt.BY_NUMBER.get(dtype.num) or dt.from_numpy(dtype)
 
     @property
     def shape(self) -> TensorShape:

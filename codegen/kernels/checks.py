@@ -30,6 +30,6 @@ def within(index: DType, message: str) -> Kernel:
     place = b.pointer("index", index)
     limit = b.integer()
     with b.for_(b.start, b.stop) as i:
-        found = b.cast(b.load(place, i), dt.int64)
-        b.check(b.and_(b.ge(found, 0), b.lt(found, limit)), message)
+        number = b.cast(b.load(place, i), dt.int64)
+        b.check(b.and_(b.ge(number, 0), b.lt(number, limit)), message)
     return b.finish()

@@ -138,10 +138,10 @@ def count_nonzero(dtype: DType) -> Kernel:
     b = LoopBuilder(f"count_nonzero {dtype.short}")
     out, x, total = b.pointer("out", dt.int64), b.pointer("x", dtype), b.integer()
     with b.for_(b.start, b.stop) as block:
-        found, first = b.local(0), block * BLOCK
+        count, first = b.local(0), block * BLOCK
         with b.for_(first, b.minimum(first + BLOCK, total)) as i:
-            found.set(found.get() + b.cast(_is_set(b, b.load(x, i)), dt.int64))
-        b.store(out, block, found.get())
+            count.set(count.get() + b.cast(_is_set(b, b.load(x, i)), dt.int64))
+        b.store(out, block, count.get())
     return b.finish()
 
 
