@@ -46,9 +46,9 @@ def broken(guard: Guard, sizes: Mapping[str, Any]) -> Exception:
     origin = guard.origin
     where = "" if origin is None or origin.loc is None else "\n  " + errors.line_text(*origin.loc)
     name = "shape" if origin is None or origin.op is None else origin.op.name
-    found = None if name == "shape" else _raised(origin, sizes)
-    if isinstance(found, errors.OpError):
-        return errors.of_values(type(found)(None, name, found.message.split("\n  At ", 1)[0] + where))
+    raised = None if name == "shape" else _raised(origin, sizes)
+    if isinstance(raised, errors.OpError):
+        return errors.of_values(type(raised)(None, name, raised.message.split("\n  At ", 1)[0] + where))
     told = ", ".join(f"{n} = {sizes[n]}" for n in sorted(guard.symbols()))
     return errors.of_values(errors.InvalidArgumentError(
         None, name, f"{name}: {guard} was assumed of sizes that only running can tell; {told}.{where}"))

@@ -58,9 +58,9 @@ class Builder:
             raise TypeError(f"{op.name}: takes {len(op.params)} operands ({', '.join(op.params)}); got {len(inputs)}")
         values = self._operands(op, inputs)
         attrs = g.complete(op, attrs)
-        found = op.infer(op, *values, **attrs)
-        single = not isinstance(found, tuple)
-        node = self.graph.add(op, values, attrs, (found,) if single else found, (), self.loc)
+        inferred = op.infer(op, *values, **attrs)
+        single = not isinstance(inferred, tuple)
+        node = self.graph.add(op, values, attrs, (inferred,) if single else inferred, (), self.loc)
         return node.outputs[0] if single else tuple(node.outputs)
 
     def construct(self, op: Construct, operands: Sequence[Any], attrs: dict[str, Any], specs: Sequence[Any],
@@ -77,10 +77,10 @@ class Builder:
         if array.nbytes > _SMALL:
             return self.graph.constant(array, self.loc)
         key = (array.dtype, array.shape, array.tobytes())
-        found = self._constants.get(key)
-        if found is None:
-            found = self._constants[key] = self.graph.constant(array, self.loc)
-        return found
+        value = self._constants.get(key)
+        if value is None:
+            value = self._constants[key] = self.graph.constant(array, self.loc)
+        return value
 
     def size(self, size: Any, dtype: DType = dt.int64) -> Value:
         """A size as an integer scalar."""

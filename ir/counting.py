@@ -103,10 +103,10 @@ def _step(before: g.Value, after: g.Value) -> int | None:
     """1 or -1 where a carried integer grows by that in every round."""
     if before.dtype not in _COUNTERS or before.dims != ():
         return None
-    found = affine(after)
-    if found.value is not before or not _is(found.factor, 1):
+    form = affine(after)
+    if form.value is not before or not _is(form.factor, 1):
         return None
-    return 1 if _is(found.more, 1) else -1 if _is(found.more, -1) else None
+    return 1 if _is(form.more, 1) else -1 if _is(form.more, -1) else None
 
 
 def _outer(value: g.Value, node: g.Node, count: int) -> DimLike | None:

@@ -77,10 +77,10 @@ class Reader:
         Raises:
             ValueError, KeyError, TypeError: it stands for none.
         """
-        found = self._parts[int(reference)] if isinstance(reference, str) else reference
-        if type(found) is not int and not isinstance(found, Dim):
+        dim = self._parts[int(reference)] if isinstance(reference, str) else reference
+        if type(dim) is not int and not isinstance(dim, Dim):
             raise TypeError(f"{reference!r} is no dimension")
-        return found
+        return dim
 
     def _read(self, kind: str, rest: list[Any]) -> Any:
         if kind == "sum":

@@ -116,8 +116,8 @@ def _views(mono: Mono, coef: int, rest: DimLike) -> Iterator[tuple[Shown, DimLik
     cofactor = without(mono, (atom,)) or ()
     before = _compounds(rest)
     views = _quotient_views if atom.kind == "div" else _max_views
-    found = views(atom, cofactor, coef, rest)
-    for scale, outside, text, left in found:
+    candidates = views(atom, cofactor, coef, rest)
+    for scale, outside, text, left in candidates:
         if _compounds(left) <= before:  # else a view could bring back what another one took away
             body = f"({text})" if outside and _is_quotient(text) else text
             yield (scale, "*".join([*(a.name for a in outside), body])), left
@@ -167,12 +167,12 @@ def _multiples(d: DimLike, cofactor: Mono, coef: int, *wanted: set[Mono]) -> lis
 
 def _multiple_within(d: DimLike, cofactor: Mono, coef: int, wanted: set[Mono]) -> DimLike:
     """The y, made of `wanted` products, for which `coef * cofactor * y` is a part of `d`."""
-    found = []
+    terms = []
     for mono, c in terms_of(d):
         inner = without(mono, cofactor)
         if inner is not None and inner in wanted and c % coef == 0:
-            found.append((inner, c // coef))
-    return from_terms(found)
+            terms.append((inner, c // coef))
+    return from_terms(terms)
 
 
 _TOKEN = re.compile(r"\s*(?:(\d+)|([A-Za-z_]\w*)|(//|[-+*%(),]))", re.ASCII)
@@ -190,10 +190,10 @@ def parse(text: str) -> DimLike:
     True
     """
     parser = _Parser(text)
-    found = parser.sum(0)
+    parsed = parser.sum(0)
     if parser.peek() is not None:
         raise parser.error("an operator or the end")
-    return found
+    return parsed
 
 
 class _Parser:
@@ -235,24 +235,24 @@ class _Parser:
         return total
 
     def product(self, depth: int) -> DimLike:
-        found = self.factor(depth)
+        result = self.factor(depth)
         while (op := self.peek()) in ("*", "//", "%"):
             self.at += 1
             other = self.factor(depth)
             if op != "*" and other == 0:
                 raise ValueError(f"Dimension {self.text!r} divides by zero.")
-            if len(terms_of(found)) * len(terms_of(other)) > _TERMS:
+            if len(terms_of(result)) * len(terms_of(other)) > _TERMS:
                 raise self.error(f"an expression of at most {_TERMS} products")
-            found = found * other if op == "*" else floordiv(found, other) if op == "//" else found % other
-        return found
+            result = result * other if op == "*" else floordiv(result, other) if op == "//" else result % other
+        return result
 
     def factor(self, depth: int) -> DimLike:
         negative = False
         while self.peek() in ("-", "+"):
             negative ^= self.peek() == "-"
             self.at += 1
-        found = self.operand(depth)
-        return -found if negative else found
+        value = self.operand(depth)
+        return -value if negative else value
 
     def operand(self, depth: int) -> DimLike:
         token = self.peek()
@@ -260,9 +260,9 @@ class _Parser:
             raise self.error("a number, a name or '('")
         self.at += 1
         if token == "(":
-            found = self.sum(depth + 1)
+            value = self.sum(depth + 1)
             self.take(")")
-            return found
+            return value
         if token in ("max", "min"):
             return self.extreme(maximum if token == "max" else minimum, depth)
         return int(token) if token.isdigit() else symbol(token)

@@ -190,15 +190,15 @@ def from_numpy(dtype: np.dtype) -> DType:
     Raises:
         TypeError: there is no tensor type for it.
     """
-    found = BY_NUMBER.get(dtype.num) or _BY_NP.get(dtype)
-    if found is not None:
-        return found
+    known = BY_NUMBER.get(dtype.num) or _BY_NP.get(dtype)
+    if known is not None:
+        return known
     if dtype.kind in "SU":
         return string
-    found = _BY_NP.get(dtype.newbyteorder("="))
-    if found is None:
+    known = _BY_NP.get(dtype.newbyteorder("="))
+    if known is None:
         raise TypeError(f"Cannot convert NumPy dtype {dtype!r} to a tensor dtype.")
-    return found
+    return known
 
 
 def as_dtype(value: Any) -> DType:
@@ -214,11 +214,11 @@ def as_dtype(value: Any) -> DType:
     if isinstance(value, DType):
         return value
     try:
-        found = _BY_NAME.get(value) or _BY_PYTHON.get(value)
+        known = _BY_NAME.get(value) or _BY_PYTHON.get(value)
     except TypeError:
-        found = None
-    if found is not None:
-        return found
+        known = None
+    if known is not None:
+        return known
     if isinstance(value, int) and not isinstance(value, bool) and value in _BY_INDEX:
         return _BY_INDEX[value]
     try:

@@ -28,10 +28,10 @@ def apply_rule(op: Op, attrs: dict[str, Any], inputs: Sequence[Any], outputs: Se
         cts: a cotangent or None per result.
     """
     if len(outputs) == 1:
-        found = op.vjp(cts[0], outputs[0], *inputs, **attrs)  # type: ignore[misc]
+        cotangents = op.vjp(cts[0], outputs[0], *inputs, **attrs)  # type: ignore[misc]
     else:
-        found = op.vjp(tuple(cts), tuple(outputs), *inputs, **attrs)  # type: ignore[misc]
-    return found if isinstance(found, (tuple, list)) else (found,)
+        cotangents = op.vjp(tuple(cts), tuple(outputs), *inputs, **attrs)  # type: ignore[misc]
+    return cotangents if isinstance(cotangents, (tuple, list)) else (cotangents,)
 
 
 def needed(cotangent: Any) -> Any:

@@ -177,13 +177,13 @@ class Graph:
 
     def uses(self) -> dict[Value, list[Node | None]]:
         """Who reads each value: nodes of this graph, in order, and None for the graph's outputs."""
-        found: dict[Value, list[Node | None]] = {}
+        readers: dict[Value, list[Node | None]] = {}
         for node in self.nodes:
             for value in node.inputs:
-                found.setdefault(value, []).append(node)
+                readers.setdefault(value, []).append(node)
         for value in self.outputs:
-            found.setdefault(value, []).append(None)
-        return found
+            readers.setdefault(value, []).append(None)
+        return readers
 
     def symbols(self) -> frozenset[str]:
         """The names of the sizes that the shapes of the inputs bind."""

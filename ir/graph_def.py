@@ -18,19 +18,19 @@ def graph_def(graph: Graph) -> GraphDef:
     """The nodes of `graph` by name."""
     taken: dict[str, int] = {}
     names: dict[Value, str] = {}
-    found: list[NodeDef] = []
+    nodes: list[NodeDef] = []
     for value in graph.inputs:
         names[value] = _free(value.name or "input", taken)
-        found.append(NodeDef(names[value], "Placeholder", [], _spec(value)))
+        nodes.append(NodeDef(names[value], "Placeholder", [], _spec(value)))
     for node in graph.nodes:
         kind = "Const" if node.op is CONSTANT else node.op.name
         name = _free(kind, taken)
         for value in node.outputs:
             names[value] = f"{name}:{value.index}" if value.index else name
-        found.append(NodeDef(name, kind, [names[v] for v in node.inputs], _attrs(node)))
+        nodes.append(NodeDef(name, kind, [names[v] for v in node.inputs], _attrs(node)))
     for value in graph.outputs:
-        found.append(NodeDef(_free("Identity", taken), "Identity", [names[value]], _spec(value)))
-    return GraphDef(found)
+        nodes.append(NodeDef(_free("Identity", taken), "Identity", [names[value]], _spec(value)))
+    return GraphDef(nodes)
 
 
 def _free(name: str, taken: dict[str, int]) -> str:

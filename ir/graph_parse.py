@@ -86,11 +86,11 @@ class _Reader:
 
     def match(self, pattern: re.Pattern[str], what: str) -> str:
         self.skip()
-        found = pattern.match(self.text, self.at)
-        if found is None:
+        match = pattern.match(self.text, self.at)
+        if match is None:
             self.fail(f"{what} is expected")
-        self.at = found.end()
-        return found.group()
+        self.at = match.end()
+        return match.group()
 
     def word(self, what: str) -> str:
         """An identifier, or a string in quotes."""
@@ -147,15 +147,15 @@ class _Reader:
         end = self.text.find("]", start)
         self.at = end + 1
         short = self.text[start:self.at]
-        found = self.known_specs.get(short)
-        if found is None:
+        parsed = self.known_specs.get(short)
+        if parsed is None:
             try:
-                found = self.known_specs[short] = parse_short(short)
+                parsed = self.known_specs[short] = parse_short(short)
             except ValueError as e:
                 self.fail(str(e), start)
-        if end < 0 or found.dims is None:
+        if end < 0 or parsed.dims is None:
             self.fail("a type, such as f32[n,3], is expected", start)
-        return found
+        return parsed
 
     # -- statements -------------------------------------------------------------------------------
     def statement(self, graph: g.Graph, known: dict[str, g.Value]) -> bool:
@@ -227,11 +227,11 @@ class _Reader:
             self.fail(str(e), start)
 
     def values(self, known: dict[str, g.Value], end: str) -> list[g.Value]:
-        found = [self.value(known)]
+        values = [self.value(known)]
         while not self.peek(end):
             self.expect(",")
-            found.append(self.value(known))
-        return found
+            values.append(self.value(known))
+        return values
 
     def value(self, known: dict[str, g.Value]) -> g.Value:
         self.skip()
@@ -243,10 +243,10 @@ class _Reader:
 
     def specs(self) -> list[TensorSpec]:
         self.expect(":")
-        found = [self.spec()]
+        specs = [self.spec()]
         while self.take(","):
-            found.append(self.spec())
-        return found
+            specs.append(self.spec())
+        return specs
 
     def at_regions(self, op: Any) -> bool:
         """Whether the brace that comes next opens regions: a node without results has no type before it."""
@@ -255,28 +255,28 @@ class _Reader:
         start = self.at
         self.expect("{")
         self.skip()
-        found = _REGION.match(self.text, self.at) is not None
+        opens = _REGION.match(self.text, self.at) is not None
         self.at = start
-        return found
+        return opens
 
     def regions(self, op: Any) -> tuple[list[g.Graph], g.Location | None]:
         if not isinstance(op, g.Construct) or not op.regions:
             return [], None
         self.expect("{")
         place = self.place()
-        found = []
+        graphs = []
         while not self.take("}"):
-            found.append(self.graph())
-        return found, place
+            graphs.append(self.graph())
+        return graphs, place
 
     def place(self) -> g.Location | None:
         """The comment that ends this line, where it is a place."""
         start = _BLANK.match(self.text, self.at).end()  # type: ignore[union-attr]
-        found = _PLACE.match(self.text, start)
-        if found is None:
+        match = _PLACE.match(self.text, start)
+        if match is None:
             return None
-        file, function = [json.loads(part) if part.startswith('"') else part.strip() for part in found.group(1, 3)]
-        return g.Location(file, int(found[2]), function)
+        file, function = [json.loads(part) if part.startswith('"') else part.strip() for part in match.group(1, 3)]
+        return g.Location(file, int(match[2]), function)
 
     # -- constants --------------------------------------------------------------------------------
     def constant(self, graph: g.Graph, made: list[tuple[str, str]], known: dict[str, g.Value]) -> None:
@@ -309,12 +309,12 @@ class _Reader:
     def elements(self) -> Any:
         """Nested lists of unread elements: text in a tuple of one, or strings and bytes as they are."""
         if self.take("["):
-            found: list[Any] = []
+            elements: list[Any] = []
             while not self.take("]"):
-                if found:
+                if elements:
                     self.expect(",")
-                found.append(self.elements())
-            return found
+                elements.append(self.elements())
+            return elements
         if self.peek('"'):
             return _Cell(self.string())
         if self.take('b"'):
@@ -325,25 +325,25 @@ class _Reader:
     # -- attributes -------------------------------------------------------------------------------
     def attrs(self) -> dict[str, Any]:
         self.expect("{")
-        found: dict[str, Any] = {}
+        attrs: dict[str, Any] = {}
         while not self.take("}"):
-            if found:
+            if attrs:
                 self.expect(",")
             name = self.word("an attribute's name")
             self.expect(":")
-            if name in found:
+            if name in attrs:
                 self.fail(f"attribute {name!r} is given twice")
-            found[name] = self.attr()
-        return found
+            attrs[name] = self.attr()
+        return attrs
 
     def attr(self) -> Any:
         if self.take("["):
-            found: list[Any] = []
+            items: list[Any] = []
             while not self.take("]"):
-                if found:
+                if items:
                     self.expect(",")
-                found.append(self.attr())
-            return tuple(found)
+                items.append(self.attr())
+            return tuple(items)
         if self.peek('"'):
             return self.string()
         self.skip()

@@ -38,40 +38,40 @@ def to_networkx(graph: g.Graph) -> networkx.DiGraph:
         `kind` "effect" leads from a node with an effect to the next one.
 
     >>> from twofold.ir.graph_text import parse
-    >>> found = to_networkx(parse("graph f(%0: f32[2]) { %1 = add(%0, %0) : f32[2] return %1 }"))
-    >>> list(found.edges(data="values"))
+    >>> flow = to_networkx(parse("graph f(%0: f32[2]) { %1 = add(%0, %0) : f32[2] return %1 }"))
+    >>> list(flow.edges(data="values"))
     [(('input', 0), 0, [(0, 0), (0, 1)]), (0, ('output', 0), [(0, 0)])]
     """
     import networkx as nx
 
-    found = nx.DiGraph(name=graph.name)
+    dataflow = nx.DiGraph(name=graph.name)
     made: dict[g.Value, tuple[object, int]] = {}
     for i, value in enumerate(graph.inputs):
-        found.add_node(("input", i), op="input", loc=None, node=value)
+        dataflow.add_node(("input", i), op="input", loc=None, node=value)
         made[value] = (("input", i), 0)
     last: int | None = None
     for number, node in enumerate(graph.nodes):
-        found.add_node(number, op=node.op.name, loc=node.loc, node=node)
+        dataflow.add_node(number, op=node.op.name, loc=node.loc, node=node)
         for place, value in enumerate(node.inputs):
-            _data_edge(found, made[value], number, place)
+            _data_edge(dataflow, made[value], number, place)
         for value in node.outputs:
             made[value] = (number, value.index)
         if not g.is_pure(node):
-            if last is not None and not found.has_edge(last, number):
-                found.add_edge(last, number, kind="effect", values=[])
+            if last is not None and not dataflow.has_edge(last, number):
+                dataflow.add_edge(last, number, kind="effect", values=[])
             last = number
     for i, value in enumerate(graph.outputs):
-        found.add_node(("output", i), op="output", loc=None, node=value)
-        _data_edge(found, made[value], ("output", i), 0)
-    return found
+        dataflow.add_node(("output", i), op="output", loc=None, node=value)
+        _data_edge(dataflow, made[value], ("output", i), 0)
+    return dataflow
 
 
-def _data_edge(found: networkx.DiGraph, source: tuple[object, int], target: object, place: int) -> None:
+def _data_edge(dataflow: networkx.DiGraph, source: tuple[object, int], target: object, place: int) -> None:
     where, index = source
-    if found.has_edge(where, target):
-        found.edges[where, target]["values"].append((index, place))
+    if dataflow.has_edge(where, target):
+        dataflow.edges[where, target]["values"].append((index, place))
     else:
-        found.add_edge(where, target, kind="data", values=[(index, place)])
+        dataflow.add_edge(where, target, kind="data", values=[(index, place)])
 
 
 @g.shows("dot")

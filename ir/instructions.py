@@ -155,9 +155,9 @@ class InstructionBuilder:
     def _emit(self, op: str, args: tuple[Value, ...], dtype: DType, const: Any = None) -> Value:
         # repr tells 0.0 from -0.0 and keeps NaN equal to itself, which a dictionary of floats does not.
         key = (op, tuple(a.id for a in args), dtype, repr(const))
-        found = self._memo.get(key)
-        if found is not None:
-            return found
+        recorded = self._memo.get(key)
+        if recorded is not None:
+            return recorded
         out = self.new(dtype)
         self._append(Instr(op, args, out, const))
         self._memo[key] = out

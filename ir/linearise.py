@@ -175,14 +175,14 @@ class Linearised:
         def earlier(name: Value) -> dict[Value, Value | None]:
             """The values that `name` may be, itself among them."""
             if name not in known:
-                found: dict[Value, Value | None] = {name: None}
-                known[name] = found
+                aliases: dict[Value, Value | None] = {name: None}
+                known[name] = aliases
                 for value, condition, when in links.get(name, ()):
                     holds = condition if when else ops.logical_not(condition)
                     for root, further in earlier(value).items():
                         both = holds if further is None else ops.logical_and(holds, further)
-                        before = found.get(root)
-                        found[root] = both if before is None else ops.logical_or(before, both)
+                        before = aliases.get(root)
+                        aliases[root] = both if before is None else ops.logical_or(before, both)
             return known[name]
 
         named: dict[tuple[int, int], Value | None] = {}
@@ -310,8 +310,8 @@ class _Play:
         if pull is not None:
             self.construct(node, pull, given)
             return
-        found = apply_rule(node.op, node.attrs, node.inputs, node.outputs, given)  # type: ignore[arg-type]
-        for v, ct in zip(node.inputs, found, strict=True):
+        cotangents = apply_rule(node.op, node.attrs, node.inputs, node.outputs, given)  # type: ignore[arg-type]
+        for v, ct in zip(node.inputs, cotangents, strict=True):
             if ct is not None and v in self.lin._reach and (ct := needed(ct)) is not None:
                 self.sums.add(v, self.builder.value(ct))
 
@@ -320,21 +320,21 @@ class _Play:
         own = {v: place for place, v in reversed(list(enumerate(node.inputs))) if v in self.lin._reach}
         first = [v if own.get(v) == place else None for place, v in enumerate(node.inputs)]
         starts = [None if v is None else self.sums.begun(v) for v in first]
-        found = pull.emit(self.builder, given[:pull.count], starts, self.sums.links(first))
-        self.sums.totals({v: found[place] for v, place in own.items() if found[place] is not None})
+        totals = pull.emit(self.builder, given[:pull.count], starts, self.sums.links(first))
+        self.sums.totals({v: totals[place] for v, place in own.items() if totals[place] is not None})
 
     # -- residuals --------------------------------------------------------------------------------
     def _lift(self, value: Value) -> Value:
         """What stands for a value of `forward` here."""
         if value not in self.lin._own:
             return value
-        found = self.read.get(value)
-        if found is None:
-            found = self._easy(value)
-            if found is None:
-                found = Value(value.dims, value.dtype, None, 0, value.name)
-            self.read[value] = found
-        return found
+        substitute = self.read.get(value)
+        if substitute is None:
+            substitute = self._easy(value)
+            if substitute is None:
+                substitute = Value(value.dims, value.dtype, None, 0, value.name)
+            self.read[value] = substitute
+        return substitute
 
     def _easy(self, value: Value) -> Value | None:
         """Constants and sizes are simply made again."""
@@ -414,10 +414,10 @@ class _Play:
             return here
         if v in kept:
             return here if here is not None else self.read.setdefault(v, Value(v.dims, v.dtype, None, 0, v.name))
-        found = self._easy(v)
-        if found is not None:
-            self.read[v] = found
-            return found
+        easy = self._easy(v)
+        if easy is not None:
+            self.read[v] = easy
+            return easy
         node: Any = v.node
         made = Node(node.op, [self._again(u, kept) for u in node.inputs], node.attrs, node.outputs, (), node.loc)
         if here is None:
@@ -473,29 +473,29 @@ class _Play:
 # -- what depends on what -----------------------------------------------------------------------------
 def reached(graph: Graph, wanted: Sequence[bool]) -> set[Value]:
     """The values of `graph` that depend differentiably on the inputs `wanted`."""
-    found = {v for v, w in zip(graph.inputs, wanted, strict=True) if w and v.dtype.is_differentiable}
+    varied = {v for v, w in zip(graph.inputs, wanted, strict=True) if w and v.dtype.is_differentiable}
     for node in graph.nodes:
-        if found.isdisjoint(node.inputs):
+        if varied.isdisjoint(node.inputs):
             continue
         if isinstance(node.op, g.Construct):
             flow = FLOWS.get(node.op)
-            mask = flow.forward(node, tuple([v in found for v in node.inputs])) if flow is not None else ()
-            found.update(v for v, m in zip(node.outputs, mask, strict=False) if m and v.dtype.is_differentiable)
+            mask = flow.forward(node, tuple([v in varied for v in node.inputs])) if flow is not None else ()
+            varied.update(v for v, m in zip(node.outputs, mask, strict=False) if m and v.dtype.is_differentiable)
         elif node.op.vjp is not None:
-            found.update(v for v in node.outputs if v.dtype.is_differentiable)
-    return found
+            varied.update(v for v in node.outputs if v.dtype.is_differentiable)
+    return varied
 
 
 def reaching(graph: Graph, seeded: Sequence[bool]) -> set[Value]:
     """The values of `graph` on which the outputs `seeded` depend differentiably."""
-    found = {v for v, s in zip(graph.outputs, seeded, strict=True) if s and v.dtype.is_differentiable}
+    useful = {v for v, s in zip(graph.outputs, seeded, strict=True) if s and v.dtype.is_differentiable}
     for node in reversed(graph.nodes):
-        if found.isdisjoint(node.outputs):
+        if useful.isdisjoint(node.outputs):
             continue
         if isinstance(node.op, g.Construct):
             flow = FLOWS.get(node.op)
-            mask = flow.backward(node, tuple([v in found for v in node.outputs])) if flow is not None else ()
-            found.update(v for v, m in zip(node.inputs, mask, strict=False) if m and v.dtype.is_differentiable)
+            mask = flow.backward(node, tuple([v in useful for v in node.outputs])) if flow is not None else ()
+            useful.update(v for v, m in zip(node.inputs, mask, strict=False) if m and v.dtype.is_differentiable)
         elif node.op.vjp is not None:
-            found.update(v for v in node.inputs if v.dtype.is_differentiable)
-    return found
+            useful.update(v for v in node.inputs if v.dtype.is_differentiable)
+    return useful

@@ -36,8 +36,8 @@ _TYPICAL = 64  # what an unknown size is taken for in that
 def _loop_forward(node: Node, mask: Mask) -> Mask:
     body, count = node.regions[1], node.attrs["carried"]
     while True:
-        found = reached(body, mask)
-        more = tuple([m or v in found for m, v in zip(mask, body.outputs, strict=False)]) + mask[count:]
+        varied = reached(body, mask)
+        more = tuple([m or v in varied for m, v in zip(mask, body.outputs, strict=False)]) + mask[count:]
         if more == mask:
             return mask[:count]
         mask = more
@@ -47,8 +47,8 @@ def _loop_seeds(node: Node, mask: Mask) -> Mask:
     """Which carried values have cotangents in some round."""
     body = node.regions[1]
     while True:
-        found = reaching(body, mask)
-        more = tuple([m or v in found for m, v in zip(mask, body.inputs, strict=False)])
+        useful = reaching(body, mask)
+        more = tuple([m or v in useful for m, v in zip(mask, body.inputs, strict=False)])
         if more == mask:
             return mask
         mask = more
@@ -57,8 +57,8 @@ def _loop_seeds(node: Node, mask: Mask) -> Mask:
 def _loop_backward(node: Node, mask: Mask) -> Mask:
     body, count = node.regions[1], node.attrs["carried"]
     mask = _loop_seeds(node, mask)
-    found = reaching(body, mask)
-    return mask + tuple([v in found for v in body.inputs[count:]])
+    useful = reaching(body, mask)
+    return mask + tuple([v in useful for v in body.inputs[count:]])
 
 
 class _Stack(NamedTuple):
@@ -141,10 +141,10 @@ class LoopPullback(Pullback):
         known: dict[Value, frozenset[Value]] = {}
         results = [roots(v, known) for v in body.outputs]
         every = carried_roots(body.inputs[:self.count], results)
-        found = {i: every[i] for i in range(self.count) if active[i]
+        named = {i: every[i] for i in range(self.count) if active[i]
                  and self.operands[i].dims == body.inputs[i].dims == body.outputs[i].dims == self.result_dims[i]}
-        made = [v for i in found for v in results[i]]
-        return found if len(set(made)) < len(made) or any(v.node is None for v in made) else {}
+        made = [v for i in named for v in results[i]]
+        return named if len(set(made)) < len(made) or any(v.node is None for v in made) else {}
 
     def _with_first_values(self, operands: list[Value], wanted: Mask, test: Graph,
                            body: Graph) -> tuple[list[Value], Mask, Graph, Graph]:
@@ -172,17 +172,17 @@ class LoopPullback(Pullback):
 
     def _joined(self, wanted: Mask, seeded: Mask) -> list[tuple[Value, Value, Value, bool]]:
         """The results that may be operands or earlier results."""
-        found = []
+        joins = []
         results = [i for i in self.named if seeded[i]]
         ends = {i: self.node.outputs[self.identities[i].place - 1] for i in results}
         for i in results:
             for at in range(len(self.operands)):
                 if wanted[at] and any(v.node is None and self._place(v.index) == at for v in self.named[i]):
-                    found.append((self.node.outputs[i], self.operands[at], ops.equal(ends[i], at), True))
-            found += [(self.node.outputs[i], self.node.outputs[j], ops.equal(ends[i], ends[j]), True)
+                    joins.append((self.node.outputs[i], self.operands[at], ops.equal(ends[i], at), True))
+            joins += [(self.node.outputs[i], self.node.outputs[j], ops.equal(ends[i], ends[j]), True)
                       for j in results if j < i and self._may_be(i, j)
                       and self.node.outputs[i].dims == self.node.outputs[j].dims]
-        return [join for join in found if join[0].dims == join[1].dims]
+        return [join for join in joins if join[0].dims == join[1].dims]
 
     def _next_identity(self, k: int, identities: dict[int, Value], after: dict[int, Value], rounds: Value,
                        body: Graph, flags: dict[tuple[int, int], int | None]) -> Value:
@@ -328,21 +328,21 @@ class LoopPullback(Pullback):
         holds = {(self.node.inputs[link.one], self.node.inputs[link.other]): link.holds for link in links}
         if self.named:
             return self._named_pairs(list(operand), holds)
-        found = []
+        pairs = []
         for i, v in operand.items():
             for j, u in operand.items():
                 if j <= i:
                     continue
                 if u is v:
-                    found.append(_Pair(i, j, True, ()))
+                    pairs.append(_Pair(i, j, True, ()))
                 elif told := holds.get((v, u)) or holds.get((u, v)):
-                    found.append(_Pair(i, j, i < self.count, ((i, j, told),)))
-        return found
+                    pairs.append(_Pair(i, j, i < self.count, ((i, j, told),)))
+        return pairs
 
     def _named_pairs(self, every: Sequence[int], holds: dict[tuple[Value, Value], Callable[[], Any]]) -> list[_Pair]:
         """The pairs of a loop whose values have identities."""
         links = [(self.operands.index(v), self.operands.index(u), told) for (v, u), told in holds.items()]
-        found = []
+        pairs = []
         for n, j in enumerate(every):
             for i in every[:n]:
                 one, other = [{self._place(v.index) for v in self.named[k] if v.node is None} if k in self.named
@@ -351,8 +351,8 @@ class LoopPullback(Pullback):
                               or (link[1] in one and link[0] in other)])
                 if told or (self._may_be(i, j) and (i in self.named or j in self.named)):
                     # The later of what is carried is a name of the earlier, whose sum goes on to the round before.
-                    found.append(_Pair(j, i, False, told) if j < self.count else _Pair(i, j, False, told))
-        return found
+                    pairs.append(_Pair(j, i, False, told) if j < self.count else _Pair(i, j, False, told))
+        return pairs
 
     def _begun_first(self, seeds: Mask, starts: Cts, pairs: list[_Pair]) -> list[int]:
         """The carried values that go on with the sums of the operands in the first round, on their own account."""
@@ -366,7 +366,7 @@ class LoopPullback(Pullback):
         Without rounds it gives those of the results, which are then the operands themselves.
         """
         node, count = self.node, self.count
-        found: list[Any] = [None] * len(node.inputs)
+        totals: list[Any] = [None] * len(node.inputs)
         groups: dict[Value, list[int]] = {}  # in the first round one value, the one that no round changes last
         for i in sums:
             groups.setdefault(node.inputs[place[i]], []).append(i)
@@ -387,8 +387,8 @@ class LoopPullback(Pullback):
             for i in members:
                 if i not in fitting:  # of a size that changes from round to round
                     own = sums[i] if own is None else ops.add(own, sums[i])
-            found[first] = own
-        return found
+            totals[first] = own
+        return totals
 
     def _settled(self, given: Mask) -> tuple[Backward, Mask]:
         """The gradient of one round, and the carried values that have a cotangent in some round."""
@@ -507,8 +507,8 @@ class LoopPullback(Pullback):
         known = {i: inner.construct(g.POP, (stack, at), {"dims": ()}, (TensorSpec((), dt.int64),))[0]
                  for i, stack in identities.items()}
         begun = self._begun(at, seeds, given, pairs, sum_of, known)
-        found = iter(inner.inline(back.graph, [*[values[n] for n in back.reads], *begun]))
-        results = [next(found) if x else None for x in back.given]
+        gradients = iter(inner.inline(back.graph, [*[values[n] for n in back.reads], *begun]))
+        results = [next(gradients) if x else None for x in back.given]
         carried = [nothing(v) if r is None else self._own(r, i, known) if i in known else r for i, (r, v)
                    in enumerate(zip(results, lin.forward.inputs, strict=True)) if i < self.count and seeds[i]]
         return [at, *[after[n] for n in offsets], *carried,

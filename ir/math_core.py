@@ -55,10 +55,10 @@ _FORMATS = {dt.float32: Format(23, 127, dt.int32, dt.uint32), dt.float64: Format
 
 def format_of(x: Value) -> Format:
     """The Format of a float value. Raises TypeError for any other type."""
-    found = _FORMATS.get(x.dtype)
-    if found is None:
+    parameters = _FORMATS.get(x.dtype)
+    if parameters is None:
         raise TypeError(f"expected a value of float32 or float64, got {x.dtype.name}")
-    return found
+    return parameters
 
 
 def through_double(body: Callable[..., Value]) -> Callable[..., Value]:

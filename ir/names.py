@@ -17,7 +17,7 @@ def roots(value: Value, known: dict[Value, frozenset[Value]] | None = None) -> f
     """The inputs and results of nodes that a value of a graph may be; of results that may be one, the first stands.
 
     Args:
-        known: what was found of other values, which is added to.
+        known: the roots of other values, to which those found here are added.
     """
     known = {} if known is None else known
     if value not in known:
@@ -25,28 +25,28 @@ def roots(value: Value, known: dict[Value, frozenset[Value]] | None = None) -> f
         if node is None or node.op not in (g.COND, g.WHILE, g.CALL):
             known[value] = frozenset((value,))
         else:
-            for result, found in zip(node.outputs, _of_results(node, known), strict=True):
-                known[result] = found
+            for result, possible in zip(node.outputs, _of_results(node, known), strict=True):
+                known[result] = possible
     return known[value]
 
 
 def _of_results(node: Node, known: dict[Value, frozenset[Value]]) -> list[frozenset[Value]]:
     """The roots of a construct's results."""
-    found: list[set[Value]] = [set() for _ in node.outputs]
+    possible: list[set[Value]] = [set() for _ in node.outputs]
     first = 1 if node.op is g.COND else 0
     for region in node.regions[1:] if node.op is g.WHILE else node.regions:
         inner: dict[Value, frozenset[Value]] = {}
-        places = [roots(v, inner) for v in region.outputs[:len(found)]]
+        places = [roots(v, inner) for v in region.outputs[:len(possible)]]
         if node.op is g.WHILE:
             places = _of_rounds(places, node)
         made: dict[Value, Value] = {}  # of what the region makes, the first result that it is
         for k, values in enumerate(places):
             for v in values:
                 if v.node is None:
-                    found[k] |= roots(node.inputs[first + v.index], known)
+                    possible[k] |= roots(node.inputs[first + v.index], known)
                 else:
-                    found[k].add(made.setdefault(v, node.outputs[k]))
-    return [frozenset(values) for values in found]
+                    possible[k].add(made.setdefault(v, node.outputs[k]))
+    return [frozenset(values) for values in possible]
 
 
 def _of_rounds(results: list[frozenset[Value]], node: Node) -> list[frozenset[Value]]:
@@ -71,12 +71,12 @@ def carried_roots(inputs: list[Value], results: list[frozenset[Value]]) -> list[
         results: the roots of what they become in a round.
     """
     count = len(inputs)
-    found = [{v} for v in inputs]
+    possible = [{v} for v in inputs]
     changed = True
     while changed:
         changed = False
         for k, values in enumerate(results):
-            more = set().union(*[found[v.index] if v.node is None and v.index < count else {v} for v in values])
-            changed |= not more <= found[k]
-            found[k] |= more
-    return [frozenset(values) for values in found]
+            more = set().union(*[possible[v.index] if v.node is None and v.index < count else {v} for v in values])
+            changed |= not more <= possible[k]
+            possible[k] |= more
+    return [frozenset(values) for values in possible]

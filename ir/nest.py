@@ -20,12 +20,12 @@ _TYPES = 1024
 
 def is_nested(value: Any) -> bool:
     """Whether `value` is a container rather than a leaf."""
-    found = _nested.get(type(value))
-    if found is None:
+    nested = _nested.get(type(value))
+    if nested is None:
         if len(_nested) >= _TYPES:
             _nested.clear()
-        found = _nested[type(value)] = isinstance(value, (list, tuple, Mapping)) or _is_record(value)
-    return found
+        nested = _nested[type(value)] = isinstance(value, (list, tuple, Mapping)) or _is_record(value)
+    return nested
 
 
 def _is_record(value: Any) -> bool:
@@ -59,20 +59,20 @@ def children(value: Any) -> list[Any]:
     return list(value)
 
 
-def rebuilt(value: Any, found: list[Any]) -> Any:
-    """A container like `value` that holds `found` instead of its children."""
+def rebuilt(value: Any, items: list[Any]) -> Any:
+    """A container like `value` that holds `items` instead of its children."""
     if isinstance(value, Mapping):
-        packed = dict(zip(_sorted_keys(value), found, strict=True))
+        packed = dict(zip(_sorted_keys(value), items, strict=True))
         ordered = {k: packed[k] for k in value}
         return ordered if type(value) is dict else type(value)(ordered)  # type: ignore[call-arg]
     if _is_record(value):
         made = copy.copy(value)  # fields that the constructor does not take are set, too
-        for name, child in zip(_fields(value), found, strict=True):
+        for name, child in zip(_fields(value), items, strict=True):
             object.__setattr__(made, name, child)
         return made
     if hasattr(value, "_fields"):
-        return type(value)(*found)
-    return found if type(value) is list else type(value)(found)
+        return type(value)(*items)
+    return items if type(value) is list else type(value)(items)
 
 
 def _leaves(value: Any) -> Iterator[Any]:

@@ -151,10 +151,10 @@ _shortcut: Callable[..., Any] = {}.get  # an op -> its shortcut, or None
 
 def interpreter() -> Interpreter:
     """The interpreter of this context."""
-    found = _current.get() or _default
-    if found is None:
+    current = _current.get() or _default
+    if current is None:
         raise RuntimeError("no interpreter is installed: import twofold, not its rooms")
-    return found
+    return current
 
 
 # The interpreter that stages ops in this context, or None where they run at once; variables ask at every read.

@@ -50,13 +50,13 @@ __all__ = ["Pullback"]
 
 # -- calls --------------------------------------------------------------------------------------------
 def _call_forward(node: Node, mask: Mask) -> Mask:
-    found = reached(node.regions[0], mask)
-    return tuple([v in found for v in node.regions[0].outputs])
+    varied = reached(node.regions[0], mask)
+    return tuple([v in varied for v in node.regions[0].outputs])
 
 
 def _call_backward(node: Node, mask: Mask) -> Mask:
-    found = reaching(node.regions[0], mask)
-    return tuple([v in found for v in node.regions[0].inputs])
+    useful = reaching(node.regions[0], mask)
+    return tuple([v in useful for v in node.regions[0].inputs])
 
 
 class _Call(Pullback):
@@ -115,14 +115,14 @@ def _renamed(specs: Sequence[Any], sizes: dict[str, Any], local: set[str], scope
 
 # -- branches -----------------------------------------------------------------------------------------
 def _cond_forward(node: Node, mask: Mask) -> Mask:
-    found = [reached(r, mask[1:]) for r in node.regions]
-    return tuple([any(v in f for v, f in zip(pair, found, strict=True))
+    varied = [reached(r, mask[1:]) for r in node.regions]
+    return tuple([any(v in f for v, f in zip(pair, varied, strict=True))
                   for pair in zip(*[r.outputs for r in node.regions], strict=True)])
 
 
 def _cond_backward(node: Node, mask: Mask) -> Mask:
-    found = [reaching(r, mask) for r in node.regions]
-    return (False, *[any(v in f for v, f in zip(pair, found, strict=True))
+    useful = [reaching(r, mask) for r in node.regions]
+    return (False, *[any(v in f for v, f in zip(pair, useful, strict=True))
                      for pair in zip(*[r.inputs for r in node.regions], strict=True)])
 
 
@@ -244,13 +244,13 @@ class _Cond(Pullback):
         graph.outputs = [same.get(v, v) for v in graph.outputs]
         graph.inputs = [taken.get(id(x)) or Value(x.dims, x.dtype) for x in operands]
         number_inputs(graph)
-        found = iter(graph.outputs)
+        gradients = iter(graph.outputs)
         at = {id(x): v for x, v in zip(operands, graph.inputs, strict=True)}
         outputs = []
         with use_interpreter(Builder(graph)):
             for i, x in enumerate(given):
                 if back.given[i]:
-                    outputs.append(next(found))
+                    outputs.append(next(gradients))
                 elif x:
                     like = self.node.inputs[1 + i]
                     outputs.append(at[id(starts[i])] if starts[i] is not None else zeros_like(like))
@@ -281,8 +281,8 @@ class _Custom(Pullback):
         if "error" in node.attrs:
             raise node.attrs["error"]
         full = [zeros_like(v) if ct is None else ct for ct, v in zip(cts, node.outputs, strict=True)]
-        found = iter(b.inline(node.regions[0], [*full, *node.inputs[start:]]))
-        results = [None] * start + [next(found) if x else None for x in given]
+        gradients = iter(b.inline(node.regions[0], [*full, *node.inputs[start:]]))
+        results = [None] * start + [next(gradients) if x else None for x in given]
         results += [None] * (len(node.inputs) - len(results))
         sums = Sums({i: s for i, s in enumerate(starts) if s is not None})
         for link in links:

@@ -70,10 +70,10 @@ def _last_uses(graph: g.Graph) -> dict[int, list[g.Value]]:
             at[value] = number
     for value in graph.outputs:
         at.pop(value, None)
-    found: dict[int, list[g.Value]] = {}
+    last_uses: dict[int, list[g.Value]] = {}
     for value, number in at.items():
-        found.setdefault(number, []).append(value)
-    return found
+        last_uses.setdefault(number, []).append(value)
+    return last_uses
 
 
 def bind_sizes(dims: Sequence[DimLike], given: Sequence[DimLike], env: dict[str, DimLike]) -> None:

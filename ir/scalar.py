@@ -112,8 +112,8 @@ class Reduction:
 
     def acc_dtypes(self, dtypes: tuple[DType, ...]) -> tuple[DType, ...]:
         """The accumulators' dtypes for operands of `dtypes`."""
-        found = (dtypes[0],) if self.acc is None else self.acc(dtypes)
-        return tuple(d.compute for d in found)
+        acc_dtypes = (dtypes[0],) if self.acc is None else self.acc(dtypes)
+        return tuple(d.compute for d in acc_dtypes)
 
     def start(self, s: ScalarBuilder, dtypes: tuple[DType, ...]) -> tuple[Value, ...]:
         """The accumulators before the first element."""

@@ -291,10 +291,10 @@ def listed(values: Iterable[Any], what: str, most: int = _MOST) -> list[Any]:
         InvalidArgumentError: there are more than can be meant. TypeError: `values` has no items.
     """
     long = isinstance(values, Sized) and len(values) > most
-    found = [] if long else list(itertools.islice(values, most + 1))
-    if long or len(found) > most:
+    items = [] if long else list(itertools.islice(values, most + 1))
+    if long or len(items) > most:
         raise InvalidArgumentError(f"{what} has more than {most} items, which cannot be meant.")
-    return found
+    return items
 
 
 def _size(value: Any, dims: Any) -> DimLike:

@@ -98,7 +98,7 @@ class Sums:
     def _same(self, key: Any) -> dict[Any, Callable[[], Any]]:
         """For each other key that may be the same value, what tells whether it is."""
         if key not in self._others:
-            found: dict[Any, Callable[[], Any]] = {}
+            conditions: dict[Any, Callable[[], Any]] = {}
             mine = self._earlier(key)
             around, seen = [key], {key}
             while around:
@@ -111,8 +111,8 @@ class Sums:
                 ways = [mine[other]] if other in mine else [theirs[key]] if key in theirs else []
                 ways += [_both(mine[value], theirs[value]) for value in mine if value in theirs]
                 if ways:
-                    found[other] = reduce(_either, ways)
-            self._others[key] = found
+                    conditions[other] = reduce(_either, ways)
+            self._others[key] = conditions
         return self._others[key]
 
     def get(self, key: Any) -> Any:

@@ -34,60 +34,60 @@ def brought(node: Node) -> set[str]:
         return {node.attrs["symbol"]}
     if not isinstance(node.op, g.Construct) and "dynamic" not in node.op.traits:
         return set()
-    found = {name for v in node.outputs for name in alone(v.dims)}
-    return found - {name for v in node.inputs for name in dm.symbols_of(v.dims)} if found else found
+    names = {name for v in node.outputs for name in alone(v.dims)}
+    return names - {name for v in node.inputs for name in dm.symbols_of(v.dims)} if names else names
 
 
 def bound(graph: Graph) -> set[str]:
     """The symbols that a graph binds by itself."""
-    found = {name for v in graph.inputs for name in alone(v.dims)}
+    names = {name for v in graph.inputs for name in alone(v.dims)}
     for node in graph.nodes:
-        found |= brought(node)
-    return found
+        names |= brought(node)
+    return names
 
 
 def used(graph: Graph) -> set[str]:
     """The symbols that a graph speaks of; of its regions, only what they do not bind themselves."""
-    found: set[str] = set()
+    names: set[str] = set()
     for v in graph.inputs:
-        _collect(v.dims, found)
+        _collect(v.dims, names)
     for node in graph.nodes:
         for v in node.outputs:
-            _collect(v.dims, found)
-        _needed(node, found)
-    return found
+            _collect(v.dims, names)
+        _needed(node, names)
+    return names
 
 
 def unbound(graph: Graph, have: Iterable[str]) -> set[str]:
     """The symbols that a graph needs before it binds them, beside those in `have` and the shapes of its inputs."""
-    known, found = set(have), set[str]()
+    known, unbound_names = set(have), set[str]()
     for node in graph.nodes:
         names: set[str] = set()
         _needed(node, names)
-        found |= names - known
+        unbound_names |= names - known
         known |= brought(node)
         names = set()
         for v in node.outputs:
             _collect(v.dims, names)
-        found |= names - known
-    return found
+        unbound_names |= names - known
+    return unbound_names
 
 
-def _needed(node: Node, found: set[str]) -> None:
+def _needed(node: Node, names: set[str]) -> None:
     """Adds the symbols that a node needs in order to run."""
     for attr in node.attrs.values():
         if isinstance(attr, (Dim, tuple)):
-            _collect((attr,), found)
+            _collect((attr,), names)
     for region in node.regions if node.op is not g.CALL else ():
-        found |= used(region) - bound(region) | unbound(region, {n for v in region.inputs for n in alone(v.dims)})
+        names |= used(region) - bound(region) | unbound(region, {n for v in region.inputs for n in alone(v.dims)})
 
 
-def _collect(items: Iterable[Any], found: set[str]) -> None:
+def _collect(items: Iterable[Any], names: set[str]) -> None:
     for item in items:
         if isinstance(item, Dim):
-            found |= item.symbols()
+            names |= item.symbols()
         elif isinstance(item, tuple):
-            _collect(item, found)
+            _collect(item, names)
 
 
 def fresh_names(graph: Graph, stem: str = "r") -> Callable[[], Dim]:
@@ -103,11 +103,11 @@ def fresh_names(graph: Graph, stem: str = "r") -> Callable[[], Dim]:
 
 
 def _every(graph: Graph) -> set[str]:
-    found = used(graph) | bound(graph)
+    names = used(graph) | bound(graph)
     for node in graph.nodes:
         for region in node.regions:
-            found |= _every(region)
-    return found
+            names |= _every(region)
+    return names
 
 
 def symbols_in(values: Iterable[Value]) -> frozenset[str]:

@@ -126,14 +126,14 @@ class _Checker:
         before = len(self.recorder)
         with dm.recording(self.recorder):
             try:
-                found = op.infer(op, *node.inputs, **node.attrs)
+                inferred = op.infer(op, *node.inputs, **node.attrs)
             except (ValueError, TypeError) as e:
                 self.fail(f"the op rejects it: {e}")
         if len(self.recorder) > before and self.complete:
             self.graph.guards += self.recorder[before:]
         elif len(self.recorder) > before:
             self.fail(f"it assumes {self.recorder[-1]}, which the graph's guards do not say")
-        specs = found if isinstance(found, tuple) else (found,)
+        specs = inferred if isinstance(inferred, tuple) else (inferred,)
         if len(specs) != len(node.outputs):
             self.fail(f"{len(node.outputs)} results; the op gives {len(specs)}")
         self.results(node, specs)

@@ -70,10 +70,10 @@ def staged_map(what: str, fn: Callable[[Any], Any], elems: Any, leaves: Sequence
     buffers = [_unsized(slices, v) if unknown else _buffer(slices, v) for v, unknown in zip(kinds, late, strict=True)]
 
     def body(values: list[Any]) -> list[Any]:
-        found = nest.flatten(finish(fn(slices.at(values[0]))))
+        rows = nest.flatten(finish(fn(slices.at(values[0]))))
         held = [_sized(what, slices, values[0], b, item) if unknown else b
-                for b, item, unknown in zip(values[1:], found, late, strict=True)]
-        return [ops.add(values[0], _long(1)), *_stored(held, values[0], found)]
+                for b, item, unknown in zip(values[1:], rows, late, strict=True)]
+        return [ops.add(values[0], _long(1)), *_stored(held, values[0], rows)]
     variables = [LoopVariable("the place", _long(0)),
                  *[LoopVariable(f"the result of {what}", b, [_open_shape(b)] if unknown else None)
                    for b, unknown in zip(buffers, late, strict=True)]]
@@ -121,9 +121,9 @@ def _begin(slices: _Slices, initializer: Any) -> tuple[Any, int]:
 
 
 def _next(fn: Callable[[Any, Any], Any], state: Any, row: Any) -> Any:
-    found = _tensors(fn(state, row))
-    nest.assert_same_structure(state, found)
-    return found
+    state_after = _tensors(fn(state, row))
+    nest.assert_same_structure(state, state_after)
+    return state_after
 
 
 def staged_fold(what: str, fn: Callable[[Any, Any], Any], elems: Any, leaves: Sequence[Any], initializer: Any,
@@ -150,8 +150,8 @@ def staged_scan(what: str, fn: Callable[[Any, Any], Any], elems: Any, leaves: Se
 
     def body(values: list[Any]) -> list[Any]:
         place = slices.place(values[0])
-        found = _next(fn, values[1], slices.at(place))
-        return [ops.add(values[0], _long(1)), found, *_stored(values[2:], place, nest.flatten(found))]
+        state = _next(fn, values[1], slices.at(place))
+        return [ops.add(values[0], _long(1)), state, *_stored(values[2:], place, nest.flatten(state))]
     variables = [LoopVariable("the place", _long(first)), LoopVariable("the accumulator", state),
                  *[LoopVariable("the accumulators", b) for b in buffers]]
     after, _ = while_loop(lambda values: ops.less(values[0], slices.size()), body, variables, what, slices.count)

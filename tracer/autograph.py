@@ -103,11 +103,11 @@ def to_code(fn: Any) -> str:
     """
     fn = getattr(fn, "__func__", fn)
     from .autograph_source import tree_of
-    found = tree_of(fn)
-    tree = ast.fix_missing_locations(found.tree)
+    source = tree_of(fn)
+    tree = ast.fix_missing_locations(source.tree)
     for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef) and node.name == found.name:
-            node.name = f"tf__{found.shown}"
+        if isinstance(node, ast.FunctionDef) and node.name == source.name:
+            node.name = f"tf__{source.shown}"
             return ast.unparse(node) + "\n"
     return ast.unparse(tree) + "\n"
 
@@ -133,14 +133,14 @@ def _installed() -> tuple[str, ...]:
 
 def _factory(fn: Any) -> Any:
     code = fn.__code__
-    found = _factories.get(id(code))
-    if found is not None and found[0]() is code:
-        return found[1]
+    entry = _factories.get(id(code))
+    if entry is not None and entry[0]() is code:
+        return entry[1]
     with _lock:
         key = id(code)
-        found = _factories.get(key)
-        if found is not None and found[0]() is code:  # another thread was quicker
-            return found[1]
+        entry = _factories.get(key)
+        if entry is not None and entry[0]() is code:  # another thread was quicker
+            return entry[1]
         factory = _made(fn)
 
         def gone(reference: Any) -> None:
@@ -165,11 +165,11 @@ def _made(fn: Any) -> Any:
     return _Factory(outer, fn.__code__.co_freevars)
 
 
-def _compiled(found: Any) -> types.CodeType:
+def _compiled(source: Any) -> types.CodeType:
     """The code of the function that makes the converted one, given `ag__`."""
-    code = compile(ast.fix_missing_locations(found.tree), found.file, "exec", dont_inherit=True, flags=found.flags)
+    code = compile(ast.fix_missing_locations(source.tree), source.file, "exec", dont_inherit=True, flags=source.flags)
     space: dict[str, Any] = {}
-    exec(_renamed(code, found.name, found.shown), space)  # noqa: S102 - the user's own function, rewritten
+    exec(_renamed(code, source.name, source.shown), space)  # noqa: S102 - the user's own function, rewritten
     outer: types.CodeType = space["outer_factory"]().__code__
     return outer
 
@@ -190,8 +190,8 @@ def _identity() -> str:
     status = os.stat(malt.origin) if malt is not None and malt.origin else None
     own = [path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py"))
            if path.name.startswith(("autograph", "operator", "loop_options"))]
-    found = status and malt and (malt.origin, status.st_mtime_ns, status.st_size)
-    return cache.digest(sys.version, found, *own)
+    version = status and malt and (malt.origin, status.st_mtime_ns, status.st_size)
+    return cache.digest(sys.version, version, *own)
 
 
 class _Factory:

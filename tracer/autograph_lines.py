@@ -14,8 +14,8 @@ def note_lines(tree: ast.AST, function: str) -> None:
     for node in ast.walk(tree):
         line = getattr(node, "lineno", None)
         if line is not None:
-            found = origin_info.Location("", line, node.col_offset)  # type: ignore[attr-defined]
-            anno.setanno(node, anno.Basic.ORIGIN, origin_info.OriginInfo(found, function, "", ""))
+            at = origin_info.Location("", line, node.col_offset)  # type: ignore[attr-defined]
+            anno.setanno(node, anno.Basic.ORIGIN, origin_info.OriginInfo(at, function, "", ""))
 
 
 def copy_line(new: Any, like: Any) -> Any:

@@ -166,7 +166,7 @@ def _flag(name: str, value: bool, like: Any) -> Any:
 
 def _bound(node: Any) -> set[str]:
     """The names that a function itself assigns, so that they are its own."""
-    found = {a.arg for a in [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]}
+    names = {a.arg for a in [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]}
     outer: set[str] = set()
     pending = list(node.body)
     while pending:
@@ -174,12 +174,12 @@ def _bound(node: Any) -> set[str]:
         if isinstance(item, (ast.Global, ast.Nonlocal)):
             outer |= set(item.names)
         elif isinstance(item, ast.Name) and isinstance(item.ctx, ast.Store):
-            found.add(item.id)
+            names.add(item.id)
         if not isinstance(item, (ast.FunctionDef, ast.Lambda, ast.ClassDef, ast.ListComp, ast.SetComp, ast.DictComp,
                                  ast.GeneratorExp)):
             pending.extend(ast.iter_child_nodes(item))
-    return found - outer
+    return names - outer
 
 
-def _listed(found: Any) -> list[Any]:
-    return [] if found is None else found if isinstance(found, list) else [found]
+def _listed(item: Any) -> list[Any]:
+    return [] if item is None else item if isinstance(item, list) else [item]

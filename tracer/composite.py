@@ -76,13 +76,13 @@ class Partial(Composite):
 
 def flatten(value: Any) -> list[Any]:
     """The leaves of a value."""
-    found: list[Any] = []
+    leaves: list[Any] = []
     for leaf in nest.flatten(value):
         if isinstance(leaf, Composite):
-            found.extend(leaf.parts())
+            leaves.extend(leaf.parts())
         else:
-            found.append(leaf)
-    return found
+            leaves.append(leaf)
+    return leaves
 
 
 def pack(value: Any, leaves: list[Any]) -> Any:
@@ -99,19 +99,19 @@ def pack(value: Any, leaves: list[Any]) -> Any:
 
 def free_shapes(value: Any) -> list[Any]:
     """For each leaf of a value None, or what its kind lets loops change of its shape."""
-    found: list[Any] = []
+    invariants: list[Any] = []
     for leaf in nest.flatten(value):
-        found.extend(leaf.invariants() if isinstance(leaf, Composite) else [None])
-    return found
+        invariants.extend(leaf.invariants() if isinstance(leaf, Composite) else [None])
+    return invariants
 
 
 def adapt(before: Any, after: Any) -> Any:
     """A value from before a loop in the form of the one after it; None where that cannot be."""
     try:
-        found = nest.map_structure(lambda a, b: b.adapted(a) if isinstance(b, Composite) else a, before, after)
+        adapted = nest.map_structure(lambda a, b: b.adapted(a) if isinstance(b, Composite) else a, before, after)
     except (TypeError, ValueError):
         return None
-    return found if same_form(found, after) else None
+    return adapted if same_form(adapted, after) else None
 
 
 def same_form(a: Any, b: Any) -> bool:

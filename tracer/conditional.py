@@ -147,8 +147,8 @@ class _Joint:
 
     def _adapted(self, side: int, value: Any, other: Any) -> Any:
         with self.regions[side].trace.active():
-            found = adapt(value, other)
-        return value if found is None else found
+            adapted = adapt(value, other)
+        return value if adapted is None else adapted
 
     def _leaf(self, a: Any, b: Any, name: str) -> Any:
         if a is b or (type(a) is type(b) and not isinstance(a, Tensor) and _equal(a, b)):
@@ -185,10 +185,10 @@ class _Joint:
 
     def _unknown(self, x: Any, y: Any) -> Any:
         """The size of a result that is `x` or `y`: one symbol for each such pair."""
-        found = self.sizes.get((x, y))
-        if found is None:
-            found = self.sizes[x, y] = self.trace.fresh("c")
-        return found
+        size = self.sizes.get((x, y))
+        if size is None:
+            size = self.sizes[x, y] = self.trace.fresh("c")
+        return size
 
     def _is_inner(self, size: Any) -> bool:
         """Whether a size is known only inside of a side."""

@@ -37,8 +37,8 @@ class Open:
 
 def content(value: g.Value, trace: Any) -> np.ndarray | None:
     """The elements of a small integer value as an object array of ints and Dims; None where one does not follow."""
-    found = elements(value, trace, trace)
-    return None if found is None or any(isinstance(x, Open) for x in found.ravel()) else found
+    known = elements(value, trace, trace)
+    return None if known is None or any(isinstance(x, Open) for x in known.ravel()) else known
 
 
 def elements(value: g.Value, trace: Any, at: Any) -> np.ndarray | None:
@@ -57,10 +57,10 @@ def elements(value: g.Value, trace: Any, at: Any) -> np.ndarray | None:
         count *= d
     if count > _SIZES:
         return None
-    found = _outside(value, trace, at) if value.node is None else _of_node(value.node, trace, at)
-    if found is None:
-        found = np.full(value.dims, None, object)
-    flat = found.ravel()  # a copy, or an array made here
+    known = _outside(value, trace, at) if value.node is None else _of_node(value.node, trace, at)
+    if known is None:
+        known = np.full(value.dims, None, object)
+    flat = known.ravel()  # a copy, or an array made here
     if any(type(x) is not int and not isinstance(x, (Dim, Open)) for x in flat):
         flat = _objects([x if type(x) is int or isinstance(x, (Dim, Open)) else _open(trace, value, i, at)
                          for i, x in enumerate(flat)])
@@ -101,8 +101,8 @@ def _of_node(node: g.Node, trace: Any, at: Any) -> np.ndarray | None:
     operands = [elements(v, trace, at) for v in node.inputs]
     if not operands or any(o is None for o in operands):
         return _folded(node)
-    found = _computed(node, operands)
-    return _folded(node, operands) if found is None else found
+    result = _computed(node, operands)
+    return _folded(node, operands) if result is None else result
 
 
 def _objects(items: Sequence[Any]) -> np.ndarray:
@@ -150,5 +150,5 @@ def _folded(node: g.Node, operands: list[Any] | None = None) -> np.ndarray | Non
         if array is None or array.size > _SIZES:
             return None
         arrays.append(array)
-    found = computed(node, arrays) if arrays else None
-    return None if found is None else _objects(found[0].ravel().tolist())
+    results = computed(node, arrays) if arrays else None
+    return None if results is None else _objects(results[0].ravel().tolist())

@@ -95,16 +95,16 @@ class Creation:
             if trace is not self._trace or self.values is None or value.index >= len(self.values) or isinstance(
                     self.values[value.index], SymbolicTensor):
                 raise ValueError(NO_VALUE)
-            found = self.values[value.index]
+            source = self.values[value.index]
         else:
-            found = trace.captured[value.index - own]
-            if isinstance(found, SymbolicTensor):
+            source = trace.captured[value.index - own]
+            if isinstance(source, SymbolicTensor):
                 if trace.parent is None:
                     raise ValueError(NO_VALUE)
-                if found.value not in self._known:
-                    return [(found.value, found.trace)]
-                found = self._known[found.value]
-        self._keep(value, found if isinstance(found, Tensor) else found._value)
+                if source.value not in self._known:
+                    return [(source.value, source.trace)]
+                source = self._known[source.value]
+        self._keep(value, source if isinstance(source, Tensor) else source._value)
         return []
 
     def _keep(self, value: g.Value, tensor: Tensor) -> None:

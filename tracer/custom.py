@@ -50,7 +50,7 @@ def _gradient(trace: Any, specs: Sequence[TensorSpec], inputs: Sequence[Tensor],
         if region.assigned:
             raise UnimplementedError(None, "custom_gradient", "custom_gradient: inside of tf.function a gradient "
                                      "function must not assign variables.")
-        found = [None if ct is None else region.lift(ct) for ct in region.result]
+        cotangents = [None if ct is None else region.lift(ct) for ct in region.result]
     except SymbolicValueError:
         raise
     except Exception as error:  # noqa: BLE001 - whatever it is, it is raised when the gradient is asked for
@@ -58,7 +58,7 @@ def _gradient(trace: Any, specs: Sequence[TensorSpec], inputs: Sequence[Tensor],
     own = [t if isinstance(t, SymbolicTensor) and t.trace is trace else trace.capture(t) for t in inputs]
     captured = region.trace.captured
     once = list({id(t): t for t in [*own, *captured]}.values())
-    graph = region.graph_over(once, [v for v in found if v is not None])
+    graph = region.graph_over(once, [v for v in cotangents if v is not None])
     count = len(specs)
     places = {id(t): v for t, v in zip(once, graph.inputs[count:], strict=True)}
     rest = [t for t in once if not any(t is x for x in own)]
@@ -67,4 +67,4 @@ def _gradient(trace: Any, specs: Sequence[TensorSpec], inputs: Sequence[Tensor],
     for i, v in enumerate(graph.inputs):
         v.index = i
     operands = [t if isinstance(t, Tensor) else trace.read_variable(t) for t in rest]
-    return operands, graph, {"given": tuple([v is not None for v in found])}
+    return operands, graph, {"given": tuple([v is not None for v in cotangents])}

@@ -94,10 +94,10 @@ class Differentiable:
         Args:
             whole: whether it may be differentiated, too; see `ir.autodiff.Scope`.
         """
-        found = self._gradients.get((wanted, whole))
-        if found is None:
-            found = self._gradients[wanted, whole] = _Gradient(vjp(self.graph, wanted, whole=whole))
-        return found
+        gradient = self._gradients.get((wanted, whole))
+        if gradient is None:
+            gradient = self._gradients[wanted, whole] = _Gradient(vjp(self.graph, wanted, whole=whole))
+        return gradient
 
 
 def _first_places(inputs: Sequence[Tensor], wanted: Mask) -> tuple[int, ...] | None:
@@ -198,8 +198,8 @@ class _Gradient:
         kept += [ct for ct, s in zip(cts, made.seeded, strict=True) if s]
         kept += [start for start, s in zip(starts, made.started, strict=True) if s]
         kept += [link.holds() for link in links]
-        found = iter(made.run(kept))
-        return [next(found) if x else None for x in made.back.given]
+        cotangents = iter(made.run(kept))
+        return [next(cotangents) if x else None for x in made.back.given]
 
     def _made(self, given: Mask, begun: Mask, joined: tuple[tuple[int, int], ...]) -> _Pull:
         """The gradient for cotangents of the results `given`, where those of the inputs `begun` have parts already, and

@@ -117,31 +117,31 @@ class Explanation:
 
 def explain_graph(graph: g.Graph, signature: str, reason: str, fast_math: bool = False) -> Explanation:
     """What becomes of a traced `graph`."""
-    found = Explanation(signature, reason, _text(graph))
+    explanation = Explanation(signature, reason, _text(graph))
     copy = graph.copy()
 
     def watch(name: str, now: g.Graph, changed: bool, seconds: float) -> None:
-        found.passes.append(PassNote(name, len(now.nodes), seconds, _text(now) if changed else None))
+        explanation.passes.append(PassNote(name, len(now.nodes), seconds, _text(now) if changed else None))
 
     start = time.perf_counter()
     passes.run(copy, watch, fast_math)
-    found.seconds["passes"] = time.perf_counter() - start
-    found.after = _text(copy)
-    found.seconds.update({"lowering": 0.0, "optimising": 0.0, "code": 0.0})
-    found.kernels = [_note(kernel) for kernel in kernels_of(copy)[0]]
-    arena = _describe(found, copy)
-    found.arena = " + ".join(str(a) for a in arena if a != 0) or "0"
-    return found
+    explanation.seconds["passes"] = time.perf_counter() - start
+    explanation.after = _text(copy)
+    explanation.seconds.update({"lowering": 0.0, "optimising": 0.0, "code": 0.0})
+    explanation.kernels = [_note(kernel) for kernel in kernels_of(copy)[0]]
+    arena = _describe(explanation, copy)
+    explanation.arena = " + ".join(str(a) for a in arena if a != 0) or "0"
+    return explanation
 
 
-def _describe(found: Explanation, graph: g.Graph) -> list[Any]:
+def _describe(explanation: Explanation, graph: g.Graph) -> list[Any]:
     arena = []
     for piece in pieces(graph):
         if isinstance(piece, g.Node):
             name = piece.attrs["name"] if piece.op is g.HOST else piece.op.name
-            found.host.append((name, "" if piece.loc is None else str(piece.loc)))
+            explanation.host.append((name, "" if piece.loc is None else str(piece.loc)))
             for region in piece.regions:
-                arena += _describe(found, region)
+                arena += _describe(explanation, region)
             continue
         start = time.perf_counter()
         lowered = program.compile_graph(piece, "entry")
@@ -149,9 +149,9 @@ def _describe(found: Explanation, graph: g.Graph) -> list[Any]:
         optimised = llvm_module.optimise(lowered.module)
         last = time.perf_counter()
         llvm_module.object_code(optimised)
-        found.seconds["lowering"] += after - start
-        found.seconds["optimising"] += last - after
-        found.seconds["code"] += time.perf_counter() - last
+        explanation.seconds["lowering"] += after - start
+        explanation.seconds["optimising"] += last - after
+        explanation.seconds["code"] += time.perf_counter() - last
         arena.append(lowered.plan.arena)
     return arena
 

@@ -155,9 +155,9 @@ class Function:
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         if instance is None:
             return self
-        found = self._methods.get(id(instance))
-        if found is not None and found[0]() is instance:
-            return found[1]
+        entry = self._methods.get(id(instance))
+        if entry is not None and entry[0]() is instance:
+            return entry[1]
         return self._bind(instance)
 
     def _bind(self, instance: Any) -> Function:
@@ -185,10 +185,10 @@ class Function:
                 return traced(call.leaves)
         if self._restored is not None:
             call = self._restored.served(call, here)
-        found = self._find(call, here)
-        if found is None:
+        served = self._find(call, here)
+        if served is None:
             return self._python_function(*call.args, **call.kwargs)
-        traced, env = found
+        traced, env = served
         if here is not None:
             return traced.stage(here, call.leaves, env)
         return traced(call.leaves)
@@ -211,23 +211,23 @@ class Function:
         if family is not None:
             if family.eager and here is None:
                 return None
-            found = family.find(call.shapes, here)
-            if found is not None:
-                return self._remember(call, found, here)
+            served = family.find(call.shapes, here)
+            if served is not None:
+                return self._remember(call, served, here)
         for x in call.leaves:
             if not isinstance(x, Tensor):
                 raise TypeError(f"{self._name}: {x!r} describes a tensor and is none; get_concrete_function takes it.")
         with making:
             family = self._family(call)
-            found = family.find(call.shapes, here) or self._trace_call(family, call, here)
-        return None if found is None else self._remember(call, found, here)
+            served = family.find(call.shapes, here) or self._trace_call(family, call, here)
+        return None if served is None else self._remember(call, served, here)
 
-    def _remember(self, call: Call, found: tuple[Traced, dict[str, Any]], here: Any) -> tuple[Traced, dict[str, Any]]:
-        if here is None and found[0].outer is None:
+    def _remember(self, call: Call, served: tuple[Traced, dict[str, Any]], here: Any) -> tuple[Traced, dict[str, Any]]:
+        if here is None and served[0].outer is None:
             if len(self._served) >= _SERVED:
                 self._served.clear()
-            self._served[call.key, call.shapes] = found[0]
-        return found
+            self._served[call.key, call.shapes] = served[0]
+        return served
 
     def _family(self, call: Call) -> Family:
         family = self._families.get(call.key)
@@ -358,9 +358,9 @@ class Function:
             return AnyRank(self, call)
         if all(isinstance(x, Tensor) for x in call.leaves) and self._declared is None:
             family = self._families.get(call.key)
-            found = None if family is None else family.find(call.shapes, current())
-            if found is not None:
-                return ConcreteFunction(self, found[0])
+            served = None if family is None else family.find(call.shapes, current())
+            if served is not None:
+                return ConcreteFunction(self, served[0])
         with making:
             family = self._family(call)
             specs = None if self._declared is None else self._declared.specs(call.leaves)
@@ -382,8 +382,8 @@ class Function:
             return self._get_concrete_function(args, kwargs)._traced, call.leaves
         if self._restored is not None:
             call = self._restored.served(call, None)
-        found = self._find(call, None)
-        return self._families[call.key].cause if found is None else found[0], call.leaves
+        served = self._find(call, None)
+        return self._families[call.key].cause if served is None else served[0], call.leaves
 
     def explain(self, *args: Any, file: Any = None, **kwargs: Any) -> Explanation:
         """Print what becomes of a call with these arguments, and return it.
@@ -403,22 +403,22 @@ class Function:
         >>> @tf.function
         ... def f(x):
         ...     return tf.reduce_sum(tf.exp(x) * 2.0)
-        >>> found = f.explain(tf.ones([3]), file=io.StringIO())
-        >>> found.signature
+        >>> explanation = f.explain(tf.ones([3]), file=io.StringIO())
+        >>> explanation.signature
         'f(x: TensorSpec(shape=(3,), dtype=tf.float32, name=None)) -> TensorSpec(shape=(), dtype=tf.float32, name=None)'
-        >>> [[name for name, line in kernel.ops] for kernel in found.kernels]
+        >>> [[name for name, line in kernel.ops] for kernel in explanation.kernels]
         [['exp', 'multiply', 'reduce_sum']]
         """
         from .explain import Explanation, explain_graph  # a look at compilers, which calls do not need
         traced, _ = self.traced_for(args, kwargs)
         if isinstance(traced, str):
-            found = Explanation(self._name, "", "", fallback=traced)
+            explanation = Explanation(self._name, "", "", fallback=traced)
         else:
             given = ", ".join(f"{name}: {type_text(t)}" for name, _, t in traced.arguments)
             signature = f"{traced.name}({given}) -> {type_text(traced.result)}"
-            found = explain_graph(traced.graph, signature, traced.reason, self._settings.fast_math)
-        (sys.stdout if file is None else file).write(f"{found}\n")
-        return found
+            explanation = explain_graph(traced.graph, signature, traced.reason, self._settings.fast_math)
+        (sys.stdout if file is None else file).write(f"{explanation}\n")
+        return explanation
 
     def pretty_printed_concrete_signatures(self, verbose: bool = True) -> str:
         """The signatures of all traces, as text.
@@ -492,27 +492,27 @@ def _symbol(name: str, here: Any) -> Dim:
 def _exact(leaves: Sequence[Any], here: Any = None) -> list[Any]:
     """Specs of exactly these tensors; unknown sizes, equal ones alike, get names of their own."""
     names: dict[Any, Any] = {}
-    found = []
+    specs = []
     for s in named([TensorSpec.from_tensor(x) if isinstance(x, Tensor) else x for x in leaves]):
         for d in s.dims or ():
             if isinstance(d, Dim) and d not in names:
                 names[d] = _symbol(f"s{len(names)}", here)
-        found.append(TensorSpec([names.get(d, d) if isinstance(d, Dim) else d for d in s.dims or ()], s.dtype, s.name))
-    return found
+        specs.append(TensorSpec([names.get(d, d) if isinstance(d, Dim) else d for d in s.dims or ()], s.dtype, s.name))
+    return specs
 
 
 def _relaxed(before: list[list[Any]], now: list[Any], ones: bool, here: Any) -> tuple[list[Any], tuple[str, ...]]:
     """Specs that fit all of these, and the symbols for the sizes that differ; with `ones`, sizes of 1 stay known."""
     soft: list[str] = []
-    found = []
+    specs = []
     for i, s in enumerate(now):
         dims = list(s.dims)
         for n, size in enumerate(dims):
             if any(other[i].dims[n] != size for other in before) and not (ones and size == 1):
                 dims[n] = _symbol(f"n{i}_{n}", here)
                 soft.append(str(dims[n]))
-        found.append(TensorSpec(dims, s.dtype, s.name))
-    return found, tuple(soft)
+        specs.append(TensorSpec(dims, s.dtype, s.name))
+    return specs, tuple(soft)
 
 
 def _shown(call: Call) -> str:

@@ -118,8 +118,8 @@ class _Recorded:
         for place, start in zip(places, starts, strict=True):
             begun[place] = start
         links = [Link(places[link.one], places[link.other], link.holds) for link in links]
-        found = pullback.emit(_Emitter(self), cts[:pullback.count], begun, links)
-        return [found[place] for place in places]
+        cotangents = pullback.emit(_Emitter(self), cts[:pullback.count], begun, links)
+        return [cotangents[place] for place in places]
 
     def alone(self, cts: list[Any]) -> list[Any]:
         """The gradient where nobody joins sums: all of it."""
@@ -127,11 +127,11 @@ class _Recorded:
         for k, at, holds in joined:
             if at < 0 and cts[k] is not None:
                 cts[-1 - at] = _joined(cts[-1 - at], cts[k], holds())
-        found = self.pull(cts, [None] * len(self.inputs), ()) if any(ct is not None for ct in cts) else []
+        cotangents = self.pull(cts, [None] * len(self.inputs), ()) if any(ct is not None for ct in cts) else []
         for k, at, holds in joined:
             if at >= 0 and cts[k] is not None:
-                found[at] = _joined(found[at], cts[k], holds())
-        return found
+                cotangents[at] = _joined(cotangents[at], cts[k], holds())
+        return cotangents
 
     def stage(self, seeded: tuple[bool, ...], whole: bool) -> Pullback:
         """Make the node give what the gradient reads, in its place among the nodes."""

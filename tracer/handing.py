@@ -84,14 +84,14 @@ def _brings(node: g.Node) -> bool:
 def _behind(values: Sequence[g.Value], nodes: Sequence[g.Node], known: Sequence[g.Value]) -> set[g.Node]:
     """The nodes that compute values, some nodes, and all that those need, but for what is known."""
     given = set(known)
-    found: set[g.Node] = set()
+    behind: set[g.Node] = set()
     open_: list[g.Node | None] = [*nodes, *(v.node for v in values if v not in given)]
     while open_:
         node = open_.pop()
-        if node is not None and node not in found:
-            found.add(node)
+        if node is not None and node not in behind:
+            behind.add(node)
             open_ += [v.node for v in node.inputs if v not in given]
-    return found
+    return behind
 
 
 def _part(graph: g.Graph, nodes: set[g.Node], given: Sequence[g.Value], outputs: Sequence[g.Value]) -> g.Graph:

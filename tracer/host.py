@@ -96,7 +96,7 @@ def staged(trace: Trace, fn: Callable[..., Any], name: str, operands: Sequence[A
     outlines = [_Outline(None if s.dims is None else _own(trace, s.dims), s.dtype) for s in results]
     node = trace.graph.add(g.HOST, [trace.lift(t) for t in operands], {"fn": fn, "name": name, "smooth": smooth},
                            [o if o.dims is not None else spec((), o.dtype) for o in outlines], (), location())
-    found: list[Any] = []
+    tensors: list[Any] = []
     for value, outline in zip(node.outputs, outlines, strict=True):
         made = SymbolicTensor.__new__(SymbolicTensor if outline.dims is not None else Unranked)
         if outline.dims is None:
@@ -105,8 +105,8 @@ def staged(trace: Trace, fn: Callable[..., Any], name: str, operands: Sequence[A
         else:
             made.value = value
         made.trace = trace
-        found.append(made)
-    return found
+        tensors.append(made)
+    return tensors
 
 
 def carried(tensor: Any, handle: Callable[[np.ndarray], Tensor]) -> bool:
@@ -123,9 +123,9 @@ def carried(tensor: Any, handle: Callable[[np.ndarray], Tensor]) -> bool:
     fn = node.attrs["fn"]
 
     def run(*tensors: Any) -> list[Any]:
-        found = list(fn(*tensors))
-        found[at] = handle(convert.as_tensor(found[at], dtype=dtype)._a)
-        return found
+        results = list(fn(*tensors))
+        results[at] = handle(convert.as_tensor(results[at], dtype=dtype)._a)
+        return results
     node.attrs = {**node.attrs, "fn": run}
     value.dims, value.dtype = (), dt.string
     return True
@@ -144,8 +144,8 @@ def drop_unranked(graph: g.Graph) -> None:
 
 def _only(fn: Callable[..., Any], kept: Sequence[int]) -> Callable[..., Any]:
     def call(*tensors: Any) -> list[Any]:
-        found = fn(*tensors)
-        return [found[i] for i in kept]
+        results = fn(*tensors)
+        return [results[i] for i in kept]
     return call
 
 
@@ -173,13 +173,13 @@ def differentiable(fn: Callable[..., Any], name: str, operands: Sequence[Tensor]
     if not record.active.get():
         return staged(trace, fn, name, operands, results, smooth=True)
     taped = _Taped(fn)
-    *found, token = staged(trace, taped.forward, name, operands, [*results, TensorSpec((), dt.int64)])
+    *outputs, token = staged(trace, taped.forward, name, operands, [*results, TensorSpec((), dt.int64)])
     smooth = [i for i, t in enumerate(operands) if t.dtype.is_differentiable]
     wanted = [o for o, t in enumerate(results) if t.dtype.is_differentiable]
 
     def vjp(cts: Sequence[Any]) -> list[Any]:
         from twofold.ir.grad import zeros_like
-        given = [cts[o] if cts[o] is not None else zeros_like(found[o]) for o in wanted]
+        given = [cts[o] if cts[o] is not None else zeros_like(outputs[o]) for o in wanted]
         specs = [spec(operands[i].dims, operands[i].dtype) for i in smooth]
         here = current()
         assert here is not None
@@ -188,8 +188,8 @@ def differentiable(fn: Callable[..., Any], name: str, operands: Sequence[Tensor]
         for i, gradient in zip(smooth, made, strict=True):
             gradients[i] = gradient
         return gradients
-    record.record_custom(vjp, tuple(operands), tuple(found))
-    return found
+    record.record_custom(vjp, tuple(operands), tuple(outputs))
+    return outputs
 
 
 class _Taped:
@@ -206,17 +206,17 @@ class _Taped:
         """The results, and the number of the tape."""
         with GradientTape() as tape:
             tape.watch(tensors)
-            found = [convert.as_tensor(r) for r in self._fn(*tensors)]
+            outputs = [convert.as_tensor(r) for r in self._fn(*tensors)]
         number = next(self._numbers)
-        self._tapes[number] = (tape, tensors, found)
+        self._tapes[number] = (tape, tensors, outputs)
         if len(self._tapes) > self.KEPT:
             self._tapes.pop(next(iter(self._tapes)), None)
-        return [*found, wrap(np.array(number, np.int64))]
+        return [*outputs, wrap(np.array(number, np.int64))]
 
     def backward(self, smooth: Sequence[int], wanted: Sequence[int]) -> Callable[..., list[Any]]:
         """The function that gives the gradients of a call by those of its operands that have any."""
         def gradients(token: Any, *cts: Any) -> list[Any]:
-            tape, tensors, found = self._tapes.pop(int(token))
-            return tape.gradient([found[o] for o in wanted], [tensors[i] for i in smooth], list(cts),
+            tape, tensors, outputs = self._tapes.pop(int(token))
+            return tape.gradient([outputs[o] for o in wanted], [tensors[i] for i in smooth], list(cts),
                                  unconnected_gradients="zero")
         return gradients

@@ -69,15 +69,15 @@ class Kernel:
 
 def kernels_of(graph: g.Graph) -> tuple[list[Kernel], list[Plan]]:
     """The kernels of `graph`, which is run as it stands: passes have been through it; and its programs, in order."""
-    found: list[Kernel] = []
+    kernels: list[Kernel] = []
     plans: list[Plan] = []
-    _collect(graph, found, plans, ())
-    for number, kernel in enumerate(found):
+    _collect(graph, kernels, plans, ())
+    for number, kernel in enumerate(kernels):
         kernel.number = number
-    return found, plans
+    return kernels, plans
 
 
-def _collect(graph: g.Graph, found: list[Kernel], plans: list[Plan], loops: tuple[g.Node, ...]) -> None:
+def _collect(graph: g.Graph, kernels: list[Kernel], plans: list[Plan], loops: tuple[g.Node, ...]) -> None:
     origins: dict[g.Node, g.Node] = {}
     programs = 0
     for piece in pieces(graph, origins):
@@ -85,17 +85,17 @@ def _collect(graph: g.Graph, found: list[Kernel], plans: list[Plan], loops: tupl
             made = _of_piece(piece, origins, (graph, programs), plans)
             for kernel in made:
                 kernel.loops = (*loops, *kernel.loops)
-            found += made
+            kernels += made
             programs += 1
             continue
         inside = (*loops, origins.get(piece, piece)) if piece.op is g.WHILE else loops
         for region in piece.regions:
-            _collect(region, found, plans, inside)
+            _collect(region, kernels, plans, inside)
 
 
 def _of_piece(piece: g.Graph, origins: dict[g.Node, g.Node], which: tuple[g.Graph, int],
               plans: list[Plan]) -> list[Kernel]:
-    found: list[Kernel] = []
+    kernels: list[Kernel] = []
     taken: dict[g.Node, Kernel] = {}
     waiting: list[tuple[int, Step]] = []
     made = planner.plan(piece)
@@ -113,18 +113,18 @@ def _of_piece(piece: g.Graph, origins: dict[g.Node, g.Node], which: tuple[g.Grap
         kernel = Kernel(0, str(step.kernel.name), own, step.total,
                         loops=tuple([origins.get(node, node) for node in step.loops]))
         taken.update(dict.fromkeys(own, kernel))
-        found.append(kernel)
+        kernels.append(kernel)
         for earlier, helper in [*waiting, (at, step)]:
             _extend(kernel, which, earlier, helper, why, memory_of)
         waiting = []
-    for at, step in waiting if found else ():
-        _extend(found[-1], which, at, step, why, memory_of)
-    return found
+    for at, step in waiting if kernels else ():
+        _extend(kernels[-1], which, at, step, why, memory_of)
+    return kernels
 
 
 def _nodes(step: Step) -> list[g.Node]:
-    found = [item.node for item in step.items if item.node is not None]
-    return found if step.node is None else [*found, step.node]
+    nodes = [item.node for item in step.items if item.node is not None]
+    return nodes if step.node is None else [*nodes, step.node]
 
 
 def _extend(kernel: Kernel, which: tuple[g.Graph, int], at: int, step: Step, why: dict[g.Value, str],

@@ -372,13 +372,13 @@ class _Loop:
                 stage_assert(sign, "shape: a size must not be negative.", (size,))
 
     def _condition(self, test: Region) -> g.Value:
-        found = test.result
-        return test.lift(convert.as_tensor(found) if isinstance(found, bool) else found)
+        condition = test.result
+        return test.lift(convert.as_tensor(condition) if isinstance(condition, bool) else condition)
 
     def _late_leaves(self) -> list[tuple[Any, g.Value]]:
         """Of variables that the body defines, and of "the body ran": a tensor to begin with, and the body's value."""
         body = self.regions[1]
-        found = []
+        leaves = []
         if not any(v.late is not None for v in self.variables):
             return []
         for variable in self.variables:
@@ -387,9 +387,9 @@ class _Loop:
                     with body.trace.active():
                         value = body.trace.lift(_tensor(leaf))
                     start = zeros([0 if self._is_inner(d) else d for d in value.dims], value.dtype)
-                    found.append((start, value))
-        found.append((convert.as_tensor(False), body.lift(convert.as_tensor(True))))
-        return found
+                    leaves.append((start, value))
+        leaves.append((convert.as_tensor(False), body.lift(convert.as_tensor(True))))
+        return leaves
 
     def _is_inner(self, size: Any) -> bool:
         return isinstance(size, Dim) and not size.symbols().isdisjoint(self._inner())
@@ -413,10 +413,10 @@ class _Loop:
         """The flag that ends the loop is known after it."""
         test = self.regions[0]
         inputs = test.trace.graph.inputs
-        found = getattr(test.result, "value", None)
-        node = getattr(found, "node", None)
+        condition = getattr(test.result, "value", None)
+        node = getattr(condition, "node", None)
         negated = node is not None and getattr(node.op, "name", "") == "logical_not"
-        asked = node.inputs[0] if node is not None and negated else found
+        asked = node.inputs[0] if node is not None and negated else condition
         return {id(leaf): negated for (_, leaf), value in zip(carried, inputs, strict=False) if value is asked}
 
     def _values(self, made: Sequence[Any], carried: list[Any], late: list[Any]) -> tuple[list[Any], Any]:

@@ -98,8 +98,8 @@ def _range(*args: Any) -> Any:
 
 
 def _enumerate(items: Any, start: Any = 0) -> Any:
-    found = sequences.sequence(items) if sequences.is_staged_iterable(items) else None
-    return enumerate(items, start) if found is None else found.enumerated(start)
+    sequence = sequences.sequence(items) if sequences.is_staged_iterable(items) else None
+    return enumerate(items, start) if sequence is None else sequence.enumerated(start)
 
 
 def _zip(*items: Any, strict: bool = False) -> Any:
@@ -127,24 +127,25 @@ def _abs(value: Any) -> Any:
 def _extreme(plain: Any, beats: Any) -> Callable[..., Any]:
     """`max` and `min`, by the comparisons that Python makes: a NaN wins only where it comes first."""
     def better(best: Any, item: Any) -> Any:
-        return conditional.branch(better_found, lambda: item, lambda: best, plain.__name__) if operators.staged(
-            better_found := conditional.predicate(beats(item, best))) else item if better_found else best
+        return conditional.branch(replaces, lambda: item, lambda: best, plain.__name__) if operators.staged(
+            replaces := conditional.predicate(beats(item, best))) else item if replaces else best
 
-    def found(*args: Any) -> Any:
+    def extreme(*args: Any) -> Any:
         if len(args) == 1 and sequences.is_staged_iterable(args[0]) and current() is not None:
             items = _read(args[0])
             return _folded(items[1:], items[0], better)
         return functools.reduce(better, args) if len(args) > 1 and _tensors(args) else plain(*args)
-    return found
+    return extreme
 
 
 def _folded(items: Any, start: Any, step: Callable[[Any, Any], Any]) -> Any:
     """`step` over the items one by one, staged."""
-    found = sequences.sequence(items)
-    variables = [LoopVariable("the place", found.start), LoopVariable("the result", start)]
+    sequence = sequences.sequence(items)
+    variables = [LoopVariable("the place", sequence.start), LoopVariable("the result", start)]
     (_, result), _ = while_loop(
-        lambda values: found.more(values[0]),
-        lambda values: [found.after(values[0]), step(values[1], found.item(values[0]))], variables, "loop", found.trips)
+        lambda values: sequence.more(values[0]),
+        lambda values: [sequence.after(values[0]), step(values[1], sequence.item(values[0]))], variables, "loop",
+        sequence.trips)
     return result
 
 

@@ -31,11 +31,11 @@ def while_stmt(test: Callable[[], Any], body: Callable[[], None], get_state: Get
             body()
         return
     while True:
-        found = test()
-        found = predicate(found, "condition of a while statement") if operators.staged(found) else found
-        if operators.staged(found):
+        condition = test()
+        condition = predicate(condition, "condition of a while statement") if operators.staged(condition) else condition
+        if operators.staged(condition):
             break
-        if not found:
+        if not condition:
             return
         body()
     limit = opts.get("maximum_iterations")
@@ -57,8 +57,8 @@ def while_stmt(test: Callable[[], Any], body: Callable[[], None], get_state: Get
         set_state(tuple(after[len(counter):]))
 
     def first() -> None:
-        _if(found if limit is None else operators.and_(lambda: found, lambda: limit > 0), body, get_state, set_state,
-            symbol_names)
+        entered = condition if limit is None else operators.and_(lambda: condition, lambda: limit > 0)
+        _if(entered, body, get_state, set_state, symbol_names)
     _either(functools.partial(loop, 0), first, functools.partial(loop, 1), get_state, symbol_names)
 
 

@@ -115,9 +115,9 @@ class Restored:
             family = self._function._families.get(candidate.key)
             if family is not None and any(x.dims is None for x in candidate.leaves):
                 return family.traces[-1]
-            found = None if family is None else family.find(candidate.shapes, None)
-            if found is not None:
-                return found[0]
+            served = None if family is None else family.find(candidate.shapes, None)
+            if served is not None:
+                return served[0]
         raise ValueError(self._told(call))
 
     def _conversions(self, call: Call) -> Iterator[Call]:
@@ -215,7 +215,7 @@ def _alike(template: Any, value: Any) -> bool:
 
 def _names(value: Any) -> list[str]:
     """The names of the parts of a namedtuple or record."""
-    found = getattr(value, "_fields", None)
-    return nest._fields(value) if found is None and nest._is_record(value) else list(found or ())
+    names = getattr(value, "_fields", None)
+    return nest._fields(value) if names is None and nest._is_record(value) else list(names or ())
 
 

@@ -120,15 +120,15 @@ def _donations(traced: Any) -> dict[int, int]:
     """Output number -> number of the input whose memory it may take: new values of variables, over the old ones."""
     first = len(traced.graph.outputs) - len(traced.updates)
     at = {id(c): n for n, c in enumerate(traced._captures, len(traced.specs)) if isinstance(c, Variable)}
-    found: dict[int, int] = {}
+    donations: dict[int, int] = {}
     for n, variable in enumerate(traced.updates, first):
         given, value = at.get(id(variable)), traced.graph.outputs[n]
         if given is None or any(isinstance(d, Dim) for d in value.dims):
             continue
         source = traced.graph.inputs[given]
         if source.dims == value.dims and source.dtype is value.dtype:
-            found[n] = given
-    return found
+            donations[n] = given
+    return donations
 
 
 def _form(traced: Any) -> Any:

@@ -189,8 +189,8 @@ def _again(value: g.Value, trace: Any) -> Any:
 def _number(value: Any) -> Any:
     if isinstance(value, SymbolicTensor):
         known = content(value.value, value.trace)
-        found = None if known is None else known.item()
-        return found if isinstance(found, int) else None
+        number = None if known is None else known.item()
+        return number if isinstance(number, int) else None
     return int(value)
 
 

@@ -189,9 +189,9 @@ def replaced(value: Any, leaves: Iterator[Any]) -> Any:
     if not nest.is_nested(value) or isinstance(value, TensorShape):
         return value
     children = nest.children(value)
-    found = [replaced(child, leaves) for child in children]
-    if isinstance(value, (list, dict)) or any(a is not b for a, b in zip(children, found, strict=True)):
-        return nest.rebuilt(value, found)
+    replacements = [replaced(child, leaves) for child in children]
+    if isinstance(value, (list, dict)) or any(a is not b for a, b in zip(children, replacements, strict=True)):
+        return nest.rebuilt(value, replacements)
     return value
 
 
@@ -290,13 +290,13 @@ class Parameters:
         if self.signature is None:
             return [(f"args_{i}", "POSITIONAL_ONLY", v) for i, v in enumerate(call.args)] + [
                 (k, "KEYWORD_ONLY", v) for k, v in call.kwargs.items()]
-        found: list[tuple[str, str, Any]] = []
+        arguments: list[tuple[str, str, Any]] = []
         for name, value in self.signature.bind(*call.args, **call.kwargs).arguments.items():
             kind = self.signature.parameters[name].kind
             if kind is inspect.Parameter.VAR_POSITIONAL:
-                found += [(f"{name}_{i}", "POSITIONAL_ONLY", v) for i, v in enumerate(value)]
+                arguments += [(f"{name}_{i}", "POSITIONAL_ONLY", v) for i, v in enumerate(value)]
             elif kind is inspect.Parameter.VAR_KEYWORD:
-                found += [(k, "KEYWORD_ONLY", v) for k, v in value.items()]
+                arguments += [(k, "KEYWORD_ONLY", v) for k, v in value.items()]
             else:
-                found.append((name, kind.name, value))
-        return found
+                arguments.append((name, kind.name, value))
+        return arguments

@@ -65,13 +65,13 @@ class _Staging:
 
 def _brought(node: g.Node) -> set[str]:
     """The sizes that the regions of a node bring."""
-    found: set[str] = set()
+    names: set[str] = set()
     for region in node.regions:
-        found.update(name for v in region.inputs for name in symbols.alone(v.dims))
+        names.update(name for v in region.inputs for name in symbols.alone(v.dims))
         for inner in region.nodes:
-            found |= symbols.brought(inner)
-            found |= _brought(inner) if inner.op is not g.CALL else set()
-    return found
+            names |= symbols.brought(inner)
+            names |= _brought(inner) if inner.op is not g.CALL else set()
+    return names
 
 
 def _stem(name: str) -> str:

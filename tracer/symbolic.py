@@ -104,10 +104,10 @@ class SymbolicTensor(Tensor):
 
     def known(self) -> tuple[int, ...] | None:
         """The elements of an integer tensor, flat, where constants tell them all; else None."""
-        found = content(self.value, self.trace)
-        if found is None or any(isinstance(x, Dim) for x in found.ravel()):
+        known = content(self.value, self.trace)
+        if known is None or any(isinstance(x, Dim) for x in known.ravel()):
             return None
-        return tuple(found.ravel().tolist())
+        return tuple(known.ravel().tolist())
 
     @property
     def _a(self) -> Any:  # type: ignore[override]
@@ -122,9 +122,9 @@ class SymbolicTensor(Tensor):
         """Not available: a traced tensor has no value."""
         if self.value.node is not None and (known := g.constant_of(self.value)) is not None:
             return known[()] if known.ndim == 0 else known.copy()
-        found = content(self.value, self.trace)
-        if found is not None and not any(isinstance(x, Dim) for x in found.ravel()):
-            return found.astype(self.dtype.np)[()]
+        elements = content(self.value, self.trace)
+        if elements is not None and not any(isinstance(x, Dim) for x in elements.ravel()):
+            return elements.astype(self.dtype.np)[()]
         self._no_value(".numpy() was called", NumpyError)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:

@@ -39,9 +39,9 @@ def gradients(trace: Trace, ys: Sequence[Tensor], xs: Sequence[Any], weights: Se
     sources = [_values(trace, x)[0] for x in xs]
     told = _Told(trace, set(sources), {v for x in stopped for v in _values(trace, x)})
     targets = [told.tensor(trace.lift(y)) for y in ys]
-    found = told.tape.gradient(targets, [told.sources[v] for v in sources], output_gradients=list(weights))
+    totals = told.tape.gradient(targets, [told.sources[v] for v in sources], output_gradients=list(weights))
     trace.differentiated()
-    return [zeros_like(x) if total is None and zeros else total for x, total in zip(xs, found, strict=True)]
+    return [zeros_like(x) if total is None and zeros else total for x, total in zip(xs, totals, strict=True)]
 
 
 def _values(trace: Trace, x: Any) -> list[g.Value]:

@@ -50,8 +50,8 @@ class LeakedTensorError(TypeError):
 
 def current() -> Trace | None:
     """The trace that is under way in this context, or None in eager execution."""
-    found = interpreter()
-    return found if isinstance(found, Trace) else None
+    running = interpreter()
+    return running if isinstance(running, Trace) else None
 
 
 _construct_recorders: list[Callable[[Any, g.Node, Sequence[Tensor], Sequence[SymbolicTensor]], None]] = []
@@ -164,11 +164,11 @@ class Trace:
         attrs = g.complete(op, attrs)
         self._staging = op, values, attrs
         try:
-            found = op.infer(op, *values, **attrs)
+            inferred = op.infer(op, *values, **attrs)
         finally:
             self._staging = None
-        single = not isinstance(found, tuple)
-        specs = (found,) if single else found
+        single = not isinstance(inferred, tuple)
+        specs = (inferred,) if single else inferred
         for s in specs:
             if s.dims and _elements(s.dims) >= _TOO_MANY:
                 raise errors.op_error(errors.ResourceExhaustedError, op.name,
@@ -241,18 +241,18 @@ class Trace:
         return self.capture(tensor).value
 
     def _constant(self, tensor: Tensor) -> g.Value:
-        found = self._constants.get(id(tensor))
-        if found is None:
-            found = self._constants[id(tensor)] = self.graph.constant(tensor._a, location())
+        value = self._constants.get(id(tensor))
+        if value is None:
+            value = self._constants[id(tensor)] = self.graph.constant(tensor._a, location())
             self._held.append(tensor)
-        return found
+        return value
 
     def capture(self, tensor: Any) -> SymbolicTensor:
         """What stands here for a tensor from outside, as an input of the graph."""
         key = id(tensor)
-        found = self._inputs.get(key)
-        if found is not None:
-            return found
+        known = self._inputs.get(key)
+        if known is not None:
+            return known
         if self.parent is None:
             if isinstance(tensor, SymbolicTensor) and not self._encloses(tensor.trace):
                 raise LeakedTensorError(
@@ -394,17 +394,17 @@ class Trace:
         """The elements of an integer tensor as sizes; what does not follow from others becomes a new symbol."""
         if not tensor.dtype.is_integer:
             raise TypeError(f"sizes must be integers; got {tensor!r}.\n  {errors.user_line()}")
-        found = elements(tensor.value, tensor.trace, self)
-        if found is None:
+        known = elements(tensor.value, tensor.trace, self)
+        if known is None:
             return tuple([self._bound(element) for element in self._elements_of_many(tensor)])
-        return tuple([self._bound(x) if isinstance(x, Open) else x for x in found.ravel()])
+        return tuple([self._bound(x) if isinstance(x, Open) else x for x in known.ravel()])
 
     def parts_of(self, tensor: SymbolicTensor) -> list[Any]:
         """The elements of an integer tensor, flat: numbers, sizes, scalar tensors for what only running can tell."""
-        found = elements(tensor.value, tensor.trace, self)
-        if found is None:
+        known = elements(tensor.value, tensor.trace, self)
+        if known is None:
             return [self._scalar(element) for element in self._elements_of_many(tensor)]
-        return [self._scalar(x) if isinstance(x, Open) else x for x in found.ravel()]
+        return [self._scalar(x) if isinstance(x, Open) else x for x in known.ravel()]
 
     def _elements_of_many(self, tensor: SymbolicTensor) -> list[Open]:
         """The elements of a tensor that is too long for its contents to be followed."""

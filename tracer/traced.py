@@ -172,13 +172,13 @@ class Traced:
         """The tensors of the captures, those of all variables at one moment."""
         held, given = self.captures, iter(outer)
         values = iter(claims.snapshot(tuple([c for c in held if not isinstance(c, Tensor)])))
-        found = [next(values) if not isinstance(c, Tensor) else next(given) if outer and isinstance(c, SymbolicTensor)
+        current = [next(values) if not isinstance(c, Tensor) else next(given) if outer and isinstance(c, SymbolicTensor)
                  else c for c in held]
         for recorder in record.active.get():
-            for c, value in zip(held, found, strict=True):
+            for c, value in zip(held, current, strict=True):
                 if not isinstance(c, Tensor):
                     recorder._variable_read(c, value)
-        return found
+        return current
 
     @property
     def runner(self) -> Runner:
@@ -312,14 +312,14 @@ def trace_function(fn: Callable[..., Any], name: str, specs: Sequence[Any], buil
     with record.telling(()), tracing.active():
         given = [tracing.input(s.dims, s.dtype, n) for s, n in zip(specs, names or [""] * len(specs), strict=True)]
         args, kwargs = build(list(given))
-        found = fn(*args, **kwargs)
-        leaves = [_result(leaf, name) for leaf in nest.flatten(found)]
+        returned = fn(*args, **kwargs)
+        leaves = [_result(leaf, name) for leaf in nest.flatten(returned)]
         outputs = [tracing.lift(t) for t in leaves if t is not None]
     tracing.creation.values = None  # the call's tensors go when the caller lets them go
     if tracing.relaxed is not None and tracing.relaxed.asked:
         raise SizeAskedError("Python asked for a size that was left open.")
     drop_unranked(tracing.graph)
-    result = nest.pack(found, [None if t is None else TensorSpec(t.dims, t.dtype) for t in leaves])
+    result = nest.pack(returned, [None if t is None else TensorSpec(t.dims, t.dtype) for t in leaves])
     written = [s for s in tracing.variables.values() if s.assigned]
     tracing.graph.outputs = outputs + [s.tensor.value for s in written]
     traced = Traced(name, tracing.graph, tracing.captured, specs, result, [s.variable for s in written], bool(soft))

@@ -68,8 +68,8 @@ def verify_graph(graph: g.Graph, tensors: Sequence[Tensor]) -> Verification:
         expected = [t._a for t in run_graph(graph, tensors, watch=watch)]
         compared = 0
         # First as it is run, improved and fused as ever; then with every value inside kept, to see where they part.
-        found = _run(graph, tensors, eager, graph.outputs, _improve(graph))
-        differ = [n for n, (a, b) in enumerate(zip(expected, found, strict=True)) if not same_bits(a, b)]
+        outputs = _run(graph, tensors, eager, graph.outputs, _improve(graph))
+        differ = [n for n, (a, b) in enumerate(zip(expected, outputs, strict=True)) if not same_bits(a, b)]
         inside = [v for node in graph.nodes for v in node.outputs
                   if v.dtype.name != "string" and g.is_pure(node)]
         shown = _run(graph, tensors, eager, inside)
@@ -79,7 +79,7 @@ def verify_graph(graph: g.Graph, tensors: Sequence[Tensor]) -> Verification:
                 return _difference(value, eager[value], array, compared)
     if differ:
         value = graph.outputs[differ[0]]
-        return _difference(value, expected[differ[0]], found[differ[0]], compared,
+        return _difference(value, expected[differ[0]], outputs[differ[0]], compared,
                            "Every op gives what it gives eagerly when its result is kept: passes or fusion change it.")
     count = compared + len(expected)
     return Verification(True, count, None, None, f"equal: {count} values agree to the bit")

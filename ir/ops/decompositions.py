@@ -244,9 +244,9 @@ def _eigh_vjp(ct: Any, out: Any, x: Any, *, compute_v: bool) -> Any:
 
 def _eigh_host(x: np.ndarray, compute_v: bool) -> Any:
     run = np.linalg.eigh if compute_v else np.linalg.eigvalsh
-    found = factorise("self_adjoint_eig", run, x,
+    factors = factorise("self_adjoint_eig", run, x,
                       "Self-adjoint eigen decomposition was not successful. The input might not be valid.")
-    return tuple(found) if compute_v else found
+    return tuple(factors) if compute_v else factors
 
 
 @primitive(infer=_eigh_infer, vjp=_eigh_vjp, saves=("x", "out"), host=_eigh_host)

@@ -185,8 +185,8 @@ def unique(x, *, out_idx=dt.int32):
 # -- search -------------------------------------------------------------------------------------------
 def _search_host(rows: np.ndarray, values: np.ndarray, side: str, out_type: DType) -> np.ndarray:
     flat, wanted = (_comparable(a).reshape(math.prod(a.shape[:-1]), a.shape[-1]) for a in (rows, values))
-    found = [np.searchsorted(r, v, side=side) for r, v in zip(flat, wanted, strict=True)]  # type: ignore[call-overload]
-    return np.array(found, out_type.np).reshape(values.shape)
+    places = [np.searchsorted(r, v, side=side) for r, v in zip(flat, wanted, strict=True)]  # type: ignore[call-overload]
+    return np.array(places, out_type.np).reshape(values.shape)
 
 
 def _search_infer(op: Any, rows: Any, values: Any, *, side: str, out_type: DType) -> Any:

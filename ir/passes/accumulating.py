@@ -44,16 +44,16 @@ def add_items(graph: g.Graph) -> bool:
 
 def _in_loop(graph: g.Graph, node: g.Node) -> bool:
     body = node.regions[1]
-    found = [n for n in range(node.attrs["carried"])
+    candidates = [n for n in range(node.attrs["carried"])
              if node.inputs[n].dtype in _EXACT and _zero(node.inputs[n]) is not None and _is_sum(body.outputs[n])]
-    if not found:
+    if not candidates:
         return False
     counted = counting(node)
     if counted is None or dm.decide_le(1, counted.rounds) is not True:
         return False
     uses = body.uses()
     changed = False
-    for n in found:
+    for n in candidates:
         sums = _sums(body, n, uses)
         if sums:
             _rewrite(body, n, sums)
@@ -77,7 +77,7 @@ def _zero(value: g.Value) -> np.ndarray | None:
 def _sums(body: g.Graph, n: int, uses: dict[g.Value, list[g.Node | None]]) -> list[tuple[g.Node, g.Node]]:
     """The additions that make up carried value `n`, from the last, each with the scatter that it adds; none unless all
     are of that kind."""
-    found: list[tuple[g.Node, g.Node]] = []
+    additions: list[tuple[g.Node, g.Node]] = []
     value = body.outputs[n]
     while value is not body.inputs[n]:
         node = value.node
@@ -87,9 +87,9 @@ def _sums(body: g.Graph, n: int, uses: dict[g.Value, list[g.Node | None]]) -> li
         if pair is None or pair[0].dims != value.dims or pair[1].dims != value.dims:
             return []
         assert pair[1].node is not None
-        found.append((node, pair[1].node))
+        additions.append((node, pair[1].node))
         value = pair[0]
-    return found if len(uses[value]) == 1 else []
+    return additions if len(uses[value]) == 1 else []
 
 
 def _is_item(value: g.Value, uses: dict[g.Value, list[g.Node | None]]) -> bool:

@@ -68,11 +68,11 @@ def _never_runs(node: g.Node) -> bool:
 
 def _passed_through(node: g.Node) -> dict[g.Value, g.Value]:
     """The results that are one operand whichever branch is taken, and that operand; the results are read no more."""
-    found = {}
+    operands = {}
     then, otherwise = node.regions
     for result, a, b in zip(node.outputs, then.outputs, otherwise.outputs, strict=True):
         if a.node is None and b.node is None and a.index == b.index:
             operand = node.inputs[1 + a.index]
             if operand.dims == result.dims:
-                found[result] = operand
-    return found
+                operands[result] = operand
+    return operands

@@ -58,7 +58,7 @@ class _Sizes:
     """The sizes that are spoken of, in a graph where some node brings one; nothing is collected in any other."""
 
     def __init__(self, graph: g.Graph) -> None:
-        self.brought = {id(node): found for node in graph.nodes if (found := symbols.brought(node))}
+        self.brought = {id(node): names for node in graph.nodes if (names := symbols.brought(node))}
         self.live: set[str] = set()
         if self.brought:
             for guard in graph.guards:
@@ -80,12 +80,12 @@ class _Sizes:
             self.live |= symbols.used(region)
 
 
-def _collect(items: Iterable[Any], found: set[str]) -> None:
+def _collect(items: Iterable[Any], names: set[str]) -> None:
     for item in items:
         if isinstance(item, Dim):
-            found |= item.symbols()
+            names |= item.symbols()
         elif type(item) is tuple:
-            _collect(item, found)
+            _collect(item, names)
 
 
 # -- control flow -------------------------------------------------------------------------------------

@@ -52,8 +52,8 @@ def _fold(r: Rewriter, node: g.Node) -> Any:
         return None
     if not _fits(node, arrays):
         return _fold_uniform(r, node)
-    found = computed(node, arrays)
-    return None if found is None else [r.constant(array) for array in found]
+    results = computed(node, arrays)
+    return None if results is None else [r.constant(array) for array in results]
 
 
 def _fold_uniform(r: Rewriter, node: g.Node) -> Any:
@@ -63,10 +63,10 @@ def _fold_uniform(r: Rewriter, node: g.Node) -> Any:
         return None
     scalars = []
     for value in node.inputs:
-        found = r.uniform(value)
-        if found is None:
+        uniform = r.uniform(value)
+        if uniform is None:
             return None
-        scalars.append(found)
+        scalars.append(uniform)
     results = computed(node, scalars)
     return None if results is None else [r.full(a, v) for a, v in zip(results, node.outputs, strict=True)]
 
@@ -130,10 +130,10 @@ def has_checks(node: g.Node) -> bool:
 
 def _hosted(op: Op, node: g.Node, arrays: list[np.ndarray]) -> list[np.ndarray] | None:
     try:
-        found: Any = op.host(*arrays, **node.attrs)  # type: ignore[misc]
+        returned: Any = op.host(*arrays, **node.attrs)  # type: ignore[misc]
     except (ValueError, TypeError, ArithmeticError, LookupError, OpError):  # it will say so at run time
         return None
-    results = found if len(node.outputs) > 1 else (found,)
+    results = returned if len(node.outputs) > 1 else (returned,)
     made = [np.asarray(a, v.dtype.np) for a, v in zip(results, node.outputs, strict=True)]
     return made if all(a.shape == v.dims for a, v in zip(made, node.outputs, strict=True)) else None
 

@@ -145,13 +145,13 @@ def inlined(region: g.Graph, operands: Sequence[g.Value], results: Sequence[g.Va
 
 def _made_sizes(graph: g.Graph) -> set[str]:
     """The sizes that the nodes of a graph, and its regions, bring."""
-    found: set[str] = set()
+    names: set[str] = set()
     for node in graph.nodes:
-        found |= symbols.brought(node)
+        names |= symbols.brought(node)
         for region in node.regions:
-            found |= _made_sizes(region)
-            found |= {name for v in region.inputs for name in symbols.alone(v.dims)} - symbols.symbols_in(node.inputs)
-    return found
+            names |= _made_sizes(region)
+            names |= {name for v in region.inputs for name in symbols.alone(v.dims)} - symbols.symbols_in(node.inputs)
+    return names
 
 
 def _copy_nodes(graph: g.Graph, into: g.Graph, known: dict[g.Value, g.Value], env: Mapping[str, DimLike]) -> None:

@@ -55,7 +55,7 @@ def _fix_unchanged(node: g.Node) -> dict[g.Value, g.Value]:
             and node.inputs[i].dims == node.outputs[i].dims == body.inputs[i].dims]
     if not same:
         return {}
-    found = {node.outputs[i]: node.inputs[i] for i in same}
+    replaced = {node.outputs[i]: node.inputs[i] for i in same}
     kept = [i for i in range(count) if i not in set(same)]
     order = [*kept, *range(count, len(node.inputs)), *same]
     node.inputs = [node.inputs[i] for i in order]
@@ -64,7 +64,7 @@ def _fix_unchanged(node: g.Node) -> dict[g.Value, g.Value]:
     for region in node.regions:
         region.inputs = _numbered([region.inputs[i] for i in order])
     node.attrs = {**node.attrs, "carried": len(kept)}
-    return found
+    return replaced
 
 
 def _numbered(values: list[g.Value]) -> list[g.Value]:
@@ -100,15 +100,15 @@ def _invariant(region: g.Graph, operands: Sequence[g.Value], stay: dict[g.Value,
     for inner in region.nodes:
         own |= symbols.brought(inner)
     values = set(stay)
-    found = []
+    invariant = []
     for inner in region.nodes:
         if not _movable(inner) or not all(v in values for v in inner.inputs):
             continue
         names = symbols_in(tuple(inner.attrs.values())) | dm.symbols_of([d for v in inner.outputs for d in v.dims])
         if names.isdisjoint(own):
             values.update(inner.outputs)
-            found.append(inner)
-    return found
+            invariant.append(inner)
+    return invariant
 
 
 def _movable(node: g.Node) -> bool:
@@ -126,14 +126,14 @@ def _costs_nothing(node: g.Node) -> bool:
 
 def _cone(moving: set[g.Node]) -> set[g.Value]:
     """The values that moved nodes read, through whatever costs nothing."""
-    found: set[g.Value] = set()
+    values: set[g.Value] = set()
     todo = [v for n in moving for v in n.inputs]
     while todo:
         value = todo.pop()
-        if value not in found:
-            found.add(value)
+        if value not in values:
+            values.add(value)
             todo += value.node.inputs if value.node is not None else ()
-    return found
+    return values
 
 
 def _read_elsewhere(region: g.Graph, moving: set[g.Node]) -> list[g.Value]:

@@ -91,9 +91,9 @@ class Rewriter:
             for region in node.regions:
                 changed |= Rewriter(region, rules, None if node.op is g.CALL else self.recorder).run()
             wanted = rules.get(node.op.name)
-            if wanted is not None and (found := self._apply(node, wanted)) is not None:
+            if wanted is not None and (replacements := self._apply(node, wanted)) is not None:
                 changed = True
-                replaced.update(zip(node.outputs, found, strict=True))
+                replaced.update(zip(node.outputs, replacements, strict=True))
             else:
                 self.nodes.append(node)
         if replaced:
@@ -124,9 +124,9 @@ class Rewriter:
         try:
             for rule in rules:
                 try:
-                    found = rule(self, node)
-                    if found is not None:
-                        made = [found] if isinstance(found, g.Value) else list(found)
+                    result = rule(self, node)
+                    if result is not None:
+                        made = [result] if isinstance(result, g.Value) else list(result)
                         self._check(node, made)
                         return made
                 except _TakenBack:
@@ -161,31 +161,31 @@ class Rewriter:
         before = len(recorder)
         with dm.recording(recorder):
             try:
-                found: Any = op.infer(op, *inputs, **attrs)
+                inferred: Any = op.infer(op, *inputs, **attrs)
             except (ValueError, TypeError):
                 return None
         if len(recorder) > before:
             self._recorder = dm.assumed(list(recorder)[:before])
             return None
-        return found if isinstance(found, tuple) else (found,)
+        return inferred if isinstance(inferred, tuple) else (inferred,)
 
     def _placed(self, node: g.Node) -> list[g.Value]:
         wanted = self.rules.get(node.op.name)
-        found = None if wanted is None else self._apply(node, wanted)
-        if found is None:
+        results = None if wanted is None else self._apply(node, wanted)
+        if results is None:
             self.nodes.append(node)
             return node.outputs
-        return found
+        return results
 
     def constant(self, array: np.ndarray) -> g.Value:
         """A constant; equal ones of one walk are made once, at the start of the graph."""
         key = (array.dtype, array.shape, array.tobytes()) if array.dtype != object else id(array)
-        found = self._constants.get(key)
-        if found is None:
+        value = self._constants.get(key)
+        if value is None:
             spec = TensorSpec(array.shape, dt.from_numpy(array.dtype))
             node = g.Node(g.CONSTANT, (), {"value": _frozen(array)}, (spec,), (), self._loc)
-            found = self._constants[key] = node.outputs[0]
-        return found
+            value = self._constants[key] = node.outputs[0]
+        return value
 
     def size(self, size: Any, dtype: Any) -> g.Value:
         """A size as an integer scalar."""
@@ -226,16 +226,16 @@ class Rewriter:
             return None
         if value in self._uniform:
             return self._uniform[value]
-        found = _uniform_of(node.attrs["value"]) if node.op is g.CONSTANT else self.uniform(node.inputs[0])
-        self._uniform[value] = found
-        return found
+        scalar = _uniform_of(node.attrs["value"]) if node.op is g.CONSTANT else self.uniform(node.inputs[0])
+        self._uniform[value] = scalar
+        return scalar
 
     def is_uniform(self, value: g.Value, number: Any) -> bool:
         """Whether every element of `value` is `number`, signs of zeros included."""
-        found = self.uniform(value)
-        if found is None or found.dtype == object:
+        scalar = self.uniform(value)
+        if scalar is None or scalar.dtype == object:
             return False
-        return found.tobytes() == np.array(number).astype(found.dtype).tobytes()
+        return scalar.tobytes() == np.array(number).astype(scalar.dtype).tobytes()
 
 
 def _uniform_of(array: np.ndarray) -> np.ndarray | None:

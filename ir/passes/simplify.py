@@ -148,22 +148,22 @@ def multiply_by_zero(r: Rewriter, node: g.Node) -> Any:
 @EXACT.rule("multiply", "divide")
 def two_signs(r: Rewriter, node: g.Node) -> Any:
     """negative(x) * negative(y) -> x * y, and quotients of floats alike"""
-    found = [_made_by(v, ops.negative) for v in node.inputs]
-    if not _real(node.outputs[0]) or any(f is None for f in found):
+    negations = [_made_by(v, ops.negative) for v in node.inputs]
+    if not _real(node.outputs[0]) or any(f is None for f in negations):
         return None
     if node.op is ops.divide and node.inputs[0].dtype.is_integer:
         return None
-    return r.op(node.op, *[f.inputs[0] for f in found if f is not None])  # type: ignore[arg-type]
+    return r.op(node.op, *[f.inputs[0] for f in negations if f is not None])  # type: ignore[arg-type]
 
 
 def _not_zero(r: Rewriter, value: g.Value) -> bool:
-    found = r.uniform(value)
-    return found is not None and bool(found != 0)
+    scalar = r.uniform(value)
+    return scalar is not None and bool(scalar != 0)
 
 
 def _all_zero(r: Rewriter, value: g.Value) -> bool:
-    found = r.uniform(value)
-    return found is not None and bool(found == 0)
+    scalar = r.uniform(value)
+    return scalar is not None and bool(scalar == 0)
 
 
 @EXACT.rule("multiply_no_nan")
@@ -210,10 +210,10 @@ def divide_no_nan_known(r: Rewriter, node: g.Node) -> Any:
 def divide_by_power(r: Rewriter, node: g.Node) -> Any:
     """x / 1 -> x; x / c -> x * (1/c) where c is a power of two and 1/c another normal number: both round once"""
     x, y = node.inputs
-    found = r.uniform(y)
-    if found is None or not x.dtype.is_floating:
+    scalar = r.uniform(y)
+    if scalar is None or not x.dtype.is_floating:
         return None
-    number = float(found)
+    number = float(scalar)
     if number == 1.0:
         return r.shaped(x, node.outputs[0])
     if not _power_of_two(number, x.dtype):
@@ -292,14 +292,14 @@ def of_itself(r: Rewriter, node: g.Node) -> Any:
 def logic_with_known(r: Rewriter, node: g.Node) -> Any:
     """x and true -> x, x and false -> false; x or false -> x, x or true -> true; x xor false -> x, true -> not x"""
     for known, other in (node.inputs[::-1], node.inputs):
-        found = r.uniform(known)
-        if found is None:
+        scalar = r.uniform(known)
+        if scalar is None:
             continue
-        if bool(found) == (node.op is ops.logical_and):
+        if bool(scalar) == (node.op is ops.logical_and):
             return r.shaped(other, node.outputs[0])
         if node.op is not ops.logical_xor:
-            return r.full(found, node.outputs[0])
-        return r.shaped(r.op(ops.logical_not, other) if found else other, node.outputs[0])
+            return r.full(scalar, node.outputs[0])
+        return r.shaped(r.op(ops.logical_not, other) if scalar else other, node.outputs[0])
     return None
 
 
@@ -326,8 +326,8 @@ def known_choice(r: Rewriter, node: g.Node) -> Any:
     condition, x, y = node.inputs
     if x is y:
         return r.shaped(x, node.outputs[0])
-    found = r.uniform(condition)
-    return None if found is None else r.shaped(x if found else y, node.outputs[0])
+    scalar = r.uniform(condition)
+    return None if scalar is None else r.shaped(x if scalar else y, node.outputs[0])
 
 
 @EXACT.rule("where")
@@ -455,10 +455,10 @@ def fast_subtract_itself(r: Rewriter, node: g.Node) -> Any:
 @_float_rule("divide")
 def fast_divide_by_known(r: Rewriter, node: g.Node) -> Any:
     """x / c -> x * (1/c); rounds twice"""
-    found = r.uniform(node.inputs[1])
-    if found is None or float(found) == 0 or not math.isfinite(1.0 / float(found)):
+    scalar = r.uniform(node.inputs[1])
+    if scalar is None or float(scalar) == 0 or not math.isfinite(1.0 / float(scalar)):
         return None
-    inverse = (1.0 / found.astype(np.float64)).astype(found.dtype)
+    inverse = (1.0 / scalar.astype(np.float64)).astype(scalar.dtype)
     if not np.isfinite(inverse.astype(np.float64)) or inverse == 0:
         return None
     return r.op(ops.multiply, node.inputs[0], r.constant(np.asarray(inverse)))
@@ -474,13 +474,13 @@ def fast_multiply(r: Rewriter, node: g.Node) -> Any:
 def fast_power(r: Rewriter, node: g.Node) -> Any:
     """x**0.5 -> sqrt(x), x**-0.5 -> rsqrt(x), x**-1 -> reciprocal(x), x**3 -> square(x) * x; rounds otherwise"""
     x, y = node.inputs
-    found = r.uniform(y)
-    if found is None:
+    scalar = r.uniform(y)
+    if scalar is None:
         return None
-    unary = {0.5: ops.sqrt, -0.5: ops.rsqrt, -1.0: ops.reciprocal}.get(float(found))
+    unary = {0.5: ops.sqrt, -0.5: ops.rsqrt, -1.0: ops.reciprocal}.get(float(scalar))
     if unary is not None:
         return r.shaped(r.op(unary, x), node.outputs[0])
-    return r.shaped(r.op(ops.multiply, r.op(ops.square, x), x), node.outputs[0]) if float(found) == 3.0 else None
+    return r.shaped(r.op(ops.multiply, r.op(ops.square, x), x), node.outputs[0]) if float(scalar) == 3.0 else None
 
 
 _ALL = {name: [*EXACT.get(name, ()), *FAST.get(name, ())] for name in {*EXACT, *FAST}}

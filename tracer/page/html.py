@@ -112,16 +112,16 @@ def _view(view: View, codes: dict[str, int]) -> dict[str, Any]:
 def _item(item: Item, codes: dict[str, int]) -> dict[str, Any]:
     """What the script is told of an item; `codes` takes texts of which there are many copies."""
     box = item.box
-    found: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "k": item.kind, "c": item.color, "t": item.title, "s": item.sub, "p": item.parent, "x": round(box.x, 1),
         "y": round(box.y, 1), "w": round(box.width, 1), "h": round(box.height, 1)}
     if box.header:
-        found["hd"] = box.header
+        fields["hd"] = box.header
     if item.seconds is not None:
-        found["us"] = round(item.seconds * 1e6, 3)
+        fields["us"] = round(item.seconds * 1e6, 3)
     if item.code:
-        found["code"] = codes.setdefault(item.code, len(codes))
+        fields["code"] = codes.setdefault(item.code, len(codes))
     for key, value in (("f", item.facts), ("o", item.operands), ("at", item.where), ("m", item.members)):
         if value:
-            found[key] = value
-    return found
+            fields[key] = value
+    return fields

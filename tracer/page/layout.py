@@ -188,8 +188,8 @@ class _Drawing:
         for link in links:
             arriving.setdefault(link.end, []).append(link)
         ends: dict[_Link, float] = {}
-        for spot, found in arriving.items():
-            own = [k for k in found if spot.side == 0 and not self._port(k, spot)]
+        for spot, arrivals in arriving.items():
+            own = [k for k in arrivals if spot.side == 0 and not self._port(k, spot)]
             own.sort(key=lambda k: (k.via[-1] if k.via else k.start).x)
             room = spot.width * 0.7
             for n, k in enumerate(own):
@@ -295,8 +295,8 @@ class _Layers:
             for row in self.rows[1:] if down else self.rows[-2::-1]:
                 row.sort(key=lambda s: _mean(s.above if down else s.below, s.order))
                 _number(row)
-            if best is not None and (found := self.crossings()) < best[0]:
-                best = found, [list(row) for row in self.rows]
+            if best is not None and (crossings := self.crossings()) < best[0]:
+                best = crossings, [list(row) for row in self.rows]
         if best is not None:
             self.rows = best[1]
             for row in self.rows:
@@ -354,19 +354,19 @@ class _Layers:
 
 def _ancestors(box: Box) -> list[Box]:
     """The box and all around it, the root last."""
-    found = [box]
-    while found[-1].parent is not None:
-        found.append(found[-1].parent)
-    return found
+    boxes = [box]
+    while boxes[-1].parent is not None:
+        boxes.append(boxes[-1].parent)
+    return boxes
 
 
 def _inside_out(root: Box) -> list[Box]:
-    found, waiting = [], [root]
+    boxes, waiting = [], [root]
     while waiting:
         box = waiting.pop()
-        found.append(box)
+        boxes.append(box)
         waiting += box.children
-    return found[::-1]
+    return boxes[::-1]
 
 
 def _settle(root: Box, x: float, y: float, links: dict[Box, dict[_Way, Segment]]) -> None:
@@ -397,10 +397,10 @@ def _components(spots: list[_Spot], links: list[_Link]) -> list[list[_Spot]]:
         a, b = find(link.start), find(link.end)
         if a is not b:
             head[b] = a
-    found: dict[_Spot, list[_Spot]] = {}
+    components: dict[_Spot, list[_Spot]] = {}
     for spot in spots:
-        found.setdefault(find(spot), []).append(spot)
-    return list(found.values())
+        components.setdefault(find(spot), []).append(spot)
+    return list(components.values())
 
 
 def _shelve(blocks: list[tuple[list[_Spot], list[_Link], float, float]]) -> tuple[float, float]:
@@ -434,9 +434,9 @@ def _sorted(spots: list[_Spot], links: list[_Link]) -> list[_Spot]:
             below[link.start].append(link.end)
     ready = [n for n, spot in enumerate(spots) if not waits[spot]]
     left = iter(range(len(spots)))
-    found: list[_Spot] = []
+    ordered: list[_Spot] = []
     done: set[int] = set()
-    while len(found) < len(spots):
+    while len(ordered) < len(spots):
         if ready:
             n = heapq.heappop(ready)
         else:
@@ -444,12 +444,12 @@ def _sorted(spots: list[_Spot], links: list[_Link]) -> list[_Spot]:
         if n in done:
             continue
         done.add(n)
-        found.append(spots[n])
+        ordered.append(spots[n])
         for spot in below[spots[n]]:
             waits[spot] -= 1
             if not waits[spot]:
                 heapq.heappush(ready, number[spot])
-    return found
+    return ordered
 
 
 def _mean(near: Sequence[tuple[_Spot, float]], otherwise: float) -> float:

@@ -59,9 +59,9 @@ def measure(graph: g.Graph, kernels: Sequence[Kernel], arrays: Sequence[np.ndarr
         for node, seconds in host.spent.items():
             nodes.setdefault(node, []).append(seconds)
     for kernel in kernels:
-        found = [statistics.median(steps[key]) for key in kernel.steps if key in steps]
-        kernel.seconds = sum(found) * 1e-9 if found else None
-    return {node: statistics.median(found) for node, found in nodes.items()}
+        medians = [statistics.median(steps[key]) for key in kernel.steps if key in steps]
+        kernel.seconds = sum(medians) * 1e-9 if medians else None
+    return {node: statistics.median(samples) for node, samples in nodes.items()}
 
 
 class _Host(executing.Host):
@@ -79,10 +79,10 @@ class _Host(executing.Host):
         return results
 
     def region(self, graph: g.Graph) -> Any:
-        found = self.timed.get(graph)
-        if found is None:
-            found = self.timed[graph] = Timeable(graph, self, _Timed)
-        return found
+        timeable = self.timed.get(graph)
+        if timeable is None:
+            timeable = self.timed[graph] = Timeable(graph, self, _Timed)
+        return timeable
 
     def clear(self) -> None:
         """Sets all times to 0."""

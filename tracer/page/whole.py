@@ -74,9 +74,9 @@ def _note(kernels: list[Kernel], measured: bool) -> str:
 def _facts(graph: g.Graph, kernels: list[Kernel], plans: list[Plan], spent: dict[g.Node, float],
            sizes: dict[str, DimLike]) -> list[tuple[str, str]]:
     facts = [("nodes", f"{sum(1 for _ in graph.walk()):,}"), ("kernels", f"{len(kernels):,}")]
-    found = [k.seconds for k in kernels if k.seconds is not None]
-    if found:
-        facts.append(("time in kernels", duration(sum(found))))
+    timed = [k.seconds for k in kernels if k.seconds is not None]
+    if timed:
+        facts.append(("time in kernels", duration(sum(timed))))
     if spent:
         facts.append(("time in Python", duration(sum(spent.values()))))
     lines = seconds_by_line(kernels, spent)
