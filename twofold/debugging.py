@@ -444,10 +444,10 @@ def assert_same_float_dtype(tensors: Any = None, dtype: Any = None) -> Any:
     for given in tensors or ():
         if given is None:
             continue
-        found = tensor(given).dtype
-        if want is not None and found is not want:
-            raise _fail(ValueError, f"Tensor of type {found!r} is not of type {want!r}", None)
-        want = found
+        have = tensor(given).dtype
+        if want is not None and have is not want:
+            raise _fail(ValueError, f"Tensor of type {have!r} is not of type {want!r}", None)
+        want = have
     want = dt.float32 if want is None else want
     if not want.is_floating:
         raise _fail(ValueError, f"Expected floating point type, got {want!r}.", None)

@@ -162,8 +162,8 @@ def decode_raw(input_bytes: Any, out_type: Any, little_endian: bool = True, name
         if size % dtype.size:
             raise InvalidArgumentError(None, "decode_raw", f"Input to DecodeRaw has length {size} that is not a "
                                                            f"multiple of {dtype.size}, the size of {dtype.name}")
-        found = np.frombuffer(b"".join(flat), order).astype(dtype.np)
-        return [engine.tensor_of(found.reshape(*strings.shape, size // dtype.size))]
+        numbers = np.frombuffer(b"".join(flat), order).astype(dtype.np)
+        return [engine.tensor_of(numbers.reshape(*strings.shape, size // dtype.size))]
     from ._front.api import tensor
     given = tensor(input_bytes)
     rank = given.shape.rank

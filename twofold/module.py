@@ -119,8 +119,8 @@ def _flatten(module: Module, recursive: bool, predicate: Callable[[Any], bool],
                 yield (prefix + path, leaf) if with_path else leaf
             if recursive and isinstance(leaf, Module):
                 inner.append((prefix + path, leaf))
-    for path, found in inner:
-        yield from _flatten(found, recursive, predicate, key, with_path, path, seen)
+    for path, submodule in inner:
+        yield from _flatten(submodule, recursive, predicate, key, with_path, path, seen)
 
 
 def _leaves(value: Any, path: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, ...], Any]]:

@@ -33,9 +33,9 @@ def _texts(value: Any, what: str) -> Any:
 
 
 def _objects(shape: Sequence[int], values: Sequence[Any]) -> np.ndarray:
-    found = np.empty(len(values), object)
-    found[:] = values
-    return found.reshape(shape)
+    array = np.empty(len(values), object)
+    array[:] = values
+    return array.reshape(shape)
 
 
 def _each(fn: Callable[[bytes], Any], value: Any, what: str, dtype: Any = tf.string) -> Any:
@@ -44,9 +44,9 @@ def _each(fn: Callable[[bytes], Any], value: Any, what: str, dtype: Any = tf.str
 
     def run(tensor: Any) -> list[Any]:
         array = engine.array_of(tensor)
-        found = [fn(text) for text in array.ravel().tolist()]
-        made = _objects(array.shape, found) if dtype == tf.string else np.array(
-            found, dtype.as_numpy_dtype).reshape(array.shape)
+        results = [fn(text) for text in array.ravel().tolist()]
+        made = _objects(array.shape, results) if dtype == tf.string else np.array(
+            results, dtype.as_numpy_dtype).reshape(array.shape)
         return [engine.tensor_of(made)]
     return engine.host_call(run, what, [given], [TensorSpec(given.shape, dtype)])[0]
 
@@ -200,14 +200,14 @@ def regex_replace(input: Any, pattern: Any, rewrite: Any, replace_global: bool =
 
 
 def _replaced(text: bytes, pattern: Pattern, parts: list[bytes | int], everywhere: bool) -> bytes:
-    found, at = [], 0
+    pieces, at = [], 0
     for match in pattern.matches(text):
-        found.append(text[at:match.start()])
-        found += [part if isinstance(part, bytes) else match.group(part) or b"" for part in parts]
+        pieces.append(text[at:match.start()])
+        pieces += [part if isinstance(part, bytes) else match.group(part) or b"" for part in parts]
         at = match.end()
         if not everywhere:
             break
-    return b"".join([*found, text[at:]])
+    return b"".join([*pieces, text[at:]])
 
 
 @public
@@ -233,8 +233,8 @@ def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Any:
     def run(*tensors: Any) -> list[Any]:
         array, text = [engine.array_of(t) for t in tensors]
         matcher = compiled(text.item())
-        found = [matcher.full_match(t) for t in array.ravel().tolist()]
-        return [engine.tensor_of(np.array(found, np.bool_).reshape(array.shape))]
+        matches = [matcher.full_match(t) for t in array.ravel().tolist()]
+        return [engine.tensor_of(np.array(matches, np.bool_).reshape(array.shape))]
     return engine.host_call(run, what, [given, expression], [TensorSpec(given.shape, tf.bool)])[0]
 
 
@@ -260,12 +260,12 @@ def substr(input: Any, pos: Any, len: Any, unit: str = "BYTE", name: str | None 
     places, sizes = tf.cast(pos, tf.int64), tf.cast(len, tf.int64)
 
     def part(text: bytes, at: int, size: int) -> bytes:
-        found: Any = _characters(text) if characters else text
-        whole = found.__len__()
+        elements: Any = _characters(text) if characters else text
+        whole = elements.__len__()
         if not -whole <= at <= whole:
             raise tf.errors.InvalidArgumentError(None, "Substr", f"pos {at} out of range for string {text!r}")
         begin = at + whole if at < 0 else at
-        taken = found[begin:begin + max(size, 0)]
+        taken = elements[begin:begin + max(size, 0)]
         return _bytes(taken) if characters else taken
 
     def run(*tensors: Any) -> list[Any]:
@@ -348,8 +348,8 @@ def _parts(fn: Callable[[bytes], list[Any]], value: Any, what: str, dtype: Any =
 
     def run(tensor: Any) -> list[Any]:
         text: Any = engine.array_of(tensor)[()]
-        found = fn(text)
-        made = _objects([len(found)], found) if dtype == tf.string else np.array(found, dtype.as_numpy_dtype)
+        pieces = fn(text)
+        made = _objects([len(pieces)], pieces) if dtype == tf.string else np.array(pieces, dtype.as_numpy_dtype)
         return [engine.tensor_of(made)]
     return engine.host_call(run, what, [given], [TensorSpec([None], dtype)])[0]
 

@@ -215,12 +215,12 @@ def parts(value: Any, what: str = "value") -> list[Any]:
         return value.parts()
     if not isinstance(value, (list, tuple)):
         return list(ints(value, what))
-    found: list[Any] = []
+    pieces: list[Any] = []
     for item in value:
         item = item._read_tensor() if hasattr(item, "_read_tensor") else item
         scalar = hasattr(item, "parts") and not item.dims and item.dtype.is_integer
-        found += item.parts() if scalar else ints((item,), what)
-    return found
+        pieces += item.parts() if scalar else ints((item,), what)
+    return pieces
 
 
 def one_part(value: Any, what: str) -> Any:
@@ -229,10 +229,10 @@ def one_part(value: Any, what: str) -> Any:
     Raises:
         TypeError: it is no integer. InvalidArgumentError: there is not one.
     """
-    found = parts(value, what)
-    if len(found) != 1:
+    pieces = parts(value, what)
+    if len(pieces) != 1:
         raise InvalidArgumentError(f"{what} must be one integer; got {value!r}.")
-    return found[0]
+    return pieces[0]
 
 
 def is_open(part: Any) -> bool:
@@ -246,12 +246,12 @@ def one_size(value: Any, what: str) -> Any:
     Raises:
         TypeError: it is no integer. InvalidArgumentError: there is not one, or it is negative.
     """
-    found = ints(value, what)
-    if len(found) != 1:
+    sizes = ints(value, what)
+    if len(sizes) != 1:
         raise InvalidArgumentError(f"{what} must be one integer; got {value!r}.")
-    if isinstance(found[0], int) and found[0] < 0:
-        raise InvalidArgumentError(f"{what} must not be negative; got {found[0]}.")
-    return found[0]
+    if isinstance(sizes[0], int) and sizes[0] < 0:
+        raise InvalidArgumentError(f"{what} must not be negative; got {sizes[0]}.")
+    return sizes[0]
 
 
 def _int(value: Any, what: str, span: Span | None) -> Any:
@@ -280,10 +280,10 @@ def _known(value: Any, what: str, span: Span) -> tuple[int, ...]:
     """
     if not value.dtype.is_integer:
         raise TypeError(f"{what} must hold integers; got dtype {value.dtype.name}.")
-    found = value.known()
-    if found is None:
+    elements = value.known()
+    if elements is None:
         raise ChoiceNeeded(value, span() if callable(span) else span, what)
-    return found
+    return elements
 
 
 def one_int(value: Any, what: str, span: Span = (-(1 << 63), 1 << 63)) -> int:
@@ -294,10 +294,10 @@ def one_int(value: Any, what: str, span: Span = (-(1 << 63), 1 << 63)) -> int:
     Raises:
         TypeError: it is no integer. InvalidArgumentError: there is not one.
     """
-    found = ints(value, what, span)
-    if len(found) != 1:
+    numbers = ints(value, what, span)
+    if len(numbers) != 1:
         raise InvalidArgumentError(f"{what} must be one integer; got {value!r}.")
-    return found[0]
+    return numbers[0]
 
 
 def axis_span(x: Any, more: int = 0) -> Span:

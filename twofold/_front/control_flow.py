@@ -188,10 +188,10 @@ def _numbered(given: Any) -> dict[int, Any]:
             raise TypeError(f"switch_case: the numbers of 'branch_fns' must be Python integers; got {number!r}.")
         if not callable(fn):
             raise TypeError(f"switch_case: the function of number {number} must be callable; got {fn!r}.")
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    branches = dict(pairs)
+    if len(branches) != len(pairs):
         raise ValueError("switch_case: a number occurs twice in 'branch_fns'.")
-    return found
+    return branches
 
 
 @public
@@ -233,12 +233,12 @@ def while_loop(cond: Callable[..., Any], body: Callable[..., Any], loop_vars: An
 def _of_truth(cond: Callable[..., Any]) -> Callable[..., Any]:
     """A condition that gives nothing but what may be true or false: a list is true for ever."""
     def checked(*args: Any, **kwargs: Any) -> Any:
-        found = cond(*args, **kwargs)
-        if not isinstance(found, (bool, int, float, np.generic, np.ndarray, Tensor)) and not hasattr(
-                found, "_read_tensor"):
-            raise TypeError(f"while_loop: cond must give a bool or a scalar bool tensor; got {describe(found)}.\n  "
+        truth = cond(*args, **kwargs)
+        if not isinstance(truth, (bool, int, float, np.generic, np.ndarray, Tensor)) and not hasattr(
+                truth, "_read_tensor"):
+            raise TypeError(f"while_loop: cond must give a bool or a scalar bool tensor; got {describe(truth)}.\n  "
                             f"{user_line()}")
-        return found
+        return truth
     return checked
 
 

@@ -50,11 +50,11 @@ class _Finder(importlib.abc.MetaPathFinder):
         if name == _LAYERS and _tensorflow_is_there():
             return None
         for finder in sys.meta_path:
-            found = None if finder is self or not hasattr(finder, "find_spec") else finder.find_spec(name, path, target)
-            if found is not None:
-                if found.loader is not None:
-                    found.loader = _Loader(found.loader, name == _LAYERS)
-                return found
+            spec = None if finder is self or not hasattr(finder, "find_spec") else finder.find_spec(name, path, target)
+            if spec is not None:
+                if spec.loader is not None:
+                    spec.loader = _Loader(spec.loader, name == _LAYERS)
+                return spec
         return None
 
 

@@ -51,12 +51,12 @@ def print(*inputs: Any, **kwargs: Any) -> None:
     kwargs.pop("name", None)
     if kwargs:
         raise ValueError(f"Unrecognized keyword arguments for tf.print: {sorted(kwargs)}")
-    pieces, found = summary.template_of(inputs, sep)
+    pieces, tensors = summary.template_of(inputs, sep)
     shown = 3 if summarize is None else int(summarize)
     tail = "\n" if end is None else end
 
     show = Printed(pieces, _standard(stream), shown, tail, write)
-    host.call(show, "print", [tensor(t) for t in found], [])
+    host.call(show, "print", [tensor(t) for t in tensors], [])
 
 
 class Printed:
@@ -217,8 +217,8 @@ def _specs(given: Any) -> list[TensorSpec]:
     return [s if isinstance(s, TensorSpec) else TensorSpec(None, dt.as_dtype(s)) for s in leaves]
 
 
-def _structured(found: list[Any], given: Any) -> Any:
-    return list(found) if isinstance(given, (list, tuple)) else found[0]
+def _structured(results: list[Any], given: Any) -> Any:
+    return list(results) if isinstance(given, (list, tuple)) else results[0]
 
 
 def _operands(inp: Sequence[Any] | None) -> list[Tensor]:

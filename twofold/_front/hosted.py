@@ -122,7 +122,7 @@ def call(fn: Callable[..., Any], name: str, operands: Sequence[Any], results: Se
     pending = _under_way.get()
     if isinstance(pending, _Pending) and tracing() is not None:
         return host.call(pending.made, name, pending.tensors, results)
-    found = host.call(fn, name, [convert.as_tensor(t) for t in operands], results)
+    outputs = host.call(fn, name, [convert.as_tensor(t) for t in operands], results)
     if isinstance(pending, list):
-        pending.append(found)
-    return found
+        pending.append(outputs)
+    return outputs

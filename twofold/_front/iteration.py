@@ -291,6 +291,6 @@ def guarded(cls: type) -> type:
 
 def weak_finalizer(owner: Any, fn: Callable[..., Any], *args: Any) -> Any:
     """Call `fn(*args)` when `owner` is gone, but not at the end of the process."""
-    found = weakref.finalize(owner, fn, *args)
-    found.atexit = False
-    return found
+    finalizer = weakref.finalize(owner, fn, *args)
+    finalizer.atexit = False
+    return finalizer

@@ -38,9 +38,9 @@ def over_rows(concrete: Any) -> Callable[..., Any] | None:
         return _written_again(graph, tensors)
     batched.__name__ = graph.name
     made = function(batched, autograph=False, fallback=False)
-    found: Callable[..., Any] = made.get_concrete_function(
+    batch_function: Callable[..., Any] = made.get_concrete_function(
         *[TensorSpec([None, *v.dims], v.dtype) for v in graph.inputs])
-    return found
+    return batch_function
 
 
 def _written_again(graph: g.Graph, tensors: Sequence[Any]) -> tuple[Any, ...]:

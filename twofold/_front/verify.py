@@ -34,10 +34,10 @@ def verify(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Verification:
     >>> @tf.function
     ... def f(x):
     ...     return tf.reduce_mean(tf.tanh(x) * x)
-    >>> found = tf.verify(f, tf.constant([1.0, -2.0, 3.0]))
-    >>> bool(found)
+    >>> result = tf.verify(f, tf.constant([1.0, -2.0, 3.0]))
+    >>> bool(result)
     True
-    >>> print(found)
+    >>> print(result)
     equal: 4 values agree to the bit
     """
     compiled = fn if isinstance(fn, (Function, ConcreteFunction)) else function(fn, fallback=False)

@@ -137,12 +137,12 @@ def ones_like(input: Any, dtype: Any = None, name: str | None = None) -> Any:
 def _common_dtype(given: tuple[Any, ...]) -> dt.DType:
     """The widest dtype among numbers: int32, int64, float16, bfloat16, float32, float64; or the one of all tensors."""
     order = (dt.int32, dt.int64, dt.float16, dt.bfloat16, dt.float32, dt.float64)
-    found = [tensor(v).dtype for v in given]
-    if all(f in order for f in found):
-        return max(found, key=order.index)
-    own = {f for f, v in zip(found, given, strict=True) if type(v) is not int}
+    dtypes = [tensor(v).dtype for v in given]
+    if all(f in order for f in dtypes):
+        return max(dtypes, key=order.index)
+    own = {f for f, v in zip(dtypes, given, strict=True) if type(v) is not int}
     if len(own) != 1:
-        raise InvalidArgumentError(f"range: start, limit and delta have dtypes {', '.join(f.name for f in found)}; "
+        raise InvalidArgumentError(f"range: start, limit and delta have dtypes {', '.join(f.name for f in dtypes)}; "
                                    "give one dtype.")
     return own.pop()
 
@@ -369,17 +369,17 @@ def _as(x: Any, dtype: dt.DType) -> Any:
 
 
 def _value_dtype(on: Any, off: Any, dtype: Any) -> dt.DType:
-    found = [tensor(v).dtype for v in (on, off) if v is not None]
+    dtypes = [tensor(v).dtype for v in (on, off) if v is not None]
     if dtype is not None:
         want = dt.as_dtype(dtype)
-        for have, value in zip(found, [v for v in (on, off) if v is not None], strict=True):
+        for have, value in zip(dtypes, [v for v in (on, off) if v is not None], strict=True):
             if have is not want and (hasattr(value, "dtype") or have.is_floating and want.is_integer):
                 raise TypeError(f"dtype {have.name} of on_value or off_value does not match dtype parameter "
                                 f"{want.name}")
         return want
-    if len(found) == 2 and found[0] is not found[1]:
-        raise TypeError(f"dtype {found[0].name} of on_value does not match dtype {found[1].name} of off_value")
-    return found[0] if found else dt.float32
+    if len(dtypes) == 2 and dtypes[0] is not dtypes[1]:
+        raise TypeError(f"dtype {dtypes[0].name} of on_value does not match dtype {dtypes[1].name} of off_value")
+    return dtypes[0] if dtypes else dt.float32
 
 
 @public

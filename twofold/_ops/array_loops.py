@@ -191,9 +191,9 @@ def scan(fn: Callable[[Any, Any], Any], elems: Any, initializer: Any = None, par
 
 
 def _next(op: str, fn: Callable[[Any, Any], Any], state: Any, row: Any) -> Any:
-    found = nest.map_structure(tensor, fn(state, row))
-    nest.assert_same_structure(state, found)
-    return found
+    state_after = nest.map_structure(tensor, fn(state, row))
+    nest.assert_same_structure(state, state_after)
+    return state_after
 
 
 @public

@@ -53,11 +53,11 @@ def reverse_sequence(input: Any, seq_lengths: Any, seq_axis: Any = None, batch_a
     ends = reshape(lengths, [-1, 1])
     sources = where(places < ends, ends - 1 - places, places + 0 * ends)
     rows = reshape(range_(sizes[0]), [-1, 1]) + 0 * sources
-    found = gather_nd(turned, stack([rows, sources], axis=-1))
+    reversed_rows = gather_nd(turned, stack([rows, sources], axis=-1))
     back = [0] * rank
     for n, axis in enumerate(order):
         back[axis] = n
-    return transpose(found, back)
+    return transpose(reversed_rows, back)
 
 
 @public
@@ -84,11 +84,11 @@ def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Any:
         raise InvalidArgumentError(f"unravel_index: dims must be a vector of known length, one size or more; got shape "
                                    f"{sizes.shape}")
     count = sizes.dims[0]
-    found = []
+    places = []
     for axis in range(count - 1, -1, -1):
-        found.append(flat % sizes[axis])
+        places.append(flat % sizes[axis])
         flat = flat // sizes[axis]
-    return stack(found[::-1], axis=0)
+    return stack(places[::-1], axis=0)
 
 
 @public

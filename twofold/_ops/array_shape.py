@@ -32,10 +32,10 @@ def one_axis(axis: Any, rank: int, what: str = "axis") -> int:
     Raises:
         InvalidArgumentError: it is out of range.
     """
-    found = one_int(axis, what, (-rank, rank))
-    if not -rank <= found < rank:
-        raise InvalidArgumentError(f"{what} {found} is out of range; expected {-rank} <= {what} < {rank}.")
-    return found % rank
+    number = one_int(axis, what, (-rank, rank))
+    if not -rank <= number < rank:
+        raise InvalidArgumentError(f"{what} {number} is out of range; expected {-rank} <= {what} < {rank}.")
+    return number % rank
 
 
 @public
@@ -348,7 +348,7 @@ def _transposed_late(x: Any, perm: Sequence[Any]) -> Any:
     for place in range(rank - 1):
         at = [ops.equal(wanted[place], as_scalar(o)) for o in order]
         check(functools.reduce(ops.logical_or, at[place:]), "transpose: perm is no permutation of the axes.", [*wanted])
-        where = functools.reduce(lambda found, j: ops.where(at[j], as_scalar(j), found), range(place, rank),
+        where = functools.reduce(lambda chosen, j: ops.where(at[j], as_scalar(j), chosen), range(place, rank),
                                  as_scalar(place))
         x = choices.chosen(where, range(place, rank), functools.partial(_exchanged, x, place), "transpose")
         order = [_at_place(order, i, place, where) for i in range(rank)]
@@ -369,7 +369,7 @@ def _at_place(order: list[Any], i: int, place: int, where: Any) -> Any:
         return order[i]
     if i > place:
         return ops.where(ops.equal(where, i), as_scalar(order[place]), as_scalar(order[i]))
-    return functools.reduce(lambda found, j: ops.where(ops.equal(where, j), as_scalar(order[j]), found),
+    return functools.reduce(lambda chosen, j: ops.where(ops.equal(where, j), as_scalar(order[j]), chosen),
                             range(place, len(order)), as_scalar(0))
 
 

@@ -88,15 +88,15 @@ def _spread(values: Any, rows: Any, columns: Any, k: int) -> Any:
 
 def _bounds(op: str, k: Any) -> tuple[Any, Any]:
     """The lowest and the highest diagonal that `k` names; one object where it names one."""
-    found = parts(k, "k")
-    if len(found) == 1 and not isinstance(found[0], int):
-        value = as_scalar(found[0])
+    numbers = parts(k, "k")
+    if len(numbers) == 1 and not isinstance(numbers[0], int):
+        value = as_scalar(numbers[0])
         place = _Place(one_size(ops.maximum(value, 0), "k"), one_size(ops.maximum(ops.negative(value), 0), "k"))
         return place, place
-    low, high = found[0], found[-1]
-    if not all(isinstance(n, int) for n in found):
+    low, high = numbers[0], numbers[-1]
+    if not all(isinstance(n, int) for n in numbers):
         low, high = ints(k, "k", (-(1 << 63), 1 << 63))
-    if len(found) not in (1, 2) or low > high:
+    if len(numbers) not in (1, 2) or low > high:
         raise InvalidArgumentError(f"{op}: k must be an integer or a pair of them, the lower first; got {k!r}.")
     return low, high
 

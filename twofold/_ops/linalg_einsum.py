@@ -206,13 +206,13 @@ def _contracted_axes(a: Any, b: Any, axes: Any) -> tuple[list[int], list[int]]:
         return list(range(ranks[0] - count, ranks[0])), list(range(count))
     if len(axes) != 2:
         raise op_error(InvalidArgumentError, "tensordot", "axes must be an integer or have length 2.", pairs)
-    found = [ints(side, "axes", (-rank, rank)) for rank, side in zip(ranks, axes, strict=True)]
-    for rank, side in zip(ranks, found, strict=True):
+    summed = [ints(side, "axes", (-rank, rank)) for rank, side in zip(ranks, axes, strict=True)]
+    for rank, side in zip(ranks, summed, strict=True):
         if any(not -rank <= i < rank for i in side) or len({i % rank for i in side}) < len(side):
             raise op_error(InvalidArgumentError, "tensordot", f"axes {list(side)} do not fit rank {rank}.", pairs)
-    if len(found[0]) != len(found[1]):
+    if len(summed[0]) != len(summed[1]):
         raise op_error(InvalidArgumentError, "tensordot", "axes name different numbers of axes.", pairs)
-    return [i % ranks[0] for i in found[0]], [i % ranks[1] for i in found[1]]
+    return [i % ranks[0] for i in summed[0]], [i % ranks[1] for i in summed[1]]
 
 
 @public

@@ -97,5 +97,5 @@ def approx_min_k(operand: Any, k: int, reduction_dimension: int = -1, recall_tar
 
     `recall_target`, `reduction_input_size_override`, `aggregate_to_topk` and `name` have no effect.
     """
-    found = top_k(-_last(operand, reduction_dimension), k)
-    return -found[0], found[1]
+    negated = top_k(-_last(operand, reduction_dimension), k)
+    return -negated[0], negated[1]

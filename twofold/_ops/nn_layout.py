@@ -43,17 +43,17 @@ def per_axis(op: str, what: str, value: Any, form: Layout) -> tuple[int, ...]:
     n = form.spatial
     if value is None:
         return (1,) * n
-    found = ints(value, what)
-    if len(found) == 1:
-        return found * n
-    if len(found) == n:
-        return found
-    if len(found) != n + 2:
-        raise InvalidArgumentError(f"{op}: {what} must have length 1, {n} or {n + 2}; got {found}.")
-    batch, channels = (found[0], found[1]) if form.first else (found[0], found[-1])
+    numbers = ints(value, what)
+    if len(numbers) == 1:
+        return numbers * n
+    if len(numbers) == n:
+        return numbers
+    if len(numbers) != n + 2:
+        raise InvalidArgumentError(f"{op}: {what} must have length 1, {n} or {n + 2}; got {numbers}.")
+    batch, channels = (numbers[0], numbers[1]) if form.first else (numbers[0], numbers[-1])
     if batch != 1 or channels != 1:
-        raise InvalidArgumentError(f"{op}: {what} must be 1 for batch and channels; got {found}.")
-    return found[2:] if form.first else found[1:-1]
+        raise InvalidArgumentError(f"{op}: {what} must be 1 for batch and channels; got {numbers}.")
+    return numbers[2:] if form.first else numbers[1:-1]
 
 
 def padding_arg(op: str, padding: Any, form: Layout) -> Any:

@@ -55,8 +55,8 @@ def _on_axis(op: Any, values: Any, axis: Any, **attrs: Any) -> Any:
     perm = list(range(rank))
     perm[axis], perm[-1] = perm[-1], perm[axis]
     last = axis % rank == rank - 1
-    found = op(x if last else ops.transpose(x, perm=tuple(perm)), **attrs)
-    return found if last else ops.transpose(found, perm=tuple(perm))
+    result = op(x if last else ops.transpose(x, perm=tuple(perm)), **attrs)
+    return result if last else ops.transpose(result, perm=tuple(perm))
 
 
 @public
@@ -119,8 +119,8 @@ def top_k(input: Any, k: Any = 1, sorted: bool = True, index_type: Any = dt.int3
         tf.errors.InvalidArgumentError: there are fewer than `k` elements, or `input` is a scalar.
 
     >>> import twofold as tf
-    >>> found = tf.math.top_k([1, 2, 98, 1, 1, 99, 3, 1, 3, 96, 4, 1], k=3)
-    >>> found.values.numpy().tolist(), found.indices.numpy().tolist()
+    >>> top = tf.math.top_k([1, 2, 98, 1, 1, 99, 3, 1, 3, 96, 4, 1], k=3)
+    >>> top.values.numpy().tolist(), top.indices.numpy().tolist()
     ([99, 98, 96], [5, 2, 9])
     """
     count = one_size(k, "k")

@@ -21,16 +21,16 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     """Tells about the folder, or empties it."""
     clearing = args.action == "clear"
-    found = cache.clear() if clearing else cache.usage()
-    entries, size = sum(n for n, _ in found.values()), sum(s for _, s in found.values())
+    kinds = cache.clear() if clearing else cache.usage()
+    entries, size = sum(n for n, _ in kinds.values()), sum(s for _, s in kinds.values())
     if args.json:
         say_json({"folder": str(cache.folder()), "enabled": cache.enabled(), "limit": cache.LIMIT,
-                  "deleted" if clearing else "kinds": {k: {"entries": n, "bytes": s} for k, (n, s) in found.items()},
+                  "deleted" if clearing else "kinds": {k: {"entries": n, "bytes": s} for k, (n, s) in kinds.items()},
                   "entries": entries, "bytes": size})
         return
     if clearing:
         say(f"deleted {entries} entries, {amount(size)}, from {cache.folder()}")
         return
     say(f"{cache.folder()}{'' if cache.enabled() else '  (turned off by TWOFOLD_CACHE=0)'}",
-        *table([(kind, f"{n} entries", amount(s)) for kind, (n, s) in found.items()], right=(1, 2)),
+        *table([(kind, f"{n} entries", amount(s)) for kind, (n, s) in kinds.items()], right=(1, 2)),
         f"  {entries} entries, {amount(size)} of at most {amount(cache.LIMIT)}")

@@ -31,9 +31,9 @@ def say(*lines: str) -> None:
         sys.stdout.write(f"{_harmless(line, sys.stdout)}\n")
 
 
-def say_json(found: Any) -> None:
+def say_json(document: Any) -> None:
     """Writes one JSON document to standard output; numbers that JSON lacks are strings ("nan", "inf", "-inf")."""
-    say(json.dumps(_plain(found), indent=2, allow_nan=False))
+    say(json.dumps(_plain(document), indent=2, allow_nan=False))
 
 
 def warn(text: str) -> None:
@@ -114,13 +114,13 @@ def sizes_of(given: list[str]) -> dict[str, int]:
     Raises:
         Misuse: a text is not of this form.
     """
-    found = {}
+    sizes = {}
     for text in given:
         name, equals, number = text.partition("=")
         if not (name and equals and number.isdecimal()):
             raise Misuse(f"--size wants NAME=NUMBER, such as batch=32; got {text!r}")
-        found[name] = int(number)
-    return found
+        sizes[name] = int(number)
+    return sizes
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:

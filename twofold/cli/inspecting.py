@@ -29,11 +29,11 @@ def run(args: argparse.Namespace) -> None:
     sizes = sizes_of(args.size)
     model = read(args.dir)
     check_sizes(entries(model), sizes)
-    found = _about(model, sizes)
+    document = _about(model, sizes)
     if args.json:
-        say_json(found)
+        say_json(document)
     else:
-        _print(found)
+        _print(document)
 
 
 def _about(model: SavedModel, sizes: dict[str, int]) -> dict[str, Any]:
@@ -85,13 +85,13 @@ def _memory(entry: Entry, sizes: dict[str, int]) -> dict[str, Any]:
             **{name: size if isinstance(size, int) else str(size) for name, size in known.items()}}
 
 
-def _print(found: dict[str, Any]) -> None:
-    variables = found["variables"]
+def _print(document: dict[str, Any]) -> None:
+    variables = document["variables"]
     held = sum(v["bytes"] for v in variables)
-    say(found["path"], f"  {amount(found['bytes'])} in {len(found['files'])} files, written by twofold "
-        f"{found['twofold']}, op set {found['op_set']}", "")
+    say(document["path"], f"  {amount(document['bytes'])} in {len(document['files'])} files, written by twofold "
+        f"{document['twofold']}, op set {document['op_set']}", "")
     for kind, title in (("signature", "signatures"), ("function", "functions")):
-        chosen = [f for f in found["functions"] if f["kind"] == kind]
+        chosen = [f for f in document["functions"] if f["kind"] == kind]
         say(title, *([] if chosen else ["  none"]))
         for f in chosen:
             ops = ", ".join(f"{name} {count}" for name, count in f["ops"].items())
@@ -102,8 +102,8 @@ def _print(found: dict[str, Any]) -> None:
     say(f"variables: {len(variables)}, {amount(held)}",
         *table([(v["name"], v["dtype"], str(v["shape"]), amount(v["bytes"]), "" if v["trainable"] else "not trainable")
                 for v in variables], right=(3,)))
-    if found["assets"]:
-        say("", "assets", *[f"  {name}" for name in found["assets"]])
+    if document["assets"]:
+        say("", "assets", *[f"  {name}" for name in document["assets"]])
 
 
 def _plan_text(plan: dict[str, Any]) -> str:

@@ -80,9 +80,9 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name, (module, about) in _COMMANDS.items():
         command = commands.add_parser(name, help=about, description=f"{about[0].upper()}{about[1:]}.")
-        found = importlib.import_module(f".{module}", __package__)
-        found.add(command)
+        implementation = importlib.import_module(f".{module}", __package__)
+        implementation.add(command)
         command.add_argument("--json", action="store_true", help="print one JSON document")
         command.add_argument("--traceback", action="store_true", help="show where in the program an error came from")
-        command.set_defaults(run=found.run)
+        command.set_defaults(run=implementation.run)
     return parser

@@ -62,12 +62,12 @@ def read(path: str) -> SavedModel:
 
 def entries(model: SavedModel) -> list[Entry]:
     """All that can be called: signatures, then the traces of functions; those with several have numbers, as "f#1"."""
-    found: list[Entry] = []
+    callables: list[Entry] = []
     for name, saved in model.signatures.items():
-        found += _traces(name, "signature", saved.functions, saved.names)
+        callables += _traces(name, "signature", saved.functions, saved.names)
     for path, method in model.named_methods().items():
-        found += _traces(path, "function", method.concrete)
-    return found
+        callables += _traces(path, "function", method.concrete)
+    return callables
 
 
 def _traces(name: str, kind: str, functions: Sequence[SavedFunction], names: Sequence[str] | None = None
@@ -102,13 +102,14 @@ def choose(model: SavedModel, name: str | None) -> Entry:
     Raises:
         Misuse: there is no such entry, or several that could be meant.
     """
-    found = entries(model)
+    candidates = entries(model)
     if name is not None:
-        [*fitting] = [e for e in found if e.name == name]
+        [*fitting] = [e for e in candidates if e.name == name]
         if not fitting:
-            raise Misuse(f"{model.path} has no signature or function {name!r}; it has {_listed(found)}")
+            raise Misuse(f"{model.path} has no signature or function {name!r}; it has {_listed(candidates)}")
         return fitting[0]
-    named = [e for e in found if e.name == _DEFAULT] or [e for e in found if e.kind == "signature"] or found
+    default = [e for e in candidates if e.name == _DEFAULT]
+    named = default or [e for e in candidates if e.kind == "signature"] or candidates
     if not named:
         raise Failure(f"{model.path} has no function that could be called")
     if len(named) > 1:
@@ -116,8 +117,8 @@ def choose(model: SavedModel, name: str | None) -> Entry:
     return named[0]
 
 
-def _listed(found: Sequence[Entry]) -> str:
-    return ", ".join(e.name for e in found) or "none"
+def _listed(callables: Sequence[Entry]) -> str:
+    return ", ".join(e.name for e in callables) or "none"
 
 
 def _leaves(structure: Any, name: str) -> Iterator[tuple[str, Any]]:
@@ -146,13 +147,13 @@ def spec_text(dims: Sequence[Any], spec: TensorSpec) -> str:
     return f"{spec.dtype.name}{shape_text(dims)}"
 
 
-def check_sizes(found: Sequence[Entry], sizes: Mapping[str, int]) -> None:
+def check_sizes(callables: Sequence[Entry], sizes: Mapping[str, int]) -> None:
     """Whether every size that is given is open in one of the entries.
 
     Raises:
         Misuse: one is not.
     """
-    known = {s for e in found for dims in dims_of(e) for d in dims if isinstance(d, Dim) for s in d.symbols()}
+    known = {s for e in callables for dims in dims_of(e) for d in dims if isinstance(d, Dim) for s in d.symbols()}
     for name in sizes:
         if name not in known:
             raise Misuse(f"there is no size {name!r} that is left open; there is {', '.join(sorted(known)) or 'none'}")
@@ -206,14 +207,14 @@ def _loaded(path: str) -> np.ndarray:
                 if key[:-1] not in archive:
                     raise Failure(f"{file}.npz has no array {key[:-1]!r}; it has {', '.join(archive) or 'none'}")
                 return archive[key[:-1]]
-        found = np.load(path, allow_pickle=False)
+        array = np.load(path, allow_pickle=False)
     except (ValueError, EOFError, zipfile.BadZipFile):
         raise Failure(f"{path} is no whole file of numpy.save or numpy.savez, or it holds Python objects") from None
-    if not isinstance(found, np.ndarray):
-        names = ", ".join(found)
-        found.close()
+    if not isinstance(array, np.ndarray):
+        names = ", ".join(array)
+        array.close()
         raise Failure(f"{path} holds several arrays ({names}); name one: '{path}[NAME]'")
-    return found
+    return array
 
 
 def _fitting(name: str, array: np.ndarray, spec: TensorSpec, dims: tuple[Any, ...], sizes: dict[str, int]
@@ -252,7 +253,7 @@ def random_arrays(entry: Entry, sizes: Mapping[str, int], seed: int = 0) -> list
         Misuse: a size is unknown, or an input is of strings.
     """
     rng = np.random.default_rng(seed)
-    found = []
+    arrays = []
     for (name, spec), dims in zip(entry.inputs, dims_of(entry), strict=True):
         missing = sorted({s for d in dims if isinstance(d, Dim) for s in d.symbols()} - set(sizes))
         if missing:
@@ -264,5 +265,5 @@ def random_arrays(entry: Entry, sizes: Mapping[str, int], seed: int = 0) -> list
         floating = spec.dtype.is_floating or spec.dtype.is_complex
         values = rng.standard_normal(shape) if floating else rng.integers(0, 2 if spec.dtype.name == "bool" else 10,
                                                                             shape)
-        found.append(np.asarray(values).astype(spec.dtype.np))
-    return found
+        arrays.append(np.asarray(values).astype(spec.dtype.np))
+    return arrays

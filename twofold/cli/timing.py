@@ -55,9 +55,9 @@ def run(args: argparse.Namespace) -> None:
         for batch in batches:
             arrays = random_arrays(entry, {**sizes, symbol: batch})
             rows.append({"batch": batch, **_measured(call, arrays, args.seconds, batch)})
-    found = {"function": entry.name, "size": symbol, "seconds": args.seconds, "results": rows}
+    document = {"function": entry.name, "size": symbol, "seconds": args.seconds, "results": rows}
     if args.json:
-        say_json(found)
+        say_json(document)
         return
     say(f"{entry.name}: time of a call in microseconds" + ("" if symbol is None else f", by batch size ({symbol})"))
     head = ("batch", *[f"p{p}" for p in _POINTS], "mean", "most", "calls", "items/s")
@@ -93,19 +93,19 @@ def _measured(call: Callable[..., Any], arrays: list[np.ndarray], seconds: float
     tensors = [tf.constant(a) for a in arrays]
     for _ in range(3):
         call(*tensors)
-    found: list[float] = []
+    durations: list[float] = []
     clock = time.perf_counter
     what = "measuring" if batch is None else f"batch {batch}"
     for _ in progress(range(max(int(seconds / _BLOCK), 1)), what, "block"):
         end = clock() + min(_BLOCK, seconds)
-        while (now := clock()) < end and len(found) < _MOST:
+        while (now := clock()) < end and len(durations) < _MOST:
             call(*tensors)
-            found.append(clock() - now)
-    while len(found) < _LEAST:
+            durations.append(clock() - now)
+    while len(durations) < _LEAST:
         now = clock()
         call(*tensors)
-        found.append(clock() - now)
-    times = np.array(found) * 1e6
+        durations.append(clock() - now)
+    times = np.array(durations) * 1e6
     mean = float(times.mean())
     return {**{f"p{p}": float(np.percentile(times, p)) for p in _POINTS}, "mean": mean, "max": float(times.max()),
-            "calls": len(found), "items_per_second": (batch or 1) * 1e6 / mean}
+            "calls": len(durations), "items_per_second": (batch or 1) * 1e6 / mean}

@@ -157,10 +157,10 @@ class _Padded(_Batched):
 
 def _padded(parts: Sequence[np.ndarray], shape: Sequence[int | None], value: np.ndarray) -> np.ndarray:
     rank, shapes = len(shape), [part.shape for part in parts]
-    for found in shapes:
-        if len(found) != rank:
+    for part_shape in shapes:
+        if len(part_shape) != rank:
             check(False, "All elements in a batch must have the same rank as the padded shape: expected rank "
-                         f"{rank} but got element with rank {len(found)}")
+                         f"{rank} but got element with rank {len(part_shape)}")
     largest = [max(sizes) for sizes in zip(*shapes, strict=True)]
     sizes = [most if known is None else known for most, known in zip(largest, shape, strict=True)]
     if any(most > size for most, size in zip(largest, sizes, strict=True)):

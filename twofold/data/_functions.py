@@ -59,12 +59,12 @@ class ElementFunction(Capturing):
         """A function of the leaves as tensors that gives the leaves of the result as tensors."""
         def flat(*leaves: Any) -> tuple[Any, ...]:
             result = self._result(self._call(leaves))
-            found = tf.nest.flatten(result)
+            flat_result = tf.nest.flatten(result)
             specs = {id(x): tf.TensorSpec(None, dtype) for x, dtype in [
-                (x, x.dtype) for x in found if not is_dataset(x)] if engine.carried(x)}
-            self._late.update([i for i, x in enumerate(found) if id(x) in specs])
+                (x, x.dtype) for x in flat_result if not is_dataset(x)] if engine.carried(x)}
+            self._late.update([i for i, x in enumerate(flat_result) if id(x) in specs])
             self._made.append(tf.nest.map_structure(lambda x: specs.get(id(x), x), result) if specs else result)
-            return tuple([_as_handle(x) if is_dataset(x) else x for x in found])
+            return tuple([_as_handle(x) if is_dataset(x) else x for x in flat_result])
         flat.__name__ = getattr(fn, "__name__", type(fn).__name__)
         return flat
 
@@ -104,7 +104,7 @@ class ElementFunction(Capturing):
 
     def _by_ranks(self, tensors: list[Any]) -> Form:
         """The form that the results for arguments of several ranks have in common."""
-        found: list[Any] = []
+        forms: list[Any] = []
         failure: Exception | None = None
         for rank in _RANKS:
             specs = [s if s.shape.rank is not None else tf.TensorSpec([None] * rank, s.dtype) for s in tensors]
@@ -113,11 +113,11 @@ class ElementFunction(Capturing):
             except (ValueError, TypeError, IndexError, tf.errors.OpError) as e:  # not for tensors of this rank
                 failure = failure or e
                 continue
-            found.append(self._general(spec_of(self._made.pop())))
-        if not found:
+            forms.append(self._general(spec_of(self._made.pop())))
+        if not forms:
             assert failure is not None
             raise failure
-        return Form(tf.nest.map_structure(_common, *found))
+        return Form(tf.nest.map_structure(_common, *forms))
 
     def over_rows(self) -> Callable[..., Any] | None:
         """The function of batches that this is element by element; None where it is not, or it cannot be told."""

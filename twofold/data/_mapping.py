@@ -271,12 +271,12 @@ class _Interleaved(Stream):
                 idle += 1
                 self._turn()
                 continue
-            found = slot[1].next()
-            if found is not None:
+            element = slot[1].next()
+            if element is not None:
                 self.given += 1
                 if self.given >= self.node.block:
                     self._turn()
-                return found
+                return element
             idle = 0
             self.slots[self.at] = None
             self._turn()

@@ -138,22 +138,22 @@ def check(condition: bool, message: str) -> None:
         raise tf.errors.InvalidArgumentError(None, None, message)
 
 
-def tensors_in(value: Any, found: list[Any] | None = None) -> list[Any]:
+def tensors_in(value: Any, tensors: list[Any] | None = None) -> list[Any]:
     """The symbolic tensors in a node and the nodes below it, in a fixed order."""
-    found = [] if found is None else found
+    tensors = [] if tensors is None else tensors
     if engine.is_symbolic(value):
-        found.append(value)
+        tensors.append(value)
     elif isinstance(value, Node):
         for part in vars(value).values():
-            tensors_in(part, found)
+            tensors_in(part, tensors)
     elif is_dataset(value):
-        tensors_in(value._node, found)
+        tensors_in(value._node, tensors)
     elif isinstance(value, Capturing):
-        tensors_in(value.captured, found)
+        tensors_in(value.captured, tensors)
     elif isinstance(value, (list, tuple)):
         for part in value:
-            tensors_in(part, found)
-    return found
+            tensors_in(part, tensors)
+    return tensors
 
 
 _whole: set[type] = set()  # of values that hold no tensors of a trace
@@ -188,9 +188,9 @@ def bound(value: Any, given: Any) -> Any:
 def _bound_node(node: Node, given: Any) -> Node:
     changed = {}
     for key, part in vars(node).items():
-        found = bound(part, given)
-        if found is not part:
-            changed[key] = found
+        replacement = bound(part, given)
+        if replacement is not part:
+            changed[key] = replacement
     made = node
     if changed:
         made = object.__new__(type(node))

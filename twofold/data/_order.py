@@ -319,19 +319,19 @@ class _Shuffled(Stream):
             if len(more) < wanted:
                 self.input = None
 
-    def _replace(self, fresh: Any, found: list[Any]) -> None:
+    def _replace(self, fresh: Any, drawn: list[Any]) -> None:
         """Draw an item for each fresh one, which goes to the end of the full buffer."""
         buffer, last = self.buffer, len(self.buffer) - 1
         for slot, item in zip(self.draws.slots(last + 1, len(fresh)), fresh, strict=True):
-            found.append(buffer[slot])
+            drawn.append(buffer[slot])
             buffer[slot] = buffer[last]
             buffer[last] = item
 
-    def _drain(self, count: int, found: list[Any]) -> None:
+    def _drain(self, count: int, drawn: list[Any]) -> None:
         buffer, draw = self.buffer, self.draws.next
         for _ in range(count):
             slot = int(draw() * len(buffer))
-            found.append(buffer[slot])
+            drawn.append(buffer[slot])
             buffer[slot] = buffer[-1]
             buffer.pop()
 

@@ -192,8 +192,8 @@ def _defaults(files: list[str], kind: str, delimiter: str, quotes: bool, missing
                 if chosen[-1] >= len(row):
                     raise ValueError("Problem inferring types: CSV row has different number of fields than expected: "
                                      f"{row}.")
-                for column, found in zip(chosen, texts, strict=True):
-                    found.append("" if row[column] == missing else row[column])
+                for column, fields in zip(chosen, texts, strict=True):
+                    fields.append("" if row[column] == missing else row[column])
     dtypes = [inferred(t) for t in texts]
     return [[""] if d is tf.string else tf.zeros([1], d) for d in dtypes]
 

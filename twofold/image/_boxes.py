@@ -56,7 +56,7 @@ def crop_and_resize(image: Any, boxes: Any, box_indices: Any, crop_size: Any, me
     columns, in_columns = _places(boxes[:, 1], boxes[:, 3], tf.shape(x)[2], width)
     inside = tf.logical_and(in_rows[:, :, tf.newaxis], in_columns[:, tf.newaxis, :])[..., tf.newaxis]
     if method == "nearest":
-        found = _pixels(x, which, tf.round(rows), tf.round(columns))
+        values = _pixels(x, which, tf.round(rows), tf.round(columns))
     else:
         top, left = tf.floor(rows), tf.floor(columns)
         below, right = tf.math.ceil(rows), tf.math.ceil(columns)
@@ -66,8 +66,8 @@ def crop_and_resize(image: Any, boxes: Any, box_indices: Any, crop_size: Any, me
         upper = upper + (_pixels(x, which, top, right) - upper) * across
         lower = _pixels(x, which, below, left)
         lower = lower + (_pixels(x, which, below, right) - lower) * across
-        found = upper + (lower - upper) * down
-    return tf.where(inside, found, tf.constant(extrapolation_value, tf.float32))
+        values = upper + (lower - upper) * down
+    return tf.where(inside, values, tf.constant(extrapolation_value, tf.float32))
 
 
 def _places(begin: Any, end: Any, size: Any, count: int) -> tuple[Any, Any]:
@@ -127,8 +127,8 @@ def non_max_suppression(boxes: Any, scores: Any, max_output_size: Any, iou_thres
 def chosen_boxes(boxes: Any, scores: Any, most: Any, overlap: Any, least: Any) -> Any:
     """`non_max_suppression` of tensors."""
     def run(*tensors: Any) -> list[Any]:
-        found, rating, *rest = [engine.array_of(t) for t in tensors]
-        return [engine.tensor_of(_chosen(found, rating, *[n.item() for n in rest]))]
+        boxes, rating, *rest = [engine.array_of(t) for t in tensors]
+        return [engine.tensor_of(_chosen(boxes, rating, *[n.item() for n in rest]))]
     return engine.host_call(run, "non_max_suppression", [boxes, scores, most, overlap, least],
                             [tf.TensorSpec([None], tf.int32)])[0]
 

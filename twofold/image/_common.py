@@ -46,8 +46,8 @@ def batched(images: Any, what: str, fn: Callable[[Any], Any]) -> Any:
 def sizes_of(x: Any, first: int) -> tuple[Any, Any]:
     """The sizes of two axes: numbers where they are known, else int32 scalars."""
     shape = x.shape.as_list()
-    found = [shape[axis] if shape[axis] is not None else tf.shape(x)[axis] for axis in (first, first + 1)]
-    return found[0], found[1]
+    sizes = [shape[axis] if shape[axis] is not None else tf.shape(x)[axis] for axis in (first, first + 1)]
+    return sizes[0], sizes[1]
 
 
 def is_number(*values: Any) -> bool:

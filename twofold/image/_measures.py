@@ -81,9 +81,9 @@ def ssim(img1: Any, img2: Any, max_val: Any, filter_size: int = 11, filter_sigma
     mean_x, mean_y = mean(x), mean(y)
     c1, c2 = tf.square(k1 * largest), tf.square(k2 * largest)
     product, squares = 2.0 * mean_x * mean_y, tf.square(mean_x) + tf.square(mean_y)
-    found = (product + c1) / (squares + c1) * (2.0 * mean(x * y) - product + c2) / (
+    similarity = (product + c1) / (squares + c1) * (2.0 * mean(x * y) - product + c2) / (
         mean(tf.square(x) + tf.square(y)) - squares + c2)
-    return tf.reduce_mean(found, axis=-1) if return_index_map else tf.reduce_mean(found, axis=[-3, -2, -1])
+    return tf.reduce_mean(similarity, axis=-1) if return_index_map else tf.reduce_mean(similarity, axis=[-3, -2, -1])
 
 
 def _filtered(x: Any, window: Any) -> Any:
@@ -93,8 +93,8 @@ def _filtered(x: Any, window: Any) -> Any:
     rows = tf.tile(window[:, tf.newaxis, tf.newaxis, tf.newaxis], [1, 1, channels, 1])
     columns = tf.tile(window[tf.newaxis, :, tf.newaxis, tf.newaxis], [1, 1, channels, 1])
     ones = [1, 1, 1, 1]
-    found = tf.nn.depthwise_conv2d(tf.nn.depthwise_conv2d(flat, rows, ones, "VALID"), columns, ones, "VALID")
-    return found if x.shape.rank == 4 else tf.reshape(found, tf.concat([lead, tf.shape(found)[1:]], 0))
+    means = tf.nn.depthwise_conv2d(tf.nn.depthwise_conv2d(flat, rows, ones, "VALID"), columns, ones, "VALID")
+    return means if x.shape.rank == 4 else tf.reshape(means, tf.concat([lead, tf.shape(means)[1:]], 0))
 
 
 @public

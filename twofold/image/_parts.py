@@ -86,8 +86,8 @@ def crop_to_bounding_box(image: Any, offset_height: Any, offset_width: Any, targ
         target = [pixels(target_height, "target_height", 1), pixels(target_width, "target_width", 1)]
         for start, length, size, what in zip(starts, target, sizes_of(x, 1), ("height", "width"), strict=True):
             require(size - start >= length, f"{what} must be >= target + offset.")
-        found = x[:, starts[0]:starts[0] + target[0], starts[1]:starts[1] + target[1]]
-        return sized(found, *target)
+        part = x[:, starts[0]:starts[0] + target[0], starts[1]:starts[1] + target[1]]
+        return sized(part, *target)
     return batched(image, "crop_to_bounding_box", cropped)
 
 

@@ -68,10 +68,10 @@ def _method(given: Any) -> str:
 
 def _target(size: Any) -> tuple[Any, Any]:
     """New height and width: numbers where they are known, else scalars."""
-    found = parts(size, "size")
-    if len(found) != 2:
+    pixel_counts = parts(size, "size")
+    if len(pixel_counts) != 2:
         raise ValueError(f"'size' must be two numbers: new_height, new_width; got {size!r}")
-    height, width = (pixels(part, "size") for part in found)
+    height, width = (pixels(part, "size") for part in pixel_counts)
     for part in (height, width):
         require(part > 0, "'size' must be positive.")
     return height, width
@@ -135,9 +135,9 @@ def resize_with_pad(image: Any, target_height: Any, target_width: Any, method: s
 
     def fitted(x: Any) -> Any:
         height, width = _inside(x, target)
-        found = _resized(x, height, width, method, antialias)
+        resized = _resized(x, height, width, method, antialias)
         top, left = (target[0] - height) // 2, (target[1] - width) // 2
-        return padded(found, top, left, *target)
+        return padded(resized, top, left, *target)
     return batched(image, "resize_with_pad", fitted)
 
 

@@ -80,10 +80,10 @@ def stop(save: bool = True) -> None:
     with _changing:
         if _current is None:
             raise UnavailableError("Cannot export profiling results. No profiler is running.")
-        found, _current = _current, None
-        found.stop()
+        profile, _current = _current, None
+        profile.stop()
     if save:
-        found.write()
+        profile.write()
 
 
 @public_class
@@ -133,8 +133,8 @@ class Trace:
         self._begun: list[int] = []
 
     def __enter__(self) -> Trace:
-        found = _current
-        self._begun.append(-1 if found is None else found.now())
+        profile = _current
+        self._begun.append(-1 if profile is None else profile.now())
         return self
 
     def set_metadata(self, **kwargs: Any) -> None:
@@ -143,9 +143,9 @@ class Trace:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
                  traceback: TracebackType | None) -> None:
-        found, begun = _current, self._begun.pop()
-        if found is not None and begun >= 0:
-            found.add(self._name, "part", begun, {k: str(v) for k, v in self._more.items()})
+        profile, begun = _current, self._begun.pop()
+        if profile is not None and begun >= 0:
+            profile.add(self._name, "part", begun, {k: str(v) for k, v in self._more.items()})
 
 
 publish(__name__)

@@ -101,10 +101,10 @@ def _stop(save: bool) -> _Trace | None:
         _profiled = False
         tf.profiler.experimental.stop(save)
     with _lock:
-        found, _current = _current, None
-        if found is not None:
-            watching.stop(found)
-    return found
+        trace, _current = _current, None
+        if trace is not None:
+            watching.stop(trace)
+    return trace
 
 
 @public
@@ -124,14 +124,14 @@ def trace_export(name: str, step: Any = None, profiler_outdir: str | None = None
     >>> with tf.summary.create_noop_writer().as_default():
     ...     tf.summary.trace_export("square", step=0)
     """
-    found = _stop(save=True)
-    if found is None:
+    trace = _stop(save=True)
+    if trace is None:
         raise ValueError("Must enable trace before export through tf.summary.trace_on.")
 
     def make() -> dict[str, Any]:
         from tensorboard.compat.proto import config_pb2, summary_pb2, tensor_pb2, types_pb2
         told = config_pb2.RunMetadata()
-        for traced in found.seen.values():
+        for traced in trace.seen.values():
             definition = _message(traced.graph.as_graph_def())
             told.function_graphs.add(pre_optimization_graph=definition, post_optimization_graph=definition)
             told.partition_graphs.add().CopyFrom(definition)

@@ -63,9 +63,9 @@ def _run(writer: SummaryWriter, make: Callable[..., dict[str, Any]], wanted: boo
 def _summary(tag: str, tensor: Any, metadata: Any) -> dict[str, Any]:
     """The content of an event with one summary."""
     from tensorboard.compat.proto import summary_pb2
-    found = summary_pb2.Summary()
-    found.value.add(tag=tag, tensor=tensor, metadata=metadata)
-    return {"summary": found}
+    summary = summary_pb2.Summary()
+    summary.value.add(tag=tag, tensor=tensor, metadata=metadata)
+    return {"summary": summary}
 
 
 def _described(summary: Any, description: str | None) -> dict[str, Any]:
@@ -288,9 +288,9 @@ def flush(writer: SummaryWriter | None = None, name: str | None = None) -> None:
     >>> import twofold as tf
     >>> tf.summary.flush()
     """
-    found = default.get() if writer is None else writer
-    if found is not None:
-        found.flush()
+    target = default.get() if writer is None else writer
+    if target is not None:
+        target.flush()
 
 
 @block

@@ -49,11 +49,11 @@ def step_now(step: Any) -> Any:
     Raises:
         ValueError: there is none.
     """
-    found = steps.get() if step is None else step
-    if found is None:
+    number = steps.get() if step is None else step
+    if number is None:
         raise ValueError("No step set. Please specify one either through the `step` argument or through "
                          "tf.summary.experimental.set_step()")
-    return found
+    return number
 
 
 @public_class
@@ -177,6 +177,6 @@ def recording() -> Any:
     """Whether summaries are recorded now: a bool, or a bool tensor where the condition is one."""
     if default.get() is None:
         return False
-    found = condition.get()
-    found = found() if callable(found) else found
-    return found if tf.is_tensor(found) else bool(found)
+    recorded = condition.get()
+    recorded = recorded() if callable(recorded) else recorded
+    return recorded if tf.is_tensor(recorded) else bool(recorded)

@@ -198,12 +198,12 @@ class Checkpoint(tracking.Trackable):
             setattr(self, name, value)
 
     def _tracked_children(self) -> dict[str, Any]:
-        found = {name: value for name, value in super()._tracked_children().items() if not name.startswith("_")}
+        children = {name: value for name, value in super()._tracked_children().items() if not name.startswith("_")}
         if self._root is not None:
-            found = {**tracking.children(self._root), **found}
+            children = {**tracking.children(self._root), **children}
         if self._save_counter is not None:
-            found["save_counter"] = self._save_counter
-        return found
+            children["save_counter"] = self._save_counter
+        return children
 
     def _saved_values(self) -> dict[str, Any]:
         return {} if self._root is None else self._root._saved_values()

@@ -205,8 +205,8 @@ class Int64List(_List):
             if tag == 1 and isinstance(value, bytes):
                 at = 0
                 while at < len(value):
-                    found, at = varint(value, at)
-                    self.value.append(_signed(found))
+                    integer, at = varint(value, at)
+                    self.value.append(_signed(integer))
             elif tag == 1:
                 self.value.append(_signed(value))
 
@@ -295,15 +295,15 @@ class _Map(dict):
         return made
 
 
-def _read_map(found: _Map, data: bytes) -> None:
+def _read_map(target: _Map, data: bytes) -> None:
     for tag, value in fields(data):
         if tag == 1:
             entry = dict(fields(value))
-            found[entry.get(1, b"").decode()] = found._make.FromString(entry.get(2, b""))
+            target[entry.get(1, b"").decode()] = target._make.FromString(entry.get(2, b""))
 
 
-def _written_map(found: _Map) -> bytes:
-    return b"".join(field(1, field(1, name.encode()) + field(2, found[name]._written())) for name in sorted(found))
+def _written_map(entries: _Map) -> bytes:
+    return b"".join(field(1, field(1, name.encode()) + field(2, entries[name]._written())) for name in sorted(entries))
 
 
 @public_class

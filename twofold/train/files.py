@@ -52,8 +52,8 @@ def files_of(prefix: str) -> list[Path]:
 
 def time_of(prefix: str) -> int:
     """When a checkpoint was last changed, in nanoseconds since 1970; 0 where there is none."""
-    found = files_of(prefix)
-    return found[-1].stat().st_mtime_ns if found else 0
+    files = files_of(prefix)
+    return files[-1].stat().st_mtime_ns if files else 0
 
 
 def _plain(name: str) -> str:
@@ -160,10 +160,10 @@ def open_checkpoint(path: str | os.PathLike[str]) -> CheckpointReader:
     """
     name = os.fspath(path)
     if Path(name).is_dir():
-        found = latest_checkpoint(name)
-        if found is None:
+        latest = latest_checkpoint(name)
+        if latest is None:
             raise tf.errors.NotFoundError(f"{name}: there is no checkpoint in this folder")
-        name = found
+        name = latest
     name = name.removesuffix(SUFFIX).removesuffix(".index")
     if not exists(name):
         raise tf.errors.NotFoundError(

@@ -59,19 +59,19 @@ class CheckpointManager:
         self._last_step = last_checkpoint_step
         self._kept: dict[str, float] = {}  # path -> when it was written, the oldest first
         self._doomed: dict[str, int] = {}  # path -> its time: what an earlier process was about to delete
-        found = state.get_checkpoint_state(self._directory)
-        self._preserved = time.time() if found is None or not found.last_preserved_timestamp \
-            else found.last_preserved_timestamp
-        if found is not None:
-            self._adopt(found)
+        earlier = state.get_checkpoint_state(self._directory)
+        self._preserved = time.time() if earlier is None or not earlier.last_preserved_timestamp \
+            else earlier.last_preserved_timestamp
+        if earlier is not None:
+            self._adopt(earlier)
 
-    def _adopt(self, found: state.CheckpointState) -> None:
+    def _adopt(self, earlier: state.CheckpointState) -> None:
         """Go on with the checkpoints of an earlier process, as far as they are still there."""
-        paths, times = found.all_model_checkpoint_paths, found.all_model_checkpoint_timestamps
+        paths, times = earlier.all_model_checkpoint_paths, earlier.all_model_checkpoint_timestamps
         if len(times) != len(paths):
             times = [time.time()] * len(paths)
         self._kept = {path: at for path, at in zip(paths, times, strict=True) if files.exists(path)}
-        self._doomed = found.doomed
+        self._doomed = earlier.doomed
 
     @property
     def directory(self) -> str:
@@ -195,23 +195,23 @@ def checkpoints_iterator(checkpoint_dir: Any, min_interval_secs: float = 0, time
 def _iterate(folder: str, interval: float, timeout: float | None, told: Callable[[], bool] | None) -> Iterator[str]:
     seen: str | None = None
     while True:
-        found = _another(folder, seen, timeout)
-        if found is None:
+        path = _another(folder, seen, timeout)
+        if path is None:
             if told is None or told():
                 return
             continue
-        seen = found
+        seen = path
         begun = time.monotonic()
-        yield found
+        yield path
         time.sleep(max(0.0, interval - (time.monotonic() - begun)))
 
 
 def _another(folder: str, seen: str | None, timeout: float | None) -> str | None:
     end = None if timeout is None else time.monotonic() + timeout
     while True:
-        found = files.latest_checkpoint(folder)
-        if found is not None and found != seen:
-            return found
+        path = files.latest_checkpoint(folder)
+        if path is not None and path != seen:
+            return path
         if end is not None and time.monotonic() >= end:
             return None
         time.sleep(0.05 if end is None else min(0.05, max(0.0, end - time.monotonic())))

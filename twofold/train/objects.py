@@ -50,12 +50,12 @@ def describe(root: Any) -> tuple[list[Node], dict[str, np.ndarray]]:
     Raises:
         ValueError: a dict holds state under a key that is no text, which a checkpoint has no name for.
     """
-    found = list(tracking.walk(root))
-    for path, value in found:
+    objects = list(tracking.walk(root))
+    for path, value in objects:
         _refuse_other_keys(path, value)
-    numbers = {id(value): n for n, (_, value) in enumerate(found)}
+    numbers = {id(value): n for n, (_, value) in enumerate(objects)}
     nodes, tensors = [], {}
-    for path, value in found:
+    for path, value in objects:
         node = Node({name: numbers[id(child)] for name, child in tracking.children(value).items()}, {})
         for name, content in _values(value).items():
             key = "/".join((*[part.replace("/", ".S") for part in path], ".ATTRIBUTES", name))
@@ -95,15 +95,15 @@ def _array(content: Any) -> np.ndarray:
 
 def _child(value: Any, name: str) -> Any:
     """The child of an object by its name; empty lists and dicts count, as something may come into them."""
-    found = tracking.children(value).get(name)
-    if found is None and isinstance(value, tracking.Trackable):
-        found = vars(value).get(name)
-        found = value._also_known(name) if found is None else found
-    elif found is None and isinstance(value, list):
-        found = value[int(name)] if name.isdecimal() and int(name) < len(value) else None
-    elif found is None and isinstance(value, dict):
-        found = value.get(name)
-    return found if tracking.is_tracked(found) or isinstance(found, (list, dict)) else None
+    child = tracking.children(value).get(name)
+    if child is None and isinstance(value, tracking.Trackable):
+        child = vars(value).get(name)
+        child = value._also_known(name) if child is None else child
+    elif child is None and isinstance(value, list):
+        child = value[int(name)] if name.isdecimal() and int(name) < len(value) else None
+    elif child is None and isinstance(value, dict):
+        child = value.get(name)
+    return child if tracking.is_tracked(child) or isinstance(child, (list, dict)) else None
 
 
 class Restoration:
@@ -151,9 +151,9 @@ class Restoration:
                 self._owners.append(number)
                 value.__dict__.setdefault("_waiting_for_slots", []).append(functools.partial(self._slot_came, number))
             for child, at in reversed(self._children(value, node)):
-                found = _child(value, child)
-                if found is not None:
-                    pending.append((found, at, value, child))
+                child_object = _child(value, child)
+                if child_object is not None:
+                    pending.append((child_object, at, value, child))
                 elif isinstance(value, tracking.Trackable):  # a list or dict that waits has its own way
                     waiting = value.__dict__.setdefault("_waiting_for_children", {})
                     waiting[child] = functools.partial(self._came, value, child, at)
@@ -168,23 +168,23 @@ class Restoration:
         if not (node.slots or "iter" in node.children):
             names = value._checkpoint_names
             return [(names.get(name, name), at) for name, at in node.children.items()]
-        found = []  # an optimizer before Keras 2.11
+        children = []  # an optimizer before Keras 2.11
         for name, at in node.children.items():
             known = value._known_as(name)
             if known is None:
                 self.untaken.discard(at)
             else:
-                found.append((known, at))
-        return found
+                children.append((known, at))
+        return children
 
     def _slots(self, number: int, objects: dict[int, Any]) -> list[tuple[Any, int]]:
         """The variables that an object keeps for others and has already, each with the number of its node."""
-        owner, found = objects[number], []
+        owner, slots = objects[number], []
         for of, name, at in self.nodes[number].slots:
             slot = owner._slot_of(objects[of], name) if of in objects else None
             if slot is not None and at not in self.bound:
-                found.append((slot, at))
-        return found
+                slots.append((slot, at))
+        return slots
 
     def _bind_slot(self, slot: tf.Variable, number: int) -> None:
         self._fill(slot, self.nodes[number])
@@ -213,8 +213,8 @@ class Restoration:
                 array = self._read[key] = self._tensor(key)
                 if isinstance(value, tf.Variable) and name == VARIABLE:
                     self._fits(value, array, key)
-            pending.extend((found, at) for child, at in self._children(value, node)
-                           if (found := _child(value, child)) is not None)
+            pending.extend((child_object, at) for child, at in self._children(value, node)
+                           if (child_object := _child(value, child)) is not None)
         for owner in [n for n, value in seen.items() if self.nodes[n].slots and isinstance(value, tracking.Trackable)]:
             for slot, at in self._slots(owner, seen):
                 for key in self.nodes[at].values.values():
@@ -245,8 +245,8 @@ class Restoration:
             value._restore_values({name: self._take(key) for name, key in node.values.items()})
 
     def _take(self, key: str) -> np.ndarray:
-        found = self._read.pop(key, None)
-        return self._tensor(key) if found is None else found
+        array = self._read.pop(key, None)
+        return self._tensor(key) if array is None else array
 
     def _waiting(self, value: Any, number: int, owner: Any, name: str) -> Any:
         """The list or dict itself, or one in its place that tells of items which the checkpoint has a value for."""
@@ -264,9 +264,9 @@ class Restoration:
 
     def _items(self, value: Any, number: int) -> None:
         for name, at in self.nodes[number].children.items():
-            found = _child(value, name)
-            if found is not None and at not in self.bound:
-                self.bind(found, at, value, name)
+            child_object = _child(value, name)
+            if child_object is not None and at not in self.bound:
+                self.bind(child_object, at, value, name)
 
 
 def _tell_unused(nodes: list[Node], untaken: set[int], source: str) -> None:
@@ -296,9 +296,9 @@ def listed(names: list[str]) -> str:
 
 def _telling(name: str) -> Any:
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        found = getattr(super(type(self), self), name)(*args, **kwargs)
+        result = getattr(super(type(self), self), name)(*args, **kwargs)
         self.told()
-        return found
+        return result
     return method
 
 

@@ -92,10 +92,10 @@ def get_checkpoint_state(checkpoint_dir: Any, latest_filename: str | None = None
         text = (Path(folder) / (latest_filename or "checkpoint")).read_text("utf-8")
     except (OSError, UnicodeDecodeError):
         return None
-    found = CheckpointState()
+    told = CheckpointState()
     for line in text.splitlines():
         if (match := _DOOMED.fullmatch(line)) is not None:
-            found.doomed[os.path.join(folder, _unquoted(match[1]))] = int(match[2][:20])
+            told.doomed[os.path.join(folder, _unquoted(match[1]))] = int(match[2][:20])
         match = _LINE.fullmatch(line)
         if match is None:
             continue
@@ -103,15 +103,15 @@ def get_checkpoint_state(checkpoint_dir: Any, latest_filename: str | None = None
         if quoted is not None and key in ("model_checkpoint_path", "all_model_checkpoint_paths"):
             path = os.path.join(folder, _unquoted(quoted))
             if key == "model_checkpoint_path":
-                found.model_checkpoint_path = path
+                told.model_checkpoint_path = path
             else:
-                found.all_model_checkpoint_paths.append(path)
+                told.all_model_checkpoint_paths.append(path)
         elif number is not None and key == "all_model_checkpoint_timestamps":
-            found.all_model_checkpoint_timestamps.append(float(number))
+            told.all_model_checkpoint_timestamps.append(float(number))
         elif number is not None and key == "last_preserved_timestamp":
-            found.last_preserved_timestamp = float(number)
-    if not found.model_checkpoint_path:
+            told.last_preserved_timestamp = float(number)
+    if not told.model_checkpoint_path:
         return None
-    if found.model_checkpoint_path not in found.all_model_checkpoint_paths:
-        found.all_model_checkpoint_paths.append(found.model_checkpoint_path)
-    return found
+    if told.model_checkpoint_path not in told.all_model_checkpoint_paths:
+        told.all_model_checkpoint_paths.append(told.model_checkpoint_path)
+    return told

@@ -160,15 +160,15 @@ class Bundle:
         if _GRAPH not in self._entries:
             return None
         try:
-            found = [_node(data) for number, data in fields(bytes(self.tensor(_GRAPH)[()])) if number == 1]
+            nodes = [_node(data) for number, data in fields(bytes(self.tensor(_GRAPH)[()])) if number == 1]
         except (ValueError, IndexError, TypeError, struct.error, UnicodeDecodeError) as e:
             raise tf.errors.DataLossError(f"{self.prefix}.index is damaged: objects: {e}") from None
-        for node in found:
+        for node in nodes:
             numbers = [*node.children.values(), *[n for of, _, at in node.slots for n in (of, at)]]
-            if not all(0 <= number < len(found) for number in numbers):
+            if not all(0 <= number < len(nodes) for number in numbers):
                 raise tf.errors.DataLossError(f"{self.prefix}.index is damaged: a child that is not there")
-        _as_keras_3_numbers(found)
-        return found
+        _as_keras_3_numbers(nodes)
+        return nodes
 
 
 # -- the table -----------------------------------------------------------------------------------------

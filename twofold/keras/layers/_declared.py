@@ -162,18 +162,18 @@ def window_sizes(sizes: Shape, window: tuple[int, ...], strides: tuple[int, ...]
     Raises:
         ValueError: there is no place for it.
     """
-    found: list[Any] = []
+    counts: list[Any] = []
     for size, width, stride, dilation in zip(sizes, window, strides, dilations, strict=True):
         if size is None:
-            found.append(None)
+            counts.append(None)
             continue
         reach = (width - 1) * dilation + 1
         places = -(-size // stride) if padding in ("same", "causal") else (size - reach) // stride + 1
         if places <= 0:
             raise ValueError(f"Computed output size would be negative or zero: a window of {window} with dilations "
                              f"{dilations} does not fit into {tuple(sizes)} with padding={padding!r}.")
-        found.append(places)
-    return tuple(found)
+        counts.append(places)
+    return tuple(counts)
 
 
 def build_within(layer: Any, parent: Any, *shapes: Any) -> None:

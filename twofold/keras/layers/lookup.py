@@ -226,7 +226,7 @@ class _Lookup(DeclaredLayer):
         """The places of terms."""
         masked = 0 if self.output_mode == "int" else -1
         places, unknown = self._places, self.num_oov_indices
-        found = []
+        result = []
         for value in values.ravel().tolist():
             term = self._key(value)
             place = places.get(term)
@@ -238,8 +238,8 @@ class _Lookup(DeclaredLayer):
                                      f"{term!r}, consider setting `num_oov_indices=1`.")
                 else:
                     place = self._first_oov + (0 if unknown == 1 else self._bucket(term))
-            found.append(place)
-        return np.array(found, np.int64).reshape(values.shape)
+            result.append(place)
+        return np.array(result, np.int64).reshape(values.shape)
 
     def _back(self, places: np.ndarray) -> np.ndarray:
         """The terms at places."""

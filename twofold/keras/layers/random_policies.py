@@ -77,7 +77,7 @@ class _Policy(RandomImages):
         def by_step(x: Any) -> Any:
             return tf.reshape(x, tf.concat([[steps, shape[0]], tf.shape(x)[1:]], 0))
         drawn = [self._layer(name)._draw(batches) for name in self._names]
-        return [None if found is None else tf.nest.map_structure(by_step, found) for found in drawn]
+        return [None if structure is None else tf.nest.map_structure(by_step, structure) for structure in drawn]
 
     def _layer(self, name: str) -> Any:
         return getattr(self, name)

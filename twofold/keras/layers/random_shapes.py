@@ -118,9 +118,9 @@ class RandomPerspective(RandomImages):
     def _changed(self, images: Any, drawn: Any, mask: bool) -> Any:
         from ..ops.image import perspective_transform
         changed, corners, places = drawn
-        found = perspective_transform(images, corners, places, "nearest" if mask else self.interpolation,
+        transformed = perspective_transform(images, corners, places, "nearest" if mask else self.interpolation,
                                       self.fill_value, "channels_last")
-        return tf.where(changed, tf.cast(found, images.dtype), images)
+        return tf.where(changed, tf.cast(transformed, images.dtype), images)
 
 
 def chosen(layer: RandomImages, images: Any, chances: tuple[float, float]) -> Any:
@@ -231,8 +231,8 @@ class RandomElasticTransform(RandomImages):
         height, width = images.shape[1], images.shape[2]
         x = tf.range(width, dtype=tf.float32) + moves[..., 0]
         y = tf.range(height, dtype=tf.float32)[:, tf.newaxis] + moves[..., 1]
-        found = sampled(images, x, y, "nearest" if mask else self.interpolation, self.fill_mode, self.fill_value)
-        return tf.clip_by_value(tf.where(changed, found, images), *self.value_range)
+        transformed = sampled(images, x, y, "nearest" if mask else self.interpolation, self.fill_mode, self.fill_value)
+        return tf.clip_by_value(tf.where(changed, transformed, images), *self.value_range)
 
 
 def _smoothed(noise: Any, sigma: Any, widest: int) -> Any:

@@ -217,11 +217,11 @@ class StackedRNNCells(Layer):
 
     def get_initial_state(self, batch_size: Any = None) -> list[Any]:
         """The states that the cells begin with, a list for each."""
-        found = []
+        initial = []
         for cell in self.cells:
             states = first_states(cell, batch_size, self.compute_dtype)
-            found.append(states if isinstance(cell.state_size, (list, tuple)) or len(states) > 1 else states[0])
-        return found
+            initial.append(states if isinstance(cell.state_size, (list, tuple)) or len(states) > 1 else states[0])
+        return initial
 
     def build(self, input_shape: Any) -> None:
         """Build the cells."""

@@ -198,14 +198,14 @@ class STFTSpectrogram(DeclaredLayer):
         product = tf.nn.conv1d(flat, tf.cast(kernel, x.dtype), self._step, self.padding.upper())
         return tf.reshape(product, tf.concat([shape[:2], tf.shape(product)[1:]], 0))
 
-    def _arranged(self, found: Any) -> Any:
+    def _arranged(self, x: Any) -> Any:
         """[batch, channels, windows, frequencies] as the outputs are laid out."""
         last = self.data_format == "channels_last"
         if self.expand_dims:
-            return tf.transpose(found, (0, 2, 3, 1)) if last else found
-        shape = tf.shape(found)
-        channels = found.shape[1] if found.shape[1] is not None else shape[1]
-        joined = tf.reshape(tf.transpose(found, (0, 2, 1, 3)), [shape[0], shape[2], channels * found.shape[3]])
+            return tf.transpose(x, (0, 2, 3, 1)) if last else x
+        shape = tf.shape(x)
+        channels = x.shape[1] if x.shape[1] is not None else shape[1]
+        joined = tf.reshape(tf.transpose(x, (0, 2, 1, 3)), [shape[0], shape[2], channels * x.shape[3]])
         return joined if last else tf.transpose(joined, (0, 2, 1))
 
     def compute_output_shape(self, input_shape: Any) -> Shape:

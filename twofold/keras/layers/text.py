@@ -115,14 +115,14 @@ class TextVectorization(DeclaredLayer):
             plain = [_STANDARDIZED[self.standardize](text) for text in plain]
         if callable(self.split):
             rows = np.asarray(self.split(tf.constant(plain, tf.string))).tolist()
-            found = [[as_bytes(word) for word in (row if isinstance(row, list) else [row]) if as_bytes(word)]
+            rows_of_words = [[as_bytes(word) for word in (row if isinstance(row, list) else [row]) if as_bytes(word)]
                      for row in rows]
         else:
-            found = [_SPLIT[self.split](text) for text in plain]
+            rows_of_words = [_SPLIT[self.split](text) for text in plain]
         if self._widths is None:
-            return found
+            return rows_of_words
         return [[b" ".join(words[start:start + width]) for width in self._widths
-                 for start in range(len(words) - width + 1)] for words in found]
+                 for start in range(len(words) - width + 1)] for words in rows_of_words]
 
     def _numbers(self, texts: np.ndarray) -> np.ndarray:
         """The places of words, as many for each text: 0 (or -1, in vectors) where there are no more."""
