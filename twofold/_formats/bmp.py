@@ -41,9 +41,9 @@ def decode(data: bytes) -> np.ndarray:
         raise ValueError(f"the BMP file is incomplete: it has {len(data)} bytes for an image of {width} by {rows} "
                          "pixels")
     strides = (size, channels, 1)
-    found = np.ndarray((rows, width, channels), np.uint8, data, first, strides)
-    found = found if height < 0 else found[::-1]
+    pixels = np.ndarray((rows, width, channels), np.uint8, data, first, strides)
+    pixels = pixels if height < 0 else pixels[::-1]
     made = np.empty((rows, width, channels), np.uint8)
     for channel, place in enumerate((2, 1, 0, 3)[:channels] if channels > 1 else (0,)):
-        made[..., channel] = found[..., place]
+        made[..., channel] = pixels[..., place]
     return made

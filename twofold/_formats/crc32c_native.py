@@ -79,6 +79,6 @@ def entry() -> Callable[[int, int, int, int], int] | None:
     native code is off."""
     if native.core() is None:
         return None
-    found = kernels.functions([_NAME], [_TEXT], lambda: llvm_module.object_code(llvm_module.optimise(_TEXT)))
+    addresses = kernels.functions([_NAME], [_TEXT], lambda: llvm_module.object_code(llvm_module.optimise(_TEXT)))
     kind = ctypes.CFUNCTYPE(ctypes.c_uint32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_uint32)
-    return kind(found[_NAME])
+    return kind(addresses[_NAME])

@@ -25,8 +25,8 @@ __all__ = ["GFile", "copy", "exists", "glob", "isdir", "join", "listdir", "maked
 
 
 def _path(path: Any) -> str:
-    found = path.numpy() if hasattr(path, "numpy") else path
-    return os.fsdecode(found)
+    plain = path.numpy() if hasattr(path, "numpy") else path
+    return os.fsdecode(plain)
 
 
 def _told(fn: Callable[[], Any], path: str) -> Any:
@@ -237,8 +237,8 @@ def stat(path: Any) -> _Stat:
     Raises:
         NotFoundError: there is none.
     """
-    found = _told(lambda: os.stat(_path(path)), _path(path))
-    return _Stat(found.st_size, found.st_mtime_ns, os.path.isdir(_path(path)))
+    status = _told(lambda: os.stat(_path(path)), _path(path))
+    return _Stat(status.st_size, status.st_mtime_ns, os.path.isdir(_path(path)))
 
 
 @public
@@ -273,10 +273,10 @@ def read_file(filename: Any, name: str | None = None) -> Any:
     b'a line'
     """
     def run(path: Any) -> list[Any]:
-        found = np.empty((), object)
+        content = np.empty((), object)
         text = os.fsdecode(engine.array_of(path).item())
-        found[()] = _told(lambda: Path(text).read_bytes(), text)
-        return [engine.tensor_of(found)]
+        content[()] = _told(lambda: Path(text).read_bytes(), text)
+        return [engine.tensor_of(content)]
     return engine.host_call(run, "ReadFile", [_string(filename)], [TensorSpec((), dt.string)])[0]
 
 
@@ -320,9 +320,9 @@ def matching_files(pattern: Any, name: str | None = None) -> Any:
     def run(given: Any) -> list[Any]:
         paths = [p.encode() for each in engine.array_of(given).ravel().tolist() for p in sorted(
             _glob.glob(os.fsdecode(each)))]
-        found = np.empty(len(paths), object)
-        found[:] = paths
-        return [engine.tensor_of(found)]
+        array = np.empty(len(paths), object)
+        array[:] = paths
+        return [engine.tensor_of(array)]
     return engine.host_call(run, "MatchingFiles", [tensor(pattern)], [TensorSpec((None,), dt.string)])[0]
 
 

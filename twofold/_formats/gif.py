@@ -51,15 +51,15 @@ def decode(data: bytes, every: bool = True) -> np.ndarray:
     if len(frames) * width * height >= _MOST:
         raise ValueError(f"a GIF file of {len(frames)} frames of {width} by {height} pixels is too large: fewer than "
                          "2**29 pixels are allowed")
-    found = np.zeros((len(frames), height, width, 3), np.uint8)
+    images = np.zeros((len(frames), height, width, 3), np.uint8)
     for n, frame in enumerate(frames):
         if n:
-            found[n] = found[n - 1]
+            images[n] = images[n - 1]
         numbers = _numbers(frame)
-        here = found[n, frame.top:frame.top + frame.height, frame.left:frame.left + frame.width]
+        here = images[n, frame.top:frame.top + frame.height, frame.left:frame.left + frame.width]
         numbers = numbers[:here.shape[0], :here.shape[1]]
         _lay(here, numbers, frame, n)
-    return found
+    return images
 
 
 def _lay(here: np.ndarray, numbers: np.ndarray, frame: _Frame, place: int) -> None:
@@ -146,9 +146,9 @@ def _numbers(frame: _Frame) -> np.ndarray:
     plugin = pillow("GifImagePlugin")
     try:
         with plugin.GifImageFile(io.BytesIO(file)) as image:
-            found = np.asarray(image)
+            pixels = np.asarray(image)
     except (OSError, SyntaxError, EOFError, ValueError, struct.error) as error:
         raise ValueError(f"the GIF file is damaged: {error}") from None
-    if found.shape != (frame.height, frame.width) or found.dtype != np.uint8:
+    if pixels.shape != (frame.height, frame.width) or pixels.dtype != np.uint8:
         raise ValueError("the GIF file is damaged: a frame has not the size that it states")
-    return found
+    return pixels

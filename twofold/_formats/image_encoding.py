@@ -62,9 +62,9 @@ def encode_png(image: Any, compression: int = -1, name: str | None = None) -> An
             files = [_png.encode(each, level) for each in images]
         except ValueError as e:
             raise wrong("encode_png", str(e)) from None
-        found = np.empty(len(files), object)
-        found[:] = files
-        return [engine.tensor_of(found.reshape(pixels.shape[:-3]))]
+        array = np.empty(len(files), object)
+        array[:] = files
+        return [engine.tensor_of(array.reshape(pixels.shape[:-3]))]
 
     spec = TensorSpec(None if rank is None else given.shape[:-3], dt.string)
     return engine.host_call(encode, "encode_png", [given], [spec])[0]
@@ -172,9 +172,9 @@ def adjust_jpeg_quality(image: Any, jpeg_quality: Any, dct_method: str = "", nam
     check_jpeg("adjust_jpeg_quality", 1, True, dct_method)
     given = tf.convert_to_tensor(image)
     bytes_ = tf.image.convert_image_dtype(given, tf.uint8, saturate=True)
-    found = decode_jpeg(jpeg_of_quality(bytes_, jpeg_quality))
-    found.set_shape(given.shape)
-    return tf.image.convert_image_dtype(found, given.dtype, saturate=True)
+    decoded = decode_jpeg(jpeg_of_quality(bytes_, jpeg_quality))
+    decoded.set_shape(given.shape)
+    return tf.image.convert_image_dtype(decoded, given.dtype, saturate=True)
 
 
 @public

@@ -94,54 +94,54 @@ def _pixels(op: str, data: bytes, channels: int, dtype: Any, every: bool = False
     if kind == "JPEG":
         if channels == 4:
             raise ValueError("JPEG does not support 4 channels")
-        found = _jpeg.decode(data, channels)
+        pixels = _jpeg.decode(data, channels)
     elif kind == "GIF":
         if channels not in (0, 3):
             raise ValueError(f"channels must be 0 or 3 for GIF, got {channels}")
-        found = _gif.decode(data, every or op != "decode_image")
+        pixels = _gif.decode(data, every or op != "decode_image")
         if not every:
-            if len(found) > 1:
-                raise ValueError(f"Got {len(found)} frames, but animated gifs can only be decoded by tf.io.decode_gif "
+            if len(pixels) > 1:
+                raise ValueError(f"Got {len(pixels)} frames, but animated gifs can only be decoded by tf.io.decode_gif "
                                  "or tf.io.decode_image")
-            found = found[0]
+            pixels = pixels[0]
     else:
-        found = _of_bmp(_bmp.decode(data), channels)
+        pixels = _of_bmp(_bmp.decode(data), channels)
     if dtype == np.uint16:
-        return found.astype(np.uint16) << 8
-    return found * np.float32(1 / 255) if dtype == np.float32 else found
+        return pixels.astype(np.uint16) << 8
+    return pixels * np.float32(1 / 255) if dtype == np.float32 else pixels
 
 
-def _of_bmp(found: np.ndarray, channels: int) -> np.ndarray:
+def _of_bmp(pixels: np.ndarray, channels: int) -> np.ndarray:
     if channels == 1:
         raise ValueError("channels must be 0, 3 or 4 for BMP, but got 1")
-    have = found.shape[2]
+    have = pixels.shape[2]
     if channels and have == 1:
-        found = np.repeat(found, 3, axis=2)
+        pixels = np.repeat(pixels, 3, axis=2)
     if channels == 4 and have < 4:
-        return np.concatenate([found, np.full_like(found[..., :1], 255)], axis=2)
-    return found[..., :channels] if channels else found
+        return np.concatenate([pixels, np.full_like(pixels[..., :1], 255)], axis=2)
+    return pixels[..., :channels] if channels else pixels
 
 
 def _of_png(picture: _png.Picture, channels: int, dtype: Any) -> np.ndarray:
     """A PNG file's pixels with the channels that are wanted, as libpng gives them."""
-    found, alpha = picture.pixels, picture.alpha
-    full = found.dtype.type(np.iinfo(found.dtype).max)
-    if found.shape[2] in (2, 4):
-        found, alpha = found[..., :-1], found[..., -1:]
+    pixels, alpha = picture.pixels, picture.alpha
+    full = pixels.dtype.type(np.iinfo(pixels.dtype).max)
+    if pixels.shape[2] in (2, 4):
+        pixels, alpha = pixels[..., :-1], pixels[..., -1:]
     elif channels == 0 and not picture.listed:
         alpha = None
-    if channels == 1 and found.shape[2] == 3:
-        grey = found.astype(np.uint32) @ _GREY + (1 << 14 if full > 255 else 0) >> 15
-        found = np.where((found == found[..., :1]).all(-1), found[..., 0], grey).astype(found.dtype)[..., None]
-    elif channels >= 3 and found.shape[2] == 1:
-        found = np.repeat(found, 3, axis=2)
+    if channels == 1 and pixels.shape[2] == 3:
+        grey = pixels.astype(np.uint32) @ _GREY + (1 << 14 if full > 255 else 0) >> 15
+        pixels = np.where((pixels == pixels[..., :1]).all(-1), pixels[..., 0], grey).astype(pixels.dtype)[..., None]
+    elif channels >= 3 and pixels.shape[2] == 1:
+        pixels = np.repeat(pixels, 3, axis=2)
     if channels == 4 and alpha is None:
-        alpha = np.full_like(found[..., :1], full)
+        alpha = np.full_like(pixels[..., :1], full)
     if channels in (0, 4) and alpha is not None:
-        found = np.concatenate([found, alpha], axis=2)
+        pixels = np.concatenate([pixels, alpha], axis=2)
     if dtype == np.uint8:
-        return found if full == 255 else (found >> 8).astype(np.uint8)
-    deep = found if full > 255 else found * np.uint16(257)
+        return pixels if full == 255 else (pixels >> 8).astype(np.uint8)
+    deep = pixels if full > 255 else pixels * np.uint16(257)
     return deep if dtype == np.uint16 else deep * np.float32(1 / 65535)
 
 
@@ -272,8 +272,8 @@ def decode_gif(contents: Any, name: str | None = None) -> Any:
     given, _ = _given("decode_gif", contents, 0)
 
     def read(data: bytes) -> np.ndarray:
-        found = _pixels("decode_gif", data, 3, np.uint8, every=True)
-        return found if found.ndim == 4 else found[None]
+        frames = _pixels("decode_gif", data, 3, np.uint8, every=True)
+        return frames if frames.ndim == 4 else frames[None]
     return _read("decode_gif", given, [None, None, None, 3], dt.uint8, read)
 
 
@@ -366,14 +366,14 @@ def decode_and_crop_jpeg(contents: Any, crop_window: Any, channels: int = 0, rat
         top, left, height, width = engine.array_of(part).tolist()
         data: Any = engine.array_of(file)[()]
         try:
-            found = _jpeg.decode(data, wanted, ratio, bool(try_recover_truncated))
+            pixels = _jpeg.decode(data, wanted, ratio, bool(try_recover_truncated))
         except ValueError as error:
             raise wrong(op, str(error)) from None
-        if min(top, left) < 0 or min(height, width) <= 0 or top + height > found.shape[0] \
-                or left + width > found.shape[1]:
+        if min(top, left) < 0 or min(height, width) <= 0 or top + height > pixels.shape[0] \
+                or left + width > pixels.shape[1]:
             raise wrong(op, f"the part {[top, left, height, width]} does not lie in an image of "
-                             f"{found.shape[0]} by {found.shape[1]} pixels")
-        return [engine.tensor_of(np.ascontiguousarray(found[top:top + height, left:left + width]))]
+                             f"{pixels.shape[0]} by {pixels.shape[1]} pixels")
+        return [engine.tensor_of(np.ascontiguousarray(pixels[top:top + height, left:left + width]))]
     return engine.host_call(run, op, [given, window], [TensorSpec([None, None, wanted or None], dt.uint8)])[0]
 
 

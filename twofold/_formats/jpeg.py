@@ -98,17 +98,17 @@ def decode(data: bytes, channels: int = 0, ratio: int = 1, recover: bool = False
         with plugin.JpegImageFile(file) as image:
             image.draft("L" if channels == 1 else "RGB" if components == 3 else None,
                         (image.width / ratio, image.height / ratio))
-            found = np.asarray(image)
+            pixels = np.asarray(image)
     except (OSError, SyntaxError, EOFError, ValueError, struct.error, IndexError, KeyError) as error:
         raise ValueError(f"the JPEG file is damaged or incomplete: {error}") from None
-    if found.ndim == 2:
-        found = found[..., None]
-    if found.shape[2] == 4:  # Pillow gives how much ink there is
-        light = 255 - found.astype(np.uint32)
-        found = (light[..., :3] * light[..., 3:] // 255).astype(np.uint8)
-    if found.shape[2] == 1 and channels == 3:
-        found = np.repeat(found, 3, axis=2)
-    return found
+    if pixels.ndim == 2:
+        pixels = pixels[..., None]
+    if pixels.shape[2] == 4:  # Pillow gives how much ink there is
+        light = 255 - pixels.astype(np.uint32)
+        pixels = (light[..., :3] * light[..., 3:] // 255).astype(np.uint8)
+    if pixels.shape[2] == 1 and channels == 3:
+        pixels = np.repeat(pixels, 3, axis=2)
+    return pixels
 
 
 def encode(pixels: np.ndarray, quality: int, progressive: bool, small: bool, halved: bool, unit: str,

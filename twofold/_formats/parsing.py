@@ -94,10 +94,10 @@ def _plain(name: str, form: Any) -> _Plain:
     sizes, several = tuple([int(d or 0) for d in shape.as_list()]), isinstance(form, FixedLenSequenceFeature)
     default = None
     if form.default_value is not None:
-        found = np.asarray(engine.array_of(tf.constant(form.default_value, dtype)))
-        if not several and found.size != 1 and found.shape != sizes:
-            raise ValueError(f"parse_example: {name!r}: the default value has shape {found.shape}, the feature {sizes}")
-        default = found.ravel().tolist()
+        array = np.asarray(engine.array_of(tf.constant(form.default_value, dtype)))
+        if not several and array.size != 1 and array.shape != sizes:
+            raise ValueError(f"parse_example: {name!r}: the default value has shape {array.shape}, the feature {sizes}")
+        default = array.ravel().tolist()
     ragged = isinstance(form, FixedLenSequenceFeature) and bool(form.allow_missing)
     return _Plain(name, dtype, sizes, several, ragged, default)
 
@@ -121,9 +121,9 @@ class _Wanted:
         """Values as an array, flat."""
         if self.dtype != tf.string:
             return np.array(values, self.dtype.as_numpy_dtype)
-        found = np.empty(len(values), object)
-        found[:] = values
-        return found
+        array = np.empty(len(values), object)
+        array[:] = values
+        return array
 
     def of(self, features: Mapping[str, Any], where: str) -> np.ndarray:
         """The value in a record.
@@ -160,10 +160,10 @@ class _Wanted:
         if self.default is not None:
             filler = self.default.reshape(-1)[0]
         kind: Any = object if self.dtype == tf.string else self.dtype.as_numpy_dtype
-        found = np.full((len(parts), longest, *self.shape), filler, kind)
+        stacked = np.full((len(parts), longest, *self.shape), filler, kind)
         for n, part in enumerate(parts):
-            found[n, :len(part)] = part
-        return found
+            stacked[n, :len(part)] = part
+        return stacked
 
 
 def _wrong(text: str) -> Exception:
@@ -220,8 +220,8 @@ def parsed_record(serialized: Any, features: list[tuple[Any, ...]]) -> list[Any]
     wanted = [_Wanted(f) for f in features]
 
     def parse(record: Any) -> list[Any]:
-        found = _example(engine.array_of(record).item()).features.feature
-        return engine.tensors_of([np.array(w.of(found, "Example")) for w in wanted])
+        features = _example(engine.array_of(record).item()).features.feature
+        return engine.tensors_of([np.array(w.of(features, "Example")) for w in wanted])
     return engine.host_call(parse, "ParseSingleExample", [serialized], [w.spec(()) for w in wanted])
 
 
@@ -255,8 +255,8 @@ def parsed_records(serialized: Any, features: list[tuple[Any, ...]]) -> list[Any
     wanted = [_Wanted(f) for f in features]
 
     def parse(records: Any) -> list[Any]:
-        found = [_example(r).features.feature for r in engine.array_of(records).tolist()]
-        return engine.tensors_of([w.stacked([w.of(f, f"Example {n}") for n, f in enumerate(found)]) for w in wanted])
+        examples = [_example(r).features.feature for r in engine.array_of(records).tolist()]
+        return engine.tensors_of([w.stacked([w.of(f, f"Example {n}") for n, f in enumerate(examples)]) for w in wanted])
     lead = serialized.shape.as_list()[0]
     return engine.host_call(parse, "ParseExample", [serialized], [w.spec((lead,)) for w in wanted])
 
@@ -296,23 +296,23 @@ def parsed_sequence(serialized: Any, context: list[tuple[Any, ...]], sequences: 
 
     def parse(record: Any) -> list[Any]:
         try:
-            found = tf.train.SequenceExample.FromString(engine.array_of(record).item())
+            example = tf.train.SequenceExample.FromString(engine.array_of(record).item())
         except tf.errors.DataLossError as e:
             raise _wrong(f"Could not parse sequence example: {e}") from None
-        values = [np.array(w.of(found.context.feature, "Context")) for w in whole]
-        return engine.tensors_of([*values, *[_sequence(w, found.feature_lists.feature_list) for w in lists]])
+        values = [np.array(w.of(example.context.feature, "Context")) for w in whole]
+        return engine.tensors_of([*values, *[_sequence(w, example.feature_lists.feature_list) for w in lists]])
     return engine.host_call(parse, "ParseSingleSequenceExample", [serialized],
                             [w.spec(()) for w in [*whole, *lists]])
 
 
-def _sequence(wanted: _Wanted, found: Mapping[str, Any]) -> np.ndarray:
+def _sequence(wanted: _Wanted, lists: Mapping[str, Any]) -> np.ndarray:
     """The parts of a sequence, each a feature of its own."""
-    if wanted.name not in found:
+    if wanted.name not in lists:
         if wanted.optional:
             return wanted.array([]).reshape(0, *wanted.shape)
         raise _wrong(f"Name: <unknown>, Feature list '{wanted.name}' is required but could not be found.")
     rows: list[Any] = []
-    for n, feature in enumerate(found[wanted.name].feature):
+    for n, feature in enumerate(lists[wanted.name].feature):
         kind = feature.WhichOneof()
         values = [] if kind is None else getattr(feature, kind).value
         if (kind is not None and kind != wanted.kind) or len(values) != wanted.size:

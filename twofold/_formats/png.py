@@ -218,36 +218,36 @@ def _inflated(packed: bytes, size: int) -> np.ndarray:
         raise ValueError(f"the PNG file is incomplete: {len(packed)} bytes cannot hold an image of {size}")
     reader = zlib.decompressobj()
     try:
-        found = reader.decompress(packed, size)
-        if len(found) == size and not reader.eof:
+        inflated = reader.decompress(packed, size)
+        if len(inflated) == size and not reader.eof:
             more = reader.decompress(reader.unconsumed_tail, 1)  # the checksum at the end
             if not more and not reader.eof:
                 raise ValueError("the PNG file is incomplete: the checksum of its rows is not there")
     except zlib.error as error:
         raise ValueError(f"the PNG file is damaged: {error}") from None
-    if len(found) < size:
-        raise ValueError(f"the PNG file is incomplete: it has {len(found)} of the {size} bytes of its rows")
-    return np.frombuffer(found, np.uint8)
+    if len(inflated) < size:
+        raise ValueError(f"the PNG file is incomplete: it has {len(inflated)} of the {size} bytes of its rows")
+    return np.frombuffer(inflated, np.uint8)
 
 
 def _unfiltered(rows: np.ndarray, height: int, size: int, ahead: int) -> np.ndarray:
     """Rows [height, size] without their filters; `ahead` is how many bytes lie between a byte and its left one."""
     from .png_native import entry  # the compiler's modules, which few programs need for this
-    found = np.zeros((1 + height, ahead + size), np.uint8)  # what lies left of and above the image counts as zeros
+    unfiltered = np.zeros((1 + height, ahead + size), np.uint8)  # what lies left of and above the image counts as zeros
     run = entry()
     if run is None:
-        wrong = _unfilter(rows.reshape(height, 1 + size), found, ahead)
+        wrong = _unfilter(rows.reshape(height, 1 + size), unfiltered, ahead)
     else:
-        wrong = run(rows.__array_interface__["data"][0], found.__array_interface__["data"][0], height, size, ahead)
+        wrong = run(rows.__array_interface__["data"][0], unfiltered.__array_interface__["data"][0], height, size, ahead)
     if wrong:
         raise ValueError(f"the PNG file is damaged: row {wrong - 1} has a filter that does not exist")
-    return found[1:, ahead:]
+    return unfiltered[1:, ahead:]
 
 
-def _unfilter(rows: np.ndarray, found: np.ndarray, ahead: int) -> int:
+def _unfilter(rows: np.ndarray, unfiltered: np.ndarray, ahead: int) -> int:
     """What `png_native.py` does, where native code is off."""
     for y, row in enumerate(rows):
-        given, above, here = row[1:], found[y], found[y + 1]
+        given, above, here = row[1:], unfiltered[y], unfiltered[y + 1]
         match int(row[0]):
             case 0:
                 here[ahead:] = given

@@ -104,7 +104,7 @@ def entry() -> Callable[[int, int, int, int, int], int] | None:
     native code is off."""
     if native.core() is None:
         return None
-    found = kernels.functions([_NAME], [_TEXT], lambda: llvm_module.object_code(llvm_module.optimise(_TEXT)))
+    addresses = kernels.functions([_NAME], [_TEXT], lambda: llvm_module.object_code(llvm_module.optimise(_TEXT)))
     kind = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64,
                             ctypes.c_int64)
-    return kind(found[_NAME])
+    return kind(addresses[_NAME])

@@ -139,10 +139,10 @@ def parsed_json(data: bytes | str, path: Any, kind: type = dict) -> Any:
     with reads(path):
         text = data if isinstance(data, str) else data.decode("utf-8")
         _check_depth(text)
-        found = json.loads(text)
-        if not isinstance(found, kind):
-            raise ValueError(f"it holds a JSON {type(found).__name__} where a {kind.__name__} is expected")
-        return found
+        value = json.loads(text)
+        if not isinstance(value, kind):
+            raise ValueError(f"it holds a JSON {type(value).__name__} where a {kind.__name__} is expected")
+        return value
 
 
 def _check_depth(text: str) -> None:

@@ -136,19 +136,19 @@ def rewriting(rewrite: bytes, groups: int) -> list[bytes | int]:
         InvalidArgumentError: a backslash is before something else than a digit or a backslash, or there is no such
             group.
     """
-    found: list[bytes | int] = []
+    parts: list[bytes | int] = []
     for piece in re.findall(rb"\\.?|[^\\]+", rewrite, re.DOTALL):
         if piece[:1] != b"\\":
-            found.append(piece)
+            parts.append(piece)
         elif piece == b"\\\\":
-            found.append(b"\\")
+            parts.append(b"\\")
         elif piece[1:].isdigit():
-            found.append(int(piece[1:]))
+            parts.append(int(piece[1:]))
         else:
             raise InvalidArgumentError(None, "regex", f"Invalid rewrite pattern: {rewrite!r}: a backslash comes before "
                                                       "a digit or another backslash")
-    highest = max((n for n in found if isinstance(n, int)), default=0)
+    highest = max((n for n in parts if isinstance(n, int)), default=0)
     if highest > groups:
         raise InvalidArgumentError(None, "regex", f"Invalid rewrite pattern: {rewrite!r}: the pattern has {groups} "
                                                   f"groups, and group {highest} is asked for")
-    return found
+    return parts

@@ -71,12 +71,12 @@ def restored(name: str, arrays: Mapping[str, np.ndarray], dtype: DType) -> np.nd
 
 
 def _one(arrays: Mapping[str, np.ndarray], name: str, dtype: DType) -> np.ndarray:
-    found = arrays.get(name)
-    if found is None:
+    array = arrays.get(name)
+    if array is None:
         raise FormatError(f"there is no array {name!r}")
-    if dt.from_numpy(found.dtype) is not dtype:
-        raise FormatError(f"array {name!r} is {found.dtype}; {dtype.name} is expected")
-    return found
+    if dt.from_numpy(array.dtype) is not dtype:
+        raise FormatError(f"array {name!r} is {array.dtype}; {dtype.name} is expected")
+    return array
 
 
 def _strings(data: np.ndarray, ends: np.ndarray, name: str) -> np.ndarray:
@@ -211,7 +211,7 @@ def _entries(head: bytes, room: int) -> tuple[list[tuple[str, DType, tuple[int, 
     texts = header.pop("__metadata__", {})
     if type(texts) is not dict or not all(type(text) is str for text in texts.values()):
         raise FormatError("the metadata holds something else than text")
-    found = []
+    entries = []
     for name, about in header.items():
         dtype, shape, (start, end) = _entry(name, about)
         count = 1
@@ -219,16 +219,16 @@ def _entries(head: bytes, room: int) -> tuple[list[tuple[str, DType, tuple[int, 
             count *= extent
         if end - start != count * dtype.size:
             raise FormatError(f"array {name!r} has {end - start} bytes, which is no {dtype.name}{list(shape)}")
-        found.append((start, end, name, dtype, shape, count))
-    found.sort(key=lambda e: e[:2])
+        entries.append((start, end, name, dtype, shape, count))
+    entries.sort(key=lambda e: e[:2])
     place = 0
-    for start, end, name, *_ in found:
+    for start, end, name, *_ in entries:
         if start != place:
             raise FormatError(f"the data of array {name!r} does not begin where the array before ends")
         place = end
     if place != room:
         raise FormatError(f"the arrays have {place} bytes; the file has {room}")
-    return [(name, dtype, shape, count) for _, _, name, dtype, shape, count in found], texts
+    return [(name, dtype, shape, count) for _, _, name, dtype, shape, count in entries], texts
 
 
 def _entry(name: str, about: Any) -> tuple[DType, tuple[int, ...], tuple[int, int]]:
@@ -247,7 +247,7 @@ def _sizes(value: Any) -> bool:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    fields = dict(pairs)
+    if len(fields) != len(pairs):
         raise ValueError("a name is there twice")
-    return found
+    return fields

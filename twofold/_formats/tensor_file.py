@@ -63,12 +63,12 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, np.ndarray], dict[str,
         table = json.loads(texts.pop(_TABLE))
         texts.pop(_SUM)
         dtypes = {name: dt.as_dtype(about["dtype"]) for name, about in table.items()}
-        found = {name: _safetensors.restored(name, arrays, dtype) for name, dtype in dtypes.items()}
-        digests = _digests({name: _safetensors.spelt(name, array, dtypes[name]) for name, array in found.items()})
+        tensors = {name: _safetensors.restored(name, arrays, dtype) for name, dtype in dtypes.items()}
+        digests = _digests({name: _safetensors.spelt(name, array, dtypes[name]) for name, array in tensors.items()})
         for name, digest in digests.items():
             if digest != table[name]["sha256"]:
                 raise DataLossError(f"{path} is damaged: the checksum of tensor {name!r} does not match its data")
-        return found, texts
+        return tensors, texts
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as e:
         raise DataLossError(f"{path} is damaged: {type(e).__name__}: {e}") from None
 
@@ -83,12 +83,12 @@ def _digests(parts: Mapping[str, Mapping[str, np.ndarray]]) -> dict[str, str]:
 
 
 def _digest(parts: Mapping[str, np.ndarray]) -> str:
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for name in sorted(parts):
         part = parts[name]
-        found.update(f"{part.dtype.newbyteorder('<').str} {part.shape} ".encode())
-        found.update(_safetensors.row_major(part))
-    return found.hexdigest()
+        digest.update(f"{part.dtype.newbyteorder('<').str} {part.shape} ".encode())
+        digest.update(_safetensors.row_major(part))
+    return digest.hexdigest()
 
 
 def _text_digest(texts: Mapping[str, str]) -> str:

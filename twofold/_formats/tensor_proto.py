@@ -59,21 +59,21 @@ def _read(data: bytes, wanted: dt.DType) -> np.ndarray:
                 texts.append(value)
             else:
                 raise ValueError(f"field {tag}, of single values, is not read")
-        found = dt.as_dtype(kind)
+        dtype = dt.as_dtype(kind)
     except (ValueError, IndexError, TypeError, struct.error) as e:
         raise errors.InvalidArgumentError(None, "ParseTensor", f"Could not parse tensor: {e}") from None
-    if found is not wanted:
+    if dtype is not wanted:
         raise errors.InvalidArgumentError(None, "ParseTensor", "Type mismatch between parsed tensor "
-                                          f"({found.name}) and dtype ({wanted.name})")
+                                          f"({dtype.name}) and dtype ({wanted.name})")
     count = math.prod(sizes)
-    if found is dt.string and len(texts) == count:
+    if dtype is dt.string and len(texts) == count:
         out = np.empty(count, object)
         out[:] = texts
         return out.reshape(sizes)
-    if found is dt.string or len(content) != count * found.size:
-        raise errors.InvalidArgumentError(None, "ParseTensor", f"Could not parse tensor: shape {sizes} of {found.name} "
+    if dtype is dt.string or len(content) != count * dtype.size:
+        raise errors.InvalidArgumentError(None, "ParseTensor", f"Could not parse tensor: shape {sizes} of {dtype.name} "
                                           f"does not fit {len(texts) or len(content)} values or bytes")
-    return np.frombuffer(content, found.np).reshape(sizes).copy()
+    return np.frombuffer(content, dtype.np).reshape(sizes).copy()
 
 
 @public
@@ -91,9 +91,9 @@ def serialize_tensor(tensor: Any, name: str | None = None) -> Any:
     [[1.0, 2.0]]
     """
     def run(given: Any) -> list[Any]:
-        found = np.empty((), object)
-        found[()] = _written(engine.array_of(given))
-        return [engine.tensor_of(found)]
+        array = np.empty((), object)
+        array[()] = _written(engine.array_of(given))
+        return [engine.tensor_of(array)]
     return engine.host_call(run, "SerializeTensor", [_tensor(tensor)], [TensorSpec((), dt.string)])[0]
 
 

@@ -59,12 +59,12 @@ def fields(data: bytes) -> Iterator[tuple[int, Any]]:
 def number(value: int) -> bytes:
     """A number as it is written: seven bits a byte, the lowest first; negative ones in 64 bits."""
     value &= (1 << 64) - 1
-    found = bytearray()
+    written = bytearray()
     while value > 0x7F:
-        found.append(value & 0x7F | 0x80)
+        written.append(value & 0x7F | 0x80)
         value >>= 7
-    found.append(value)
-    return bytes(found)
+    written.append(value)
+    return bytes(written)
 
 
 def field(tag: int, content: bytes) -> bytes:

@@ -110,15 +110,15 @@ def part_of(name: str, traced: Traced, streams: lowering.Streams) -> Part:
 
 def _name_sizes(graph: g.Graph, inputs: Sequence[str]) -> None:
     """Gives unknown sizes names that say what they are: `n` where there is one, else the input and the axis."""
-    found: dict[str, str] = {}
+    renames: dict[str, str] = {}
     for name, value in zip(inputs, graph.inputs, strict=False):
         for axis, size in enumerate(value.dims):
             if isinstance(size, dm.Dim) and (old := size.name_alone()) is not None:
-                found.setdefault(old, f"{name}_{axis}")
-    if len(found) == 1:
-        found = dict.fromkeys(found, "n")
+                renames.setdefault(old, f"{name}_{axis}")
+    if len(renames) == 1:
+        renames = dict.fromkeys(renames, "n")
     taken = symbols.used(graph) | symbols.bound(graph)
-    names = {old: dm.symbol(new) for old, new in found.items() if new not in taken}
+    names = {old: dm.symbol(new) for old, new in renames.items() if new not in taken}
     symbols.rename(graph, names)
     graph.guards = [renamed(guard, names) for guard in graph.guards]
 
@@ -294,7 +294,7 @@ class _Assembler:
 
     def kernels(self) -> list[Any]:
         """The modules of library kernels, and of sharing work."""
-        found, made = [], set()
+        modules, made = [], set()
         for kind, dtype, name in self.libraries:
             family = _FAMILIES[kind]
             part = next(p for p, names in family.PARTS.items() if name in names)
@@ -302,8 +302,8 @@ class _Assembler:
                 made.add((kind, dtype, part))
                 module = ir.Module()
                 family.build(module, dt.as_dtype(dtype), family.tiling(dt.as_dtype(dtype)), part)
-                found.append(module)
-        return found
+                modules.append(module)
+        return modules
 
     def sharing(self) -> list[Any]:
         """The modules of what shares work between threads."""
@@ -333,12 +333,12 @@ def _variable(variable: Any, name: str) -> Member:
 
 def _donations(places: Sequence[Place], results: Sequence[Place], graph: g.Graph) -> dict[int, int]:
     """Output number -> number of the input whose memory it may take: new values of variables, over the old ones."""
-    found = {}
+    donations = {}
     for n, place in enumerate(results):
         given = next((i for i, p in enumerate(places) if p == place), None) if place.kind == "state" else None
         if given is not None and graph.inputs[given].dims == graph.outputs[n].dims:
-            found[n] = given
-    return found
+            donations[n] = given
+    return donations
 
 
 def _bound(inputs: Sequence[Member], sizes: Mapping[str, Any]) -> frozenset[str]:
@@ -353,11 +353,11 @@ def _guard_text(guard: dm.Guard) -> str:
 
 def _checks(plan: Plan) -> list[tuple[int, str]]:
     """What the results of a program mean that are not 0."""
-    found = []
+    checks = []
     for number, step in enumerate(plan.steps):
         for status in range(1, len(step.codes) + 1):
             node, code = step.failed(status)
             where = "" if node is None or node.loc is None else f"\n  {line_text(*node.loc)}"
             name = "" if node is None else f"{node.op.name}: "
-            found.append(((number + 1) << 16 | status, f"{name}{code}{where}"))
-    return found
+            checks.append(((number + 1) << 16 | status, f"{name}{code}{where}"))
+    return checks

@@ -103,8 +103,8 @@ def native(function: Any, path: str | os.PathLike[str], target: str = "host", cp
     traces, streams = collect(function), Streams()
     parts = [part_of(name, traced, streams) for name, traced in traces.items()]
     if gradients:
-        found = [gradient_of(name, traced, streams) for name, traced in traces.items()]
-        parts += [part for part in found if part is not None]
+        gradient_parts = [gradient_of(name, traced, streams) for name, traced in traces.items()]
+        parts += [part for part in gradient_parts if part is not None]
     prefix = identifier(re.sub(r"^lib(?=.)", "", to.stem), "library").lower()
     made = assemble(parts, prefix, platform, weights == "embedded", threads)
     return _written(to, form, platform, made)

@@ -29,12 +29,12 @@ def collect(given: Any) -> dict[str, Traced]:
         TypeError: it is none of the things that can be exported.
         ValueError: there is no trace, as the function was neither called nor given a signature.
     """
-    found = list(_traces(given, ""))
-    if not found:
+    pairs = list(_traces(given, ""))
+    if not pairs:
         raise ValueError("there is nothing to export: no tf.function was found that has a trace. Give the function an "
                          "input_signature, or export what get_concrete_function(...) gives.")
-    names = unique(identifier(name, "function", alone=False) for name, _ in found)
-    return dict(zip(names, [traced for _, traced in found], strict=True))
+    names = unique(identifier(name, "function", alone=False) for name, _ in pairs)
+    return dict(zip(names, [traced for _, traced in pairs], strict=True))
 
 
 def _traces(given: Any, name: str) -> Iterator[tuple[str, Traced]]:
@@ -81,8 +81,8 @@ def _of_object(given: Any) -> Iterator[tuple[str, Traced]]:
         raise TypeError("tf.export.native takes a tf.function, a concrete function, a dict of these, an object that "
                         "has such methods, a model of tf.keras that knows its inputs, or the folder of a saved model; "
                         f"got {type(given).__name__}.")
-    for name, found in functions.items():
-        yield from _traces(found, "call" if name == "__call__" else name)
+    for name, method in functions.items():
+        yield from _traces(method, "call" if name == "__call__" else name)
 
 
 def _of_model(model: Any, inputs: Sequence[Any]) -> Traced:
@@ -100,14 +100,14 @@ def _of_function(given: Function) -> list[Traced]:
     """The traces of a function that no other one stands for; where a signature was declared, the one for it."""
     if given.input_signature is not None and given._restored is None:
         return [given.get_concrete_function()._traced]
-    found = []
+    traces = []
     for family in given._families.values():
         for n, traced in enumerate(family.traces):
-            others = [t for m, t in enumerate(family.traces) if m != n and (m > n or t not in found)]
+            others = [t for m, t in enumerate(family.traces) if m != n and (m > n or t not in traces)]
             shapes = [s.dims for s in traced.specs]
             if not any(other.accepts(shapes) is not None for other in others):
-                found.append(traced)
-    return found
+                traces.append(traced)
+    return traces
 
 
 def _checked(traced: Any, name: str) -> Traced:

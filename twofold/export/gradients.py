@@ -41,11 +41,11 @@ def gradient_of(name: str, traced: Traced, streams: Streams) -> Part | None:
     with use_interpreter(builder):
         outputs = splice(builder, both.forward, inputs)
         kept = [outputs[n] if n >= 0 else inputs[-1 - n] for n in both.sources]
-        found = splice(builder, back.graph, [*[kept[n] for n in back.reads], *cotangents])
+        results_of_gradient = splice(builder, back.graph, [*[kept[n] for n in back.reads], *cotangents])
     made.inputs = [*inputs[:count], *cotangents, *inputs[count:]]
     for n, value in enumerate(made.inputs):
         value.index = n
-    made.outputs = [*outputs[:results], *found, *outputs[results:len(graph.outputs)]]
+    made.outputs = [*outputs[:results], *results_of_gradient, *outputs[results:len(graph.outputs)]]
     made.guards = list(dict.fromkeys([*both.forward.guards, *back.graph.guards]))
     sources = [*part.inputs, *[identifier(getattr(c, "name", ""), "captured") for c in part.captures]]
     cts = [f"ct_{n}" for n, s in zip(part.outputs, seeded, strict=False) if s]

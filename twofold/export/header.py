@@ -96,10 +96,10 @@ def _signature(library: Interface, s: Signature) -> Iterator[str]:
 def declaration(library: Interface, s: Signature) -> list[str]:
     """The arguments of a function."""
     const = "" if s.writes else "const "
-    found = _structs(s, "const ")
-    found += [f"{const}{library.prefix}_state *state"] * s.state + ["const void *weights"] * s.weights
-    found += ["void *workspace", "int64_t workspace_size"] if s.takes_workspace else []
-    return found or ["void"]
+    arguments = _structs(s, "const ")
+    arguments += [f"{const}{library.prefix}_state *state"] * s.state + ["const void *weights"] * s.weights
+    arguments += ["void *workspace", "int64_t workspace_size"] if s.takes_workspace else []
+    return arguments or ["void"]
 
 
 def _structs(s: Signature, const: str) -> list[str]:

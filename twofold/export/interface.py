@@ -96,13 +96,13 @@ class Interface:
     @property
     def exported(self) -> list[str]:
         """The symbols that can be seen from outside."""
-        found = [n for s in self.signatures for n in (s.name, f"{s.name}_sizes")]
-        found += [f"{self.prefix}_{n}" for n in ("strerror", "abi", "interface")]
+        symbols = [n for s in self.signatures for n in (s.name, f"{s.name}_sizes")]
+        symbols += [f"{self.prefix}_{n}" for n in ("strerror", "abi", "interface")]
         if self.state:
-            found.append(f"{self.prefix}_state_init")
+            symbols.append(f"{self.prefix}_state_init")
         if self.weights_bytes:
-            found.append(f"{self.prefix}_weights_check")
-        return found
+            symbols.append(f"{self.prefix}_weights_check")
+        return symbols
 
 
 def c_type(dtype: DType) -> str:
@@ -120,10 +120,10 @@ def identifier(text: str, default: str, alone: bool = True) -> str:
 
 def unique(names: Iterable[str]) -> list[str]:
     """The names with numbers behind those that are taken already."""
-    found: list[str] = []
+    taken: list[str] = []
     for name in names:
         tried, n = name, 1
-        while tried in found:
+        while tried in taken:
             tried, n = f"{name}_{n}", n + 1
-        found.append(tried)
-    return found
+        taken.append(tried)
+    return taken

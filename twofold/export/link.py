@@ -91,13 +91,13 @@ def shared_library(code: bytes, platform: Platform, name: str, exported: Sequenc
     Raises:
         RuntimeError: there is no linker for the platform, or it failed.
     """
-    found = _linkers(platform)
-    if not found:
+    linkers = _linkers(platform)
+    if not linkers:
         native = "the system has no `cc`, `gcc` or `clang`, and " if platform.is_host else ""
         raise RuntimeError(f"linking {name} for {platform.name} needs a linker: {native}the package ziglang is not "
                            f"installed (pip install 'twofold[aot]'). {_ADVICE}")
     told = []
-    for link in found:
+    for link in linkers:
         with tempfile.TemporaryDirectory() as folder:
             job = _Job(Path(folder), code, platform, name, exported)
             try:
@@ -115,13 +115,13 @@ def can_link(platform: Platform) -> bool:
 
 def _linkers(platform: Platform) -> list[Callable[[_Job], None]]:
     """What can link, the first choice first."""
-    found: list[Callable[[_Job], None]] = []
+    linkers: list[Callable[[_Job], None]] = []
     if platform.is_host and platform.system != "windows" and _compiler() is not None:
-        found.append(_system)
+        linkers.append(_system)
     if importlib.util.find_spec("ziglang") is not None:
         windows = _windows if targets.assembles_x86() else _by_zig
-        found.append({"linux": _linux, "windows": windows, "wasm": _wasm, "macos": _by_zig}[platform.system])
-    return found
+        linkers.append({"linux": _linux, "windows": windows, "wasm": _wasm, "macos": _by_zig}[platform.system])
+    return linkers
 
 
 def _compiler() -> str | None:

@@ -71,8 +71,8 @@ def _written(build: Any, like: g.Node) -> tuple[list[g.Node], g.Value]:
     builder = Builder(scratch)
     builder.loc = like.loc
     with use_interpreter(builder):
-        found = build()
-    return scratch.nodes, found
+        result = build()
+    return scratch.nodes, result
 
 
 def _replace(graph: g.Graph, old: g.Value, new: g.Value) -> None:

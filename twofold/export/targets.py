@@ -101,11 +101,11 @@ def platform_of(name: str, cpu: str | None, threads: int) -> Platform:
     try:
         if not (is_host and features) and not _is_known(triple, cpu):
             raise ValueError(f"LLVM knows no processor {cpu!r} of {architecture}.")
-        found = targets.of(triple, cpu, features, threads)
+        target = targets.of(triple, cpu, features, threads)
     except RuntimeError as error:
         raise ValueError(f"LLVM generates no code for {name!r}: {error}") from None
     return Platform(name, system, "aarch64" if architecture == "arm64" else architecture, zig,
-                    is_host or _is_this(system, architecture), found)
+                    is_host or _is_this(system, architecture), target)
 
 
 @functools.cache

@@ -37,15 +37,15 @@ def _short(library: Interface, s: Signature) -> str:
 
 def _layout(members: Sequence[Member]) -> tuple[list[dict[str, Any]], int]:
     """Where tensors lie in a struct of 32-bit addresses, and its bytes."""
-    found, at = [], 0
+    rows, at = [], 0
     for member in members:
         align = 8 if member.dims else 4
         at = -(-at // align) * align
         row = {"name": member.name, "array": _array(member.dtype), "rank": len(member.dims), "at": at,
                "each": 2 if member.dtype.is_complex else 1}
-        found.append(row)
+        rows.append(row)
         at += 8 + 8 * len(member.dims) if member.dims else 4
-    return found, -(-max(at, 1) // 8) * 8
+    return rows, -(-max(at, 1) // 8) * 8
 
 
 def _described(library: Interface) -> dict[str, Any]:

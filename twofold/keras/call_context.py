@@ -74,8 +74,8 @@ def get_mask(tensor: Any) -> Any:
     """The mask that goes with a tensor, or None."""
     if not masks:
         return None
-    found = masks.get(id(tensor))
-    return found[1] if found is not None and found[0]() is tensor else None
+    entry = masks.get(id(tensor))
+    return entry[1] if entry is not None and entry[0]() is tensor else None
 
 
 # the name under which Keras's guides read the mask of a layer's output

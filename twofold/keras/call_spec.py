@@ -36,9 +36,9 @@ class CallSpec:
         self.names = tuple([p.name for p in parameters if p.kind in by_position])
         self._all = {p.name: p for p in parameters}
         self._open = any(p.kind is p.VAR_KEYWORD for p in parameters)
-        found = self._all.get("training")
-        self.takes_training = found is not None or (self._open and getattr(call, "_passes_training", False))
-        self.default_training = None if found is None or found.default is _MISSING else found.default
+        parameter = self._all.get("training")
+        self.takes_training = parameter is not None or (self._open and getattr(call, "_passes_training", False))
+        self.default_training = None if parameter is None or parameter.default is _MISSING else parameter.default
 
     @staticmethod
     def of(layer: Any) -> CallSpec:
@@ -57,10 +57,10 @@ class CallSpec:
 
     def named(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         """All arguments by name, in order."""
-        found = dict(zip(self.names, args, strict=False))
-        found.update({f"argument_{n}": x for n, x in enumerate(args[len(self.names):])})
-        found.update(kwargs)
-        return found
+        arguments = dict(zip(self.names, args, strict=False))
+        arguments.update({f"argument_{n}": x for n, x in enumerate(args[len(self.names):])})
+        arguments.update(kwargs)
+        return arguments
 
     def with_training(self, args: tuple[Any, ...], kwargs: dict[str, Any],
                       outer: call_context.CallContext | None) -> tuple[dict[str, Any], Any]:

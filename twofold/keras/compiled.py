@@ -56,12 +56,12 @@ def _matched(values: Any, names: list[str], y_pred: Any, what: str) -> list[Any]
         return [values]
     if isinstance(values, tf.Tensor):
         return [values] * len(names)
-    found = list(values)
-    if len(found) == 1 and len(names) == 1:
-        return found
-    if len(found) != len(names):
-        raise ValueError(f"The model has {len(names)} outputs, but there are {len(found)} entries in `{what}`.")
-    return found
+    listed = list(values)
+    if len(listed) == 1 and len(names) == 1:
+        return listed
+    if len(listed) != len(names):
+        raise ValueError(f"The model has {len(names)} outputs, but there are {len(listed)} entries in `{what}`.")
+    return listed
 
 
 class CompiledLoss:
@@ -186,8 +186,8 @@ class CompileMetrics(Metric):
         kinds = []
         for given in (self.given, self.given_weighted):
             each = _metrics_by_output(given, names)
-            kinds.append([[_metric(m, label, value) for m in found if m is not None]
-                          for found, label, value in zip(each, labels, predicted, strict=True)])
+            kinds.append([[_metric(m, label, value) for m in group if m is not None]
+                          for group, label, value in zip(each, labels, predicted, strict=True)])
         self._built = list(zip(*kinds, strict=True))
         return self._built
 
@@ -218,7 +218,7 @@ class CompileMetrics(Metric):
 
         A weighted metric that has the name of another gets the word before its own.
         """
-        found: dict[str, Any] = {}
+        results: dict[str, Any] = {}
         counts: dict[str, int] = {}
         outputs = [f"{name}_" if len(self._names) > 1 else "" for name in self._names]
         built = list(zip(outputs, self._built or [], strict=True))
@@ -226,7 +226,7 @@ class CompileMetrics(Metric):
         def add(name: str, metric: Any) -> None:
             count = counts.get(name, 0)
             counts[name] = count + 1
-            found[f"{name}_{count}" if count else name] = metric.result()
+            results[f"{name}_{count}" if count else name] = metric.result()
 
         for output, (plain, _) in built:
             for metric in plain:
@@ -235,7 +235,7 @@ class CompileMetrics(Metric):
             for metric in weighted:
                 name = f"{output}{metric.name}"
                 add(f"{output}weighted_{metric.name}" if name in counts else name, metric)
-        return found
+        return results
 
     def reset_state(self) -> None:
         """Begin anew."""
@@ -252,18 +252,18 @@ def _metrics_by_output(given: Any, names: list[str]) -> Iterator[list[Any]]:
     if given is None:
         given = []
     if len(names) == 1 and not isinstance(given, Mapping):
-        found = [given if isinstance(given, (list, tuple)) else [given]]
-        if found[0] and all(isinstance(x, (list, tuple)) for x in found[0]) and len(found[0]) == 1:
-            found = [found[0][0]]
+        by_output = [given if isinstance(given, (list, tuple)) else [given]]
+        if by_output[0] and all(isinstance(x, (list, tuple)) for x in by_output[0]) and len(by_output[0]) == 1:
+            by_output = [by_output[0][0]]
     elif isinstance(given, (list, tuple)) and not given:
-        found = [[] for _ in names]
+        by_output = [[] for _ in names]
     elif isinstance(given, (list, tuple)) and len(given) != len(names) and not any(
             isinstance(x, (list, tuple)) for x in given):
         raise ValueError(f"For a model with {len(names)} outputs, `metrics` must be a list of {len(names)} lists or a "
                          f"dict by the names {names}. Received: {given!r}")
     else:
-        found = _by_output(given, names, None, "metrics", ())
-    return iter([list(x) if isinstance(x, (list, tuple)) else [] if x is None else [x] for x in found])
+        by_output = _by_output(given, names, None, "metrics", ())
+    return iter([list(x) if isinstance(x, (list, tuple)) else [] if x is None else [x] for x in by_output])
 
 
 def _metric(given: Any, label: Any, value: Any) -> Any:
@@ -275,12 +275,12 @@ def _metric(given: Any, label: Any, value: Any) -> Any:
         elif hasattr(given, "update_state"):
             made = given
         else:
-            found = metrics.get(given)
-            if not hasattr(found, "update_state"):
-                found = metrics.MeanMetricWrapper(found, name=_name_of(found))
+            metric = metrics.get(given)
+            if not hasattr(metric, "update_state"):
+                metric = metrics.MeanMetricWrapper(metric, name=_name_of(metric))
             if isinstance(given, str):
-                found.name = given
-            made = found
+                metric.name = given
+            made = metric
     return made
 
 

@@ -334,10 +334,10 @@ class _Passes:
 
 def _limited(source: Source, steps: int) -> Source:
     """Arrays or a sequence with a number of steps: epochs go on where the last one stopped."""
-    found = IterableSource(_Passes(source), steps)
-    found.batch_size = source.batch_size
-    found.on_epoch_begin, found.on_epoch_end = source.on_epoch_begin, source.on_epoch_end  # type: ignore[method-assign]
-    return found
+    limited = IterableSource(_Passes(source), steps)
+    limited.batch_size = source.batch_size
+    limited.on_epoch_begin, limited.on_epoch_end = source.on_epoch_begin, source.on_epoch_end  # type: ignore[method-assign]
+    return limited
 
 
 def _kind_of(x: Any) -> str:
@@ -402,9 +402,9 @@ def _tensor(value: Any) -> Any:
 
 def _cardinality(iterable: Any) -> int | None:
     """How many batches an iterable has, where it says so."""
-    found = getattr(iterable, "cardinality", None)
-    if found is not None:
-        number = int(found())
+    cardinality = getattr(iterable, "cardinality", None)
+    if cardinality is not None:
+        number = int(cardinality())
         return number if number >= 0 else None
     if isinstance(iterable, Sequence) or hasattr(iterable, "__len__"):
         return len(iterable)

@@ -109,8 +109,8 @@ def dtype_policy() -> DTypePolicy:
 @public
 def set_dtype_policy(policy: Any) -> None:
     """Make `policy` (a policy or its name) the one of layers that are given no dtype; None for the default again."""
-    found = [] if policy is None else [get(policy)]
-    _global[:] = found
+    policies = [] if policy is None else [get(policy)]
+    _global[:] = policies
 
 
 @public
@@ -134,10 +134,10 @@ def get(identifier: Any) -> DTypePolicy:
         name = identifier if isinstance(identifier, str) else tf.as_dtype(identifier).name
     except TypeError:
         raise ValueError(f"Expected a dtype, a policy or the name of one; got {identifier!r}.") from None
-    found = _known.get(name)
-    if found is None:
-        found = _known[name] = DTypePolicy(name)
-    return found
+    named = _known.get(name)
+    if named is None:
+        named = _known[name] = DTypePolicy(name)
+    return named
 
 
 @public

@@ -151,8 +151,8 @@ def _download(origin: str, target: Path, expected: str | None, algorithm: str) -
     with replaced(target) as file:
         _fetch(origin, file, target)
         file.seek(0)
-        if expected is not None and (found := _checksum_of(file, expected, algorithm)) != expected.lower():
-            raise ValueError(f"Incomplete or corrupted file: what {origin} gave has the checksum {found}; expected "
+        if expected is not None and (checksum := _checksum_of(file, expected, algorithm)) != expected.lower():
+            raise ValueError(f"Incomplete or corrupted file: what {origin} gave has the checksum {checksum}; expected "
                              f"{expected}. Nothing was kept.")
 
 

@@ -117,17 +117,17 @@ def _class_names(directory: str, labels: Any, class_names: Any) -> list[str]:
     """The folders that are classes, or that one of no name in which all files are."""
     if not isinstance(labels, str):
         return [""]
-    found = sorted(e.name for e in os.scandir(directory) if e.is_dir() and not e.name.startswith("."))
+    folders = sorted(e.name for e in os.scandir(directory) if e.is_dir() and not e.name.startswith("."))
     if class_names is None:
-        return found
-    if not set(class_names) <= set(found):
+        return folders
+    if not set(class_names) <= set(folders):
         raise ValueError("The `class_names` passed did not match the names of the subdirectories of the target "
-                         f"directory. Expected: {found} (or a subset of it), but received: class_names={class_names}")
+                         f"directory. Expected: {folders} (or a subset of it), but received: class_names={class_names}")
     return list(class_names)
 
 
 def _files(directory: str, links: bool, endings: tuple[str, ...]) -> Iterator[str]:
-    for root, _, files in sorted(os.walk(directory, followlinks=links), key=lambda found: found[0]):
+    for root, _, files in sorted(os.walk(directory, followlinks=links), key=lambda entry: entry[0]):
         yield from (os.path.join(root, name) for name in sorted(files) if name.lower().endswith(endings))
 
 
@@ -145,7 +145,7 @@ def datasets_of(listing: Listing, load: Callable[[Any], Any], label_mode: str | 
     Raises:
         ValueError: there are no files.
     """
-    found = []
+    datasets = []
     for name in ("training", "validation") if subset == "both" else (subset,):
         part = listing.part(validation_split, name)
         if name and verbose:
@@ -156,8 +156,8 @@ def datasets_of(listing: Listing, load: Callable[[Any], Any], label_mode: str | 
         mixed = shuffle and not (subset == "both" and name == "validation")
         made = _dataset(part, load, label_mode, batch_size, mixed)
         made.class_names, made.file_paths = part.names, part.paths
-        found.append(made)
-    return found if subset == "both" else found[0]
+        datasets.append(made)
+    return datasets if subset == "both" else datasets[0]
 
 
 def _dataset(part: Listing, load: Callable[[Any], Any], label_mode: str | None, batch_size: int | None,

@@ -177,14 +177,14 @@ class NetworkGraph:
         values: list[Any] = [*inputs, *[None] * (len(self._slots) - len(inputs))]
         for layer, source, node, targets in self._steps:
             if source is not None:
-                found = layer(values[source])
+                outputs = layer(values[source])
             else:
                 args, kwargs = self._arguments(node, values)
-                found = layer(*args, **kwargs)
-            if len(targets) == 1 and not tf.nest.is_nested(found):
-                values[targets[0]] = found
+                outputs = layer(*args, **kwargs)
+            if len(targets) == 1 and not tf.nest.is_nested(outputs):
+                values[targets[0]] = outputs
             else:
-                for target, value in zip(targets, tf.nest.flatten(found), strict=True):
+                for target, value in zip(targets, tf.nest.flatten(outputs), strict=True):
                     values[target] = value
         flat = [values[n] for n in self._results]
         return tf.nest.pack_sequence_as(self.output_structure, flat) if tf.nest.is_nested(
@@ -206,15 +206,15 @@ class NetworkGraph:
         if isinstance(structure, KerasTensor) and isinstance(inputs, tf.Tensor):
             return [_fitted(inputs, structure)]
         if isinstance(inputs, Mapping) and not isinstance(structure, Mapping):
-            found = [inputs[x.name] for x in self.inputs if x.name in inputs]
+            flat = [inputs[x.name] for x in self.inputs if x.name in inputs]
         elif isinstance(inputs, Mapping):
-            found = tf.nest.flatten({k: inputs[k] for k in structure if k in inputs})
+            flat = tf.nest.flatten({k: inputs[k] for k in structure if k in inputs})
         else:
-            found = tf.nest.flatten(inputs)
-        if len(found) != len(self.inputs):
-            raise ValueError(f"Function expects {len(self.inputs)} inputs, but it received {len(found)}. Expected the "
+            flat = tf.nest.flatten(inputs)
+        if len(flat) != len(self.inputs):
+            raise ValueError(f"Function expects {len(self.inputs)} inputs, but it received {len(flat)}. Expected the "
                              f"structure {tf.nest.map_structure(lambda x: x.name, structure)}.")
-        return [_fitted(value, x) for value, x in zip(found, self.inputs, strict=True)]
+        return [_fitted(value, x) for value, x in zip(flat, self.inputs, strict=True)]
 
 
 def _fitted(value: Any, x: KerasTensor) -> Any:

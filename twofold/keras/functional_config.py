@@ -103,5 +103,5 @@ def _tensors(references: Any, layers: Mapping[str, Any]) -> Any:
         return {k: _tensors(v, layers) for k, v in references.items()}
     if isinstance(references, (list, tuple)) and len(references) == 3 and isinstance(references[0], str):
         return _tensor(references, layers)
-    found = [_tensors(r, layers) for r in references]
-    return found
+    tensors = [_tensors(r, layers) for r in references]
+    return tensors

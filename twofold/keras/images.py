@@ -36,11 +36,11 @@ def _pillow() -> Any:
 
 
 def _order(data_format: str | None) -> str:
-    found = image_data_format() if data_format is None else str(data_format).lower()
-    if found not in ("channels_last", "channels_first"):
+    order = image_data_format() if data_format is None else str(data_format).lower()
+    if order not in ("channels_last", "channels_first"):
         raise ValueError("The `data_format` argument must be one of {'channels_first', 'channels_last'}. "
                          f"Received: data_format={data_format}")
-    return found
+    return order
 
 
 def _numpy_dtype(dtype: Any) -> Any:
@@ -117,12 +117,12 @@ def img_to_array(img: Any, data_format: str | None = None, dtype: Any = None) ->
     (4, 6, 1)
     """
     order = _order(data_format)
-    found = np.asarray(img, dtype=_numpy_dtype(dtype))
-    if found.ndim not in (2, 3):
-        raise ValueError(f"Unsupported image shape: {found.shape}")
+    array = np.asarray(img, dtype=_numpy_dtype(dtype))
+    if array.ndim not in (2, 3):
+        raise ValueError(f"Unsupported image shape: {array.shape}")
     if order == "channels_first":
-        return found.transpose(2, 0, 1) if found.ndim == 3 else found[np.newaxis]
-    return found if found.ndim == 3 else found[..., np.newaxis]
+        return array.transpose(2, 0, 1) if array.ndim == 3 else array[np.newaxis]
+    return array if array.ndim == 3 else array[..., np.newaxis]
 
 
 @public
@@ -146,21 +146,21 @@ def array_to_img(x: Any, data_format: str | None = None, scale: bool = True, dty
     ((3, 2), 255)
     """
     order, pillow = _order(data_format), _pillow()
-    found = np.asarray(x, dtype=_numpy_dtype(dtype))
-    if found.ndim != 3:
-        raise ValueError(f"Expected image array to have rank 3 (single image). Got array with shape: {found.shape}")
-    found = found.transpose(1, 2, 0) if order == "channels_first" else found
-    channels = found.shape[2]
+    array = np.asarray(x, dtype=_numpy_dtype(dtype))
+    if array.ndim != 3:
+        raise ValueError(f"Expected image array to have rank 3 (single image). Got array with shape: {array.shape}")
+    array = array.transpose(1, 2, 0) if order == "channels_first" else array
+    channels = array.shape[2]
     if channels not in (1, 3, 4):
         raise ValueError(f"Unsupported channel number: {channels}")
     if scale:
-        found = found - np.min(found)
-        most = np.max(found)
-        found = (found / most if most != 0 else found) * 255
+        array = array - np.min(array)
+        most = np.max(array)
+        array = (array / most if most != 0 else array) * 255
     if channels > 1:
-        return pillow.fromarray(np.ascontiguousarray(found.astype("uint8")))
-    deep = np.max(found) > 255
-    return pillow.fromarray(np.ascontiguousarray(found[:, :, 0].astype("int32" if deep else "uint8")))
+        return pillow.fromarray(np.ascontiguousarray(array.astype("uint8")))
+    deep = np.max(array) > 255
+    return pillow.fromarray(np.ascontiguousarray(array[:, :, 0].astype("int32" if deep else "uint8")))
 
 
 @public
@@ -239,11 +239,11 @@ def smart_resize(x: Any, size: Any, interpolation: str = "bilinear", data_format
         wanted = tf.cast(tf.cast(other * part, tf.float32) / whole, tf.int32)
         return tf.maximum(tf.minimum(have, wanted), 1)
     down, across = fitting(height, width, size[0], size[1]), fitting(width, height, size[1], size[0])
-    found = tf.image.crop_to_bounding_box(images, (height - down) // 2, (width - across) // 2, down, across)
-    found = tf.image.resize(found, size, method=interpolation)
+    resized = tf.image.crop_to_bounding_box(images, (height - down) // 2, (width - across) // 2, down, across)
+    resized = tf.image.resize(resized, size, method=interpolation)
     if first:
-        found = tf.transpose(found, [*last, len(last) + 2, len(last), len(last) + 1])
-    return found.numpy() if isinstance(x, np.ndarray) else found
+        resized = tf.transpose(resized, [*last, len(last) + 2, len(last), len(last) + 1])
+    return resized.numpy() if isinstance(x, np.ndarray) else resized
 
 
 # -- folders --------------------------------------------------------------------------------------

@@ -119,14 +119,14 @@ def operation(home: str, cls: str | None = None, tensors: str | None = None, als
             [p.name for p in signature.parameters.values() if p.default is p.empty and p.kind is not p.VAR_KEYWORD])
         name = cls or "".join([part.capitalize() for part in function.__name__.split("_")])
         module = _HOME + home
-        found = _Operation(function, signature, given, (module, name))
+        wrapped = _Operation(function, signature, given, (module, name))
         for each in (name, *also.split()):
-            _operations[module, each] = found
+            _operations[module, each] = wrapped
 
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
             if any_symbolic(args, kwargs):
-                return _as_layer(found, args, kwargs)
+                return _as_layer(wrapped, args, kwargs)
             return function(*args, **kwargs)
         return public(call)
     return decorate
@@ -161,10 +161,10 @@ def operation_class(module: str, name: str) -> Any:
     True
     """
     _registry.ask("operations")  # all of them are there
-    found = _operations.get((module, name))
-    if found is None:
+    registered = _operations.get((module, name))
+    if registered is None:
         return None
-    return type(found.home[1], (KerasOperation,), {"_keras_home": found.home, "_operation": found,
+    return type(registered.home[1], (KerasOperation,), {"_keras_home": registered.home, "_operation": registered,
                                                    "__module__": __name__})
 
 

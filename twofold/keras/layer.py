@@ -414,8 +414,8 @@ class Layer(LayerState):
         if type(self).compute_output_shape is Layer.compute_output_shape:
             return traced_spec(self, args, kwargs)
         shapes = self._call_spec.build_shapes(type(self).compute_output_shape, args, kwargs)
-        found = self.compute_output_shape(**shapes)
-        return _specs_of(found, tf.as_dtype(self.compute_dtype))
+        shape = self.compute_output_shape(**shapes)
+        return _specs_of(shape, tf.as_dtype(self.compute_dtype))
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """The mask of the outputs: by default that of the inputs.
@@ -430,11 +430,12 @@ class Layer(LayerState):
         """Let the masks of the outputs go with them."""
         if masks is None and type(self).compute_mask is Layer.compute_mask:
             return
-        found = self.compute_mask(inputs, masks)
-        if found is None:
+        output_masks = self.compute_mask(inputs, masks)
+        if output_masks is None:
             return
         flat = tf.nest.flatten(outputs)
-        given = [found] if len(flat) == 1 and isinstance(found, tf.Tensor) else tf.nest.flatten(found)
+        single = len(flat) == 1 and isinstance(output_masks, tf.Tensor)
+        given = [output_masks] if single else tf.nest.flatten(output_masks)
         for output, mask in zip(flat, given, strict=False):
             call_context.set_mask(output, mask)
 
@@ -507,20 +508,20 @@ class Layer(LayerState):
         args, kwargs = self.__dict__["_given"]
         given = inspect.signature(type(self).__init__).bind(self, *args, **kwargs).arguments
         parameters = list(inspect.signature(type(self).__init__).parameters.values())[1:]
-        found: dict[str, Any] = {}
+        arguments: dict[str, Any] = {}
         for parameter in parameters:
             if parameter.name not in given:
                 continue
             value = given[parameter.name]
             if parameter.kind is parameter.VAR_KEYWORD:
-                found.update({k: v for k, v in value.items() if k not in ("name", "trainable", "dtype")})
+                arguments.update({k: v for k, v in value.items() if k not in ("name", "trainable", "dtype")})
             elif parameter.kind is parameter.VAR_POSITIONAL and value:
                 raise NotImplementedError(self._no_config())
             elif parameter.name not in ("name", "trainable", "dtype"):
-                found[parameter.name] = value
-        if not all(is_plain(v) for v in found.values()):
+                arguments[parameter.name] = value
+        if not all(is_plain(v) for v in arguments.values()):
             raise NotImplementedError(self._no_config())
-        return found
+        return arguments
 
     def _no_config(self) -> str:
         name = type(self).__name__

@@ -89,13 +89,13 @@ class LayerState(tf.Module):
 
     def _tracked_children(self) -> dict[str, Any]:
         own = self.__dict__
-        found = {name: own[name] for name in own["_tracked"] if name in own and is_tracked(own[name])}
-        listed = {id(v) for v in found.values()}
+        children = {name: own[name] for name in own["_tracked"] if name in own and is_tracked(own[name])}
+        listed = {id(v) for v in children.values()}
         for variable in own["_added_weights"]:
             name = variable.name.rsplit("/", 1)[-1].partition(":")[0]
-            if id(variable) not in listed and name not in found:
-                found[name] = variable
-        return found
+            if id(variable) not in listed and name not in children:
+                children[name] = variable
+        return children
 
     def _functions_to_save(self) -> dict[str, Any]:
         """What a saved model holds of this object besides its children: the functions that its class or user made."""
@@ -124,13 +124,13 @@ class LayerState(tf.Module):
     # -- weights ----------------------------------------------------------------------------------
     def _own_variables(self) -> list[tf.Variable]:
         """The variables of this layer itself: those it added, then those in its attributes."""
-        found = list(self.__dict__["_added_weights"])
-        seen = {id(v) for v in found}
+        variables = list(self.__dict__["_added_weights"])
+        seen = {id(v) for v in variables}
         for value in self._held():
             if isinstance(value, tf.Variable) and id(value) not in seen:
                 seen.add(id(value))
-                found.append(value)
-        return found
+                variables.append(value)
+        return variables
 
     def _parts(self) -> tuple[list[tf.Variable], list[Any]]:
         """The own variables, and the layers and modules whose variables are weights, too."""
@@ -145,12 +145,12 @@ class LayerState(tf.Module):
 
     def _gather(self, wanted: str) -> list[tf.Variable]:
         """The weights of a kind ("weights", "trainable" or "non_trainable"), those of this layer first."""
-        found: dict[int, tf.Variable] = {}
+        weights: dict[int, tf.Variable] = {}
         if wanted != "trainable" or self._trainable:
-            self._gather_into(found, wanted, set())
-        return list(found.values())
+            self._gather_into(weights, wanted, set())
+        return list(weights.values())
 
-    def _gather_into(self, found: dict[int, tf.Variable], wanted: str, seen: set[int]) -> None:
+    def _gather_into(self, weights: dict[int, tf.Variable], wanted: str, seen: set[int]) -> None:
         """Each layer's own flag decides: one thawed within a frozen one is trained with a model around both."""
         if id(self) in seen:
             return
@@ -164,13 +164,13 @@ class LayerState(tf.Module):
             if wanted_here != ("non_trainable" if kind else "trainable"):
                 for variable in own:
                     if variable.trainable is kind:
-                        found[id(variable)] = variable
+                        weights[id(variable)] = variable
         for part in parts:
             if isinstance(part, LayerState):
-                part._gather_into(found, wanted, seen)
+                part._gather_into(weights, wanted, seen)
             else:
                 for variable in _of_module(part, wanted_here) if wanted_here else ():
-                    found[id(variable)] = variable
+                    weights[id(variable)] = variable
 
     @property
     def weights(self) -> list[tf.Variable]:
@@ -190,13 +190,13 @@ class LayerState(tf.Module):
     @property
     def variables(self) -> list[tf.Variable]:  # type: ignore[override]
         """The weights, and the state of the random generators of layers."""
-        found = {id(v): v for v in self.weights}
+        variables = {id(v): v for v in self.weights}
         for layer in self._flatten_layers():
             for value in layer._held():
                 state = getattr(value, "state", None)
                 if isinstance(state, tf.Variable) and not isinstance(value, LayerState):
-                    found[id(state)] = state
-        return list(found.values())
+                    variables[id(state)] = state
+        return list(variables.values())
 
     @property
     def trainable_variables(self) -> list[tf.Variable]:  # type: ignore[override]
@@ -277,15 +277,15 @@ class LayerState(tf.Module):
     @property
     def losses(self) -> list[Any]:
         """The losses that the last call added here and in the layers within, and those of regularizers."""
-        found: list[Any] = []
+        losses: list[Any] = []
         for layer in self._flatten_layers():
-            found += [x for x in layer.__dict__["_losses"] if not _is_left_over(x)]
-            found += [function() for function in layer.__dict__["_loss_functions"]]
+            losses += [x for x in layer.__dict__["_losses"] if not _is_left_over(x)]
+            losses += [function() for function in layer.__dict__["_loss_functions"]]
         for variable in self.trainable_weights:
             regularizer = getattr(variable, "regularizer", None)
             if regularizer is not None:
-                found.append(regularizer(variable))
-        return found
+                losses.append(regularizer(variable))
+        return losses
 
     # -- metrics ----------------------------------------------------------------------------------
     def add_metric(self, value: Any, name: str | None = None, aggregation: str | None = None) -> None:
@@ -312,8 +312,8 @@ class LayerState(tf.Module):
     @property
     def metrics(self) -> list[Any]:
         """The metrics of this layer and the layers within."""
-        found = {id(m): m for layer in self._flatten_layers() for m in layer._held() if _is_metric(m)}
-        return list(found.values())
+        metrics = {id(m): m for layer in self._flatten_layers() for m in layer._held() if _is_metric(m)}
+        return list(metrics.values())
 
     @property
     def metrics_variables(self) -> list[tf.Variable]:

@@ -139,20 +139,20 @@ class Model(Trainer, Layer):
         yield from super()._held()
 
     def _tracked_children(self) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+        children: dict[str, Any] = {}
         layers = self.layers if self.__dict__.get("_graph") is not None or hasattr(self, "_file_layers") else []
         weighty = 0
         for layer in layers:
             if layer.weights:
-                found[f"layer_with_weights-{weighty}"] = layer
+                children[f"layer_with_weights-{weighty}"] = layer
                 weighty += 1
         for n, layer in enumerate(layers):
-            found[f"layer-{n}"] = layer
-        found.update(super()._tracked_children())
+            children[f"layer-{n}"] = layer
+        children.update(super()._tracked_children())
         optimizer = self.__dict__.get("optimizer")
         if optimizer is not None:
-            found["optimizer"] = optimizer
-        return found
+            children["optimizer"] = optimizer
+        return children
 
     def _also_known(self, name: str) -> Any:
         graph = self.__dict__.get("_graph")
@@ -261,13 +261,13 @@ class Model(Trainer, Layer):
         load_weights(self, filepath, skip_mismatch, **kwargs)
 
     def _functions_to_save(self) -> dict[str, Any]:
-        found = super()._functions_to_save()
+        functions = super()._functions_to_save()
         if self.built and type(self).call is not Model.call or self.__dict__.get("_graph") is not None:
             from .saving import _input_specs
             def serve(inputs: Any) -> Any:
                 return self(inputs, training=False)
-            found["__call__"] = tf.function(serve, input_signature=[_input_specs(self)])
-        return found
+            functions["__call__"] = tf.function(serve, input_signature=[_input_specs(self)])
+        return functions
 
     def export(self, filepath: Any, format: str = "tf_saved_model", verbose: bool = True, **kwargs: Any) -> None:
         """Write a saved model with the endpoint `serve`; see `tf.saved_model`."""

@@ -86,8 +86,8 @@ def _cloned_network(model: Any, input_tensors: Any, cloned: Any, call_function: 
             layer = layers[id(node.operation)] = cloned(node.operation)
         args = [replaced(a, value_of) for a in node.args]
         kwargs = {k: replaced(v, value_of) for k, v in node.kwargs.items()}
-        found = layer(*args, **kwargs) if call_function is None else call_function(layer, *args, **kwargs)
-        values.update({id(old): new for old, new in zip(node.outputs, tf.nest.flatten(found), strict=True)})
+        outputs_of_layer = layer(*args, **kwargs) if call_function is None else call_function(layer, *args, **kwargs)
+        values.update({id(old): new for old, new in zip(node.outputs, tf.nest.flatten(outputs_of_layer), strict=True)})
     outputs = tf.nest.map_structure(value_of, graph.output_structure)
     clone = type(model)(inputs=inputs, outputs=outputs, name=model.name)
     clone.trainable = model.trainable

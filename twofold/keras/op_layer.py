@@ -51,14 +51,14 @@ def function_of(name: str) -> Callable[..., Any]:
 @functools.cache
 def _names() -> dict[int, str]:
     """The public functions of `tf` by the identity of the Python function behind each."""
-    found: dict[int, str] = {}
+    names: dict[int, str] = {}
     for stem in ("", *_MODULES):
         module = getattr(tf, stem) if stem else tf
         for name in module.__all__:
             value = getattr(module, name)
             if callable(value) and not isinstance(value, type):
-                found.setdefault(id(unguarded(value)), f"{stem}.{name}" if stem else name)
-    return found
+                names.setdefault(id(unguarded(value)), f"{stem}.{name}" if stem else name)
+    return names
 
 
 def on_keras_tensors(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],

@@ -39,9 +39,9 @@ def same(*values: Any, at_least: Any = None) -> list[Any]:
     """
     if _met(values, at_least):
         return list(values)
-    found = [_leaf(x) for x in values]
-    dtype = meeting(*found, at_least=at_least)
-    return [tensor(x, dtype) for x in found]
+    leaves = [_leaf(x) for x in values]
+    dtype = meeting(*leaves, at_least=at_least)
+    return [tensor(x, dtype) for x in leaves]
 
 
 def _met(values: tuple[Any, ...], at_least: Any) -> bool:
@@ -96,10 +96,10 @@ def axis_of(axis: int, rank: int) -> int:
     Raises:
         ValueError: there is none of that number.
     """
-    found = operator.index(axis)
-    if not -rank <= found < rank:
+    number = operator.index(axis)
+    if not -rank <= number < rank:
         raise ValueError(f"axis {axis} is out of bounds for a tensor of rank {rank}.")
-    return found % rank
+    return number % rank
 
 
 def axes_of(axis: Any, rank: int) -> tuple[int, ...]:
@@ -107,7 +107,7 @@ def axes_of(axis: Any, rank: int) -> tuple[int, ...]:
     if axis is None:
         return tuple(range(rank))
     given: Sequence[int] = (axis,) if not isinstance(axis, (list, tuple)) else axis
-    found = tuple([axis_of(a, rank) for a in given])
-    if len(set(found)) != len(found):
+    axes = tuple([axis_of(a, rank) for a in given])
+    if len(set(axes)) != len(axes):
         raise ValueError(f"Axes {axis} repeat.")
-    return found
+    return axes

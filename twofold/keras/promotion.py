@@ -67,10 +67,10 @@ def result_type(*dtypes: Any) -> str:
 
 @functools.lru_cache(maxsize=4096)
 def _met(dtypes: tuple[Any, ...], default: str) -> str:
-    found = _join(frozenset([default if d is None else _key(d) for d in dtypes]))
-    if found[-1] != "*":
-        return found
-    return {"int*": "int32", "float*": default, "complex*": "complex64"}[found]
+    joined = _join(frozenset([default if d is None else _key(d) for d in dtypes]))
+    if joined[-1] != "*":
+        return joined
+    return {"int*": "int32", "float*": default, "complex*": "complex64"}[joined]
 
 
 def _key(dtype: Any) -> str:

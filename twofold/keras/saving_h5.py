@@ -49,11 +49,11 @@ def paths_of(root: Any, optimizer: bool) -> Iterator[tuple[str, Any]]:
             continue
         seen[id(value)] = value
         if isinstance(value, _CONTAINERS):
-            found = list(_numbered(value, path))
+            below = list(_numbered(value, path))
         else:
             yield path, value
-            found = [(f"{path}/{name}" if path else name, child) for name, child in _children(value, optimizer)]
-        stack += found[::-1]
+            below = [(f"{path}/{name}" if path else name, child) for name, child in _children(value, optimizer)]
+        stack += below[::-1]
 
 
 def _numbered(container: Any, path: str) -> Iterator[tuple[str, Any]]:
@@ -75,11 +75,11 @@ def _children(value: Any, optimizer: bool) -> Iterator[tuple[str, Any]]:
         yield "layers", value.layers
     own = value.__dict__
     names = list(own["_tracked"]) if isinstance(value, LayerState) else []
-    found = {name: own[name] for name in names if name in own}
+    children = {name: own[name] for name in names if name in own}
     if optimizer and own.get("optimizer") is not None:
-        found["optimizer"] = own["optimizer"]
-    for name in sorted(found, key=lambda name: f"~{name}" if name.startswith("_") else name):
-        child = found[name]
+        children["optimizer"] = own["optimizer"]
+    for name in sorted(children, key=lambda name: f"~{name}" if name.startswith("_") else name):
+        child = children[name]
         if name.startswith("_") and getattr(value, name[1:], None) is child:
             name = name[1:]  # there is a property of that name
         if _is_saved(child) or isinstance(child, _CONTAINERS):
@@ -176,15 +176,16 @@ class _Reader:
         """
         for part in name.split("/")[:-1]:
             group = self._entry(group, part)
-        found = self._entry(group, name.rpartition("/")[2])
-        if not isinstance(found, self._h5py.Dataset):
+        dataset = self._entry(group, name.rpartition("/")[2])
+        if not isinstance(dataset, self._h5py.Dataset):
             raise ValueError(f"{name!r} in group {getattr(group, 'name', '?')!r} is no data set")
-        if found.external or found.is_virtual:
-            raise ValueError(f"data set {found.name!r} lies in another file, which is not read")
-        if found.size is not None and found.size * found.dtype.itemsize > self._room:
-            raise ValueError(f"data set {found.name!r} has {found.size * found.dtype.itemsize:,} bytes; a file of this "
+        if dataset.external or dataset.is_virtual:
+            raise ValueError(f"data set {dataset.name!r} lies in another file, which is not read")
+        size = None if dataset.size is None else dataset.size * dataset.dtype.itemsize
+        if size is not None and size > self._room:
+            raise ValueError(f"data set {dataset.name!r} has {size:,} bytes; a file of this "
                              f"size holds {self._room:,} at most")
-        return found
+        return dataset
 
     def _entry(self, group: Any, name: str) -> Any:
         if not isinstance(group, self._h5py.Group):

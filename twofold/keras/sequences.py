@@ -50,15 +50,15 @@ def pad_sequences(sequences: Sequence[Any], maxlen: int | None = None, dtype: An
                          "`dtype=object` for variable length strings.")
     length = max(map(len, sequences), default=0) if maxlen is None else maxlen
     shape = next((np.asarray(entry).shape[1:] for entry in sequences if len(entry)), ())
-    found = np.full((len(sequences), length, *shape), value, dtype)
+    padded = np.full((len(sequences), length, *shape), value, dtype)
     for n, entry in enumerate(sequences):
         kept = np.asarray(entry[max(0, len(entry) - length):] if truncating == "pre" else entry[:length], dtype)
         if len(entry) and kept.shape[1:] != shape:
             raise ValueError(f"Shape of sample {kept.shape[1:]} of sequence at position {n} is different from expected "
                              f"shape {shape}")
         if len(kept):
-            found[n, slice(0, len(kept)) if padding == "post" else slice(length - len(kept), length)] = kept
-    return found
+            padded[n, slice(0, len(kept)) if padding == "post" else slice(length - len(kept), length)] = kept
+    return padded
 
 
 @public
@@ -109,8 +109,8 @@ def timeseries_dataset_from_array(data: Any, targets: Any, sequence_length: int,
     wanted = None if targets is None else tf.constant(np.asarray(targets)[first:last])
 
     def windows_at(places: Any) -> Any:
-        found = tf.gather(values, places[..., tf.newaxis] + steps)
-        return found if wanted is None else (found, tf.gather(wanted, places))
+        windows = tf.gather(values, places[..., tf.newaxis] + steps)
+        return windows if wanted is None else (windows, tf.gather(wanted, places))
 
     chosen = tf.data.Dataset.from_tensor_slices(starts)
     if shuffle:

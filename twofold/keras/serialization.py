@@ -266,8 +266,8 @@ def _public(module: Any, name: str) -> Any:
     """What a public module promises under a name, if that is a class or function."""
     if name not in getattr(module, "__all__", ()):
         return None
-    found = getattr(module, name)
-    return found if callable(found) and not inspect.ismodule(found) else None
+    member = getattr(module, name)
+    return member if callable(member) and not inspect.ismodule(member) else None
 
 
 def _home_of(obj: Any) -> tuple[str, str] | None:
@@ -330,11 +330,11 @@ def _read(config: Any, table: Mapping[str, Any]) -> Any:
 
 
 def _named(name: str, table: Mapping[str, Any]) -> Any:
-    found = get_registered_object(name, None, table)
-    if found is None:
+    named = get_registered_object(name, None, table)
+    if named is None:
         raise ValueError(f"Unknown object: '{name}'. Please ensure you are using a `keras.saving.custom_object_scope` "
                          "and that this object is included in the scope.")
-    return found() if inspect.isclass(found) else found
+    return named() if inspect.isclass(named) else named
 
 
 def _made(config: Mapping[str, Any], table: Mapping[str, Any]) -> Any:
@@ -380,18 +380,18 @@ def _class(config: Mapping[str, Any], table: Mapping[str, Any]) -> Any:
         module = OPERATIONS_HOME if name in OPERATIONS else None  # there are layers of these names too
     name = _OTHER_NAMES.get(name, name)
     for candidate in (registered, name):
-        found = None if not candidate else get_registered_object(candidate, None, table)
-        if found is not None:
-            return found
-    found = _public(_module(module), name) if module else None
-    if found is None and not module:
-        found = next((f for f in (_public(_module(m), name) for m in _MODULES) if f is not None), None)
-    if found is None and name in _INTERNAL:
+        located = None if not candidate else get_registered_object(candidate, None, table)
+        if located is not None:
+            return located
+    located = _public(_module(module), name) if module else None
+    if located is None and not module:
+        located = next((f for f in (_public(_module(m), name) for m in _MODULES) if f is not None), None)
+    if located is None and name in _INTERNAL:
         return _registry.ask(name)
-    if found is None and module and module.startswith("keras.src.ops."):
-        found = _registry.ask("operation_class")(module, name)
-    if inspect.isclass(found):
-        return found
+    if located is None and module and module.startswith("keras.src.ops."):
+        located = _registry.ask("operation_class")(module, name)
+    if inspect.isclass(located):
+        return located
     raise ValueError(f"Could not locate class '{name}'" + (f" of module '{module}'" if module else "") + ". Custom "
                      "classes are decorated with `@keras.saving.register_keras_serializable()` or passed in "
                      "`custom_objects`; nothing is imported by name.")
@@ -402,15 +402,15 @@ def _function(config: Mapping[str, Any]) -> Any:
     if isinstance(name, Mapping):  # older files
         name = name.get("name") or name.get("class_name")
     for candidate in (config.get("registered_name"), name):
-        found = get_registered_object(candidate) if candidate and candidate != "function" else None
-        if found is not None:
-            return found
+        located = get_registered_object(candidate) if candidate and candidate != "function" else None
+        if located is not None:
+            return located
     homes = (config.get("module") or "", *_FUNCTIONS)
     for home in homes:
         module = _module(home)
-        found = None if module is None else _public(module, name)
-        if found is not None:
-            return found
+        located = None if module is None else _public(module, name)
+        if located is not None:
+            return located
     raise ValueError(f"Could not locate function '{name}'. Custom functions are decorated with "
                      "`@keras.saving.register_keras_serializable()` or passed in `custom_objects`; nothing is "
                      "imported by name.")

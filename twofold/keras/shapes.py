@@ -39,8 +39,8 @@ class InputShape(tuple):
         return tf.TensorShape(self).num_elements()
 
     def __getitem__(self, key: Any) -> Any:
-        found = tuple.__getitem__(self, key)
-        return InputShape(found) if isinstance(key, slice) else found
+        taken = tuple.__getitem__(self, key)
+        return InputShape(taken) if isinstance(key, slice) else taken
 
 
 def as_shape(value: Any) -> Any:

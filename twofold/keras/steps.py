@@ -93,11 +93,12 @@ class StepFunction:
 
     def _of_form(self, form: Hashable, data: Any) -> Any:
         """The compiled function of the tensors of batches that have a form."""
-        found = self._by_form.get(form)
-        if found is None:
+        function = self._by_form.get(form)
+        if function is None:
             step, empty = self._step, _emptied(data)
-            found = self._by_form[form] = self._function_of(lambda *leaves: staged(step)(_filled(empty, iter(leaves))))
-        return found
+            function = self._by_form[form] = self._function_of(
+                lambda *leaves: staged(step)(_filled(empty, iter(leaves))))
+        return function
 
     # -- several batches --------------------------------------------------------------------------
     def on_batches(self, batches: Sequence[Any]) -> Any:
@@ -113,9 +114,9 @@ class StepFunction:
     def _one_by_one(self, batches: Sequence[Any]) -> Any:
         return self._result([self.on_batch(batch) for batch in batches])
 
-    def _result(self, found: list[Any]) -> Any:
+    def _result(self, results: list[Any]) -> Any:
         """The result of several executions."""
-        return _joined(found) if self._joined and len(found) > 1 else found[-1]
+        return _joined(results) if self._joined and len(results) > 1 else results[-1]
 
     def _run(self, form: Hashable, leaves: list[list[Any]], batches: list[Any]) -> Any:
         """The result for batches of one form, whose tensors have the same shapes."""
@@ -146,9 +147,9 @@ def _repeating(one: Any) -> Callable[..., Any]:
         count = tf.shape(stacked[0])[0]
         start = tf.nest.map_structure(lambda s: None if s is None else tf.zeros(s.shape, s.dtype),
                                       one.structured_outputs)
-        _, found = tf.while_loop(lambda n, _: n < count, lambda n, _: (n + 1, one(*[s[n] for s in stacked])),
+        _, last = tf.while_loop(lambda n, _: n < count, lambda n, _: (n + 1, one(*[s[n] for s in stacked])),
                                  (tf.constant(0), start))
-        return found
+        return last
     return several
 
 
@@ -156,8 +157,8 @@ def _mapping(one: Any) -> Callable[..., Any]:
     """A function of stacked tensors that gives what `one` gives for each row, joined along the first axis."""
     def several(*stacked: Any) -> Any:
         signature = tf.nest.map_structure(lambda s: tf.TensorSpec(s.shape, s.dtype), one.structured_outputs)
-        found = tf.map_fn(lambda rows: one(*rows), stacked, fn_output_signature=signature)
-        return tf.nest.map_structure(lambda t: tf.reshape(t, [-1, *t.shape[2:]]), found)
+        stacked_outputs = tf.map_fn(lambda rows: one(*rows), stacked, fn_output_signature=signature)
+        return tf.nest.map_structure(lambda t: tf.reshape(t, [-1, *t.shape[2:]]), stacked_outputs)
     return several
 
 
@@ -165,8 +166,8 @@ def _stacked(column: Sequence[Any]) -> Any:
     return engine.tensor_of(np.stack(engine.arrays_of(column)))
 
 
-def _joined(found: list[Any]) -> Any:
-    return tf.nest.map_structure(lambda *parts: engine.tensor_of(np.concatenate(engine.arrays_of(parts))), *found)
+def _joined(results: list[Any]) -> Any:
+    return tf.nest.map_structure(lambda *parts: engine.tensor_of(np.concatenate(engine.arrays_of(parts))), *results)
 
 
 def _alike(batches: Sequence[Any]) -> Iterator[tuple[Hashable, list[list[Any]], list[Any]]]:
@@ -239,8 +240,8 @@ class StepFunctions:
 
     def get(self, key: Hashable, make: Callable[[], StepFunction]) -> StepFunction:
         """The step of a key; it is made where there is none."""
-        found = self._functions.pop(key, None)
-        self._functions[key] = make() if found is None else found
+        step = self._functions.pop(key, None)
+        self._functions[key] = make() if step is None else step
         if len(self._functions) > _KEPT:
             del self._functions[next(iter(self._functions))]
         return self._functions[key]

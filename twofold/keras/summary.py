@@ -60,9 +60,9 @@ def _widths(width: int, connected: bool, show_trainable: bool) -> list[int]:
     """The columns of a table of a width: as wide as Keras's in a table of 76, and in proportion in others."""
     usual = _COLUMNS[connected, show_trainable]
     room, full = width - 3 * len(usual) - 1, sum(usual)
-    found = [max(4, usual[n] * room // full if n in (0, 2) else round(usual[n] * room / full))
+    widths = [max(4, usual[n] * room // full if n in (0, 2) else round(usual[n] * room / full))
              for n in range(len(usual))]
-    return [max(4, room - sum(found[1:])), *found[1:]]
+    return [max(4, room - sum(widths[1:])), *widths[1:]]
 
 
 def _branches(model: Any) -> bool:
@@ -116,10 +116,10 @@ def _shape_of_build(layer: Any) -> str:
     if not shapes:
         return "?"
     try:
-        found = layer.compute_output_shape(*shapes.values())
+        shape = layer.compute_output_shape(*shapes.values())
     except Exception:  # noqa: BLE001 - a layer of a user's, whose shapes may depend on more than the first call's
         return "?"
-    return str(_plain_shape(found))
+    return str(_plain_shape(shape))
 
 
 def _plain_shape(shape: Any) -> Any:
@@ -130,13 +130,13 @@ def _plain_shape(shape: Any) -> Any:
 
 def _connections(layer: Any, model: Any) -> str:
     kept = {id(node) for node in model.__dict__["_graph"].nodes}
-    found = []
+    connections = []
     for node in layer.inbound_nodes:
         if id(node) in kept:
             for x in node.inputs:
                 history = x._keras_history
-                found.append(f"{history.operation.name}[{history.node_index}][{history.tensor_index}]")
-    return ", ".join(found) or "-"
+                connections.append(f"{history.operation.name}[{history.node_index}][{history.tensor_index}]")
+    return ", ".join(connections) or "-"
 
 
 def _rule(marks: Sequence[str], widths: list[int]) -> str:
@@ -194,7 +194,7 @@ def _totals(model: Any) -> list[str]:
              ("Non-trainable", model.non_trainable_weights)]
     if extra:
         kinds.append(("Optimizer", extra))
-    return [f" {name} params: {_params(found):,} ({_size(_bytes(found))})" for name, found in kinds]
+    return [f" {name} params: {_params(variables):,} ({_size(_bytes(variables))})" for name, variables in kinds]
 
 
 # -- pictures -------------------------------------------------------------------------------------
@@ -260,11 +260,11 @@ def _edges(model: Any, layers: list[Any], expand: bool, prefix: str) -> list[tup
     graph = model.__dict__.get("_graph")
     if graph is None:
         return []
-    found = []
+    edges = []
     for node in graph.nodes:
         for x in node.inputs:
-            found.append((_end(x._node.operation, expand, prefix, True), _end(node.operation, expand, prefix, False)))
-    return list(dict.fromkeys(found))
+            edges.append((_end(x._node.operation, expand, prefix, True), _end(node.operation, expand, prefix, False)))
+    return list(dict.fromkeys(edges))
 
 
 def _end(layer: Any, expand: bool, prefix: str, last: bool) -> str:

@@ -86,12 +86,12 @@ class Trainer(LayerState):
         from . import optimizers
         if not isinstance(steps_per_execution, int) or steps_per_execution < 1:
             raise ValueError(f"`steps_per_execution` must be a positive integer; got {steps_per_execution!r}.")
-        found = optimizers.get(optimizer)
-        if auto_scale_loss and self.dtype_policy.name == "mixed_float16" and not hasattr(found, "inner_optimizer"):
+        chosen = optimizers.get(optimizer)
+        if auto_scale_loss and self.dtype_policy.name == "mixed_float16" and not hasattr(chosen, "inner_optimizer"):
             scaled: Any = optimizers.LossScaleOptimizer
-            found = scaled(found, name="loss_scale_optimizer")
+            chosen = scaled(chosen, name="loss_scale_optimizer")
         own = self.__dict__
-        own["optimizer"], own["loss"] = found, loss
+        own["optimizer"], own["loss"] = chosen, loss
         own["run_eagerly"], own["jit_compile"] = bool(run_eagerly), jit_compile
         own["steps_per_execution"] = steps_per_execution
         own["train_function"] = own["test_function"] = own["predict_function"] = None
@@ -100,7 +100,7 @@ class Trainer(LayerState):
         has_metrics = metrics is not None or weighted_metrics is not None
         own["_compile_metrics"] = CompileMetrics(metrics, weighted_metrics, names) if has_metrics else None
         own["_loss_tracker"] = metrics_module.Mean(name="loss")
-        own["_compiled"] = {"optimizer": found, "loss": loss, "loss_weights": loss_weights, "metrics": metrics,
+        own["_compiled"] = {"optimizer": chosen, "loss": loss, "loss_weights": loss_weights, "metrics": metrics,
                             "weighted_metrics": weighted_metrics, "run_eagerly": bool(run_eagerly),
                             "steps_per_execution": steps_per_execution, "jit_compile": jit_compile}
         self.stop_training = False
@@ -131,13 +131,13 @@ class Trainer(LayerState):
     @property
     def metrics(self) -> list[Any]:
         """The mean loss, the metrics of `compile` as one, the mean losses of several outputs, and those of layers."""
-        found: list[Any] = [] if self._loss_tracker is None else [self._loss_tracker]
+        metrics: list[Any] = [] if self._loss_tracker is None else [self._loss_tracker]
         if self._compile_metrics is not None:
-            found.append(self._compile_metrics)
+            metrics.append(self._compile_metrics)
         if self._compile_loss is not None:
-            found += [m for m in self._compile_loss.metrics if m is not None]
-        have = {id(m) for m in found}
-        return found + [m for m in super().metrics if id(m) not in have]
+            metrics += [m for m in self._compile_loss.metrics if m is not None]
+        have = {id(m) for m in metrics}
+        return metrics + [m for m in super().metrics if id(m) not in have]
 
     @property
     def metrics_names(self) -> list[str]:
@@ -151,14 +151,14 @@ class Trainer(LayerState):
 
     def get_metrics_result(self) -> dict[str, Any]:
         """The values of the metrics by name."""
-        found: dict[str, Any] = {}
+        results: dict[str, Any] = {}
         for metric in self.metrics:
             value = metric.result()
             if isinstance(value, Mapping):
-                found.update(value)
+                results.update(value)
             else:
-                found[metric.name] = value
-        return found
+                results[metric.name] = value
+        return results
 
     def compute_metrics(self, x: Any, y: Any, y_pred: Any, sample_weight: Any = None) -> dict[str, Any]:
         """Let the metrics of `compile` see a batch, and give the values of all by name.
@@ -311,8 +311,8 @@ class Trainer(LayerState):
     def _made(self, kind: str, force: bool) -> StepFunction:
         if force:
             self._forget_functions()
-        found = self.__dict__[f"{kind}_function"] = self._function(kind)
-        return found
+        function = self.__dict__[f"{kind}_function"] = self._function(kind)
+        return function
 
     def _executed(self, kind: str) -> Any:
         """What a loop calls: our step, or the function that a model makes itself."""
@@ -383,8 +383,8 @@ class Trainer(LayerState):
             logs = _python(last)
             if validation is not None and _is_due(epoch, validation_freq):
                 validation.restart()
-                found = self._evaluated(validation, group)
-                logs = {**logs, **{f"val_{k}": v for k, v in found.items()}}
+                evaluation = self._evaluated(validation, group)
+                logs = {**logs, **{f"val_{k}": v for k, v in evaluation.items()}}
             group.on_epoch_end(epoch, logs)
             if self.stop_training:
                 break
@@ -431,8 +431,8 @@ class Trainer(LayerState):
         """Values as a list in the order of the metrics, those of other names behind them; of one, the value."""
         names = dict.fromkeys([name for metric in self.metrics for name in (
             [part.name for part in metric.metrics] if isinstance(metric, CompileMetrics) else [metric.name])])
-        found = [logs[name] for name in names if name in logs] + [logs[name] for name in logs if name not in names]
-        return found[0] if len(found) == 1 else found
+        values = [logs[name] for name in names if name in logs] + [logs[name] for name in logs if name not in names]
+        return values[0] if len(values) == 1 else values
 
     def evaluate(self, x: Any = None, y: Any = None, batch_size: int | None = None, verbose: Any = "auto",
                  sample_weight: Any = None, steps: int | None = None, callbacks: Any = None,
@@ -497,22 +497,22 @@ class Trainer(LayerState):
         begin, end = group.batch_hooks("predict")
         self.stop_predicting = False
         group.on_predict_begin()
-        found: list[Any] = []
+        outputs_of_steps: list[Any] = []
         done = 0
         for some in several_steps(source.epoch(), self.steps_per_execution):
             if begin is not None:
                 begin(done)
             outputs = run(some)
-            found.append(tf.nest.map_structure(np.asarray, outputs))
+            outputs_of_steps.append(tf.nest.map_structure(np.asarray, outputs))
             done += len(some)
             if end is not None:
                 end(done - 1, {"outputs": outputs})
             if self.stop_predicting:
                 break
         group.on_predict_end()
-        if not found:
+        if not outputs_of_steps:
             raise ValueError("The data set is empty: there was no batch to predict.")
-        return tf.nest.map_structure(lambda *parts: np.concatenate(parts), *found)
+        return tf.nest.map_structure(lambda *parts: np.concatenate(parts), *outputs_of_steps)
 
     # -- single batches ---------------------------------------------------------------------------
     def train_on_batch(self, x: Any, y: Any = None, sample_weight: Any = None, class_weight: Any = None,
@@ -557,10 +557,10 @@ def _batch_of(x: Any) -> Any:
 
 def _python(logs: Any) -> dict[str, Any]:
     """Values to report as Python numbers, sorted by name; those of a dict among them take its place."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for name, value in sorted((logs or {}).items()):
-        found.update(_python(value) if isinstance(value, Mapping) else {name: _number(value)})
-    return found
+        values.update(_python(value) if isinstance(value, Mapping) else {name: _number(value)})
+    return values
 
 
 def _number(value: Any) -> Any:

@@ -64,9 +64,9 @@ def to_categorical(x: Any, num_classes: int | None = None, dtype: Any = None) ->
     count = int(labels.max()) + 1 if num_classes is None and labels.size else int(num_classes or 0)
     if labels.size and (labels.min() < 0 or labels.max() >= count):
         raise ValueError(f"Labels must be in 0 .. {count - 1}; got values from {labels.min()} to {labels.max()}.")
-    found = np.zeros((labels.size, count), np.float64 if dtype is None else tf.as_dtype(dtype).as_numpy_dtype)
-    found[np.arange(labels.size), labels.ravel()] = 1
-    return found.reshape(*labels.shape, count)
+    rows = np.zeros((labels.size, count), np.float64 if dtype is None else tf.as_dtype(dtype).as_numpy_dtype)
+    rows[np.arange(labels.size), labels.ravel()] = 1
+    return rows.reshape(*labels.shape, count)
 
 
 @public
@@ -145,10 +145,10 @@ class PyDataset:
         raise NotImplementedError
 
     def __len__(self) -> int:
-        found = self.num_batches
-        if found is None:
+        count = self.num_batches
+        if count is None:
             raise TypeError(f"{type(self).__name__} has no end.")
-        return found
+        return count
 
     def on_epoch_begin(self) -> None:
         """Called before each epoch."""
@@ -231,11 +231,11 @@ def _parts(left: Any, right: Any, size: int) -> tuple[int, int]:
                          f"left_size={left}, right_size={right}")
     counts: list[Any] = [value if value is None or isinstance(value, int) else round(value * size)
                          for value in (left, right)]
-    found = (size - counts[1] if counts[0] is None else counts[0], size - counts[0] if counts[1] is None else counts[1])
-    if sum(found) > size or 0 in found:
-        raise ValueError(f"{size} elements cannot be split into parts of {found[0]} and {found[1]}: none may be empty. "
+    sizes = (size - counts[1] if counts[0] is None else counts[0], size - counts[0] if counts[1] is None else counts[1])
+    if sum(sizes) > size or 0 in sizes:
+        raise ValueError(f"{size} elements cannot be split into parts of {sizes[0]} and {sizes[1]}: none may be empty. "
                          f"Received: left_size={left}, right_size={right}")
-    return found
+    return sizes
 
 
 publish(__name__)

@@ -20,13 +20,13 @@ from twofold.tracking import Trackable, is_tracked
 
 from .asset import Asset
 
-__all__ = ["Found", "collect", "functions_of"]
+__all__ = ["Entry", "collect", "functions_of"]
 
 _FUNCTIONS = (Function, ConcreteFunction)
 
 
 @dataclass
-class Found:
+class Entry:
     """One object of the graph.
 
     Attributes:
@@ -42,22 +42,22 @@ class Found:
     children: dict[str, int] = field(default_factory=dict)
 
 
-def collect(root: Any) -> list[Found]:
+def collect(root: Any) -> list[Entry]:
     """The objects that `root` leads to, itself first, breadth first.
 
     Raises:
         InvalidArgumentError: a dict has variables under a key that is no string.
     """
-    found = [Found(root, _kind(root), ())]
+    entries = [Entry(root, _kind(root), ())]
     numbers = {id(root): 0}
-    for entry in found:
+    for entry in entries:
         for name, child in _children(entry.value, entry.path).items():
             number = numbers.get(id(child))
             if number is None:
-                number = numbers[id(child)] = len(found)
-                found.append(Found(child, _kind(child), (*entry.path, name)))
+                number = numbers[id(child)] = len(entries)
+                entries.append(Entry(child, _kind(child), (*entry.path, name)))
             entry.children[name] = number
-    return found
+    return entries
 
 
 def _kind(value: Any) -> str:
@@ -101,17 +101,17 @@ def _spelt(path: tuple[str, ...]) -> str:
 
 def functions_of(value: Any) -> dict[str, Any]:
     """The `tf.function`s among an object's attributes and methods, and the containers of such, by name."""
-    found = {}
+    functions = {}
     for name in dir(type(value)):
         if name.startswith("__") and name != "__call__":
             continue
         plain = inspect.getattr_static(type(value), name)
         if isinstance(getattr(plain, "__func__", plain), Function):  # static and class methods hold theirs
-            found[name] = getattr(value, name)
+            functions[name] = getattr(value, name)
     for name, item in vars(value).items():
         if not name.startswith("__") and not isinstance(item, (Trackable, Variable)) and _is_saved(item):
-            found[name] = item
-    return found
+            functions[name] = item
+    return functions
 
 
 def _is_saved(value: Any) -> bool:

@@ -117,14 +117,14 @@ def _manifest(data: bytes, path: str, newest_op_set: int) -> Manifest:
     folder = _typed(body["data"], str)
     if _DATA.fullmatch(folder) is None:
         raise ValueError(f"{_shown(folder)} is no data folder")
-    found = Manifest(folder, files, _typed(body["op_set"], int), _typed(body["twofold"], str))
-    if found.text() != data:
+    manifest = Manifest(folder, files, _typed(body["op_set"], int), _typed(body["twofold"], str))
+    if manifest.text() != data:
         raise ValueError("it is not spelt as manifests are")
-    if not 1 <= found.op_set <= newest_op_set:
+    if not 1 <= manifest.op_set <= newest_op_set:
         raise FailedPreconditionError(
-            None, None, f"{path} has graphs of op-set version {found.op_set}, written by twofold "
-            f"{_shown(found.twofold)}; this version of twofold ({__version__}) reads 1 to {newest_op_set}.")
-    return found
+            None, None, f"{path} has graphs of op-set version {manifest.op_set}, written by twofold "
+            f"{_shown(manifest.twofold)}; this version of twofold ({__version__}) reads 1 to {newest_op_set}.")
+    return manifest
 
 
 def _shown(value: Any) -> str:
@@ -167,9 +167,9 @@ class Stored:
         """Raise DataLossError unless each file is there, regular, and of the right size."""
         for name, (size, _) in self.manifest.files.items():
             with self._open(name) as file:
-                found = os.fstat(file.fileno()).st_size
-            if found != size:
-                raise self.damaged(name, f"has {found} bytes; the manifest says {size}")
+                there = os.fstat(file.fileno()).st_size
+            if there != size:
+                raise self.damaged(name, f"has {there} bytes; the manifest says {size}")
 
     def read(self, name: str) -> bytes:
         """The contents of one file.
@@ -209,14 +209,14 @@ class Stored:
             if os.fstat(file.fileno()).st_size != size:
                 raise self.damaged(name, f"does not have the {size} bytes that the manifest says")
             try:
-                found, digest = parse(file, size)
+                content, digest = parse(file, size)
             except ValueError as e:
                 if isinstance(e, DataLossError):
                     raise
                 raise self.damaged(name, f"cannot be read: {e}") from None
         if digest != expected:
             raise self.damaged(name, "is damaged: its checksum does not fit")
-        return found
+        return content
 
     def full_path(self, name: str) -> str:
         """Where a file of the data folder lies."""
@@ -348,10 +348,10 @@ def _named(path: str) -> str | None:
     """The data folder that the manifest in `path` names, as far as that can be told."""
     try:
         with open(os.path.join(path, MANIFEST), "rb") as file:
-            found = json.loads(file.read(_MANIFEST_SIZE))["data"]
+            folder = json.loads(file.read(_MANIFEST_SIZE))["data"]
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
-    return found if isinstance(found, str) and _DATA.fullmatch(found) else None
+    return folder if isinstance(folder, str) and _DATA.fullmatch(folder) else None
 
 
 def _tidy(path: str, keep: set[str], only: str | None) -> None:

@@ -51,9 +51,9 @@ class Sources:
             while name in taken:
                 name, number = f"{stem}~{number}{suffix}", number + 1
             self._names[loc.file] = name
-        found = linecache.getline(loc.file, loc.line).strip()[:_LINE]
-        if found:
-            self.lines.setdefault(name, {})[str(loc.line)] = found
+        line = linecache.getline(loc.file, loc.line).strip()[:_LINE]
+        if line:
+            self.lines.setdefault(name, {})[str(loc.line)] = line
         return g.Location(name, loc.line, loc.function)
 
 

@@ -46,17 +46,17 @@ class LoadedModule(Module):
             self.__dict__[name] = value
 
     def _tracked_children(self) -> dict[str, Any]:
-        found = super()._tracked_children()
-        found.pop("_hidden", None)
-        found.pop("signatures", None)
-        return {**found, **self._hidden}
+        children = super()._tracked_children()
+        children.pop("_hidden", None)
+        children.pop("signatures", None)
+        return {**children, **self._hidden}
 
     def _functions_to_save(self) -> dict[str, Any]:
         from .collect import functions_of
-        found = functions_of(self)
-        found.pop("_hidden", None)
-        found.pop("signatures", None)
-        return found
+        functions = functions_of(self)
+        functions.pop("_hidden", None)
+        functions.pop("signatures", None)
+        return functions
 
     def __repr__(self) -> str:
         return f"<twofold.saved_model object {self._name!r}>"
@@ -124,15 +124,15 @@ class _Builder:
         self.made: dict[int, Any] = {}
 
     def root(self) -> Any:
-        for number, found in enumerate(self.model.objects):
-            made = self._made(number, found)
+        for number, saved in enumerate(self.model.objects):
+            made = self._made(number, saved)
             if made is not None:
                 self.made[number] = made
         for number in tuple_order(self.model.objects):
-            found = self.model.objects[number]
-            self.made[number] = _tuple_of(found, {name: self.made[child] for name, child in found.children.items()})
-        for number, found in enumerate(self.model.objects):
-            self._fill(self.made[number], found)
+            saved = self.model.objects[number]
+            self.made[number] = _tuple_of(saved, {name: self.made[child] for name, child in saved.children.items()})
+        for number, saved in enumerate(self.model.objects):
+            self._fill(self.made[number], saved)
         root = self.made[0]
         root.signatures = Signatures({
             name: SignatureFunction(name, [self.traces[f.number] for f in s.functions], s.names)
@@ -140,9 +140,9 @@ class _Builder:
         return root
 
     # -- objects ----------------------------------------------------------------------------------
-    def _made(self, number: int, found: SavedObject) -> Any:
+    def _made(self, number: int, saved: SavedObject) -> Any:
         """An object without its children; None for a tuple, which cannot do without."""
-        kind, about = found.kind, found.about
+        kind, about = saved.kind, saved.about
         if kind == "variable":
             return self.variables[number]
         if kind == "asset":
@@ -156,54 +156,54 @@ class _Builder:
         if kind == "dict":
             return {}
         if kind == "generator":
-            return self._generator(found)
+            return self._generator(saved)
         if kind == "object":
-            cls = CallableModule if "__call__" in found.children else LoadedModule
+            cls = CallableModule if "__call__" in saved.children else LoadedModule
             return cls(about.get("name", "loaded"))
         return None
 
-    def _generator(self, found: SavedObject) -> Any:
+    def _generator(self, saved: SavedObject) -> Any:
         made = Generator.from_seed(0)
-        made._state_var = self.variables[found.children["_state_var"]]
+        made._state_var = self.variables[saved.children["_state_var"]]
         return made
 
-    def _fill(self, made: Any, found: SavedObject) -> None:
-        children = {name: self.made[child] for name, child in found.children.items()}
+    def _fill(self, made: Any, saved: SavedObject) -> None:
+        children = {name: self.made[child] for name, child in saved.children.items()}
         if isinstance(made, LoadedModule):
             for name, child in children.items():
                 made._hold(name, child)
-        elif found.kind == "list":
-            made.extend(_row(found, children))
-        elif found.kind == "dict":
+        elif saved.kind == "list":
+            made.extend(_row(saved, children))
+        elif saved.kind == "dict":
             made.update(children)
 
     # -- functions --------------------------------------------------------------------------------
-    def _trace(self, found: SavedFunction) -> Any:
-        args, kwargs = found.form
+    def _trace(self, saved: SavedFunction) -> Any:
+        args, kwargs = saved.form
         form = (tuple([self._own(a) for a in args]), {k: self._own(v) for k, v in kwargs.items()})
-        arguments = [(name, kind, self._own(t)) for name, kind, t in found.arguments]
-        captures = [self._capture(c) for c in found.captures]
-        updates = [self.variables[v.number] for v in found.updates]
-        return restore_trace(found.name, found.graph, captures, form, arguments, found.result, updates, found.relaxed)
+        arguments = [(name, kind, self._own(t)) for name, kind, t in saved.arguments]
+        captures = [self._capture(c) for c in saved.captures]
+        updates = [self.variables[v.number] for v in saved.updates]
+        return restore_trace(saved.name, saved.graph, captures, form, arguments, saved.result, updates, saved.relaxed)
 
     def _own(self, template: Any) -> Any:
         """An argument with the variables of this model in it."""
         return nest.map_structure(
             lambda leaf: self.variables[leaf.variable.number] if isinstance(leaf, SavedReference) else leaf, template)
 
-    def _capture(self, found: SavedVariable | SavedConstant) -> Any:
-        if isinstance(found, SavedVariable):
-            return self.variables[found.number]
-        if found.asset is not None:
-            return self.assets[found.asset].asset_path
-        made = self.constants.get(id(found))
+    def _capture(self, saved: SavedVariable | SavedConstant) -> Any:
+        if isinstance(saved, SavedVariable):
+            return self.variables[saved.number]
+        if saved.asset is not None:
+            return self.assets[saved.asset].asset_path
+        made = self.constants.get(id(saved))
         if made is None:
-            made = self.constants[id(found)] = wrap(found.value)
+            made = self.constants[id(saved)] = wrap(saved.value)
         return made
 
-    def _method(self, found: SavedMethod) -> Any:
-        traces = [self.traces[f.number] for f in found.concrete]
-        return restore_function(found.name, None, found.signature, found.input_signature, traces)
+    def _method(self, saved: SavedMethod) -> Any:
+        traces = [self.traces[f.number] for f in saved.concrete]
+        return restore_function(saved.name, None, saved.signature, saved.input_signature, traces)
 
 
 class _Alone:
@@ -213,21 +213,21 @@ class _Alone:
         raise ValueError("this function was not made for tensors of these shapes.")
 
 
-def _variable(found: SavedVariable) -> Variable:
-    made = Variable(wrap(found.value), trainable=found.trainable, shape=found.shape,
-                    validate_shape=found.shape is not None)
-    made._name = found.name
+def _variable(saved: SavedVariable) -> Variable:
+    made = Variable(wrap(saved.value), trainable=saved.trainable, shape=saved.shape,
+                    validate_shape=saved.shape is not None)
+    made._name = saved.name
     return made
 
 
-def _row(found: SavedObject, children: dict[str, Any]) -> list[Any]:
+def _row(saved: SavedObject, children: dict[str, Any]) -> list[Any]:
     """The items of a list, with None where there was nothing to save."""
-    length = found.about["length"]
+    length = saved.about["length"]
     return [children.get(str(n)) for n in range(length)]
 
 
-def _tuple_of(found: SavedObject, items: dict[str, Any]) -> Any:
-    if found.kind == "tuple":
-        return tuple(_row(found, items))
-    fields = tuple(found.about["fields"])
-    return record_type(found.about["name"], fields)(*[items.get(f) for f in fields])
+def _tuple_of(saved: SavedObject, items: dict[str, Any]) -> Any:
+    if saved.kind == "tuple":
+        return tuple(_row(saved, items))
+    fields = tuple(saved.about["fields"])
+    return record_type(saved.about["name"], fields)(*[items.get(f) for f in fields])

@@ -46,17 +46,17 @@ def read_objects(entries: list[Any]) -> list[SavedObject]:
     Raises:
         ValueError: an entry is no node, a number names none, or tuples hold one another.
     """
-    found = [_object(entry) for entry in entries]
-    if not found or found[0].kind != "object":
+    objects = [_object(entry) for entry in entries]
+    if not objects or objects[0].kind != "object":
         raise Malformed("the root is no object")
-    for node in found:
+    for node in objects:
         for number in node.children.values():
-            if not 0 <= number < len(found):
+            if not 0 <= number < len(objects):
                 raise Malformed(f"there is no object {number}")
-        if node.kind == "generator" and found[node.children["_state_var"]].kind != "variable":
+        if node.kind == "generator" and objects[node.children["_state_var"]].kind != "variable":
             raise Malformed("a generator has no state")
-    tuple_order(found)
-    return found
+    tuple_order(objects)
+    return objects
 
 
 def _object(entry: Any) -> SavedObject:
@@ -135,17 +135,17 @@ def tuple_order(objects: list[SavedObject]) -> list[int]:
 
 def paths_of(objects: list[SavedObject]) -> list[list[str]]:
     """Where each object is, as "layers.0.w": by the shortest path to each of its parents; the shortest first."""
-    found: list[list[str]] = [[] for _ in objects]
+    paths: list[list[str]] = [[] for _ in objects]
     seen, queue = {0}, [(0, "")]
     for number, prefix in queue:
         for name, child in objects[number].children.items():
             path = (f"{prefix}.{name}" if prefix else name)[:_PATH]
-            if len(found[child]) < _PATHS:
-                found[child].append(path)
+            if len(paths[child]) < _PATHS:
+                paths[child].append(path)
             if child not in seen:
                 seen.add(child)
                 queue.append((child, path))
-    return found
+    return paths
 
 
 # -- JSON ---------------------------------------------------------------------------------------------
@@ -159,10 +159,10 @@ def parsed_json(data: bytes) -> dict[str, Any]:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    fields = dict(pairs)
+    if len(fields) != len(pairs):
         raise Malformed("a name is there twice in objects.json")
-    return found
+    return fields
 
 
 def _no_constant(text: str) -> Any:

@@ -267,19 +267,19 @@ class _Reader:
         self.functions = [self._function(n, entry, texts[entry["graph"]])
                           for n, entry in enumerate(list_of(self.body, "concrete"))]
         methods = [self._method(entry) for entry in list_of(self.body, "functions")]
-        for found in self.objects:
-            if found.kind == "function":
-                _item(methods, of(found.about, "function", int))
-            elif found.kind == "concrete":
-                _item(self.functions, of(found.about, "concrete", int))
+        for node in self.objects:
+            if node.kind == "function":
+                _item(methods, of(node.about, "function", int))
+            elif node.kind == "concrete":
+                _item(self.functions, of(node.about, "concrete", int))
         signatures = {name: self._signature(name, entry)
                       for name, entry in of(self.body, "signatures", dict).items()}
         return SavedModel(self.path, self.manifest, self.objects, self.variables, self.assets, methods,
                           self.functions, signatures)
 
     # -- objects ----------------------------------------------------------------------------------
-    def _variable(self, number: int, found: SavedObject, paths: list[str]) -> SavedVariable:
-        about = found.about
+    def _variable(self, number: int, node: SavedObject, paths: list[str]) -> SavedVariable:
+        about = node.about
         dtype = _dtype(about)
         shape = about.get("shape")
         if shape is not None and not all(s is None or type(s) is int and s >= 0 for s in typed(shape, list)):
@@ -290,8 +290,8 @@ class _Reader:
             raise Malformed(f"variable {number} of shape {shape} has a value of shape {list(value.shape)}")
         return SavedVariable(number, of(about, "name", str), dtype, shape, of(about, "trainable", bool), value, paths)
 
-    def _asset(self, found: SavedObject) -> str:
-        name = of(found.about, "file", str)
+    def _asset(self, node: SavedObject) -> str:
+        name = of(node.about, "file", str)
         if not name.startswith("assets/") or name not in self.manifest.files:
             raise Malformed(f"there is no asset {name[:60]!r}")
         return self.files.full_path(name)
@@ -309,11 +309,11 @@ class _Reader:
         arguments = [(typed(n, str), _kind(k), decode(v, self._referred)) for n, k, v in list_of(entry, "arguments")]
         captures = [self._capture(c) for c in list_of(entry, "captures")]
         updates = [self._updated(n) for n in list_of(entry, "updates")]
-        found = SavedFunction(number, name, graph, arguments, (args, kwargs), decode(entry["result"]), captures,
+        function = SavedFunction(number, name, graph, arguments, (args, kwargs), decode(entry["result"]), captures,
                               updates, of(entry, "relaxed", bool))
-        _check_inputs(found)
-        _check_outputs(found)
-        return found
+        _check_inputs(function)
+        _check_outputs(function)
+        return function
 
     def _referred(self, number: int) -> Any:
         """What stands for an object among the arguments of a function."""
@@ -332,13 +332,13 @@ class _Reader:
             array[()] = os.fsencode(path)
             return SavedConstant(dt.string, array, entry["asset"])
         name = of(entry, "array", str)
-        found = self.constants.get(name)
-        if found is None:
+        constant = self.constants.get(name)
+        if constant is None:
             dtype = _dtype(entry)
-            found = self.constants[name] = SavedConstant(dtype, _safetensors.restored(name, self.arrays, dtype))
-        elif found.dtype is not _dtype(entry):
+            constant = self.constants[name] = SavedConstant(dtype, _safetensors.restored(name, self.arrays, dtype))
+        elif constant.dtype is not _dtype(entry):
             raise Malformed(f"array {name[:60]!r} has two dtypes")
-        return found
+        return constant
 
     def _method(self, entry: dict[str, Any]) -> SavedMethod:
         numbers = [typed(n, int) for n in list_of(entry, "concrete")]
@@ -375,21 +375,21 @@ class _Reader:
 
 
 # -- checks -------------------------------------------------------------------------------------------
-def _check_inputs(found: SavedFunction) -> None:
+def _check_inputs(function: SavedFunction) -> None:
     """The tensors of the arguments, twice over, and the captures are the graph's inputs."""
-    inputs = found.graph.inputs
-    count = len(inputs) - len(found.captures)
-    by_argument = _specs([template for _, _, template in found.arguments])
-    by_form = _specs([*found.form[0], *found.form[1].values()])
+    inputs = function.graph.inputs
+    count = len(inputs) - len(function.captures)
+    by_argument = _specs([template for _, _, template in function.arguments])
+    by_form = _specs([*function.form[0], *function.form[1].values()])
     if count < 0 or len(by_argument) != count or len(by_form) != count:
-        raise Malformed(f"the arguments of {found.name[:60]!r} are not the inputs of its graph")
+        raise Malformed(f"the arguments of {function.name[:60]!r} are not the inputs of its graph")
     for one, two, value in zip(by_argument, by_form, inputs, strict=False):
         if not (one.dtype is two.dtype is value.dtype and _fits(one, value) and _fits(two, value)):
-            raise Malformed(f"an argument of {found.name[:60]!r} is {one.short()}; the graph has {value!r}")
-    for held, value in zip(found.captures, inputs[count:], strict=True):
+            raise Malformed(f"an argument of {function.name[:60]!r} is {one.short()}; the graph has {value!r}")
+    for held, value in zip(function.captures, inputs[count:], strict=True):
         shape = held.shape if isinstance(held, SavedVariable) else list(held.value.shape)
         if held.dtype is not value.dtype or not _holds(shape, value.dims, held.value.shape):
-            raise Malformed(f"what {found.name[:60]!r} captures is not the input {value!r} of its graph")
+            raise Malformed(f"what {function.name[:60]!r} captures is not the input {value!r} of its graph")
 
 
 def _specs(templates: list[Any]) -> list[TensorSpec]:
@@ -409,26 +409,26 @@ def _holds(shape: list[int | None] | None, dims: tuple[Any, ...], now: tuple[int
     return all(s == d if type(d) is int else True for s, d in zip(known, dims, strict=True))
 
 
-def _check_outputs(found: SavedFunction) -> None:
+def _check_outputs(function: SavedFunction) -> None:
     """The result's tensors and the updates are the graph's outputs."""
-    leaves = [leaf for leaf in nest.flatten(found.result) if leaf is not None]
-    outputs = found.graph.outputs
-    if len(leaves) + len(found.updates) != len(outputs):
-        raise Malformed(f"the results of {found.name[:60]!r} are not the outputs of its graph")
+    leaves = [leaf for leaf in nest.flatten(function.result) if leaf is not None]
+    outputs = function.graph.outputs
+    if len(leaves) + len(function.updates) != len(outputs):
+        raise Malformed(f"the results of {function.name[:60]!r} are not the outputs of its graph")
     for leaf, value in zip(leaves, outputs, strict=False):
         if not isinstance(leaf, TensorSpec) or leaf.dtype is not value.dtype or leaf.rank not in (
                 None, len(value.dims)):
-            raise Malformed(f"a result of {found.name[:60]!r} is not the output {value!r} of its graph")
-    for variable, value in zip(found.updates, outputs[len(leaves):], strict=True):
+            raise Malformed(f"a result of {function.name[:60]!r} is not the output {value!r} of its graph")
+    for variable, value in zip(function.updates, outputs[len(leaves):], strict=True):
         if variable.dtype is not value.dtype:
-            raise Malformed(f"{found.name[:60]!r} assigns another dtype to variable {variable.number}")
+            raise Malformed(f"{function.name[:60]!r} assigns another dtype to variable {variable.number}")
 
 
 def _pairs(entry: Any, name: str) -> list[Any]:
-    found = list_of(entry, name)
-    if any(type(pair) is not list or len(pair) != 2 for pair in found):
+    pairs = list_of(entry, name)
+    if any(type(pair) is not list or len(pair) != 2 for pair in pairs):
         raise Malformed(f"{name!r} is no list of pairs")
-    return found
+    return pairs
 
 
 def _item(items: list[Any], number: int) -> Any:
@@ -451,20 +451,20 @@ def _kind(kind: Any) -> str:
 
 def _dtype(entry: Any) -> DType:
     name = of(entry, "dtype", str)
-    found = next((d for d in (*dt.ALL, dt.string) if d.name == name), None)
-    if found is None:
+    dtype = next((d for d in (*dt.ALL, dt.string) if d.name == name), None)
+    if dtype is None:
         raise Malformed(f"{name[:40]!r} is no dtype")
-    return found
+    return dtype
 
 
 def _sources(body: dict[str, Any]) -> dict[str, dict[int, str]]:
-    found: dict[str, dict[int, str]] = {}
+    sources: dict[str, dict[int, str]] = {}
     for name, lines in of(body, "sources", dict).items():
         known = {int(number): typed(line, str) for number, line in typed(lines, dict).items()}
         if any(not 0 < number < 1 << 31 for number in known):
             raise Malformed("a line has no number")
-        found[name] = known
-    return found
+        sources[name] = known
+    return sources
 
 
 def _told(error: BaseException) -> str:

@@ -47,16 +47,16 @@ class Signature:
 
 def _input_names(traced: Any) -> list[str]:
     """A name for each argument that holds tensors: its spec's, or the parameter's."""
-    found: list[str] = []
+    names: list[str] = []
     for name, _, template in traced.arguments:
         if not has_tensors(template):
             continue
         wanted = template.name if isinstance(template, TensorSpec) and template.name else name
         number = 1
-        while wanted in found:
+        while wanted in names:
             wanted, number = f"{name}_{number}", number + 1
-        found.append(wanted)
-    return found
+        names.append(wanted)
+    return names
 
 
 def has_tensors(template: Any) -> bool:
@@ -91,8 +91,8 @@ def chosen(given: Any, root: Any, functions: Mapping[str, Any]) -> dict[str, Sig
         if isinstance(kept, Signatures):
             given = kept
         else:
-            found = _declared(functions)
-            given = {} if found is None else found
+            declared = _declared(functions)
+            given = {} if declared is None else declared
     named = dict(given) if isinstance(given, Mapping) else {DEFAULT: given}
     return {name: Signature(_checked_name(name), _traces(fn)) for name, fn in named.items()}
 
@@ -107,9 +107,9 @@ def _declared(functions: Mapping[str, Any]) -> Any:
     """The function that is the default signature: the one that is marked, or the only one with declared arguments."""
     if isinstance(functions.get(_DEFAULT_ATTRIBUTE), (Function, ConcreteFunction)):
         return functions[_DEFAULT_ATTRIBUTE]
-    found = [fn for fn in functions.values() if isinstance(fn, ConcreteFunction) or (
+    declared = [fn for fn in functions.values() if isinstance(fn, ConcreteFunction) or (
         isinstance(fn, Function) and fn.input_signature is not None)]
-    fitting = [fn for fn in found if _fits(fn)]
+    fitting = [fn for fn in declared if _fits(fn)]
     return fitting[0] if len(fitting) == 1 else None
 
 
@@ -127,8 +127,8 @@ def _traces(fn: Any) -> list[Any]:
     if isinstance(fn, Function) and fn.input_signature is None and not fn.function_spec.parameters:
         return [fn.get_concrete_function()._traced]  # without arguments there is nothing to declare
     if isinstance(fn, Function) and fn.input_signature is not None:
-        found = declared_traces(fn)
-        return found if _any_rank(fn) else found[:1]
+        traces = declared_traces(fn)
+        return traces if _any_rank(fn) else traces[:1]
     if not isinstance(fn, ConcreteFunction):
         raise ValueError(f"Expected a TensorFlow function for which to generate a signature, but got {fn!r}. Only "
                          "`tf.functions` with an input signature or concrete functions can be used as a signature.")
@@ -166,19 +166,19 @@ def rank_traces(concrete: AnyRank) -> list[Any]:
 
 def _of_each_rank(fn: Function, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
     """The traces of a function for arguments with specs of unknown rank, made where they are missing."""
-    found, failed = [], None
+    traces, failed = [], None
     for rank in range(_RANKS + 1):
         given = nest.map_structure(lambda s, rank=rank: s if not isinstance(s, TensorSpec) or s.dims is not None else
                                    TensorSpec([None] * rank, s.dtype, s.name), (list(args), dict(kwargs)))
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", RuntimeWarning)  # that there are many traces: they are wanted
-                found.append(fn.get_concrete_function(*given[0], **given[1])._traced)
+                traces.append(fn.get_concrete_function(*given[0], **given[1])._traced)
         except (TypeError, ValueError, OpError) as error:  # which this rank gives: others may do
             failed = error
-    if not found and failed is not None:
+    if not traces and failed is not None:
         raise failed
-    return found
+    return traces
 
 
 class SignatureFunction(ConcreteFunction):

@@ -145,19 +145,19 @@ def _tensor(data: dict[str, Any]) -> TensorSpec:
     text, name = _typed(data["tensor"], str), data.get("name")
     if len(text) > 20 * _DIM_TEXT:
         raise ValueError("a shape is too long")
-    found = parse_short(text)
-    return TensorSpec(found.dims, found.dtype, None if name is None else _typed(name, str))
+    parsed = parse_short(text)
+    return TensorSpec(parsed.dims, parsed.dtype, None if name is None else _typed(name, str))
 
 
 def _mapping(pairs: Any, part: Callable[[Any], Any], kind: type) -> Any:
-    found = kind()
+    mapping = kind()
     for pair in _typed(pairs, list):
         key, value = _typed(pair, list)
         key = part(key)
-        if nest.is_nested(key) or isinstance(key, (TensorSpec, slice)) or key in found:
+        if nest.is_nested(key) or isinstance(key, (TensorSpec, slice)) or key in mapping:
             raise ValueError(f"{_short(key)} is no key, or there twice")
-        found[key] = part(value)
-    return found
+        mapping[key] = part(value)
+    return mapping
 
 
 def _record(data: dict[str, Any], part: Callable[[Any], Any]) -> Any:

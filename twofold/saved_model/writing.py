@@ -23,7 +23,7 @@ from twofold.runtime.log import log
 from twofold.tracer.concrete import AnyRank
 from twofold.tracer.function import Function
 
-from .collect import Found
+from .collect import Entry
 from .directory import Writer
 from .graphs import Sources, graph_to_text
 from .signatures import Signature, declared_traces, rank_traces
@@ -43,7 +43,7 @@ class Contents:
             root does not lead to.
     """
 
-    def __init__(self, objects: list[Found], signatures: dict[str, Signature]) -> None:
+    def __init__(self, objects: list[Entry], signatures: dict[str, Signature]) -> None:
         self._objects = objects
         self._numbers = {id(o.value): n for n, o in enumerate(objects)}
         self._assets = {id(o.value.asset_path): n for n, o in enumerate(objects) if o.kind == "asset"}
@@ -76,30 +76,30 @@ class Contents:
         return self._numbers.get(id(value))
 
     # -- objects ----------------------------------------------------------------------------------
-    def _object(self, found: Found) -> dict[str, Any]:
-        value = found.value
+    def _object(self, entry: Entry) -> dict[str, Any]:
+        value = entry.value
         return {"name": value._name} if isinstance(value, Module) and hasattr(value, "_name") else {}
 
-    def _container(self, found: Found) -> dict[str, Any]:
-        fields = getattr(found.value, "_fields", None)
-        if found.kind == "dict":
+    def _container(self, entry: Entry) -> dict[str, Any]:
+        fields = getattr(entry.value, "_fields", None)
+        if entry.kind == "dict":
             return {}
         if fields is not None:
-            return {"name": type(found.value).__name__, "fields": list(fields)}
-        return {"length": len(found.value)}
+            return {"name": type(entry.value).__name__, "fields": list(fields)}
+        return {"length": len(entry.value)}
 
-    def _variable(self, found: Found) -> dict[str, Any]:
-        variable = found.value
-        name = "/".join([re.sub("[%/#]", lambda c: f"%{ord(c[0]):02x}", part) for part in found.path])
+    def _variable(self, entry: Entry) -> dict[str, Any]:
+        variable = entry.value
+        name = "/".join([re.sub("[%/#]", lambda c: f"%{ord(c[0]):02x}", part) for part in entry.path])
         name = f"variables/{name}"
         self.arrays.update(_safetensors.spelt(name, variable._value._a, variable.dtype))
         return {"name": variable._name, "dtype": variable.dtype.name, "trainable": variable.trainable,
                 "shape": None if variable.shape.rank is None else variable.shape.as_list(), "array": name}
 
-    def _asset(self, found: Found) -> dict[str, Any]:
-        path = found.value.asset_path.numpy().decode()
+    def _asset(self, entry: Entry) -> dict[str, Any]:
+        path = entry.value.asset_path.numpy().decode()
         if not os.path.isfile(path):
-            raise NotFoundError(None, None, f"the asset at root.{'.'.join(found.path)} is no file: {path}")
+            raise NotFoundError(None, None, f"the asset at root.{'.'.join(entry.path)} is no file: {path}")
         stem, suffix = os.path.splitext(os.path.basename(path))
         name, number = f"assets/{stem}{suffix}", 1
         while name in self.assets:
@@ -107,22 +107,22 @@ class Contents:
         self.assets[name] = path
         return {"file": name}
 
-    def _function(self, found: Found) -> dict[str, Any]:
-        if isinstance(found.value, AnyRank):  # it comes back as a function, which looks for the trace of a rank
-            fn, traces = found.value._function, rank_traces(found.value)
+    def _function(self, source: Entry) -> dict[str, Any]:
+        if isinstance(source.value, AnyRank):  # it comes back as a function, which looks for the trace of a rank
+            fn, traces = source.value._function, rank_traces(source.value)
         else:
-            fn, traces = found.value, _traces_of(found.value)
-        numbers = [n for t in traces if (n := self._trace(t, _spelt(found))) is not None]
+            fn, traces = source.value, _traces_of(source.value)
+        numbers = [n for t in traces if (n := self._trace(t, _spelt(source))) is not None]
         entry = {"name": fn._name, "parameters": _parameters(fn, self._encoded), "concrete": numbers}
         if fn.input_signature is not None:
             entry["input_signature"] = encode(tuple(fn.input_signature))
         self._functions.append(entry)
         return {"function": len(self._functions) - 1}
 
-    def _bare(self, found: Found) -> dict[str, Any]:
-        number = self._trace(found.value._traced, _spelt(found))
+    def _bare(self, entry: Entry) -> dict[str, Any]:
+        number = self._trace(entry.value._traced, _spelt(entry))
         if number is None:
-            raise UnimplementedError(None, None, f"{_spelt(found)} cannot be saved: it was made for an argument that "
+            raise UnimplementedError(None, None, f"{_spelt(entry)} cannot be saved: it was made for an argument that "
                                      "is neither a tensor nor a plain Python value.")
         return {"concrete": number}
 
@@ -187,8 +187,8 @@ def _alive(updates: list[Any]) -> list[Any]:
     return [_held(u) for u in updates]
 
 
-def _spelt(found: Found) -> str:
-    return ".".join(("root", *found.path))
+def _spelt(entry: Entry) -> str:
+    return ".".join(("root", *entry.path))
 
 
 def _traces_of(fn: Function) -> list[Any]:
@@ -211,7 +211,7 @@ def _parameters(fn: Function, encoded: Callable[[Any], Any]) -> list[Any] | None
     """Name, kind and, where there is one, the default of each parameter."""
     if fn.function_spec is None:
         return None
-    found: list[Any] = []
+    parameters: list[Any] = []
     for p in fn.function_spec.parameters.values():
         entry = [p.name, p.kind.name]
         if p.default is not inspect.Parameter.empty:
@@ -219,11 +219,11 @@ def _parameters(fn: Function, encoded: Callable[[Any], Any]) -> list[Any] | None
                 entry.append(encoded(p.default))
             except NotPlainError:
                 entry.append({"opaque": True})
-        found.append(entry)
-    return found
+        parameters.append(entry)
+    return parameters
 
 
-_KINDS: dict[str, Callable[[Contents, Found], dict[str, Any]]] = {
+_KINDS: dict[str, Callable[[Contents, Entry], dict[str, Any]]] = {
     "object": Contents._object, "generator": Contents._object, "list": Contents._container,
     "tuple": Contents._container, "record": Contents._container, "dict": Contents._container,
     "variable": Contents._variable, "asset": Contents._asset, "function": Contents._function,

@@ -120,8 +120,8 @@ def py_func(func: Callable[..., Any], inp: Sequence[Any], Tout: Any, stateful: b
 
     def make(tensors: Sequence[Any]) -> Sequence[Any]:
         return tf.py_function(func, list(tensors), kinds)
-    found = deferred(graph, make, list(inp), kinds, "EagerPyFunc", python=True)
-    return found if several else found[0]
+    results = deferred(graph, make, list(inp), kinds, "EagerPyFunc", python=True)
+    return results if several else results[0]
 
 
 # -- operations ----------------------------------------------------------------------------------------

@@ -162,14 +162,14 @@ class Iterator:
         graph, place = _graph("Iterator.get_next"), self._place
 
         def from_handle(handle: Any) -> list[Any]:
-            found = _places.get(bytes(engine.array_of(handle)[()]))
-            if found is None:
+            iterator = _places.get(bytes(engine.array_of(handle)[()]))
+            if iterator is None:
                 raise tf.errors.InvalidArgumentError(None, None, f"{handle!r} is no handle of an iterator")
-            return found.take()
+            return iterator.take()
         specs = tensor_specs(self._form)
-        found = engine.host_call(place.take if place is not None else from_handle, "IteratorGetNext",
+        components = engine.host_call(place.take if place is not None else from_handle, "IteratorGetNext",
                                  [] if place is not None else [self._handle], specs)
-        return packed(self._form, graph.trace.name_all(found, "IteratorGetNext"))
+        return packed(self._form, graph.trace.name_all(components, "IteratorGetNext"))
 
     def string_handle(self, name: str | None = None) -> Any:
         """A string scalar that stands for the iterator.

@@ -26,8 +26,8 @@ class _Flags:
 
     def __call__(self, argv: Sequence[str]) -> list[str]:
         """Read a command line, whose first word is the program; gives what is no flag."""
-        found, rest = self._parser.parse_known_args(list(argv)[1:])
-        vars(self)["_values"] = vars(found)
+        parsed, rest = self._parser.parse_known_args(list(argv)[1:])
+        vars(self)["_values"] = vars(parsed)
         return [argv[0], *rest]
 
     def __getattr__(self, name: str) -> Any:

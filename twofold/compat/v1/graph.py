@@ -208,12 +208,12 @@ class Graph:
         Raises:
             KeyError: there is none.
         """
-        found = self.operations.get(name)
-        if found is None and f"{name}:0" in self.named:
-            found = self.named[f"{name}:0"].op
-        if found is None:
+        operation = self.operations.get(name)
+        if operation is None and f"{name}:0" in self.named:
+            operation = self.named[f"{name}:0"].op
+        if operation is None:
             raise KeyError(f"The name {name!r} refers to an Operation not in the graph.")
-        return found
+        return operation
 
     def get_operations(self) -> list[Operation]:
         """The operations of the graph, those that tensors come of among them."""
@@ -285,16 +285,16 @@ class Graph:
 
 def _updates(operations: Sequence[Operation]) -> list[tuple[Any, Any]]:
     """What operations, and those that come before them, set variables to; the last for each."""
-    found: dict[int, Operation] = {}
+    reached: dict[int, Operation] = {}
     pending = list(operations)
     while pending:
         operation = pending.pop()
-        if operation.number in found:
+        if operation.number in reached:
             continue
-        found[operation.number] = operation
+        reached[operation.number] = operation
         pending += operation.after
         pending += [c for node in operation.nodes for c in operation.graph.controls.get(node, ())]
-    last = {id(v): (v, value) for number in sorted(found) for v, value in found[number].updates}
+    last = {id(v): (v, value) for number in sorted(reached) for v, value in reached[number].updates}
     return list(last.values())
 
 
@@ -362,11 +362,11 @@ class _GraphTrace(Trace):
 
     def tensor_of(self, value: g.Value) -> GraphTensor:
         """The tensor of a value of the graph."""
-        found = self._tensors.get(value)
-        if found is None:
+        tensor = self._tensors.get(value)
+        if tensor is None:
             title = "Const" if value.node is not None else value.name or "input"
-            found = self._named(value, f"{self.owner.unique(title)}:0")
-        return found
+            tensor = self._named(value, f"{self.owner.unique(title)}:0")
+        return tensor
 
     def constant_of(self, tensor: Any) -> GraphTensor:
         """A tensor with a value as one of the graph."""
@@ -384,10 +384,10 @@ class _GraphTrace(Trace):
         dtypes = _dtypes_of(op, inputs, attrs)
 
         def make(tensors: Sequence[Any]) -> Sequence[Any]:
-            found = apply(op, tuple(tensors), attrs)
-            return found if isinstance(found, tuple) else (found,)
-        found = deferred(self.owner, make, inputs, dtypes, naming.full_name(_title(op.name)))
-        return found[0] if len(found) == 1 else tuple(found)
+            results = apply(op, tuple(tensors), attrs)
+            return results if isinstance(results, tuple) else (results,)
+        results = deferred(self.owner, make, inputs, dtypes, naming.full_name(_title(op.name)))
+        return results[0] if len(results) == 1 else tuple(results)
 
     def add(self, op: Any, values: Sequence[g.Value], attrs: dict[str, Any], specs: Sequence[Any],
             regions: Sequence[g.Graph] = ()) -> tuple[SymbolicTensor, ...]:
@@ -469,11 +469,11 @@ def _dtypes_of(op: Op, inputs: Sequence[Any], attrs: dict[str, Any]) -> list[DTy
         specs = [_tried(x, rank, known) for x in inputs]
         try:
             with dm.recording():
-                found = op.infer(op, *specs, **g.complete(op, attrs))
+                inferred = op.infer(op, *specs, **g.complete(op, attrs))
         except (OpError, ValueError, TypeError, IndexError) as e:
             told = e
             continue
-        return [s.dtype for s in (found if isinstance(found, tuple) else (found,))]
+        return [s.dtype for s in (inferred if isinstance(inferred, tuple) else (inferred,))]
     raise told if told is not None else ValueError(f"{op.name}: no rank fits")
 
 

@@ -68,9 +68,9 @@ def compute_weighted_loss(losses: Any, weights: Any = 1.0, scope: Any = None,
     losses = tf.convert_to_tensor(losses)
     kind = losses.dtype
     wide = tf.cast(losses, tf.float32) if kind.size < 4 else losses
-    found = tf.cast(_reduced(wide, weights, reduction), kind)
-    add_loss(found, loss_collection)
-    return found
+    loss = tf.cast(_reduced(wide, weights, reduction), kind)
+    add_loss(loss, loss_collection)
+    return loss
 
 
 def _reduced(losses: Any, weights: Any, reduction: str) -> Any:
@@ -118,8 +118,8 @@ def sparse_softmax_cross_entropy(labels: Any, logits: Any, weights: Any = 1.0, s
     labels, logits = tf.convert_to_tensor(labels), tf.convert_to_tensor(logits)
     if labels.shape.rank == logits.shape.rank and labels.shape[-1] == 1:
         labels = tf.squeeze(labels, [-1])
-    found = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
-    return compute_weighted_loss(found, weights, scope, loss_collection, reduction)
+    losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
+    return compute_weighted_loss(losses, weights, scope, loss_collection, reduction)
 
 
 @public
@@ -129,8 +129,8 @@ def softmax_cross_entropy(onehot_labels: Any, logits: Any, weights: Any = 1.0, l
     labels, logits = _both(onehot_labels, logits)
     if label_smoothing > 0:
         labels = labels * (1 - label_smoothing) + label_smoothing / tf.cast(tf.shape(labels)[-1], logits.dtype)
-    found = tf.nn.softmax_cross_entropy_with_logits(labels=tf.stop_gradient(labels), logits=logits)
-    return compute_weighted_loss(found, weights, scope, loss_collection, reduction)
+    losses = tf.nn.softmax_cross_entropy_with_logits(labels=tf.stop_gradient(labels), logits=logits)
+    return compute_weighted_loss(losses, weights, scope, loss_collection, reduction)
 
 
 @public
@@ -140,8 +140,8 @@ def sigmoid_cross_entropy(multi_class_labels: Any, logits: Any, weights: Any = 1
     labels, logits = _both(multi_class_labels, logits)
     if label_smoothing > 0:
         labels = labels * (1 - label_smoothing) + 0.5 * label_smoothing
-    found = tf.nn.sigmoid_cross_entropy_with_logits(labels=labels, logits=logits)
-    return compute_weighted_loss(found, weights, scope, loss_collection, reduction)
+    losses = tf.nn.sigmoid_cross_entropy_with_logits(labels=labels, logits=logits)
+    return compute_weighted_loss(losses, weights, scope, loss_collection, reduction)
 
 
 @public
@@ -181,8 +181,8 @@ def log_loss(labels: Any, predictions: Any, weights: Any = 1.0, epsilon: float =
              loss_collection: Any = GraphKeys.LOSSES, reduction: str = _MEAN) -> Any:
     """The mean of the cross-entropies of probabilities `predictions` with `labels`."""
     labels, predictions = _both(labels, predictions)
-    found = -labels * tf.math.log(predictions + epsilon) - (1 - labels) * tf.math.log(1 - predictions + epsilon)
-    return compute_weighted_loss(found, weights, scope, loss_collection, reduction)
+    losses = -labels * tf.math.log(predictions + epsilon) - (1 - labels) * tf.math.log(1 - predictions + epsilon)
+    return compute_weighted_loss(losses, weights, scope, loss_collection, reduction)
 
 
 @public
@@ -201,8 +201,8 @@ def cosine_distance(labels: Any, predictions: Any, axis: Any = None, weights: An
     if axis is None:
         raise ValueError("You must specify argument `axis`.")
     labels, predictions = _both(labels, predictions)
-    found = 1 - tf.reduce_sum(predictions * labels, axis=axis, keepdims=True)
-    return compute_weighted_loss(found, weights, scope, loss_collection, reduction)
+    losses = 1 - tf.reduce_sum(predictions * labels, axis=axis, keepdims=True)
+    return compute_weighted_loss(losses, weights, scope, loss_collection, reduction)
 
 
 @public
@@ -224,9 +224,9 @@ def mean_pairwise_squared_error(labels: Any, predictions: Any, weights: Any = 1.
     squares, sums = tf.reduce_sum(apart * apart, 1), tf.reduce_sum(apart, 1)
     pairs = 2 * (tf.math.divide_no_nan(squares, count - 1)
                  - tf.math.divide_no_nan(tf.square(sums), count * (count - 1)))
-    found = tf.reduce_sum(pairs * weights)
-    add_loss(found, loss_collection)
-    return found
+    loss = tf.reduce_sum(pairs * weights)
+    add_loss(loss, loss_collection)
+    return loss
 
 
 # -- collections ---------------------------------------------------------------------------------------
@@ -259,8 +259,8 @@ def get_regularization_losses(scope: str | None = None) -> list[Any]:
 @public
 def get_regularization_loss(scope: str | None = None, name: str | None = "total_regularization_loss") -> Any:
     """The sum of the losses of regularizers; 0 where there are none. `name` has no effect."""
-    found = get_regularization_losses(scope)
-    return tf.add_n(found) if found else tf.constant(0.0)
+    losses = get_regularization_losses(scope)
+    return tf.add_n(losses) if losses else tf.constant(0.0)
 
 
 @public
@@ -275,10 +275,10 @@ def get_total_loss(add_regularization_losses: bool = True, name: str | None = "t
     Raises:
         ValueError: there are none.
     """
-    found = [*get_losses(scope), *(get_regularization_losses(scope) if add_regularization_losses else [])]
-    if not found:
+    losses = [*get_losses(scope), *(get_regularization_losses(scope) if add_regularization_losses else [])]
+    if not losses:
         raise ValueError("There are no losses: tf.losses puts them into the graph that is current then")
-    return tf.add_n(found)
+    return tf.add_n(losses)
 
 
 publish(__name__)

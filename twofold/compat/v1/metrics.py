@@ -113,8 +113,8 @@ def _mean_of(what: str, values: Any, weights: Any, metrics: Any, updates: Any, n
     total, count = _weighted(values, weights)
 
     def value_of(total: Any, count: Any) -> Any:
-        found = tf.math.divide_no_nan(total, count)
-        return found if finish is None else finish(found)
+        value = tf.math.divide_no_nan(total, count)
+        return value if finish is None else finish(value)
     return _added(what, name, {"total": tf.reduce_sum(total), "count": tf.reduce_sum(count)}, value_of, metrics,
                   updates)
 

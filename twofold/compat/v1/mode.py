@@ -52,11 +52,11 @@ def default_graph() -> Graph:
     Raises:
         RuntimeError: ops run at once.
     """
-    found = current_graph()
-    if found is None:
+    graph = current_graph()
+    if graph is None:
         raise RuntimeError("There is no default graph: ops run at once. Use `with tf.compat.v1.Graph().as_default()`, "
                            "or tf.compat.v1.disable_eager_execution() at the start of the program.")
-    return found
+    return graph
 
 
 def graph_of(variable: Any) -> Graph:
@@ -65,8 +65,8 @@ def graph_of(variable: Any) -> Graph:
     Raises:
         RuntimeError: it was made where ops run at once.
     """
-    found = getattr(variable, "_graph", None)
-    graph = None if found is None else found()
+    reference = getattr(variable, "_graph", None)
+    graph = None if reference is None else reference()
     if graph is None:
         raise RuntimeError(f"{variable.name} was not made in a graph: ops ran at once")
     return graph

@@ -181,24 +181,24 @@ def deferred(graph: Graph, make: Callable[[Sequence[Any]], Sequence[Any]] | None
         python: whether it calls Python, whose results have a rank only then.
     """
     shared = graph.unique(name)
-    found = []
+    tensors = []
     for n, dtype in enumerate(dtypes):
         made = Deferred.__new__(Deferred)
         made.trace, made._dtype, made._inputs, made._make, made._output = graph.trace, dtype, tuple(inputs), make, n
         made._python = python or any(isinstance(x, Deferred) and x._python for x in inputs)
         made._name = f"{shared}:{n}"
         graph.named[made._name] = made
-        found.append(made)
-    return found
+        tensors.append(made)
+    return tensors
 
 
 def operation_of(tensor: GraphTensor) -> Operation:
     """The operation that computes a tensor of a graph."""
     graph = tensor.trace.owner
     name = tensor.name.rpartition(":")[0]
-    found = graph.operations.get(name)
-    if found is not None:
-        return found
+    known = graph.operations.get(name)
+    if known is not None:
+        return known
     node = None if isinstance(tensor, Deferred) else tensor.value.node
     outputs = [tensor] if node is None else [graph.trace.tensor_of(v) for v in node.outputs]
     kind = "Placeholder" if node is None else graph.trace.title(node.op.name)

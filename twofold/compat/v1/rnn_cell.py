@@ -358,8 +358,8 @@ class _Wrapper(RNNCell):
     @property
     def variables(self) -> list[Any]:
         """The cell's weights."""
-        found: list[Any] = self._cell.variables
-        return found
+        variables: list[Any] = self._cell.variables
+        return variables
 
 
 @public_class

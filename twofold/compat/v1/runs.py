@@ -49,9 +49,9 @@ class Run:
         for variable in (*self._part.variables, *[f for f in self._wanted if isinstance(f, tf.Variable)]):
             if id(variable) in graph.uninitialised and id(variable) not in self._set_now:
                 raise FailedPreconditionError(f"Attempting to use uninitialized value {variable.name[:-2]}")
-        found = self._function(*values)
+        outputs = self._function(*values)
         graph.uninitialised -= {id(variable) for variable, _ in self._updates}
-        return [t.numpy() for t in found]
+        return [t.numpy() for t in outputs]
 
     def _trace(self, *fed: Any) -> list[Any]:
         """The fetched values."""
@@ -159,38 +159,38 @@ class _Need:
         self.nodes.add(node)
         return [*node.inputs, *self._graph.controls.get(node, ()), *self._behind(tuple(node.attrs.values()))]
 
-    def _behind(self, found: Any) -> list[Any]:
+    def _behind(self, sized: Any) -> list[Any]:
         """What says the sizes that are in dimensions or attributes."""
-        names = dm.symbols_of(_dims_in(found))
+        names = dm.symbols_of(_dims_in(sized))
         return [self._sources[name] for name in sorted(names) if name in self._sources]
 
 
-def _dims_in(found: Any) -> list[Dim]:
-    if isinstance(found, Dim):
-        return [found]
-    if isinstance(found, (tuple, list)):
-        return [d for part in found for d in _dims_in(part)]
+def _dims_in(sized: Any) -> list[Dim]:
+    if isinstance(sized, Dim):
+        return [sized]
+    if isinstance(sized, (tuple, list)):
+        return [d for part in sized for d in _dims_in(part)]
     return []
 
 
 def _sources(graph: Graph) -> dict[str, Any]:
     """For each unknown size the value whose shape tells it, or the node that binds it."""
     whole = graph.trace.graph
-    found: dict[str, Any] = {}
+    sources: dict[str, Any] = {}
     for value in whole.inputs:
-        _note(value, found)
+        _note(value, sources)
     for node in whole.nodes:
         if node.op is g.BIND:
-            found[node.attrs["symbol"]] = node
+            sources[node.attrs["symbol"]] = node
         for value in node.outputs:
-            _note(value, found)
-    return found
+            _note(value, sources)
+    return sources
 
 
-def _note(value: g.Value, found: dict[str, Any]) -> None:
+def _note(value: g.Value, sources: dict[str, Any]) -> None:
     for d in value.dims or ():
         if isinstance(d, Dim) and (name := d.name_alone()) is not None:
-            found.setdefault(name, value)
+            sources.setdefault(name, value)
 
 
 class _Part:

@@ -104,8 +104,8 @@ class Session:
         keys = [self._fed(key) for key in (feed_dict or {})]
         with tf.init_scope():
             values = [_fitting(key, value) for key, value in zip(keys, (feed_dict or {}).values(), strict=True)]
-            found = iter(self._run_of(leaves, keys)(values))
-        results = [None if isinstance(leaf, Operation) else next(found) for leaf in leaves]
+            values_of_run = iter(self._run_of(leaves, keys)(values))
+        results = [None if isinstance(leaf, Operation) else next(values_of_run) for leaf in leaves]
         return nest.pack(fetches, results)
 
     def make_callable(self, fetches: Any, feed_list: Sequence[Any] | None = None, accept_options: bool = False) -> Any:

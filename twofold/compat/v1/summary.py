@@ -29,12 +29,12 @@ def _summary(inputs: Sequence[Any], make: Callable[..., Any], collections: Any) 
     def run(*values: np.ndarray) -> Any:
         protos()
         return np.array(make(*values).SerializeToString(), object)
-    found = tf.numpy_function(run, [tf.convert_to_tensor(x) for x in inputs], tf.TensorSpec([], tf.string))
+    summary = tf.numpy_function(run, [tf.convert_to_tensor(x) for x in inputs], tf.TensorSpec([], tf.string))
     graph = current_graph()
     if graph is not None:
         for key in [GraphKeys.SUMMARIES] if collections is None else collections:
-            graph.add_to_collection(key, found)
-    return found
+            graph.add_to_collection(key, summary)
+    return summary
 
 
 def _captured(content: Callable[[], Any], values: Sequence[Any]) -> Any:
@@ -70,9 +70,9 @@ def scalar(name: str, tensor: Any, collections: Any = None, family: str | None =
 
     def make(value: np.ndarray) -> Any:
         from tensorboard.compat.proto import summary_pb2
-        found = summary_pb2.Summary()
-        found.value.add(tag=tag, simple_value=float(np.ravel(value)[0]))
-        return found
+        summary = summary_pb2.Summary()
+        summary.value.add(tag=tag, simple_value=float(np.ravel(value)[0]))
+        return summary
     return _summary([tensor], make, collections)
 
 
@@ -120,12 +120,12 @@ def image(name: str, tensor: Any, max_outputs: int = 3, collections: Any = None,
 
 def _scaled(images: Any) -> Any:
     """Each image in [0, 1]: the largest becomes 1; where there are negative ones, 0 becomes the middle."""
-    found = tf.cast(images, tf.float32)
-    low = tf.reduce_min(found, axis=[1, 2, 3], keepdims=True)
-    high = tf.reduce_max(found, axis=[1, 2, 3], keepdims=True)
+    pixels = tf.cast(images, tf.float32)
+    low = tf.reduce_min(pixels, axis=[1, 2, 3], keepdims=True)
+    high = tf.reduce_max(pixels, axis=[1, 2, 3], keepdims=True)
     both = tf.maximum(tf.abs(low), tf.abs(high))
-    signed = tf.math.divide_no_nan(found, both) * (127.0 / 255.0) + 128.0 / 255.0
-    return tf.where(low < 0.0, signed, tf.math.divide_no_nan(found, high))
+    signed = tf.math.divide_no_nan(pixels, both) * (127.0 / 255.0) + 128.0 / 255.0
+    return tf.where(low < 0.0, signed, tf.math.divide_no_nan(pixels, high))
 
 
 @public
@@ -189,16 +189,16 @@ def merge(inputs: Sequence[Any], collections: Any = None, name: str | None = Non
     """
     def make(*parts: np.ndarray) -> Any:
         from tensorboard.compat.proto import summary_pb2
-        found = summary_pb2.Summary()
+        merged = summary_pb2.Summary()
         for part in parts:
             try:
-                found.MergeFromString(bytes(np.asarray(part, object)[()]))
+                merged.MergeFromString(bytes(np.asarray(part, object)[()]))
             except Exception:  # noqa: BLE001 (an error of the library that reads messages)
                 raise ValueError(f"merge: {describe(part)} is no summary.") from None
-        tags = [value.tag for value in found.value]
+        tags = [value.tag for value in merged.value]
         if len(set(tags)) < len(tags):
             raise ValueError(f"Duplicate tag in summary inputs: {sorted({t for t in tags if tags.count(t) > 1})}")
-        return found
+        return merged
     return _summary(list(inputs), make, collections or [])
 
 
@@ -212,8 +212,8 @@ def merge_all(key: str = GraphKeys.SUMMARIES, scope: str | None = None, name: st
         name: accepted, without effect.
     """
     graph = current_graph()
-    found = [] if graph is None else graph.get_collection(key, scope)
-    return merge(found) if found else None
+    summaries = [] if graph is None else graph.get_collection(key, scope)
+    return merge(summaries) if summaries else None
 
 
 @public_class

@@ -142,8 +142,8 @@ def _names() -> _Names:
         return _eager
     if graph.names is None:
         graph.names = _Names()
-    found: _Names = graph.names
-    return found
+    names: _Names = graph.names
+    return names
 
 
 @public
@@ -257,14 +257,14 @@ def get_variable(name: str, shape: Any = None, dtype: Any = None, initializer: A
     return made
 
 
-def _shared(name: str, found: Any, shape: Any, dtype: Any) -> Any:
-    if shape is not None and not TensorShape(shape).is_compatible_with(found.shape):
+def _shared(name: str, variable: Any, shape: Any, dtype: Any) -> Any:
+    if shape is not None and not TensorShape(shape).is_compatible_with(variable.shape):
         raise ValueError(f"Trying to share variable {name}, but specified shape {TensorShape(shape)} and found shape "
-                         f"{found.shape}.")
-    if dtype is not None and dt.as_dtype(dtype) is not found.dtype:
+                         f"{variable.shape}.")
+    if dtype is not None and dt.as_dtype(dtype) is not variable.dtype:
         raise ValueError(f"Trying to share variable {name}, but specified dtype {dt.as_dtype(dtype).name} and found "
-                         f"dtype {found.dtype.name}.")
-    return found
+                         f"dtype {variable.dtype.name}.")
+    return variable
 
 
 def _regularise(variable: Any, regularizer: Any, name: str) -> None:
@@ -444,17 +444,17 @@ class _Front:
     @staticmethod
     def graph_of(variable: Any) -> Any:
         """The graph that a variable was made in."""
-        found = current_graph()
-        if found is not None and id(variable) in found.initial:
-            return found
+        graph = current_graph()
+        if graph is not None and id(variable) in graph.initial:
+            return graph
         return mode.graph_of(variable)
 
     def operation_of(self, variable: Any) -> Operation:
         """What stands for a variable among the operations."""
         graph, name = self.graph_of(variable), variable.name[:-2]
-        found: Operation = graph.operations.get(name) or Operation(graph, [], name, outputs=[variable],
+        operation: Operation = graph.operations.get(name) or Operation(graph, [], name, outputs=[variable],
                                                                    kind="VariableV2")
-        return found
+        return operation
 
     def initializer_of(self, variable: Any) -> Any:
         """What gives a variable its first value."""

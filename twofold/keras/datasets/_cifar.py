@@ -18,10 +18,10 @@ def load_batch(path: Path, label_key: str) -> tuple[np.ndarray, np.ndarray]:
     Raises:
         ValueError: the file is damaged, or holds something else.
     """
-    found = loads(path.read_bytes())
-    if not isinstance(found, dict):
+    pickled = loads(path.read_bytes())
+    if not isinstance(pickled, dict):
         raise ValueError(f"{path} is no batch of CIFAR.")
-    batch = {key.decode() if isinstance(key, bytes) else key: value for key, value in found.items()}
+    batch = {key.decode() if isinstance(key, bytes) else key: value for key, value in pickled.items()}
     data, marks = batch.get("data"), batch.get(label_key)
     if not isinstance(data, np.ndarray) or data.shape[1:] != (3072,) or not isinstance(marks, list):
         raise ValueError(f"{path} is no batch of CIFAR: it has no images of 3072 bytes, or no {label_key!r}.")

@@ -290,8 +290,8 @@ def hstack(xs: Any) -> Any:
     >>> tf.keras.ops.hstack([[1, 2], [3]]).numpy().tolist()
     [1, 2, 3]
     """
-    found = [_at_least(x, 1) for x in xs]
-    return tf.concat(same(*found), 0 if found[0].ndim == 1 else 1)
+    parts = [_at_least(x, 1) for x in xs]
+    return tf.concat(same(*parts), 0 if parts[0].ndim == 1 else 1)
 
 
 @operation("numpy")

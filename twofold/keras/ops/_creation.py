@@ -168,12 +168,12 @@ def _spread(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis: i
     places = tf.range(num, dtype=tf.int32)
     last = tf.reshape(tf.equal(places, num - 1) if endpoint and num > 1 else places < 0, [num] + [1] * step.ndim)
     places = tf.reshape(tf.cast(places, computed), [num] + [1] * step.ndim)
-    found = tf.where(last, stop, start + places * step if pieces else start + places * 0)
-    found = through(found)
-    if axis != 0 and found.ndim > 1:
+    numbers = tf.where(last, stop, start + places * step if pieces else start + places * 0)
+    numbers = through(numbers)
+    if axis != 0 and numbers.ndim > 1:
         from ._arrays import moved
-        found = moved(found, 0, axis)
-    return tf.cast(tf.floor(found) if target.is_integer else found, target), step
+        numbers = moved(numbers, 0, axis)
+    return tf.cast(tf.floor(numbers) if target.is_integer else numbers, target), step
 
 
 @operation("numpy")
@@ -195,8 +195,8 @@ def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retste
     >>> tf.keras.ops.linspace(0, 1, 5).numpy().tolist()
     [0.0, 0.25, 0.5, 0.75, 1.0]
     """
-    found, step = _spread(start, stop, num, endpoint, dtype, axis, lambda x: x)
-    return (found, step) if retstep else found
+    numbers, step = _spread(start, stop, num, endpoint, dtype, axis, lambda x: x)
+    return (numbers, step) if retstep else numbers
 
 
 @operation("numpy")
@@ -221,9 +221,9 @@ def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype
     """
     computed = _spread_dtypes(start, stop, dtype)[1]
     first, last = tensor(start, computed), tensor(stop, computed)
-    found, _ = _spread(tf.math.log(tf.abs(first)), tf.math.log(tf.abs(last)), num, endpoint, dtype, axis,
+    numbers, _ = _spread(tf.math.log(tf.abs(first)), tf.math.log(tf.abs(last)), num, endpoint, dtype, axis,
                        lambda x: tf.sign(tf.cast(first, x.dtype)) * tf.exp(x))
-    return found
+    return numbers
 
 
 @operation("numpy")
@@ -328,8 +328,8 @@ def _window(x: Any, at: Callable[[Any, Any], Any]) -> Any:
     """A symmetric window by its value at places from 0 to 1; a single place has 1."""
     count = tf.cast(tensor(x), tf.int32)
     last = tf.cast(count - 1, floatx())
-    found = at(tf.cast(tf.range(count), floatx()) / tf.maximum(last, 1), last)
-    return tf.where(tf.equal(last, 0), tf.ones_like(found), found)
+    values = at(tf.cast(tf.range(count), floatx()) / tf.maximum(last, 1), last)
+    return tf.where(tf.equal(last, 0), tf.ones_like(values), values)
 
 
 @public

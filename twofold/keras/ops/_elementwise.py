@@ -422,8 +422,8 @@ def view(x: Any, dtype: Any = None) -> Any:
     target = x.dtype if dtype is None else tf.as_dtype(dtype)
     ratio = target.size // x.dtype.size
     if ratio <= 1:
-        found = tf.bitcast(x, target)
-        return found if ratio else tf.reshape(found, [*tf.unstack(tf.shape(x))[:-1], -1])
+        cast = tf.bitcast(x, target)
+        return cast if ratio else tf.reshape(cast, [*tf.unstack(tf.shape(x))[:-1], -1])
     if not x.ndim or x.shape[-1] is None or x.shape[-1] % ratio:
         raise ValueError(f"The last axis of shape {x.shape} does not hold whole elements of {target.name}.")
     return tf.bitcast(tf.reshape(x, [*tf.unstack(tf.shape(x))[:-1], x.shape[-1] // ratio, ratio]), target)

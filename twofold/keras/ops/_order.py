@@ -93,8 +93,8 @@ def searchsorted(sorted_sequence: Any, values: Any, side: str = "left") -> Any:
         raise ValueError(f"`searchsorted` only supports 1-D sorted sequences. Received: shape {ordered.shape}")
     if side not in ("left", "right"):
         raise ValueError(f'side must be "left" or "right"; got {side!r}.')
-    found = tf.searchsorted(ordered, tf.reshape(values, [-1]), side=side)
-    return tf.reshape(found, tf.shape(values))
+    places = tf.searchsorted(ordered, tf.reshape(values, [-1]), side=side)
+    return tf.reshape(places, tf.shape(values))
 
 
 @operation("numpy")
@@ -154,8 +154,8 @@ def isin(x1: Any, x2: Any, assume_unique: bool = False, invert: bool = False) ->
     x1, x2 = (_sorting(x) for x in same(tensor(x1), tensor(x2)))
     ordered, flat = tf.sort(tf.reshape(x2, [-1])), tf.reshape(x1, [-1])
     count = tf.searchsorted(ordered, flat, side="right") - tf.searchsorted(ordered, flat, side="left")
-    found = tf.reshape(tf.equal(count, 0) if invert else count > 0, tf.shape(x1))
-    return found
+    contained = tf.reshape(tf.equal(count, 0) if invert else count > 0, tf.shape(x1))
+    return contained
 
 
 @operation("numpy")

@@ -206,8 +206,8 @@ def _not_nan(compute: Callable[[Any, Any], Any], x1: Any, x2: Any) -> Any:
     x1, x2 = same(x1, x2)
     if not x1.dtype.is_floating:
         return compute(x1, x2)
-    found = compute(x1, x2)
-    return tf.where(tf.math.is_nan(x1), x2 + tf.zeros_like(found), tf.where(tf.math.is_nan(x2), x1, found))
+    result = compute(x1, x2)
+    return tf.where(tf.math.is_nan(x1), x2 + tf.zeros_like(result), tf.where(tf.math.is_nan(x2), x1, result))
 
 
 @operation("numpy")

@@ -36,8 +36,8 @@ def _counted_from_front(indices: Any, count: Any) -> Any:
 
 
 def _indices(value: Any) -> Any:
-    found = tensor(value)
-    return found if found.dtype in (tf.int32, tf.int64) else tf.cast(found, tf.int32)
+    indices = tensor(value)
+    return indices if indices.dtype in (tf.int32, tf.int64) else tf.cast(indices, tf.int32)
 
 
 @operation("numpy")
@@ -85,8 +85,8 @@ def take_along_axis(x: Any, indices: Any, axis: int | None = None) -> Any:
     lines = tf.broadcast_dynamic_shape(tf.shape(x)[:-1], tf.shape(indices)[:-1])
     x = tf.broadcast_to(x, tf.concat([lines, tf.shape(x)[-1:]], 0))
     indices = tf.broadcast_to(indices, tf.concat([lines, tf.shape(indices)[-1:]], 0))
-    found = tf.gather(x, _counted_from_front(indices, size_of(x, -1)), axis=-1, batch_dims=x.ndim - 1)
-    return moved(found, -1, axis)
+    taken = tf.gather(x, _counted_from_front(indices, size_of(x, -1)), axis=-1, batch_dims=x.ndim - 1)
+    return moved(taken, -1, axis)
 
 
 @operation("numpy")
@@ -178,8 +178,8 @@ def unravel_index(indices: Any, shape: Any) -> Any:
     >>> [t.numpy().tolist() for t in tf.keras.ops.unravel_index([3, -1], (2, 3))]
     [[1, 1], [0, 2]]
     """
-    found = tensor(indices)
-    rest, parts = numeric(found), []
+    places = tensor(indices)
+    rest, parts = numeric(places), []
     for n in reversed([int(s) for s in listed(shape, "A shape")]):
         count = tf.cast(n, rest.dtype)
         parts.append(tf.math.floormod(rest, count))  # a place before the first is one from the end
@@ -206,7 +206,7 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
     if not condlist or len(condlist) != len(choicelist):
         raise ValueError(f"condlist must hold as many tensors as choicelist, one at least; got {len(condlist)} and "
                          f"{len(choicelist)}.")
-    *choices, found = same(*choicelist, default)
+    *choices, result = same(*choicelist, default)
     for condition, choice in zip(reversed(condlist), reversed(choices), strict=True):
-        found = tf.where(tensor(condition, tf.bool), choice, found)
-    return found
+        result = tf.where(tensor(condition, tf.bool), choice, result)
+    return result

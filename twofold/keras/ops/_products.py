@@ -48,9 +48,9 @@ def matmul(x1: Any, x2: Any) -> Any:
     row, column = x1.ndim == 1, x2.ndim == 1
     x1 = tf.expand_dims(x1, 0) if row else x1
     x2 = tf.expand_dims(x2, 1) if column else x2
-    found = tf.matmul(x1, x2)
-    found = tf.squeeze(found, -1) if column else found
-    return tf.cast(tf.squeeze(found, -1 if column else -2) if row else found, own)
+    product = tf.matmul(x1, x2)
+    product = tf.squeeze(product, -1) if column else product
+    return tf.cast(tf.squeeze(product, -1 if column else -2) if row else product, own)
 
 
 @operation("numpy")
@@ -141,9 +141,9 @@ def einsum(subscripts: str, *operands: Any, **kwargs: Any) -> Any:
     >>> tf.keras.ops.einsum("ij->j", [[1, 2], [3, 4]]).numpy().tolist()
     [4, 6]
     """
-    found = [tensor(x) for x in operands]
-    small = all(x.dtype == tf.int8 for x in found)
-    summed = [_summed(x) for x in same(*found, at_least=tf.int32 if small else None)]
+    tensors = [tensor(x) for x in operands]
+    small = all(x.dtype == tf.int8 for x in tensors)
+    summed = [_summed(x) for x in same(*tensors, at_least=tf.int32 if small else None)]
     return tf.cast(tf.einsum(subscripts, *[x for x, _ in summed], **kwargs), summed[0][1])
 
 
@@ -161,8 +161,8 @@ def kron(x1: Any, x2: Any) -> Any:
     second = [1] * (rank - x2.ndim) + list(shape_of(x2))
     apart = tf.reshape(x1, [n for size in first for n in (size, 1)])
     within = tf.reshape(x2, [n for size in second for n in (1, size)])
-    found = tf.logical_and(apart, within) if x1.dtype.is_bool else apart * within
-    return tf.reshape(found, [a * b for a, b in zip(first, second, strict=True)])
+    products = tf.logical_and(apart, within) if x1.dtype.is_bool else apart * within
+    return tf.reshape(products, [a * b for a, b in zip(first, second, strict=True)])
 
 
 @operation("numpy")
@@ -187,8 +187,8 @@ def cross(x1: Any, x2: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, a
         raise ValueError(f"cross needs vectors of 2 or 3 numbers; got sizes {sizes[0]} and {sizes[1]}.")
     whole = [x if x.shape[-1] == 3 else tf.pad(x, [[0, 0]] * (x.ndim - 1) + [[0, 1]]) for x in (x1, x2)]
     shape = tf.broadcast_dynamic_shape(tf.shape(whole[0]), tf.shape(whole[1]))
-    found = tf.linalg.cross(tf.broadcast_to(whole[0], shape), tf.broadcast_to(whole[1], shape))
-    return found[..., 2] if sizes == (2, 2) else moved(found, -1, axisc)
+    product = tf.linalg.cross(tf.broadcast_to(whole[0], shape), tf.broadcast_to(whole[1], shape))
+    return product[..., 2] if sizes == (2, 2) else moved(product, -1, axisc)
 
 
 @operation("numpy")
@@ -231,8 +231,8 @@ def correlate(x1: Any, x2: Any, mode: str = "valid") -> Any:
     if turned:
         more = more[::-1]
     windows = tf.signal.frame(tf.pad(long, [more]), k, 1)
-    found = tf.reduce_sum(windows * short, axis=1)
-    return tf.reverse(found, [0]) if turned else found
+    sums = tf.reduce_sum(windows * short, axis=1)
+    return tf.reverse(sums, [0]) if turned else sums
 
 
 @operation("numpy")
@@ -248,7 +248,7 @@ def corrcoef(x: Any) -> Any:
     apart = rows - tf.reduce_mean(rows, axis=1, keepdims=True)
     products = tf.matmul(apart, apart, transpose_b=True)
     sizes = tf.sqrt(tf.linalg.diag_part(products))
-    found = tf.clip_by_value(products / sizes[:, tf.newaxis] / sizes, -1.0, 1.0)
-    return found if x.ndim == 2 else tf.reshape(found, [])
+    correlations = tf.clip_by_value(products / sizes[:, tf.newaxis] / sizes, -1.0, 1.0)
+    return correlations if x.ndim == 2 else tf.reshape(correlations, [])
 
 

@@ -25,10 +25,10 @@ def _groups(side: str) -> tuple[tuple[str, ...], ...]:
     inside: list[str] | None = None
     at, end = 0, len(side.rstrip())
     while at < end:
-        found = _TOKEN.match(side, at)
-        if found is None:
+        match = _TOKEN.match(side, at)
+        if match is None:
             raise ValueError(f"rearrange: {side.strip()!r} cannot be read at {side[at:].strip()!r}.")
-        at, token = found.end(), found[1]
+        at, token = match.end(), match[1]
         if token in "()":
             if (token == "(") != (inside is None):
                 raise ValueError(f"rearrange: the parentheses of {side.strip()!r} do not match.")
@@ -56,13 +56,13 @@ def _sides(pattern: str, rank: int) -> tuple[list[tuple[str, ...]], list[tuple[s
     unnamed = tuple([f"...{n}" for n in range(more)])
 
     def named(groups: tuple[tuple[str, ...], ...]) -> list[tuple[str, ...]]:
-        found: list[tuple[str, ...]] = []
+        names: list[tuple[str, ...]] = []
         for group in groups:
             if group == _EACH:
-                found += [(name,) for name in unnamed]
+                names += [(name,) for name in unnamed]
             else:
-                found.append(tuple([n for name in group for n in (unnamed if name == "..." else (name,))]))
-        return found
+                names.append(tuple([n for name in group for n in (unnamed if name == "..." else (name,))]))
+        return names
     first, second = named(left), named(right)
     names = [[name for group in groups for name in group] for groups in (first, second)]
     if len(first) != rank or len(set(names[0])) != len(names[0]) or sorted(names[0]) != sorted(names[1]):
@@ -110,7 +110,7 @@ def rearrange(tensor: Any, pattern: str, **axes_lengths: int) -> Any:
 
 
 def _product(sizes: list[Any]) -> Any:
-    found: Any = 1
+    product: Any = 1
     for size in sizes:
-        found = found * size
-    return found
+        product = product * size
+    return product

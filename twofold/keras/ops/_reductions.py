@@ -57,22 +57,22 @@ def _sum(x: Any, axis: Any, keepdims: bool) -> Any:
 def _mean(x: Any, axis: Any, keepdims: bool) -> Any:
     computed = floating(x)
     half = computed.dtype.size < 4 and computed.dtype.is_floating
-    found = tf.reduce_mean(tf.cast(computed, tf.float32) if half else computed, axis=axis, keepdims=keepdims)
-    return tf.cast(found, computed.dtype)
+    average = tf.reduce_mean(tf.cast(computed, tf.float32) if half else computed, axis=axis, keepdims=keepdims)
+    return tf.cast(average, computed.dtype)
 
 
 def _var(x: Any, axis: Any, keepdims: bool) -> Any:
     x = floating(x)
     target = tf.float32 if x.dtype.size < 4 else x.dtype
-    found = tf.math.reduce_variance(tf.cast(x, target), axis=axis, keepdims=keepdims)
-    return tf.cast(found, found.dtype if x.dtype.is_complex else x.dtype)
+    variance = tf.math.reduce_variance(tf.cast(x, target), axis=axis, keepdims=keepdims)
+    return tf.cast(variance, variance.dtype if x.dtype.is_complex else x.dtype)
 
 
 def _std(x: Any, axis: Any, keepdims: bool) -> Any:
     x = floating(x)
     target = tf.float32 if x.dtype.size < 4 else x.dtype
-    found = tf.math.reduce_std(tf.cast(x, target), axis=axis, keepdims=keepdims)
-    return tf.cast(found, found.dtype if x.dtype.is_complex else x.dtype)
+    deviation = tf.math.reduce_std(tf.cast(x, target), axis=axis, keepdims=keepdims)
+    return tf.cast(deviation, deviation.dtype if x.dtype.is_complex else x.dtype)
 
 
 def _largest(x: Any, axis: Any, keepdims: bool) -> Any:
@@ -118,11 +118,11 @@ def _nan_var(x: Any, axis: Any, keepdims: bool) -> Any:
 def _nan_extreme(reduce: _Reduce, sign: float) -> _Reduce:
     """An extreme of what is a number; NaN where nothing is."""
     def compute(x: Any, axis: Any, keepdims: bool) -> Any:
-        found = reduce(_filled(x, sign * float("inf")), axis, keepdims)
+        extreme = reduce(_filled(x, sign * float("inf")), axis, keepdims)
         if not x.dtype.is_floating:
-            return found
+            return extreme
         none = tf.reduce_all(tf.math.is_nan(x), axis=axis, keepdims=keepdims)
-        return tf.where(none, tf.constant(float("nan"), x.dtype), found)
+        return tf.where(none, tf.constant(float("nan"), x.dtype), extreme)
     return compute
 
 
@@ -246,10 +246,10 @@ def _place(find: _Reduce, x: Any, axis: int | None, keepdims: bool) -> Any:
     """The place of an extreme, as int32: along an axis, or among all elements."""
     x = numeric(x)
     if axis is not None:
-        found = find(x, axis=axis, output_type=tf.int32)
-        return tf.expand_dims(found, axis) if keepdims else found
-    found = find(tf.reshape(x, [-1]), axis=0, output_type=tf.int32)
-    return tf.reshape(found, [1] * x.ndim) if keepdims else found
+        place = find(x, axis=axis, output_type=tf.int32)
+        return tf.expand_dims(place, axis) if keepdims else place
+    place = find(tf.reshape(x, [-1]), axis=0, output_type=tf.int32)
+    return tf.reshape(place, [1] * x.ndim) if keepdims else place
 
 
 @operation("numpy")
@@ -280,11 +280,11 @@ def argmin(x: Any, axis: int | None = None, keepdims: bool = False) -> Any:
 
 
 def _place_of_number(find: _Reduce, fill: float, x: Any, axis: int | None, keepdims: bool) -> Any:
-    found = _place(find, _filled(x, fill), axis, keepdims)
+    place = _place(find, _filled(x, fill), axis, keepdims)
     if not x.dtype.is_floating:
-        return found
+        return place
     none = tf.reduce_all(tf.math.is_nan(x), axis=axis, keepdims=keepdims)
-    return tf.where(none, tf.constant(-1), found)
+    return tf.where(none, tf.constant(-1), place)
 
 
 @operation("numpy")
@@ -396,12 +396,12 @@ def _quantile(x: Any, q: Any, axis: Any, method: str, keepdims: bool, skip: bool
     count = tf.reduce_sum(tf.cast(tf.logical_not(bad), tf.float64), axis=-1, keepdims=True)
     infinity = tf.constant(float("inf"), rows.dtype)
     last = count - 1 if skip else tf.ones_like(count) * tf.cast(size_of(rows, -1) - 1, tf.float64)
-    found = _between(tf.sort(tf.where(bad, infinity, rows)), tf.maximum(last, 0) * tf.reshape(q, [-1]), method)
+    quantiles = _between(tf.sort(tf.where(bad, infinity, rows)), tf.maximum(last, 0) * tf.reshape(q, [-1]), method)
     none = tf.equal(count, 0) if skip else tf.reduce_any(bad, axis=-1, keepdims=True)
-    found = tf.where(none, tf.constant(float("nan"), rows.dtype), found)
-    found = tf.transpose(found, [found.ndim - 1, *range(found.ndim - 1)])
+    quantiles = tf.where(none, tf.constant(float("nan"), rows.dtype), quantiles)
+    quantiles = tf.transpose(quantiles, [quantiles.ndim - 1, *range(quantiles.ndim - 1)])
     shape = [1 if n in axes else size_of(x, n) for n in range(x.ndim)] if keepdims else sizes
-    return tf.reshape(found, [*q.shape.as_list(), *shape])
+    return tf.reshape(quantiles, [*q.shape.as_list(), *shape])
 
 
 @operation("numpy")

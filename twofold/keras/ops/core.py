@@ -312,10 +312,10 @@ def while_loop(cond: Callable[..., Any], body: Callable[..., Any], loop_vars: An
     first = tf.nest.map_structure(tensor, first)
 
     def step(*values: Any) -> Any:
-        found = body(*values)
-        return tuple(found) if several and isinstance(found, (tuple, list)) else (found,)
-    found = tf.while_loop(cond, step, first, maximum_iterations=maximum_iterations)
-    return type(loop_vars)(found) if type(loop_vars) in (tuple, list) else found if several else found[0]
+        values_after = body(*values)
+        return tuple(values_after) if several and isinstance(values_after, (tuple, list)) else (values_after,)
+    last = tf.while_loop(cond, step, first, maximum_iterations=maximum_iterations)
+    return type(loop_vars)(last) if type(loop_vars) in (tuple, list) else last if several else last[0]
 
 
 @operation("core", tensors="init_val")
@@ -373,8 +373,8 @@ def scan(f: Callable[[Any, Any], Any], init: Any, xs: Any = None, length: int | 
                     for y in outputs])
 
     def step(n: Any, carry: Any, arrays: Any) -> Any:
-        carry, found = f(carry, element(n))
-        written = [a.write(place(n), tensor(y)) for a, y in zip(arrays, tf.nest.flatten(found), strict=True)
+        carry, outputs_of_step = f(carry, element(n))
+        written = [a.write(place(n), tensor(y)) for a, y in zip(arrays, tf.nest.flatten(outputs_of_step), strict=True)
                    ] if outputs else ()
         return n + 1, carry, tuple(written)
     _, carry, arrays = tf.while_loop(lambda n, *_: n < count, step,
@@ -464,8 +464,8 @@ def vectorize(pyfunc: Callable[..., Any], *, excluded: Any = None, signature: st
             each = dict(zip([*places, *names], elements, strict=True))
             return pyfunc(*[each.get(n, a) for n, a in enumerate(args)],
                           **{k: each.get(k, v) for k, v in kwargs.items()})
-        found = tf.vectorized_map(one, flat)
-        return tf.nest.map_structure(lambda y: tf.reshape(y, sizes), found)
+        results = tf.vectorized_map(one, flat)
+        return tf.nest.map_structure(lambda y: tf.reshape(y, sizes), results)
     return call
 
 

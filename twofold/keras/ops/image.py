@@ -49,8 +49,8 @@ def _mapped(images: Any, data_format: str | None, function: Callable[[Any], Any]
     """A function of a batch of images with channels last, of images as they come."""
     first, single = _first(data_format), images.ndim == 3
     x = _channels_last(images, first)
-    found = function(tf.expand_dims(x, 0) if single else x)
-    return _channels_back(tf.squeeze(found, 0) if single else found, first)
+    result = function(tf.expand_dims(x, 0) if single else x)
+    return _channels_back(tf.squeeze(result, 0) if single else result, first)
 
 
 # -- colours --------------------------------------------------------------------------------------
@@ -129,12 +129,12 @@ def resize(images: Any, size: Any, interpolation: str = "bilinear", antialias: b
         raise ValueError(f"Invalid `fill_mode` argument. Only 'constant' is supported. Received: fill_mode={fill_mode}")
     x, target = tensor(images), numbers(size, 2, "size")
     computed = x if x.dtype.is_floating and x.dtype.size >= 4 else tf.cast(x, tf.float32)
-    found = _mapped(computed, data_format, lambda y: resized_images(
+    resized = _mapped(computed, data_format, lambda y: resized_images(
         y, (1, 2), (target[0], target[1]), interpolation, antialias, crop_to_aspect_ratio, pad_to_aspect_ratio,
         fill_value))
     if x.dtype.is_integer:
-        return tf.saturate_cast(tf.round(found), x.dtype)
-    return tf.cast(found, x.dtype)
+        return tf.saturate_cast(tf.round(resized), x.dtype)
+    return tf.cast(resized, x.dtype)
 
 
 def _margins(x: Any, first: bool) -> tuple[int, int]:
@@ -229,8 +229,8 @@ def _patches(x: Any, window: tuple[int, ...], strides: Any, dilation: Any, paddi
     apart, channels = numbers(dilation, rank, "dilation_rate"), x.shape[-1]
     count = int(np.prod(window)) * channels
     kernel = tf.reshape(tf.eye(count, dtype=x.dtype), [*window, channels, count])
-    found = tf.nn.convolution(x, kernel, steps, padding_of(padding).upper(), None, apart)
-    return tf.transpose(found, [0, rank + 1, *range(1, rank + 1)]) if first else found
+    patches = tf.nn.convolution(x, kernel, steps, padding_of(padding).upper(), None, apart)
+    return tf.transpose(patches, [0, rank + 1, *range(1, rank + 1)]) if first else patches
 
 
 @operation("image", tensors="images")
@@ -420,9 +420,9 @@ def _sampled(x: Any, places: list[Any], order: int, fill_mode: str, fill_value: 
             index = index * size + _folded(place, size, fill_mode)
             if share is not None:
                 weight = share if weight is None else weight * share
-        found = tf.where(there, tf.gather(flat, index), fill)
-        found = found if weight is None else found * tf.cast(weight, found.dtype)
-        total = found if total is None else total + found
+        value = tf.where(there, tf.gather(flat, index), fill)
+        value = value if weight is None else value * tf.cast(weight, value.dtype)
+        total = value if total is None else total + value
     return total
 
 
@@ -458,8 +458,8 @@ def map_coordinates(inputs: Any, coordinates: Any, order: int, fill_mode: str = 
                          f"shape: {x.shape} and {len(places)} coordinates.")
     places = [floating(place) for place in same(*places)]
     computed = x if x.dtype.is_floating else tf.cast(x, places[0].dtype)
-    found = _sampled(computed, places, order, fill_mode, fill_value)
-    return tf.cast(tf.round(found), x.dtype) if x.dtype.is_integer else tf.cast(found, x.dtype)
+    values = _sampled(computed, places, order, fill_mode, fill_value)
+    return tf.cast(tf.round(values), x.dtype) if x.dtype.is_integer else tf.cast(values, x.dtype)
 
 
 # -- filters --------------------------------------------------------------------------------------
@@ -483,8 +483,8 @@ def gaussian_blur(images: Any, kernel_size: Any = (3, 3), sigma: Any = (1.0, 1.0
 
     def weights(axis: int) -> Any:
         away = tf.cast(tf.range(size[axis]), tf.float32) - (size[axis] - 1) / 2
-        found = tf.exp(tf.square(away / spread[axis]) / -2)
-        return found / tf.reduce_sum(found)
+        weights_along = tf.exp(tf.square(away / spread[axis]) / -2)
+        return weights_along / tf.reduce_sum(weights_along)
 
     def blurred(x: Any) -> Any:
         kernel = tf.cast(weights(0)[:, tf.newaxis] * weights(1), x.dtype)
@@ -508,8 +508,8 @@ def sobel_edges(images: Any, data_format: str | None = None) -> Any:
     TensorShape([1, 4, 4, 3, 2])
     """
     x, first = floating(images), _first(data_format)
-    found = tf.image.sobel_edges(_channels_last(x, first))
-    return tf.transpose(found, [0, 3, 1, 2, 4]) if first else found
+    edges = tf.image.sobel_edges(_channels_last(x, first))
+    return tf.transpose(edges, [0, 3, 1, 2, 4]) if first else edges
 
 
 @operation("image", "SSIM", tensors="image1 image2")

@@ -36,8 +36,8 @@ def cholesky(x: Any, upper: bool = False) -> Any:
     >>> tf.keras.ops.cholesky([[4.0, 2.0], [2.0, 2.0]]).numpy().tolist()
     [[2.0, 0.0], [1.0, 1.0]]
     """
-    found = tf.linalg.cholesky(floating(x))
-    return _adjoint(found) if upper else found
+    factor = tf.linalg.cholesky(floating(x))
+    return _adjoint(factor) if upper else factor
 
 
 @operation("linalg")
@@ -221,8 +221,8 @@ def lstsq(a: Any, b: Any, rcond: float | None = None) -> Any:
     if rcond is None:
         rcond = float(np.finfo(a.dtype.as_numpy_dtype).eps) * max(n or 1 for n in a.shape.as_list())
     column = b.ndim == 1
-    found = tf.matmul(tf.linalg.pinv(a, rcond=rcond), tf.expand_dims(b, -1) if column else b)
-    return tf.squeeze(found, -1) if column else found
+    solution = tf.matmul(tf.linalg.pinv(a, rcond=rcond), tf.expand_dims(b, -1) if column else b)
+    return tf.squeeze(solution, -1) if column else solution
 
 
 @operation("linalg")
@@ -271,16 +271,16 @@ def _matrix_norm(x: Any, order: Any, axes: tuple[int, int], keepdims: bool) -> A
         along = 0 if order in (1, -1) else 1
         sums = tf.reduce_sum(tf.abs(x), axis=axes[along], keepdims=True)
         reduce = tf.reduce_max if order > 0 else tf.reduce_min
-        found = reduce(sums, axis=axes[1 - along], keepdims=True)
-        return found if keepdims else tf.squeeze(found, list(axes))
+        result = reduce(sums, axis=axes[1 - along], keepdims=True)
+        return result if keepdims else tf.squeeze(result, list(axes))
     if order not in ("nuc", 2, -2):
         raise ValueError(f"Invalid `ord` argument for matrices. Received: ord={order!r}")
     values = tf.linalg.svd(moved(x, axes, (-2, -1)), compute_uv=False)
     reduce = {"nuc": tf.reduce_sum, 2: tf.reduce_max, -2: tf.reduce_min}[order]
-    found = reduce(values, axis=-1)
+    result = reduce(values, axis=-1)
     for axis in sorted(axes) if keepdims else ():
-        found = tf.expand_dims(found, axis)
-    return found
+        result = tf.expand_dims(result, axis)
+    return result
 
 
 @operation("linalg")
@@ -337,8 +337,8 @@ def jvp(fun: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = Fa
     with tf.GradientTape() as outer:
         with tf.GradientTape() as inner:
             inner.watch(primals)
-            found = fun(*primals)
-            outputs, aux = found if has_aux else (found, None)
+            returned = fun(*primals)
+            outputs, aux = returned if has_aux else (returned, None)
         flat = tf.nest.flatten(outputs)
         upstream = [tf.zeros_like(y) for y in flat]
         outer.watch(upstream)

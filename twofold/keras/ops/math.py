@@ -253,16 +253,16 @@ def _window(window: Any, sequence_length: int, fft_length: int, like: Any) -> An
         if window not in _WINDOWS:
             raise ValueError(f"If a string is passed to `window`, it must be one of \"hann\", \"hamming\". Received: "
                              f"window={window}")
-        found = _WINDOWS[window](sequence_length, dtype=like)
+        weights = _WINDOWS[window](sequence_length, dtype=like)
     elif window is None:
-        found = tf.ones([sequence_length], like)
+        weights = tf.ones([sequence_length], like)
     else:
-        found = tensor(window, like)
-        if found.ndim != 1 or found.shape[0] != sequence_length:
+        weights = tensor(window, like)
+        if weights.ndim != 1 or weights.shape[0] != sequence_length:
             raise ValueError(f"The shape of `window` must be equal to [sequence_length]. Received: window shape="
-                             f"{found.shape}")
+                             f"{weights.shape}")
     before = (fft_length - sequence_length) // 2
-    return tf.pad(found, [[before, fft_length - sequence_length - before]])
+    return tf.pad(weights, [[before, fft_length - sequence_length - before]])
 
 
 def _check_lengths(sequence_length: int, fft_length: int) -> None:
@@ -315,8 +315,8 @@ def istft(x: Any, sequence_length: int, sequence_stride: int, fft_length: int, l
         ValueError: the lengths do not fit, or the window is another.
 
     >>> import twofold as tf
-    >>> found = tf.keras.ops.istft(tf.keras.ops.stft(tf.range(16.0), 4, 2, 4), 4, 2, 4)
-    >>> found.numpy().round(3).tolist()[:3]
+    >>> samples = tf.keras.ops.istft(tf.keras.ops.stft(tf.range(16.0), 4, 2, 4), 4, 2, 4)
+    >>> samples.numpy().round(3).tolist()[:3]
     [0.0, 1.0, 2.0]
     """
     _check_lengths(sequence_length, fft_length)

@@ -137,9 +137,9 @@ def layer_normalization(x: Any, gamma: Any = None, beta: Any = None, axis: Any =
     x = floating(x)
     wide = tf.cast(x, tf.float32) if x.dtype.size < 4 else x
     axes = tuple(sorted(axes_of(axis, x.ndim)))
-    found = tf.nn.layer_normalization(wide, _along(gamma, axes, wide), _along(beta, axes, wide), axes,
+    normalized = tf.nn.layer_normalization(wide, _along(gamma, axes, wide), _along(beta, axes, wide), axes,
                                       default_epsilon() if epsilon is None else epsilon)
-    return tf.cast(found, x.dtype)
+    return tf.cast(normalized, x.dtype)
 
 
 @operation("nn", "RMSNorm", tensors="x scale")

@@ -83,12 +83,12 @@ class TimeseriesGenerator(PyDataset):
         Raises:
             TypeError: they cannot be JSON.
         """
-        found = {name: getattr(self, name) for name in ("length", "sampling_rate", "stride", "start_index", "end_index",
-                                                        "shuffle", "reverse", "batch_size")}
+        names = ("length", "sampling_rate", "stride", "start_index", "end_index", "shuffle", "reverse", "batch_size")
+        config = {name: getattr(self, name) for name in names}
         for name in ("data", "targets"):
             value = getattr(self, name)
-            found[name] = json.dumps(value.tolist() if isinstance(value, np.ndarray) else value)
-        return found
+            config[name] = json.dumps(value.tolist() if isinstance(value, np.ndarray) else value)
+        return config
 
     def to_json(self, **kwargs: Any) -> str:
         """`get_config` as JSON; `kwargs` are those of `json.dumps`."""

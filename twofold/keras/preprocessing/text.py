@@ -197,11 +197,11 @@ class Tokenizer:
         if mode == "tfidf" and not self.document_count:
             raise ValueError("Fit the Tokenizer on some data before using tfidf mode.")
         columns = self.num_words or len(self.word_index) + 1
-        found = np.zeros((len(sequences), columns))
-        for row, sequence in zip(found, sequences, strict=True):
+        matrix = np.zeros((len(sequences), columns))
+        for row, sequence in zip(matrix, sequences, strict=True):
             for number, count in Counter([n for n in sequence if n < columns]).items():
                 row[number] = self._weight(mode, number, count, len(sequence))
-        return found
+        return matrix
 
     def _weight(self, mode: str, number: int, count: int, length: int) -> float:
         if mode == "tfidf":

@@ -58,8 +58,8 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import importlib
     module, attribute = _ELSEWHERE[name]
-    found = importlib.import_module(module)
-    return found if attribute is None else getattr(found, attribute)
+    imported = importlib.import_module(module)
+    return imported if attribute is None else getattr(imported, attribute)
 
 
 publish(__name__)

@@ -72,21 +72,21 @@ class Saver:
         self._take(None)
 
     def _take(self, given: Any) -> None:
-        found: dict[str, Any] = {}
+        variables: dict[str, Any] = {}
         if isinstance(given, Mapping):
-            found = dict(given)
+            variables = dict(given)
         else:
             for variable in own.global_variables() if given is None else tf.nest.flatten(list(given)):
                 name = variable.name.removesuffix(":0")
-                if found.setdefault(name, variable) is not variable:
+                if variables.setdefault(name, variable) is not variable:
                     raise ValueError(f"At least two variables have the same name: {name}")
-        for name, variable in found.items():
+        for name, variable in variables.items():
             if not isinstance(variable, tf.Variable):
                 raise TypeError(f"names_to_saveables must be a dict mapping string names to variables. {name!r}: "
                                 f"{variable!r}")
-        if not found and not self._allow_empty:
+        if not variables and not self._allow_empty:
             raise ValueError("No variables to save")
-        self._variables = found
+        self._variables = variables
 
     # -- saving -----------------------------------------------------------------------------------
     def save(self, sess: Any, save_path: Any, global_step: Any = None, latest_filename: str | None = None,
@@ -204,7 +204,7 @@ def _number(step: Any, session: Any) -> int:
 
 def _give(reader: files.CheckpointReader, variables: Mapping[str, Any], graph: Any, reshape: bool = False) -> None:
     """Give variables their values, after all of them were looked at."""
-    found = []
+    pairs = []
     for name, variable in variables.items():
         if not reader.has_tensor(name):
             raise tf.errors.NotFoundError(f"Key {name} not found in checkpoint {reader.prefix}")
@@ -217,9 +217,9 @@ def _give(reader: files.CheckpointReader, variables: Mapping[str, Any], graph: A
         if tf.as_dtype(array.dtype) != variable.dtype:
             raise tf.errors.InvalidArgumentError(f"{name} is {tf.as_dtype(array.dtype).name} in {reader.prefix}, and "
                                                  f"the variable is {variable.dtype.name}")
-        found.append((variable, array))
+        pairs.append((variable, array))
     with tf.init_scope():
-        for variable, array in found:
+        for variable, array in pairs:
             variable.assign(tf.constant(array))
             if graph is not None:
                 graph.uninitialised.discard(id(variable))

@@ -16,8 +16,8 @@ _eager_step: list[Any] = []
 
 
 def _steps(graph: Any) -> list[Any]:
-    found = graph or current_graph()
-    steps: list[Any] = _eager_step if found is None else found.get_collection_ref(GraphKeys.GLOBAL_STEP)
+    owner = graph or current_graph()
+    steps: list[Any] = _eager_step if owner is None else owner.get_collection_ref(GraphKeys.GLOBAL_STEP)
     return steps
 
 
@@ -28,12 +28,12 @@ def get_global_step(graph: Any = None) -> Any:
     Args:
         graph: the graph; by default the current one.
     """
-    found = graph or current_graph()
-    if not _steps(found) and found is not None:
-        for variable in found.variables:
+    owner = graph or current_graph()
+    if not _steps(owner) and owner is not None:
+        for variable in owner.variables:
             if variable.name == "global_step:0":
                 return variable
-    return _steps(found)[0] if _steps(found) else None
+    return _steps(owner)[0] if _steps(owner) else None
 
 
 @public
@@ -65,8 +65,8 @@ def get_or_create_global_step(graph: Any = None) -> Any:
     >>> step is tf.compat.v1.train.get_or_create_global_step(), step.dtype
     (True, tf.int64)
     """
-    found = get_global_step(graph)
-    return create_global_step(graph) if found is None else found
+    step = get_global_step(graph)
+    return create_global_step(graph) if step is None else step
 
 
 @public
