@@ -18,7 +18,7 @@ from twofold.ir.grad import zeros_like
 from twofold.ir.replay import replay
 
 from . import convert, record, stacks
-from .tensor import Tensor, text_of, wrap
+from .tensor import Tensor, alias, text_of, wrap
 
 __all__ = ["run_graph", "run_construct"]
 
@@ -84,7 +84,7 @@ def _call(node: g.Node, operands: list[Any], sizes: dict[str, DimLike]) -> Seque
     return run_graph(node.regions[0], operands, own)  # type: ignore[arg-type]
 
 
-def _host(node: g.Node, operands: list[Any], sizes: dict[str, DimLike]) -> Sequence[Any]:
+def _array(node: g.Node, operands: list[Any], sizes: dict[str, DimLike]) -> Sequence[Any]:
     given = node.attrs["fn"](*operands)
     results = given if isinstance(given, (tuple, list)) else () if given is None else (given,)
     if len(results) != len(node.outputs):
@@ -117,7 +117,7 @@ def failed_assertion(node: g.Node, data: Sequence[Tensor]) -> InvalidArgumentErr
 
 def _custom(node: g.Node, operands: list[Any], sizes: dict[str, DimLike]) -> Sequence[Any]:
     count, given = node.attrs["results"], node.attrs["given"]
-    results = [wrap(t._a) for t in operands[:count]]
+    results = [alias(t) for t in operands[:count]]
     rest = operands[count:]
 
     def vjp(cts: Sequence[Any]) -> list[Any]:
@@ -130,13 +130,13 @@ def _custom(node: g.Node, operands: list[Any], sizes: dict[str, DimLike]) -> Seq
 
 def _push(node: g.Node, operands: list[Any], sizes: dict[str, DimLike]) -> Sequence[Any]:
     stack, value, at = operands
-    return (wrap(stacks.push(stack._a, value._a, int(at), node.attrs["add"])),)
+    return (wrap(stacks.push(stack._array, value._array, int(at), node.attrs["add"])),)
 
 
 def _pop(node: g.Node, operands: list[Any], sizes: dict[str, DimLike]) -> Sequence[Any]:
     stack, at = operands
-    return (wrap(stacks.pop(stack._a, int(at), evaluate(node.attrs["dims"], sizes))),)  # type: ignore[arg-type]
+    return (wrap(stacks.pop(stack._array, int(at), evaluate(node.attrs["dims"], sizes))),)  # type: ignore[arg-type]
 
 
 _RUN = {g.CONSTANT: _constant, g.SIZE: _size, g.BIND: _bind, g.COND: _cond, g.WHILE: _while, g.CALL: _call,
-        g.HOST: _host, g.ASSERT: _assert, g.CUSTOM: _custom, g.PUSH: _push, g.POP: _pop}
+        g.HOST: _array, g.ASSERT: _assert, g.CUSTOM: _custom, g.PUSH: _push, g.POP: _pop}

@@ -20,7 +20,7 @@ from twofold.runtime import native
 
 from . import convert, record
 from .tape import GradientTape
-from .tensor import Tensor, wrap
+from .tensor import Tensor, alias
 
 __all__ = ["custom_gradient", "recompute_grad", "grad_pass_through"]
 
@@ -270,17 +270,13 @@ def _call_recomputed(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
 def _renamed(result: Any, inputs: list[Any], backward: Callable[[list[Any]], list[Any]]) -> Any:
     """The tensors of `result` under other identities, which recorders know to come from `inputs` by `backward`."""
     results, trace = [convert.as_tensor(r) for r in nest.flatten(result)], tracing()
-    outputs = [_alias(r) for r in results] if trace is None else trace.custom(results, inputs, backward)
+    outputs = [alias(r) for r in results] if trace is None else trace.custom(results, inputs, backward)
     outlines = [spec(o.dims, o.dtype) for o in outputs]
 
     def vjp(cts: Sequence[Any]) -> list[Any]:
         return backward([zeros_like(o) if ct is None else ct for ct, o in zip(cts, outlines, strict=True)])
     record.record_custom(vjp, tuple(inputs), tuple(outputs))
     return nest.pack(result, outputs)
-
-
-def _alias(x: Any) -> Any:
-    return wrap(x._a)
 
 
 def _takes_variables(grad_fn: Callable[..., Any]) -> bool:

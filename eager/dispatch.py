@@ -43,7 +43,7 @@ class EagerInterpreter:
             if type(x) is not Tensor:
                 inputs = convert.operands(op, inputs)
                 break
-        arrays = [t._a for t in inputs]
+        arrays = [t._memory for t in inputs]
         key: tuple[Any, ...]
         if len(arrays) == 1:  # one and two operands are spelt out: this runs for every op
             a = arrays[0]

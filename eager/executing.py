@@ -80,7 +80,7 @@ class Host:
         if op is g.CALL:
             own = {name: evaluate((size,), sizes)[0] for name, size in node.attrs["sizes"]}  # type: ignore[arg-type]
             return self.region(node.regions[0])(arrays, own)  # type: ignore[arg-type]
-        return [t._a for t in constructs.run_construct(node, [wrap(a) for a in arrays], sizes)]
+        return [t._memory for t in constructs.run_construct(node, [wrap(a) for a in arrays], sizes)]
 
     def op(self, node: g.Node, op: Op, arrays: list[np.ndarray], sizes: dict[str, DimLike]) -> Sequence[np.ndarray]:
         attrs = {k: resolve(v, sizes) for k, v in node.attrs.items()} if sizes else node.attrs
@@ -92,7 +92,7 @@ class Host:
             first = error.message.split("\n  At ", 1)[0]
             raise of_values(type(error)(None, op.name, first + constructs.where(node))) from None
         results: tuple[Tensor, ...] = made if isinstance(made, tuple) else (made,)
-        return [t._a for t in results]
+        return [t._memory for t in results]
 
     def loop(self, node: g.Node, arrays: list[np.ndarray], sizes: dict[str, DimLike]) -> Sequence[np.ndarray]:
         test, body = self.region(node.regions[0]), self.region(node.regions[1])

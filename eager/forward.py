@@ -145,7 +145,7 @@ class ForwardAccumulator:
         """Remember the tangent of `x` for as long as the memory of `x` lives."""
         number = record.identity(x)
         forget = functools.partial(_forget, weakref.ref(self), number)
-        self._tangents[number] = (weakref.ref(getattr(x, "_a", x), forget), tangent)
+        self._tangents[number] = (weakref.ref(getattr(x, "_memory", x), forget), tangent)
 
     # -- asking -----------------------------------------------------------------------------------
     def jvp(self, primals: Any,

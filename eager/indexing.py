@@ -33,7 +33,7 @@ def index(tensor: Any, key: Any) -> Any:
         ValueError: a boolean mask does not fit.
     """
     if type(tensor) is Tensor and not active.get():
-        element = _plain(tensor._a, key)
+        element = _plain(tensor._memory, key)
         if element is not None:
             return wrap(element)
     if _is_mask(key):

@@ -174,7 +174,7 @@ def _run(op: Op, plain: tuple[Any, Any]) -> Any:
     if tracing() is not None:
         return apply(op, plain, {})
     most = entries.limit(op) if op is not ops.matmul else _SMALL_PRODUCT // 4
-    return op(*plain) if plain[0]._a.size + plain[1]._a.size <= 2 * most else apply(op, plain, {})
+    return op(*plain) if plain[0]._memory.size + plain[1]._memory.size <= 2 * most else apply(op, plain, {})
 
 
 def _operator(op: Op, reflected: str) -> Callable[[Any, Any], Any]:

@@ -243,7 +243,7 @@ def _known(entries: Sequence[Entry], numbers: Sequence[Sequence[int]], cts: dict
             add(place(n, len(local)))
         for x in inputs:
             if type(x) is Tensor:
-                a = x._a
+                a = x._memory
                 add(a.shape)
                 add(a.dtype.num)
                 keep(x)
@@ -266,8 +266,8 @@ def _known(entries: Sequence[Entry], numbers: Sequence[Sequence[int]], cts: dict
         if type(ct) is not Tensor:
             return None
         add(place(n, len(local)))
-        add(ct._a.shape)
-        add(ct._a.dtype.num)
+        add(ct._memory.shape)
+        add(ct._memory.dtype.num)
         keep(ct)
     fingerprint = tuple(key)
     known = _passes.get(fingerprint)
@@ -285,7 +285,7 @@ def _compile(known: _Pass, entries: Sequence[Entry], numbers: Sequence[Sequence[
     price = _PRICE + _PRICE_OF_ENTRY * len(entries)
     stored = known.price < price
     known.price = price if stored else math.inf
-    size = sum(t._a.nbytes for t in leaves)
+    size = sum(t._memory.nbytes for t in leaves)
     if not _compiler or size > _MOST_BYTES:
         return
     known.program = _compiler[0](entries, numbers, cts, stored)

@@ -137,8 +137,8 @@ def template_of(inputs: Sequence[Any], sep: str = " ") -> tuple[list[str], list[
 def filled(pieces: Sequence[str], tensors: Sequence[Any], summarize: int) -> str:
     """The text of a template with tensors in it; a string alone is written without quotes."""
     if len(tensors) == 1 and not pieces[0] and not pieces[1]:
-        array = tensors[0]._a
+        array = tensors[0]._array
         if array.dtype == object and not array.ndim:
             return array[()].decode("utf-8", "replace")
-    shown = [summary(t._a, summarize) for t in tensors]
+    shown = [summary(t._array, summarize) for t in tensors]
     return "".join([part for both in zip(pieces, shown, strict=False) for part in both]) + pieces[-1]

@@ -80,7 +80,7 @@ def _outline(x: Any) -> TensorSpec:
     """Shape and dtype of a tensor whose value the rule does not read."""
     if type(x) is not Tensor:
         return spec(x.dims, x.dtype)
-    a = x._a
+    a = x._memory
     key = (a.dtype.num, a.shape)
     outline = _outlines.get(key)
     if outline is None:
@@ -214,7 +214,7 @@ class GradientTape:
         if len(outputs) == 1:
             out = outputs[0]
             made: tuple[int, ...] = (0,)
-            if out._a.dtype.num in _SMOOTH if type(out) is Tensor else out.dtype.is_differentiable:
+            if out._memory.dtype.num in _SMOOTH if type(out) is Tensor else out.dtype.is_differentiable:
                 made = (out._id,)
                 tracked.add(out._id)
             if not kept_out:
@@ -406,7 +406,7 @@ class GradientTape:
             raise ValueError(f"Need first dimension of target shape ({target.shape}) and source shape "
                              f"({TensorShape(source.dims)}) to match.")
         batch, rest = target.dims[0], tuple(target.dims[1:])
-        seeds = (wrap(np.broadcast_to(u._a, target.dims)) for u in _units(rest, target.dtype.np))
+        seeds = (wrap(np.broadcast_to(u._array, target.dims)) for u in _units(rest, target.dtype.np))
         columns = [row[0] for row in self._rows(target, seeds, [source])]
         return _assemble(columns, source, 1, (batch, *rest, *tuple(source.dims)[1:]), unconnected)
 
@@ -422,7 +422,7 @@ def _flat(structure: Any) -> list[Any]:
 
 
 def _is_smooth(x: Any) -> bool:
-    return x._a.dtype.num in _SMOOTH if type(x) is Tensor else x.dtype.is_differentiable
+    return x._memory.dtype.num in _SMOOTH if type(x) is Tensor else x.dtype.is_differentiable
 
 
 _one: dict[np.dtype, np.ndarray] = {}
@@ -431,7 +431,7 @@ _one: dict[np.dtype, np.ndarray] = {}
 def _ones(x: Any) -> Any:
     if type(x) is not Tensor:
         return grad.ones_like(x)
-    a = x._a
+    a = x._memory
     if a.ndim:
         return wrap(np.ones(a.shape, a.dtype))
     array = _one.get(a.dtype)

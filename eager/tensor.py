@@ -1,11 +1,17 @@
 """`Tensor`: an immutable array with a dtype, a shape and a device.
 
-Owns the object and how it shows itself to Python and NumPy. Operators are attached by
+Owns the object, its memory, and how it shows itself to Python and NumPy. Operators are attached by
 `eager/operators.py`; how values become tensors is `eager/convert.py`'s; nothing here runs an op.
+
+A tensor has two faces. `_memory` is what kernels and programs of the backend take and give: elsewhere it is handed on,
+or asked for its shape, dtype and size, never for its elements. `_array` is its elements on the host, and how all of the
+library reads them. They are one object, in one slot, while memory is NumPy's; a backend with memory of its own has
+`redirect` tell how that is read.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +23,7 @@ from twofold.ir.spec import TensorShape
 from twofold.runtime import devices
 from twofold.runtime.buffers import export_buffers
 
-__all__ = ["Tensor", "TensorRef", "wrap", "text_of"]
+__all__ = ["Tensor", "TensorRef", "wrap", "alias", "redirect", "text_of"]
 
 _attached: Any = None  # what a type checker takes the operators for
 
@@ -35,11 +41,12 @@ class Tensor:
     tf.Tensor([[3. 6.]], shape=(1, 2), dtype=float32)
     """
 
-    # Native entries set only `_a`; `_id` appears when a tape first sees the tensor, `_device` off the CPU.
-    __slots__ = ("_a", "_id", "_device", "__weakref__")
+    # Native entries set only `_memory`; `_id` appears when a tape first sees the tensor, `_device` off the CPU.
+    __slots__ = ("_memory", "_id", "_device", "__weakref__")
     __array_priority__ = 100  # NumPy arrays leave `array + tensor` to the tensor
 
-    _a: np.ndarray
+    _memory: np.ndarray  # or what is like one in shape, ndim, size, dtype and nbytes
+    _array: np.ndarray  # see `redirect`
     _id: int
 
     if TYPE_CHECKING:  # `eager/operators.py` attaches them
@@ -55,23 +62,23 @@ class Tensor:
     @property
     def dtype(self) -> DType:
         """The element type, such as `tf.float32`."""
-        dtype = self._a.dtype
+        dtype = self._memory.dtype
         return dt.BY_NUMBER.get(dtype.num) or dt.from_numpy(dtype)
 
     @property
     def shape(self) -> TensorShape:
         """The shape, a `tf.TensorShape`."""
-        return TensorShape._of(self._a.shape)
+        return TensorShape._of(self._memory.shape)
 
     @property
     def dims(self) -> tuple[int, ...]:
         """The shape as a plain tuple, for shape rules."""
-        return self._a.shape
+        return self._memory.shape
 
     @property
     def ndim(self) -> int:
         """The number of dimensions."""
-        return self._a.ndim
+        return self._memory.ndim
 
     @property
     def device(self) -> str:
@@ -80,7 +87,7 @@ class Tensor:
 
     def get_shape(self) -> TensorShape:
         """The shape; the same as `.shape`."""
-        return TensorShape._of(self._a.shape)
+        return TensorShape._of(self._memory.shape)
 
     def set_shape(self, shape: Any) -> None:
         """Check that the value has this shape.
@@ -98,31 +105,31 @@ class Tensor:
     # -- to Python and NumPy ----------------------------------------------------------------------
     def numpy(self) -> Any:
         """The value as a NumPy array of its own, or as a NumPy scalar when the rank is 0."""
-        a = self._a
+        a = self._array
         return a[()] if a.ndim == 0 else a.copy()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        if dtype is not None and np.dtype(dtype) != self._a.dtype:
+        if dtype is not None and np.dtype(dtype) != self._memory.dtype:
             if copy is False:
                 raise ValueError(f"a tensor of {self.dtype.name} needs a copy to become an array of {np.dtype(dtype)}")
-            return self._a.astype(dtype)
-        return self._a.copy() if copy else readonly(self._a)
+            return self._array.astype(dtype)
+        return self._array.copy() if copy else readonly(self._array)
 
     def __buffer__(self, flags: int) -> memoryview:
-        return readonly(self._a).data
+        return readonly(self._array).data
 
     def __dlpack__(self, *, stream: Any = None, max_version: tuple[int, int] | None = None,
                    dl_device: Any = None, copy: bool | None = None) -> Any:
         if max_version is None or max_version[0] < 1:  # only version 1 can say that memory is read-only
-            return self._a.copy().__dlpack__()
-        return readonly(self._a).__dlpack__(max_version=max_version, dl_device=dl_device, copy=copy)
+            return self._array.copy().__dlpack__()
+        return readonly(self._array).__dlpack__(max_version=max_version, dl_device=dl_device, copy=copy)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return self._a.__dlpack_device__()
+        return self._array.__dlpack_device__()
 
     def __bool__(self) -> bool:
         try:
-            return bool(self._a)
+            return bool(self._array)
         except ValueError:
             raise ValueError(errors.no_truth(self)) from None
 
@@ -142,19 +149,19 @@ class Tensor:
         return round(self._one("round").item(), ndigits)
 
     def _one(self, what: str) -> Any:
-        if self._a.size != 1:
+        if self._memory.size != 1:
             raise TypeError(f"only a tensor of one element converts to {what}; this one has shape {self.shape}")
-        return self._a.reshape(())[()]
+        return self._array.reshape(())[()]
 
     def __len__(self) -> int:
-        if not self._a.ndim:
+        if not self._memory.ndim:
             raise TypeError("Scalar tensor has no `len()`")
-        return len(self._a)
+        return self._memory.shape[0]
 
     def __iter__(self) -> Any:
-        if not self._a.ndim:
+        if not self._memory.ndim:
             raise TypeError("Cannot iterate over a scalar tensor.")
-        return (self[i] for i in range(len(self._a)))
+        return (self[i] for i in range(self._memory.shape[0]))
 
     def __hash__(self) -> int:
         raise TypeError("Tensor is unhashable. Instead, use tensor.ref() as the key.")
@@ -163,23 +170,23 @@ class Tensor:
         return self
 
     def __deepcopy__(self, memo: Any) -> Tensor:
-        return wrap(self._a.copy())
+        return wrap(self._array.copy())
 
     def __reduce__(self) -> Any:
-        return (wrap, (self._a,))
+        return (wrap, (self._array,))
 
     def __str__(self) -> str:
-        return f"tf.Tensor({text_of(self._a)}, shape={self._a.shape}, dtype={self.dtype.name})"
+        return f"tf.Tensor({text_of(self._array)}, shape={self._array.shape}, dtype={self.dtype.name})"
 
     def __repr__(self) -> str:
-        return f"<tf.Tensor: shape={self._a.shape}, dtype={self.dtype.name}, numpy={text_of(self._a, True)}>"
+        return f"<tf.Tensor: shape={self._array.shape}, dtype={self.dtype.name}, numpy={text_of(self._array, True)}>"
 
     def __format__(self, spec: str) -> str:
-        value = self._a[()]
+        value = self._array[()]
         return value.__format__(spec) if spec else str(value.item() if self._is_number() else value)
 
     def _is_number(self) -> bool:
-        return self._a.ndim == 0 and self._a.dtype != object
+        return self._memory.ndim == 0 and self._memory.dtype != object
 
     # -- devices ----------------------------------------------------------------------------------
     def cpu(self) -> Tensor:
@@ -196,7 +203,20 @@ class Tensor:
         return self
 
 
-export_buffers(Tensor, "_a")
+export_buffers(Tensor, "_memory")
+
+
+def redirect(read: Callable[[Any], np.ndarray] | None) -> None:
+    """Says how the elements of tensors are read on the host.
+
+    Args:
+        read: gives an array of the host for a tensor's memory, such as a backend's `copy_from`; None where the memory
+            is such an array: then it takes no longer than reading a slot.
+    """
+    Tensor._array = Tensor._memory if read is None else property(lambda t: read(t._memory))  # type: ignore
+
+
+redirect(None)
 
 
 class TensorRef:
@@ -221,10 +241,17 @@ class TensorRef:
         return f"<Reference wrapping {self._object!r}>"
 
 
-def wrap(array: np.ndarray) -> Tensor:
-    """A tensor on `array`, which must never be written again."""
+def wrap(memory: np.ndarray) -> Tensor:
+    """A tensor on `memory`, which must never be written again."""
     t = Tensor.__new__(Tensor)
-    t._a = array
+    t._memory = memory
+    return t
+
+
+def alias(tensor: Tensor) -> Tensor:
+    """Another tensor on the same memory, which tapes tell from the first."""
+    t = Tensor.__new__(Tensor)
+    t._memory = tensor._memory
     return t
 
 

@@ -29,7 +29,7 @@ from . import convert, indexing, naming
 from .record import active, record_custom
 from .scatter import ScatterMethods
 from .sessions import SessionMethods
-from .tensor import Tensor, TensorRef, text_of, wrap
+from .tensor import Tensor, TensorRef, alias, text_of
 
 __all__ = ["Variable", "created", "creators"]
 
@@ -100,7 +100,7 @@ class Variable(ScatterMethods, SessionMethods, metaclass=_Creating):
         if not self._shape.is_compatible_with(start.shape):
             raise ValueError(f"The initial value's shape ({start.shape}) is not compatible with the explicitly "
                              f"supplied `shape` argument ({self._shape}).")
-        self._value = _alias(start)
+        self._value = alias(start)
         self._name = naming.full_name("Variable" if name is None else name)
         self._trainable = start.dtype.is_differentiable if trainable is None else bool(trainable)
         self._constraint = constraint
@@ -245,9 +245,9 @@ class Variable(ScatterMethods, SessionMethods, metaclass=_Creating):
     def _update(self, op: Any, delta: Any) -> Variable:
         if type(delta) is Tensor and tracing() is None:  # what follows, spelt out: this runs for every training step
             before = self._value
-            if before._a.dtype is delta._a.dtype:
+            if before._memory.dtype is delta._memory.dtype:
                 after = op(before, delta)
-                if after._a.shape != before._a.shape:
+                if after._memory.shape != before._memory.shape:
                     self._check(after)
                 if claims.swap(self, _assigned(before, after), before):
                     return self
@@ -349,7 +349,7 @@ class Variable(ScatterMethods, SessionMethods, metaclass=_Creating):
     def __repr__(self) -> str:
         if tracing() is not None:
             return f"<tf.Variable '{self.name}' shape={self._shape} dtype={self.dtype.name}>"
-        text = text_of(self._value._a, True)
+        text = text_of(self._value._array, True)
         return f"<tf.Variable '{self.name}' shape={self._shape} dtype={self.dtype.name}, numpy={text}>"
 
 
@@ -357,7 +357,7 @@ def _remade(cls: type[Variable], value: Tensor, state: dict[str, Any]) -> Variab
     """A variable like another one, from its value and the rest of its state."""
     made, trace = cls.__new__(cls), tracing()
     vars(made).update(state)
-    made._value = _alias(value if trace is None else trace.initial_value(value, None))
+    made._value = alias(value if trace is None else trace.initial_value(value, None))
     made._begin()
     made._tell()
     return made
@@ -372,7 +372,7 @@ class _Sliced:
     def _tensor(self) -> Tensor:
         value = indexing.index(self._variable._read_tensor(), self._key)
         part = VariableSlice.__new__(VariableSlice)
-        part._a = value._a
+        part._memory = value._memory
         part._id = getattr(value, "_id", 0)
         part._source = self
         return part
@@ -434,17 +434,13 @@ def _assigned(before: Tensor, value: Tensor) -> Tensor:
     Its gradient is the variable's: recorders that follow the value before take it to come from that, and never from
     what was assigned.
     """
-    made = wrap(value._a)
+    made = alias(value)
     recorders = active.get()
-    if recorders and before.dtype.is_differentiable and before._a.shape == value._a.shape and any(
+    if recorders and before.dtype.is_differentiable and before._memory.shape == value._memory.shape and any(
             r._follows(before) for r in recorders):
         record_custom(lambda cts: list(cts), (before,), (made,))
     return made
 
-
-def _alias(value: Tensor) -> Tensor:
-    """The same memory as a new tensor, so that no tape connects a variable to what was assigned to it."""
-    return wrap(value._a)
 
 
 program_call.bind_variables(Variable)

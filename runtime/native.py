@@ -199,7 +199,7 @@ def entry(table: OpTable, slow: Callable[..., Any], arity: int, name: str, doc: 
 
 
 def bind(tensor_type: type | None) -> type | None:
-    """Tells the entries which class their Tensors have: one with a slot `_a` for the array; returns the one before.
+    """Tells the entries which class their Tensors have: one with a slot `_memory` for an array; gives the one before.
 
     Tried before it is trusted: where a trial gives anything unexpected, native entries are off from then on. Without
     a class (None) every call goes to Python.
@@ -298,13 +298,13 @@ def _fill(native: Core, tensor_type: type) -> None:
     native.hold("empty", memory.empty)
     for name, thing in (("ndarray", np.ndarray), ("float", float), ("int", int), ("bool", bool), ("true", True)):
         native.hold(name, thing)
-    offset = slot_offset(tensor_type, "_a")
+    offset = slot_offset(tensor_type, "_memory")
     made: Any = object.__new__(tensor_type)
     array = np.zeros(3)
     place = ctypes.c_void_p.from_address(id(made) + offset)
     if place.value is not None:
         raise RuntimeError("a new Tensor's array slot is not empty")
-    made._a = array
+    made._memory = array
     if place.value != id(array):
         raise RuntimeError("a Tensor's array slot is not where it was found")
     native.set("tensor.array", offset)
@@ -317,7 +317,7 @@ def _fill(native: Core, tensor_type: type) -> None:
 
 def _slot(owner: type, name: str) -> int:
     """Where a slot lies; where there is none of this name, that of the array, which is never empty."""
-    return slot_offset(owner, name if hasattr(owner, name) else "_a")
+    return slot_offset(owner, name if hasattr(owner, name) else "_memory")
 
 
 _TP_ALLOC = 47  # Py_tp_alloc of typeslots.h
@@ -327,7 +327,7 @@ def _try_entry(native: Core, tensor_type: type) -> None:
     """One op on the fast path, one scalar, and one call that must reach the Python function."""
     def tensor(value: Any) -> Any:
         made: Any = object.__new__(tensor_type)
-        made._a = np.array(value, np.int64)
+        made._memory = np.array(value, np.int64)
         return made
 
     table, number = OpTable(), np.dtype(np.int64).num
@@ -336,7 +336,8 @@ def _try_entry(native: Core, tensor_type: type) -> None:
     add = entry(table, lambda *args: args, 2, "trial")
     x, y = tensor([[1, 2, 3]]), tensor([[10, 20, 30]])
     total, more = add(x, y), add(tensor([5]), 2)
-    if {type(total), type(more)} != {tensor_type} or [total._a.tolist(), more._a.tolist()] != [[[11, 22, 33]], [7]]:
+    if {type(total), type(more)} != {tensor_type} or total._memory.tolist() != [[11, 22, 33]] or \
+            more._memory.tolist() != [7]:
         raise RuntimeError("the trial of an op entry gave a wrong result")
     if add(x, "y") != (x, "y") or add(x) != (x,) or add(object.__new__(tensor_type), y)[1] is not y:
         raise RuntimeError("the trial of an op entry did not reach its Python function")

@@ -34,13 +34,13 @@ def same(a: Any, b: Any) -> bool:
     """Whether two tensors, or None, have the same bits."""
     if a is None or b is None:
         return a is b
-    return a.dims == b.dims and a.dtype is b.dtype and a._a.tobytes() == b._a.tobytes()
+    return a.dims == b.dims and a.dtype is b.dtype and a._array.tobytes() == b._array.tobytes()
 
 
 def random_like(rng: np.random.Generator, x: Any) -> Tensor:
     """A random cotangent."""
     found = rng.uniform(-1, 1, x.dims) + (1j * rng.uniform(-1, 1, x.dims) if x.dtype.is_complex else 0)
-    return wrap(np.asarray(found).astype(x._a.dtype))
+    return wrap(np.asarray(found).astype(x._array.dtype))
 
 
 def compare(fn: Callable[..., list[Any]], given: Sequence[Tensor], specs: Sequence[TensorSpec] | None = None) -> None:
@@ -119,11 +119,11 @@ def check_orders(fn: Callable[..., list[Any]], given: Sequence[Tensor], specs: S
     """
     compare(fn, given, specs)
     graph = trace(lambda *xs: fn(*xs), specs or [TensorSpec(x.dims, x.dtype) for x in given]).graph
-    arrays = [np.array(x._a) for x in given]
+    arrays = [np.array(x._array) for x in given]
     for order in range(1, orders + 1):
         below, graph = graph, gradient_graph(graph)
 
         def total(moved: list[np.ndarray], below: Graph = below) -> float:
-            return float(sum(r._a.sum() for r in run_graph(below, [wrap(a) for a in moved])))
+            return float(sum(r._array.sum() for r in run_graph(below, [wrap(a) for a in moved])))
         for got, want in zip(run_graph(graph, given), differences(total, arrays), strict=True):
-            np.testing.assert_allclose(got._a, want, rtol=1e-6, atol=1e-7, err_msg=f"order {order}")
+            np.testing.assert_allclose(got._array, want, rtol=1e-6, atol=1e-7, err_msg=f"order {order}")

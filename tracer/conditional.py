@@ -47,7 +47,7 @@ def predicate(value: Any, what: str = "condition") -> Any:
     if isinstance(value, Variable):
         value = value._read_tensor()
     if not isinstance(value, SymbolicTensor):
-        if isinstance(value, Tensor) and value._a.size != 1:
+        if isinstance(value, Tensor) and value._memory.size != 1:
             raise ValueError(errors.no_truth(value, what))
         return bool(value)
     known = g.constant_of(value.value)

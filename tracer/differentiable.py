@@ -71,7 +71,7 @@ class Differentiable:
         """The outputs for tensors; recorders are not told."""
         if self._program is None:
             self._program = executable(self.graph, improve=passes.run, label="passes")
-        return [wrap(a) for a in execute(self._program, [t._a for t in inputs])]
+        return [wrap(a) for a in execute(self._program, [t._memory for t in inputs])]
 
     @property
     def smooth_host(self) -> bool:
@@ -169,7 +169,7 @@ class _Gradient:
         outputs = [inputs[-1 - n] if n < 0 else made[n] for n in last._same]
         own = dict.fromkeys(last._own)
         for n, place, at in last._flags:  # what it is that very tensor
-            if n in own and bool(made[at]._a):
+            if n in own and bool(made[at]._array):
                 outputs[n] = inputs[place] if place >= 0 else outputs[-1 - place]
                 del own[n]
         record.record_custom(_rule(levels, inputs, outputs, tuple(own)), tuple(inputs),

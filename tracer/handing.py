@@ -65,13 +65,13 @@ class Handed:
             return None
         with claims.claimed(traced.claim):
             held = [*leaves, *traced.read()]
-            out = [wrap(a) for a in execute(self._first, [t._a for t in held])]
+            out = [wrap(a) for a in execute(self._first, [t._memory for t in held])]
             traced.commit(out[:len(traced.updates)])
         return [*held, *out[len(traced.updates):]]
 
     def finish(self, begun: Sequence[Tensor]) -> Any:
         """The result, of what `begin` gave."""
-        return self.traced.packed([wrap(a) for a in execute(self._second, [t._a for t in begun])])
+        return self.traced.packed([wrap(a) for a in execute(self._second, [t._memory for t in begun])])
 
 
 def _brings(node: g.Node) -> bool:

@@ -124,7 +124,7 @@ def carried(tensor: Any, handle: Callable[[np.ndarray], Tensor]) -> bool:
 
     def run(*tensors: Any) -> list[Any]:
         results = list(fn(*tensors))
-        results[at] = handle(convert.as_tensor(results[at], dtype=dtype)._a)
+        results[at] = handle(convert.as_tensor(results[at], dtype=dtype)._array)
         return results
     node.attrs = {**node.attrs, "fn": run}
     value.dims, value.dtype = (), dt.string

@@ -54,7 +54,7 @@ class Runner:
 
     def outputs(self, inputs: Sequence[Any]) -> list[Tensor]:
         """The outputs of the graph for all its inputs, which stay what they are."""
-        arrays = [t._a for t in inputs]
+        arrays = [t._memory for t in inputs]
         for given in self.program.donated.values():
             arrays[given] = arrays[given].copy()
         return [wrap(a) for a in execute(self.program, arrays)]
@@ -65,7 +65,7 @@ class Runner:
         if program is None or any(not _readable(c) for c in held) or not all(_accepts(v, s) for v, s in zip(
                 traced.updates, traced.graph.outputs[len(traced.graph.outputs) - len(traced.updates):], strict=True)):
             return None
-        fixed = [np.ascontiguousarray(c._a) if isinstance(c, Tensor) else c for c in held]
+        fixed = [np.ascontiguousarray(c._array) if isinstance(c, Tensor) else c for c in held]
         return program_call.variant(program, traced.graph.inputs, [program_call.LEAF] * len(traced.specs) + fixed,
                                     self.slowly, updates=traced.updates, result=_form(traced))
 

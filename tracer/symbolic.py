@@ -110,8 +110,10 @@ class SymbolicTensor(Tensor):
         return tuple(known.ravel().tolist())
 
     @property
-    def _a(self) -> Any:  # type: ignore[override]
+    def _memory(self) -> Any:  # type: ignore[override]
         self._no_value("needs its value")
+
+    _array = _memory
 
     def _no_value(self, what: str, error: type[SymbolicValueError] = SymbolicValueError) -> NoReturn:
         raise error(

@@ -236,14 +236,14 @@ class Trace:
         """The value in this graph of a tensor, which is captured where it is from outside."""
         if isinstance(tensor, SymbolicTensor):
             return tensor.value if tensor.trace is self else self.capture(tensor).value
-        if tensor._a.nbytes <= _INLINE and tensor._a.dtype != object and not getattr(tensor, "_id", 0):
+        if tensor._memory.nbytes <= _INLINE and tensor._memory.dtype != object and not getattr(tensor, "_id", 0):
             return self._constant(tensor)
         return self.capture(tensor).value
 
     def _constant(self, tensor: Tensor) -> g.Value:
         value = self._constants.get(id(tensor))
         if value is None:
-            value = self._constants[id(tensor)] = self.graph.constant(tensor._a, location())
+            value = self._constants[id(tensor)] = self.graph.constant(tensor._array, location())
             self._held.append(tensor)
         return value
 

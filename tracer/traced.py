@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from twofold.eager import convert, record
-from twofold.eager.tensor import Tensor, wrap
+from twofold.eager.tensor import Tensor, alias
 from twofold.ir import dims as dm
 from twofold.ir import errors, nest, symbols
 from twofold.ir import graph as g
@@ -204,7 +204,7 @@ class Traced:
         for variable, value in zip(variables, values, strict=True):
             variable._check(value)
         told = bool(record.active.get())  # recorders know the values by the tensors that the run gave
-        claims.commit(variables, tuple([value if told else wrap(value._a) for value in values]))
+        claims.commit(variables, tuple([value if told else alias(value) for value in values]))
 
     def _finish(self, out: Sequence[Any]) -> Any:
         """The result in a trace, after the variables have got their values there."""

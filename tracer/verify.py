@@ -62,10 +62,10 @@ def verify_graph(graph: g.Graph, tensors: Sequence[Tensor]) -> Verification:
 
     def watch(node: g.Node, results: Sequence[Any]) -> None:
         for value, result in zip(node.outputs, results, strict=True):
-            eager[value] = result._a
+            eager[value] = result._array
 
     with record.telling(()):
-        expected = [t._a for t in run_graph(graph, tensors, watch=watch)]
+        expected = [t._array for t in run_graph(graph, tensors, watch=watch)]
         compared = 0
         # First as it is run, improved and fused as ever; then with every value inside kept, to see where they part.
         outputs = _run(graph, tensors, eager, graph.outputs, _improve(graph))
@@ -116,7 +116,7 @@ def _run(graph: g.Graph, tensors: Sequence[Tensor], eager: dict[g.Value, np.ndar
     from twofold.runtime.program import Executable  # a look at compilers, which eager code does not need
 
     try:
-        return Executable(copy, run, improve=improve, label="passes")([t._a for t in tensors])
+        return Executable(copy, run, improve=improve, label="passes")([t._memory for t in tensors])
     except NodeFailure as failure:
         raise failed(failure) from None
 

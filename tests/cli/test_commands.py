@@ -158,7 +158,7 @@ def test_strings_go_in_and_out(call, tmp_path):
 
 def test_names_of_strangers_do_no_harm(call, tmp_path):
     module = tf.Module()
-    module.f = tf.function(lambda x: {"../a": x, "..\\a": x + 1.0, ".._a": x + 2.0, "\x1b[31mred\x9b": x + 3.0},
+    module.f = tf.function(lambda x: {"../a": x, "..\\a": x + 1.0, ".._array": x + 2.0, "\x1b[31mred\x9b": x + 3.0},
                            input_signature=[tf.TensorSpec([], tf.float32, name="x")])
     tf.saved_model.save(module, tmp_path / "odd", signatures={"\x1b[2Jclear": module.f})
     np.save(tmp_path / "x.npy", np.float32(1.0))

@@ -117,7 +117,7 @@ class Case:
 
     def expected(self, tensors: Sequence[Tensor]) -> list[np.ndarray]:
         """The oracle's results for `tensors`, in its own wide dtypes."""
-        arrays = [wide(t._a) for t in tensors]
+        arrays = [wide(t._array) for t in tensors]
         given = self.kwargs if self.oracle_kwargs is None else self.oracle_kwargs
         with np.errstate(all="ignore"):
             found = self.oracle(*arrays, **given)  # type: ignore[misc]

@@ -50,9 +50,9 @@ class Watcher:
         inferred = op.infer(op, *inputs, **{**op.defaults, **attrs})
         wanted = inferred if isinstance(inferred, tuple) else (inferred,)
         ruled = [(tuple(w.dims), w.dtype.name) for w in wanted]
-        ruled = [(tuple(o._a.shape[i] if isinstance(d, Dim) and i < o._a.ndim else d for i, d in enumerate(dims)), name)
+        ruled = [(tuple(o.dims[i] if isinstance(d, Dim) and i < o.ndim else d for i, d in enumerate(dims)), name)
                  for (dims, name), o in zip(ruled, outputs, strict=True)]  # a size that depends on values is open
-        given = [(o._a.shape, o.dtype.name) for o in outputs]
+        given = [(o._array.shape, o.dtype.name) for o in outputs]
         if ruled != given:
             self.wrong.append(f"{op.name}: its shape rule says {ruled}, its kernel gave {given}")
 
@@ -118,7 +118,7 @@ def same_values(result: Tensor, want: np.ndarray, ulps: float, atol: float = 0, 
         atol: distance allowed besides, in epsilons of the result's dtype.
         zeros: whether the signs of zeros count.
     """
-    dtype, got = result.dtype, result._a
+    dtype, got = result.dtype, result._array
     assert got.shape == want.shape, f"the result has shape {got.shape}; expected {want.shape}"
     if not dtype.is_differentiable:
         if dtype.is_integer:
@@ -160,7 +160,7 @@ def _report(got: np.ndarray, want: np.ndarray, wrong: np.ndarray, ulps: np.ndarr
 
 def same_bits(one: Tensor, other: Tensor) -> None:
     """The same dtype, shape and bits; one NaN is as good as another."""
-    a, b = one._a, other._a
+    a, b = one._array, other._array
     assert (a.dtype, a.shape) == (b.dtype, b.shape), f"{a.dtype}{a.shape} and {b.dtype}{b.shape}"
     if one.dtype.is_differentiable:
         parts = [(a.real, b.real), (a.imag, b.imag)] if one.dtype.is_complex else [(a, b)]
@@ -279,7 +279,7 @@ def gradient(case: Case, dtype: DType, shapes: Sequence[Any]) -> None:
         if i not in chosen:
             g = found[i]
             assert g is None or not np.asarray(g).any(), f"operand {i} is not marked differentiable, but has a gradient"
-    slope = {i: found[i]._a if found[i] is not None else np.zeros(arrays[i].shape, arrays[i].dtype) for i in chosen}
+    slope = {i: found[i]._array if found[i] is not None else np.zeros(arrays[i].shape, arrays[i].dtype) for i in chosen}
     _compare(case, arrays, slope, lambda moved: _dot(case.call(*tensors(moved)), weights), "gradient", EVERY_ELEMENT)
 
 
@@ -304,7 +304,7 @@ def second(case: Case, dtype: DType) -> None:
     found = outer.gradient([g for g, _ in pairs], [inputs[i] for i in wanted],
                            output_gradients=tensors([v for _, v in pairs])) if pairs else [None] * len(wanted)
     whole = [*arrays, *weights]
-    slope = {i: np.zeros_like(whole[i]) if g is None else g._a for i, g in zip(wanted, found, strict=True)}
+    slope = {i: np.zeros_like(whole[i]) if g is None else g._array for i, g in zip(wanted, found, strict=True)}
     _compare(case, whole, slope, pulled, "second derivative", 0)
 
 
@@ -314,9 +314,9 @@ def gradient_exists(case: Case, dtype: DType) -> None:
     chosen = case.differentiable([dt.from_numpy(a.dtype) for a in arrays])
     for i, g in zip(chosen, _pull(case, arrays, _weights(case, arrays), chosen), strict=True):
         assert g is not None, f"operand {i} has no gradient in {dtype.name}"
-        assert (g._a.dtype, g._a.shape) == (arrays[i].dtype, arrays[i].shape), \
-            f"operand {i} is {arrays[i].dtype}{arrays[i].shape}; its gradient {g._a.dtype}{g._a.shape}"
-        assert np.isfinite(g._a).all(), f"operand {i}: the gradient is {g._a}"
+        assert (g._array.dtype, g._array.shape) == (arrays[i].dtype, arrays[i].shape), \
+            f"operand {i} is {arrays[i].dtype}{arrays[i].shape}; its gradient {g._array.dtype}{g._array.shape}"
+        assert np.isfinite(g._array).all(), f"operand {i}: the gradient is {g._array}"
 
 
 def _tape(case: Case, inputs: list[Tensor], weights: list[Tensor], chosen: Sequence[int]) -> list[Tensor | None]:
@@ -335,7 +335,7 @@ def _weights(case: Case, arrays: list[np.ndarray]) -> list[np.ndarray]:
     """A random cotangent for every differentiable result."""
     rng = case.rng("weights")
     results = case.call(*tensors(arrays))
-    found = [_random_like(rng, r._a) for r in results if r.dtype.is_differentiable]
+    found = [_random_like(rng, r._array) for r in results if r.dtype.is_differentiable]
     assert found, "no result is differentiable: say grad=False"
     return found
 
@@ -350,7 +350,7 @@ def _random_like(rng: np.random.Generator, array: np.ndarray) -> np.ndarray:
 def _dot(results: Sequence[Tensor | None], weights: Sequence[np.ndarray]) -> float:
     """The real part of sum(conj(weight) * result): what the gradients are gradients of."""
     parts = [r for r in results if r is None or r.dtype.is_differentiable]
-    return float(sum(np.sum(np.conj(w) * r._a).real for r, w in zip(parts, weights, strict=True) if r is not None))
+    return float(sum(np.sum(np.conj(w) * r._array).real for r, w in zip(parts, weights, strict=True) if r is not None))
 
 
 def _compare(case: Case, arrays: list[np.ndarray], slope: dict[int, np.ndarray], f: Callable[[list[np.ndarray]], float],

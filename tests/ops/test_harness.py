@@ -83,7 +83,7 @@ def test_a_wrong_special_value_is_caught(plant: Plant) -> None:
 
 def test_a_layout_that_changes_values_is_caught() -> None:
     def by_memory(x: Any) -> Any:
-        return tf.constant(np.ravel(x._a, order="K").reshape(x._a.shape))
+        return tf.constant(np.ravel(x._array, order="K").reshape(x._array.shape))
     with pytest.raises(AssertionError, match="transposed differs"):
         check.layouts(Case("add", by_memory, shapes=[(2, 3)], oracle=lambda x: x, elementwise=False))
 

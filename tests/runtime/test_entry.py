@@ -61,12 +61,12 @@ def source(name, mask, body, out=None, status=0):
 
 
 class Tensor:
-    __slots__ = ("_a", "_id", "_device", "__weakref__")
+    __slots__ = ("_memory", "_id", "_device", "__weakref__")
 
 
 def tensor(value, dtype=np.float32):
     made = Tensor()
-    made._a = value if isinstance(value, np.ndarray) else np.array(value, dtype)
+    made._memory = value if isinstance(value, np.ndarray) else np.array(value, dtype)
     return made
 
 
@@ -89,8 +89,8 @@ class Op:
         operands = operands[:self.arity]
         if any(isinstance(o, str) for o in operands):
             return NotImplemented
-        dtype = next(o._a.dtype for o in operands if isinstance(o, Tensor))
-        arrays = [o._a if isinstance(o, Tensor) else np.asarray(o, dtype) for o in operands]
+        dtype = next(o._memory.dtype for o in operands if isinstance(o, Tensor))
+        arrays = [o._memory if isinstance(o, Tensor) else np.asarray(o, dtype) for o in operands]
         arrays = [a.astype(a.dtype.newbyteorder("="), copy=False) for a in arrays]
         if len({a.dtype for a in arrays}) > 1:
             raise TypeError("dtypes differ")
@@ -147,11 +147,11 @@ def check(op, x, y, fast=True):
         assert op.fast(0 if fast else 1)
         plain = op.python(left, right)
         assert type(result) is Tensor
-        assert result._a.dtype == plain._a.dtype
-        assert result._a.shape == plain._a.shape
-        np.testing.assert_array_equal(result._a, plain._a)
-        assert result._a.flags.c_contiguous
-        assert result._a.flags.owndata == (result._a.nbytes < memory.POOLED_FROM)
+        assert result._memory.dtype == plain._memory.dtype
+        assert result._memory.shape == plain._memory.shape
+        np.testing.assert_array_equal(result._memory, plain._memory)
+        assert result._memory.flags.c_contiguous
+        assert result._memory.flags.owndata == (result._memory.nbytes < memory.POOLED_FROM)
         op.calls = 0
 
 
@@ -171,7 +171,7 @@ def test_a_scalar_tensor_with_any_shape(add, shape):
 def test_the_same_tensor_twice(add):
     x = tensor([1, 2, 3])
     check(add, x, x)
-    assert x._a.tolist() == [1, 2, 3]
+    assert x._memory.tolist() == [1, 2, 3]
 
 
 INF, NAN = float("inf"), float("nan")
@@ -227,7 +227,7 @@ def test_bfloat16(assemble, bound):
     op.table.set(TYPES["bfloat16"].num, "vv", assemble(source("bfloat16", "vv", "%r = or {kind} %a, 0"), "kernel"),
                  TYPES["bfloat16"])
     x = tensor([1, 2], TYPES["bfloat16"])
-    assert op.entry(x, x)._a.dtype == TYPES["bfloat16"]
+    assert op.entry(x, x)._memory.dtype == TYPES["bfloat16"]
     assert op.fast()
     with pytest.raises(ValueError, match="type number"):
         op.table.set(np.dtype(ml_dtypes.float8_e5m2).num, "vv", 1, TYPES["bool"])
@@ -283,7 +283,7 @@ def test_errors_come_from_the_python_function(add, negative):
 @pytest.mark.parametrize("content", [None, 3, [1.0, 2.0], "abc"])
 def test_a_tensor_with_something_else_as_array(add, content):
     wrong = Tensor()
-    wrong._a = content
+    wrong._memory = content
     with pytest.raises(AttributeError):
         add.entry(wrong, tensor([1]))
 
@@ -291,9 +291,9 @@ def test_a_tensor_with_something_else_as_array(add, content):
 def test_other_ways_to_call(add, negative):
     x, y = tensor([1, 2]), tensor([3, 4])
     for result in (add.entry(x, y, "name"), add.entry(x, y, name="name"), add.entry(x, y=y), add.entry(x=x, y=y)):
-        assert result._a.tolist() == [4, 6]
+        assert result._memory.tolist() == [4, 6]
     assert add.fast(4)
-    assert negative.entry(x, name="n")._a.tolist() == [-1, -2]
+    assert negative.entry(x, name="n")._memory.tolist() == [-1, -2]
     for wrong in ((), (x, y, "n", 4)):
         with pytest.raises(TypeError, match="argument"):
             add.entry(*wrong)
@@ -306,8 +306,8 @@ def test_one_operand(negative, shape):
     x = tensor(np.arange(np.prod(shape), dtype=np.float32).reshape(shape))
     result = negative.entry(x)
     assert negative.fast()
-    np.testing.assert_array_equal(result._a, -x._a)
-    assert result._a.shape == shape
+    np.testing.assert_array_equal(result._memory, -x._memory)
+    assert result._memory.shape == shape
     negative.entry(tensor([1], "float64"))
     assert negative.fast(1)
 
@@ -316,7 +316,7 @@ def test_a_failed_check_goes_to_python(assemble, bound):
     op = Op(np.add)
     op.table.set(11, "vv", assemble(source("float32", "vv", "%r = fsub {kind} %a, %b", status=3), "kernel"),
                  TYPES["float32"])
-    assert op.entry(tensor([1, 2]), tensor([3, 4]))._a.tolist() == [4, 6]
+    assert op.entry(tensor([1, 2]), tensor([3, 4]))._memory.tolist() == [4, 6]
     assert op.fast(1)
 
 
@@ -326,7 +326,7 @@ def test_a_missing_kernel_is_asked_for_once(assemble, bound):
     op.entry(x, x)
     assert op.fast(1)
     op.table.set(11, "vv", assemble(source("float32", "vv", ADD[True]), "kernel"), TYPES["float32"])
-    assert op.entry(x, x)._a.tolist() == [2, 4]
+    assert op.entry(x, x)._memory.tolist() == [2, 4]
     assert op.fast(0)
 
 
@@ -336,7 +336,7 @@ def test_an_entry_keeps_its_table(assemble, bound):
     op.table = None
     gc.collect()
     trash = [bytearray(5000) for _ in range(100)]
-    assert op.entry(tensor([1, 2]), tensor([1, 2]))._a.tolist() == [2, 4]
+    assert op.entry(tensor([1, 2]), tensor([1, 2]))._memory.tolist() == [2, 4]
     assert op.fast()
     del trash
 
@@ -353,17 +353,17 @@ def test_operators(assemble, bound):
     Tensor.__rsub__ = native.as_method(subtract.make(reflected=True))
     try:
         x, y = tensor([5, 7]), tensor([1, 2])
-        assert (x - y)._a.tolist() == [4, 5]
-        assert (x - 1.0)._a.tolist() == [4, 6]
-        assert (10 - x)._a.tolist() == [5, 3]
-        assert x.__rsub__(y)._a.tolist() == [-4, -5]
+        assert (x - y)._memory.tolist() == [4, 5]
+        assert (x - 1.0)._memory.tolist() == [4, 6]
+        assert (10 - x)._memory.tolist() == [5, 3]
+        assert x.__rsub__(y)._memory.tolist() == [-4, -5]
         assert subtract.fast()
-        assert x.__rsub__(2**24 + 1)._a.tolist() == [2**24 - 5, 2**24 - 7]
+        assert x.__rsub__(2**24 + 1)._memory.tolist() == [2**24 - 5, 2**24 - 7]
         assert subtract.fast(1)
         special = Number()
-        special._a = np.array([1, 1], np.float32)
-        assert (x - special)._a.tolist() == [4, 6]
-        assert (special - x)._a.tolist() == [-4, -6]
+        special._memory = np.array([1, 1], np.float32)
+        assert (x - special)._memory.tolist() == [4, 6]
+        assert (special - x)._memory.tolist() == [-4, -6]
         assert subtract.fast(2)
         with pytest.raises(TypeError, match="unsupported operand"):
             operator.sub(x, "text")
@@ -449,7 +449,7 @@ def resident():
 def test_a_million_calls_leak_nothing(add, negative):
     x, y, big, dtype = tensor(range(10)), tensor(range(10)), tensor([1.5]), np.dtype(np.float32)
     entry, minus, number, wide = add.entry, negative.entry, 2.5, 12345678
-    counted = (x, y, big, x._a, y._a, dtype, Tensor, number, wide, add.table)
+    counted = (x, y, big, x._memory, y._memory, dtype, Tensor, number, wide, add.table)
 
     def work(times):
         for _ in range(times):
@@ -485,7 +485,7 @@ def test_the_ways_out_leak_nothing(add, assemble, bound):
         native.change_recorders(-1)
         heard.clear()
 
-    counted = (x, y, x._a, y._a, dtype, Tensor)
+    counted = (x, y, x._memory, y._memory, dtype, Tensor)
     work()
     gc.collect()
     before = [sys.getrefcount(thing) for thing in counted]
@@ -501,7 +501,7 @@ def test_many_threads(add):
     def work(number):
         x = tensor(np.full(100, number, np.float32))
         for _ in range(3000):
-            if add.entry(x, x)._a[50] != 2 * number or add.entry(x, 1.0)._a[99] != number + 1:
+            if add.entry(x, x)._memory[50] != 2 * number or add.entry(x, 1.0)._memory[99] != number + 1:
                 wrong.append(number)
 
     workers = [threading.Thread(target=work, args=(n,)) for n in range(8)]

@@ -93,14 +93,14 @@ BIND = """
 import numpy as np
 from twofold.runtime import native
 class Tensor:
-    __slots__ = ("_a",)
+    __slots__ = ("_memory",)
 def slow(x, y):
     return "slow"
 entry = native.entry(native.OpTable(), slow, 2, "op")
 {change}
 native.bind(Tensor)
 t = Tensor()
-t._a = np.ones(3)
+t._memory = np.ones(3)
 print(native.available(), entry(t, t), native.entry(native.OpTable(), slow, 2, "op")(t, t), native.reason())
 """
 
@@ -108,7 +108,7 @@ print(native.available(), entry(t, t), native.entry(native.OpTable(), slow, 2, "
 @pytest.mark.parametrize(("change", "available", "why"), [
     ("", True, ""),
     ("class Tensor:\n    __slots__ = ('_b', '__dict__')\n", False, "not a slot"),
-    ("class Tensor:\n    _a = property(lambda s: 1, lambda s, v: None)\n", False, "not a slot"),
+    ("class Tensor:\n    _memory = property(lambda s: 1, lambda s, v: None)\n", False, "not a slot"),
     ("def fail(*a): raise RuntimeError('trial')\nnative._try_entry = fail\n", False, "trial"),
 ], ids=["good", "no slot", "property", "failure"])
 def test_a_class_that_cannot_be_bound(tmp_path, change, available, why):

@@ -44,9 +44,9 @@ def check(f: Callable[..., Any], tensors: list[Tensor], dims: list[Any] | None =
     expected = nest.flatten(f(*tensors))
     tf.random.set_seed(5)
     program, captures = interpreted(f, tensors, dims)
-    given = [tf.convert_to_tensor(t)._a for t in (*tensors, *captures)]
+    given = [tf.convert_to_tensor(t)._array for t in (*tensors, *captures)]
     for want, found in zip(expected, execute(program, given), strict=True):
-        want = tf.convert_to_tensor(want)._a
+        want = tf.convert_to_tensor(want)._array
         assert (found.dtype, found.shape) == (want.dtype, want.shape)
         if want.dtype == object:
             assert found.tolist() == want.tolist()
@@ -109,7 +109,7 @@ def test_failed_checks_tell_the_same() -> None:
     for backend in (cpu, reference):
         traced = trace(taken, [tf.TensorSpec(t.shape, t.dtype) for t in (x, i)])
         with pytest.raises(tf.errors.InvalidArgumentError) as failure:
-            execute(executable(traced.graph, backend=backend), [x._a, i._a])
+            execute(executable(traced.graph, backend=backend), [x._array, i._array])
         told.append(str(failure.value))
     assert told[0] == told[1]
 

@@ -156,7 +156,7 @@ def test_memory_of_a_variable_is_used_again(size):
     places = set()
     for _ in range(5):
         f(x)
-        places.add(v._value._a.__array_interface__["data"][0])
+        places.add(v._value._array.__array_interface__["data"][0])
     assert len(places) == 1 and (v.numpy() == 8).all()
 
 
@@ -302,7 +302,7 @@ def test_references_are_balanced():
         f(x, k)
         g(d)
     keep = v.value()
-    things = (x, x._a, d, k, keep, keep._a, None, x._a.dtype)
+    things = (x, x._array, d, k, keep, keep._array, None, x._array.dtype)
     gc.collect()
     before = [sys.getrefcount(t) for t in things]
     for _ in range(1000):

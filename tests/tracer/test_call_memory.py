@@ -71,11 +71,11 @@ def test_training_takes_no_more_memory_with_every_step():
     for _ in range(3):
         step(g)
     before = memory.statistics().in_use
-    places = {v._value._a.__array_interface__["data"][0] for v in (w, m)}
+    places = {v._value._array.__array_interface__["data"][0] for v in (w, m)}
     for _ in range(20):
         step(g)
     assert memory.statistics().in_use <= before
-    assert {v._value._a.__array_interface__["data"][0] for v in (w, m)} == places
+    assert {v._value._array.__array_interface__["data"][0] for v in (w, m)} == places
     want_m = want_w = np.float32(0)
     for _ in range(23):
         want_m = np.float32(want_m * np.float32(0.9)) + np.float32(1)

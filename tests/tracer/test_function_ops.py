@@ -32,7 +32,7 @@ def check_same(eager: Any, compiled: Any) -> None:
         if want.dtype is tf.string:
             assert np.asarray(found.numpy()).tolist() == np.asarray(want.numpy()).tolist()
         else:
-            assert np.ascontiguousarray(found._a).tobytes() == np.ascontiguousarray(want._a).tobytes()
+            assert np.ascontiguousarray(found._array).tobytes() == np.ascontiguousarray(want._array).tobytes()
 
 
 def eagerly(case: Case, tensors: Sequence[Tensor]) -> Any:

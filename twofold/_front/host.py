@@ -183,7 +183,7 @@ def numpy_function(func: Callable[..., Any] | None = None, inp: Sequence[Any] | 
     title = getattr(func, "__name__", repr(func))
 
     def run(*tensors: Any) -> list[Any]:
-        arrays = [np.array(t._a) for t in tensors]
+        arrays = [np.array(t._array) for t in tensors]
         from twofold.eager import record
         with record.telling(()):
             results = [tensor(np.asarray(r)) for r in _results(func(*arrays), specs, title)]

@@ -51,13 +51,13 @@ def tensors_of(arrays: Sequence[np.ndarray]) -> list[Tensor]:
 def array_of(value: Any, dtype: Any = None) -> np.ndarray:
     """The array behind a tensor, which must not be written; other values are converted first."""
     if type(value) is Tensor and dtype is None:
-        return value._a
-    return convert.as_tensor(value, None if dtype is None else dt.as_dtype(dtype))._a
+        return value._array
+    return convert.as_tensor(value, None if dtype is None else dt.as_dtype(dtype))._array
 
 
 def arrays_of(tensors: Sequence[Tensor]) -> tuple[np.ndarray, ...]:
     """The arrays behind eager tensors."""
-    return tuple([t._a for t in tensors])
+    return tuple([t._array for t in tensors])
 
 
 def dtype_of(array: np.ndarray) -> Any:
@@ -187,7 +187,7 @@ def handle(target: Any) -> Tensor:
 
 def held(tensor: Any) -> Any:
     """The object that a handle carries."""
-    array: Any = tensor if isinstance(tensor, np.ndarray) else tensor._a
+    array: Any = tensor if isinstance(tensor, np.ndarray) else tensor._array
     return array[()].target
 
 

@@ -171,7 +171,7 @@ class _Values:
 
 
 def _array(capture: Any) -> np.ndarray:
-    value = capture._a if isinstance(capture, Tensor) else capture._read_tensor()._a
+    value = capture._array if isinstance(capture, Tensor) else capture._read_tensor()._array
     return np.asarray(value, order="C")
 
 
@@ -261,7 +261,7 @@ class _Assembler:
         for value, capture in zip(graph.inputs[count:], part.captures, strict=True):
             if _is_small(capture):
                 spec = (value,)
-                node = g.Node(g.CONSTANT, (), {"value": np.asarray(capture._a, order="C")}, spec)
+                node = g.Node(g.CONSTANT, (), {"value": np.asarray(capture._array, order="C")}, spec)
                 front.append(node)
                 known[value] = node.outputs[0]
             else:
@@ -320,7 +320,7 @@ class _Assembler:
 
 def _is_small(capture: Any) -> bool:
     """Whether a captured value is part of the code."""
-    return isinstance(capture, Tensor) and capture._a.nbytes <= _SMALL
+    return isinstance(capture, Tensor) and capture._memory.nbytes <= _SMALL
 
 
 def _variable(variable: Any, name: str) -> Member:

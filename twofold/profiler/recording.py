@@ -82,7 +82,7 @@ class Recording:
         line = location()
         given = [*inputs, *traced.captures]
         if traced not in self._inputs:
-            arrays = [x._a if isinstance(x, Tensor) else x._current()._a for x in given]
+            arrays = [x._memory if isinstance(x, Tensor) else x._current()._memory for x in given]
             more_bytes = sum(a.nbytes for a in arrays)
             if self._kept + more_bytes <= _KEPT or not self._inputs:
                 self._inputs[traced] = arrays

@@ -92,7 +92,7 @@ class Contents:
         variable = entry.value
         name = "/".join([re.sub("[%/#]", lambda c: f"%{ord(c[0]):02x}", part) for part in entry.path])
         name = f"variables/{name}"
-        self.arrays.update(_safetensors.spelt(name, variable._value._a, variable.dtype))
+        self.arrays.update(_safetensors.spelt(name, variable._value._array, variable.dtype))
         return {"name": variable._name, "dtype": variable.dtype.name, "trainable": variable.trainable,
                 "shape": None if variable.shape.rank is None else variable.shape.as_list(), "array": name}
 
@@ -169,7 +169,7 @@ class Contents:
         if name is None:
             name = self._constants[id(capture)] = f"constants/{len(self._constants)}"
             self._held.append(capture)
-            self.arrays.update(_safetensors.spelt(name, capture._a, capture.dtype))
+            self.arrays.update(_safetensors.spelt(name, capture._array, capture.dtype))
         return {"array": name, "dtype": capture.dtype.name}
 
     def _tracked(self, variable: Any, traced: Any, path: str) -> int:
