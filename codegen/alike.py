@@ -21,7 +21,7 @@ from twofold.ir.scalar import Instr
 
 from .loop import For, If, Kernel, Printer, Statement
 
-__all__ = ["Run", "Shared", "shared"]
+__all__ = ["Candidate", "Shared", "shared"]
 
 ALIKE = 2  # kernels from which one for all of them is worth its arguments
 _SMALL = 8  # known arguments below it tell kernels apart
@@ -47,7 +47,7 @@ class Shared:
     numbers: Mapping[int, int] = field(default_factory=dict)
 
 
-class Run(NamedTuple):
+class Candidate(NamedTuple):
     """A run of a kernel.
 
     Attributes:
@@ -119,7 +119,7 @@ class _Member(NamedTuple):
         return tuple([value for _, value in self.marks])
 
 
-def shared(runs: Sequence[Run]) -> list[Shared]:
+def shared(runs: Sequence[Candidate]) -> list[Shared]:
     """What to write for each of some kernels."""
     groups: dict[Hashable, list[_Member]] = {}
     for number, run in enumerate(runs):
@@ -135,7 +135,7 @@ def shared(runs: Sequence[Run]) -> list[Shared]:
     return kernels
 
 
-def _settle(runs: Sequence[Run], group: list[_Member], kernels: list[Shared]) -> None:
+def _settle(runs: Sequence[Candidate], group: list[_Member], kernels: list[Shared]) -> None:
     """Finds what to write for a group of one form: one kernel for all, or for those with the same known arguments."""
     numbers = [runs[m.number].numbers for m in group]
     variants = {(m.constants, tuple(sorted(own.items()))) for m, own in zip(group, numbers, strict=True)}
@@ -149,7 +149,7 @@ def _settle(runs: Sequence[Run], group: list[_Member], kernels: list[Shared]) ->
             _settle(runs, part, kernels)
 
 
-def _share(runs: Sequence[Run], group: list[_Member], kernels: list[Shared]) -> bool:
+def _share(runs: Sequence[Candidate], group: list[_Member], kernels: list[Shared]) -> bool:
     """Has one kernel stand for a group of one form, where one of them tells all that differ apart."""
     columns = list(zip(*[m.constants for m in group], strict=True))  # one for each place
     agreed = {slot: n for slot, n in runs[group[0].number].numbers.items()

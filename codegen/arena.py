@@ -15,7 +15,7 @@ from typing import Any
 
 from twofold.ir.dims import Dim, DimLike, ceil_div
 
-__all__ = ["Block", "Layout", "plan", "bound", "ALIGNED"]
+__all__ = ["Block", "Arena", "plan", "bound", "ALIGNED"]
 
 ALIGNED = 64  # bytes: a cache line, and the widest vector
 
@@ -35,7 +35,7 @@ class Block:
 
 
 @dataclass(eq=False, slots=True)
-class Layout:
+class Arena:
     """The place of each owner, in bytes from the beginning, and how many bytes there are.
 
     sums: how places follow from each other: (a place, bytes there, the next place), in order.
@@ -46,7 +46,7 @@ class Layout:
     sums: list[tuple[DimLike, DimLike, DimLike]]
 
 
-def plan(blocks: Sequence[Block]) -> Layout:
+def plan(blocks: Sequence[Block]) -> Arena:
     """The layout of `blocks`."""
     offsets: dict[Any, DimLike] = {}
     total: DimLike = _place_known([b for b in blocks if not isinstance(b.size, Dim)], offsets)
@@ -66,7 +66,7 @@ def plan(blocks: Sequence[Block]) -> Layout:
             size = _rounded(block.size)
             sums.append((total, size, total + size))
             total = sums[-1][2]
-    return Layout(offsets, total, sums)
+    return Arena(offsets, total, sums)
 
 
 def _rounded(size: DimLike) -> DimLike:

@@ -17,7 +17,7 @@ from .layout import Layout
 from .operands import Partial, Within
 from .units import Group, Item, Source, is_inline, scalar_constant
 
-__all__ = ["Base", "Builder", "FusedKernel"]
+__all__ = ["Base", "FusedBuilder", "FusedKernel"]
 
 
 @dataclass(eq=False, slots=True)
@@ -31,7 +31,7 @@ class FusedKernel:
     items: list[Item]  # what failed checks refer to, by the number before the colon of a code
 
 
-class Builder(loop.LoopBuilder):
+class FusedBuilder(loop.LoopBuilder):
     """A loop builder that knows which item it records, and takes sizes as arguments."""
 
     def __init__(self, name: str, same: dict[g.Value, g.Value], into: dict[g.Value, Source]) -> None:
@@ -111,7 +111,7 @@ class Base:
     def __init__(self, group: Group, stored: Sequence[g.Value], same: dict[g.Value, g.Value]) -> None:
         self.group, self.stored = group, list(stored)
         self.name = _name(group)
-        self.b = Builder(self.name, same, group.into)
+        self.b = FusedBuilder(self.name, same, group.into)
         self.inside = group.full.keys() | group.outer
         self.cost = max(1, len(group.items))
 

@@ -102,7 +102,7 @@ class Map(Base):
             for n, s in enumerate(sources):
                 value = fixed[n] if n in fixed else b.load(b.memory(s.base), b.affine(bases[n], [i], [steps[n]]))
                 loaded[s.base, s.layout] = value
-            env = self.run(items, loaded)
+            env = self.compute_items(items, loaded)
             for n, v in enumerate(self.stored):
                 b.store(b.memory(v), b.affine(outs[n], [i], [steps[len(sources) + n]]), env[v])
 
@@ -112,7 +112,7 @@ class Map(Base):
         at = self.b.number(offset)
         return at if start is None else start + at
 
-    def run(self, items: list[Item], loaded: dict[tuple[g.Value, Layout], Value]) -> dict[g.Value, Value]:
+    def compute_items(self, items: list[Item], loaded: dict[tuple[g.Value, Layout], Value]) -> dict[g.Value, Value]:
         env: dict[g.Value, Value] = {}
         for item in items:
             values = []

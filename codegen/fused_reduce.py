@@ -13,7 +13,7 @@ from twofold.ir.dims import Dim, DimLike
 from twofold.ir.scalar import Value
 
 from . import reduce
-from .fused_base import Base, Builder, FusedKernel
+from .fused_base import Base, FusedBuilder, FusedKernel
 from .layout import Layout, contiguous, merged
 from .operands import Partial
 from .units import Group, Item, Source
@@ -75,8 +75,8 @@ class Reducing(Base):
         return values
 
 
-def _lanes_of(b: Builder, specs: Sequence[ReductionItem], size: int) -> list[reduce.Lanes]:
-    return [reduce.Lanes(b, s.spec, size) for s in specs]
+def _lanes_of(b: FusedBuilder, specs: Sequence[ReductionItem], size: int) -> list[reduce.Accumulators]:
+    return [reduce.Accumulators(b, s.spec, size) for s in specs]
 
 
 class Reduce(Reducing):
@@ -127,7 +127,8 @@ class Reduce(Reducing):
         b = self.b
         dense = self.dense()
         every = [*self.sources, dense]
-        lanes = [(reduce.Lanes(b, s.spec, reduce.LANES), reduce.Lanes(b, s.spec, reduce.LANES)) for s in self.specs]
+        lanes = [(reduce.Accumulators(b, s.spec, reduce.LANES), reduce.Accumulators(b, s.spec, reduce.LANES))
+                 for s in self.specs]
         chunks = b.number(self.chunks)
         with b.for_(b.start, b.stop) as task:
             row = task if self.whole else b.idiv(task, chunks)
@@ -242,7 +243,7 @@ class _Walk:
             return None
         return cls(kernel.b, [(s.base, s.layout) for s in sources], dims, first)
 
-    def __init__(self, b: Builder, keys: list[tuple[g.Value, Layout]], dims: list[tuple[DimLike, tuple[Any, ...]]],
+    def __init__(self, b: FusedBuilder, keys: list[tuple[g.Value, Layout]], dims: list[tuple[DimLike, tuple[Any, ...]]],
                  first: Value) -> None:
         self.b, self.keys, self.size = b, keys, b.number(dims[-1][0])
         self.outer, self.steps = dims[:-1], dims[-1][1]
@@ -282,8 +283,8 @@ class _Walk:
                 own.set(value)
 
 
-def _sweep(b: Builder, specs: Sequence[ReductionItem], lanes: Sequence[tuple[Any, Any]], first: Value, count: Value,
-           element: Callable[[Value], dict[ReductionItem, list[Value]]],
+def _sweep(b: FusedBuilder, specs: Sequence[ReductionItem], lanes: Sequence[tuple[Any, Any]], first: Value,
+           count: Value, element: Callable[[Value], dict[ReductionItem, list[Value]]],
            block_of: Callable[[Callable[[Value, dict[ReductionItem, list[Value]]], None]], None] | None = None) -> None:
     """`reduce._reduce_chunk` for several reductions of the same elements.
 

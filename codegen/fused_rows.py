@@ -36,7 +36,7 @@ class Rows(Reducing):
         self.spilled: dict[g.Value, loop.Pointer] = {}
         self.ready: set[g.Value] = set()
         last = max((self.group.passes[v] for v in self.group.outer), default=0)
-        self.lanes = {s: (reduce.Lanes(b, s.spec, reduce.LANES), reduce.Lanes(b, s.spec, reduce.LANES))
+        self.lanes = {s: (reduce.Accumulators(b, s.spec, reduce.LANES), reduce.Accumulators(b, s.spec, reduce.LANES))
                       for s in self.specs}
         with b.for_(b.start, b.stop) as row:
             wide = [s for s in self.sources if (s.base, s.layout) not in self.kept_sources]

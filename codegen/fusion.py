@@ -22,7 +22,7 @@ from twofold.ir import graph as g
 from twofold.ir.op import Op
 from twofold.ir.passes.views import order_of
 
-from . import loops, slots
+from . import loop_info, slots
 from .backend import Backend
 from .layout import Layout, NotAView, contiguous
 from .operands import Run, Slot
@@ -35,9 +35,9 @@ _LIMIT = 400  # items of one kernel: what compiles in linear time
 _NEAR = 4  # groups of one space that a node is offered to
 
 
-def fuse(graph: g.Graph, backend: Backend, loop: loops.Loop | None = None) -> Grouping:
+def fuse(graph: g.Graph, backend: Backend, loop: loop_info.LoopInfo | None = None) -> Grouping:
     """The units of `graph` on a backend; `loop` is the one that the graph is the body of."""
-    return _Fuser(backend, loop).run(graph)
+    return _Fuser(backend, loop).fuse(graph)
 
 
 def resume(grouping: Grouping, backend: Backend) -> _Fuser:
@@ -57,8 +57,8 @@ def resume(grouping: Grouping, backend: Backend) -> _Fuser:
 
 
 class _Fuser:
-    def __init__(self, backend: Backend, loop: loops.Loop | None = None) -> None:
-        self.backend, self.loop = backend, loop or loops.Loop()
+    def __init__(self, backend: Backend, loop: loop_info.LoopInfo | None = None) -> None:
+        self.backend, self.loop = backend, loop or loop_info.LoopInfo()
         self.slots: dict[g.Value, Slot] = {}
         self.changing: set[g.Value] = set()  # values that may be changed in place
         self.checked: set[g.Node] = set()  # writers of items whose places have been checked
@@ -72,7 +72,7 @@ class _Fuser:
         self.apart: list[Apart] = []
         self.refusal: tuple[str, tuple[Any, ...]] = ("", ())  # why an item could not be in the group tried last
 
-    def run(self, graph: g.Graph) -> Grouping:
+    def fuse(self, graph: g.Graph) -> Grouping:
         for value in graph.inputs:
             self.own(value, -1)
         self.changing = slots.changed_in_place(graph)
@@ -113,7 +113,7 @@ class _Fuser:
     def single(self, node: g.Node) -> None:
         sources = self.inputs(node)
         if node.regions:
-            unseen = loops.analyse(node).filled if node.op is g.WHILE else ()
+            unseen = loop_info.analyse(node).filled if node.op is g.WHILE else ()
             sources = [self.nowhere(s) if n in unseen else self.in_memory(s) for n, s in enumerate(sources)]
         lower = None if node.regions else self.backend.lowered(node)
         if lower is None:

@@ -1,6 +1,6 @@
 """Functions that C programs call: the arguments checked, memory handed to a compiled program, its statuses told.
 
-In: what a program takes from where (`Entry`), and its `Plan`. Out: an LLVM module with two functions,
+In: what a program takes from where (`CFunction`), and its `Plan`. Out: an LLVM module with two functions,
 
     int32 NAME_sizes(in*, out*, int64* workspace)         the shapes of the results and the bytes of workspace
     int32 NAME(in*, out*, state*, weights*, workspace, int64 workspace_size)
@@ -29,8 +29,8 @@ from .llvm_cpu import KERNEL
 from .plan import Plan
 from .sizes import Arithmetic
 
-__all__ = ["Member", "Place", "Entry", "Texts", "KINDS", "write_entry", "write_texts", "write_state", "workspace_of",
-           "declared_bytes", "write_number"]
+__all__ = ["Member", "Place", "CFunction", "Texts", "KINDS", "write_entry", "write_texts", "write_state",
+           "workspace_of", "declared_bytes", "write_number"]
 
 _I1, _I8, _I32, _I64, _PTR = ir.IntType(1), ir.IntType(8), ir.IntType(32), ir.IntType(64), ir.PointerType()
 _FORK = ir.FunctionType(_I64, [_I64, _I64, _I64, _I64, _PTR])  # `runtime/threads.py`
@@ -56,7 +56,7 @@ class Place(NamedTuple):
 
 
 @dataclass(eq=False)
-class Entry:
+class CFunction:
     """One function for C.
 
     Attributes:
@@ -121,7 +121,7 @@ def _rounded(size: DimLike) -> DimLike:
     return dm.ceil_div(size, ALIGNED) * ALIGNED
 
 
-def workspace_of(entry: Entry) -> DimLike:
+def workspace_of(entry: CFunction) -> DimLike:
     """Bytes of memory that a call needs besides its arguments; a number where all sizes are known."""
     total = _rounded(entry.plan.arena)
     for n in entry.spare:
@@ -129,7 +129,7 @@ def workspace_of(entry: Entry) -> DimLike:
     return total + ALIGNED if isinstance(total, Dim) or total else 0  # it need not be aligned
 
 
-def _result(entry: Entry, n: int) -> Member:
+def _result(entry: CFunction, n: int) -> Member:
     value = entry.plan.outputs[n]
     return Member("", tuple(value.dims), value.dtype)
 
@@ -140,17 +140,17 @@ def struct_type(members: Sequence[Member]) -> ir.LiteralStructType:
         ir.LiteralStructType([_PTR, ir.ArrayType(_I64, len(m.dims))] if m.dims else [_PTR]) for m in members])
 
 
-def write_entry(module: ir.Module, entry: Entry, texts: Texts) -> None:
+def write_entry(module: ir.Module, entry: CFunction, texts: Texts) -> None:
     """Writes both functions of `entry` into `module`, which then needs the program, constants and library kernels."""
-    bind = _Bind(module, entry, texts).fn
-    _Sizes(module, entry, texts, bind)
-    _Call(module, entry, texts, bind)
+    bind = _BindFunction(module, entry, texts).fn
+    _SizesFunction(module, entry, texts, bind)
+    _CallFunction(module, entry, texts, bind)
 
 
 class _Function:
     """A function that gives a status, being written: checks follow one another, the first that fails ends it."""
 
-    def __init__(self, module: ir.Module, name: str, arguments: Sequence[tuple[str, ir.Type]], entry: Entry,
+    def __init__(self, module: ir.Module, name: str, arguments: Sequence[tuple[str, ir.Type]], entry: CFunction,
                  texts: Texts, internal: bool = False) -> None:
         self.module, self.entry, self.texts = module, entry, texts
         self.fn = ir.Function(module, ir.FunctionType(_I32, [kind for _, kind in arguments]), name)
@@ -210,10 +210,10 @@ def shape_text(dims: Sequence[DimLike]) -> str:
     return f"[{', '.join(map(str, dims))}]"
 
 
-class _Bind(_Function):
+class _BindFunction(_Function):
     """`int32 bind(in*, int64* symbols)`: sizes from the shapes of the inputs, all of which are checked."""
 
-    def __init__(self, module: ir.Module, entry: Entry, texts: Texts) -> None:
+    def __init__(self, module: ir.Module, entry: CFunction, texts: Texts) -> None:
         super().__init__(module, f"{entry.symbol}_bind", [("in", _PTR), ("symbols", _PTR)], entry, texts, True)
         b, symbols = self.b, entry.plan.symbols
         struct, values = self.given["in"], self.given["symbols"]
@@ -253,10 +253,10 @@ class _Bind(_Function):
                      "computed from it, are 2^62 or more")
 
 
-class _Sizes(_Function):
+class _SizesFunction(_Function):
     """`int32 NAME_sizes(in*, out*, int64* workspace)`."""
 
-    def __init__(self, module: ir.Module, entry: Entry, texts: Texts, bind: ir.Function) -> None:
+    def __init__(self, module: ir.Module, entry: CFunction, texts: Texts, bind: ir.Function) -> None:
         arguments = [("in", _PTR)] * bool(entry.inputs) + [("out", _PTR)] * bool(entry.outputs) + [("workspace", _PTR)]
         super().__init__(module, f"{entry.name}_sizes", arguments, entry, texts)
         b = self.b
@@ -273,10 +273,10 @@ class _Sizes(_Function):
         self.done()
 
 
-class _Call(_Function):
+class _CallFunction(_Function):
     """The function itself."""
 
-    def __init__(self, module: ir.Module, entry: Entry, texts: Texts, bind: ir.Function) -> None:
+    def __init__(self, module: ir.Module, entry: CFunction, texts: Texts, bind: ir.Function) -> None:
         self.needs = workspace_of(entry)
         self.elements: dict[str, list[Any]] = {}  # addresses
         super().__init__(module, entry.name, arguments_of(entry, self.needs), entry, texts)
@@ -292,7 +292,7 @@ class _Call(_Function):
         self.tensors("out", entry.outputs, "output")
         self.variables()
         self.arena = self.workspace()
-        self.run(values)
+        self.call_program(values)
         self.done()
 
     def tensors(self, struct: str, members: Sequence[Member], what: str) -> None:
@@ -340,7 +340,7 @@ class _Call(_Function):
                      "`workspace` is a null pointer")
         return b.and_(b.add(at, _I64(ALIGNED - 1)), _I64(-ALIGNED))
 
-    def run(self, values: Any) -> None:
+    def call_program(self, values: Any) -> None:
         """Calls the program, and stores variables once nothing can fail any more."""
         b, entry, p = self.b, self.entry, self.entry.plan
         spare, end = {}, _rounded(p.arena)
@@ -406,7 +406,7 @@ class _Call(_Function):
         b.position_at_end(follow)
 
 
-def arguments_of(entry: Entry, workspace: DimLike) -> list[tuple[str, ir.Type]]:
+def arguments_of(entry: CFunction, workspace: DimLike) -> list[tuple[str, ir.Type]]:
     """The arguments of the function of `entry`."""
     arguments: list[tuple[str, ir.Type]] = [("in", _PTR)] * bool(entry.inputs) + [("out", _PTR)] * bool(entry.outputs)
     arguments += [("state", _PTR)] * (entry.state is not None) + [("weights", _PTR)] * entry.weights
@@ -473,7 +473,7 @@ def write_state(module: ir.Module, name: str, variables: Sequence[tuple[Member, 
     Returns:
         The bytes of memory that it needs.
     """
-    entry = Entry(name, [], [], [], [], {}, len(variables), [], weights, None, "", [], [], [])  # type: ignore[arg-type]
+    entry = CFunction(name, [], [], [], [], {}, len(variables), [], weights, None, "", [], [], [])  # type: ignore[arg-type]
     arguments = [("state", _PTR), *[("weights", _PTR)] * weights, ("memory", _PTR), ("size", _I64)]
     f = _Function(module, name, arguments, entry, texts)
     b, at = f.b, 0

@@ -114,12 +114,12 @@ class Placer(ABC):
         return 1 + loop.instruction_count(kernel.body) // 8
 
     @abstractmethod
-    def run(self, outs: Sequence[g.Value], *runs: Run) -> None:
+    def fill(self, outs: Sequence[g.Value], *runs: Run) -> None:
         """Adds kernel runs that fill `outs`."""
 
     def change(self, whole: g.Value, *runs: Run) -> None:
         """Adds kernel runs that read and write `whole`."""
-        self.run([whole], *runs)
+        self.fill([whole], *runs)
 
     @abstractmethod
     def product(self, out: g.Value, left: Source, right: Source, layout: Layout | None = None) -> None:
@@ -186,13 +186,13 @@ class PlanPlacer(Placer):
     def is_fixed(self, source: Source) -> bool:
         return source.base in self.fuser.loop.fixed
 
-    def run(self, outs: Sequence[g.Value], *runs: Run) -> None:
+    def fill(self, outs: Sequence[g.Value], *runs: Run) -> None:
         reads = {v: Source(v, contiguous(v.dims)) for run in runs for v in run.values() if v not in outs}
         self.fuser.unit(self.node, list(reads.values()), list(outs), list(runs))
 
     def product(self, out: g.Value, left: Source, right: Source, layout: Layout | None = None) -> None:
         runs = self.fuser.backend.product(self, out, self.in_memory(left), self.in_memory(right), layout)
-        self.run([out], *runs)
+        self.fill([out], *runs)
 
     def wanted_order(self) -> tuple[int, ...] | None:
         return self.fuser.orders.get(self.out) if self.fuser.backend.reorders else None

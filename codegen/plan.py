@@ -25,7 +25,7 @@ from .arena import Block
 from .operands import Detail, Library, Partial, Slot, Within, Work, bytes_of
 from .units import Grouping, Item
 
-__all__ = ["INTERRUPTED", "UNBOUNDED", "Plan", "Step", "Shares", "Batch", "If", "While", "Copy", "Tree", "parts_of",
+__all__ = ["INTERRUPTED", "UNBOUNDED", "Plan", "Step", "Shares", "Batch", "Branch", "While", "Copy", "Tree", "parts_of",
            "batch_arguments", "memory_of", "owners", "slots_of"]
 
 INTERRUPTED = 1 << 62  # the status of a run that a signal has ended in one of its loops
@@ -102,7 +102,7 @@ class Batch:
 
 
 @dataclass(eq=False, slots=True)
-class If:
+class Branch:
     """Runs one of two trees, as the bool in memory of `test` says."""
 
     test: g.Value
@@ -127,7 +127,7 @@ class Copy:
     to: g.Value
 
 
-Tree = list[int | If | While | Copy]  # numbers of steps, and control flow, in order
+Tree = list[int | Branch | While | Copy]  # numbers of steps, and control flow, in order
 
 
 @dataclass(eq=False)
@@ -145,7 +145,7 @@ class Plan:
         offsets: the byte of the arena at which memory begins.
         arena: bytes of scratch memory.
         blocks: what lies in it, with the steps at which it lives.
-        sums: how offsets follow from each other (`arena.Layout.sums`).
+        sums: how offsets follow from each other (`arena.Arena.sums`).
         same: values that have the memory of another one, and slots.
         donated: output number -> the number of the input whose memory it takes.
         libraries: the kernels outside of the program that it calls.
@@ -202,7 +202,7 @@ class Plan:
         for part in self.tree if tree is None else tree:
             if isinstance(part, Copy):
                 yield from (part.source, part.to)
-            elif isinstance(part, If):
+            elif isinstance(part, Branch):
                 yield part.test
                 yield from self.touched(part.then)
                 yield from self.touched(part.otherwise)

@@ -36,7 +36,7 @@ from twofold.ir.dims import Dim, DimLike
 
 from . import loop
 from .operands import Library, Partial, Slot, Within, Work, bytes_of
-from .plan import UNBOUNDED, Batch, Copy, If, Plan, Shares, Step, Tree, parts_of
+from .plan import UNBOUNDED, Batch, Branch, Copy, Plan, Shares, Step, Tree, parts_of
 
 __all__ = ["text"]
 
@@ -191,7 +191,7 @@ class _Writer:
                 if self.plan.memory_of(part.source) is not self.plan.memory_of(part.to):
                     size = self.size(bytes_of(part.to))
                     yield f"{self.name(part.to)} = copy of {self.name(part.source)}, {size} bytes"
-            elif isinstance(part, If):
+            elif isinstance(part, Branch):
                 yield f"if {self.name(part.test)} {{"
                 yield from self.indented(self.tree(part.then))
                 yield "} else {"
@@ -206,13 +206,13 @@ class _Writer:
     def step(self, number: int) -> Iterator[str]:
         step = self.plan.steps[number]
         if not isinstance(step.kernel, Batch):
-            yield f"{number}: {self.run(step)}{_sharing(step.shares, step.total)}{_checks(step)}"
+            yield f"{number}: {self.kernel_run(step)}{_sharing(step.shares, step.total)}{_checks(step)}"
             return
         yield f"{number}: side by side{_sharing(step.shares, step.total)} {{"
-        yield from self.indented(map(self.run, step.kernel.parts))
+        yield from self.indented(map(self.kernel_run, step.kernel.parts))
         yield "}"
 
-    def run(self, step: Step) -> str:
+    def kernel_run(self, step: Step) -> str:
         """One kernel: what it writes, its name, what it reads, sizes; iterations and the work of one."""
         reads, writes = _accesses(step.kernel, len(step.arguments))
         operands: list[tuple[int, str]] = []

@@ -17,15 +17,15 @@ from twofold.ir import dims as dm
 from twofold.ir import graph as g
 from twofold.ir.dims import Dim, DimLike
 
-from . import arena, fused, fusion, loops, structured, structured_products, structured_windows
+from . import arena, fused, fusion, loop_info, structured, structured_products, structured_windows
 from .backend import Backend, current
 from .layout import contiguous
 from .operands import Library, Run, Within, bytes_of
 from .plan import (
     UNBOUNDED,
     Batch,
+    Branch,
     Copy,
-    If,
     Plan,
     Shares,
     Step,
@@ -182,7 +182,7 @@ class _Body:
     """One graph of a program, the function's or a region: its units as steps."""
 
     def __init__(self, shared: _Planner, graph: g.Graph, donate: dict[int, int],
-                 loop: loops.Loop | None = None) -> None:
+                 loop: loop_info.LoopInfo | None = None) -> None:
         self.shared, self.graph, self.donate = shared, graph, donate
         self.inplace = {} if loop is None else {n: graph.inputs[n] for n in loop.writers}
         self.grouping = fusion.fuse(graph, shared.backend, loop)
@@ -203,10 +203,10 @@ class _Body:
                 self.control(unit)
             else:
                 for run in unit.runs:
-                    self.run(run, unit.node)
+                    self.add_run(run, unit.node)
         return self.tree
 
-    def run(self, run: Run, node: g.Node) -> None:
+    def add_run(self, run: Run, node: g.Node) -> None:
         codes = () if isinstance(run.kernel, Library) else run.kernel.codes
         self.add(Step(run.kernel, run.arguments, run.total, run.weight, [], node, codes, run.detail))
 
@@ -388,7 +388,7 @@ class _Body:
             self.loop(single)
 
     def region(self, graph: g.Graph, operands: Sequence[g.Value], donate: dict[int, int],
-               loop: loops.Loop | None = None) -> _Body:
+               loop: loop_info.LoopInfo | None = None) -> _Body:
         """A region whose inputs lie where `operands` do."""
         body = _Body(self.shared, graph, donate, loop)
         self.shared.same.update(zip(graph.inputs, operands, strict=True))
@@ -403,12 +403,12 @@ class _Body:
             sides.append(body.steps())
             self.shared.same.update(zip(body.outputs, node.outputs, strict=True))
         self.touch([*operands, *node.outputs])
-        self.tree.append(If(operands[0], *sides))
+        self.tree.append(Branch(operands[0], *sides))
 
     def loop(self, single: Single) -> None:
         """The carried values lie in the memory of the results; a round leaves there what the next begins with."""
         node, operands = single.node, [s.base for s in single.sources]
-        count, loop = node.attrs["carried"], loops.analyse(node)
+        count, loop = node.attrs["carried"], loop_info.analyse(node)
         begin = [(operand, out) for n, (operand, out) in enumerate(zip(operands, node.outputs, strict=False))
                  if n not in loop.filled]
         self.touch([*[operand for operand, _ in begin], *operands[count:], *node.outputs])
@@ -420,7 +420,7 @@ class _Body:
             if isinstance(unit, Single):  # what is the same in all rounds
                 for run in unit.runs:
                     if run.fixed:
-                        self.run(run, unit.node)
+                        self.add_run(run, unit.node)
                 unit.runs = [run for run in unit.runs if not run.fixed]
         first = len(self.shared.steps)
         before = test.steps()

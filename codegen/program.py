@@ -25,7 +25,7 @@ from twofold.ir.dims import Dim
 from . import alike, llvm_cpu, planner, sizes
 from .operands import Library
 from .plan import Plan, Step, batch_arguments, parts_of
-from .program_entry import Entry
+from .program_entry import EntryWriter
 
 __all__ = ["Program", "compile_graph", "emit"]
 
@@ -66,7 +66,7 @@ def emit(plan: Plan, name: str, timed: bool = False) -> Program:
             which a run adds.
     """
     module = ir.Module(name)
-    Entry(plan, module, name, _calls(plan, module, name), timed).write()
+    EntryWriter(plan, module, name, _calls(plan, module, name), timed).write()
     if plan.symbols:
         dims = [d for v in plan.graph.outputs for d in v.dims]
         sizes.write_plan(module, plan.symbols, [plan.arena, plan.work, *dims], plan.graph, plan.sums)
@@ -113,11 +113,11 @@ class _Ranges(NamedTuple):
     alone: bool
 
 
-def _runs_of(step: Step) -> list[alike.Run]:
+def _runs_of(step: Step) -> list[alike.Candidate]:
     """The kernels of a step."""
     parts = parts_of(step)
     short = all(not isinstance(part.total, Dim) and part.total <= _SHORT for part in parts)
-    return [alike.Run(part.kernel, _Ranges(short, not isinstance(part.total, Dim) and part.total == 1),
+    return [alike.Candidate(part.kernel, _Ranges(short, not isinstance(part.total, Dim) and part.total == 1),
                       len(part.arguments), {slot: a for slot, a in enumerate(part.arguments) if type(a) is int})
             for part in parts]
 

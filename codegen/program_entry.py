@@ -15,9 +15,9 @@ from twofold.ir import graph as g
 
 from . import llvm_cpu, sizes
 from .operands import Library, Partial, Slot, Within, Work, bytes_of
-from .plan import INTERRUPTED, Copy, If, Plan, Shares, Step, Tree, While
+from .plan import INTERRUPTED, Branch, Copy, Plan, Shares, Step, Tree, While
 
-__all__ = ["Entry"]
+__all__ = ["EntryWriter"]
 
 _MANY = 48  # steps from which an entry is written for quick compilation: optimising it would take most of the time
 _FEW = 3  # known arguments up to which they are written one by one
@@ -27,7 +27,7 @@ _I64, _PTR = ir.IntType(64), ir.PointerType()
 _ENTRY = ir.FunctionType(_I64, [_PTR, _PTR, _PTR, _PTR])
 
 
-class Entry(sizes.Arithmetic):
+class EntryWriter(sizes.Arithmetic):
     """Writes the entry function."""
 
     def __init__(self, plan: Plan, module: ir.Module, name: str, calls: list[tuple[Any, list[Any]]],
@@ -62,7 +62,7 @@ class Entry(sizes.Arithmetic):
         self.status = after.phi(_I64)
         if any(not isinstance(part, int) for part in self.plan.tree):
             self.prepare()
-        self.run(self.plan.tree)
+        self.write_tree(self.plan.tree)
         b.ret(_I64(0))
         if self.status.incomings:
             after.ret(self.status)
@@ -77,18 +77,18 @@ class Entry(sizes.Arithmetic):
         for owner in self.plan.owners([*memory, *self.plan.touched()]):
             self.address(owner)
 
-    def run(self, tree: Tree) -> None:
+    def write_tree(self, tree: Tree) -> None:
         for part in tree:
             if isinstance(part, int):
                 self.checked(part)
             elif isinstance(part, Copy):
                 self.copy(part)
-            elif isinstance(part, If):
+            elif isinstance(part, Branch):
                 with self.b.if_else(self.holds(part.test)) as (then, otherwise):
                     with then:
-                        self.run(part.then)
+                        self.write_tree(part.then)
                     with otherwise:
-                        self.run(part.otherwise)
+                        self.write_tree(part.otherwise)
             else:
                 self.loop(part)
 
@@ -97,10 +97,10 @@ class Entry(sizes.Arithmetic):
         head, body, done = (self.fn.append_basic_block(name) for name in ("test", "round", "done"))
         b.branch(head)
         b.position_at_end(head)
-        self.run(loop.before)
+        self.write_tree(loop.before)
         b.cbranch(self.holds(loop.test), body, done)
         b.position_at_end(body)
-        self.run(loop.body)
+        self.write_tree(loop.body)
         if self.plan.interruptible:
             self.poll()
         b.branch(head)

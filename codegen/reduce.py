@@ -55,7 +55,7 @@ class Spec:
         return len(s.instrs)
 
 
-class Lanes:
+class Accumulators:
     """Accumulators in the kernel's stack memory, `size` of each kind."""
 
     def __init__(self, b: LoopBuilder, spec: Spec, size: int) -> None:
@@ -138,7 +138,7 @@ def rows(spec: Spec, mask: str, partial: bool) -> Kernel:
     out_steps = [b.integer() for _ in f.outs]
     in_steps = [b.integer() for _ in f.ins]
     steps = [b.stride() if letter == "g" else None for letter in mask]
-    lanes, ends = Lanes(b, spec, LANES), Lanes(b, spec, LANES)
+    lanes, ends = Accumulators(b, spec, LANES), Accumulators(b, spec, LANES)
     with b.for_(b.start, b.stop) as o:
         first = f.position + o * advance
         count = b.minimum(f.total - first, CHUNK)
@@ -152,7 +152,8 @@ def rows(spec: Spec, mask: str, partial: bool) -> Kernel:
     return b.finish()
 
 
-def _reduce_chunk(b: LoopBuilder, lanes: Lanes, ends: Lanes, first: Value, count: Value, element: Any) -> None:
+def _reduce_chunk(b: LoopBuilder, lanes: Accumulators, ends: Accumulators, first: Value, count: Value,
+                  element: Any) -> None:
     """Leaves the accumulators of `count` elements in `ends` at 0.
 
     `lanes` is only ever indexed by loops of constant length, so that a compiler can keep it in registers; the elements
@@ -191,7 +192,7 @@ def columns(spec: Spec, mask: str, partial: bool) -> Kernel:
     down = [b.integer() for _ in f.ins]
     steps = [b.stride() if letter == "g" else None for letter in mask]
     tile = _tile(spec)
-    lanes = Lanes(b, spec, LANES * tile)
+    lanes = Accumulators(b, spec, LANES * tile)
     count = b.minimum(f.total - f.position, CHUNK)
     used = b.maximum(b.minimum(count, LANES), 1)
     with b.for_(b.start, b.stop, tile) as left:
@@ -241,7 +242,7 @@ def tree(spec: Spec) -> Kernel:
     outs = [b.pointer(f"out{n}", d) for n, d in enumerate(spec.out_dtypes)]
     accs = [b.pointer(f"acc{n}", d) for n, d in enumerate(spec.acc_dtypes)]
     total, chunks, step = (b.integer() for _ in range(3))
-    stack, r = Lanes(b, spec, _LEVELS), spec.reduction
+    stack, r = Accumulators(b, spec, _LEVELS), spec.reduction
     with b.for_(b.start, b.stop) as o:
         depth = b.local(0)
         with b.for_(0, chunks) as chunk:

@@ -3,7 +3,7 @@
 A slot is memory inside of another value's, at a place that an integer tensor names while the program runs. The entry
 computes its address for every kernel that gets it. An index that might be out of range is checked by a kernel of its
 own, before anything uses the slot. The lowerings of gather, scatter and stacks ask here first (`read`, `write`); where
-they get no slot, they copy. What is known of loops is `loops.py`'s.
+they get no slot, they copy. What is known of loops is `loop_info.py`'s.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from twofold.ir import dtypes as dt
 from twofold.ir import graph as g
 from twofold.ir.dims import DimLike
 
-from . import loops
+from . import loop_info
 from .kernels import checks, indexing, stacks
 from .layout import Layout, contiguous
 from .operands import Detail, Run, Slot, Within
@@ -73,13 +73,13 @@ def _stays_apart(p: PlanPlacer, x: Source) -> bool:
     return x.base in p.fuser.changing or is_inline(x.base)
 
 
-def _seen(p: PlanPlacer, x: Source, place: loops.Affine, limit: DimLike, stride: DimLike, layout: Layout,
+def _seen(p: PlanPlacer, x: Source, place: loop_info.Affine, limit: DimLike, stride: DimLike, layout: Layout,
           check: tuple[str, Detail | None]) -> bool:
     """Makes the result a view of the memory of `x`; the place, times `stride`, is less than `limit` if all is well."""
     fuser = p.fuser
     known = fuser.loop.within(place, limit - 1)
     if not known:  # as the graph computes it: a number that overflowed on the way has been noticed
-        place = loops.Affine(loops.root(p.node.inputs[1]), 1, 0)
+        place = loop_info.Affine(loop_info.root(p.node.inputs[1]), 1, 0)
     index = fuser.sources.get(place.value)
     if index is None or index.base in fuser.slots or place.value.dtype not in _INDEX or is_inline(index.base):
         return False
@@ -100,9 +100,9 @@ def _check(index: Source, limit: DimLike, text: str, detail: Detail | None) -> R
 def checked_first(fuser: Any) -> None:
     """Checks the indices of items that rounds write in place and that are inputs of the body, before all else."""
     for writer in fuser.loop.writers.values():
-        item = loops.written(writer)
+        item = loop_info.written(writer)
         assert item is not None
-        index, limit = loops.root(item.place), _limit(writer, item)
+        index, limit = loop_info.root(item.place), _limit(writer, item)
         known = fuser.loop.within(fuser.loop.place(item.place), limit - 1)
         if index.node is None and index.dtype in _INDEX and not known:
             source = fuser.sources[index]
@@ -110,7 +110,7 @@ def checked_first(fuser: Any) -> None:
             fuser.checked.add(writer)
 
 
-def _limit(writer: g.Node, item: loops.Written) -> DimLike:
+def _limit(writer: g.Node, item: loop_info.Written) -> DimLike:
     """The first index that is too large."""
     length: DimLike = writer.inputs[0].dims[0]
     return length - item.step + 1 if writer.op is g.PUSH else length
@@ -129,13 +129,13 @@ def write(p: PlanPlacer) -> bool:
     fuser, writer = p.fuser, p.node
     if writer not in fuser.loop.writers.values():
         return False
-    item = loops.written(writer)
+    item = loop_info.written(writer)
     assert item is not None
     whole, source, limit = writer.inputs[0], p.operands[item.operand], _limit(writer, item)
     place = fuser.loop.place(item.place)
     ready = fuser.loop.within(place, limit - 1)
     if not ready:
-        place, ready = loops.Affine(loops.root(item.place), 1, 0), writer in fuser.checked
+        place, ready = loop_info.Affine(loop_info.root(item.place), 1, 0), writer in fuser.checked
     index = fuser.sources[place.value]
     if place.value.dtype not in _INDEX or is_inline(index.base) or index.base in fuser.slots:
         index, ready = p.index(p.in_memory(index)), False

@@ -41,7 +41,7 @@ def _softmax(p: Placer) -> None:
     out = p.target(compute, x.layout.shape) if axis % rank == rank - 1 else g.Value(x.layout.shape, compute)
     *rows, length = x.layout.shape
     kernel = p.kernel(softmax.rows, compute, p.node.op.name == "log_softmax")
-    p.run([out], Run(kernel, [out, p.at(x), length], dm.numel(rows), length * _WORK))
+    p.fill([out], Run(kernel, [out, p.at(x), length], dm.numel(rows), length * _WORK))
     p.give(out, contiguous(out.dims).transpose(moved_back(rank, axis)))
 
 
@@ -51,7 +51,7 @@ def _cross_entropy(p: Placer) -> None:
     x, labels = p.dense(p.operands[0], compute), p.dense(p.operands[1])
     out, length = p.target(compute), x.layout.shape[-1]
     kernel = p.kernel(softmax.cross_entropy, compute, labels.base.dtype)
-    p.run([out], Run(kernel, [out, p.at(x), p.at(labels), length], dm.numel(out.dims), length * _WORK))
+    p.fill([out], Run(kernel, [out, p.at(x), p.at(labels), length], dm.numel(out.dims), length * _WORK))
     p.give(out)
 
 
@@ -91,7 +91,7 @@ def _gather(p: Placer) -> None:
         return
     x, indices = p.dense(p.operands[0]), p.index(p.operands[1])
     sizes = _axis_sizes(p, x.layout.shape, indices.layout.shape)
-    p.run([p.out], _gather_run(p, x, p.at(indices), indices.base.dtype, sizes, _index_detail(indices, sizes[2])))
+    p.fill([p.out], _gather_run(p, x, p.at(indices), indices.base.dtype, sizes, _index_detail(indices, sizes[2])))
 
 
 @lowering("gather_nd")
@@ -102,7 +102,7 @@ def _gather_nd(p: Placer) -> None:
     inner = batch + shape[-1]
     places, linear = _linear(p, indices, dims[batch:inner])
     sizes = (dm.numel(dims[:batch]), 1, dm.numel(dims[batch:inner]), dm.numel(dims[inner:]), dm.numel(shape[batch:-1]))
-    p.run([p.out], linear, _gather_run(p, x, places, dt.int64, sizes, None))
+    p.fill([p.out], linear, _gather_run(p, x, places, dt.int64, sizes, None))
 
 
 def _linear(p: Placer, indices: Source, dims: Sequence[DimLike]) -> tuple[Work, Run]:
@@ -172,7 +172,7 @@ def _range(p: Placer) -> None:
     first, _, delta = p.operands
     first, delta = p.dense(first), p.dense(delta)
     kernel = p.kernel(indexing.ramp, p.out.dtype)
-    p.run([p.out], Run(kernel, [p.out, p.at(first), p.at(delta)], dm.numel(p.out.dims), 1))
+    p.fill([p.out], Run(kernel, [p.out, p.at(first), p.at(delta)], dm.numel(p.out.dims), 1))
 
 
 # -- results put together from parts ------------------------------------------------------------------
@@ -242,11 +242,11 @@ def _pop(p: Placer) -> None:
     dtype = p.out.dtype
     unit = dtype if dtype.size > 8 else _PLAIN[dtype.size]
     arguments = [p.out, p.at(stack), p.at(at), dm.numel(stack.layout.shape)]
-    p.run([p.out], Run(stacks.pop(unit), arguments, dm.numel(p.out.dims), 1))
+    p.fill([p.out], Run(stacks.pop(unit), arguments, dm.numel(p.out.dims), 1))
 
 
 # -- scans and segments -------------------------------------------------------------------------------
-@lowering(*scan.STEPS)
+@lowering(*scan.SCANS)
 def _scan(p: Placer) -> None:
     name, shape = p.node.op.name, p.out.dims
     axis = p.attrs["axis"] % len(shape)
@@ -257,7 +257,7 @@ def _scan(p: Placer) -> None:
     operands = [p.dense(s) for s in p.operands]
     total = outer if alone else outer * dm.ceil_div(inner, scan.TILE)
     weight = length * p.weight(kernel) * (1 if alone else scan.TILE)
-    p.run([p.out], Run(kernel, [p.out, *[p.at(s) for s in operands], length, inner], total, weight))
+    p.fill([p.out], Run(kernel, [p.out, *[p.at(s) for s in operands], length, inner], total, weight))
 
 
 @lowering(*[f"unsorted_segment_{kind}" for kind in segment.COMBINE])
@@ -271,4 +271,4 @@ def _segments(p: Placer) -> None:
     weight = (rows + segments) * p.weight(kernel) * (columns if not isinstance(columns, Dim) and
                                                      columns < segment.TILE else segment.TILE)
     arguments = [p.out, acc, p.at(data), p.at(ids), rows, segments, columns]
-    p.run([p.out], Run(kernel, arguments, dm.ceil_div(columns, segment.TILE), weight))
+    p.fill([p.out], Run(kernel, arguments, dm.ceil_div(columns, segment.TILE), weight))

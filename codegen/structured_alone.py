@@ -35,7 +35,7 @@ def _is_elsewhere(node: g.Node) -> bool:
 def _assertion(p: Placer) -> None:
     """A check of a program for another process: there is no Python to print the data of the error."""
     source = p.in_memory(p.operands[0])
-    p.run([], Run(checks.holds(p.attrs["message"]), [Within(source.base, 0)], 1, 1))
+    p.fill([], Run(checks.holds(p.attrs["message"]), [Within(source.base, 0)], 1, 1))
 
 
 # -- order --------------------------------------------------------------------------------------------
@@ -46,7 +46,7 @@ def _ordered(p: Placer, descending: bool, out: g.Value | None = None) -> tuple[S
     indices = out or g.Value(x.layout.shape, dt.int32)
     kernel = order.argsort(x.base.dtype, descending)
     arguments = [indices, Work(dt.int32, dm.numel(x.layout.shape)), p.at(x), length]
-    p.run([indices], Run(kernel, arguments, dm.numel(rows), length * _WORK))
+    p.fill([indices], Run(kernel, arguments, dm.numel(rows), length * _WORK))
     return x, indices
 
 
@@ -60,7 +60,7 @@ def _sort(p: Placer) -> None:
     x, indices = _ordered(p, p.attrs["descending"])
     *rows, length = x.layout.shape
     kernel = order.pick(_PLAIN[p.out.dtype.size], None)
-    p.run([p.out], Run(kernel, [p.out, p.at(x), indices, length, length], dm.numel(rows), length))
+    p.fill([p.out], Run(kernel, [p.out, p.at(x), indices, length, length], dm.numel(rows), length))
 
 
 @lowering("top_k", handles=_is_elsewhere, table=library.LOWERINGS)
@@ -69,4 +69,4 @@ def _top_k(p: Placer) -> None:
     *rows, length = x.layout.shape
     values, places = p.node.outputs
     kernel, count = order.pick(_PLAIN[values.dtype.size], places.dtype), values.dims[-1]
-    p.run([values, places], Run(kernel, [values, places, p.at(x), indices, count, length], dm.numel(rows), count))
+    p.fill([values, places], Run(kernel, [values, places, p.at(x), indices, count, length], dm.numel(rows), count))

@@ -86,4 +86,4 @@ def _integer_product(p: Placer, a: Source, b: Source) -> None:
     inner = a.layout.shape[-1]
     arguments = [p.out, p.at(a), p.at(b), m, n, inner]
     kernel = p.kernel(products.integers, p.out.dtype)
-    p.run([p.out], Run(kernel, arguments, dm.numel(p.out.dims[:-1]), n * inner + 1))
+    p.fill([p.out], Run(kernel, arguments, dm.numel(p.out.dims[:-1]), n * inner + 1))

@@ -45,7 +45,7 @@ def _pool(p: Placer) -> None:
     out = p.target(p.out.dtype.compute)
     kernel = p.kernel(_POOLS[p.node.op.name], compute)
     arguments = [out, *[p.at(s) for s in operands], *w.integers]
-    p.run([out], Run(kernel, arguments, w.places, 2 * w.taps * w.channels))
+    p.fill([out], Run(kernel, arguments, w.places, 2 * w.taps * w.channels))
     p.give(out)
 
 
@@ -57,7 +57,7 @@ def _max_pool_grad(p: Placer) -> None:
     if pool.is_tiled(w):
         out = p.target(compute)
         arguments = [out, p.at(ct), p.at(x), *w.integers]
-        p.run([out], Run(p.kernel(pool.maximum_grad_tiled, compute), arguments, w.places, 4 * w.taps * w.channels))
+        p.fill([out], Run(p.kernel(pool.maximum_grad_tiled, compute), arguments, w.places, 4 * w.taps * w.channels))
         p.give(out)
         return
     whole = p.zeros(compute)
@@ -74,7 +74,7 @@ def _avg_pool_grad(p: Placer) -> None:
     w = window_of(p, p.out.dims, ct.layout.shape[1:-1], p.attrs["ksize"])
     out = p.target(compute)
     kernel = p.kernel(pool.average_grad, compute)
-    p.run([out], Run(kernel, [out, p.at(ct), *w.integers], w.pixels, 2 * w.taps * w.channels))
+    p.fill([out], Run(kernel, [out, p.at(ct), *w.integers], w.pixels, 2 * w.taps * w.channels))
     p.give(out)
 
 
@@ -96,7 +96,7 @@ def depthwise(p: Placer, w: Geometry, filters: Any) -> None:
     out = p.target(compute)
     build, total = (convolution.depthwise, w.places) if name == "conv" else (convolution.depthwise_input_grad, w.pixels)
     arguments = [out, p.at(x), p.at(y), *w.integers, *extra]
-    p.run([out], Run(p.kernel(build, compute, single), arguments, total, 2 * w.taps * w.channels * multiplier))
+    p.fill([out], Run(p.kernel(build, compute, single), arguments, total, 2 * w.taps * w.channels * multiplier))
     p.give(out)
 
 
@@ -108,7 +108,7 @@ def _fill(p: Placer) -> None:
     blocks = dm.ceil_div(size, each)
     room = p.out if dm.decide_eq(blocks * each, size) is True else g.Value((blocks * each,), dtype)
     kernel = p.kernel(random.fill, p.node.op.name.removeprefix("random_"), dtype)
-    p.run([room], Run(kernel, [room, p.at(p.dense(p.operands[0]))], blocks, p.weight(kernel)))
+    p.fill([room], Run(kernel, [room, p.at(p.dense(p.operands[0]))], blocks, p.weight(kernel)))
     p.give(room)
 
 
@@ -119,7 +119,7 @@ def _integers(p: Placer) -> None:
     pair = Work(dt.uint64, 2)
     ends = [p.at(low), p.at(high)]
     bounds, kernel = p.kernel(random.bounds, dtype), p.kernel(random.integers, dtype)
-    p.run([p.out], Run(bounds, [pair, *ends], 1, 1, Detail("bounds", ((ends[0], ()), (ends[1], ())))),
+    p.fill([p.out], Run(bounds, [pair, *ends], 1, 1, Detail("bounds", ((ends[0], ()), (ends[1], ())))),
           Run(kernel, [p.out, p.at(state), pair], dm.numel(p.out.dims), p.weight(kernel)))
 
 
@@ -134,19 +134,19 @@ def _searched(p: Placer) -> None:
         operands.append(p.dense(s if alone else Source(s.base, s.layout.broadcast_to(p.out.dims))))
     kernel = p.kernel(build, p.out.dtype, *[s.base.dtype for s in operands])
     arguments = [p.out, p.at(state), *[p.at(s) for s in operands], *strides]
-    p.run([p.out], Run(kernel, arguments, dm.numel(p.out.dims), 8 * p.weight(kernel)))
+    p.fill([p.out], Run(kernel, arguments, dm.numel(p.out.dims), 8 * p.weight(kernel)))
 
 
 @lowering("random_skip")
 def _skip(p: Placer) -> None:
     state, count = (p.dense(s) for s in p.operands)
-    p.run([p.out], Run(random.skip(count.base.dtype), [p.out, p.at(state), p.at(count)], 1, 1))
+    p.fill([p.out], Run(random.skip(count.base.dtype), [p.out, p.at(state), p.at(count)], 1, 1))
 
 
 @lowering("random_seed_state")
 def _seeded(p: Placer) -> None:
     seed = p.dense(p.operands[0])
-    p.run([p.out], Run(random.seeded(seed.base.dtype, p.attrs["purpose"]), [p.out, p.at(seed)], 1, 1))
+    p.fill([p.out], Run(random.seeded(seed.base.dtype, p.attrs["purpose"]), [p.out, p.at(seed)], 1, 1))
 
 
 # -- sizes --------------------------------------------------------------------------------------------

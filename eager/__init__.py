@@ -13,7 +13,7 @@ from . import dispatch, kernels, operators
 
 
 def _install() -> None:
-    set_default_interpreter(dispatch.run)
+    set_default_interpreter(dispatch.eager)
     for module in pkgutil.iter_modules(kernels.__path__):
         importlib.import_module(f"{kernels.__name__}.{module.name}")
     operators.install()

@@ -23,7 +23,7 @@ from . import convert, entries, kernels, placing
 from .record import active, tell
 from .tensor import Tensor, wrap
 
-__all__ = ["EagerInterpreter", "run"]
+__all__ = ["EagerInterpreter", "eager"]
 
 _PLANS = 8192
 _EMPTY = inspect.Parameter.empty
@@ -124,22 +124,22 @@ class EagerInterpreter:
         if axes == tuple(range(rank)) and single:
             entries.offer_total(op, family, inputs, outs[0])
 
-        def run(arrays: list[np.ndarray]) -> Any:
+        def reduce(arrays: list[np.ndarray]) -> Any:
             result = family(arrays, axes, keepdims)
             return result[0] if single and isinstance(result, tuple) else result
-        return run
+        return reduce
 
 
 def _host_runner(host: Callable[..., Any], outs: tuple[TensorSpec, ...], single: bool,
                  attrs: dict[str, Any]) -> Callable[[list[np.ndarray]], Any]:
     dtypes = [o.dtype.np for o in outs]
 
-    def run(arrays: list[np.ndarray]) -> Any:
+    def call_host(arrays: list[np.ndarray]) -> Any:
         result = host(*arrays, **attrs)
         if single:
             return np.asarray(result, dtypes[0])
         return tuple(np.asarray(r, d) for r, d in zip(result, dtypes, strict=True))
-    return run
+    return call_host
 
 
 def _complete(op: Op, attrs: dict[str, Any]) -> dict[str, Any]:
@@ -153,4 +153,4 @@ def _complete(op: Op, attrs: dict[str, Any]) -> dict[str, Any]:
     return full
 
 
-run = EagerInterpreter()
+eager = EagerInterpreter()

@@ -85,7 +85,7 @@ class Host:
     def op(self, node: g.Node, op: Op, arrays: list[np.ndarray], sizes: dict[str, DimLike]) -> Sequence[np.ndarray]:
         attrs = {k: resolve(v, sizes) for k, v in node.attrs.items()} if sizes else node.attrs
         try:
-            made: Any = dispatch.run.apply(op, tuple([wrap(a) for a in arrays]), attrs)
+            made: Any = dispatch.eager.apply(op, tuple([wrap(a) for a in arrays]), attrs)
         except InvalidArgumentError as error:
             if node.loc is None:
                 raise

@@ -81,13 +81,13 @@ class EagerPlacer(Placer):
         steps, blank = tuple(self._steps), [None] * (self._count - len(self.operands))
         result = self._dense[self.out] if self._result is None else self._result
 
-        def run(arrays: Arrays) -> np.ndarray:
+        def run_steps(arrays: Arrays) -> np.ndarray:
             arrays = [*arrays, *blank]
             for step in steps:
                 step(arrays)
             array: np.ndarray = arrays[result]
             return array
-        return run
+        return run_steps
 
     # -- operands ---------------------------------------------------------------------------------
     def in_memory(self, source: Source) -> Source:
@@ -121,7 +121,7 @@ class EagerPlacer(Placer):
     def weight(self, kernel: Any) -> int:
         return int(kernel.weight)
 
-    def run(self, outs: Sequence[g.Value], *runs: Run) -> None:
+    def fill(self, outs: Sequence[g.Value], *runs: Run) -> None:
         for value in outs:
             self._memory(value)
         for run in runs:

@@ -56,7 +56,7 @@ def path(entries: Sequence[Entry], numbers: Sequence[Sequence[int]]) -> Path:
 def play(way: Path, cts: dict[int, Any], free: bool) -> list[Any]:
     """Cotangents of the path's sources from those of its targets, `cts`; with `free` the path is used up."""
     numbers, starts, wanted, entries = way
-    sums = None if interpreter() is dispatch.run else _sums(entries, wanted, cts)
+    sums = None if interpreter() is dispatch.eager else _sums(entries, wanted, cts)
     get, pop = (cts.get, lambda n: cts.pop(n, None)) if sums is None else (sums.get, sums.pop)
     at = len(entries)
     while at:
@@ -203,7 +203,7 @@ def gradients(entries: list[Entry], numbers: Sequence[Sequence[int]], cts: dict[
         cts: cotangents by the targets' numbers; used up.
         free: whether nobody needs the entries afterwards.
     """
-    if len(entries) < _LEAST or record.active.get() or interpreter() is not dispatch.run:
+    if len(entries) < _LEAST or record.active.get() or interpreter() is not dispatch.eager:
         return play(path(entries, numbers), cts, free)
     leaves: list[Tensor] = []
     known = _known(entries, numbers, cts, leaves)

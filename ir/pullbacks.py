@@ -59,7 +59,7 @@ def _call_backward(node: Node, mask: Mask) -> Mask:
     return tuple([v in useful for v in node.regions[0].inputs])
 
 
-class _Call(Pullback):
+class _CallPullback(Pullback):
     def __init__(self, node: Node, operands: list[Value], wanted: Mask, seeded: Mask, scope: Scope,
                  builder: Builder) -> None:
         callee = node.regions[0]
@@ -126,7 +126,7 @@ def _cond_backward(node: Node, mask: Mask) -> Mask:
                      for pair in zip(*[r.inputs for r in node.regions], strict=True)])
 
 
-class _Cond(Pullback):
+class _CondPullback(Pullback):
     def __init__(self, node: Node, operands: list[Value], wanted: Mask, seeded: Mask, scope: Scope,
                  builder: Builder) -> None:
         outer = symbols.symbols_in(operands)
@@ -270,7 +270,7 @@ def _custom_backward(node: Node, mask: Mask) -> Mask:
     return (False,) * start + tuple([x and any(mask) for x in given]) + (False,) * rest
 
 
-class _Custom(Pullback):
+class _CustomPullback(Pullback):
     def __init__(self, node: Node, operands: list[Value], wanted: Mask, seeded: Mask, scope: Scope,
                  builder: Builder) -> None:
         self.count = len(node.outputs)
@@ -322,7 +322,8 @@ class _Pop(Pullback):
 
 
 PULLBACKS.update({
-    g.COND: _Cond, g.WHILE: LoopPullback, g.CALL: _Call, g.CUSTOM: _Custom, g.PUSH: _Push, g.POP: _Pop})
+    g.COND: _CondPullback, g.WHILE: LoopPullback, g.CALL: _CallPullback, g.CUSTOM: _CustomPullback,
+    g.PUSH: _Push, g.POP: _Pop})
 
 FLOWS.update({
     g.COND: Flow(_cond_forward, _cond_backward),

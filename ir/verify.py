@@ -42,7 +42,7 @@ def verify(graph: g.Graph, complete: bool = False) -> g.Graph:
       ...
     twofold.ir.verify.VerifyError: graph f: exp(f32[2]) : f32[3]: result 0 is f32[3]; the op gives f32[2]
     """
-    _Checker(graph, frozenset(), dm.assumed(graph.guards), complete).run()
+    _Checker(graph, frozenset(), dm.assumed(graph.guards), complete).check()
     return graph
 
 
@@ -74,7 +74,7 @@ class _Checker:
         at = "" if self.node is None else f"{node_text(self.node)}: "
         raise VerifyError(f"graph {self.graph.name}: {at}{problem}")
 
-    def run(self) -> None:
+    def check(self) -> None:
         for i, value in enumerate(self.graph.inputs):
             if value.node is not None or value.index != i or value in self.defined:
                 self.fail(f"input {i} is no input of its own at this place")
@@ -85,13 +85,13 @@ class _Checker:
             if id(node) in seen:
                 self.fail("the node is there twice")
             seen.add(id(node))
-            self.check(node)
+            self.check_node(node)
         self.node = None
         for i, value in enumerate(self.graph.outputs):
             if value not in self.defined:
                 self.fail(f"output {i} is no value of this graph")
 
-    def check(self, node: g.Node) -> None:
+    def check_node(self, node: g.Node) -> None:
         for i, value in enumerate(node.inputs):
             if value not in self.defined:
                 self.fail(f"operand {i} is not defined before")
@@ -231,7 +231,7 @@ class _Checker:
             if not all(self.equal(a, b) for a, b in zip(given.dims, wanted, strict=True)):
                 self.fail(f"operand {i} is {given.spec.short()}; with the sizes of the call the callee takes "
                           f"{value.spec.substitute(sizes).short()}")
-        inner.run()
+        inner.check()
         self.fits(callee.outputs, node.outputs, "results of the callee", frozenset(inner.bound))
 
     def host(self, node: g.Node) -> None:
@@ -275,7 +275,7 @@ class _Checker:
     def inside(self, region: g.Graph) -> None:
         """Checks a region, whose own guards hold in it."""
         known = dm.assumed([*self.recorder, *region.guards]) if region.guards or self.complete else self.recorder
-        _Checker(region, frozenset(self.bound), known, self.complete).run()
+        _Checker(region, frozenset(self.bound), known, self.complete).check()
 
     def fits(self, given: Sequence[g.Value], wanted: Sequence[g.Value], what: str,
              foreign: frozenset[str] = frozenset()) -> None:

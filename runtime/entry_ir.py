@@ -354,14 +354,14 @@ class _Entry(Glue):
         self.store(i64(0), self.failed)
         steps = [self.mul(length, self.get(d, self.layout["descr.size"], i64)) for d in descrs]
 
-        def run(_: Any) -> None:
+        def run_row(_: Any) -> None:
             status = self.to(kernel, i64, i64(0), length, self.kernel_args)
             self.store(self.or_(self.load(self.failed, typ=i64), status), self.failed)
             for index, step in zip((0, 1 if first else 2), steps, strict=True):
                 place = self.word(self.kernel_args, i64(index))
                 self.store(self.add(self.load(place, typ=i64), step), place)
 
-        self.each(self.sdiv(n, length), run)
+        self.each(self.sdiv(n, length), run_row)
         return self.load(self.failed, typ=i64)
 
     def _record(self, operands: list[Any], result: Any) -> None:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from twofold.codegen.reduce import CHUNK
 from twofold.codegen.schedule import TILE_WIDTH
 
-__all__ = ["Dim", "Grid", "MapPlan", "collapse", "ReducePlan", "broadcast_strides", "plan_map", "plan_dims",
+__all__ = ["Axis", "Grid", "MapPlan", "collapse", "ReducePlan", "broadcast_strides", "plan_map", "plan_dims",
            "Widened", "widened", "plan_reduce"]
 
 # What a row costs to start, and an element of it by how operands move, in nanoseconds; only ratios matter.
@@ -24,7 +24,7 @@ _ROWS, _SHORT, _WIDE = 1 << 11, 128, 512  # of short rows, so many are worth it;
 _TILED_FROM = 1 << 13  # elements: what fits the nearest cache needs no tiles
 
 
-class Dim(NamedTuple):
+class Axis(NamedTuple):
     """One dimension of an index space: its length, and each operand's stride along it in bytes."""
 
     length: int
@@ -60,22 +60,22 @@ def broadcast_strides(operand_shape: tuple[int, ...], strides: tuple[int, ...], 
     return [0] * missing + own
 
 
-def collapse(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> list[Dim]:
+def collapse(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> list[Axis]:
     """The index space with as few dimensions as walk the same memory in the same order, outermost first.
 
     >>> collapse((2, 1, 3), [(12, 12, 4), (0, 0, 4)])
-    [Dim(length=2, strides=(12, 0)), Dim(length=3, strides=(4, 4))]
+    [Axis(length=2, strides=(12, 0)), Axis(length=3, strides=(4, 4))]
     >>> collapse((2, 3), [(12, 4), (12, 4)])
-    [Dim(length=6, strides=(4, 4))]
+    [Axis(length=6, strides=(4, 4))]
     """
-    dims: list[Dim] = []
+    dims: list[Axis] = []
     for length, *steps in zip(shape, *strides, strict=True):
         if length == 1:
             continue
         if dims and all(o == i * length for o, i in zip(dims[-1].strides, steps, strict=True)):
-            dims[-1] = Dim(dims[-1].length * length, tuple(steps))
+            dims[-1] = Axis(dims[-1].length * length, tuple(steps))
         else:
-            dims.append(Dim(length, tuple(steps)))
+            dims.append(Axis(length, tuple(steps)))
     return dims
 
 
@@ -99,7 +99,7 @@ class Widened(NamedTuple):
     C-contiguous array that takes the operand's place.
     """
 
-    dims: list[Dim]
+    dims: list[Axis]
     copies: dict[int, tuple[tuple[int, ...], tuple[int, ...]]]
 
 
@@ -109,7 +109,7 @@ def widened(shape: tuple[int, ...], strides: Sequence[Sequence[int]], sizes: tup
 
     >>> wide = widened((4096, 8), [(32, 4), (32, 4), (0, 4)], (4, 4, 4))
     >>> wide.dims
-    [Dim(length=64, strides=(2048, 2048, 0)), Dim(length=512, strides=(4, 4, 4))]
+    [Axis(length=64, strides=(2048, 2048, 0)), Axis(length=512, strides=(4, 4, 4))]
     >>> wide.copies
     {2: ((64, 8), (0, 4))}
     """
@@ -137,11 +137,11 @@ def widened(shape: tuple[int, ...], strides: Sequence[Sequence[int]], sizes: tup
                 step *= outer[at].length
         steps[-1][n] = sizes[n]
     lengths = (*(d.length for d in outer), column.length // times, times * row.length)
-    wider = [Dim(length, tuple(step)) for length, step in zip(lengths, steps, strict=True) if length > 1]
+    wider = [Axis(length, tuple(step)) for length, step in zip(lengths, steps, strict=True) if length > 1]
     return Widened(wider, copies)
 
 
-def plan_dims(dims: list[Dim], sizes: tuple[int, ...], same: Sequence[tuple[int, int]] = ()) -> MapPlan:
+def plan_dims(dims: list[Axis], sizes: tuple[int, ...], same: Sequence[tuple[int, int]] = ()) -> MapPlan:
     """`plan_map` for an index space that is collapsed; see there."""
     total = math.prod(d.length for d in dims)
     if not dims:
@@ -161,7 +161,7 @@ def plan_dims(dims: list[Dim], sizes: tuple[int, ...], same: Sequence[tuple[int,
     return MapPlan(mask, count, steps, _tiles(dims, column, tall, row, steps))
 
 
-def _tiling(dims: Sequence[Dim], row: Dim, total: int) -> int | None:
+def _tiling(dims: Sequence[Axis], row: Axis, total: int) -> int | None:
     """The dimension to pair with `row` in tiles: one along which an operand that leaps in a row moves by little."""
     if total < _TILED_FROM or row.length < 8:
         return None
@@ -174,18 +174,18 @@ def _tiling(dims: Sequence[Dim], row: Dim, total: int) -> int | None:
     return None if best is None else best[1]
 
 
-def _grid(outer: Sequence[Dim], length: int, operands: int, integers: Sequence[int]) -> Grid:
+def _grid(outer: Sequence[Axis], length: int, operands: int, integers: Sequence[int]) -> Grid:
     head = [0, operands, len(outer), length, len(integers)]
     return Grid("grid", *_table(head, outer, outer, operands, integers))
 
 
-def _tiles(outer: Sequence[Dim], column: Dim, tall: int, row: Dim, integers: Sequence[int]) -> Grid:
+def _tiles(outer: Sequence[Axis], column: Axis, tall: int, row: Axis, integers: Sequence[int]) -> Grid:
     operands = len(row.strides)
     head = [0, operands, len(outer), column.length, tall, row.length, len(integers)]
     return Grid("tiles", *_table(head, outer, [*outer, column, row], operands, integers))
 
 
-def _table(head: list[int], outer: Sequence[Dim], walked: Sequence[Dim], operands: int,
+def _table(head: list[int], outer: Sequence[Axis], walked: Sequence[Axis], operands: int,
            integers: Sequence[int]) -> tuple[array[int], tuple[int, ...]]:
     """Arguments without addresses, and where the operands' addresses go."""
     table, slots = [*head, *(d.length for d in outer)], []
@@ -195,7 +195,7 @@ def _table(head: list[int], outer: Sequence[Dim], walked: Sequence[Dim], operand
     return array("q", [*table, *integers]), tuple(slots)
 
 
-def _mask(row: Dim, sizes: tuple[int, ...]) -> str:
+def _mask(row: Axis, sizes: tuple[int, ...]) -> str:
     return "".join("s" if s == 0 else "v" if s == size else "g" for s, size in zip(row.strides, sizes, strict=True))
 
 
@@ -207,7 +207,7 @@ def _with(mask: str, same: Sequence[tuple[int, int]]) -> str:
     return "".join(letters)
 
 
-def _cost(row: Dim, sizes: tuple[int, ...]) -> float:
+def _cost(row: Axis, sizes: tuple[int, ...]) -> float:
     """Time for an element when `row` is the innermost dimension."""
     return _ROW / row.length + (_STRIDED if "g" in _mask(row, sizes) else _UNIT)
 
@@ -227,7 +227,7 @@ class ReducePlan(NamedTuple):
     grid: Grid | None
 
 
-def plan_reduce(kept: Sequence[int], kept_strides: Sequence[Sequence[int]], reduced: Dim, sizes: tuple[int, ...],
+def plan_reduce(kept: Sequence[int], kept_strides: Sequence[Sequence[int]], reduced: Axis, sizes: tuple[int, ...],
                 out_sizes: tuple[int, ...], acc_sizes: tuple[int, ...]) -> ReducePlan:
     """The plan for a reduction with at least one output.
 
@@ -243,12 +243,12 @@ def plan_reduce(kept: Sequence[int], kept_strides: Sequence[Sequence[int]], redu
     # Outputs and accumulators of a chunk lie row-major; one operand in elements stands for all of them.
     places = [math.prod(kept[d + 1:]) for d in range(len(kept))]
     dims = [_operands(d, d.strides[0], 0, targets) for d in collapse(kept, [places, *kept_strides])]
-    chunk = _operands(Dim(chunks, (0, *(s * CHUNK for s in reduced.strides))), outputs, CHUNK, targets)
+    chunk = _operands(Axis(chunks, (0, *(s * CHUNK for s in reduced.strides))), outputs, CHUNK, targets)
     down = _mask(reduced, sizes)
     side_by_side = _beside(dims, down, count)
     if chunks > 1:  # neighbouring chunks follow each other; else a chunk stays in the cache for all its outputs
         dims = [chunk, *dims] if side_by_side or "g" in down else [*dims, chunk]
-    inner = dims.pop() if dims else _operands(Dim(1, (0,) * (1 + len(sizes))), 0, 0, targets)
+    inner = dims.pop() if dims else _operands(Axis(1, (0,) * (1 + len(sizes))), 0, 0, targets)
     steps = [s // size for s, size in zip(inner.strides, (*targets, *sizes, 1), strict=True)]
     falls = [s // size for s, size in zip(reduced.strides, sizes, strict=True)]
     if side_by_side:
@@ -266,12 +266,12 @@ def plan_reduce(kept: Sequence[int], kept_strides: Sequence[Sequence[int]], redu
     return ReducePlan(side_by_side, mask, chunks, total, tuple(integers), grid)
 
 
-def _operands(dim: Dim, place: int, position: int, targets: Sequence[int]) -> Dim:
+def _operands(dim: Axis, place: int, position: int, targets: Sequence[int]) -> Axis:
     """`dim` with strides for all operands of a reduction; its first stands for the outputs and is replaced."""
-    return Dim(dim.length, (*(place * size for size in targets), *dim.strides[1:], position))
+    return Axis(dim.length, (*(place * size for size in targets), *dim.strides[1:], position))
 
 
-def _beside(dims: Sequence[Dim], down: str, count: int) -> bool:
+def _beside(dims: Sequence[Axis], down: str, count: int) -> bool:
     """Whether outputs are better reduced side by side than one after another."""
     width = dims[-1].length if dims else 1
     return width >= 8 and ("g" in down or (count < 16 and width >= 16))

@@ -313,7 +313,7 @@ class ReduceFamily:
         dims = geometry.collapse([shape[d] for d in gone], [[a.strides[d] for d in gone] for a in arrays])
         if count and (len(dims) > 1 or any(_walkable(a) is not a for a in arrays)):
             return _ReduceCall(result, memory.empty, None, (*kept, *gone), len(kept))
-        reduced = dims[0] if count and dims else geometry.Dim(count, self._sizes)
+        reduced = dims[0] if count and dims else geometry.Axis(count, self._sizes)
         plan = geometry.plan_reduce([shape[d] for d in kept], [[a.strides[d] for d in kept] for a in arrays], reduced,
                                     self._sizes, tuple(t.itemsize for t in self._types),
                                     tuple(d.size for d in self.spec.acc_dtypes))

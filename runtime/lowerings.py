@@ -109,7 +109,7 @@ def _framed(p: Placer, x: Source, w: Geometry) -> tuple[Source, Geometry]:
     framed = g.Value((inner.images, *inner.sizes, inner.channels), x.base.dtype)
     arguments = [framed, p.at(x), *inner.sizes, *w.sizes, *w.before, w.channels]
     lines, weight = dm.numel((inner.images, *inner.sizes[:2])), inner.sizes[2] * inner.channels // 8 + 1
-    p.run([framed], Run(p.kernel(convolution.frame, x.base.dtype), arguments, lines, weight))
+    p.fill([framed], Run(p.kernel(convolution.frame, x.base.dtype), arguments, lines, weight))
     return Source(framed, contiguous(framed.dims)), inner
 
 
@@ -139,7 +139,7 @@ def _forward(p: Placer, w: Geometry, filters: Any, groups: int) -> None:
         if groups > 1:
             x, w = _framed(p, x, w)
         cuts = [shapes.forward(w, outputs, group, groups, compute) for group in range(groups)]
-        p.run([out], *[run for cut in cuts for run in _cut(out, x, y, cut)])
+        p.fill([out], *[run for cut in cuts for run in _cut(out, x, y, cut)])
     p.give(out)
 
 
@@ -165,7 +165,7 @@ def _input_grad(p: Placer, w: Geometry, filters: Any, groups: int) -> None:
         pixels = (w.sizes, phase.first, phase.strides)
         for group in range(groups):
             runs += _cut(out, source, turned, shapes.forward(inner, w.channels, group, groups, compute, pixels))
-    p.run([out], *runs)
+    p.fill([out], *runs)
     p.give(out)
 
 
@@ -178,10 +178,10 @@ def _filter_grad(p: Placer, w: Geometry, filters: Any, groups: int) -> None:
     single = _number(count) and count == 1
     parts = out if single else g.Value((count, *filters), compute)
     cuts = [shapes.filters(w, outputs, group, groups, count, compute) for group in range(groups)]
-    p.run([parts], *[run for cut in cuts for run in _cut(parts, x, ct, cut)])
+    p.fill([parts], *[run for cut in cuts for run in _cut(parts, x, ct, cut)])
     if not single:
         size = math.prod(filters)
-        p.run([out], Run(p.kernel(convolution.add_up, compute), [out, parts, count, size], size, count))
+        p.fill([out], Run(p.kernel(convolution.add_up, compute), [out, parts, count, size], size, count))
     p.give(out)
 
 
@@ -189,12 +189,12 @@ def _number(size: Any) -> bool:
     return not isinstance(size, Dim)
 
 
-def _planned(x: products.Matrices, dtype: Any, often: bool = False) -> products.Plan:
+def _planned(x: products.Matrices, dtype: Any, often: bool = False) -> products.ProductPlan:
     """The plan of a product; `often` as for `products.plan`."""
     flat = [x.m, x.n, x.k, *x.a, *x.b, x.ldc, *[w for d in x.batch for w in d]]
     if not any(isinstance(v, Dim) for v in flat):
         if 0 in (x.m, x.n) or any(d[0] == 0 for d in x.batch):
-            return products.Plan("tall", False, 0, (0,) * gemm.HEADER, 0, 0, 0)
+            return products.ProductPlan("tall", False, 0, (0,) * gemm.HEADER, 0, 0, 0)
         return products.plan(x, dtype, _threads(), often)
     # Units for typical sizes; the first stride of a row, and whether columns are neighbours, are known or assumed not.
     def typical(v: Any) -> int:
@@ -216,7 +216,7 @@ def _planned(x: products.Matrices, dtype: Any, often: bool = False) -> products.
     integers = (mode, x.m, x.n, x.k, x.ldc, *x.a, *x.b, rows, columns, len(x.batch),
                 *(w for d in x.batch for w in d))
     total = count * dm.ceil_div(x.m, rows) * dm.ceil_div(x.n, columns)
-    return products.Plan("tall", False, total, integers, packs, room, total)  # type: ignore[arg-type]
+    return products.ProductPlan("tall", False, total, integers, packs, room, total)  # type: ignore[arg-type]
 
 
 def _threads() -> int:

@@ -22,7 +22,7 @@ from twofold.ir.dtypes import DType, as_dtype
 from . import generated, geometry, memory, threads
 from .calls import PARALLEL_FROM, RowCall, row_call
 
-__all__ = ["Matrices", "Plan", "plan", "functions", "Product"]
+__all__ = ["Matrices", "ProductPlan", "plan", "functions", "Product"]
 
 _FOREIGN = 2.0  # cycles to get an element of A from another processor's cache
 _FEW = 128  # rows for which packing B once more is too much
@@ -49,7 +49,7 @@ class Matrices(NamedTuple):
     batch: tuple[tuple[int, int, int, int], ...] = ()
 
 
-class Plan(NamedTuple):
+class ProductPlan(NamedTuple):
     """How to compute `Matrices`.
 
     kernel: `tall` or `flat`. swapped: whether A and B change places. total: the length of the kernel's range. integers:
@@ -67,7 +67,7 @@ class Plan(NamedTuple):
     work: int
 
 
-def plan(x: Matrices, dtype: DType, count: int, often: bool = False) -> Plan:
+def plan(x: Matrices, dtype: DType, count: int, often: bool = False) -> ProductPlan:
     """The plan for at most `count` threads.
 
     Args:
@@ -94,7 +94,7 @@ def plan(x: Matrices, dtype: DType, count: int, often: bool = False) -> Plan:
     integers = (mode, x.m, x.n, x.k, x.ldc, *x.a, *x.b, rows, columns, len(x.batch),
                 *(word for dim in x.batch for word in dim))
     total = batches * -(-x.m // rows) * -(-x.n // columns)
-    return Plan("flat" if flat else "tall", swapped, total, integers, panels, panels * gemm.BLOCK * width, work)
+    return ProductPlan("flat" if flat else "tall", swapped, total, integers, panels, panels * gemm.BLOCK * width, work)
 
 
 def _units(x: Matrices, dtype: DType, shape: gemm.Tiling, flat: bool, batches: int, count: int,
@@ -177,7 +177,7 @@ def _function(dtype: DType, name: str) -> generated.Function:
     return generated.Function(gemm.symbol(name, dtype), functions(dtype)[name])
 
 
-class _Run(NamedTuple):
+class _ProductCall(NamedTuple):
     """How to run products of operands with the strides `a` and `b`.
 
     copies: whether operands must be copied first, as their strides are not whole elements; then all else is unset.
@@ -226,8 +226,8 @@ class Product:
         self._type = dtype.compute.np
         small = math.prod(self.shape) * self._type.itemsize < memory.POOLED_FROM
         self._empty = np.empty if small else memory.empty
-        self._runs: dict[object, _Run] = {}
-        self._latest = _Run()  # the last one planned that is `direct`
+        self._runs: dict[object, _ProductCall] = {}
+        self._latest = _ProductCall()  # the last one planned that is `direct`
 
     def __call__(self, arrays: Sequence[np.ndarray]) -> np.ndarray:
         """The product of two arrays of the shapes."""
@@ -268,27 +268,27 @@ class Product:
                 b = work
             run.call.run((out, a, b))
 
-    def _plan(self, a: tuple[int, ...], b: tuple[int, ...]) -> _Run:
+    def _plan(self, a: tuple[int, ...], b: tuple[int, ...]) -> _ProductCall:
         if 0 in self.shape:
-            return _Run(a, b)
+            return _ProductCall(a, b)
         (*batch, m, n), size = self.shape, self.dtype.size
         if any(s % size for s in (*a, *b)):
-            return _Run(a, b, copies=True)
+            return _ProductCall(a, b, copies=True)
         count = threads.get_num_threads()
         matrices = self._matrices(a, b, batch, m, n)
         if is_scattered(matrices):
-            return _Run(a, b, gathers=True)
+            return _ProductCall(a, b, gathers=True)
         planned = plan(matrices, self.dtype, count)
         if planned.work < PARALLEL_FROM and count > 1:
             planned = plan(matrices, self.dtype, 1)
         call = row_call(_function(self.dtype, planned.kernel), 3, planned.total, planned.work, planned.integers, None)
         if call.direct is not None and not planned.packs:
-            return _Run(a, b, swapped=planned.swapped, total=planned.total, direct=call.direct,
+            return _ProductCall(a, b, swapped=planned.swapped, total=planned.total, direct=call.direct,
                         template=array("q", (*call.head, 0, 0, 0)))
         packing = None
         if planned.packs:
             packing = row_call(_function(self.dtype, "pack_b"), 3, planned.packs, planned.room, planned.integers, None)
-        return _Run(a, b, swapped=planned.swapped, call=call, packing=packing, room=planned.room, threads=count)
+        return _ProductCall(a, b, swapped=planned.swapped, call=call, packing=packing, room=planned.room, threads=count)
 
     def _matrices(self, a: tuple[int, ...], b: tuple[int, ...], batch: list[int], m: int, n: int) -> Matrices:
         size, (flip_a, flip_b) = self.dtype.size, self._flips

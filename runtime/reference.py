@@ -16,7 +16,7 @@ from twofold.codegen import backend, lockstep, plain_products
 from twofold.codegen.kernels import indexing
 from twofold.codegen.lockstep import Memory
 from twofold.codegen.operands import Library, Partial, Run, Slot, Within, Work
-from twofold.codegen.plan import Copy, If, Plan, Shares, Step, Tree, parts_of
+from twofold.codegen.plan import Branch, Copy, Plan, Shares, Step, Tree, parts_of
 from twofold.ir import dims as dm
 from twofold.ir import graph as g
 from twofold.ir.dims import Dim, DimLike
@@ -49,11 +49,11 @@ class Interpreted:
         for n, value in enumerate(plan.graph.outputs):
             shape, given = tuple(dm.evaluate(value.dims, sizes)), plan.donated.get(n)
             outs.append(np.empty(shape, value.dtype.np) if given is None else arrays[given].reshape(shape))
-        _Run(plan, [*arrays, *outs, *plan.constants], sizes).tree(plan.tree)
+        _Execution(plan, [*arrays, *outs, *plan.constants], sizes).tree(plan.tree)
         return outs
 
 
-class _Run:
+class _Execution:
     """One run of a plan."""
 
     def __init__(self, plan: Plan, buffers: list[np.ndarray], sizes: dict[str, int]) -> None:
@@ -96,7 +96,7 @@ class _Run:
             elif isinstance(part, Copy):
                 count = self.size(dm.numel(part.to.dims))
                 self.elements(part.to, 0, count)[:] = self.elements(part.source, 0, count).copy()
-            elif isinstance(part, If):
+            elif isinstance(part, Branch):
                 self.tree(part.then if self.holds(part.test) else part.otherwise)
             else:
                 self.tree(part.before)

@@ -14,7 +14,7 @@ from twofold.runtime import native, program_call
 
 from .function_type import FunctionType, InferenceFunction, Parameter
 from .memory_plan import MemoryPlan, memory_plan
-from .signature import TOKEN, Call, Reference, literal, replaced
+from .signature import TOKEN, CallArguments, Reference, literal, replaced
 from .trace import current
 from .traced import Traced
 
@@ -104,7 +104,7 @@ class ConcreteFunction:
         """Append the tensors of one argument, which must be what was traced."""
         specs = _specs(template)
         if not specs:
-            if Call((value,), {}).key != Call((template,), {}).key and not (
+            if CallArguments((value,), {}).key != CallArguments((template,), {}).key and not (
                     isinstance(template, Reference) and template() is value):
                 raise TypeError(f"{self._signature()} was constructed with {type(template).__name__} value "
                                 f"{literal(template)} in {name}, but was called with {type(value).__name__} value "
@@ -114,8 +114,8 @@ class ConcreteFunction:
             leaves.append(self._tensor(template, value, len(leaves)))
             return
         if hasattr(type(template), TOKEN):
-            given = Call((value,), {})
-            if given.key != Call((template,), {}).key:
+            given = CallArguments((value,), {})
+            if given.key != CallArguments((template,), {}).key:
                 raise TypeError(f"{self._signature()}: argument {name} was {literal(template)} when it was traced; "
                                 f"got {literal(value)}.")
             leaves += given.leaves
@@ -341,7 +341,7 @@ graph_views.draw_pages_with(_page, _frame)
 class AnyRank(ConcreteFunction):
     """A concrete function with an argument of unknown rank: there is a trace for each rank that it meets."""
 
-    def __init__(self, function: Any, call: Call) -> None:
+    def __init__(self, function: Any, call: CallArguments) -> None:
         scalars = [x if x.dims is not None else TensorSpec((), x.dtype, x.name) for x in call.leaves]
         args, kwargs = call.with_leaves(scalars)
         super().__init__(function, function.get_concrete_function(*args, **kwargs)._traced)
@@ -363,4 +363,4 @@ class _Unranked:
         self.captures, self.variables = scalar.captures, scalar.variables
         self.result = nest.map_structure(lambda s: None if s is None else TensorSpec(None, s.dtype), scalar.result)
         self.form = (args, kwargs)
-        self.arguments = parameters.names(Call(args, kwargs))
+        self.arguments = parameters.names(CallArguments(args, kwargs))

@@ -70,7 +70,7 @@ class Differentiable:
     def run(self, inputs: Sequence[Tensor]) -> list[Tensor]:
         """The outputs for tensors; recorders are not told."""
         if self._program is None:
-            self._program = executable(self.graph, improve=passes.run, label="passes")
+            self._program = executable(self.graph, improve=passes.optimise, label="passes")
         return [wrap(a) for a in execute(self._program, [t._memory for t in inputs])]
 
     @property

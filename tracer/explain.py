@@ -16,7 +16,7 @@ from twofold.ir import graph as g
 from twofold.ir import passes
 from twofold.runtime.program import pieces
 
-from .kernels import Kernel, kernels_of
+from .kernels import PlannedKernel, kernels_of
 
 __all__ = ["Explanation", "KernelNote", "PassNote", "explain_graph"]
 
@@ -124,7 +124,7 @@ def explain_graph(graph: g.Graph, signature: str, reason: str, fast_math: bool =
         explanation.passes.append(PassNote(name, len(now.nodes), seconds, _text(now) if changed else None))
 
     start = time.perf_counter()
-    passes.run(copy, watch, fast_math)
+    passes.optimise(copy, watch, fast_math)
     explanation.seconds["passes"] = time.perf_counter() - start
     explanation.after = _text(copy)
     explanation.seconds.update({"lowering": 0.0, "optimising": 0.0, "code": 0.0})
@@ -164,7 +164,7 @@ def _text(graph: g.Graph) -> str:
     return _FOLDER.sub(r"\1", str(graph))
 
 
-def _note(kernel: Kernel) -> KernelNote:
+def _note(kernel: PlannedKernel) -> KernelNote:
     ops = tuple([(node.op.name, _line(node)) for node in kernel.nodes])
     loops = tuple([_line(node) or "an unknown line" for node in kernel.loops])
     return KernelNote(kernel.name, ops, str(kernel.runs), tuple(kernel.because), loops, kernel.code)

@@ -29,7 +29,7 @@ from . import autograph, backward, options
 from .concrete import AnyRank, ConcreteFunction
 from .function_type import type_text
 from .input_signature import InputSignature
-from .signature import Call, Parameters, literal, objects_of
+from .signature import CallArguments, Parameters, literal, objects_of
 from .symbolic import SymbolicTensor, SymbolicValueError
 from .trace import LeakedTensorError, current
 from .traced import Traced, named, trace, trace_function
@@ -53,7 +53,7 @@ class _Served(Protocol):
 
     traces: list[Traced]
 
-    def served(self, call: Call, here: Any) -> Call:
+    def served(self, call: CallArguments, here: Any) -> CallArguments:
         """The call as a trace takes it."""
 
     def trace_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced:
@@ -193,7 +193,7 @@ class Function:
             return traced.stage(here, call.leaves, env)
         return traced(call.leaves)
 
-    def _quicken(self, traced: Traced, args: tuple[Any, ...], call: Call) -> None:
+    def _quicken(self, traced: Traced, args: tuple[Any, ...], call: CallArguments) -> None:
         """From now on native code serves calls like this one, where it can."""
         key = (traced.number, call.key)
         if key in self._told or len(self._told) >= _SERVED:
@@ -205,7 +205,7 @@ class Function:
                 if made is not None:
                     self._quick = (made, *self._quick[:_QUICK - 1])
 
-    def _find(self, call: Call, here: Any) -> tuple[Traced, dict[str, Any]] | None:
+    def _find(self, call: CallArguments, here: Any) -> tuple[Traced, dict[str, Any]] | None:
         """The trace for a call, made where there is none; None where it is to run eagerly."""
         family = self._families.get(call.key)
         if family is not None:
@@ -222,14 +222,15 @@ class Function:
             served = family.find(call.shapes, here) or self._trace_call(family, call, here)
         return None if served is None else self._remember(call, served, here)
 
-    def _remember(self, call: Call, served: tuple[Traced, dict[str, Any]], here: Any) -> tuple[Traced, dict[str, Any]]:
+    def _remember(self, call: CallArguments, served: tuple[Traced, dict[str, Any]],
+                  here: Any) -> tuple[Traced, dict[str, Any]]:
         if here is None and served[0].outer is None:
             if len(self._served) >= _SERVED:
                 self._served.clear()
             self._served[call.key, call.shapes] = served[0]
         return served
 
-    def _family(self, call: Call) -> Family:
+    def _family(self, call: CallArguments) -> Family:
         family = self._families.get(call.key)
         if family is None:
             family = self._families[call.key] = Family()
@@ -238,7 +239,7 @@ class Function:
         return family
 
     # -- tracing ----------------------------------------------------------------------------------
-    def _trace_call(self, family: Family, call: Call, here: Any) -> tuple[Traced, dict[str, Any]] | None:
+    def _trace_call(self, family: Family, call: CallArguments, here: Any) -> tuple[Traced, dict[str, Any]] | None:
         """A trace for a call that has none yet."""
         try:
             for specs, soft in self._candidates(family, call, here):
@@ -260,7 +261,8 @@ class Function:
             return None
         raise RuntimeError(f"{self._name}: the trace for {call.shapes} does not serve it.")
 
-    def _candidates(self, family: Family, call: Call, here: Any) -> Iterator[tuple[list[Any], tuple[str, ...]]]:
+    def _candidates(self, family: Family, call: CallArguments,
+                    here: Any) -> Iterator[tuple[list[Any], tuple[str, ...]]]:
         """Specs to trace for a call, the most general first, and the symbols that were our choice."""
         exact = _exact(call.leaves, here)
         if self._declared is not None and not family.rigid:
@@ -277,7 +279,7 @@ class Function:
                     yield relaxed, soft
         yield exact, ()
 
-    def _trace(self, family: Family, call: Call, specs: Sequence[Any], soft: Sequence[str]) -> Traced:
+    def _trace(self, family: Family, call: CallArguments, specs: Sequence[Any], soft: Sequence[str]) -> Traced:
         """One trace, which becomes the family's."""
         mark = (call.key, _shapes(specs))
         if mark in self._under_way or len(self._under_way) >= _DEPTH:
@@ -288,7 +290,7 @@ class Function:
         reason = self._note_retrace(call)
         values = call.leaves if all(isinstance(x, Tensor) for x in call.leaves) else None
         fn = self._converted()
-        names = [name for name, _, value in self._parameters.names(call) for _ in Call((value,), {}).leaves]
+        names = [name for name, _, value in self._parameters.names(call) for _ in CallArguments((value,), {}).leaves]
         run = functools.partial(trace_function, fn, self._name, specs, call.with_leaves, names=names, soft=soft,
                                 values=values)
         self._under_way.append(mark)
@@ -328,9 +330,9 @@ class Function:
             self._warned = True
             warnings.warn(text, RuntimeWarning, stacklevel=_outside())
 
-    def _note_retrace(self, call: Call) -> str:
+    def _note_retrace(self, call: CallArguments) -> str:
         """Log why a trace is made, and warn when there are too many; the reason."""
-        args = {name: Call((value,), {}) for name, _, value in self._parameters.names(call)}
+        args = {name: CallArguments((value,), {}) for name, _, value in self._parameters.names(call)}
         now = {name: (c.key, c.shapes) for name, c in args.items()}
         before, self._last = self._last, now
         if before is None:
@@ -515,7 +517,7 @@ def _relaxed(before: list[list[Any]], now: list[Any], ones: bool, here: Any) -> 
     return specs, tuple(soft)
 
 
-def _shown(call: Call) -> str:
+def _shown(call: CallArguments) -> str:
     """An argument as a message shows it."""
     if len(call.leaves) == 1 and len(call.key) == 1:
         return repr(TensorSpec.from_tensor(call.leaves[0]))

@@ -56,7 +56,7 @@ class Handed:
         free = [node for node in graph.nodes if node not in ordered and g.effect_of(node) is not None]
         first = _part(graph, ordered, (), [*updates, *drawn])
         second = _part(graph, _behind(results, free, drawn), drawn, results)
-        self._first, self._second = (executable(x, improve=passes.run, label="passes") for x in (first, second))
+        self._first, self._second = (executable(x, improve=passes.optimise, label="passes") for x in (first, second))
 
     def begin(self, leaves: Sequence[Tensor]) -> list[Tensor] | None:
         """The first step for the tensors of a call: what the second one needs; None where they do not fit the trace."""

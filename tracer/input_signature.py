@@ -9,7 +9,7 @@ from twofold.eager import convert
 from twofold.ir import nest
 from twofold.ir.spec import TensorSpec
 
-from .signature import Call, Parameters
+from .signature import CallArguments, Parameters
 from .traced import named
 
 __all__ = ["InputSignature"]
@@ -38,7 +38,7 @@ class InputSignature:
         self.known = all(s.dims is not None for s in specs)
         self._specs = list(named(specs)) if self.known else specs
 
-    def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
+    def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> CallArguments:
         """The call with these arguments, converted to what is declared.
 
         Raises:
@@ -55,7 +55,7 @@ class InputSignature:
             except (TypeError, ValueError) as e:
                 raise TypeError(f"Binding inputs to tf.function failed due to `{e}`. Received args: {args} and kwargs: "
                                 f"{kwargs} for signature: {self.text()}.") from None
-        return Call((*converted, *args[len(self.given):]), kwargs)
+        return CallArguments((*converted, *args[len(self.given):]), kwargs)
 
     def specs(self, leaves: Sequence[Any]) -> list[Any] | None:
         """What to trace for a call with these tensors; None where only the tensors say."""

@@ -20,13 +20,13 @@ from twofold.ir import graph as g
 from twofold.ir.dims import Dim, DimLike
 from twofold.runtime.program import pieces
 
-__all__ = ["Kernel", "kernels_of", "seconds_by_line", "amount"]
+__all__ = ["PlannedKernel", "kernels_of", "seconds_by_line", "amount"]
 
 _NAMED = 3  # ops that a title names
 
 
 @dataclass(eq=False)
-class Kernel:
+class PlannedKernel:
     """One kernel.
 
     Attributes:
@@ -67,9 +67,9 @@ class Kernel:
         return list(dict.fromkeys(node.loc for node in self.nodes if node.loc is not None))
 
 
-def kernels_of(graph: g.Graph) -> tuple[list[Kernel], list[Plan]]:
+def kernels_of(graph: g.Graph) -> tuple[list[PlannedKernel], list[Plan]]:
     """The kernels of `graph`, which is run as it stands: passes have been through it; and its programs, in order."""
-    kernels: list[Kernel] = []
+    kernels: list[PlannedKernel] = []
     plans: list[Plan] = []
     _collect(graph, kernels, plans, ())
     for number, kernel in enumerate(kernels):
@@ -77,7 +77,7 @@ def kernels_of(graph: g.Graph) -> tuple[list[Kernel], list[Plan]]:
     return kernels, plans
 
 
-def _collect(graph: g.Graph, kernels: list[Kernel], plans: list[Plan], loops: tuple[g.Node, ...]) -> None:
+def _collect(graph: g.Graph, kernels: list[PlannedKernel], plans: list[Plan], loops: tuple[g.Node, ...]) -> None:
     origins: dict[g.Node, g.Node] = {}
     programs = 0
     for piece in pieces(graph, origins):
@@ -94,9 +94,9 @@ def _collect(graph: g.Graph, kernels: list[Kernel], plans: list[Plan], loops: tu
 
 
 def _of_piece(piece: g.Graph, origins: dict[g.Node, g.Node], which: tuple[g.Graph, int],
-              plans: list[Plan]) -> list[Kernel]:
-    kernels: list[Kernel] = []
-    taken: dict[g.Node, Kernel] = {}
+              plans: list[Plan]) -> list[PlannedKernel]:
+    kernels: list[PlannedKernel] = []
+    taken: dict[g.Node, PlannedKernel] = {}
     waiting: list[tuple[int, Step]] = []
     made = planner.plan(piece)
     why, memory_of = made.reasons(), made.memory_of
@@ -110,7 +110,7 @@ def _of_piece(piece: g.Graph, origins: dict[g.Node, g.Node], which: tuple[g.Grap
             else:
                 waiting.append((at, step))
             continue
-        kernel = Kernel(0, str(step.kernel.name), own, step.total,
+        kernel = PlannedKernel(0, str(step.kernel.name), own, step.total,
                         loops=tuple([origins.get(node, node) for node in step.loops]))
         taken.update(dict.fromkeys(own, kernel))
         kernels.append(kernel)
@@ -127,7 +127,7 @@ def _nodes(step: Step) -> list[g.Node]:
     return nodes if step.node is None else [*nodes, step.node]
 
 
-def _extend(kernel: Kernel, which: tuple[g.Graph, int], at: int, step: Step, why: dict[g.Value, str],
+def _extend(kernel: PlannedKernel, which: tuple[g.Graph, int], at: int, step: Step, why: dict[g.Value, str],
             memory_of: Callable[[Any], Any]) -> None:
     """Counts `step` as a part of `kernel`."""
     kernel.steps.append((*which, at))
@@ -179,7 +179,7 @@ def _code(kernel: Any) -> str:
     return f"library kernel {kernel.name}" if isinstance(kernel, Library) else str(kernel)
 
 
-def seconds_by_line(kernels: Iterable[Kernel], spent: Mapping[g.Node, float]) -> list[tuple[g.Location, float]]:
+def seconds_by_line(kernels: Iterable[PlannedKernel], spent: Mapping[g.Node, float]) -> list[tuple[g.Location, float]]:
     """What the user's lines take, the slowest first, where it was measured.
 
     A kernel of several lines counts for each by the number of its nodes of that line.

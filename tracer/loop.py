@@ -121,7 +121,7 @@ def while_loop(test: Callable[[list[Any]], Any], body: Callable[[list[Any]], lis
     """
     trace = current()
     assert trace is not None
-    loop = _Loop(trace, test, body, list(variables), what, trips)
+    loop = _TracedLoop(trace, test, body, list(variables), what, trips)
     for _ in range(_ATTEMPTS):
         try:
             loop.attempt()
@@ -131,7 +131,7 @@ def while_loop(test: Callable[[list[Any]], Any], body: Callable[[list[Any]], lis
     raise TypeError(f"{what}: the types of the loop's variables do not settle.\n  {errors.user_line()}")
 
 
-class _Loop:
+class _TracedLoop:
     """One loop while it is traced."""
 
     def __init__(self, trace: Trace, test: Any, body: Any, variables: list[LoopVariable], what: str,

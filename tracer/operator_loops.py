@@ -84,7 +84,7 @@ def _if(condition: Any, body: Callable[[], None], get_state: Getter, set_state: 
     """`if condition: body`, where a None that the body replaces has no value on the other side."""
     replaced: list[bool] = []
 
-    def run() -> None:
+    def first_round() -> None:
         before = get_state()
         body()
         replaced[:] = [b is None and a is not None for a, b in zip(get_state(), before, strict=True)]
@@ -92,7 +92,7 @@ def _if(condition: Any, body: Callable[[], None], get_state: Getter, set_state: 
     def other() -> None:
         set_state(tuple([operators.Undefined(name) if gone else value
                          for name, value, gone in zip(names, get_state(), replaced, strict=True)]))
-    operators.if_stmt(condition, run, other, get_state, set_state, names, len(names))
+    operators.if_stmt(condition, first_round, other, get_state, set_state, names, len(names))
 
 
 def _variables(names: tuple[str, ...], values: tuple[Any, ...], opts: dict[str, Any]) -> list[LoopVariable]:

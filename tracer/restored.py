@@ -19,7 +19,7 @@ from twofold.ir.spec import TensorSpec
 
 from . import options
 from .function import Function
-from .signature import Call, literal
+from .signature import CallArguments, literal
 from .traced import Traced
 
 __all__ = ["Restored", "restore_function", "restore_trace"]
@@ -80,11 +80,11 @@ class Restored:
         self._function = function
         self.traces = list(traces)
         for traced in traces:
-            call = Call(*traced.form)
+            call = CallArguments(*traced.form)
             function._family(call).traces.append(traced)
         function._created = True
 
-    def served(self, call: Call, here: Any) -> Call:
+    def served(self, call: CallArguments, here: Any) -> CallArguments:
         """The call, with its arguments converted where that is needed, so that a trace takes it.
 
         Raises:
@@ -120,18 +120,18 @@ class Restored:
                 return served[0]
         raise ValueError(self._told(call))
 
-    def _conversions(self, call: Call) -> Iterator[Call]:
+    def _conversions(self, call: CallArguments) -> Iterator[CallArguments]:
         for traced in self.traces:
             try:
                 yield _fitted(traced, call)
             except _NoFit:
                 continue
 
-    def _takes(self, call: Call, here: Any) -> bool:
+    def _takes(self, call: CallArguments, here: Any) -> bool:
         family = self._function._families.get(call.key)
         return family is not None and family.find(call.shapes, here) is not None
 
-    def _told(self, call: Call) -> str:
+    def _told(self, call: CallArguments) -> str:
         """The error for a call that no trace takes."""
         if not self.traces:
             return (f"Found zero restored functions for caller function {self._function._name!r}: it had been neither "
@@ -164,7 +164,7 @@ def _shown(value: Any) -> str:
     return literal(value)
 
 
-def _fitted(traced: Traced, call: Call) -> Call:
+def _fitted(traced: Traced, call: CallArguments) -> CallArguments:
     """The call with tensors where the trace has them.
 
     Raises:
@@ -173,7 +173,7 @@ def _fitted(traced: Traced, call: Call) -> Call:
     args, kwargs = traced.form
     if len(args) != len(call.args) or kwargs.keys() != call.kwargs.keys():
         raise _NoFit
-    return Call(tuple([_fit(t, v) for t, v in zip(args, call.args, strict=True)]),
+    return CallArguments(tuple([_fit(t, v) for t, v in zip(args, call.args, strict=True)]),
                 {k: _fit(t, call.kwargs[k]) for k, t in kwargs.items()})
 
 
@@ -181,7 +181,7 @@ def _fit(template: Any, value: Any) -> Any:
     if isinstance(template, TensorSpec):
         return _tensor(template, value)
     if not nest.is_nested(template):
-        if nest.is_nested(value) or Call((template,), {}).key != Call((value,), {}).key:
+        if nest.is_nested(value) or CallArguments((template,), {}).key != CallArguments((value,), {}).key:
             raise _NoFit
         return template
     if not _alike(template, value):

@@ -39,7 +39,7 @@ class Runner:
     def __init__(self, traced: Any, fast_math: bool = False) -> None:
         self.traced = traced
         label = _label(fast_math)
-        self.program = executable(traced.graph, _donations(traced), improve=lambda graph: passes.run(
+        self.program = executable(traced.graph, _donations(traced), improve=lambda graph: passes.optimise(
             graph, fast_math=fast_math), label=label)
         self.graph = self.program.graph
         self.call: Callable[..., Any] = self.slowly

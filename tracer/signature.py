@@ -26,7 +26,7 @@ from twofold.ir import nest
 from twofold.ir.dtypes import DType
 from twofold.ir.spec import TensorShape, TensorSpec
 
-__all__ = ["Call", "Parameters", "Reference", "objects_of", "replaced", "template", "literal"]
+__all__ = ["CallArguments", "Parameters", "Reference", "objects_of", "replaced", "template", "literal"]
 
 _PLAIN = frozenset({int, bool, str, bytes, complex, type(None), range, type(Ellipsis), type, types.ModuleType})
 _MISSING = inspect.Parameter.empty
@@ -68,7 +68,7 @@ class Reference:
         return literal(self._ref())
 
 
-class Call:
+class CallArguments:
     """The arguments of one call.
 
     Attributes:
@@ -171,7 +171,7 @@ def _by_equality(value: Any, kind: type) -> Any:
 
 
 def _walk_partial(value: Any, key: list[Any], leaves: list[Any]) -> None:
-    call = Call((value.func, *value.args), dict(sorted(value.keywords.items())))
+    call = CallArguments((value.func, *value.args), dict(sorted(value.keywords.items())))
     if call.leaves:
         raise TypeError("a functools.partial that holds tensors cannot be an argument of a tf.function: pass the "
                         "tensors as arguments of their own.")
@@ -204,7 +204,7 @@ def template(value: Any) -> Any:
         return TensorSpec(spec.shape, spec.dtype)
     if nest.is_nested(value):
         return nest.rebuilt(value, [template(child) for child in nest.children(value)])
-    return Reference(value) if any(True for _ in objects_of(Call((value,), {}).key)) else value
+    return Reference(value) if any(True for _ in objects_of(CallArguments((value,), {}).key)) else value
 
 
 def objects_of(key: Any) -> Iterator[Any]:
@@ -251,13 +251,13 @@ class Parameters:
         self._params = [] if self.signature is None else [(p.name, p.default) for p in
                                                           self.signature.parameters.values()]
 
-    def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
+    def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> CallArguments:
         """The call with these arguments; however they are spelt, equal calls are equal.
 
         Raises:
             TypeError: the function does not take them.
         """
-        return Call(*self.canonical(args, kwargs))
+        return CallArguments(*self.canonical(args, kwargs))
 
     def canonical(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments with defaults filled in, by position where they can be."""
@@ -285,7 +285,7 @@ class Parameters:
         bound.apply_defaults()
         return bound.args, dict(sorted(bound.kwargs.items()))
 
-    def names(self, call: Call) -> list[tuple[str, str, Any]]:
+    def names(self, call: CallArguments) -> list[tuple[str, str, Any]]:
         """`(name, kind, value)` of each argument."""
         if self.signature is None:
             return [(f"args_{i}", "POSITIONAL_ONLY", v) for i, v in enumerate(call.args)] + [

@@ -26,7 +26,7 @@ from .differentiable import Differentiable
 from .host import drop_unranked
 from .running import Runner
 from .shapes import SizeAskedError
-from .signature import Call, Parameters, template
+from .signature import CallArguments, Parameters, template
 from .staging import stage_graph
 from .symbolic import SymbolicTensor
 from .trace import LeakedTensorError, Trace
@@ -85,7 +85,8 @@ class Traced:
         """
         args, kwargs = form
         self.form = tuple([template(a) for a in args]), {k: template(v) for k, v in kwargs.items()}
-        self.arguments = [(name, kind, template(value)) for name, kind, value in parameters.names(Call(args, kwargs))]
+        named = parameters.names(CallArguments(args, kwargs))
+        self.arguments = [(name, kind, template(value)) for name, kind, value in named]
 
     # -- captures ---------------------------------------------------------------------------------
     def hold_weakly(self, arguments: Sequence[Any]) -> None:

@@ -108,7 +108,7 @@ def _run(graph: g.Graph, tensors: Sequence[Tensor], eager: dict[g.Value, np.ndar
     recorded = {known[v]: array for v, array in eager.items()}
     host = Host()
 
-    def run(node: g.Node, arrays: list[np.ndarray], sizes: dict[str, Any]) -> Sequence[np.ndarray]:
+    def run_node(node: g.Node, arrays: list[np.ndarray], sizes: dict[str, Any]) -> Sequence[np.ndarray]:
         if not g.is_pure(node) and node.op is not g.BIND and all(v in recorded for v in node.outputs):
             return [recorded[v] for v in node.outputs]
         return host(node, arrays, sizes)
@@ -116,14 +116,14 @@ def _run(graph: g.Graph, tensors: Sequence[Tensor], eager: dict[g.Value, np.ndar
     from twofold.runtime.program import Executable  # a look at compilers, which eager code does not need
 
     try:
-        return Executable(copy, run, improve=improve, label="passes")([t._memory for t in tensors])
+        return Executable(copy, run_node, improve=improve, label="passes")([t._memory for t in tensors])
     except NodeFailure as failure:
         raise failed(failure) from None
 
 
 def _improve(graph: g.Graph) -> Improve | None:
     """The passes; none where nodes have effects, whose results are recognised by the node."""
-    return None if any(not g.is_pure(n) and n.op is not g.BIND for n in graph.nodes) else passes.run
+    return None if any(not g.is_pure(n) and n.op is not g.BIND for n in graph.nodes) else passes.optimise
 
 
 def _difference(value: g.Value, eager: np.ndarray, compiled: np.ndarray, compared: int,

@@ -19,13 +19,13 @@ from twofold.ir.scalar import ScalarBuilder, Value
 
 from ..loop import Kernel, LoopBuilder
 
-__all__ = ["TILE", "STEPS", "Step", "lines", "tiles"]
+__all__ = ["TILE", "SCANS", "Scan", "lines", "tiles"]
 
 TILE = 64  # lines that go side by side
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Step:
+class Scan:
     """A scan: states, how an element moves them on, and the result that they give.
 
     Attributes:
@@ -49,11 +49,11 @@ def _logsumexp_step(s: ScalarBuilder, states: Sequence[Value], xs: Sequence[Valu
     return s.maximum(m, x), s.select(s.ge(m, x), t + ratio, s.fma(t, ratio, 1.0))
 
 
-STEPS = {
-    "cumsum": Step((0,), lambda s, states, xs: (states[0] + xs[0],)),
-    "cumprod": Step((1,), lambda s, states, xs: (states[0] * xs[0],)),
-    "linear_recurrence": Step((0,), lambda s, states, xs: (states[0] * xs[0] + xs[1],)),
-    "cumulative_logsumexp": Step((-math.inf, 0.0), _logsumexp_step, lambda s, states: states[0] + s.log(states[1])),
+SCANS = {
+    "cumsum": Scan((0,), lambda s, states, xs: (states[0] + xs[0],)),
+    "cumprod": Scan((1,), lambda s, states, xs: (states[0] * xs[0],)),
+    "linear_recurrence": Scan((0,), lambda s, states, xs: (states[0] * xs[0] + xs[1],)),
+    "cumulative_logsumexp": Scan((-math.inf, 0.0), _logsumexp_step, lambda s, states: states[0] + s.log(states[1])),
 }
 
 
@@ -61,7 +61,7 @@ class _Frame:
     """Arguments of both kernels: output, inputs, length of the axis, lines side by side in memory."""
 
     def __init__(self, name: str, kind: str, dtype: DType, exclusive: bool, reverse: bool) -> None:
-        self.step, self.exclusive, self.reverse = STEPS[name], exclusive, reverse
+        self.step, self.exclusive, self.reverse = SCANS[name], exclusive, reverse
         flags = "".join(word for word, on in ((" exclusive", exclusive), (" reverse", reverse)) if on)
         b = self.b = LoopBuilder(f"{name} {dtype.short} {kind}{flags}")
         self.dtype = dtype

@@ -32,10 +32,10 @@ def _join(kind: str, data: np.ndarray, ids: np.ndarray, count: int, ordered: boo
 
 
 def _ordered(kind: str) -> Any:
-    def run(arrays: list[np.ndarray], outs: Any, attrs: dict[str, Any]) -> np.ndarray:
+    def join(arrays: list[np.ndarray], outs: Any, attrs: dict[str, Any]) -> np.ndarray:
         data, ids = arrays
         return _join(kind, data, ids, max(int(ids[-1]) + 1, 0) if ids.size else 0, ordered=True)
-    return run
+    return join
 
 
 for _kind in segment.COMBINE:

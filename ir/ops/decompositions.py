@@ -198,12 +198,12 @@ def _outside(u: Any, v: Any, ct_u: Any, inverse: Any) -> Any:
 
 
 def _svd_host(x: np.ndarray, full_matrices: bool, compute_uv: bool) -> Any:
-    def run(m: np.ndarray) -> Any:
+    def decompose(m: np.ndarray) -> Any:
         if not compute_uv:
             return np.linalg.svd(m, compute_uv=False)
         u, s, vh = np.linalg.svd(m, full_matrices=full_matrices)
         return s, u, np.conj(vh.swapaxes(-1, -2))
-    return factorise("svd", run, x, _NOT_FINITE)
+    return factorise("svd", decompose, x, _NOT_FINITE)
 
 
 @primitive(infer=_svd_infer, vjp=_svd_vjp, saves=("x", "out"), host=_svd_host)
@@ -243,8 +243,8 @@ def _eigh_vjp(ct: Any, out: Any, x: Any, *, compute_v: bool) -> Any:
 
 
 def _eigh_host(x: np.ndarray, compute_v: bool) -> Any:
-    run = np.linalg.eigh if compute_v else np.linalg.eigvalsh
-    factors = factorise("self_adjoint_eig", run, x,
+    decompose = np.linalg.eigh if compute_v else np.linalg.eigvalsh
+    factors = factorise("self_adjoint_eig", decompose, x,
                       "Self-adjoint eigen decomposition was not successful. The input might not be valid.")
     return tuple(factors) if compute_v else factors
 

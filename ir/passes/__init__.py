@@ -2,7 +2,7 @@
 
 Each pass is a function `(graph) -> bool` in a file of its own that works in place and says whether anything changed.
 Results stay equal to the bit, and so does what fails and with which error; the gradient does not, as `stop_gradient`
-and custom gradients go: differentiate first. `run` applies all of `PIPELINE`, in rounds until nothing changes.
+and custom gradients go: differentiate first. `optimise` applies all of `PIPELINE`, in rounds until nothing changes.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ PIPELINE: tuple[Pass, ...] = (inline_calls, fold_constants, take_known_branches,
 FAST_PIPELINE: tuple[Pass, ...] = tuple([simplify_fast if p is simplify else p for p in PIPELINE])
 
 _ROUNDS = 4
-# Whether `run` verifies the graph before the first pass and after each one. The tests switch it on, for themselves and
-# for the processes they start.
+# Whether `optimise` verifies the graph before the first pass and after each one. The tests switch it on, for themselves
+# and for the processes they start.
 checking = [os.environ.get("TWOFOLD_VERIFY") == "1"]
 
 
-def run(graph: g.Graph, trace: Trace | None = None, fast_math: bool = False,
+def optimise(graph: g.Graph, trace: Trace | None = None, fast_math: bool = False,
         passes: Sequence[Pass] | None = None) -> g.Graph:
     """Apply all passes to `graph`, in place.
 
@@ -52,7 +52,8 @@ def run(graph: g.Graph, trace: Trace | None = None, fast_math: bool = False,
         `graph` itself.
 
     >>> from twofold.ir.graph_text import parse
-    >>> print(run(parse("graph f(%0: f32[2]) { %1 = negative(%0) : f32[2] %2 = negative(%1) : f32[2] return %2 }")))
+    >>> graph = parse("graph f(%0: f32[2]) { %1 = negative(%0) : f32[2] %2 = negative(%1) : f32[2] return %2 }")
+    >>> print(optimise(graph))
     graph f(%0: f32[2]) {
       return %0
     }

@@ -60,7 +60,7 @@ def rewrite(graph: g.Graph, rules: Rules) -> bool:
     What is replaced stays behind unread where it has an effect, or is in the way of nobody: dead code elimination
     clears up.
     """
-    return Rewriter(graph, rules).run()
+    return Rewriter(graph, rules).rewrite()
 
 
 class Rewriter:
@@ -80,7 +80,7 @@ class Rewriter:
         self._loc: g.Location | None = None
         self._depth = 0
 
-    def run(self) -> bool:
+    def rewrite(self) -> bool:
         """Walk; whether anything changed."""
         changed, replaced, rules = False, self._replaced, self.rules
         for node in self.graph.nodes:
@@ -89,7 +89,7 @@ class Rewriter:
                     if value in replaced:
                         node.inputs[i] = replaced[value]
             for region in node.regions:
-                changed |= Rewriter(region, rules, None if node.op is g.CALL else self.recorder).run()
+                changed |= Rewriter(region, rules, None if node.op is g.CALL else self.recorder).rewrite()
             wanted = rules.get(node.op.name)
             if wanted is not None and (replacements := self._apply(node, wanted)) is not None:
                 changed = True

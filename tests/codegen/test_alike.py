@@ -49,7 +49,7 @@ def divided(rows: int, deep: bool) -> Kernel:
 
 
 def of(*kernels: Kernel) -> list[alike.Shared]:
-    return alike.shared([alike.Run(kernel, "", 2, {}) for kernel in kernels])
+    return alike.shared([alike.Candidate(kernel, "", 2, {}) for kernel in kernels])
 
 
 def test_what_differs_is_an_argument() -> None:
@@ -79,7 +79,7 @@ def test_others_stay_apart(kernels: list[Kernel]) -> None:
 
 def test_what_else_code_depends_on_tells_kernels_apart() -> None:
     kernels = [scaled(4, 100), scaled(4, 200), scaled(4, 300)]
-    found = alike.shared([alike.Run(k, n, 2, {}) for n, k in enumerate(kernels)])
+    found = alike.shared([alike.Candidate(k, n, 2, {}) for n, k in enumerate(kernels)])
     assert [s.kernel for s in found] == kernels
 
 
@@ -91,7 +91,7 @@ def test_divisors_for_a_tile_are_arguments() -> None:
 def known(*numbers: dict[int, int]) -> list[dict[int, int]]:
     """The arguments that stay known where one kernel has these as known arguments."""
     kernel = scaled(4, 100)
-    return [dict(s.numbers) for s in alike.shared([alike.Run(kernel, "", 5, n) for n in numbers])]
+    return [dict(s.numbers) for s in alike.shared([alike.Candidate(kernel, "", 5, n) for n in numbers])]
 
 
 def test_known_arguments_that_differ_are_arguments_where_they_are_large() -> None:
@@ -102,7 +102,7 @@ def test_known_arguments_that_differ_are_arguments_where_they_are_large() -> Non
 
 
 def test_known_arguments_stay_apart_where_constants_cannot_be_shared() -> None:
-    lengths = [alike.Run(rounds(n), "", 3, {2: size}) for n, size in ((3, 64), (3, 96), (4, 64))]
+    lengths = [alike.Candidate(rounds(n), "", 3, {2: size}) for n, size in ((3, 64), (3, 96), (4, 64))]
     assert [dict(s.numbers) for s in alike.shared(lengths)] == [{}, {}, {2: 64}]
 
 
@@ -122,7 +122,7 @@ def test_results_are_those_of_the_ops(rows: int | None) -> None:
 
 
 def test_a_program_has_fewer_kernels_than_steps() -> None:
-    graph = passes.run(tf.function(cut).get_concrete_function(tf.TensorSpec([70, 120])).graph.copy())
+    graph = passes.optimise(tf.function(cut).get_concrete_function(tf.TensorSpec([70, 120])).graph.copy())
     made = program.compile_graph(graph, "entry")
     kernels = re.findall(r'^define internal i64 @"entry_k', made.module, re.M)
     assert len(kernels) < sum(len(getattr(step.kernel, "parts", [step])) for step in made.plan.steps) - 4
@@ -139,7 +139,7 @@ def test_kernels_of_other_channels_and_sizes_are_one() -> None:
     x = tf.constant(np.random.default_rng(1).normal(size=(2, 24, 24, 32)).astype(np.float32))
     fn = tf.function(pooled)
     assert fn(x).numpy().tobytes() == pooled(x).numpy().tobytes()
-    made = program.compile_graph(passes.run(fn.get_concrete_function(x).graph.copy()), "entry")
+    made = program.compile_graph(passes.optimise(fn.get_concrete_function(x).graph.copy()), "entry")
     named = [part.kernel.name for step in made.plan.steps for part in plan.parts_of(step)]
     assert named.count("max_pool f32") == 3
     written = re.findall(r'^define internal i64 @"entry_k(\d+)', made.module, re.M)

@@ -199,7 +199,7 @@ def test_complex_sums() -> None:
     same(reduce.rows(spec, "v", False), 0, 3, zeros(dt.complex64, 3), x, 0, 1000, 0, 1, 1000)
 
 
-@pytest.mark.parametrize("name", list(scan.STEPS))
+@pytest.mark.parametrize("name", list(scan.SCANS))
 @pytest.mark.parametrize("flags", [(False, False), (True, True)])
 def test_scans(name: str, flags: tuple[bool, bool]) -> None:
     ins = [values(F32, 2000, 15 + n) for n in range(2 if name == "linear_recurrence" else 1)]

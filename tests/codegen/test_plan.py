@@ -279,7 +279,7 @@ def test_the_training_step_of_the_digits(monkeypatch: pytest.MonkeyPatch) -> Non
     _, train_step = digits.make_step(tf.function)
     graph = train_step.get_concrete_function(tf.TensorSpec([32, 64]), tf.TensorSpec([32], tf.int32)).graph
     variables = {n: n + 1 for n in range(1, 13)}  # results behind the loss are the variables behind the batch
-    check(passes.run(graph.copy()), STEP, donate=variables, intact=True)
+    check(passes.optimise(graph.copy()), STEP, donate=variables, intact=True)
 
 
 def test_a_kernel_for_many_columns_serves_few_where_both_are_needed() -> None:

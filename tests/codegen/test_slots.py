@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import twofold as tf
-from twofold.codegen import loops, planner
+from twofold.codegen import loop_info, planner
 from twofold.ir import graph as g
 from twofold.ir import passes
 from twofold.tracer.traced import trace
@@ -212,7 +212,7 @@ def test_a_write_outside_is_an_error() -> None:
 
 
 def kernels(fn: Callable[[Any], Any]) -> list[str]:
-    graph = passes.run(trace(fn, [tf.TensorSpec(X.shape, tf.float32)]).graph)
+    graph = passes.optimise(trace(fn, [tf.TensorSpec(X.shape, tf.float32)]).graph)
     return [str(step.kernel) for step in planner.plan(graph).steps]
 
 
@@ -222,9 +222,9 @@ def test_items_are_not_copied(fn: Callable[[Any], Any]) -> None:
     assert not [k for k in kernels(fn) if k.startswith(("kernel gather", "kernel scatter", "kernel within"))]
 
 
-def loop_of(fn: Callable[[Any], Any]) -> loops.Loop:
-    graph = passes.run(trace(fn, [tf.TensorSpec(X.shape, tf.float32)]).graph)
-    return loops.analyse(next(node for node in graph.nodes if node.op is g.WHILE))
+def loop_of(fn: Callable[[Any], Any]) -> loop_info.LoopInfo:
+    graph = passes.optimise(trace(fn, [tf.TensorSpec(X.shape, tf.float32)]).graph)
+    return loop_info.analyse(next(node for node in graph.nodes if node.op is g.WHILE))
 
 
 @pytest.mark.parametrize("fn, filled", [(running_sums, 1), (backwards, 1), (twice, 2), (products, 1),
@@ -335,7 +335,7 @@ def test_a_matrix_that_stays_is_packed_once(fn: Callable[..., Any], packed: int 
             want = np.tanh(want @ (factor * 0.5**n) if fn is changing else want @ factor + want @ factor.T)
         want = want + 1 if fn is rounds_in_rounds else want
     np.testing.assert_allclose(traced(x, w).numpy().astype(np.float64), want, atol=2e-5 if dtype is tf.float32 else 0.1)
-    plan = planner.plan(passes.run(traced.get_concrete_function().graph.copy()))
+    plan = planner.plan(passes.optimise(traced.get_concrete_function().graph.copy()))
     packs = [n for n, step in enumerate(plan.steps) if getattr(step.kernel, "key", ("",))[-1] == "pack_b"]
     tests = [n for n, step in enumerate(plan.steps) if str(step.kernel).startswith("kernel less")]
     if packed is None or rows == 1:

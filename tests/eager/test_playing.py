@@ -334,7 +334,7 @@ def test_plans_that_are_forgotten_do_not_confuse_passes(monkeypatch: pytest.Monk
         return [tape.gradient(y, x)]
     wanted = [plainly(lambda axis=axis: gradient(axis)) for axis in (0, 1)]
     for n in range(40):
-        dispatch.run._plans.clear()
+        dispatch.eager._plans.clear()
         gc.collect()
         same(gradient(n % 2), wanted[n % 2])
 

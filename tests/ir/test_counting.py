@@ -105,7 +105,7 @@ def test_gradients_of_counted_loops_are_native() -> None:
     x = tf.constant(np.random.default_rng(0).normal(size=(5, 3)).astype(np.float32))
     got = traced(x).numpy()
     assert got.tobytes() == gradient(x).numpy().tobytes()
-    graph = passes.run(traced.get_concrete_function(tf.TensorSpec([5, 3])).graph.copy())
+    graph = passes.optimise(traced.get_concrete_function(tf.TensorSpec([5, 3])).graph.copy())
     assert all(cpu.supports(node) for node in graph.nodes)
     h, slopes, wide = np.zeros(3), [], x.numpy().astype(np.float64)
     for t in range(5):

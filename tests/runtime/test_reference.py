@@ -35,7 +35,7 @@ def interpreted(f: Callable[..., Any], tensors: list[Tensor],
         dims: of the operands; their own by default.
     """
     traced = trace(f, [tf.TensorSpec(t.shape if dims is None else dims[n], t.dtype) for n, t in enumerate(tensors)])
-    return executable(traced.graph, improve=lambda copy: passes.run(copy), backend=reference), traced.captures
+    return executable(traced.graph, improve=lambda copy: passes.optimise(copy), backend=reference), traced.captures
 
 
 def check(f: Callable[..., Any], tensors: list[Tensor], dims: list[Any] | None = None) -> Executable:
@@ -71,7 +71,7 @@ def test_what_is_native_on_the_processor_is_so_here_but_for_convolutions() -> No
         specs = [tf.TensorSpec(t.shape, t.dtype) for t in operands(case)]
         graph = trace(lambda *t, case=case: named(case.fn)(*t, **case.kwargs), specs).graph
         cpu.prepare()
-        left |= {n.op.name for n in passes.run(graph).nodes if cpu.supports(n) and not reference.supports(n)}
+        left |= {n.op.name for n in passes.optimise(graph).nodes if cpu.supports(n) and not reference.supports(n)}
     assert left == {"conv", "conv_input_grad", "conv_filter_grad"}
 
 

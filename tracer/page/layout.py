@@ -108,7 +108,7 @@ class _Link:
 
 def lay_out(root: Box, edges: Sequence[Edge]) -> None:
     """Sets the coordinates of every box in `root`, and gives each of `edges` its segments with their points."""
-    _Drawing(root, edges).run()
+    _Drawing(root, edges).arrange_all()
 
 
 class _Drawing:
@@ -140,7 +140,7 @@ class _Drawing:
         """The segment between two children of `within`; None stands for a port of its own."""
         return self.links.setdefault(within, {}).setdefault((source, start, end), Segment(source, within))
 
-    def run(self) -> None:
+    def arrange_all(self) -> None:
         for box in _inside_out(self.root):
             if box.children:
                 self.arrange(box)

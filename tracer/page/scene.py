@@ -16,7 +16,7 @@ from twofold.ir import graph as g
 from twofold.ir.graph_literals import array_text
 from twofold.ir.graph_text import lines_of
 
-from ..kernels import Kernel, amount
+from ..kernels import PlannedKernel, amount
 from . import layout
 
 __all__ = ["Item", "Scene", "scene_of", "duration"]
@@ -71,13 +71,14 @@ class Scene:
     height: float
 
 
-def scene_of(graph: g.Graph, kernels: Sequence[Kernel] = (), spent: Mapping[g.Node, float] | None = None) -> Scene:
+def scene_of(graph: g.Graph, kernels: Sequence[PlannedKernel] = (),
+             spent: Mapping[g.Node, float] | None = None) -> Scene:
     """The drawing of `graph`, with its nodes in the boxes of `kernels`; `spent` are seconds that single nodes took."""
     return _Scene(graph, kernels, spent or {}).scene()
 
 
 class _Scene:
-    def __init__(self, graph: g.Graph, kernels: Sequence[Kernel], spent: Mapping[g.Node, float]) -> None:
+    def __init__(self, graph: g.Graph, kernels: Sequence[PlannedKernel], spent: Mapping[g.Node, float]) -> None:
         self.graph, self.kernels, self.spent = graph, kernels, spent
         self.items: list[Item] = []
         self.number: dict[Any, int] = {}  # of the item of a node, a region, a kernel, or an input
@@ -131,7 +132,7 @@ class _Scene:
             if made is not None:
                 self.links.append((made, number))
 
-    def homes(self, graph: g.Graph) -> dict[g.Node, Kernel]:
+    def homes(self, graph: g.Graph) -> dict[g.Node, PlannedKernel]:
         """The kernel in whose box each node stands; a view stands with what reads it, or else with what it views."""
         homes = {node: self.home[node] for node in graph.nodes if node in self.home}
         if not homes:
@@ -149,7 +150,7 @@ class _Scene:
                 homes[node] = kernel
         return homes
 
-    def kernel(self, kernel: Kernel, around: layout.Box, parent: int | None) -> int:
+    def kernel(self, kernel: PlannedKernel, around: layout.Box, parent: int | None) -> int:
         if kernel in self.number:
             return self.number[kernel]
         traffic = kernel.reads + kernel.writes

@@ -23,7 +23,7 @@ from twofold.runtime.compiled import Native
 from twofold.runtime.description import describe
 from twofold.runtime.program import Timeable
 
-from ..kernels import Kernel
+from ..kernels import PlannedKernel
 
 __all__ = ["measure"]
 
@@ -31,7 +31,7 @@ _ENOUGH = 0.25  # seconds of runs
 _RUNS = 3, 200  # the least and the most
 
 
-def measure(graph: g.Graph, kernels: Sequence[Kernel], arrays: Sequence[np.ndarray]) -> dict[g.Node, float]:
+def measure(graph: g.Graph, kernels: Sequence[PlannedKernel], arrays: Sequence[np.ndarray]) -> dict[g.Node, float]:
     """Sets the `seconds` of kernels: the median of some runs.
 
     Args:

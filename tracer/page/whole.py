@@ -14,7 +14,7 @@ from twofold.ir.dims import DimLike
 from twofold.ir.replay import bind_sizes
 from twofold.runtime.description import named
 
-from ..kernels import Kernel, amount, kernels_of, seconds_by_line
+from ..kernels import PlannedKernel, amount, kernels_of, seconds_by_line
 from . import html, svg
 from .scene import duration, scene_of
 from .timing import measure
@@ -50,10 +50,10 @@ def picture_of(graph: g.Graph, fast_math: bool = False) -> str:
     return svg.picture(scene_of(compiled, kernels))
 
 
-def compiled_kernels(graph: g.Graph, fast_math: bool = False) -> tuple[g.Graph, list[Kernel], list[Plan]]:
+def compiled_kernels(graph: g.Graph, fast_math: bool = False) -> tuple[g.Graph, list[PlannedKernel], list[Plan]]:
     """A traced graph after the passes, its kernels and its programs."""
     compiled = graph.copy()
-    passes.run(compiled, fast_math=fast_math)
+    passes.optimise(compiled, fast_math=fast_math)
     return compiled, *kernels_of(compiled)
 
 
@@ -65,13 +65,13 @@ def _known_sizes(graph: g.Graph, inputs: Sequence[np.ndarray] | None) -> dict[st
     return sizes
 
 
-def _note(kernels: list[Kernel], measured: bool) -> str:
+def _note(kernels: list[PlannedKernel], measured: bool) -> str:
     if measured:
         return "as it runs; a box around nodes is one kernel, with the median of its times in some runs"
     return "as it runs; a box around nodes is one kernel" if kernels else "as it runs, by Python alone"
 
 
-def _facts(graph: g.Graph, kernels: list[Kernel], plans: list[Plan], spent: dict[g.Node, float],
+def _facts(graph: g.Graph, kernels: list[PlannedKernel], plans: list[Plan], spent: dict[g.Node, float],
            sizes: dict[str, DimLike]) -> list[tuple[str, str]]:
     facts = [("nodes", f"{sum(1 for _ in graph.walk()):,}"), ("kernels", f"{len(kernels):,}")]
     timed = [k.seconds for k in kernels if k.seconds is not None]

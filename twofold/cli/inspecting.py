@@ -72,7 +72,7 @@ def _memory(entry: Entry, sizes: dict[str, int]) -> dict[str, Any]:
     from twofold.tracer.kernels import kernels_of
 
     graph = entry.function.graph.copy()
-    passes.run(graph)
+    passes.optimise(graph)
     kernels, plans = kernels_of(graph)
     scratch: DimLike = 0
     for plan in plans:

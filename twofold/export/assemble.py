@@ -16,7 +16,7 @@ from llvmlite import ir
 
 from twofold.codegen import conv, gemm, llvm_module, native_entry
 from twofold.codegen import target as targets
-from twofold.codegen.native_entry import Entry, Member, Place, Texts
+from twofold.codegen.native_entry import CFunction, Member, Place, Texts
 from twofold.codegen.plan import Plan
 from twofold.eager.tensor import Tensor
 from twofold.ir import dims as dm
@@ -98,7 +98,7 @@ def part_of(name: str, traced: Traced, streams: lowering.Streams) -> Part:
     """The part that a trace is; random draws are from `streams`."""
     count = len(traced.specs)
     graph = traced.graph.copy()
-    passes.run(graph, passes=(passes.inline_calls,))
+    passes.optimise(graph, passes=(passes.inline_calls,))
     drawn = streams.lower(graph)
     names = [v.name or f"input_{n}" for n, v in enumerate(graph.inputs[:count])]
     inputs = unique(identifier(n, "input") for n in names)
@@ -238,7 +238,7 @@ class _Assembler:
             lowering.require_native(graph, part.name, sizes)
             made = compile_program(graph, symbol, _donations(places, results, graph))
         self.modules.append(made.module.replace('@"plan"(', f'@"{symbol}_plan"('))
-        entry = Entry(
+        entry = CFunction(
             f"{self.prefix}_{part.name}", inputs, outputs, places, results, sizes,
             len(self.state) if any(p.kind == "state" for p in (*places, *results)) else None,
             [(guard, _guard_text(guard)) for guard in graph.guards if guard.symbols() <= _bound(inputs, sizes)],
@@ -273,7 +273,7 @@ class _Assembler:
             node.inputs = [known.get(v, v) for v in node.inputs]
         graph.outputs = [known.get(v, v) for v in graph.outputs]
         graph.nodes[:0] = front
-        passes.run(graph)
+        passes.optimise(graph)
         return [c for _, c in kept]
 
     # -- what functions share ---------------------------------------------------------------------

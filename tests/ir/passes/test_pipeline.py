@@ -29,7 +29,7 @@ def graph_of(fn, specs):
 def improved(graph, **more):
     after = graph.copy()
     assert passes.checking[0], "the suite verifies graphs around passes"
-    passes.run(after, **more)
+    passes.optimise(after, **more)
     return after
 
 
@@ -84,14 +84,14 @@ def test_traced_functions_keep_their_bits(fn, rows):
 def test_a_second_run_finds_nothing():
     after = improved(graph_of(loss, [tf.TensorSpec([None, 3]), tf.TensorSpec([4, 3])]))
     shown = text(after)
-    passes.run(after)
+    passes.optimise(after)
     assert text(after) == shown
 
 
 def test_trace_is_told_of_each_pass():
     told = []
     graph = parse("graph f(%0: f32[2]) { %1 = identity(%0) : f32[2] return %1 }")
-    passes.run(graph, trace=lambda name, graph, changed, seconds: told.append((name, changed, len(graph.nodes))))
+    passes.optimise(graph, trace=lambda name, graph, changed, seconds: told.append((name, changed, len(graph.nodes))))
     assert [name for name, *_ in told[:len(passes.PIPELINE)]] == [p.__name__ for p in passes.PIPELINE]
     assert ("simplify", True, 0) in told and len(told) == 2 * len(passes.PIPELINE)
 
@@ -101,7 +101,7 @@ def test_a_pass_that_breaks_the_graph_is_seen():
         graph.outputs = [g.Value((2,), tf.float32)]
         return True
     with pytest.raises(VerifyError, match="output 0 is no value"):
-        passes.run(parse("graph f(%0: f32[2]) { return %0 }"), passes=[break_it])
+        passes.optimise(parse("graph f(%0: f32[2]) { return %0 }"), passes=[break_it])
 
 
 def test_fast_math_is_asked_for():

@@ -15,11 +15,11 @@ from twofold.ir import graph as g
 from twofold.ir.counting import Affine, affine, counting, node_of, number, root
 from twofold.ir.dims import DimLike
 
-__all__ = ["Affine", "Loop", "Written", "analyse", "root", "written"]
+__all__ = ["Affine", "LoopInfo", "Written", "analyse", "root", "written"]
 
 
 @dataclass(eq=False, slots=True)
-class Loop:
+class LoopInfo:
     """A `while`, as its body sees it.
 
     Attributes:
@@ -71,11 +71,11 @@ class Loop:
         return low * place.factor + place.more, (end - 1) * place.factor + place.more
 
 
-def analyse(node: g.Node) -> Loop:
+def analyse(node: g.Node) -> LoopInfo:
     """What is known of a `while`."""
     test, body = node.regions
     count = node.attrs["carried"]
-    loop = Loop(fixed=set(body.inputs[count:]))
+    loop = LoopInfo(fixed=set(body.inputs[count:]))
     counted = counting(node)
     if counted is not None:
         loop.ranges = {body.inputs[n]: bounds for n, bounds in counted.ranges.items()}
