@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from twofold.ir import dtypes as dt
 from twofold.ir.scalar import Instr
 
-from .loop import For, If, Kernel, Printer, Statement
+from .statements import For, If, Kernel, Printer, Room, Statement, blocks
 
 __all__ = ["Candidate", "Shared", "shared"]
 
@@ -102,7 +102,7 @@ class _Form(Printer):
 
 def _levels(block: list[Statement]) -> int:
     """How deep loops are nested in a block."""
-    inner = [_levels(s.body) + isinstance(s, For) for s in block if isinstance(s, (For, If))]
+    inner = [_levels(b) + isinstance(s, For) for s in block if isinstance(s, (For, If, Room)) for b in blocks(s)]
     return max(inner, default=0)
 
 

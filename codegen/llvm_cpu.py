@@ -12,38 +12,44 @@ for both. Of kernels for eager calls that is not said, so that they may be given
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from llvmlite import ir
 
 from twofold.ir.scalar import Instr, Value
 
-from . import llvm_lanes, llvm_module, llvm_ops
-from .loop import (
+from . import llvm_lanes, llvm_memory, llvm_module, llvm_ops, llvm_vectors
+from .llvm_memory import LINE, Scopes, Unique
+from .statements import (
+    At,
     Break,
     Call,
     Check,
     Fail,
     For,
+    Function,
     Get,
     If,
+    Invoke,
     Kernel,
     Load,
     Pointer,
+    Prefetch,
+    Room,
     Set,
     Slot,
     Statement,
     Store,
     instruction_count,
-    uses,
+    walk,
 )
+from .value_types import Vector, lanes_of
 
 __all__ = ["emit_kernel", "compile_kernel", "KERNEL"]
 
 _I1, _I64, _POINTER = ir.IntType(1), ir.IntType(64), ir.PointerType()
 KERNEL = ir.FunctionType(_I64, [_I64, _I64, _POINTER])  # (start, stop, args) -> status
-_CACHE_LINE = 64  # bytes, and those of the widest vector
 # The instructions of a vector wait for each other. From _CHAIN of them on a processor sees too few vectors ahead to
 # fill that time, so the loop takes several at once, written side by side; beyond _LONG the code grows too much.
 _INTERLEAVE, _CHAIN, _LONG = 4, 12, 256
@@ -58,9 +64,9 @@ def compile_kernel(kernel: Kernel, name: str) -> bytes:
 
 
 def emit_kernel(module: ir.Module, kernel: Kernel, name: str, *, inline: bool = False, short: bool = False,
-                alone: bool = False, apart: bool = True, numbers: Mapping[int, int] | None = None,
+                alone: bool = False, apart: bool = True, heap: bool = False, numbers: Mapping[int, int] | None = None,
                 constants: Mapping[int, int] | None = None) -> ir.Function:
-    """Writes `kernel` into `module`.
+    """Writes `kernel` into `module`, and the functions and kernels that it runs, where they are not there yet.
 
     Args:
         module: takes the function.
@@ -70,6 +76,8 @@ def emit_kernel(module: ir.Module, kernel: Kernel, name: str, *, inline: bool = 
         short: whether its ranges are short, so that vectors side by side would cost more to compile than they save.
         alone: whether it only ever runs over [0, 1).
         apart: whether memory that it stores to never overlaps what other pointers lead to.
+        heap: whether rooms (`statements.Room`) of more than a little memory come from C's `malloc`, so that threads
+            with small stacks can run the kernel; if not, they are on the stack.
         numbers: integer arguments that are always the same, by their place in args.
         constants: constants of the kernel that are arguments in fact: number of the value -> place in args, which holds
             the constant less 1 (`loop.LoopBuilder.stride` says why).
@@ -83,51 +91,77 @@ def emit_kernel(module: ir.Module, kernel: Kernel, name: str, *, inline: bool = 
     if inline:
         fn.linkage = "internal"
         fn.attributes.add("alwaysinline")
-    _Emitter(fn, kernel, short, alone, apart, numbers or {}, constants or {}).emit()
+    start, stop, args = fn.args
+    if alone:
+        start, stop = _I64(0), _I64(1)
+    emitter = _Emitter(fn, kernel, {kernel.start.id: start, kernel.stop.id: stop}, short, apart, heap, numbers or {})
+    emitter.begin(kernel.args, args, constants or {})
+    emitter.emit(kernel.body, kernel.codes)
+    emitter.b.ret(emitter.result())
+    return fn
+
+
+def _emit_function(module: ir.Module, function: Function) -> ir.Function:
+    """Writes a function that the kernels of a module share, once."""
+    known = module.globals.get(function.name)
+    if known is not None:
+        return known
+    kinds = [llvm_ops.llvm_type(p.dtype) for p in function.params]
+    fn = ir.Function(module, ir.FunctionType(ir.VoidType(), kinds), function.name)
+    fn.linkage = "internal"
+    for attribute in ("nounwind", "noinline"):
+        fn.attributes.add(attribute)
+    emitter = _Emitter(fn, function, {p.id: a for p, a in zip(function.params, fn.args, strict=True)})
+    emitter.emit(function.body)
+    emitter.b.ret_void()
     return fn
 
 
 class _Emitter:
     """The state of one function being written."""
 
-    def __init__(self, fn: ir.Function, kernel: Kernel, short: bool, alone: bool, apart: bool,
-                 numbers: Mapping[int, int], constants: Mapping[int, int]) -> None:
-        self.fn, self.kernel, self.short, self.numbers = fn, kernel, short, numbers
+    def __init__(self, fn: ir.Function, of: Kernel | Function, values: dict[int, Any], short: bool = False,
+                 apart: bool = False, heap: bool = False, numbers: Mapping[int, int] | None = None) -> None:
+        self.fn, self.values, self.short, self.heap, self.numbers = fn, values, short, heap, numbers or {}
         self.entry = fn.append_basic_block("entry")
         self.b = ir.IRBuilder(self.entry)
-        start, stop, self.args = fn.args
-        if alone:
-            start, stop = _I64(0), _I64(1)
-        self.values: dict[int, Any] = {kernel.start.id: start, kernel.stop.id: stop}
+        self.given: dict[int, Any] = {}  # constants that are arguments
+        self.args_pointer: Pointer | None = None
+        self.args: Any = None
+        self.bases: dict[str, Any] = {}  # scratch memory
+        self.slots: dict[int, Any] = {}  # memory of arguments
+        self.variables: dict[int, Any] = {}  # what they hold at the place at hand
+        self.exits: list[_Exit] = []  # of the loops around the place at hand
+        self.failed: list[Any] = []
+        self.status: Any = None
+        self.scratch = of.scratch
+        self.scopes = Scopes(fn.module, of.body, apart)
+
+    def begin(self, pointer: Pointer, args: Any, constants: Mapping[int, int]) -> None:
+        """Makes the args array known, and which constants lie there."""
+        self.args_pointer, self.args = pointer, args
         read: dict[int, Any] = {}
         for slot in constants.values():
             if slot not in read:
                 read[slot] = self.b.add(self.argument(slot), _I64(1))
         self.given = {constant: read[slot] for constant, slot in constants.items()}
-        self.bases: dict[str, Any] = {}  # scratch memory
-        self.slots: dict[int, Any] = {}  # memory of arguments
-        self.variables: dict[int, Any] = {}
-        self.exits: list[ir.Block] = []  # of the loops around the place at hand
-        self.failed: list[Any] = []
-        self.status: Any = None
-        self.scopes = _Scopes(fn.module, kernel, apart)
 
-    def emit(self) -> None:
-        k = self.kernel
-        for scratch in k.scratch:
+    def emit(self, body: list[Statement], codes: Sequence[str] = ()) -> None:
+        """Writes the body, up to what the function gives back."""
+        for scratch in self.scratch:
             kind = ir.ArrayType(llvm_ops.llvm_type(scratch.dtype, memory=True), scratch.size)
             held = self.b.alloca(kind, name=scratch.name)
-            held.align = _CACHE_LINE
+            held.align = LINE
             held.type = _POINTER  # its elements' type is that of each access
             self.bases[scratch.name] = held
         self.scopes.declare(self.b)
-        for slot in sorted({p.slot for s in _statements(k.body) if (p := _pointer(s)) and p.slot is not None}):
+        slots = {s.ptr.slot for s in walk(body) if isinstance(s, (Load, Store, At, Prefetch))}
+        for slot in sorted(slot for slot in slots if slot is not None):
             self.slots[slot] = self.b.inttoptr(self.argument(slot), _POINTER)
-        self.failed = [self.flag(_I1(0)) for _ in k.codes]
-        if any(isinstance(s, Fail) for s in _statements(k.body)):
+        self.failed = [self.flag(_I1(0)) for _ in codes]
+        if any(isinstance(s, Fail) for s in walk(body)):
             self.status = self.flag(_I64(0))
-        self.block(k.body)
-        self.b.ret(self.result())
+        self.block(body)
 
     def argument(self, slot: int) -> Any:
         if slot in self.numbers:
@@ -135,17 +169,10 @@ class _Emitter:
         return self.b.load(self.b.gep(self.args, [_I64(slot)], source_etype=_I64), typ=_I64)
 
     def flag(self, first: Any) -> Any:
-        """A variable declared where the function begins."""
-        held = self.variable(first.type)
+        """Memory for a variable that begins with `first`. LLVM makes a register of it."""
+        held = self.b.alloca(first.type)
         self.b.store(first, held)
         return held
-
-    def variable(self, kind: ir.Type) -> Any:
-        # Registers in the end, wherever this stands: LLVM promotes what is allocated in the entry block.
-        with self.b.goto_block(self.entry):
-            if self.entry.is_terminated:
-                self.b.position_before(self.entry.terminator)
-            return self.b.alloca(kind)
 
     def result(self) -> Any:
         b = self.b
@@ -159,73 +186,144 @@ class _Emitter:
             self.statement(statement)
 
     def statement(self, statement: Statement) -> None:
-        at = [self.values[v.id] for v in uses(statement)]
-        b = self.b
+        """Writes one statement."""
+        b, values = self.b, self.values
         match statement:
             case Instr(op="const", out=out, const=const):
-                self.values[out.id] = self.given.get(out.id) or _constant(out, const)
-            case Instr(op=op, out=out, args=args):
-                known = _folded(op, at, args)
-                self.values[out.id] = known if known is not None else \
-                    llvm_ops.emit(b, op, tuple(at), args[-1].dtype, out.dtype)
-            case Load(out=out, ptr=ptr):
-                self.values[out.id] = self.load(ptr, at[0])
-            case Store(ptr=ptr):
-                self.store(ptr, at[0], at[1])
+                values[out.id] = self.given.get(out.id) or _constant(out, const)
+            case Instr(out=out):
+                values[out.id] = self.instruction(statement)
+            case Load(out=out):
+                values[out.id] = self.load(statement)
+            case Store():
+                self.store(statement)
+            case At(out=out, ptr=ptr, index=index):
+                values[out.id] = self.address(ptr, values[index.id])
+            case Prefetch(ptr=ptr, index=index, write=write):
+                llvm_vectors.prefetch(b, self.address(ptr, values[index.id]), write)
             case Slot(out=out, index=index):
-                self.values[out.id] = self.argument(index)
-            case Set(var=var):
-                if var not in self.variables:
-                    self.variables[var] = self.variable(at[0].type)
-                b.store(at[0], self.variables[var])
+                values[out.id] = self.argument(index)
+            case Set(var=var, value=value):
+                self.variables[var] = values[value.id]
             case Get(out=out, var=var):
-                self.values[out.id] = b.load(self.variables[var], typ=llvm_ops.llvm_type(out.dtype))
+                values[out.id] = self.variables[var]
             case For():
-                self.loop(statement, at)
-            case If(body=body):
-                if isinstance(at[0], ir.Constant):
-                    self.block(body if at[0].constant else [])
-                    return
-                with b.if_then(at[0]):
+                self.loop(statement)
+            case If():
+                self.condition(statement)
+            case Room(out=out, count=count, body=body):
+                def inside(address: Any) -> None:
+                    values[out.id] = address
                     self.block(body)
-            case Break():
+                llvm_memory.room(b, statement, values[count.id], self.heap, inside)
+            case Break(cond=cond):
                 rest = self.fn.append_basic_block("rest")
-                b.cbranch(at[0], self.exits[-1], rest)
+                self.exits[-1].arrive(b.block, self.variables)
+                b.cbranch(values[cond.id], self.exits[-1].block, rest)
                 b.position_at_end(rest)
-            case Check(code=code):
-                held = self.failed[code]
-                b.store(b.or_(b.load(held, typ=_I1), b.not_(at[0])), held)
-            case Fail():
-                now = b.load(self.status, typ=_I64)
-                b.store(b.select(b.icmp_signed("==", now, _I64(0)), at[0], now), self.status)
-            case Call(out=out, args=args):
-                self.values[out.id] = self.call(at, args)
+            case _:
+                self.report(statement)
 
-    def loop(self, loop: For, at: list[Any]) -> None:
-        b, low, high = self.b, at[0], at[1]
+    def report(self, statement: Statement) -> None:
+        """Writes a statement about the status of this kernel, or about another function."""
+        b, values = self.b, self.values
+        match statement:
+            case Check(cond=cond, code=code):
+                held = self.failed[code]
+                b.store(b.or_(b.load(held, typ=_I1), b.not_(values[cond.id])), held)
+            case Fail(status=status):
+                now = b.load(self.status, typ=_I64)
+                b.store(b.select(b.icmp_signed("==", now, _I64(0)), values[status.id], now), self.status)
+            case Call(out=out):
+                values[out.id] = self.call(statement)
+            case Invoke(function=function, args=args):
+                b.call(_emit_function(self.fn.module, function), [values[a.id] for a in args])
+            case _:
+                raise TypeError(f"not a statement: {statement!r}")
+
+    def instruction(self, instr: Instr) -> Any:
+        """The value of an instruction."""
+        at, args = [self.values[a.id] for a in instr.args], instr.args
+        match instr.op:
+            case "splat":
+                return llvm_vectors.splat(self.b, at[0], lanes_of(instr.out.dtype))
+            case "first":
+                return llvm_vectors.first(self.b, at[0], lanes_of(instr.out.dtype))
+            case "shuffle":
+                return llvm_vectors.shuffle(self.b, at[0], at[1], instr.const)
+        known = _folded(instr.op, at, args)
+        return known if known is not None else \
+            llvm_ops.emit(self.b, instr.op, tuple(at), args[-1].dtype, instr.out.dtype)
+
+    # -- control --------------------------------------------------------------------------------------------------
+    def condition(self, branch: If) -> None:
+        """Writes what runs where a condition holds, and where it does not."""
+        b, cond = self.b, self.values[branch.cond.id]
+        if isinstance(cond, ir.Constant):
+            self.block(branch.body if cond.constant else branch.otherwise)
+            return
+        join = _Exit(self.fn.append_basic_block("after"), self.carried(branch.body, branch.otherwise))
+        then, other = self.fn.append_basic_block("then"), join.block
+        before = dict(self.variables)
+        if branch.otherwise:
+            other = self.fn.append_basic_block("else")
+        else:
+            join.arrive(b.block, before)
+        b.cbranch(cond, then, other)
+        for block, start in ((branch.body, then), (branch.otherwise, other)):
+            if block or start is then:
+                b.position_at_end(start)
+                self.variables = dict(before)
+                self.block(block)
+                join.arrive(b.block, self.variables)
+                b.branch(join.block)
+        self.variables = before | join.values(b)
+
+    def carried(self, *inside: list[Statement]) -> list[int]:
+        """The variables from before that the statements of some blocks set."""
+        return sorted({s.var for block in inside for s in walk(block) if isinstance(s, Set)} & self.variables.keys())
+
+    def loop(self, loop: For) -> None:
+        """Writes a loop: tested at its end, with what variables hold in registers from round to round."""
+        b, low, high = self.b, self.values[loop.lo.id], self.values[loop.hi.id]
         known = isinstance(loop.step, int) and isinstance(low, ir.Constant) and isinstance(high, ir.Constant)
         if known and self.unrolled(loop, low.constant, high.constant):
             return
-        step = at[2] if len(at) == 3 else _I64(loop.step)
+        step = _I64(loop.step) if isinstance(loop.step, int) else self.values[loop.step.id]
         order = ">" if isinstance(loop.step, int) and loop.step < 0 else "<"
-        before, body, done = b.block, self.fn.append_basic_block("loop"), self.fn.append_basic_block("done")
-        b.cbranch(b.icmp_signed(order, low, high), body, done)
+        before, body = b.block, self.fn.append_basic_block("loop")
+        done = _Exit(self.fn.append_basic_block("done"), self.carried(loop.body))
+        outside = dict(self.variables)
+        done.arrive(before, outside)
+        b.cbranch(b.icmp_signed(order, low, high), body, done.block)
         b.position_at_end(body)
         index = self.values[loop.index.id] = b.phi(_I64)
         index.add_incoming(low, before)
+        rounds = {var: b.phi(outside[var].type) for var in done.carried}
+        for var, phi in rounds.items():
+            phi.add_incoming(outside[var], before)
+        self.variables = outside | rounds
         self.exits.append(done)
         self.block(loop.body)
         self.exits.pop()
         after = b.add(index, step, flags=("nsw",))
         index.add_incoming(after, b.block)
-        latch = b.cbranch(b.icmp_signed(order, after, high), body, done)
+        for var, phi in rounds.items():
+            phi.add_incoming(self.variables[var], b.block)
+        done.arrive(b.block, self.variables)
+        latch = b.cbranch(b.icmp_signed(order, after, high), body, done.block)
+        self.interleave(loop, latch, low, high)
+        b.position_at_end(done.block)
+        self.variables = outside | done.values(b)
+
+    def interleave(self, loop: For, latch: Any, low: Any, high: Any) -> None:
+        """Tells the vectoriser how many vectors of a loop to write side by side."""
         if isinstance(low, ir.Constant) and isinstance(high, ir.Constant):
             together = _rounds_at_once(loop, high.constant - low.constant)
         else:
             together = _INTERLEAVE if _is_interleaved(loop) and not self.short else 1
         if together > 1:
             latch.set_metadata("llvm.loop", self.interleaved(together))
-        b.position_at_end(done)
 
     def unrolled(self, loop: For, low: int, high: int) -> bool:
         """Writes a loop of known length that needs no loop; whether it was one."""
@@ -233,7 +331,7 @@ class _Emitter:
         count = len(range(low, high, loop.step))
         if count > 1:
             return llvm_lanes.written(self, loop, low, count)
-        if any(isinstance(s, Break) for s in _statements(loop.body)):
+        if any(isinstance(s, Break) for s in walk(loop.body)):
             return False
         if count:
             self.values[loop.index.id] = _I64(low)
@@ -244,7 +342,7 @@ class _Emitter:
         """Metadata that makes the vectoriser write `together` vectors side by side."""
         module = self.fn.module
         count = module.add_metadata(["llvm.loop.interleave.count", ir.IntType(32)(together)])
-        return _Unique(module, (count,))
+        return Unique(module, (count,))
 
     # -- memory ---------------------------------------------------------------------------------------------------
     def address(self, ptr: Pointer, index: Any) -> Any:
@@ -253,29 +351,74 @@ class _Emitter:
         return self.b.gep(self.base(ptr), [index], source_etype=llvm_ops.llvm_type(ptr.dtype, memory=True))
 
     def base(self, ptr: Pointer) -> Any:
-        if ptr is self.kernel.args:
+        if ptr.at is not None:
+            return self.values[ptr.at.id]
+        if ptr is self.args_pointer:
             return self.args
         return self.bases[ptr.name] if ptr.slot is None else self.slots[ptr.slot]
 
-    def load(self, ptr: Pointer, index: Any) -> Any:
-        b, dtype = self.b, ptr.dtype
-        held = b.load(self.address(ptr, index), typ=llvm_ops.llvm_type(dtype, memory=True))
+    def load(self, load: Load) -> Any:
+        b, ptr, dtype = self.b, load.ptr, load.ptr.dtype
+        kind, address = llvm_ops.llvm_type(dtype, memory=True), self.address(ptr, self.values[load.index.id])
+        if isinstance(load.out.dtype, Vector):
+            mask = None if load.mask is None else self.values[load.mask.id]
+            held = llvm_vectors.load(b, address, llvm_ops.Lanes(kind, load.out.dtype.lanes), dtype.size, mask)
+        else:
+            held = b.load(address, typ=kind)
         self.scopes.mark(held, ptr)
         if dtype.is_bool:
             return b.icmp_unsigned("!=", held, held.type(0))
         return llvm_ops.widen(b, held, dtype) if _is_half(ptr) else held
 
-    def store(self, ptr: Pointer, index: Any, value: Any) -> None:
-        b, dtype = self.b, ptr.dtype
+    def store(self, store: Store) -> None:
+        b, ptr, dtype, value = self.b, store.ptr, store.ptr.dtype, self.values[store.value.id]
+        vector = isinstance(store.value.dtype, Vector)
         if dtype.is_bool:
-            value = b.zext(value, llvm_ops.llvm_type(dtype, memory=True))
+            kind = llvm_ops.llvm_type(dtype, memory=True)
+            value = b.zext(value, llvm_ops.Lanes(kind, value.type.count) if vector else kind)
         elif _is_half(ptr):
             value = llvm_ops.narrow(b, value, dtype)
-        self.scopes.mark(b.store(value, self.address(ptr, index)), ptr)
+        address = self.address(ptr, self.values[store.index.id])
+        if vector:
+            mask = None if store.mask is None else self.values[store.mask.id]
+            self.scopes.mark(llvm_vectors.store(b, value, address, dtype.size, mask), ptr)
+        else:
+            self.scopes.mark(b.store(value, address), ptr)
 
-    def call(self, at: list[Any], args: Pointer) -> Any:
-        address, start, stop = at
-        return self.b.call(self.b.inttoptr(address, KERNEL.as_pointer()), [start, stop, self.base(args)])
+    def call(self, call: Call) -> Any:
+        b, values, kernel = self.b, self.values, call.kernel
+        if isinstance(kernel, Kernel):
+            module = self.fn.module
+            fn = module.globals.get(kernel.name) or emit_kernel(module, kernel, kernel.name, apart=False,
+                                                                heap=self.heap)
+        else:
+            fn = b.inttoptr(values[kernel.id], KERNEL.as_pointer())
+        return b.call(fn, [values[call.start.id], values[call.stop.id], self.base(call.args)])
+
+
+class _Exit:
+    """A block that is reached from several places, and what variables hold when it is."""
+
+    def __init__(self, block: ir.Block, carried: list[int]) -> None:
+        """Args:
+            carried: the variables whose values may differ.
+        """
+        self.block, self.carried = block, carried
+        self.arrivals: list[tuple[ir.Block, dict[int, Any]]] = []
+
+    def arrive(self, block: ir.Block, variables: Mapping[int, Any]) -> None:
+        """Notes that the end of `block` leads here."""
+        self.arrivals.append((block, {var: variables[var] for var in self.carried}))
+
+    def values(self, b: ir.IRBuilder) -> dict[int, Any]:
+        """What the variables hold from here on, as the first thing in the block."""
+        b.position_at_end(self.block)
+        merged = {}
+        for var in self.carried:
+            phi = merged[var] = b.phi(self.arrivals[0][1][var].type)
+            for block, held in self.arrivals:
+                phi.add_incoming(held[var], block)
+        return merged
 
 
 def _is_half(ptr: Pointer) -> bool:
@@ -299,7 +442,10 @@ def _rounds_at_once(loop: For, rounds: int) -> int:
 
 def _constant(out: Value, value: Any) -> Any:
     kind = llvm_ops.llvm_type(out.dtype)
-    return kind(float(value) if out.dtype.is_floating else int(value))
+    number = float(value) if out.dtype.is_floating else int(value)
+    if isinstance(out.dtype, Vector):
+        return ir.Constant(kind, number if number or str(number).startswith("-") else None)
+    return kind(number)
 
 
 _SAME = {("add", 0, 0): 1, ("add", 1, 0): 0, ("sub", 1, 0): 0, ("mul", 0, 1): 1, ("mul", 1, 1): 0,
@@ -335,65 +481,3 @@ def _folded(op: str, at: list[Any], args: Sequence[Value]) -> Any:
     if isinstance(result, bool):
         return _I1(int(result))
     return _I64(result) if -(1 << 63) <= result < 1 << 63 else None
-
-
-def _statements(block: list[Statement]) -> Iterator[Statement]:
-    for statement in block:
-        yield statement
-        if isinstance(statement, (For, If)):
-            yield from _statements(statement.body)
-
-
-def _pointer(statement: Statement) -> Pointer | None:
-    return statement.ptr if isinstance(statement, (Load, Store)) else None
-
-
-class _Scopes:
-    """What may overlap what, as LLVM's alias scopes: one for each argument that is stored to.
-
-    An access names the scope it belongs to, and those it has nothing to do with. The declarations at the head of the
-    function keep scopes of several inlined copies, or of several rounds of a loop around them, apart.
-    """
-
-    def __init__(self, module: ir.Module, kernel: Kernel, apart: bool) -> None:
-        self.module = module
-        used = [p for s in _statements(kernel.body) if (p := _pointer(s)) is not None]
-        stored = [s.ptr for s in _statements(kernel.body) if isinstance(s, Store)]
-        self.slots = sorted({p.slot for p in stored if p.slot is not None})
-        if not apart or len({(p.slot, p.name) for p in used}) < 2:
-            self.slots = []
-        domain = _Unique(module, ()) if self.slots else None
-        self.scopes = {slot: _Unique(module, (domain,)) for slot in self.slots}
-        self.lists: dict[tuple[int, ...], Any] = {}
-
-    def declare(self, b: ir.IRBuilder) -> None:
-        for slot in self.slots:
-            kind = ir.FunctionType(ir.VoidType(), [ir.MetaDataType()])
-            fn = self.module.declare_intrinsic("llvm.experimental.noalias.scope.decl", (), kind)
-            b.call(fn, [self.list((slot,))])
-
-    def mark(self, access: ir.Instruction, ptr: Pointer) -> None:
-        """Says of a load or store through `ptr` what it does not touch."""
-        if ptr.slot in self.scopes:
-            access.set_metadata("alias.scope", self.list((ptr.slot,)))
-        others = tuple(s for s in self.slots if s != ptr.slot)
-        if others:
-            access.set_metadata("noalias", self.list(others))
-
-    def list(self, slots: tuple[int, ...]) -> Any:
-        found = self.lists.get(slots)
-        if found is None:
-            found = self.lists[slots] = self.module.add_metadata([self.scopes[s] for s in slots])
-        return found
-
-
-class _Unique(ir.MDValue):
-    """A metadata node whose first operand is itself, which makes it one of its kind."""
-
-    def __init__(self, module: ir.Module, operands: tuple[Any, ...]) -> None:
-        super().__init__(module, (), str(len(module.metadata)))
-        self.operands = (self, *operands)
-
-    __eq__ = object.__eq__
-    __ne__ = object.__ne__
-    __hash__ = object.__hash__

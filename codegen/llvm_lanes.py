@@ -16,14 +16,15 @@ from llvmlite import ir
 from twofold.ir.dtypes import DType
 from twofold.ir.scalar import Instr, Value
 
-from . import llvm_ops
+from . import llvm_ops, llvm_vectors
 from . import target as targets
-from .loop import For, Load, Pointer, Statement, Store, uses
+from .statements import For, Load, Pointer, Statement, Store, uses
+from .value_types import Address, Vector
 
 __all__ = ["Emitter", "written"]
 
 _MOST = 8  # vectors that a value may take
-_I32, _I64, _POINTER, _VOID = ir.IntType(32), ir.IntType(64), ir.PointerType(), ir.VoidType()
+_I64 = ir.IntType(64)
 _ON_LANES = frozenset((
     "const", "add", "sub", "mul", "div", "neg", "abs", "fma", "sqrt", "floor", "ceil", "trunc", "rint", "copysign",
     "and", "or", "xor", "not", "shl", "shr", "eq", "ne", "lt", "le", "gt", "ge", "select", "cast", "bitcast"))
@@ -90,14 +91,14 @@ class _Rounds:
                 self.note(statement)
                 fused = op != "fma" or targets.current().fused
                 return not self.differs(out) or (op in _ON_LANES and fused and not any(
-                    v.dtype.is_complex for v in (out, *args)))
-            case Load(out=out, ptr=ptr, index=index):
+                    v.dtype.is_complex or isinstance(v.dtype, (Vector, Address)) for v in (out, *args)))
+            case Load(out=out, ptr=ptr, index=index, mask=None) if ptr.at is None:
                 place = self.places.get(index.id)
                 self.touch(ptr, place, False)
                 if place is not None:
                     self.varying.add(out.id)
                 return index.id not in self.varying and not _is_half(ptr.dtype)
-            case Store(ptr=ptr, index=index):
+            case Store(ptr=ptr, index=index, mask=None) if ptr.at is None:
                 self.touch(ptr, self.places.get(index.id), True)
                 return index.id in self.places and not _is_half(ptr.dtype)
         return False
@@ -200,28 +201,17 @@ class _Writer:
         """All lanes of a value."""
         found = self.vectors.get(value.id)
         if found is None:
-            found = self.spread(self.emitter.values[value.id])
+            found = llvm_vectors.splat(self.b, self.emitter.values[value.id], self.lanes)
             if value.id in self.rounds.places:
                 found = self.b.add(found, ir.Constant(found.type, list(range(self.lanes))))
             self.vectors[value.id] = found
         return found
 
-    def spread(self, x: Any) -> Any:
-        kind = llvm_ops.Lanes(x.type, self.lanes)
-        if isinstance(x, ir.Constant):
-            return ir.Constant(kind, x.constant)
-        one = self.b.insert_element(ir.Constant(kind, ir.Undefined), x, _I32(0))
-        return self.b.shuffle_vector(one, one, ir.Constant(ir.VectorType(_I32, self.lanes), [0] * self.lanes))
-
     # -- memory -----------------------------------------------------------------------------------
     def load(self, ptr: Pointer, index: Any) -> Any:
         b, address = self.b, self.emitter.address(ptr, index)
         kind = llvm_ops.Lanes(llvm_ops.llvm_type(ptr.dtype, memory=True), self.lanes)
-        if self.mask is None or self.has_room(ptr, index):
-            held = b.load(address, typ=kind, align=ptr.dtype.size)
-        else:
-            held = b.call(self.masked("load", kind, kind, [_POINTER, _I32, self.mask.type, kind]),
-                          [address, _I32(ptr.dtype.size), self.mask, ir.Constant(kind, None)])
+        held = llvm_vectors.load(b, address, kind, ptr.dtype.size, None if self.has_room(ptr, index) else self.mask)
         self.emitter.scopes.mark(held, ptr)
         return b.icmp_unsigned("!=", held, held.type(0)) if ptr.dtype.is_bool else held
 
@@ -231,11 +221,8 @@ class _Writer:
             value = b.zext(value, llvm_ops.Lanes(llvm_ops.llvm_type(ptr.dtype, memory=True), self.lanes))
         if self.mask is not None and self.has_room(ptr, index):
             value = b.select(self.mask, value, b.load(address, typ=value.type, align=ptr.dtype.size))
-        if self.mask is None or self.has_room(ptr, index):
-            done = b.store(value, address, align=ptr.dtype.size)
-        else:
-            done = b.call(self.masked("store", value.type, _VOID, [value.type, _POINTER, _I32, self.mask.type]),
-                          [value, address, _I32(ptr.dtype.size), self.mask])
+        mask = None if self.has_room(ptr, index) else self.mask
+        done = llvm_vectors.store(b, value, address, ptr.dtype.size, mask)
         self.emitter.scopes.mark(done, ptr)
 
     def has_room(self, ptr: Pointer, index: Any) -> bool:
@@ -250,8 +237,3 @@ class _Writer:
         if self.lanes == self.count:
             return None
         return ir.Constant(ir.VectorType(ir.IntType(1), self.lanes), [int(n < self.count) for n in range(self.lanes)])
-
-    def masked(self, what: str, kind: Any, result: Any, arguments: list[Any]) -> Any:
-        # a vector that a shuffle gave is none of our `Lanes`, which would know its name
-        name = f"llvm.masked.{what}.v{kind.count}{kind.element.intrinsic_name}.p0"
-        return self.module.globals.get(name) or ir.Function(self.module, ir.FunctionType(result, arguments), name)

@@ -17,15 +17,20 @@ from llvmlite import ir
 from twofold.ir.dtypes import DType
 
 from . import target as targets
+from .value_types import Address, Vector
 
 __all__ = ["llvm_type", "Lanes", "emit", "widen", "narrow", "converts_half"]
 
 _I1, _I16, _I32, _I64 = (ir.IntType(n) for n in (1, 16, 32, 64))
-_HALF, _FLOAT, _DOUBLE = ir.HalfType(), ir.FloatType(), ir.DoubleType()
+_HALF, _FLOAT, _DOUBLE, _POINTER = ir.HalfType(), ir.FloatType(), ir.DoubleType(), ir.PointerType()
 
 
 def llvm_type(dtype: DType, memory: bool = False) -> ir.Type:
     """The LLVM type of a value of `dtype`, or of an element in `memory` (bool is a byte, 16-bit floats are words)."""
+    if isinstance(dtype, Vector):
+        return Lanes(llvm_type(dtype.element), dtype.lanes)
+    if isinstance(dtype, Address):
+        return _POINTER
     if dtype.is_bool:
         return ir.IntType(8) if memory else _I1
     if dtype.is_floating:
@@ -111,6 +116,8 @@ def _safe_divisor(b: ir.IRBuilder, x: Any, y: Any, dtype: DType) -> Any:
 
 def _idiv(b: ir.IRBuilder, args: tuple[Any, ...], dtype: DType, out: DType) -> Any:
     x, y = args
+    if isinstance(y, ir.Constant) and y.constant not in (0, -1) and not isinstance(y.type, ir.VectorType):
+        return (b.udiv if dtype.is_unsigned else b.sdiv)(x, y)
     quotient = (b.udiv if dtype.is_unsigned else b.sdiv)(x, _safe_divisor(b, x, y, dtype))
     return b.select(b.icmp_unsigned("==", y, y.type(0)), y.type(0), quotient)
 
@@ -175,7 +182,18 @@ def _fma(b: ir.IRBuilder, args: tuple[Any, ...], dtype: DType, out: DType) -> An
     x, y, z = args
     if targets.current().fused:
         return _intrinsic(b, "llvm.fma", x.type, args, (x.type,))
+    if isinstance(x.type, ir.VectorType):
+        return _lane_by_lane(b, lambda *lanes: _fma(b, lanes, dtype, out), x, y, z)
     return _fma_by_double(b, x, y, z) if x.type == _FLOAT else _fma_by_parts(b, x, y, z)
+
+
+def _lane_by_lane(b: ir.IRBuilder, f: Callable[..., Any], *vectors: Any) -> Any:
+    """What `f` makes of each lane of some vectors."""
+    lanes = [f(*[b.extract_element(v, _I32(n)) for v in vectors]) for n in range(vectors[0].type.count)]
+    made = ir.Constant(Lanes(lanes[0].type, len(lanes)), ir.Undefined)
+    for n, lane in enumerate(lanes):
+        made = b.insert_element(made, lane, _I32(n))
+    return made
 
 
 def _fma_by_double(b: ir.IRBuilder, x: Any, y: Any, z: Any) -> Any:
@@ -253,14 +271,22 @@ _EMIT: dict[str, Callable[..., Any]] = {
 
 # -- 16-bit floats --------------------------------------------------------------------------------------------------
 def widen(b: ir.IRBuilder, bits: Any, dtype: DType) -> Any:
-    """The float32 that the 16 `bits` of a float16 or bfloat16 stand for."""
+    """The float32 that the 16 `bits` of a float16 or bfloat16 stand for, or those of a vector."""
+    word, half, wide = (_as_wide(kind, bits) for kind in (_I32, _HALF, _FLOAT))
     if dtype.name == "bfloat16":
-        return b.bitcast(b.shl(b.zext(bits, _I32), _I32(16)), _FLOAT)
-    return b.fpext(b.bitcast(bits, _HALF), _FLOAT) if converts_half() else half_to_float(b, bits)
+        return b.bitcast(b.shl(b.zext(bits, word), word(16)), wide)
+    if converts_half():
+        return b.fpext(b.bitcast(bits, half), wide)
+    if isinstance(bits.type, ir.VectorType):
+        return _lane_by_lane(b, lambda lane: half_to_float(b, lane), bits)
+    return half_to_float(b, bits)
 
 
 def narrow(b: ir.IRBuilder, x: Any, dtype: DType) -> Any:
-    """The 16 bits of `x` (float32 or float64) rounded once to `dtype`, to nearest, ties to even; NaN stays NaN."""
+    """The 16 bits of `x` (float32 or float64) rounded once to `dtype`, to nearest, ties to even; NaN stays NaN.
+    Of a vector, lane by lane."""
+    if isinstance(x.type, ir.VectorType):
+        return _lane_by_lane(b, lambda lane: narrow(b, lane, dtype), x)
     if x.type == _DOUBLE:
         x = _round_to_odd(b, x)
     if dtype.name == "float16":

@@ -1,108 +1,192 @@
 """Kernels run by NumPy, all iterations of their range at once: slow and exact, without machine code.
 
-Every value of a kernel is an array with a lane for each iteration of the outermost range, which the lanes go through in
-lockstep, as the threads of a graphics processor do. Instructions are those of `ir/reference.py`, memory is bytes. What
-a kernel leaves behind does not depend on how its range is split, so this gives the bits that every backend must give,
-and tells what is wrong with a kernel or a plan where another backend's result differs.
+Every value of a kernel is an array with an element for each iteration of the outermost range (of a vector: a row of
+lanes), and the iterations go through the statements in lockstep, as the threads of a graphics processor do.
+Instructions are those of `ir/reference.py`, addresses are numbers (`lockstep_memory.py`). What a kernel leaves behind
+does not depend on how its range is split, so this gives the bits that every backend must give, and tells what is wrong
+with a kernel or a plan where another backend's result differs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
+from twofold.ir import dtypes as dt
 from twofold.ir import reference
-from twofold.ir.dtypes import DType
 from twofold.ir.scalar import Instr, Value
 
-from .loop import Break, Check, Fail, For, Get, If, Kernel, Load, Pointer, Set, Slot, Statement, Store
+from .lockstep_memory import Memory, Space
+from .statements import (
+    VECTOR_OPS,
+    At,
+    Break,
+    Call,
+    Check,
+    Fail,
+    For,
+    Function,
+    Get,
+    If,
+    Invoke,
+    Kernel,
+    Load,
+    Pointer,
+    Prefetch,
+    Room,
+    Set,
+    Slot,
+    Statement,
+    Store,
+)
+from .value_types import lanes_of
 
 __all__ = ["Memory", "run"]
-
-
-
-class Memory(NamedTuple):
-    """What a pointer points into, as bytes, and the byte that it points to."""
-
-    held: np.ndarray
-    at: int = 0
-
-    def beside(self, offset: int) -> Memory:
-        """The memory so many bytes further on."""
-        return Memory(self.held, self.at + offset)
 
 
 def run(kernel: Kernel, total: int, args: Sequence[Memory | int]) -> int:
     """Runs a kernel over [0, total); gives its status.
 
     Args:
-        kernel: one that calls no others.
+        kernel: one that calls no kernels at addresses.
         args: what fills its args array: memory for each pointer, and integers.
+    Raises:
+        IndexError: it reads or writes outside of memory.
     """
     if total <= 0:
         return 0
-    lanes = _Lanes(kernel, total, args)
+    space = Space()
+    words = np.array([a if isinstance(a, int) else space.place(a) for a in args], np.int64)
+    start, mask = np.arange(total, dtype=np.int64), np.ones(total, bool)
     with np.errstate(all="ignore"):
-        lanes.block(kernel.body, np.ones(total, bool))
-    return min(lanes.failed) + 1 if lanes.failed else lanes.status
+        status = _called(space, kernel, start, start + 1, np.int64(space.place(Memory(words.view(np.uint8)))), mask)
+    checked = status[(status > 0) & (status <= len(kernel.codes))]
+    return int(checked.min()) if len(checked) else next((int(s) for s in status if s), 0)
 
 
-class _Lanes:
-    """The state of a run: for each value an array with an element for each lane, or one for all."""
+def _called(space: Space, kernel: Kernel, start: Any, stop: Any, args: Any, mask: np.ndarray) -> np.ndarray:
+    """The status of a run over the range [start, stop) of each iteration in `mask`; 0 for the others."""
+    frame = _Frame(space, kernel, {kernel.start.id: start, kernel.stop.id: stop}, len(mask), args)
+    frame.run(mask)
+    status = frame.status
+    for code in reversed(range(len(kernel.codes))):
+        status = np.where(frame.failed.get(code, False), code + 1, status)
+    return status
 
-    def __init__(self, kernel: Kernel, total: int, args: Sequence[Any]) -> None:
-        self.total, self.kernel, self.args = total, kernel, args
-        start = np.arange(total, dtype=np.int64)
-        self.values: dict[int, np.ndarray] = {kernel.start.id: start, kernel.stop.id: start + 1}
+
+class _Frame:
+    """A kernel or function that runs: for each value an array with an element for each iteration, or one for all."""
+
+    def __init__(self, space: Space, of: Kernel | Function, values: Mapping[int, Any], total: int,
+                 args: Any = None) -> None:
+        """Args:
+            args: the address of a kernel's args array.
+        """
+        self.space, self.of, self.total, self.args = space, of, total, args
+        self.values: dict[int, Any] = dict(values)
         self.variables: dict[int, np.ndarray] = {}
-        self.scratch = {p.name: np.zeros((total, p.size), p.dtype.np) for p in kernel.scratch}
-        self.left: list[np.ndarray] = []  # for each loop around, the lanes that have left it
-        self.failed: set[int] = set()
-        self.status = 0
+        self.scratch: dict[str, np.ndarray] = {}
+        self.bases: dict[int, np.ndarray] = {}  # of what arguments point to
+        self.left: list[np.ndarray] = []  # for each loop around, the iterations that have left it
+        self.breaks = 0
+        self.failed: dict[int, np.ndarray] = {}  # by check
+        self.status = np.zeros(total, np.int64)
+
+    def run(self, mask: np.ndarray) -> None:
+        """Runs it for the iterations in `mask`."""
+        kept = len(self.space.pieces)
+        self.scratch = {p.name: self.space.allocate(self.total, p.size, p.dtype) for p in self.of.scratch}
+        self.block(self.of.body, mask)
+        self.space.release(kept)
 
     def every(self, value: Value) -> np.ndarray:
-        """A value with an element for each lane."""
-        return np.broadcast_to(self.values[value.id], (self.total,))
+        """A value with an element, or a row of lanes, for each iteration."""
+        lanes = lanes_of(value.dtype)
+        return np.broadcast_to(self.values[value.id], (self.total, lanes) if lanes else (self.total,))
 
     def block(self, block: list[Statement], mask: np.ndarray) -> None:
+        """Runs the statements of a block for the iterations in `mask`, as long as they do not leave the loop."""
         for statement in block:
-            self.statement(statement, mask & ~self.left[-1] if self.left else mask)
+            breaks = self.breaks
+            self.statement(statement, mask)
+            if self.breaks != breaks and self.left:
+                mask = mask & ~self.left[-1]
+                if not mask.any():
+                    break
 
     def statement(self, statement: Statement, mask: np.ndarray) -> None:
+        """Runs one statement."""
         match statement:
             case Instr(out=out):
-                self.values[out.id] = reference.apply(statement, self.values)
+                self.values[out.id] = self.instruction(statement)
             case Slot(out=out, index=index):
-                self.values[out.id] = np.int64(self.args[index])  # type: ignore[assignment]
-            case Load(out=out, ptr=ptr, index=index):
-                self.values[out.id] = self.load(ptr, self.every(index), mask).astype(out.dtype.np)
-            case Store(ptr=ptr, index=index, value=value):
-                self.store(ptr, self.every(index)[mask], self.every(value)[mask], mask)
+                self.values[out.id] = self.space.load(np.atleast_1d(self.args + 8 * index), out.dtype)
+            case Load(out=out):
+                self.values[out.id] = self.load(statement, mask).astype(out.dtype.np)
+            case Store():
+                self.store(statement, mask)
+            case At(out=out, ptr=ptr, index=index):
+                self.values[out.id] = self.address(ptr, index)
+            case Prefetch():
+                pass
             case Set(var=var, value=value):
                 new, old = self.every(value), self.variables.get(var)
-                self.variables[var] = new if old is None else np.where(mask, new, old)
+                inside = mask[:, None] if new.ndim == 2 else mask
+                self.variables[var] = new if old is None else np.where(inside, new, old)
             case Get(out=out, var=var):
                 self.values[out.id] = self.variables[var]
             case For():
                 self.loop(statement, mask)
-            case If(cond=cond, body=body):
-                inside = mask & self.every(cond)
-                if inside.any():
-                    self.block(body, inside)
+            case If(cond=cond, body=body, otherwise=otherwise):
+                for inside, chosen in ((mask & self.every(cond), body), (mask & ~self.every(cond), otherwise)):
+                    if inside.any():
+                        self.block(chosen, inside)
             case Break(cond=cond):
                 self.left[-1] = self.left[-1] | (mask & self.every(cond))
-            case Check(cond=cond, code=code):
-                if (mask & ~self.every(cond)).any():
-                    self.failed.add(code)
-            case Fail(status=status):
-                told = self.every(status)[mask]
-                self.status = self.status or next((int(s) for s in told if s), 0)
+                self.breaks += 1
             case _:
-                raise NotImplementedError(f"lockstep: a kernel of a plan does not {type(statement).__name__.lower()}")
+                self.report(statement, mask)
+
+    def report(self, statement: Statement, mask: np.ndarray) -> None:
+        """Runs a statement about memory of its own, the status of this kernel, or another function."""
+        match statement:
+            case Room(out=out, dtype=dtype, count=count, body=body):
+                kept = len(self.space.pieces)
+                self.values[out.id] = self.space.allocate(self.total, int(self.every(count)[mask].max()), dtype)
+                self.block(body, mask)
+                self.space.release(kept)
+            case Check(cond=cond, code=code):
+                self.failed[code] = self.failed.get(code, False) | (mask & ~self.every(cond))
+            case Fail(status=status):
+                self.status = np.where(mask & (self.status == 0), self.every(status), self.status)
+            case Call(out=out, kernel=Kernel() as kernel, start=start, stop=stop, args=args):
+                at = np.broadcast_to(self.base(args), (self.total,))
+                self.values[out.id] = _called(self.space, kernel, self.every(start), self.every(stop), at, mask)
+            case Invoke(function=function, args=args):
+                given = {p.id: self.values[a.id] for p, a in zip(function.params, args, strict=True)}
+                _Frame(self.space, function, given, self.total).run(mask)
+            case _:
+                raise NotImplementedError("lockstep: there is no kernel at an address")
+
+    def instruction(self, instr: Instr) -> Any:
+        """The value of an instruction."""
+        lanes = lanes_of(instr.out.dtype)
+        if instr.op in VECTOR_OPS:
+            at = [self.every(a) for a in instr.args]
+            if instr.op == "splat":
+                return np.broadcast_to(at[0][:, None], (self.total, lanes))
+            if instr.op == "first":
+                return np.arange(lanes) < at[0][:, None]
+            return np.concatenate(at, axis=1)[:, list(instr.const)]
+        if lanes and instr.op == "select" and not lanes_of(instr.args[0].dtype):  # one condition for all lanes
+            cond = np.asarray(self.values[instr.args[0].id])
+            return np.where(cond[..., None], *[self.values[a.id] for a in instr.args[1:]])
+        return reference.apply(instr, self.values)
 
     def loop(self, loop: For, mask: np.ndarray) -> None:
+        """Runs a loop as long as some iterations have rounds left."""
         index, end = self.every(loop.lo), self.every(loop.hi)
         down = isinstance(loop.step, int) and loop.step < 0
         step = loop.step if isinstance(loop.step, int) else self.every(loop.step)
@@ -116,56 +200,55 @@ class _Lanes:
             index = index + step
         self.left.pop()
 
-    def load(self, ptr: Pointer, index: np.ndarray, mask: np.ndarray) -> np.ndarray:
-        """The elements at `index`; anything where `mask` is false."""
-        result = np.zeros(self.total, ptr.dtype.np)
-        if ptr is self.kernel.args:
-            integers = np.array([a if isinstance(a, int) else 0 for a in self.args], np.int64)
-            result[mask] = integers[index[mask]]
-        elif ptr.slot is None:
-            result[mask] = self.scratch[ptr.name][mask, index[mask]]
-        else:
-            elements, places = self.elements(ptr, index[mask])
-            result[mask] = elements[places]
-        return result
-
-    def store(self, ptr: Pointer, index: np.ndarray, values: np.ndarray, mask: np.ndarray) -> None:
-        rounded = _rounded(values, ptr.dtype)
+    # -- memory -----------------------------------------------------------------------------------
+    def base(self, ptr: Pointer) -> Any:
+        """Where the memory of a pointer begins, for each iteration or all."""
+        if ptr.at is not None:
+            return self.values[ptr.at.id]
+        if isinstance(self.of, Kernel) and ptr is self.of.args:
+            return self.args
         if ptr.slot is None:
-            self.scratch[ptr.name][mask, index] = rounded
-        else:
-            elements, places = self.elements(ptr, index)
-            elements[places] = rounded
+            return self.scratch[ptr.name]
+        if ptr.slot not in self.bases:
+            self.bases[ptr.slot] = self.space.load(np.atleast_1d(self.args + 8 * ptr.slot), dt.int64)
+        return self.bases[ptr.slot]
 
-    def elements(self, ptr: Pointer, index: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """What a pointer points into, as elements of its type, and which of them are those at `index`.
+    def address(self, ptr: Pointer, index: Value) -> np.ndarray:
+        """The addresses of an element, one for each iteration."""
+        return np.broadcast_to(self.base(ptr) + self.every(index) * ptr.dtype.np.itemsize, (self.total,))
 
-        Raises:
-            IndexError: one lies outside. (NumPy would count negative numbers from the end.)
-        """
-        memory: Memory = self.args[ptr.slot]  # type: ignore[index]
-        size = ptr.dtype.np.itemsize
-        held = memory.held[memory.at % size:]
-        elements = held[:len(held) // size * size].view(ptr.dtype.np)
-        places = index + memory.at // size
-        if len(index) and (places.min() < 0 or places.max() >= len(elements)):
-            raise IndexError(f"{ptr.name}[{index.min()}..{index.max()}] lies outside of memory")
-        return elements, places
+    def accessed(self, access: Load | Store, value: Value, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The addresses of what an access is about, and which of them it touches."""
+        addresses, lanes, touched = self.address(access.ptr, access.index), lanes_of(value.dtype), mask
+        if lanes:
+            addresses = addresses[:, None] + np.arange(lanes) * access.ptr.dtype.np.itemsize
+            touched = np.broadcast_to(mask[:, None], addresses.shape)
+            if access.mask is not None:
+                touched = touched & self.every(access.mask)
+        index = self.every(access.index)[mask]
+        if access.ptr.size and (index.min() < 0 or index.max() + max(lanes, 1) > access.ptr.size):
+            raise self.outside(access, mask)
+        return addresses, touched
 
+    def outside(self, access: Load | Store, mask: np.ndarray) -> IndexError:
+        """What to raise where an access lies outside of memory."""
+        index = self.every(access.index)[mask]
+        return IndexError(f"{access.ptr.name or 'memory'}[{index.min()}..{index.max()}] lies outside of memory")
 
-def _rounded(values: np.ndarray, dtype: DType) -> np.ndarray:
-    """`values` as memory of `dtype` holds them, rounded once."""
-    if values.dtype == np.float64 and dtype.name == "bfloat16":  # whose conversion goes by way of float32
-        values = _odd(values)
-    return values.astype(dtype.np)
+    def load(self, load: Load, mask: np.ndarray) -> np.ndarray:
+        """The elements that are read; zeros for all others."""
+        addresses, touched = self.accessed(load, load.out, mask)
+        held = np.zeros(addresses.shape, load.ptr.dtype.np)
+        try:
+            held[touched] = self.space.load(addresses[touched], load.ptr.dtype)
+        except IndexError:
+            raise self.outside(load, mask) from None
+        return held
 
-
-def _odd(x: np.ndarray) -> np.ndarray:
-    """float32 of float64, toward zero, with the last bit set where anything was lost: rounding it again to fewer bits
-    is then rounding once (Boldo and Melquiond, 2008)."""
-    near = x.astype(np.float32)
-    bits = near.view(np.uint32)
-    bits = np.where(np.abs(near.astype(np.float64)) > np.abs(x), bits - np.uint32(1), bits)
-    toward = bits.view(np.float32)
-    lost = np.isfinite(x) & (toward.astype(np.float64) != x)
-    return np.where(lost, bits | np.uint32(1), bits).view(np.float32)
+    def store(self, store: Store, mask: np.ndarray) -> None:
+        """Writes the elements."""
+        addresses, touched = self.accessed(store, store.value, mask)
+        try:
+            self.space.store(addresses[touched], self.every(store.value)[touched], store.ptr.dtype)
+        except IndexError:
+            raise self.outside(store, mask) from None

@@ -1,14 +1,32 @@
 """The loop IR: an imperative, typed loop nest that every backend takes.
 
 A kernel is a C function `int64 kernel(int64 start, int64 stop, int64* args)` over the half-open range [start, stop)
-of its outermost iteration; `args` holds addresses and integers. Its body is a list of statements: the pure
-instructions of `ir/scalar.py`, loads and stores, loops, conditions, mutable cells, and checks.
+of its outermost iteration, which threads share; `args` holds addresses and integers. Its body is a list of statements
+(`statements.py`): the pure instructions of `ir/scalar.py`, loads and stores, loops, conditions, mutable cells, and
+checks. A `Function` is what kernels of one module share: statements over parameters.
 
-A kernel, once finished, holds values of the scalar compute types only. Complex numbers are pairs of floats by then;
-16-bit floats are float32 from the load to the store, which rounds once. Every value is used inside the block that
-makes it or a block nested there.
+A kernel, once finished, holds values of the scalar compute types, vectors of these, masks and addresses. Complex
+numbers are pairs of floats by then; 16-bit floats are float32 from the load to the store, which rounds once. Every
+value is used inside the block that makes it or a block nested there.
 
-This module owns the statements, the builder and the text form. What loops a given op needs is the schedules' affair.
+**Most kernels are written an element at a time**, and the backend makes vectors of their loops. Where a schedule is
+what a kernel is about, as in matrix products, it says registers, vectors and memory itself:
+
+- A *vector* is a value of a type from `value_types.vector(dtype, lanes)`. `load(x, i, lanes)` gives one, `store` takes
+  one, `splat`, `shuffle` and `const` make one, and all instructions go lane by lane, on operands with the same number
+  of lanes. A comparison gives a *mask*, and so does `first(n, lanes)`; loads and stores take masks, and `select` a mask
+  or one condition for all lanes.
+- A *register tile* is a list of cells (`local`) of vectors: read by `get`, replaced by `set`. Cells never are memory;
+  what loops carry in them stays in registers as long as there are enough.
+- An *address* is a value, too: `at(x, i)` gives that of an element, and `load`, `store`, `at` and `prefetch` take an
+  address wherever they take a pointer. So tiles are selected, carried in cells, and handed to functions.
+- *Local memory* is `scratch(dtype, n)` for few elements, and a block `with b.room(dtype, count, most) as address` for
+  as many as a run needs. What lanes or threads share, such as the shared memory of a graphics processor with its
+  barriers, would be another statement of this kind; none has a use yet.
+- A *function*, from a `FunctionBuilder`, is recorded once and run by `invoke(function, ...)`; `call` runs a kernel of
+  the same module. What depends on how large a tile is, is Python: a schedule is called with the numbers, and records.
+
+This module owns the builders. What loops a given op needs is the schedules' affair.
 """
 
 from __future__ import annotations
@@ -22,138 +40,44 @@ from twofold.ir import dtypes as dt
 from twofold.ir.dtypes import DType
 from twofold.ir.scalar import Instr, ScalarBuilder, ScalarFunction, Value
 
-__all__ = ["Pointer", "Cell", "Kernel", "LoopBuilder", "Load", "Store", "Slot", "Set", "Get", "For", "If", "Break",
-           "Check", "Fail", "Call", "Statement", "Printer", "uses", "instruction_count"]
+from . import value_types
+from .statements import (
+    VECTOR_OPS,
+    At,
+    Break,
+    Call,
+    Check,
+    Fail,
+    For,
+    Function,
+    Get,
+    If,
+    Invoke,
+    Kernel,
+    Load,
+    Pointer,
+    Prefetch,
+    Room,
+    Set,
+    Slot,
+    Statement,
+    Store,
+    blocks,
+    instruction_count,
+    made,
+    uses,
+)
+from .value_types import Address, Vector
 
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Pointer:
-    """Typed memory. `slot` is its place in the args array, or None for `size` elements of the kernel's own stack."""
-
-    name: str
-    dtype: DType
-    slot: int | None = None
-    size: int = 0
-    base: Pointer | None = None  # the pointer that this one views as another type
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Load:
-    """`out = ptr[index]`; a 16-bit float widens to float32."""
-
-    out: Value
-    ptr: Pointer
-    index: Value
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Store:
-    """`ptr[index] = value`, rounded once where `ptr` holds 16-bit floats (from float32 or float64)."""
-
-    ptr: Pointer
-    index: Value
-    value: Value
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Slot:
-    """`out = args[index]`: an integer argument."""
-
-    out: Value
-    index: int
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Set:
-    """Gives mutable variable number `var` a value; the first Set of a variable declares it."""
-
-    var: int
-    value: Value
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Get:
-    """`out` = what variable `var` holds now."""
-
-    out: Value
-    var: int
-
-
-@dataclass(eq=False, slots=True)
-class For:
-    """`for index in range(lo, hi, step)`; a constant step may be negative."""
-
-    index: Value
-    lo: Value
-    hi: Value
-    step: Value | int
-    body: list[Statement]
-
-
-@dataclass(eq=False, slots=True)
-class If:
-    cond: Value
-    body: list[Statement]
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Break:
-    """Leaves the innermost loop where `cond` holds."""
-
-    cond: Value
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Check:
-    """Where `cond` is false the kernel, having run to its end, returns 1 + `code`."""
-
-    cond: Value
-    code: int
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Fail:
-    """The kernel, having run to its end, returns the first `status` that is not 0."""
-
-    status: Value
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Call:
-    """`out = kernel(start, stop, args)` for the kernel at `address`; `args` is memory of int64."""
-
-    out: Value
-    address: Value
-    start: Value
-    stop: Value
-    args: Pointer
-
-
-Statement = Instr | Load | Store | Slot | Set | Get | For | If | Break | Check | Fail | Call
-
-
-@dataclass(slots=True)
-class Kernel:
-    """A finished loop nest; `str` gives its text."""
-
-    name: str
-    start: Value
-    stop: Value
-    args: Pointer
-    pointers: list[Pointer]
-    scratch: list[Pointer]
-    body: list[Statement]
-    codes: tuple[str, ...]
-
-    def __str__(self) -> str:
-        return Printer(self).text()
+__all__ = ["Cell", "BlockBuilder", "LoopBuilder", "FunctionBuilder", "Kernel", "Function", "Pointer",
+           "instruction_count"]
 
 
 @dataclass(slots=True)
 class Cell:
     """A mutable variable of a kernel, declared with its first value."""
 
-    builder: LoopBuilder
+    builder: BlockBuilder
     dtype: DType
     vars: tuple[int, ...]
 
@@ -175,8 +99,235 @@ class Cell:
             b.append(Set(var, part))
 
 
-class LoopBuilder(ScalarBuilder):
-    """Records a kernel: a scalar builder that also has memory, loops and variables.
+class BlockBuilder(ScalarBuilder):
+    """Records statements: a scalar builder that also has memory, loops, variables, vectors and addresses."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name = name
+        self._scratch: list[Pointer] = []
+        self._codes: list[str] = []
+        self._vars = 0
+        self._blocks: list[list[Statement]] = [[]]
+
+    # -- memory -----------------------------------------------------------------------------------
+    def scratch(self, dtype: DType, n: int) -> Pointer:
+        """`n` uninitialised elements on the kernel's stack."""
+        size = 2 * n if dtype.is_complex else n
+        held = Pointer(f"scratch{len(self._scratch)}", dtype.real_dtype, None, size)
+        self._scratch.append(held)
+        return Pointer(held.name, dtype, None, n, held) if dtype.is_complex else held
+
+    @contextmanager
+    def room(self, dtype: DType, count: Any, most: int) -> Iterator[Value]:
+        """The address of `count` uninitialised elements, at most `most`, on a cache line of their own, for a block.
+
+        They are on the stack, or from the heap if they are many and what the kernel is written for has one.
+        """
+        count, out = self.coerce(count, dt.int64), self.new(value_types.address(dtype))
+        with self._block() as body:
+            yield out
+        self.append(Room(out, dtype, count, most, body))
+
+    def at(self, ptr: Pointer | Value, index: Any) -> Value:
+        """The address of element `index`, which need not exist."""
+        ptr, index = self._pointed(ptr), self.coerce(index, dt.int64)
+        key = ("at", id(ptr) if ptr.at is None else ptr.at.id, index.id)
+        known = self._memo.get(key)
+        if known is None:
+            known = self._memo[key] = self.new(value_types.address(ptr.dtype))
+            self.append(At(known, ptr, index))
+        return known
+
+    def prefetch(self, ptr: Pointer | Value, index: Any, write: bool = False) -> None:
+        """Asks for the cache line of element `index`, which need not exist, for reading it or for writing it."""
+        self.append(Prefetch(self._pointed(ptr), self.coerce(index, dt.int64), write))
+
+    def _pointed(self, ptr: Pointer | Value) -> Pointer:
+        """What a pointer or an address leads to."""
+        if isinstance(ptr, Pointer):
+            return ptr
+        if not isinstance(ptr.dtype, Address):
+            raise TypeError(f"{self.name}: expected a pointer or an address, got {ptr.dtype.short}")
+        return Pointer("", ptr.dtype.element, at=ptr)
+
+    def load(self, ptr: Pointer | Value, index: Any, lanes: int = 0, mask: Value | None = None) -> Value:
+        """Element `index` of `ptr`: float32 for the 16-bit floats.
+
+        Args:
+            lanes: where it is given, the vector of so many neighbours from `index` on.
+            mask: its lanes that are read; the others are 0.
+        """
+        ptr, index = self._pointed(ptr), self.coerce(index, dt.int64)
+        if ptr.dtype.is_complex:
+            part, at = _parts_of(ptr), index * 2
+            return self.complex(self.load(part, at), self.load(part, at + 1))
+        out = self.new(value_types.vector(ptr.dtype.compute, lanes) if lanes else ptr.dtype.compute)
+        self.append(Load(out, ptr, index, mask))
+        return out
+
+    def store(self, ptr: Pointer | Value, index: Any, value: Any, mask: Value | None = None) -> None:
+        """Writes element `index` of `ptr`; or, of a vector, the lanes in `mask` as neighbours from there on.
+
+        Raises:
+            TypeError: `value` is neither of the compute type of `ptr` nor float64 for a 16-bit float.
+        """
+        ptr, index = self._pointed(ptr), self.coerce(index, dt.int64)
+        value = self.coerce(value, ptr.dtype)
+        lane = value_types.lane_type(value.dtype)
+        narrowed = ptr.dtype.size == 2 and ptr.dtype.is_floating and value.dtype is dt.float64
+        if lane is not ptr.dtype.compute and not narrowed:
+            raise TypeError(f"{self.name}: cannot store {value.dtype.short} to {ptr.dtype.short} {ptr.name}")
+        if ptr.dtype.is_complex:
+            part, at = _parts_of(ptr), index * 2
+            self.store(part, at, self.real(value))
+            self.store(part, at + 1, self.imag(value))
+            return
+        self.append(Store(ptr, index, value, mask))
+
+    def local(self, init: Any, dtype: DType | None = None) -> Cell:
+        """A mutable variable with a first value; `dtype` is needed where that is a Python number."""
+        if not isinstance(init, Value):
+            init = self.const(init, dtype or dt.int64)
+        count = 2 if init.dtype.is_complex else 1
+        cell = Cell(self, init.dtype, tuple(range(self._vars, self._vars + count)))
+        self._vars += count
+        cell.set(init)
+        return cell
+
+    def read_variable(self, var: int, dtype: DType) -> Value:
+        out = self.new(dtype)
+        self.append(Get(out, var))
+        return out
+
+    # -- control ----------------------------------------------------------------------------------
+    @contextmanager
+    def for_(self, lo: Any, hi: Any, step: Any = 1) -> Iterator[Value]:
+        """`for i in range(lo, hi, step)`; a step that is a Value must be positive."""
+        lo, hi, index = self.coerce(lo, dt.int64), self.coerce(hi, dt.int64), self.new(dt.int64)
+        with self._block() as body:
+            yield index
+        self.append(For(index, lo, hi, step, body))
+
+    @contextmanager
+    def if_(self, cond: Value) -> Iterator[None]:
+        """Runs the block where `cond` holds."""
+        with self._block() as body:
+            yield
+        self.append(If(cond, body))
+
+    @contextmanager
+    def else_(self) -> Iterator[None]:
+        """Runs the block where the condition of the `if_` right before does not hold."""
+        before = self._blocks[-1][-1] if self._blocks[-1] else None
+        if not isinstance(before, If) or before.otherwise:
+            raise ValueError(f"{self.name}: else_ without an if_ right before")
+        with self._block() as before.otherwise:
+            yield
+
+    def break_(self, cond: Value) -> None:
+        """Leaves the innermost loop where `cond` holds."""
+        if len(self._blocks) == 1:
+            raise ValueError("break_ outside of a loop")
+        self.append(Break(cond))
+
+    def check(self, cond: Value, code: str) -> None:
+        """Require `cond`. The kernel runs on and reports at its end, so what follows must be safe where it is false."""
+        if code not in self._codes:
+            self._codes.append(code)
+        self.append(Check(cond, self._codes.index(code)))
+
+    def call(self, kernel: Kernel | Value, start: Any, stop: Any, args: Pointer) -> Value:
+        """The status of a kernel, of this module or at an address, run over [start, stop) with `args`."""
+        out = self.new(dt.int64)
+        self.append(Call(out, kernel, self.coerce(start, dt.int64), self.coerce(stop, dt.int64), args))
+        return out
+
+    def invoke(self, function: Function, *args: Any) -> None:
+        """Runs a function of this module.
+
+        Raises:
+            TypeError: the arguments are not what it takes.
+        """
+        given = tuple([self.coerce(a, p.dtype) for a, p in zip(args, function.params, strict=True)])
+        for n, (value, param) in enumerate(zip(given, function.params, strict=True)):
+            if value.dtype is not param.dtype:
+                raise TypeError(f"{self.name}: {function.name} takes {param.dtype.short} as argument {n}, got "
+                                f"{value.dtype.short}")
+        self.append(Invoke(function, given))
+
+    def fail(self, status: Value) -> None:
+        """Makes the kernel's result the first `status` given here that is not 0, whatever its own checks say."""
+        self.append(Fail(status))
+
+    @contextmanager
+    def _block(self) -> Iterator[list[Statement]]:
+        known = len(self._memo)
+        self._blocks.append([])
+        yield self._blocks[-1]
+        self._blocks.pop()
+        while len(self._memo) > known:  # insertion order: what the block added is last
+            self._memo.popitem()
+
+    def append(self, statement: Statement) -> None:
+        self._blocks[-1].append(statement)
+
+    def _append(self, instr: Instr) -> None:
+        self.append(instr)
+
+    def _finished(self) -> list[Statement]:
+        if len(self._blocks) != 1:
+            raise ValueError(f"{self.name}: finish inside a block")
+        return _prune(self._blocks[0], set())
+
+    # -- vectors ----------------------------------------------------------------------------------
+    def splat(self, x: Value, lanes: int) -> Value:
+        """The vector with `x` in all lanes."""
+        return self._emit("splat", (x,), value_types.vector(x.dtype, lanes))
+
+    def first(self, count: Any, lanes: int) -> Value:
+        """The mask of the first `count` lanes: none where that is negative, all where there are no more lanes."""
+        return self._emit("first", (self.coerce(count, dt.int64),), value_types.vector(dt.bool_, lanes))
+
+    def shuffle(self, x: Value, y: Value, picked: Sequence[int]) -> Value:
+        """The lanes of `x`, and after them those of `y`, picked by number."""
+        dtype = value_types.vector(value_types.lane_type(x.dtype), len(picked))
+        return self._emit("shuffle", (x, y), dtype, tuple(picked))
+
+    def select(self, cond: Value, x: Any, y: Any) -> Value:
+        """`x` where `cond` holds, else `y`; of vectors lane by lane, or for all lanes."""
+        if not isinstance(cond.dtype, Vector):
+            return super().select(cond, x, y)
+        like = x if isinstance(x, Value) else y
+        return self._emit("select", (cond, self.coerce(x, like.dtype), self.coerce(y, like.dtype)), like.dtype)
+
+    # -- scalar bodies ----------------------------------------------------------------------------
+    def _emit(self, op: str, args: tuple[Value, ...], dtype: DType, const: Any = None) -> Value:
+        if op == "select" and dtype.is_complex:
+            cond, x, y = args
+            return self.complex(self.select(cond, self.real(x), self.real(y)),
+                                self.select(cond, self.imag(x), self.imag(y)))
+        if op not in VECTOR_OPS:  # a comparison or conversion of vectors
+            for x in args:
+                dtype = value_types.like(dtype, x.dtype)
+        return super()._emit(op, args, dtype, const)
+
+    def inline(self, fn: ScalarFunction, *values: Value) -> tuple[Value, ...]:
+        """Records `fn` here for the given arguments; returns its results."""
+        known = {p.id: v for p, v in zip(fn.params, values, strict=True)}
+        for instr in fn.instrs:
+            args = tuple(known[a.id] for a in instr.args)
+            if instr.op in ("complex", "real", "imag"):
+                known[instr.out.id] = getattr(self, instr.op)(*args)
+            else:
+                known[instr.out.id] = self._emit(instr.op, args, instr.out.dtype, instr.const)
+        for cond, code in fn.checks:
+            self.check(known[cond.id], code)
+        return tuple(known[r.id] for r in fn.results)
+
+
+class LoopBuilder(BlockBuilder):
+    """Records a kernel: statements over a range, with what the args array holds.
 
     >>> from twofold.ir import dtypes as dt
     >>> b = LoopBuilder("double")
@@ -195,18 +346,13 @@ class LoopBuilder(ScalarBuilder):
     """
 
     def __init__(self, name: str) -> None:
-        super().__init__()
-        self.name = name
+        super().__init__(name)
         self.start = self.new(dt.int64)
         self.stop = self.new(dt.int64)
         self.args = Pointer("args", dt.int64)
         self.pointers: list[Pointer] = []
-        self._scratch: list[Pointer] = []
-        self._codes: list[str] = []
         self._slots = 0
-        self._vars = 0
         self._late = 0
-        self._blocks: list[list[Statement]] = [[]]
 
     # -- parameters -------------------------------------------------------------------------------
     def pointer(self, name: str, dtype: DType) -> Pointer:
@@ -246,137 +392,43 @@ class LoopBuilder(ScalarBuilder):
         """How many arguments have been declared: where a table at the end of the args array begins."""
         return self._slots
 
-    def scratch(self, dtype: DType, n: int) -> Pointer:
-        """`n` uninitialised elements on the kernel's stack."""
-        size = 2 * n if dtype.is_complex else n
-        held = Pointer(f"scratch{len(self._scratch)}", dtype.real_dtype, None, size)
-        self._scratch.append(held)
-        return Pointer(held.name, dtype, None, n, held) if dtype.is_complex else held
-
-    # -- memory -----------------------------------------------------------------------------------
-    def load(self, ptr: Pointer, index: Any) -> Value:
-        """Element `index` of `ptr`: float32 for the 16-bit floats."""
-        index = self.coerce(index, dt.int64)
-        if ptr.dtype.is_complex:
-            part, at = _parts_of(ptr), index * 2
-            return self.complex(self.load(part, at), self.load(part, at + 1))
-        out = self.new(ptr.dtype.compute)
-        self.append(Load(out, ptr, index))
-        return out
-
-    def store(self, ptr: Pointer, index: Any, value: Any) -> None:
-        """Writes element `index` of `ptr`.
-
-        Raises:
-            TypeError: `value` is neither of the compute type of `ptr` nor float64 for a 16-bit float.
-        """
-        index, value = self.coerce(index, dt.int64), self.coerce(value, ptr.dtype)
-        narrowed = ptr.dtype.size == 2 and ptr.dtype.is_floating and value.dtype is dt.float64
-        if value.dtype is not ptr.dtype.compute and not narrowed:
-            raise TypeError(f"{self.name}: cannot store {value.dtype.short} to {ptr.dtype.short} {ptr.name}")
-        if ptr.dtype.is_complex:
-            part, at = _parts_of(ptr), index * 2
-            self.store(part, at, self.real(value))
-            self.store(part, at + 1, self.imag(value))
-            return
-        self.append(Store(ptr, index, value))
-
-    def local(self, init: Any, dtype: DType | None = None) -> Cell:
-        """A mutable variable with a first value; `dtype` is needed where that is a Python number."""
-        if not isinstance(init, Value):
-            init = self.const(init, dtype or dt.int64)
-        count = 2 if init.dtype.is_complex else 1
-        cell = Cell(self, init.dtype, tuple(range(self._vars, self._vars + count)))
-        self._vars += count
-        cell.set(init)
-        return cell
-
-    def read_variable(self, var: int, dtype: DType) -> Value:
-        out = self.new(dtype)
-        self.append(Get(out, var))
-        return out
-
-    # -- control ----------------------------------------------------------------------------------
-    @contextmanager
-    def for_(self, lo: Any, hi: Any, step: Any = 1) -> Iterator[Value]:
-        """`for i in range(lo, hi, step)`; a step that is a Value must be positive."""
-        lo, hi, index = self.coerce(lo, dt.int64), self.coerce(hi, dt.int64), self.new(dt.int64)
-        with self._block() as body:
-            yield index
-        self.append(For(index, lo, hi, step, body))
-
-    @contextmanager
-    def if_(self, cond: Value) -> Iterator[None]:
-        """Runs the block where `cond` holds."""
-        with self._block() as body:
-            yield
-        self.append(If(cond, body))
-
-    def break_(self, cond: Value) -> None:
-        """Leaves the innermost loop where `cond` holds."""
-        if len(self._blocks) == 1:
-            raise ValueError("break_ outside of a loop")
-        self.append(Break(cond))
-
-    def check(self, cond: Value, code: str) -> None:
-        """Require `cond`. The kernel runs on and reports at its end, so what follows must be safe where it is false."""
-        if code not in self._codes:
-            self._codes.append(code)
-        self.append(Check(cond, self._codes.index(code)))
-
-    def call(self, address: Value, start: Any, stop: Any, args: Pointer) -> Value:
-        """The status of the kernel at `address`, run over [start, stop) with `args`."""
-        out = self.new(dt.int64)
-        self.append(Call(out, address, self.coerce(start, dt.int64), self.coerce(stop, dt.int64), args))
-        return out
-
-    def fail(self, status: Value) -> None:
-        """Makes the kernel's result the first `status` given here that is not 0, whatever its own checks say."""
-        self.append(Fail(status))
-
-    @contextmanager
-    def _block(self) -> Iterator[list[Statement]]:
-        known = len(self._memo)
-        self._blocks.append([])
-        yield self._blocks[-1]
-        self._blocks.pop()
-        while len(self._memo) > known:  # insertion order: what the block added is last
-            self._memo.popitem()
-
-    def append(self, statement: Statement) -> None:
-        self._blocks[-1].append(statement)
-
-    def _append(self, instr: Instr) -> None:
-        self.append(instr)
-
-    # -- scalar bodies ----------------------------------------------------------------------------
-    def _emit(self, op: str, args: tuple[Value, ...], dtype: DType, const: Any = None) -> Value:
-        if op == "select" and dtype.is_complex:
-            cond, x, y = args
-            return self.complex(self.select(cond, self.real(x), self.real(y)),
-                                self.select(cond, self.imag(x), self.imag(y)))
-        return super()._emit(op, args, dtype, const)
-
-    def inline(self, fn: ScalarFunction, *values: Value) -> tuple[Value, ...]:
-        """Records `fn` here for the given arguments; returns its results."""
-        known = {p.id: v for p, v in zip(fn.params, values, strict=True)}
-        for instr in fn.instrs:
-            args = tuple(known[a.id] for a in instr.args)
-            if instr.op in ("complex", "real", "imag"):
-                known[instr.out.id] = getattr(self, instr.op)(*args)
-            else:
-                known[instr.out.id] = self._emit(instr.op, args, instr.out.dtype, instr.const)
-        for cond, code in fn.checks:
-            self.check(known[cond.id], code)
-        return tuple(known[r.id] for r in fn.results)
-
     def finish(self) -> Kernel:
         """The recorded kernel, without the instructions whose results nothing uses."""
-        if len(self._blocks) != 1:
-            raise ValueError(f"{self.name}: finish inside a block")
-        body = _prune(self._blocks[0], set())
+        body = self._finished()
         return Kernel(self.name, self.start, self.stop, self.args, self.pointers, self._scratch, body,
                       tuple(self._codes))
+
+
+class FunctionBuilder(BlockBuilder):
+    """Records a function.
+
+    >>> from twofold.ir import dtypes as dt
+    >>> b = FunctionBuilder("scale")
+    >>> x, factor = b.parameter(value_types.address(dt.float32)), b.parameter(dt.float32)
+    >>> mask = b.first(3, 4)
+    >>> b.store(x, 0, b.load(x, 0, 4, mask) * b.splat(factor, 4), mask)
+    >>> print(b.finish())
+    function scale(%0: f32*, %1: f32) {
+      %2 = first 3 : i1x4
+      %3 = load %0[0] where %2 : f32x4
+      %4 = splat %1 : f32x4
+      %5 = mul %3 %4 : f32x4
+      store %0[0] where %2 = %5
+    }
+    """
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self._params: list[Value] = []
+
+    def parameter(self, dtype: DType) -> Value:
+        """The next parameter: a number or an address."""
+        self._params.append(self.new(dtype))
+        return self._params[-1]
+
+    def finish(self) -> Function:
+        """The recorded function, without the instructions whose results nothing uses."""
+        return Function(self.name, tuple(self._params), self._scratch, self._finished())
 
 
 def _parts_of(ptr: Pointer) -> Pointer:
@@ -384,108 +436,19 @@ def _parts_of(ptr: Pointer) -> Pointer:
     return ptr.base or Pointer(ptr.name, ptr.dtype.real_dtype, ptr.slot, 0)
 
 
-def uses(statement: Statement) -> Sequence[Value]:
-    """The values that a statement reads itself, blocks apart."""
-    match statement:
-        case Instr(args=args):
-            return args
-        case Load(index=index):
-            return (index,)
-        case Store(index=index, value=value):
-            return (index, value)
-        case Set(value=value):
-            return (value,)
-        case For(lo=lo, hi=hi, step=step):
-            return (lo, hi, step) if isinstance(step, Value) else (lo, hi)
-        case If(cond=cond) | Break(cond=cond) | Check(cond=cond):
-            return (cond,)
-        case Fail(status=status):
-            return (status,)
-        case Call(address=address, start=start, stop=stop):
-            return (address, start, stop)
-    return ()
-
-
-def instruction_count(block: list[Statement]) -> int:
-    """How many instructions, constants apart, a block and those inside it hold."""
-    inner = sum(instruction_count(s.body) for s in block if isinstance(s, (For, If)))
-    return inner + sum(isinstance(s, Instr) and s.op != "const" for s in block)
-
-
 def _prune(block: list[Statement], used: set[int]) -> list[Statement]:
     """`block` without dead values; `used` gathers the ids of values that are read."""
     kept: list[Statement] = []
     for statement in reversed(block):
-        if isinstance(statement, (Instr, Load, Get, Slot)) and statement.out.id not in used:
+        out = None if isinstance(statement, Call) else made(statement)
+        if out is not None and out.id not in used:
             continue
-        if isinstance(statement, (For, If)):
+        if isinstance(statement, (For, If, Room)):
+            if isinstance(statement, If):
+                statement.otherwise = _prune(statement.otherwise, used)
             statement.body = _prune(statement.body, used)
-            if not statement.body:
+            if not any(blocks(statement)):
                 continue
         used.update(v.id for v in uses(statement))
         kept.append(statement)
     return kept[::-1]
-
-
-class Printer:
-    """Kernel text: values are numbered in order of appearance."""
-
-    def __init__(self, kernel: Kernel) -> None:
-        self.kernel = kernel
-        self.names = {kernel.start.id: "start", kernel.stop.id: "stop"}
-        self.count = 0
-        self.lines: list[str] = []
-
-    def text(self) -> str:
-        k = self.kernel
-        params = "".join(f", {p.name}: {p.dtype.short}* = args[{p.slot}]" for p in k.pointers)
-        self.lines = [f"kernel {k.name}(start, stop{params}) {{"]
-        self.lines += [f"  {p.name} = scratch {p.size} x {p.dtype.short}" for p in k.scratch]
-        self.block(k.body, 1)
-        self.lines += [f"  check {n} is {code!r}" for n, code in enumerate(k.codes)]
-        return "\n".join([*self.lines, "}"])
-
-    def new(self, value: Value) -> str:
-        name = self.names[value.id] = f"%{self.count}"
-        self.count += 1
-        return name
-
-    def block(self, block: list[Statement], depth: int) -> None:
-        for statement in block:
-            if isinstance(statement, Instr) and statement.op == "const":
-                self.names[statement.out.id] = repr(statement.const)
-                continue
-            self.lines.append("  " * depth + self.line(statement))
-            if isinstance(statement, (For, If)):
-                self.block(statement.body, depth + 1)
-                self.lines.append("  " * depth + "}")
-
-    def line(self, statement: Statement) -> str:
-        at = [self.names[v.id] for v in uses(statement)]
-        match statement:
-            case Instr(op=op, out=out):
-                return f"{self.new(out)} = {op} {' '.join(at)} : {out.dtype.short}"
-            case Load(out=out, ptr=ptr):
-                return f"{self.new(out)} = load {ptr.name}[{at[0]}]"
-            case Store(ptr=ptr):
-                return f"store {ptr.name}[{at[0]}] = {at[1]}"
-            case Slot(out=out, index=index):
-                return f"{self.new(out)} = args[{index}]"
-            case Set(var=var):
-                return f"var{var} = {at[0]}"
-            case Get(out=out, var=var):
-                return f"{self.new(out)} = var{var}"
-            case For(index=index, step=step):
-                by = "" if step == 1 else f" by {at[2] if len(at) == 3 else step}"
-                return f"for {self.new(index)} in {at[0]}..{at[1]}{by} {{"
-            case If():
-                return f"if {at[0]} {{"
-            case Break():
-                return f"break if {at[0]}"
-            case Check(code=code):
-                return f"check {code} {at[0]}"
-            case Fail():
-                return f"fail {at[0]}"
-            case Call(out=out, args=args):
-                return f"{self.new(out)} = call {at[0]}({at[1]}, {at[2]}, {args.name})"
-        raise TypeError(f"not a statement: {statement!r}")

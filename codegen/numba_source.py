@@ -15,7 +15,28 @@ from twofold.ir import dtypes as dt
 from twofold.ir.dtypes import DType
 from twofold.ir.scalar import Instr, Value
 
-from .loop import Break, Call, Check, Fail, For, Get, If, Kernel, Load, Pointer, Set, Slot, Statement, Store, uses
+from .statements import (
+    Break,
+    Call,
+    Check,
+    Fail,
+    For,
+    Get,
+    If,
+    Invoke,
+    Kernel,
+    Load,
+    Pointer,
+    Room,
+    Set,
+    Slot,
+    Statement,
+    Store,
+    made,
+    uses,
+    walk,
+)
+from .value_types import Address, Vector
 
 __all__ = ["source"]
 
@@ -25,7 +46,17 @@ _RESERVED = {"and": "and_", "or": "or_", "not": "not_", "abs": "abs_"}
 
 
 def source(kernel: Kernel) -> str:
-    """The Python source of `kernel`: constants, then `def kernel(start, stop, args)`."""
+    """The Python source of `kernel`: constants, then `def kernel(start, stop, args)`.
+
+    Raises:
+        NotImplementedError: it has vectors, addresses or functions, which numba's kernels do not have.
+    """
+    for statement in walk(kernel.body):
+        values = [made(statement), *uses(statement)]
+        other = isinstance(statement, (Invoke, Room)) or \
+            isinstance(statement, Call) and isinstance(statement.kernel, Kernel)
+        if other or any(v is not None and isinstance(v.dtype, (Vector, Address)) for v in values):
+            raise NotImplementedError(f"{kernel.name}: numba has no {type(statement).__name__.lower()} of this kind")
     return _Writer(kernel).text()
 
 
@@ -56,19 +87,20 @@ class _Writer:
 
     def text(self) -> str:
         k = self.kernel
+        fails = any(isinstance(s, Fail) for s in walk(k.body))
         for p in k.pointers:
             self.put(1, f"{p.name} = pointer_{memory_type(p.dtype)}(args[{p.slot}])")
         for p in k.scratch:
             self.put(1, f"{p.name} = scratch_{memory_type(p.dtype)}({p.size})")
         for n in range(len(k.codes)):
             self.put(1, f"failed{n} = False")
-        if _contains(k.body, Fail):
+        if fails:
             self.put(1, "status = 0")
         self.block(k.body, 1)
         for n, code in enumerate(k.codes):
             self.put(1, f"if failed{n}:")
             self.put(2, f"return {n + 1}  # {code}")
-        self.put(1, "return status" if _contains(k.body, Fail) else "return 0")
+        self.put(1, "return status" if fails else "return 0")
         constants = [f"{name} = {text}" for text, name in self.constants.items()]
         head = [f"# {k.name}", "import numpy as np", *constants, "", "", "def kernel(start, stop, args):"]
         return "\n".join(head + self.lines) + "\n"
@@ -105,9 +137,12 @@ class _Writer:
                 self.put(depth, f"{self.new(out)} = var{var}")
             case For():
                 self.loop(statement, at, depth)
-            case If(body=body):
+            case If(body=body, otherwise=otherwise):
                 self.put(depth, f"if {at[0]}:")
                 self.block(body, depth + 1)
+                if otherwise:
+                    self.put(depth, "else:")
+                    self.block(otherwise, depth + 1)
             case Break():
                 self.put(depth, f"if {at[0]}:")
                 self.put(depth + 1, "break")
@@ -116,7 +151,8 @@ class _Writer:
             case Fail():
                 self.put(depth, f"status = select(status == 0, {at[0]}, status)")
             case Call(out=out, args=args):
-                self.put(depth, f"{self.new(out)} = call_kernel({', '.join(at)}, {args.name})")
+                start, stop, address = at
+                self.put(depth, f"{self.new(out)} = call_kernel({address}, {start}, {stop}, {args.name})")
 
     def loop(self, loop: For, at: list[str], depth: int) -> None:
         # A while loop: numba takes half the time over it that it takes over a range.
@@ -137,10 +173,6 @@ class _Writer:
         text = repr(value) if not dtype.is_floating or math.isfinite(value) else f"float('{value!r}')"
         text = f"np.{dtype.name}({text})"
         return self.constants.setdefault(text, f"k{len(self.constants)}")
-
-
-def _contains(block: list[Statement], kind: type) -> bool:
-    return any(isinstance(s, kind) or (isinstance(s, (For, If)) and _contains(s.body, kind)) for s in block)
 
 
 def _expression(instr: Instr, at: list[str]) -> str:

@@ -34,7 +34,7 @@ from typing import Any
 from twofold.ir import graph as g
 from twofold.ir.dims import Dim, DimLike
 
-from . import loop
+from . import statements
 from .operands import Library, Partial, Slot, Within, Work, bytes_of
 from .plan import UNBOUNDED, Batch, Branch, Copy, Plan, Shares, Step, Tree, parts_of
 
@@ -257,16 +257,9 @@ def _accesses(kernel: Any, count: int) -> tuple[set[int], set[int]]:
         return set(range(1, count)), {0}
     reads: set[int] = set()
     writes: set[int] = set()
-    for statement in _statements(kernel.body):
-        if isinstance(statement, loop.Load) and statement.ptr.slot is not None:
+    for statement in statements.walk(kernel.body):
+        if isinstance(statement, statements.Load) and statement.ptr.slot is not None:
             reads.add(statement.ptr.slot)
-        elif isinstance(statement, loop.Store) and statement.ptr.slot is not None:
+        elif isinstance(statement, statements.Store) and statement.ptr.slot is not None:
             writes.add(statement.ptr.slot)
     return reads, writes
-
-
-def _statements(block: list[loop.Statement]) -> Iterator[loop.Statement]:
-    for statement in block:
-        yield statement
-        if isinstance(statement, (loop.For, loop.If)):
-            yield from _statements(statement.body)

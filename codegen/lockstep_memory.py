@@ -1,0 +1,110 @@
+"""Memory of kernels that NumPy runs: bytes behind addresses, which are numbers as in a machine.
+
+Every piece of memory has a range of numbers of its own, far from all others, so that an address that leaves its piece
+is parts. What runs over it is `lockstep.py`'s affair.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from twofold.ir.dtypes import DType
+
+__all__ = ["Memory", "Space"]
+
+_APART = 40  # bits of the range of one piece, half of them below its first byte
+
+
+class Memory(NamedTuple):
+    """What a pointer points into, as bytes, and the byte that it points to."""
+
+    held: np.ndarray
+    at: int = 0
+
+    def beside(self, offset: int) -> Memory:
+        """The memory so many bytes further on."""
+        return Memory(self.held, self.at + offset)
+
+
+class Space:
+    """Pieces of memory, by their addresses."""
+
+    def __init__(self) -> None:
+        self.pieces: list[np.ndarray] = []
+
+    def place(self, memory: Memory) -> int:
+        """The address of memory that is new here."""
+        self.pieces.append(memory.held)
+        return (len(self.pieces) << _APART) + memory.at
+
+    def allocate(self, lanes: int, count: int, dtype: DType) -> np.ndarray:
+        """Addresses of `count` elements for each of `lanes`: uninitialised, so NaN where they are floats.
+
+        What was allocated last is released first (`release`).
+        """
+        size = -(-count * dtype.np.itemsize // 64) * 64
+        start = self.place(Memory(np.full(lanes * size, 0xFF, np.uint8)))
+        return start + np.arange(lanes, dtype=np.int64) * size
+
+    def release(self, kept: int) -> None:
+        """Forgets all pieces but the first `kept`."""
+        del self.pieces[kept:]
+
+    def load(self, addresses: np.ndarray, dtype: DType) -> np.ndarray:
+        """The elements at some addresses.
+
+        Raises:
+            IndexError: one lies outside of all memory, or between elements.
+        """
+        out = np.empty(addresses.shape, dtype.np)
+        for chosen, elements, places in self._parts(addresses, dtype):
+            out[chosen] = elements[places]
+        return out
+
+    def store(self, addresses: np.ndarray, values: np.ndarray, dtype: DType) -> None:
+        """Writes elements, the last of several at one address.
+
+        Raises:
+            IndexError: as for `load`.
+        """
+        for chosen, elements, places in self._parts(addresses, dtype):
+            elements[places] = _rounded(values[chosen], dtype)
+
+    def _parts(self, addresses: np.ndarray, dtype: DType) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """For each piece that addresses lie in: which do, its elements, and their numbers."""
+        numbers = (addresses + (1 << _APART - 1)) >> _APART
+        parts = []
+        for number in np.unique(numbers).tolist():
+            chosen = numbers == number
+            at = addresses[chosen] - (number << _APART)
+            size = dtype.np.itemsize
+            first = int(at[0]) % size
+            if not 0 < number <= len(self.pieces) or ((at - first) % size).any():
+                raise IndexError("outside of memory")
+            held = self.pieces[number - 1][first:]
+            elements = held[:len(held) // size * size].view(dtype.np)
+            places = (at - first) // size
+            if places.min() < 0 or places.max() >= len(elements):
+                raise IndexError("outside of memory")
+            parts.append((chosen, elements, places))
+        return parts
+
+
+def _rounded(values: np.ndarray, dtype: DType) -> np.ndarray:
+    """`values` as memory of `dtype` holds them, rounded once."""
+    if values.dtype == np.float64 and dtype.name == "bfloat16":  # whose conversion goes by way of float32
+        values = _odd(values)
+    return values.astype(dtype.np)
+
+
+def _odd(x: np.ndarray) -> np.ndarray:
+    """float32 of float64, toward zero, with the last bit set where anything was lost: rounding it again to fewer bits
+    is then rounding once (Boldo and Melquiond, 2008)."""
+    near = x.astype(np.float32)
+    bits = near.view(np.uint32)
+    bits = np.where(np.abs(near.astype(np.float64)) > np.abs(x), bits - np.uint32(1), bits)
+    toward = bits.view(np.float32)
+    lost = np.isfinite(x) & (toward.astype(np.float64) != x)
+    return np.where(lost, bits | np.uint32(1), bits).view(np.float32)

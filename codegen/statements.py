@@ -1,0 +1,372 @@
+"""The statements of the loop IR, kernels and functions made of them, and their text.
+
+A statement is a pure instruction of `ir/scalar.py` (or one of `VECTOR_OPS`), or one of the classes here. What each
+means is said at its class; `lockstep.py` executes them, `loop_verify.py` says which are well formed, and `loop.py`
+records them and explains how they are meant to be used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from twofold.ir.dtypes import DType
+from twofold.ir.scalar import Instr, Value
+
+from .value_types import Vector
+
+__all__ = ["Pointer", "Kernel", "Function", "Load", "Store", "At", "Prefetch", "Slot", "Set", "Get", "For", "If",
+           "Break", "Room", "Check", "Fail", "Call", "Invoke", "Statement", "VECTOR_OPS", "Printer", "uses", "made",
+           "blocks", "walk", "instruction_count"]
+
+# Instructions of vectors, which scalar bodies do not have:
+#   splat x           x in all lanes
+#   first n           the mask of the first n lanes: none where n < 0, all where there are no more lanes
+#   shuffle x y [..]  the lanes of x, and after them those of y, picked by number
+VECTOR_OPS = frozenset(("splat", "first", "shuffle"))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Pointer:
+    """Typed memory: an argument, whose place in the args array is `slot`; `size` elements of the kernel's own stack; or
+    what an address leads to, `at`."""
+
+    name: str
+    dtype: DType
+    slot: int | None = None
+    size: int = 0
+    base: Pointer | None = None  # the pointer that this one views as another type
+    at: Value | None = None
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Load:
+    """`out = ptr[index]`; a 16-bit float widens to float32. A vector is as many neighbours from `index` on; lanes that
+    are not in `mask` are 0, and their memory is not read."""
+
+    out: Value
+    ptr: Pointer
+    index: Value
+    mask: Value | None = None
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Store:
+    """`ptr[index] = value`, rounded once where `ptr` holds 16-bit floats (from float32 or float64). The lanes of a
+    vector become neighbours from `index` on; those not in `mask` are not written."""
+
+    ptr: Pointer
+    index: Value
+    value: Value
+    mask: Value | None = None
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class At:
+    """`out` = the address of `ptr[index]`, which need not exist."""
+
+    out: Value
+    ptr: Pointer
+    index: Value
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Prefetch:
+    """Asks for the cache line of `ptr[index]`, which need not exist: the first cache if it is to be written, else the
+    second. It changes nothing."""
+
+    ptr: Pointer
+    index: Value
+    write: bool
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Slot:
+    """`out = args[index]`: an integer argument."""
+
+    out: Value
+    index: int
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Set:
+    """Gives mutable variable number `var` a value; the first Set of a variable declares it."""
+
+    var: int
+    value: Value
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Get:
+    """`out` = what variable `var` holds now."""
+
+    out: Value
+    var: int
+
+
+@dataclass(eq=False, slots=True)
+class For:
+    """`for index in range(lo, hi, step)`; a constant step may be negative."""
+
+    index: Value
+    lo: Value
+    hi: Value
+    step: Value | int
+    body: list[Statement]
+
+
+@dataclass(eq=False, slots=True)
+class If:
+    cond: Value
+    body: list[Statement]
+    otherwise: list[Statement] = field(default_factory=list)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Break:
+    """Leaves the innermost loop where `cond` holds."""
+
+    cond: Value
+
+
+@dataclass(eq=False, slots=True)
+class Room:
+    """`out` = the address of `count` uninitialised elements of `dtype`, at most `most`, on a cache line of their own,
+    which `body` has. They are on the stack, or from the heap where they are many and the code may use one; where there
+    is no memory, the kernel returns 1 at once."""
+
+    out: Value
+    dtype: DType
+    count: Value
+    most: int
+    body: list[Statement]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Check:
+    """Where `cond` is false the kernel, having run to its end, returns 1 + `code`."""
+
+    cond: Value
+    code: int
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Fail:
+    """The kernel, having run to its end, returns the first `status` that is not 0."""
+
+    status: Value
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Call:
+    """`out = kernel(start, stop, args)` for a kernel of the same module, or the one at an address; `args` is memory of
+    int64."""
+
+    out: Value
+    kernel: Kernel | Value
+    start: Value
+    stop: Value
+    args: Pointer
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Invoke:
+    """Runs a function of the same module."""
+
+    function: Function
+    args: tuple[Value, ...]
+
+
+Statement = (Instr | Load | Store | At | Prefetch | Slot | Set | Get | For | If | Break | Room | Check | Fail | Call
+             | Invoke)
+
+
+@dataclass(slots=True)
+class Kernel:
+    """A finished loop nest; `str` gives its text."""
+
+    name: str
+    start: Value
+    stop: Value
+    args: Pointer
+    pointers: list[Pointer]
+    scratch: list[Pointer]
+    body: list[Statement]
+    codes: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return Printer(self).text()
+
+
+@dataclass(slots=True)
+class Function:
+    """What kernels of one module share: statements over parameters, numbers and addresses. It has no checks, and gives
+    nothing back but what it stores."""
+
+    name: str
+    params: tuple[Value, ...]
+    scratch: list[Pointer]
+    body: list[Statement]
+
+    def __str__(self) -> str:
+        return Printer(self).text()
+
+
+def uses(statement: Statement) -> Sequence[Value]:
+    """The values that a statement reads itself, blocks apart."""
+    match statement:
+        case Instr(args=args):
+            return args
+        case Load(ptr=ptr, index=index, mask=mask):
+            return _known(index, ptr.at, mask)
+        case Store(ptr=ptr, index=index, value=value, mask=mask):
+            return _known(index, value, ptr.at, mask)
+        case At(ptr=ptr, index=index) | Prefetch(ptr=ptr, index=index):
+            return _known(index, ptr.at)
+        case Set(value=value):
+            return (value,)
+        case For(lo=lo, hi=hi, step=step):
+            return (lo, hi, step) if isinstance(step, Value) else (lo, hi)
+        case If(cond=cond) | Break(cond=cond) | Check(cond=cond):
+            return (cond,)
+        case Room(count=count):
+            return (count,)
+        case Fail(status=status):
+            return (status,)
+        case Call(kernel=kernel, start=start, stop=stop, args=args):
+            return _known(start, stop, kernel if isinstance(kernel, Value) else None, args.at)
+        case Invoke(args=args):
+            return args
+    return ()
+
+
+def _known(*values: Value | None) -> tuple[Value, ...]:
+    return tuple([v for v in values if v is not None])
+
+
+def made(statement: Statement) -> Value | None:
+    """The value that a statement gives to those after it."""
+    return statement.out if isinstance(statement, (Instr, Load, At, Slot, Get, Call)) else None
+
+
+def blocks(statement: Statement) -> tuple[list[Statement], ...]:
+    """The blocks inside a statement."""
+    match statement:
+        case If(body=body, otherwise=otherwise):
+            return (body, otherwise) if otherwise else (body,)
+        case For(body=body) | Room(body=body):
+            return (body,)
+    return ()
+
+
+def walk(block: list[Statement]) -> Iterator[Statement]:
+    """The statements of a block and of those inside it, in order."""
+    for statement in block:
+        yield statement
+        if isinstance(statement, (For, If, Room)):
+            for inner in blocks(statement):
+                yield from walk(inner)
+
+
+def instruction_count(block: list[Statement]) -> int:
+    """How many instructions, constants apart, a block and those inside it hold."""
+    return sum(isinstance(s, Instr) and s.op != "const" for s in walk(block))
+
+
+class Printer:
+    """The text of a kernel or function: values are numbered in order of appearance."""
+
+    def __init__(self, of: Kernel | Function) -> None:
+        self.of = of
+        self.names: dict[int, str] = {}
+        self.count = 0
+        self.lines: list[str] = []
+
+    def text(self) -> str:
+        """All of it."""
+        of = self.of
+        codes: tuple[str, ...] = ()
+        if isinstance(of, Kernel):
+            self.names, codes = {of.start.id: "start", of.stop.id: "stop"}, of.codes
+            params = "".join(f", {p.name}: {p.dtype.short}* = args[{p.slot}]" for p in of.pointers)
+            self.lines = [f"kernel {of.name}(start, stop{params}) {{"]
+        else:
+            self.lines = [f"function {of.name}({', '.join(f'{self.new(v)}: {v.dtype.short}' for v in of.params)}) {{"]
+        self.lines += [f"  {p.name} = scratch {p.size} x {p.dtype.short}" for p in of.scratch]
+        self.block(of.body, 1)
+        self.lines += [f"  check {n} is {code!r}" for n, code in enumerate(codes)]
+        return "\n".join([*self.lines, "}"])
+
+    def new(self, value: Value) -> str:
+        """The name of a value that appears."""
+        name = self.names[value.id] = f"%{self.count}"
+        self.count += 1
+        return name
+
+    def block(self, block: list[Statement], depth: int) -> None:
+        """The lines of a block."""
+        for statement in block:
+            if isinstance(statement, Instr) and statement.op == "const":
+                self.names[statement.out.id] = repr(statement.const)
+                continue
+            self.lines.append("  " * depth + self.line(statement))
+            if isinstance(statement, (For, If, Room)):
+                self.block(statement.body, depth + 1)
+                if isinstance(statement, If) and statement.otherwise:
+                    self.lines.append("  " * depth + "} else {")
+                    self.block(statement.otherwise, depth + 1)
+                self.lines.append("  " * depth + "}")
+
+    def place(self, ptr: Pointer, index: Value) -> str:
+        """An element of memory."""
+        return f"{ptr.name if ptr.at is None else self.names[ptr.at.id]}[{self.names[index.id]}]"
+
+    def line(self, statement: Statement) -> str:
+        """A statement without the blocks inside it."""
+        at = [self.names[v.id] for v in uses(statement)]
+        match statement:
+            case Instr(op=op, out=out, const=const):
+                words = [op, *at, *([str(list(const))] if op == "shuffle" else [])]
+                return f"{self.new(out)} = {' '.join(words)} : {out.dtype.short}"
+            case Load() | Store() | At() | Prefetch():
+                return self.access(statement)
+            case Slot(out=out, index=index):
+                return f"{self.new(out)} = args[{index}]"
+            case Set(var=var):
+                return f"var{var} = {at[0]}"
+            case Get(out=out, var=var):
+                return f"{self.new(out)} = var{var}"
+            case For(index=index, step=step):
+                by = "" if step == 1 else f" by {at[2] if len(at) == 3 else step}"
+                return f"for {self.new(index)} in {at[0]}..{at[1]}{by} {{"
+            case If():
+                return f"if {at[0]} {{"
+            case Break():
+                return f"break if {at[0]}"
+            case Room(out=out, dtype=dtype, most=most):
+                return f"room {self.new(out)} = {at[0]} x {dtype.short}, at most {most} {{"
+            case Check(code=code):
+                return f"check {code} {at[0]}"
+            case Fail():
+                return f"fail {at[0]}"
+            case Call(out=out, kernel=kernel, args=args):
+                name = at[2] if isinstance(kernel, Value) else kernel.name
+                return f"{self.new(out)} = call {name}({at[0]}, {at[1]}, {args.name if args.at is None else at[-1]})"
+            case Invoke(function=function):
+                return f"invoke {function.name}({', '.join(at)})"
+        raise TypeError(f"not a statement: {statement!r}")
+
+    def access(self, statement: Load | Store | At | Prefetch) -> str:
+        """A statement about memory."""
+        place = self.place(statement.ptr, statement.index)
+        match statement:
+            case Load(out=out, mask=mask):
+                lanes = f" : {out.dtype.short}" if isinstance(out.dtype, Vector) else ""
+                under = "" if mask is None else f" where {self.names[mask.id]}"
+                return f"{self.new(out)} = load {place}{under}{lanes}"
+            case Store(value=value, mask=mask):
+                under = "" if mask is None else f" where {self.names[mask.id]}"
+                return f"store {place}{under} = {self.names[value.id]}"
+            case At(out=out):
+                return f"{self.new(out)} = at {place}"
+        return f"prefetch {place}{' to write' if statement.write else ''}"
