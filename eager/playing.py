@@ -24,7 +24,7 @@ from twofold.runtime.log import log
 from . import dispatch, record
 from .tensor import Tensor
 
-__all__ = ["CONTINUES", "Entry", "Path", "path", "play", "gradients", "compile_with"]
+__all__ = ["CONTINUES", "Entry", "Path", "connection", "path", "play", "gradients", "compile_with"]
 
 # One recorded op: op, attributes, numbers of the operands, numbers of the results (0 where not differentiable),
 # operands and results, or specs of those that the rule does not read. A function with a gradient of its own has its
@@ -42,6 +42,8 @@ Path = tuple[Sequence[Sequence[int]], set[int], set[int], list[Entry]]
 def path(entries: Sequence[Entry], numbers: Sequence[Sequence[int]]) -> Path:
     """The entries that depend on sources of these numbers."""
     starts = {n for ns in numbers for n in ns}
+    if interpreter() is not dispatch.eager:
+        _add_values(entries, starts)
     wanted = set(starts)
     on_path = []
     if wanted:
@@ -51,6 +53,15 @@ def path(entries: Sequence[Entry], numbers: Sequence[Sequence[int]]) -> Path:
                 on_path.append(entry)
         wanted.discard(0)
     return numbers, starts, wanted, on_path
+
+
+def _add_values(entries: Sequence[Entry], numbers: set[int]) -> None:
+    """Add what values of these numbers are other names of: all uses of that count."""
+    for op, attrs, ins, outs, _, _ in reversed(entries):
+        if attrs is CONTINUES and not numbers.isdisjoint(outs) and hasattr(op, "joined"):
+            more = [(outs[k], ins[at] if at >= 0 else outs[-1 - at]) for k, at, _ in op.joined()]
+            while values := {value for name, value in more if name in numbers} - numbers - {0}:
+                numbers |= values
 
 
 def play(way: Path, cts: dict[int, Any], free: bool) -> list[Any]:
@@ -141,6 +152,28 @@ def _sums(entries: Sequence[Entry], wanted: set[int], cts: dict[int, Any]) -> Su
         for n, ct in seeds.items():
             sums.add(n, ct)
     return sums
+
+
+def connection(entries: Sequence[Entry], tracked: set[int], watched: set[int], number: int) -> Any:
+    """Whether a value that was recorded depends on what was watched: True, or bool scalars of which any tells.
+
+    In a trace only running tells of what branches and loops give, and their rules say by `connected` whether it
+    does: for operands and results True, False, or such scalars.
+    """
+    open_: dict[int, tuple[Any, ...]] = {}
+    for op, attrs, ins, outs, _, _ in entries:
+        given = [n in watched or open_.get(n, n in tracked) for n in ins]
+        if attrs is CONTINUES and hasattr(op, "connected"):
+            found = op.connected(given, surely=True)
+        elif True in given:
+            continue
+        else:
+            parts = {id(flag): flag for x in given if x is not False for flag in x}  # type: ignore[union-attr]
+            found = [tuple(parts.values())] * len(outs)
+        for n, x in zip(outs, found, strict=False):
+            if n and n not in watched and x is not True and x is not None:
+                open_[n] = x
+    return open_.get(number, True)
 
 
 def _sum(parts: list[Any]) -> Any:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -124,6 +125,7 @@ class GradientTape:
     def _release(self) -> None:
         self._entries: list[Entry] = []
         self._tracked: set[int] = set()
+        self._watched: set[int] = set()  # of these what was asked for, not what was computed
         self._reads: dict[int, list[int]] = {}  # id(variable) -> numbers of the values read from it
 
     # -- recording --------------------------------------------------------------------------------
@@ -161,6 +163,7 @@ class GradientTape:
                 continue
             if isinstance(x, Tensor):
                 self._tracked.add(record.identity(x))
+                self._watched.add(x._id)
             else:
                 self._watch_variable(x, x._current())
 
@@ -168,6 +171,7 @@ class GradientTape:
         number, key = record.identity(value), id(variable)
         chained = number in self._tracked  # by the assignment, to a value that was read before
         self._tracked.add(number)
+        self._watched.add(number)
         self._variables[key] = variable
         reads = self._reads.get(key)
         if reads is None:
@@ -234,7 +238,12 @@ class GradientTape:
         numbers = tuple([getattr(x, "_id", 0) for x in inputs])
         if self._open and not self._tracked.isdisjoint(numbers):
             kind = playing.CONTINUES if continues else None
-            made = self._track(outputs)
+            depends = getattr(vjp, "connected", None) if continues else None
+            if depends is None:
+                made = self._track(outputs)
+            else:  # of control flow some results may not depend on what this tape follows
+                found = depends([n in self._tracked for n in numbers])
+                made = self._track(tuple([o if x is not False else None for o, x in zip(outputs, found, strict=True)]))
             self._entries.append((vjp, kind, numbers, list(made) if continues else made, (), ()))
 
     def _record_further(self, vjp: Callable[..., Sequence[Any]], inputs: tuple[Any, ...],
@@ -246,8 +255,8 @@ class GradientTape:
                 return
 
     def _track(self, outputs: tuple[Any, ...]) -> tuple[int, ...]:
-        """Follow those results that are differentiable; their numbers, 0 for the others."""
-        made = tuple([o._id if _is_smooth(o) else 0 for o in outputs])
+        """Follow those results that are differentiable; their numbers, 0 for the others and where there is None."""
+        made = tuple([o._id if o is not None and _is_smooth(o) else 0 for o in outputs])
         self._tracked.update(made)
         self._tracked.discard(0)
         return made
@@ -299,9 +308,13 @@ class GradientTape:
         self._begin()
         numbers, cts = [self._numbers_of(s) for s in flat], self._seeds(targets, weights)
         entries, reads = self._entries, self._reads
+        late = self._uncertain(flat)
         if not self._persistent:
             self._release()
         gradients = playing.gradients(entries, numbers, cts, free=not self._persistent)
+        for n, connected in late.items():
+            if (total := gradients[n]) is not None:
+                gradients[n] = None if connected is None else ops.where(connected, total, grad.zeros_like(total))
         for n, source in enumerate(flat):
             if type(source) is not Tensor and id(source) not in reads:
                 gradients[n] = self._itself(source, gradients[n], targets, weights)
@@ -326,6 +339,17 @@ class GradientTape:
         if not hasattr(source, "_read_tensor"):
             raise TypeError(f"sources must be tensors or variables; got {type(source).__name__} {source!r}.")
         return self._reads.get(id(source), [])
+
+    def _uncertain(self, sources: Sequence[Any]) -> dict[int, Any]:
+        """Of computed sources what tells whether they depend on what was watched, where only running does."""
+        late: dict[int, Any] = {}
+        for n, source in enumerate(sources):
+            number = getattr(source, "_id", 0) if type(source) is not Tensor else 0  # eagerly all is known
+            if number in self._tracked and number not in self._watched:
+                flags = playing.connection(self._entries, self._tracked, self._watched, number)
+                if flags is not True:
+                    late[n] = reduce(ops.logical_or, flags) if flags else None
+        return late
 
     def _itself(self, source: Any, gradient: Any, targets: Sequence[Any], weights: Sequence[Any]) -> Any:
         """The gradient of a variable that was not read: as a target it depends on itself alone."""

@@ -523,6 +523,8 @@ class LoopPullback(Pullback):
         known = end if later else begin
         is_known = ops.equal(place, self.total) if later else ops.equal(place, 0)
         then, otherwise = Graph("known"), Graph("past")
+        if later:  # what the last round made is not on the stack: the place is one that is, wherever it is read
+            place = ops.where(is_known, np.array(0, np.int64), place)
         operands = (known, stack, ops.multiply(place, size))
         for region in (then, otherwise):
             for v in operands:

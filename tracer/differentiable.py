@@ -20,6 +20,7 @@ from twofold.eager.tensor import Tensor, wrap
 from twofold.ir import graph as g
 from twofold.ir import passes, symbols
 from twofold.ir.autodiff import Backward, Linearised, vjp
+from twofold.ir.connection import of_outputs
 from twofold.ir.dims import Dim
 from twofold.ir.sums import Link
 
@@ -150,6 +151,9 @@ class _Gradient:
         # For each output: -1 - n where it is input n itself, else the first output that is the same value.
         self._same = [-1 - v.index if v.node is None else first.setdefault(v, n) for n, v in enumerate(outputs)]
         self._own = [n for n, place in enumerate(self._same) if place == n]
+        self._connected: dict[Mask, list[bool | None]] = {}
+        self._all = all(x is not False or not v.dtype.is_differentiable
+                        for x, v in zip(self.connected(lin.wanted), outputs, strict=False))
 
     def record(self, inputs: Sequence[Tensor], order: int) -> list[Tensor]:
         """The outputs of the graph, and recorders told how their gradient goes.
@@ -164,7 +168,8 @@ class _Gradient:
         last = levels[-1]
         made = last.forward.run(inputs)
         if len(last._own) == len(made) and not last._flags:
-            record.record_custom(_rule(levels, inputs, made, None), tuple(inputs), tuple(made), True)
+            record.record_custom(self.told(_rule(levels, inputs, made, None), range(len(made))),
+                                 tuple(inputs), tuple(made), True)
             return made[:self.lin.count]
         outputs = [inputs[-1 - n] if n < 0 else made[n] for n in last._same]
         own = dict.fromkeys(last._own)
@@ -172,9 +177,29 @@ class _Gradient:
             if n in own and bool(made[at]._array):
                 outputs[n] = inputs[place] if place >= 0 else outputs[-1 - place]
                 del own[n]
-        record.record_custom(_rule(levels, inputs, outputs, tuple(own)), tuple(inputs),
+        record.record_custom(self.told(_rule(levels, inputs, outputs, tuple(own)), tuple(own)), tuple(inputs),
                              tuple([made[n] for n in own]), True)
         return outputs[:self.lin.count]
+
+    def told(self, rule: Callable[..., list[Any]], own: Sequence[int]) -> Callable[..., list[Any]]:
+        """The rule, which says what depends on what where some tape might be wrong about it.
+
+        Args:
+            own: the numbers of those results that the rule is given cotangents of.
+        """
+        if len(record.active.get()) > 1 or not self._all:
+            def connected(given: Sequence[bool], surely: bool = False) -> list[bool | None]:
+                found = self.connected(tuple(given))
+                return [found[n] if n < len(found) else True for n in own]
+            rule.connected = connected  # type: ignore[attr-defined]
+        return rule
+
+    def connected(self, given: Mask) -> list[bool | None]:
+        """Whether the results depend on the inputs `given`; None where only running tells."""
+        found = self._connected.get(given)
+        if found is None:
+            found = self._connected[given] = of_outputs(self.lin.forward, given)[:self.lin.count]
+        return found
 
     def deeper(self) -> _Gradient:
         """The gradient of the graph that gives residuals, too."""

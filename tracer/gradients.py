@@ -9,7 +9,7 @@ higher orders.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, reduce
 from itertools import zip_longest
 from typing import Any
 
@@ -19,10 +19,11 @@ from twofold.ir import graph as g
 from twofold.ir import ops
 from twofold.ir.autodiff import Scope
 from twofold.ir.build import Builder
+from twofold.ir.connection import staged, told
 from twofold.ir.grad import nothing, zeros_like
 from twofold.ir.linearise import FLOWS, PULLBACKS
 from twofold.ir.names import roots
-from twofold.ir.op import interpreter
+from twofold.ir.op import interpreter, use_interpreter
 from twofold.ir.pullbacks import Pullback
 from twofold.ir.replay import replay
 from twofold.ir.sums import Link
@@ -80,6 +81,8 @@ class _Recorded:
             return self.alone(full) if starts is None else self.pull(full, starts, links)
         self.vjp = vjp
         self.vjp.joined = self.joined  # type: ignore[attr-defined]
+        self.vjp.connected = self.connected  # type: ignore[attr-defined]
+        self.known: dict[tuple[Any, ...], list[Any]] = {}
         record.record_custom(self.vjp, self.inputs, tuple(outputs), True)
 
     def joined(self) -> list[tuple[int, int, Callable[[], Any]]]:
@@ -99,15 +102,41 @@ class _Recorded:
         return [(-1 - results[name], operands[value] if value in operands else results[value], holds(condition, when))
                 for name, value, condition, when in pullback.joined]
 
+    def connected(self, given: Sequence[Any], surely: bool = False) -> list[Any]:
+        """Whether the results depend on what is watched, from whether the operands do; see `eager/playing.py`."""
+        operands: list[Any] = [False] * len(self.node.inputs)
+        for place, x in zip(self.places, given, strict=True):
+            operands[place] = x
+        found = told(self.node, [x if isinstance(x, bool) else None for x in operands])
+        if None not in found or not surely:
+            return list(found)
+        key = tuple([x if isinstance(x, bool) else tuple([t.value for t in x]) for x in given])
+        if key not in self.known:
+            self.known[key] = self.connections(operands)
+        return self.known[key]
+
+    def connections(self, operands: Sequence[Any]) -> list[Any]:
+        """The same, where only running tells, as what the node gives besides from here on."""
+        old, builder = self.node, Builder(g.Graph())
+        given = []
+        with use_interpreter(builder):
+            for x in operands:
+                flags = [] if isinstance(x, bool) else [self.trace.lift(t) for t in x]
+                given.append(reduce(ops.logical_or, flags) if flags else x)
+        count = len(old.outputs)
+        node, found = staged(builder, old, given)
+        self.replace(node, builder.graph)
+        return [x if isinstance(x, bool) else (_Emitter(self).lift(x),) for x in found[:count]]
+
     def pullback(self, seeded: tuple[bool, ...]) -> tuple[Pullback, list[int]]:
         """The construct as it gives what the gradient reads, and the places of `inputs` among its operands."""
         # Whether the gradient is recorded, too. A tape around the function may do that of whose values a few more are
         # no burden: where there is no loop.
         looped = self.node.op is g.WHILE or any(n.op is g.WHILE for r in self.node.regions for n in r.walk())
         whole = bool(record.active.get()) or not looped
-        for (was_whole, before), staged in self.staged.items():
+        for (was_whole, before), known in self.staged.items():
             if was_whole is whole and all(s or not x for s, x in zip_longest(before, seeded, fillvalue=False)):
-                return staged
+                return known
         made = self.staged[whole, seeded] = self.stage(seeded, whole), list(self.places)
         return made
 
@@ -145,21 +174,26 @@ class _Recorded:
                                                scope, builder)
         for guard in scope.guards[len(guards):]:
             trace.guards.assume(guard)
-        self.node = node = pullback.node
+        node = pullback.node
         same = dict(zip(node.outputs, old.outputs, strict=False))
         pullback.joined = [(same[name], same.get(value, value), condition, when)
                            for name, value, condition, when in pullback.joined]
+        self.replace(node, segment)
+        return pullback
+
+    def replace(self, node: g.Node, segment: g.Graph) -> None:
+        """Let a node that has further results stand in the place of the present one, with what is computed for it."""
+        old, self.node = self.node, node
         for i, value in enumerate(old.outputs):
             node.outputs[i] = value
             value.node = node
-        nodes = trace.graph.nodes
+        nodes = self.trace.graph.nodes
         at = next(i for i in range(len(nodes) - 1, -1, -1) if nodes[i] is old)
         nodes[at:at + 1] = segment.nodes
         if old.op is g.WHILE:  # what is carried besides stands between what was carried and the rest
             more = node.attrs["carried"] - old.attrs["carried"]
             self.places = [p if p < old.attrs["carried"] else p + more for p in self.places]
         self.tell(node)
-        return pullback
 
     def tell(self, node: g.Node) -> None:
         """Let those who record know where the new results come from."""

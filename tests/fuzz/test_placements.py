@@ -39,6 +39,6 @@ def test_a_difference_is_seen() -> None:
     source = ("def make(place):\n"
               "    def program(x, y):\n"
               "        return tf.reduce_sum(x * (2.0 if tf.executing_eagerly() else 3.0))\n"
-              "    return program, []\n")
+              "    return program, [], False\n")
     count, difference = placements.run_source(source, "different", 0, several=9, orders=(1,))
     assert count and re.search(r"result 0: 12 of 12 differ: \[2\. 2\. 2\.\], \[3\. 3\. 3\.\]", str(difference))

@@ -303,3 +303,73 @@ def test_targets_that_are_names(f: Function, which: tuple[int, ...]) -> None:
     for n in range(4):
         expected, got = gradient(b, tf.constant(n)), traced(b, tf.constant(n))
         np.testing.assert_array_equal(got, expected)
+
+
+def replaced(x: tf.Tensor, v: tf.Tensor, n: tf.Tensor) -> Any:
+    """By a loop that surely runs, by one that may, by a branch, and what is computed from it."""
+    q = r = s = x
+    for _ in tf.range(1):
+        q = tf.tanh(v)
+    for _ in tf.range(n):
+        r = tf.sin(v)
+    if n > 1:
+        s = tf.cos(v) * r
+    t = s * 2.0
+    return q * r * s * t, [q, r, s, t]
+
+
+def handed_on(x: tf.Tensor, v: tf.Tensor, n: tf.Tensor) -> Any:
+    """Variables of nested loops and branches that are connected after some rounds, and no longer after others."""
+    q, r, s = x, v, v
+    for i in tf.range(4):
+        if i == n:
+            q, r = r, q
+        for _ in tf.range(tf.maximum(i - n, 0)):
+            s = r * s
+            r = tf.sin(v)
+    return q * r * s, [q, r, s, q * s]
+
+
+def on_a_side(x: tf.Tensor, v: tf.Tensor, n: tf.Tensor) -> Any:
+    """Results of a branch in a call, one of which is never connected."""
+    @tf.function
+    def helper(a: tf.Tensor, b: tf.Tensor) -> Any:
+        if n > 0:
+            return tf.sin(a), tf.cos(b), tf.tanh(b)
+        return tf.exp(b), tf.sin(b), a
+    q, r, s = helper(x, v)
+    return q * r * s, [q, r, s, q * s, r * 2.0]
+
+
+@pytest.mark.parametrize("f", [replaced, handed_on, on_a_side], ids=lambda f: f.__name__)
+def test_sources_that_were_replaced(f: Function) -> None:
+    """What is computed from nothing that is watched is unconnected, where only running tells that, too."""
+    def gradient(x: tf.Tensor, v: tf.Tensor, n: tf.Tensor) -> Any:
+        with tf.GradientTape() as around:
+            around.watch(v)  # what another tape follows does not count
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                y, sources = f(x, v, n)
+            return tape.gradient(y, sources, unconnected_gradients="zero")
+
+    traced = compiled(gradient)
+    x, v = [tf.constant(np.linspace(0.1, 1.0, 5, dtype=np.float32) + k) for k in range(2)]
+    tf.config.run_functions_eagerly(True)
+    wanted = [gradient(x, v, tf.constant(n)) for n in range(4)]
+    tf.config.run_functions_eagerly(False)
+    for n in range(4):
+        for a, b in zip(wanted[n], traced(x, v, tf.constant(n)), strict=True):
+            assert a.numpy().tobytes() == b.numpy().tobytes(), n
+
+
+def test_results_of_a_compiled_function_that_are_not_connected() -> None:
+    helper = compiled(lambda a, b: (tf.sin(a), tf.cos(b)))
+    x, v = tf.constant([1.0]), tf.constant([2.0])
+    with tf.GradientTape(persistent=True) as around:
+        around.watch(v)
+        with tf.GradientTape(persistent=True) as tape:
+            tape.watch(x)
+            p, q = helper(x, v)
+            z = p * q
+    assert tape.gradient(z, q) is None and around.gradient(z, p) is None
+    assert tape.gradient(z, p) == q and around.gradient(z, q) == p
