@@ -22,16 +22,16 @@ from .units import Group
 __all__ = ["FusedKernel", "kernels_of"]
 
 
-def kernels_of(group: Group, stored: Sequence[g.Value], same: dict[g.Value, g.Value]) -> list[FusedKernel]:
+def kernels_of(group: Group, stored: Sequence[g.Value], overwrites: dict[g.Value, g.Value]) -> list[FusedKernel]:
     """The kernels that compute a group.
 
     Args:
         group: what to compute.
         stored: the values of the group that others need.
-        same: values that are stored over an operand's memory.
+        overwrites: values that are stored over an operand's memory.
     """
     if group.axes is None:
-        return [Map(group, stored, same).kernel()]
+        return [Map(group, stored, overwrites).kernel()]
     if group.rowwise:
-        return [Rows(group, stored, same).kernel()]
-    return Reduce(group, stored, same).kernels()
+        return [Rows(group, stored, overwrites).kernel()]
+    return Reduce(group, stored, overwrites).kernels()

@@ -34,21 +34,21 @@ class FusedKernel:
 class FusedBuilder(loop.LoopBuilder):
     """A loop builder that knows which item it records, and takes sizes as arguments."""
 
-    def __init__(self, name: str, same: dict[g.Value, g.Value], into: dict[g.Value, Source]) -> None:
+    def __init__(self, name: str, overwrites: dict[g.Value, g.Value], into: dict[g.Value, Source]) -> None:
         super().__init__(name)
         self.owner = 0
         self._into = into
         self.arguments: dict[int, Any] = {}
         self._sizes: dict[Any, Value] = {}
         self._memory: dict[Any, loop.Pointer] = {}
-        self._same = same
+        self._overwrites = overwrites
 
     def check(self, cond: Value, code: str) -> None:
         super().check(cond, f"{self.owner}:{code}")
 
     def memory(self, of: g.Value | Partial) -> loop.Pointer:
         """The pointer to a value's memory."""
-        of = self._same.get(of, of)  # type: ignore[arg-type]
+        of = self._overwrites.get(of, of)  # type: ignore[arg-type]
         pointer = self._memory.get(of)
         if pointer is None:
             part = self._into.get(of)
@@ -108,10 +108,10 @@ def _halved(value: Value, dtype: DType) -> bool:
 class Base:
     """What the kinds of kernels share: operands from outside, and computing items at a place."""
 
-    def __init__(self, group: Group, stored: Sequence[g.Value], same: dict[g.Value, g.Value]) -> None:
+    def __init__(self, group: Group, stored: Sequence[g.Value], overwrites: dict[g.Value, g.Value]) -> None:
         self.group, self.stored = group, list(stored)
         self.name = _name(group)
-        self.b = FusedBuilder(self.name, same, group.into)
+        self.b = FusedBuilder(self.name, overwrites, group.into)
         self.inside = group.full.keys() | group.outer
         self.cost = max(1, len(group.items))
 

@@ -36,8 +36,8 @@ class ReductionItem:
 class Reducing(Base):
     """What kernels with reductions share: elements of a row at a place."""
 
-    def __init__(self, group: Group, stored: Sequence[g.Value], same: dict[g.Value, g.Value]) -> None:
-        super().__init__(group, stored, same)
+    def __init__(self, group: Group, stored: Sequence[g.Value], overwrites: dict[g.Value, g.Value]) -> None:
+        super().__init__(group, stored, overwrites)
         self.specs = [ReductionItem(item) for item in group.items if item.reduction is not None]
         axes = group.axes or ()
         self.reduced = [n for n in range(len(group.space)) if n in axes]

@@ -146,7 +146,7 @@ class Plan:
         arena: bytes of scratch memory.
         blocks: what lies in it, with the steps at which it lives.
         sums: how offsets follow from each other (`arena.Arena.sums`).
-        same: values that have the memory of another one, and slots.
+        aliases: values that have the memory of another one, and slots.
         donated: output number -> the number of the input whose memory it takes.
         libraries: the kernels outside of the program that it calls.
         work: simple operations of a run.
@@ -165,7 +165,7 @@ class Plan:
     arena: DimLike
     blocks: list[Block]
     sums: list[tuple[DimLike, DimLike, DimLike]]
-    same: dict[Any, Any]
+    aliases: dict[Any, Any]
     donated: dict[int, int]
     libraries: list[Library]
     work: DimLike
@@ -179,7 +179,7 @@ class Plan:
 
     def memory_of(self, value: Any) -> Any:
         """The value whose memory `value` has, or the slot that it lies in."""
-        return memory_of(self.same, value)
+        return memory_of(self.aliases, value)
 
     def place_of(self, value: Any) -> tuple[int | None, DimLike] | None:
         """The buffer, or None for the arena, and the byte in it at which the memory of a value begins; None for one in
@@ -191,11 +191,11 @@ class Plan:
 
     def owners(self, values: Sequence[Any]) -> list[Any]:
         """The memory in which values are found: for one in a slot, what that lies in, and the index."""
-        return owners(self.same, values)
+        return owners(self.aliases, values)
 
     def slots_of(self, values: Sequence[Any]) -> list[Slot]:
         """The slots that tell where values are found."""
-        return slots_of(self.same, values)
+        return slots_of(self.aliases, values)
 
     def touched(self, tree: Tree | None = None) -> Iterator[g.Value]:
         """The values that control flow itself reads or writes."""
@@ -260,26 +260,26 @@ def batch_arguments(parts: Sequence[Step], arguments: Sequence[list[Any]]) -> li
 
 
 # -- whose memory a value has --------------------------------------------------------------------------
-def memory_of(same: dict[Any, Any], value: Any) -> Any:
-    """The value whose memory `value` has, or the slot that it lies in; `same` says of each whose it takes over."""
-    while value in same:
-        value = same[value]
+def memory_of(aliases: dict[Any, Any], value: Any) -> Any:
+    """The value whose memory `value` has, or the slot that it lies in; `aliases` says of each whose it takes over."""
+    while value in aliases:
+        value = aliases[value]
     return value
 
 
-def owners(same: dict[Any, Any], values: Sequence[Any]) -> list[Any]:
+def owners(aliases: dict[Any, Any], values: Sequence[Any]) -> list[Any]:
     """The memory in which values are found: for one in a slot, what that lies in, and the index."""
-    return [a for a in _places(same, values) if not isinstance(a, Slot)]
+    return [a for a in _places(aliases, values) if not isinstance(a, Slot)]
 
 
-def slots_of(same: dict[Any, Any], values: Sequence[Any]) -> list[Slot]:
+def slots_of(aliases: dict[Any, Any], values: Sequence[Any]) -> list[Slot]:
     """The slots that tell where values are found."""
-    return [a for a in _places(same, values) if isinstance(a, Slot)]
+    return [a for a in _places(aliases, values) if isinstance(a, Slot)]
 
 
-def _places(same: dict[Any, Any], values: Sequence[Any]) -> list[Any]:
-    places = [memory_of(same, a) for a in values]
+def _places(aliases: dict[Any, Any], values: Sequence[Any]) -> list[Any]:
+    places = [memory_of(aliases, a) for a in values]
     for a in places:  # which grows meanwhile
         if isinstance(a, Slot):
-            places += [memory_of(same, a.base), memory_of(same, a.index)]
+            places += [memory_of(aliases, a.base), memory_of(aliases, a.index)]
     return places

@@ -140,7 +140,7 @@ class _Writer:
     def slots(self) -> Iterator[str]:
         """Values inside of others, at places that are told while the program runs."""
         used = set(self.plan.slots_of([a for step in self.plan.steps for a in step.memory()]))
-        values = {slot: value for value, slot in self.plan.same.items() if slot in used}
+        values = {slot: value for value, slot in self.plan.aliases.items() if slot in used}
         heads = [self.named(slot, value) for slot, value in values.items()]
         for head, slot in zip(heads, values, strict=True):
             yield f"{head} in {self.name(slot.base)} from {self.first(slot)}"
@@ -165,7 +165,7 @@ class _Writer:
             return " holds scratch"
         if isinstance(memory, Partial):
             return " holds partial results"
-        values = [memory, *[v for v in self.plan.same if self.plan.memory_of(v) is memory]]
+        values = [memory, *[v for v in self.plan.aliases if self.plan.memory_of(v) is memory]]
         ops = [v.node.op.name for v in values if v.node is not None and v.node.op is not g.CONSTANT]
         return f" holds {', '.join(dict.fromkeys(ops))}" if ops else ""
 

@@ -80,7 +80,7 @@ class _Planner:
         self.steps: list[Step] = []
         self.touched: list[tuple[int, g.Value]] = []  # memory that is used between steps
         self.loops: list[tuple[int, int]] = []  # the steps of each loop
-        self.same: dict[Any, Any] = {}
+        self.aliases: dict[Any, Any] = {}
         self.groupings: list[Grouping] = []
         body = _Body(self, graph, donate)
         self.tree = body.steps()
@@ -114,8 +114,8 @@ class _Planner:
                 part.shares = self.shares(part.total, part.total * part.weight)
             step.shares = self.shares(step.total, amount)
         return Plan(self.graph, self.outputs, constants, symbols, self.steps, self.tree, buffers, layout.offsets,
-                    layout.size, blocks, layout.sums, self.same, self.donated, self.libraries(), work, self.groupings,
-                    interruptible)
+                    layout.size, blocks, layout.sums, self.aliases, self.donated, self.libraries(), work,
+                    self.groupings, interruptible)
 
     def shares(self, total: DimLike, work: DimLike) -> Shares | None:
         """How threads may share a step; None where there is but one iteration, or too little to do."""
@@ -127,7 +127,7 @@ class _Planner:
         memory = step.memory()
         sizes = [*step.arguments, *[a.offset for a in step.arguments if isinstance(a, Within)],
                  *[bytes_of(a) for a in memory], step.total, step.weight]
-        sizes += [size for a in slots_of(self.same, memory) for size in (a.skip, a.stride, a.offset)]
+        sizes += [size for a in slots_of(self.aliases, memory) for size in (a.skip, a.stride, a.offset)]
         return dm.symbols_of([a for a in sizes if isinstance(a, Dim)])
 
     def temporaries(self, buffers: dict[Any, int]) -> list[arena.Block]:
@@ -135,7 +135,7 @@ class _Planner:
         live: dict[Any, list[int]] = {}
         uses = [*[(n, step.memory()) for n, step in enumerate(self.steps)], *[(n, [v]) for n, v in self.touched]]
         for number, memory in sorted(uses, key=lambda use: use[0]):
-            for a in owners(self.same, memory):
+            for a in owners(self.aliases, memory):
                 if a not in buffers:
                     live.setdefault(a, [number, number])[1] = number
         for first, last in self.loops:  # what is made before a loop and used in it is used in every round
@@ -148,13 +148,13 @@ class _Planner:
         """The number of the buffer of each input, output and constant; and the constants."""
         buffers: dict[Any, int] = {v: n for n, v in enumerate(self.graph.inputs)}
         for n, v in enumerate(self.outputs):
-            v = memory_of(self.same, v)
+            v = memory_of(self.aliases, v)
             if v not in buffers:
                 buffers[v] = len(self.graph.inputs) + n
         start = len(self.graph.inputs) + len(self.outputs)
         constants: list[np.ndarray] = []
         used = [a for step in self.steps for a in step.memory()] + [a for _, a in self.touched]
-        for a in owners(self.same, used):
+        for a in owners(self.aliases, used):
             if isinstance(a, g.Value) and a not in buffers and (array := g.constant_of(a)) is not None:
                 buffers[a] = start + len(constants)
                 constants.append(np.ascontiguousarray(array))
@@ -187,7 +187,7 @@ class _Body:
         self.inplace = {} if loop is None else {n: graph.inputs[n] for n in loop.writers}
         self.grouping = fusion.fuse(graph, shared.backend, loop)
         shared.groupings.append(self.grouping)
-        shared.same.update(self.grouping.slots)
+        shared.aliases.update(self.grouping.slots)
         self.donated: dict[int, int] = {}
         self.tree: Tree = []
         self.written: set[Any] | None = None  # memory that the last step writes, where that is a map
@@ -219,7 +219,7 @@ class _Body:
             return
         self.tree.append(len(steps))
         steps.append(step)
-        self.written = None if written is None or step.codes else set(owners(self.shared.same, written))
+        self.written = None if written is None or step.codes else set(owners(self.shared.aliases, written))
 
     def batched(self, step: Step, written: Sequence[Any] | None) -> Step | None:
         """The step before and this one as one, where both are maps that do not touch what the other writes."""
@@ -232,9 +232,9 @@ class _Body:
         if all(not isinstance(w, Dim) and w < _WORTH for w in works) or len(parts) >= _PARTS or \
                 max(p.weight for p in (*parts, step)) > 4 * min(p.weight for p in (*parts, step)):
             return None
-        mine = set(owners(self.shared.same, written))
-        if not mine.isdisjoint(owners(self.shared.same, before.memory())) or \
-                not self.written.isdisjoint(owners(self.shared.same, step.memory())):
+        mine = set(owners(self.shared.aliases, written))
+        if not mine.isdisjoint(owners(self.shared.aliases, before.memory())) or \
+                not self.written.isdisjoint(owners(self.shared.aliases, step.memory())):
             return None
         self.written |= mine
         parts = [*parts, step]
@@ -306,19 +306,20 @@ class _Body:
         stored = [v for item in group.items for v in item.outs if v in self.needed]
         if not stored:
             return
-        same = self.overwritten(group, [v for v in stored if v not in group.into and v not in self.grouping.slots])
-        self.shared.same.update(same)
-        taken = set(same.values())
+        own = [v for v in stored if v not in group.into and v not in self.grouping.slots]
+        overwrites = self.overwritten(group, own)
+        self.shared.aliases.update(overwrites)
+        taken = set(overwrites.values())
         stored = [v for v in stored if not self.carried(group, v, taken)]
         if not stored:
             return
         written = None if group.axes is not None or group.into else stored
-        for made in fused.kernels_of(group, stored, same):
+        for made in fused.kernels_of(group, stored, overwrites):
             step = Step(made.kernel, made.arguments, made.total, made.weight, made.items, codes=made.kernel.codes)
             self.add(step, written)
 
     def overwritten(self, group: Group, stored: Sequence[g.Value]) -> dict[g.Value, g.Value]:
-        """Which stored values take the memory of an operand that dies here: same element, same place."""
+        """Which stored values take over the memory of a dying operand: each element is stored where it was read."""
         if group.axes is not None:
             return {}
         elsewhere = self.around_slots(group)
@@ -364,7 +365,7 @@ class _Body:
             return False
         if not self.may_take(part.base, base):
             return False
-        self.shared.same[part.base] = base
+        self.shared.aliases[part.base] = base
         taken.add(base)
         return True
 
@@ -391,7 +392,7 @@ class _Body:
                loop: loop_info.LoopInfo | None = None) -> _Body:
         """A region whose inputs lie where `operands` do."""
         body = _Body(self.shared, graph, donate, loop)
-        self.shared.same.update(zip(graph.inputs, operands, strict=True))
+        self.shared.aliases.update(zip(graph.inputs, operands, strict=True))
         return body
 
     def branch(self, single: Single) -> None:
@@ -401,7 +402,7 @@ class _Body:
         for graph in node.regions:
             body = self.region(graph, operands[1:], {})
             sides.append(body.steps())
-            self.shared.same.update(zip(body.outputs, node.outputs, strict=True))
+            self.shared.aliases.update(zip(body.outputs, node.outputs, strict=True))
         self.touch([*operands, *node.outputs])
         self.tree.append(Branch(operands[0], *sides))
 
