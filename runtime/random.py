@@ -11,15 +11,18 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
+from twofold.ir import math_random
+
 from . import locks
 
-__all__ = ["set_seed", "take", "named_key", "fresh_key", "DEFAULT_SEED"]
+__all__ = ["set_seed", "take", "integer", "named_key", "fresh_key", "DEFAULT_SEED"]
 
 DEFAULT_SEED = 87654321
-_WORD = (1 << 64) - 1
+_WORD, _HALF = (1 << 64) - 1, (1 << 32) - 1
 
 _lock = locks.Lock()
 _seed: int | None = None
@@ -60,6 +63,37 @@ def take(blocks: int, seed: int | None, purpose: str, mix: Callable[..., int]) -
         low = _taken.get(name, 0)
         _taken[name] = low + max(blocks, 0)  # a draw of a negative size is refused later, and takes nothing
     return np.array([low & _WORD, low >> 64, key], np.uint64).view(np.int64)
+
+
+class _Word(int):
+    """A uint32: what the generator does with one."""
+
+    def __add__(self, other: int) -> _Word:
+        return _Word(int(self) + other & _HALF)
+
+    def __mul__(self, other: int) -> _Word:
+        return _Word(int(self) * other & _HALF)
+
+    def __xor__(self, other: int) -> _Word:
+        return _Word(int(self) ^ other)
+
+    def mulhi(self, other: int) -> _Word:
+        """The high half of the product."""
+        return _Word(int(self) * other >> 32)
+
+
+def integer(low: int, high: int, mix: Callable[..., int]) -> int:
+    """The next integer in [low, high) of the shared stream: what a draw of one element gives, without a kernel.
+
+    Args:
+        mix: see `take`.
+    """
+    start, above, key = [int(word) & _WORD for word in take(1, None, "integer", mix)]
+    halves = [_Word(word >> shift & _HALF) for word in (start, above, key) for shift in (0, 32)]
+    words: Any = math_random.philox(_Word, halves[:4], halves[4:])  # type: ignore[arg-type]
+    # The fraction of 128 bits times the span, as `codegen/kernels/random.py: integers` has it.
+    first, second = [int(words[n]) | int(words[n + 1]) << 32 for n in (0, 2)]
+    return low + ((first << 64 | second) * (high - low) >> 128)
 
 
 def named_key(seed: int, purpose: str, mix: Callable[..., int]) -> int:

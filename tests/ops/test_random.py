@@ -16,6 +16,8 @@ import scipy.stats as st
 import twofold as tf
 from twofold.ir import dtypes as dt
 from twofold.ir import math_random, ops, reference, scalar
+from twofold.ir.ops import random as ops_random
+from twofold.runtime import random as streams
 from twofold.runtime import threads
 
 N = 100_000
@@ -110,6 +112,18 @@ def test_integers_are_uniform(dtype) -> None:
 def test_integers_over_nearly_all_of_64_bits() -> None:
     x = tf.random.uniform([N], tf.int64.min, tf.int64.max, tf.int64, seed=3).numpy()
     assert st.kstest(x / 2.0**64 + 0.5, "uniform").pvalue > LEAST
+
+
+@pytest.mark.parametrize(("low", "high"), [(1, 10**9), (-5, 7), (0, 1), (-2**31, 2**31 - 1)])
+def test_integers_without_a_kernel_continue_the_same_stream(low, high) -> None:
+    def drawn(draw):
+        tf.random.set_seed(high)
+        tf.random.uniform([5])
+        first = [draw() for _ in range(3)]
+        return [*first, float(tf.random.uniform([]))]
+
+    alone = drawn(lambda: streams.integer(low, high, ops_random.mix))
+    assert alone == drawn(lambda: int(tf.random.uniform((), low, high, dtype=tf.int32)))
 
 
 def test_every_bit_is_even() -> None:

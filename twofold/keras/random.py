@@ -11,6 +11,8 @@ from typing import Any
 import twofold as tf
 from twofold._front.api import public
 from twofold._front.namespace import publish
+from twofold.ir.ops.random import mix
+from twofold.runtime import random as streams
 from twofold.tracking import Trackable
 
 from . import config
@@ -23,9 +25,9 @@ _LARGEST_SEED = 10**9
 
 
 def _make_default_seed() -> int:
-    """A seed from the stream that `tf.random.set_seed` governs."""
-    with tf.init_scope():
-        return int(tf.random.uniform((), 1, _LARGEST_SEED, dtype=tf.int32))
+    """A seed from the stream that `tf.random.set_seed` governs: that of `tf.random.uniform`, without its kernels, which
+    would take longer to compile than many a model to build."""
+    return streams.integer(1, _LARGEST_SEED, mix)
 
 
 class SeedGenerator(Trackable):
