@@ -8,13 +8,14 @@ assumes of its sizes does not hold: then nothing that was written counts.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 from llvmlite import ir
 
 from twofold.ir import graph as g
-from twofold.ir.dim_expr import Atom
+from twofold.ir.dim_expr import Atom, divided, without_number
 from twofold.ir.dims import Dim, DimLike
 
 __all__ = ["BOUND", "Arithmetic", "write_plan", "compiled_as_written"]
@@ -45,17 +46,28 @@ class Arithmetic:
         """The value of a size."""
         if not isinstance(size, Dim):
             return _I64(int(size))
-        total = self._known.get(size)
-        if total is None:
-            total = None
-            for mono, factor in size.terms:
-                part = self._product(mono)
-                if factor != 1:
-                    part = _I64(factor) if part is None else self._mul(part, _I64(factor))
-                elif part is None:
-                    part = _I64(1)
-                total = part if total is None else self._add(total, part)
-            self._known[size] = total
+        value = self._known.get(size)
+        if value is None:
+            value = self._known[size] = self._sum(size)
+        return value
+
+    def _sum(self, size: Dim) -> Any:
+        """The value of a size that is not known yet. Strides of an array are multiples of one sum, and sizes are often
+        the same but for a number: the sum is computed once."""
+        whole, rest = without_number(size)
+        if rest and len(size.terms) > 2:
+            return self._add(self.size(whole), _I64(rest))
+        scale = math.gcd(*[factor for _, factor in size.terms])
+        if scale > 1 and len(size.terms) > 1:
+            return self._mul(self.size(divided(size, scale)), _I64(scale))
+        total: Any = None
+        for mono, factor in size.terms:
+            part = self._product(mono)
+            if factor != 1:
+                part = _I64(factor) if part is None else self._mul(part, _I64(factor))
+            elif part is None:
+                part = _I64(1)
+            total = part if total is None else self._add(total, part)
         return total
 
     def sums(self, running: Sequence[tuple[DimLike, DimLike, DimLike]]) -> None:
@@ -115,6 +127,10 @@ class Arithmetic:
 
 def _floor_divided(b: ir.IRBuilder, x: Any, y: Any) -> Any:
     """x // y as Python rounds it; 0 where y is 0."""
+    if isinstance(y, ir.Constant):
+        quotient, rest = b.sdiv(x, y), b.srem(x, y)
+        down = b.icmp_signed("<" if y.constant > 0 else ">", rest, _I64(0))
+        return b.sub(quotient, b.zext(down, _I64))
     none = b.icmp_signed("==", y, _I64(0))
     by = b.select(none, _I64(1), y)
     quotient, rest = b.sdiv(x, by), b.srem(x, by)

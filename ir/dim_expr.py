@@ -19,7 +19,7 @@ from functools import lru_cache, reduce
 from typing import Any, TypeAlias, TypeVar
 
 __all__ = ["Dim", "DimLike", "Atom", "Mono", "symbol", "floordiv", "ceil_div", "maximum", "minimum", "positive_part",
-           "terms_of", "from_terms", "defines"]
+           "terms_of", "from_terms", "divided", "without_number", "defines"]
 
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -259,6 +259,17 @@ def from_terms(terms: Iterable[tuple[Mono, int]]) -> DimLike:
     for mono, coef in terms:
         collected[mono] = collected.get(mono, 0) + coef
     return _make(collected)
+
+
+def divided(d: Dim, factor: int) -> Dim:
+    """`d / factor`, for a factor of all its coefficients."""
+    return Dim(tuple([(mono, coef // factor) for mono, coef in d.terms]))
+
+
+def without_number(d: Dim) -> tuple[DimLike, int]:
+    """`d` without its constant, and that."""
+    mono, coef = d.terms[-1]
+    return (d, 0) if mono else (Dim(d.terms[:-1]) if len(d.terms) > 1 else 0, coef)
 
 
 def product_of(a: Mono, b: Mono) -> Mono:
