@@ -17,9 +17,11 @@ from twofold.ir import dtypes as dt
 from twofold.ir import ops
 from twofold.ir.dtypes import DType
 from twofold.ir.errors import InvalidArgumentError
+from twofold.ir.ops.random import mix
+from twofold.runtime import random as streams
 
 __all__ = ["Stream", "normal", "truncated_normal", "uniform", "full_integers", "shuffle", "categorical", "gamma",
-           "poisson", "binomial"]
+           "poisson", "binomial", "one_integer"]
 
 Stream: TypeAlias = Callable[[tuple[Any, ...]], Any]
 Shape: TypeAlias = tuple[Any, ...]
@@ -55,6 +57,11 @@ def uniform(stream: Stream, shape: Shape, minval: Any, maxval: Any, dtype: DType
     low, high = tensor(minval, dtype), tensor(1 if maxval is None else maxval, dtype)
     value = ops.add(ops.multiply(u, ops.subtract(high, low)), low)
     return ops.where(ops.equal(value, high), low, value)  # rounding may reach the upper bound, which must not occur
+
+
+def one_integer(low: int, high: int) -> int:
+    """The next integer in [low, high) of the stream that `tf.random.set_seed` governs, in Python."""
+    return streams.integer(low, high, mix)
 
 
 def full_integers(stream: Stream, shape: Shape, dtype: DType) -> Any:

@@ -11,8 +11,7 @@ from typing import Any
 import twofold as tf
 from twofold._front.api import public
 from twofold._front.namespace import publish
-from twofold.ir.ops.random import mix
-from twofold.runtime import random as streams
+from twofold._ops import random_draws
 from twofold.tracking import Trackable
 
 from . import config
@@ -27,7 +26,7 @@ _LARGEST_SEED = 10**9
 def _make_default_seed() -> int:
     """A seed from the stream that `tf.random.set_seed` governs: that of `tf.random.uniform`, without its kernels, which
     would take longer to compile than many a model to build."""
-    return streams.integer(1, _LARGEST_SEED, mix)
+    return random_draws.one_integer(1, _LARGEST_SEED)
 
 
 class SeedGenerator(Trackable):
