@@ -31,13 +31,13 @@ _KEPT = {"idiv", "irem", "shl", "shr", "and", "or", "xor"}
 
 @dataclass
 class Shared:
-    """What to write for a kernel.
+    """The kernel to write in the place of one.
 
     Attributes:
-        kernel: this one, or one like it.
+        kernel: that one itself, or another of the same form.
         slots: which constants of it are arguments: number of the value -> place in args, which holds the constant less
             1, as strides are passed (`LoopBuilder.stride`).
-        values: what this one adds to its args.
+        values: the constants that its run passes behind its other args.
         numbers: the arguments that code may take as known, by their place in args.
     """
 
@@ -48,7 +48,7 @@ class Shared:
 
 
 class Candidate(NamedTuple):
-    """A run of a kernel.
+    """A run of a kernel that may share its code with other runs.
 
     Attributes:
         kernel: what runs.
@@ -120,7 +120,7 @@ class _Member(NamedTuple):
 
 
 def shared(runs: Sequence[Candidate]) -> list[Shared]:
-    """What to write for each of some kernels."""
+    """For each run, the kernel to write in the place of its own."""
     groups: dict[Hashable, list[_Member]] = {}
     for number, run in enumerate(runs):
         form = _Form(run.kernel)
@@ -150,7 +150,8 @@ def _settle(runs: Sequence[Candidate], group: list[_Member], kernels: list[Share
 
 
 def _share(runs: Sequence[Candidate], group: list[_Member], kernels: list[Shared]) -> bool:
-    """Has one kernel stand for a group of one form, where one of them tells all that differ apart."""
+    """Lets one kernel stand for a group of one form, if there is one with a constant of its own for each number that
+    differs; whether there is."""
     columns = list(zip(*[m.constants for m in group], strict=True))  # one for each place
     agreed = {slot: n for slot, n in runs[group[0].number].numbers.items()
               if all(runs[m.number].numbers[slot] == n for m in group)}

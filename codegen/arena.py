@@ -95,12 +95,12 @@ _ORDERS: tuple[Callable[[Block], Any], ...] = (
     lambda b: (-b.last, -b.size),
     lambda b: (-b.size * (b.last - b.first + 1), b.first),
 )
-_MANY = 400  # blocks from which one order has to do
+_MANY = 400  # blocks from which only one order is tried
 _TRIES = 200
 
 
 def _place_known(blocks: Sequence[Block], offsets: dict[Any, DimLike]) -> int:
-    """Places blocks in several orders, until one needs no more than must be; else the best of them is taken."""
+    """Places blocks of known size: tries several orders until one needs no more than `bound`, and takes the best."""
     least = bound(blocks)
     best: _Placement | None = None
     for order in _ORDERS if len(blocks) <= _MANY else _ORDERS[:1]:
@@ -117,7 +117,7 @@ def _place_known(blocks: Sequence[Block], offsets: dict[Any, DimLike]) -> int:
 
 
 def _improved(best: _Placement, least: int) -> _Placement:
-    """A walk over orders: what lies highest, or another block in turn, chooses its place first."""
+    """A local search for a better placement: the block that lies highest, or another one in turn, is placed first."""
     now = best
     for n in range(_TRIES):
         end, order, at = now

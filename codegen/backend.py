@@ -26,8 +26,8 @@ __all__ = ["Backend", "Lowering", "Runnable", "EVERY", "current", "install"]
 
 
 class Lowering(NamedTuple):
-    """What an op becomes: `lower(placer)` says it (`placer.py: Placer`), for the nodes in graphs that `handles`
-    allows."""
+    """How an op becomes kernels: `lower(placer)` asks a `Placer` (`placer.py`) for them; `handles` says for which of
+    the op's nodes in graphs."""
 
     handles: Callable[[g.Node], bool]
     lower: Callable[[Any], None]
@@ -99,7 +99,8 @@ class Backend(ABC):
         return self.lowered(node) is not None
 
     def wider(self, keys: Collection[tuple[Any, ...]]) -> dict[tuple[Any, ...], tuple[Any, ...]]:
-        """Which library kernels of a plan others of it can stand for, by their keys, so that they need not be there."""
+        """For each library kernel of a plan that another one of the plan can replace, the key of the other one, by its
+        own key."""
         return {}
 
     @abstractmethod
@@ -127,7 +128,7 @@ class Backend(ABC):
         """
 
     def stored(self, graph: g.Graph, donate: dict[int, int], label: str) -> Runnable | None:
-        """What was kept for the graph `origin` of `program`, if anything was."""
+        """The compiled program that `program` kept for the graph `origin`, if there is one."""
         return None
 
     @abstractmethod
@@ -160,10 +161,10 @@ _installed: list[Backend] = []
 
 
 def install(backend: Backend) -> None:
-    """Makes a backend the one that is meant where none is named."""
+    """Makes a backend the default."""
     _installed[:] = [backend]
 
 
 def current() -> Backend:
-    """The backend that is meant where none is named."""
+    """The default backend."""
     return _installed[0]

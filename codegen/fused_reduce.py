@@ -105,7 +105,8 @@ class Reduce(Reducing):
         return any(st[self.unreduced[-1]] == 1 for st in wide) and (isinstance(width, Dim) or width >= 8)
 
     def element(self, at: dict[tuple[g.Value, Layout], Value], out: Value) -> dict[ReductionItem, list[Value]]:
-        """The operands of each reduction at a place; stores what is stored of the whole space at `out`."""
+        """The elements that each reduction takes at a place; stores the values of the whole space that others read, at
+        `out`."""
         b = self.b
         env: dict[g.Value, Value] = {}
 
@@ -120,7 +121,7 @@ class Reduce(Reducing):
         return {s: self.operands(s.item, env, load) for s in self.specs}
 
     def dense(self) -> Source:
-        """The space itself, to find places in what is stored of it."""
+        """A row-major source over the whole space, for the places at which values of the space are stored."""
         return Source(self.group.items[0].outs[0], contiguous(self.group.space))
 
     def rows(self) -> FusedKernel:
@@ -154,7 +155,7 @@ class Reduce(Reducing):
         return b.done(self.group.items, total, 1 + self.share() * (1 + self.cost // 8))
 
     def share(self) -> DimLike:
-        """The elements of a chunk, about."""
+        """About how many elements a chunk has."""
         return self.count // self.chunks if isinstance(self.count, Dim) else min(self.count, reduce.CHUNK)
 
     def finish(self, spec: ReductionItem, acc: tuple[Value, ...], row: Value, chunk: Value) -> None:

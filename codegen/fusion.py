@@ -41,7 +41,7 @@ def fuse(graph: g.Graph, backend: Backend, loop: loop_info.LoopInfo | None = Non
 
 
 def resume(grouping: Grouping, backend: Backend) -> _Fuser:
-    """What can put further items into the groups of `grouping`."""
+    """A fuser that can put further items into the groups of `grouping`."""
     fuser = _Fuser(backend)
     fuser.units, fuser.sources, fuser.slots = grouping.units, grouping.sources, grouping.slots
     fuser.apart, fuser.moving = grouping.apart, False
@@ -62,7 +62,7 @@ class _Fuser:
         self.slots: dict[g.Value, Slot] = {}
         self.changing: set[g.Value] = set()  # values that may be changed in place
         self.checked: set[g.Node] = set()  # writers of items whose places have been checked
-        self.told: set[g.Value] = set()  # what is read to tell of failed checks: no slot, which has no place of its own
+        self.told: set[g.Value] = set()  # what messages of failed checks read: in memory of its own, never in a slot
         self.units: list[Any] = []  # Group, Single, or None where a group was that moved
         self.sources: dict[g.Value, Source] = {}
         self.made_at: dict[g.Value, int] = {}
@@ -163,7 +163,7 @@ class _Fuser:
 
     @staticmethod
     def nowhere(source: Source) -> Source:
-        """An operand of which only type and shape count."""
+        """The source of an operand whose dtype and shape are read, and never its elements."""
         return Source(g.Value(source.layout.shape, source.base.dtype), contiguous(source.layout.shape))
 
     def in_memory(self, source: Source) -> Source:

@@ -43,8 +43,9 @@ class Within:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Slot:
-    """Where the memory of a value lies: in that of `base`, `offset` + `stride` times the index elements after its
-    beginning. The index is an int32 or int64, the first element of `index` after `skip`."""
+    """Memory inside of another value's, at a place that an index decides: it begins `offset` + `stride` times the index
+    elements after the beginning of `base`. The index is an int32 or int64, the first element of `index` after
+    `skip`."""
 
     base: g.Value
     index: g.Value
@@ -67,7 +68,7 @@ class Library:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Detail:
-    """What tells, once a check has failed, more than its text does.
+    """What the message of a failed check shows besides the check's text.
 
     `codegen/kernels/indexing.py: detail` makes the text, from `kind`, the arrays that `arrays` describe, (a `Within`,
     its shape) each, and the integers `sizes`.

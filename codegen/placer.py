@@ -1,5 +1,5 @@
-"""What a lowering asks for: `Placer`; what it does to a plan: `PlanPlacer`; and what puts
-lowerings into tables, `lowering`.
+"""The interface of lowerings: `Placer`, of which they ask kernels and memory; `PlanPlacer`, which puts these into a
+plan; and the decorator `lowering`, which registers them.
 
 A lowering says which kernels a structured op becomes. It takes a `Placer`: it has operands brought to what a kernel
 reads (row-major, a wider type, an axis last), asks for runs of kernels, and says how the result lies in memory. Results
@@ -44,7 +44,7 @@ def _narrowed(s: Any, x: Any) -> Any:
 
 
 class Placer(ABC):
-    """What a lowering may ask for, for one node of the graph.
+    """What a lowering may ask for while it lowers one node.
 
     Attributes:
         node, attrs: the node and its attributes.
@@ -164,7 +164,7 @@ class Placer(ABC):
 
 
 class PlanPlacer(Placer):
-    """What a lowering does to a plan."""
+    """The placer that puts kernels and copies into a plan."""
 
     def __init__(self, fuser: Any, node: g.Node) -> None:
         super().__init__(node, [fuser.sources[v] for v in node.inputs])
@@ -238,7 +238,7 @@ def moved_back(rank: int, axis: int) -> tuple[int, ...]:
 
 def lowering(*names: str, handles: Callable[[g.Node], bool] = lambda node: True,
              table: dict[str, Lowering] = EVERY) -> Callable[[Any], Any]:
-    """Makes the decorated function of a `Placer` what the ops `names` become.
+    """Registers the decorated function of a `Placer` as the lowering of the ops `names`.
 
     Args:
         handles: which of their nodes in graphs.

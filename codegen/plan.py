@@ -52,8 +52,8 @@ class Step:
         weight: the work of an iteration, in simple operations.
         items: what was fused into it.
         node: the node that it is for, where it is for one.
-        codes: what the statuses of its kernel from 1 on mean; none where it cannot fail.
-        detail: what tells more of a failed check.
+        codes: the meanings of its kernel's statuses from 1 on; none where it cannot fail.
+        detail: what the message of a failed check shows besides.
         loops: the loops around it, the outermost first.
         shares: how threads may share it; None where one runs it.
     """
@@ -132,7 +132,7 @@ Tree = list[int | Branch | While | Copy]  # numbers of steps, and control flow, 
 
 @dataclass(eq=False)
 class Plan:
-    """What a run of a graph does.
+    """What a run of a graph does, step by step.
 
     Attributes:
         graph: of native nodes only.

@@ -73,7 +73,7 @@ def plan(graph: g.Graph, donate: dict[int, int] | None = None, interruptible: bo
 
 
 class _Planner:
-    """What all graphs of a program share: steps in order, which memory is whose."""
+    """What the graphs of a program share: its steps in order, and which values share memory."""
 
     def __init__(self, graph: g.Graph, donate: dict[int, int], backend: Backend) -> None:
         self.graph, self.backend = graph, backend
@@ -340,7 +340,7 @@ class _Body:
         return taken
 
     def around_slots(self, group: Group) -> set[g.Value]:
-        """The values of which items, in slots, are operands of a group: it needs their elements at other places too."""
+        """The arrays whose slots a group reads: the group needs elements of these at other places too."""
         around: set[g.Value] = set()
         for value in {s.base for item in group.items for s in item.sources}:
             while (slot := self.grouping.slots.get(value)) is not None:
@@ -349,7 +349,7 @@ class _Body:
         return around
 
     def carried(self, group: Group, value: g.Value, taken: set[g.Value]) -> bool:
-        """Whether `value`, where it is a copy of a whole operand that dies here, needs no copying.
+        """Whether `value` is a copy of a whole operand that dies here, so that nothing needs copying.
 
         The value it is part of then has the operand's memory, which is put into `taken`.
         """

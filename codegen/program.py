@@ -107,7 +107,8 @@ def _calls(plan: Plan, module: ir.Module, name: str) -> list[tuple[Any, list[Any
 
 
 class _Ranges(NamedTuple):
-    """What code of a kernel depends on besides: whether its ranges are short, and whether they are [0, 1)."""
+    """What the code of a kernel depends on besides its text: whether its ranges are short, and whether they are [0,
+    1)."""
 
     short: bool
     alone: bool

@@ -145,7 +145,7 @@ class EntryWriter(sizes.Arithmetic):
         b.call(move, [b.inttoptr(to, _PTR), b.inttoptr(source, _PTR), self.size(bytes_of(copy.to)), ir.IntType(1)(0)])
 
     def checked(self, number: int) -> None:
-        """Runs a step; ends the entry where it reports something."""
+        """Runs a step, and ends the entry if the step's status is not 0."""
         b, step = self.b, self.plan.steps[number]
         start = self.now() if self.timed else None
         function, arguments = self.calls[number]
@@ -219,8 +219,8 @@ class EntryWriter(sizes.Arithmetic):
         return _Typed(self.b.inttoptr(word, _PTR), llvm_cpu.KERNEL)
 
     def shared(self, target: Any, total: Any, args: Any, how: Shares) -> Any:
-        """Runs a kernel on threads where its work is worth it; a function does so that all steps of a long entry call,
-        since most of the entry would be this."""
+        """Runs a kernel, on several threads if its work is worth it. The steps of a long entry call one function that
+        does so, which would otherwise be repeated for each of them."""
         work = self.size(how.work)
         if not self.row:
             return _shared(self.b, self.threads, target, total, args, work, how)
@@ -259,7 +259,7 @@ class EntryWriter(sizes.Arithmetic):
         return address
 
     def slot(self, slot: Slot) -> Any:
-        """Where a slot lies now."""
+        """The address of a slot at this point of the run."""
         b, kind = self.b, slot.index.dtype
         at = b.add(self.address(slot.index), self.size(slot.skip * kind.size))
         index = b.load(b.inttoptr(at, _PTR), typ=ir.IntType(8 * kind.size))

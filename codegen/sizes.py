@@ -1,4 +1,4 @@
-"""Arithmetic of sizes in generated code, and `plan`, the function that tells what follows from unknown sizes.
+"""Arithmetic of sizes in generated code, and `plan`, the function that computes what a caller needs to know of them.
 
     int64 plan(ptr symbols, ptr out)
 
@@ -93,8 +93,8 @@ class Arithmetic:
         return self.b.add(x, y)
 
     def _note(self, result: Any) -> None:
-        """Takes down whether a result is too large, by its float64: integers that test themselves need functions of a
-        library on some processors."""
+        """Records whether a result is too large, by its value as float64: checks for overflow of integers call library
+        functions on some processors."""
         b, most = self.b, float(BOUND)
         beyond = b.or_(b.fcmp_ordered(">=", result, _F64(most)), b.fcmp_ordered("<=", result, _F64(-most)))
         self.overflow = b.or_(self.overflow, beyond)
@@ -140,8 +140,8 @@ def _floor_divided(b: ir.IRBuilder, x: Any, y: Any) -> Any:
 
 
 def compiled_as_written(function: ir.Function) -> None:
-    """Has LLVM leave a function as it is written, which takes it a fraction of the time: for long straight code that
-    stores numbers and calls what does the work."""
+    """Turns LLVM's optimisations off for a function, which then compiles in a fraction of the time: for long straight
+    code that only stores numbers and calls kernels."""
     function.attributes.add("noinline")  # the other asks for it
     function.attributes.add("optnone")
 

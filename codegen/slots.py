@@ -69,7 +69,7 @@ def read_stack(p: PlanPlacer) -> bool:
 
 
 def _stays_apart(p: PlanPlacer, x: Source) -> bool:
-    """Whether items of `x` must be copied: something changes it in place, or it is no memory."""
+    """Whether items of `x` must be copied: a node changes `x` in place, or `x` does not lie in memory."""
     return x.base in p.fuser.changing or is_inline(x.base)
 
 
@@ -124,8 +124,8 @@ def _words(writer: g.Node, index: Source, limit: DimLike) -> tuple[str, Detail |
 
 
 def write(p: PlanPlacer) -> bool:
-    """Puts a node that writes an item of an array into a plan so that the item is made where it belongs, or copied
-    there: if it is one of those that may change the array of a loop in place."""
+    """Lowers a node that writes an item of an array, if it may change the array of a loop in place: the item is
+    computed in its slot, or copied there."""
     fuser, writer = p.fuser, p.node
     if writer not in fuser.loop.writers.values():
         return False

@@ -30,7 +30,7 @@ _PLAIN = {1: dt.uint8, 2: dt.uint16, 4: dt.uint32, 8: dt.uint64, 16: dt.uint64}
 
 
 def install() -> None:
-    """Registers the lowerings: importing the module has."""
+    """Does nothing: importing the module registers its lowerings."""
 
 
 # -- softmax ------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ __all__ = ["install", "transposed"]
 
 
 def install() -> None:
-    """Registers the lowering: importing the module has."""
+    """Does nothing: importing the module registers its lowering."""
 
 
 @lowering("matmul", handles=lambda node: len(node.outputs[0].dims) <= gemm.MAX_BATCH_RANK)

@@ -24,7 +24,7 @@ __all__ = ["install", "window_of", "depthwise"]
 
 
 def install() -> None:
-    """Registers the lowerings: importing the module has."""
+    """Does nothing: importing the module registers its lowerings."""
 
 
 def window_of(p: Placer, dims: Any, places: Any, window: Any) -> Geometry:

@@ -91,7 +91,8 @@ class Single:
 
 
 class Apart(NamedTuple):
-    """Why what reads a value is not in the unit that makes it: a text with places for operands, and these.
+    """Why a reader of a value is not in the unit that makes the value: a text with places for operands, and the
+    operands.
 
     reader: an item of a group, or a unit that is none.
     """
