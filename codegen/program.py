@@ -119,7 +119,7 @@ def _runs_of(step: Step) -> list[alike.Candidate]:
     parts = parts_of(step)
     short = all(not isinstance(part.total, Dim) and part.total <= _SHORT for part in parts)
     return [alike.Candidate(part.kernel, _Ranges(short, not isinstance(part.total, Dim) and part.total == 1),
-                      len(part.arguments), {slot: a for slot, a in enumerate(part.arguments) if type(a) is int})
+                            len(part.arguments), {slot: a for slot, a in enumerate(part.arguments) if type(a) is int})
             for part in parts]
 
 

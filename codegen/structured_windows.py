@@ -120,7 +120,7 @@ def _integers(p: Placer) -> None:
     ends = [p.at(low), p.at(high)]
     bounds, kernel = p.kernel(random.bounds, dtype), p.kernel(random.integers, dtype)
     p.fill([p.out], Run(bounds, [pair, *ends], 1, 1, Detail("bounds", ((ends[0], ()), (ends[1], ())))),
-          Run(kernel, [p.out, p.at(state), pair], dm.numel(p.out.dims), p.weight(kernel)))
+           Run(kernel, [p.out, p.at(state), pair], dm.numel(p.out.dims), p.weight(kernel)))
 
 
 @lowering("random_gamma", "random_poisson", "random_binomial")

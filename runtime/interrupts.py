@@ -51,7 +51,7 @@ def _made() -> Any:
     clock = ctypes.cast(ctypes.CDLL(None).clock_gettime, ctypes.c_void_p).value or 0
     functions = machine.load("interrupts", _module, ("interrupts.py", "emit.py"))
     values = {"clock": clock, "clock_number": time.CLOCK_MONOTONIC, "poll": functions["poll"],
-             "main": threading.main_thread().ident or 0}
+              "main": threading.main_thread().ident or 0}
     for name, function in (("ensure", "PyGILState_Ensure"), ("release", "PyGILState_Release"),
                            ("check", "PyErr_CheckSignals"), ("ident", "PyThread_get_thread_ident"),
                            ("fetch", "PyErr_Fetch"), ("restore", "PyErr_Restore")):

@@ -284,7 +284,7 @@ class Product:
         call = row_call(_function(self.dtype, planned.kernel), 3, planned.total, planned.work, planned.integers, None)
         if call.direct is not None and not planned.packs:
             return _ProductCall(a, b, swapped=planned.swapped, total=planned.total, direct=call.direct,
-                        template=array("q", (*call.head, 0, 0, 0)))
+                                template=array("q", (*call.head, 0, 0, 0)))
         packing = None
         if planned.packs:
             packing = row_call(_function(self.dtype, "pack_b"), 3, planned.packs, planned.room, planned.integers, None)

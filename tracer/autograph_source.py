@@ -114,8 +114,8 @@ def _lambda(code: Any, module: dict[str, Any]) -> ast.Lambda:
     places = [((line, col), (end, end_col)) for line, end, col, end_col in code.co_positions()
               if None not in (line, end, col, end_col) and (line, col) != (end, end_col)]
     candidates = [n for n in ast.walk(tree) if isinstance(n, ast.Lambda) and n.lineno == code.co_firstlineno
-             and len(n.args.posonlyargs) + len(n.args.args) == code.co_argcount
-             and all(_start(n.body) <= first and last <= _end(n.body) for first, last in places)]
+                  and len(n.args.posonlyargs) + len(n.args.args) == code.co_argcount
+                  and all(_start(n.body) <= first and last <= _end(n.body) for first, last in places)]
     if not places or not candidates:
         raise Unconvertible("the source of a lambda cannot be found")
     return max(candidates, key=_start)  # of a lambda within a lambda the inner one, as the outer has more instructions

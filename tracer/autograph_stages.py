@@ -69,10 +69,10 @@ def _stages(node: Any) -> list[Any]:
     kinds = {type(n) for n in nodes}
     inner = any(isinstance(m, ast.Return) for n in nodes if isinstance(n, _BLOCKS) for m in ast.walk(n))
     stages = [(True, functions.transform), (kinds & _LOOPS, _directives),
-             (ast.Break in kinds, break_statements.transform), (kinds & _JUMPS, continue_statements.transform),
-             (inner, return_statements.transform), (ast.Call in kinds, call_trees.transform),
-             (kinds & {ast.If, *_LOOPS}, _control_flow), (ast.IfExp in kinds, _conditional_expressions),
-             (inner or kinds & (_JUMPS | _TESTS), logical_expressions.transform), (True, variables.transform)]
+              (ast.Break in kinds, break_statements.transform), (kinds & _JUMPS, continue_statements.transform),
+              (inner, return_statements.transform), (ast.Call in kinds, call_trees.transform),
+              (kinds & {ast.If, *_LOOPS}, _control_flow), (ast.IfExp in kinds, _conditional_expressions),
+              (inner or kinds & (_JUMPS | _TESTS), logical_expressions.transform), (True, variables.transform)]
     return [stage for needed, stage in stages if needed]
 
 

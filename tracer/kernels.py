@@ -111,7 +111,7 @@ def _of_piece(piece: g.Graph, origins: dict[g.Node, g.Node], which: tuple[g.Grap
                 waiting.append((at, step))
             continue
         kernel = PlannedKernel(0, str(step.kernel.name), own, step.total,
-                        loops=tuple([origins.get(node, node) for node in step.loops]))
+                               loops=tuple([origins.get(node, node) for node in step.loops]))
         taken.update(dict.fromkeys(own, kernel))
         kernels.append(kernel)
         for earlier, helper in [*waiting, (at, step)]:

@@ -174,7 +174,7 @@ def _fitted(traced: Traced, call: CallArguments) -> CallArguments:
     if len(args) != len(call.args) or kwargs.keys() != call.kwargs.keys():
         raise _NoFit
     return CallArguments(tuple([_fit(t, v) for t, v in zip(args, call.args, strict=True)]),
-                {k: _fit(t, call.kwargs[k]) for k, t in kwargs.items()})
+                         {k: _fit(t, call.kwargs[k]) for k, t in kwargs.items()})
 
 
 def _fit(template: Any, value: Any) -> Any:

@@ -174,7 +174,7 @@ class Traced:
         held, given = self.captures, iter(outer)
         values = iter(claims.snapshot(tuple([c for c in held if not isinstance(c, Tensor)])))
         current = [next(values) if not isinstance(c, Tensor) else next(given) if outer and isinstance(c, SymbolicTensor)
-                 else c for c in held]
+                   else c for c in held]
         for recorder in record.active.get():
             for c, value in zip(held, current, strict=True):
                 if not isinstance(c, Tensor):

@@ -245,7 +245,7 @@ def _eigh_vjp(ct: Any, out: Any, x: Any, *, compute_v: bool) -> Any:
 def _eigh_host(x: np.ndarray, compute_v: bool) -> Any:
     decompose = np.linalg.eigh if compute_v else np.linalg.eigvalsh
     factors = factorise("self_adjoint_eig", decompose, x,
-                      "Self-adjoint eigen decomposition was not successful. The input might not be valid.")
+                        "Self-adjoint eigen decomposition was not successful. The input might not be valid.")
     return tuple(factors) if compute_v else factors
 
 

@@ -40,7 +40,7 @@ checking = [os.environ.get("TWOFOLD_VERIFY") == "1"]
 
 
 def optimise(graph: g.Graph, trace: Trace | None = None, fast_math: bool = False,
-        passes: Sequence[Pass] | None = None) -> g.Graph:
+             passes: Sequence[Pass] | None = None) -> g.Graph:
     """Apply all passes to `graph`, in place.
 
     Args:

@@ -45,7 +45,7 @@ def add_items(graph: g.Graph) -> bool:
 def _in_loop(graph: g.Graph, node: g.Node) -> bool:
     body = node.regions[1]
     candidates = [n for n in range(node.attrs["carried"])
-             if node.inputs[n].dtype in _EXACT and _zero(node.inputs[n]) is not None and _is_sum(body.outputs[n])]
+                  if node.inputs[n].dtype in _EXACT and _zero(node.inputs[n]) is not None and _is_sum(body.outputs[n])]
     if not candidates:
         return False
     counted = counting(node)

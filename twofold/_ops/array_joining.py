@@ -175,7 +175,7 @@ def _late_sizes(sizes: list[Any], length: Any) -> tuple[Any, ...]:
     known = functools.reduce(ops.add, [ops.maximum(e, 0) for e in each])
     rest = ops.subtract(as_scalar(length), known)
     resolved = tuple(one_size(ops.where(ops.equal(e, -1), rest, e), "num_or_size_splits") if is_open(s) else s
-                  for s, e in zip(sizes, each, strict=True))
+                     for s, e in zip(sizes, each, strict=True))
     if not dm.require(sum(resolved, 0), "==", length):
         raise InvalidArgumentError(f"split: the sizes do not add up to {length}, the size of the axis.")
     return resolved

@@ -165,7 +165,7 @@ def operation_class(module: str, name: str) -> Any:
     if registered is None:
         return None
     return type(registered.home[1], (KerasOperation,), {"_keras_home": registered.home, "_operation": registered,
-                                                   "__module__": __name__})
+                                                        "__module__": __name__})
 
 
 def _remade(module: str, name: str) -> Any:

@@ -148,7 +148,7 @@ def _repeating(one: Any) -> Callable[..., Any]:
         start = tf.nest.map_structure(lambda s: None if s is None else tf.zeros(s.shape, s.dtype),
                                       one.structured_outputs)
         _, last = tf.while_loop(lambda n, _: n < count, lambda n, _: (n + 1, one(*[s[n] for s in stacked])),
-                                 (tf.constant(0), start))
+                                (tf.constant(0), start))
         return last
     return several
 

@@ -61,7 +61,7 @@ def _widths(width: int, connected: bool, show_trainable: bool) -> list[int]:
     usual = _COLUMNS[connected, show_trainable]
     room, full = width - 3 * len(usual) - 1, sum(usual)
     widths = [max(4, usual[n] * room // full if n in (0, 2) else round(usual[n] * room / full))
-             for n in range(len(usual))]
+              for n in range(len(usual))]
     return [max(4, room - sum(widths[1:])), *widths[1:]]
 
 

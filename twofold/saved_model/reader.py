@@ -310,7 +310,7 @@ class _Reader:
         captures = [self._capture(c) for c in list_of(entry, "captures")]
         updates = [self._updated(n) for n in list_of(entry, "updates")]
         function = SavedFunction(number, name, graph, arguments, (args, kwargs), decode(entry["result"]), captures,
-                              updates, of(entry, "relaxed", bool))
+                                 updates, of(entry, "relaxed", bool))
         _check_inputs(function)
         _check_outputs(function)
         return function

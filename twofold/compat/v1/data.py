@@ -168,7 +168,7 @@ class Iterator:
             return iterator.take()
         specs = tensor_specs(self._form)
         components = engine.host_call(place.take if place is not None else from_handle, "IteratorGetNext",
-                                 [] if place is not None else [self._handle], specs)
+                                      [] if place is not None else [self._handle], specs)
         return packed(self._form, graph.trace.name_all(components, "IteratorGetNext"))
 
     def string_handle(self, name: str | None = None) -> Any:

@@ -453,7 +453,7 @@ class _Front:
         """What stands for a variable among the operations."""
         graph, name = self.graph_of(variable), variable.name[:-2]
         operation: Operation = graph.operations.get(name) or Operation(graph, [], name, outputs=[variable],
-                                                                   kind="VariableV2")
+                                                                       kind="VariableV2")
         return operation
 
     def initializer_of(self, variable: Any) -> Any:

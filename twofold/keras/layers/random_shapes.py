@@ -119,7 +119,7 @@ class RandomPerspective(RandomImages):
         from ..ops.image import perspective_transform
         changed, corners, places = drawn
         transformed = perspective_transform(images, corners, places, "nearest" if mask else self.interpolation,
-                                      self.fill_value, "channels_last")
+                                            self.fill_value, "channels_last")
         return tf.where(changed, tf.cast(transformed, images.dtype), images)
 
 

@@ -116,7 +116,7 @@ class TextVectorization(DeclaredLayer):
         if callable(self.split):
             rows = np.asarray(self.split(tf.constant(plain, tf.string))).tolist()
             rows_of_words = [[as_bytes(word) for word in (row if isinstance(row, list) else [row]) if as_bytes(word)]
-                     for row in rows]
+                             for row in rows]
         else:
             rows_of_words = [_SPLIT[self.split](text) for text in plain]
         if self._widths is None:

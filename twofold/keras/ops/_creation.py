@@ -222,7 +222,7 @@ def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype
     computed = _spread_dtypes(start, stop, dtype)[1]
     first, last = tensor(start, computed), tensor(stop, computed)
     numbers, _ = _spread(tf.math.log(tf.abs(first)), tf.math.log(tf.abs(last)), num, endpoint, dtype, axis,
-                       lambda x: tf.sign(tf.cast(first, x.dtype)) * tf.exp(x))
+                         lambda x: tf.sign(tf.cast(first, x.dtype)) * tf.exp(x))
     return numbers
 
 

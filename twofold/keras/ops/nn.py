@@ -138,7 +138,7 @@ def layer_normalization(x: Any, gamma: Any = None, beta: Any = None, axis: Any =
     wide = tf.cast(x, tf.float32) if x.dtype.size < 4 else x
     axes = tuple(sorted(axes_of(axis, x.ndim)))
     normalized = tf.nn.layer_normalization(wide, _along(gamma, axes, wide), _along(beta, axes, wide), axes,
-                                      default_epsilon() if epsilon is None else epsilon)
+                                           default_epsilon() if epsilon is None else epsilon)
     return tf.cast(normalized, x.dtype)
 
 
