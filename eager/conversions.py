@@ -39,7 +39,7 @@ def register(base_type: Any, conversion_func: Callable[..., Any], priority: int 
 
 
 def converted(value: Any, dtype: DType | None, hint: DType | None) -> Any:
-    """The tensor that a conversion of the user's makes of a value; None if there is no such conversion.
+    """A value as a tensor, by a conversion that the user registered; None if there is none for it.
 
     Args:
         value: neither a tensor nor of a built-in kind.
@@ -64,12 +64,13 @@ def _by_function(function: Callable[..., Any], value: Any, wanted: DType | None)
 
 
 def known(value: Any) -> bool:
-    """Whether there may be a conversion for a value."""
+    """Whether a conversion of the user's may exist for a value."""
     return hasattr(type(value), "__tf_tensor__") or any(isinstance(value, entry[2]) for entry in _functions)
 
 
 def _asked(call: Callable[[DType | None], Any], dtype: DType | None, hint: DType | None) -> Any:
-    """What a conversion gives for the dtype it must have, else for the one it may have, else as it likes."""
+    """What a conversion gives for `dtype`. Where that is None it is asked for `hint` first, and for no dtype if it does
+    not give the hint's."""
     if dtype is None and hint is not None:
         try:
             made = call(hint)

@@ -128,7 +128,7 @@ def as_tensor(value: Any, dtype: DType | None = None, hint: DType | None = None)
 
 
 def to_array(value: Any, want: DType | None = None) -> np.ndarray:
-    """`value` as an array of a tensor's dtype, which nobody else can write."""
+    """`value` as an array of a tensor's dtype, with memory that nobody else can write to."""
     if isinstance(value, np.ndarray):
         return _own(value)
     if isinstance(value, np.generic):
@@ -163,7 +163,7 @@ def _from_nested(value: Any, want: DType | None) -> np.ndarray:
     has_own_dtype = hasattr(value, "__array__") or hasattr(value, "dtype")
     try:
         array = np.arange(value.start, value.stop, value.step) if type(value) is range else np.array(value)
-    except UnicodeDecodeError:  # text beside bytes that are none
+    except UnicodeDecodeError:  # text beside bytes that are no UTF-8
         array = np.array(value, object)
     except ValueError as e:
         raise ValueError(f"Can't convert non-rectangular Python sequence to Tensor: {_short(value)}") from e

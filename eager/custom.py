@@ -124,7 +124,7 @@ class Decorated:
         self.function, self._call_with = f, call
 
     def over(self, f: Callable[..., Any]) -> Decorated:
-        """The same over another form of the function, such as its converted one."""
+        """The same decoration of another form of the function, such as the converted one."""
         return self if f is self.function else Decorated(f, self._call_with)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
@@ -141,16 +141,16 @@ class _Reads:
         self.variables: dict[int, tuple[Any, Any]] = {}
 
     def _record(self, op: Any, attrs: Any, inputs: Any, outputs: Any) -> None:
-        """Nothing: ops are of no interest here."""
+        """Does nothing: this recorder only notes variables."""
 
     def _record_custom(self, vjp: Any, inputs: Any, outputs: Any, continues: bool = False) -> None:
-        """Nothing, either."""
+        """Does nothing."""
 
     def _record_further(self, vjp: Any, inputs: Any, outputs: Any, first: int) -> None:
-        """Nothing, either."""
+        """Does nothing."""
 
     def _follows(self, tensor: Any) -> bool:
-        """No tensor is of interest, either."""
+        """Follows no tensor."""
         return False
 
     def _variable_read(self, variable: Any, value: Any) -> None:

@@ -1,4 +1,5 @@
-"""Eager execution: runs an op at once, by what its declaration says it does.
+"""Eager execution: runs an op at once, as its declaration says: by a map or reduction kernel, a view, a lowering, or
+Python.
 
 For each op, attributes, dtypes and shapes a plan is made once: the shape rule has accepted the operands,
 the kernel family is chosen. A call then looks the plan up, runs it and tells the recorders. Small
@@ -31,7 +32,7 @@ Plan = tuple[Callable[[list[np.ndarray]], Any], bool, dict[str, Any]]
 
 
 class EagerInterpreter:
-    """The interpreter that computes."""
+    """The interpreter of eager execution: it computes each op when it is called."""
 
     def __init__(self) -> None:
         self._plans: dict[Any, Plan] = {}

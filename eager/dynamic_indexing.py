@@ -33,14 +33,15 @@ def is_dynamic(key: Any) -> bool:
 
 
 def is_late(tensor: Any, key: Any) -> bool:
-    """Whether `tensor[key]` is for the run to check: it is staged, and its indices are unknown or in doubt."""
+    """Whether the indices of `tensor[key]` can only be checked when the traced function runs: one is unknown, or may be
+    out of bounds."""
     if tracing() is None:
         return False
     return is_dynamic(key) or any(_doubtful(tensor, key if isinstance(key, tuple) else (key,)))
 
 
 def _doubtful(tensor: Any, parts: Sequence[Any]) -> list[bool]:
-    """For each part of a key whether it is an index that may be out of bounds in a part that may not run."""
+    """For each part of a key, whether it is an index that may be out of bounds, in a region that may not run."""
     doubtful = [False] * len(parts)
     if getattr(tracing(), "parent", None) is None:
         return doubtful

@@ -1,4 +1,5 @@
-"""Native entries of ops: what answers small plain calls without any Python, and the tables of kernels that they read.
+"""Native entries of ops: machine code that computes small plain calls without any Python, and the tables of kernels
+that it reads.
 
 An entry goes to its op's door with whatever it does not compute itself (`runtime/native.py`). Its table is empty at
 first: where dispatch has made the kernels of a call that an entry could have answered, it offers them here. Which ops
@@ -28,7 +29,7 @@ _SMALL = 1 << 15  # elements that entries always compute
 
 
 def add(op: Op, door: Callable[..., Any], most: int, **kind: bool) -> None:
-    """Gives `op` an entry, which leaves to `door` what it does not compute.
+    """Gives `op` an entry, which calls `door` for everything that it does not compute itself.
 
     Args:
         most: elements, or multiplications of a product, beyond which it computes nothing.

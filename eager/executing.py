@@ -1,4 +1,4 @@
-"""Compiled graphs on tensors: what runs the nodes that native code leaves to Python, and errors at the user's line.
+"""Running compiled graphs on tensors: the nodes that native code leaves to Python, and errors at the user's line.
 
 `executable(graph)` gives what `runtime/program.py` makes of a graph, with eager kernels behind it. Recorders are not
 told of what happens inside: who calls a compiled graph records it as one.
@@ -31,7 +31,7 @@ __all__ = ["executable", "execute", "failed", "Host"]
 def executable(graph: g.Graph, donate: dict[int, int] | None = None, improve: Improve | None = None,
                label: str = "", backend: Backend | None = None) -> Executable:
     """What runs `graph`, on the processor unless a backend is named; see `runtime.program.Executable`."""
-    from twofold.runtime.cpu import cpu  # a look at compilers, which eager code does not need
+    from twofold.runtime.cpu import cpu  # imports compilers, which eager code does not need
     from twofold.runtime.program import Executable
 
     return Executable(graph, Host(), donate, improve, label, cpu if backend is None else backend)

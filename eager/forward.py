@@ -115,19 +115,20 @@ class ForwardAccumulator:
 
     def _record_custom(self, vjp: Callable[..., Any], inputs: tuple[Any, ...], outputs: tuple[Any, ...],
                       continues: bool = False) -> None:
-        """Like `record`, for a function with a gradient of its own."""
+        """Like `_record`, for a function with a gradient of its own."""
         rule = (lambda cts: vjp(cts, None, ())) if continues else vjp
         self._carry(inputs, outputs, lambda tangents: _transposed(rule, outputs, tangents))
 
     def _record_further(self, vjp: Callable[..., Any], inputs: tuple[Any, ...], outputs: tuple[Any, ...],
                        first: int) -> None:
-        """Further results of what was recorded with this `vjp`."""
+        """Note further results of the function that was recorded with this `vjp`."""
         def rule(cts: Sequence[Any]) -> Any:
             return vjp([*[None] * first, *cts], None, ())
         self._carry(inputs, outputs, lambda tangents: _transposed(rule, outputs, tangents))
 
     def _carry(self, inputs: tuple[Any, ...], outputs: tuple[Any, ...], rule: Callable[[Tangents], Tangents]) -> None:
-        """Give the results their tangents, with everybody watching who came before this accumulator."""
+        """Give the results their tangents. The recorders that came before this accumulator are told of the ops that
+        compute them."""
         tangents = [self._get(x) for x in inputs]
         if not self._recording or all(t is None for t in tangents):
             return

@@ -49,7 +49,7 @@ _GUARDED: dict[type, tuple[str, ...]] = {
 }
 _NUMBERS = (float, int, bool)
 _SMALL_PRODUCT = 1 << 16  # multiplications of two matrices that are not worth planning
-_READABLE = (Tensor, Variable, np.ndarray, np.generic, Number)  # what conversion reads although it has operators
+_READABLE = (Tensor, Variable, np.ndarray, np.generic, Number)  # converted although they have operators
 
 
 def install() -> None:
@@ -58,7 +58,7 @@ def install() -> None:
     native.set_recorder(record.record)
     for op in REGISTRY.values():
         if op.body is not None and not op.defaults and not op.variadic and len(op.params) in (1, 2):
-            entries.add(op, _door(op), PARALLEL_FROM)  # less, once it is known how much a kernel does
+            entries.add(op, _door(op), PARALLEL_FROM)  # fewer, once the work of a kernel is known
         elif op.reduction is not None and len(op.params) == 1 and op.defaults == _REDUCES_ALL:
             entries.add(op, _door(op), reduce.CHUNK, total=True)
     entries.add(ops.matmul, _door(ops.matmul), _SMALL_PRODUCT, product=True)
@@ -162,7 +162,7 @@ def _plain(x: Any, y: Any) -> tuple[Any, Any] | None:
 
 
 def _number(value: Any, dtype: Any) -> Tensor | None:
-    """A Python number as a tensor; None where it does not fit, which the door knows what to do about."""
+    """A Python number as a tensor; None where it does not fit the dtype, in which case the door converts it."""
     try:
         return convert.number(value, dtype)
     except InvalidArgumentError:
@@ -170,7 +170,7 @@ def _number(value: Any, dtype: Any) -> Tensor | None:
 
 
 def _run(op: Op, plain: tuple[Any, Any]) -> Any:
-    """An op on two tensors: by its entry, unless that would not take as many elements."""
+    """An op on two tensors, by its native entry unless they have more elements than the entry takes."""
     if tracing() is not None:
         return apply(op, plain, {})
     most = entries.limit(op) if op is not ops.matmul else _SMALL_PRODUCT // 4
@@ -178,7 +178,7 @@ def _run(op: Op, plain: tuple[Any, Any]) -> Any:
 
 
 def _operator(op: Op, reflected: str) -> Callable[[Any, Any], Any]:
-    """The op as an operator: it leaves to the other operand what it cannot read."""
+    """The op as an operator: NotImplemented for operands that it cannot read, so that their class can answer."""
     def call(x: Any, y: Any) -> Any:
         plain = _plain(x, y)
         if plain is not None:

@@ -43,7 +43,7 @@ _family = lru_cache(1024)(MapFamily)
 
 def prepare(op: Op, inputs: Sequence[Any], outs: Sequence[Any], attrs: dict[str, Any]) -> \
         Callable[[Arrays], np.ndarray]:
-    """What runs `op` on arrays of the shapes and dtypes of `inputs`, by its lowering.
+    """A function that runs `op` on arrays of the shapes and dtypes of `inputs`, made by its lowering.
 
     Args:
         inputs, outs: specs, of known dims, of operands and results.
@@ -60,7 +60,8 @@ def prepare(op: Op, inputs: Sequence[Any], outs: Sequence[Any], attrs: dict[str,
 
 
 class EagerPlacer(Placer):
-    """Writes down what a lowering asks for. Each value is a number into the list of arrays that a call goes through.
+    """A placer that records what a lowering asks for as steps. A value is known by its number in the list of arrays
+    that steps share.
 
     The first numbers are the operands, of any strides; all other arrays are row-major.
     """
@@ -72,7 +73,7 @@ class EagerPlacer(Placer):
         self._dense: dict[Any, int] = {}  # memory that is row-major: of operands, values and scratch
         self._count = len(node.inputs)
         self._result: int | None = None
-        self._product: Product | None = None  # all that there is to do, where it is one product of the operands
+        self._product: Product | None = None  # where the op is nothing but one product of its operands
 
     def finished(self) -> Callable[[Arrays], np.ndarray]:
         """The recorded steps as one function."""
@@ -174,7 +175,8 @@ class EagerPlacer(Placer):
         return self._count - 1
 
     def _memory(self, of: g.Value | Work) -> int:
-        """Where the row-major array of a value or of scratch memory is; it is allocated unless there is one."""
+        """The number of the row-major array of a value or of scratch memory, which a step allocates if there is none
+        yet."""
         at = self._dense.get(of)
         if at is not None:
             return at
@@ -193,7 +195,7 @@ class EagerPlacer(Placer):
         return at
 
     def _converted(self, origin: int, dtype: DType) -> int:
-        """Where the row-major array of `dtype` is that array `origin` converts to; itself if it is that."""
+        """The number of array `origin` as a row-major array of `dtype`: its own if it is one."""
         at, want = self._new(), dtype.np
 
         def step(arrays: Arrays) -> None:
@@ -205,7 +207,7 @@ class EagerPlacer(Placer):
         return at
 
     def _seen(self, source: Source) -> int:
-        """Where a view of a value's memory is, of any strides."""
+        """The number of the array that views a source, of any strides."""
         base, layout = source.base, source.layout
         given = self._given.get(base)
         if layout == contiguous(base.dims):
@@ -223,7 +225,7 @@ class EagerPlacer(Placer):
         return at
 
     def _matrix(self, source: Source) -> tuple[int, tuple[int, ...], bool]:
-        """Where an operand of a product is, its shape, and whether it holds the transposed matrices."""
+        """The number of the array of a product's operand, its shape, and whether it holds the matrices transposed."""
         rank = len(source.layout.shape)
         turned = source.layout.transpose((*range(rank - 2), rank - 1, rank - 2))
         given = self._given.get(source.base)
@@ -233,7 +235,7 @@ class EagerPlacer(Placer):
         return self._seen(source), tuple(source.layout.shape), False
 
     def _add(self, run: Run) -> None:
-        """A step that runs a kernel."""
+        """Adds a step that runs a kernel."""
         operands = [a for a in run.arguments if isinstance(a, (g.Value, Work, Within))]
         integers = [a for a in run.arguments if not isinstance(a, (g.Value, Work, Within))]
         assert run.arguments == [*operands, *integers]
@@ -259,7 +261,7 @@ class EagerPlacer(Placer):
         self._steps.append(checked)
 
     def _place(self, argument: g.Value | Work | Within) -> int:
-        """Where the array is that begins at an argument of a kernel."""
+        """The number of the array that begins at an argument of a kernel."""
         if not isinstance(argument, Within):
             return self._memory(argument)
         origin, offset = self._memory(argument.value), argument.offset
@@ -273,7 +275,7 @@ class EagerPlacer(Placer):
         return at
 
     def _check(self, detail: Detail) -> Step:
-        """What checks the operands of a kernel that has nothing to do."""
+        """A function that checks the operands of a kernel which has no elements to compute."""
         told = self._told(detail)
 
         def step(arrays: Arrays) -> None:
@@ -283,7 +285,7 @@ class EagerPlacer(Placer):
         return step
 
     def _told(self, detail: Detail) -> Callable[[Arrays], str]:
-        """What makes the text of a failed check; it is empty where nothing is wrong."""
+        """A function that makes the text of a failed check, which is empty where nothing is wrong."""
         parts = [(self._memory(within.value), within.offset, shape) for within, shape in detail.arrays]
 
         def text(arrays: Arrays) -> str:
@@ -314,7 +316,7 @@ def _order(layout: Layout, dims: Sequence[Any]) -> tuple[int, ...] | None:
 
 
 def _view(layout: Layout, dims: Sequence[Any]) -> Callable[[np.ndarray], np.ndarray]:
-    """What sees a row-major array of `dims` by `layout`."""
+    """A function that views a row-major array of `dims` as `layout` says."""
     whole, shape = contiguous(dims), tuple(layout.shape)
     if layout == whole:
         return lambda array: array

@@ -1,4 +1,4 @@
-"""Playing what a tape wrote down backwards: op by op, or, once the same has been played often, as one program.
+"""Plays the entries of a tape backwards: op by op or, for a backward pass that recurs, as one compiled program.
 
 A tape's entries are played by their ops' gradient rules, each rule's ops running at once. A training loop plays the
 same again and again: the same ops on the same shapes, joined in the same way, on other values. Time spent on such a
@@ -34,7 +34,7 @@ Entry = tuple[Any, Any, tuple[int, ...], Sequence[int], Sequence[Any], Sequence[
 
 CONTINUES = False  # in the place of the attributes
 
-# What is played: the numbers of each source, all of these, with those of all that depends on them, and the entries
+# What is played: the numbers of each source; the set of these; the set with all that depends on them; and the entries
 # between sources and targets, in order.
 Path = tuple[Sequence[Sequence[int]], set[int], set[int], list[Entry]]
 
@@ -56,7 +56,7 @@ def path(entries: Sequence[Entry], numbers: Sequence[Sequence[int]]) -> Path:
 
 
 def _add_values(entries: Sequence[Entry], numbers: set[int]) -> None:
-    """Add what values of these numbers are other names of: all uses of that count."""
+    """Add to the numbers of sources those of the values that they are other names of, since uses of these count too."""
     for op, attrs, ins, outs, _, _ in reversed(entries):
         if attrs is CONTINUES and not numbers.isdisjoint(outs) and hasattr(op, "joined"):
             more = [(outs[k], ins[at] if at >= 0 else outs[-1 - at]) for k, at, _ in op.joined()]
@@ -116,7 +116,7 @@ def play(way: Path, cts: dict[int, Any], free: bool) -> list[Any]:
 def _continue(rule: Any, ins: Sequence[int], given: list[Any], wanted: set[int], cts: dict[int, Any],
               sums: Sums | None) -> None:
     """The part of an entry whose rule continues the sums so far of its operands."""
-    places: dict[int, int] = {}  # of what is wanted, the first
+    places: dict[int, int] = {}  # the first place of each wanted operand
     so_far: list[Any] = []
     for place, n in enumerate(ins):
         own = n in wanted and n not in places
@@ -146,7 +146,7 @@ def _sums(entries: Sequence[Entry], wanted: set[int], cts: dict[int, Any]) -> Su
                 if value in wanted and outs[k]:
                     sums = sums or Sums(cts)
                     sums.join(outs[k], value, holds)
-    if sums is not None:  # what the targets begin with counts for their other names
+    if sums is not None:  # the targets' first cotangents count for their other names, too
         seeds = dict(cts)
         cts.clear()
         for n, ct in seeds.items():
@@ -185,8 +185,8 @@ def _sum(parts: list[Any]) -> Any:
 
 # -- what is played again and again ---------------------------------------------------------------
 _KNOWN = 256  # backward passes that are remembered
-_LEAST = 1  # entries that are worth looking at
-_MOST_BYTES = 1 << 28  # a program keeps all that was saved to its end, which op by op goes as it is read
+_LEAST = 1  # entries from which a pass is remembered
+_MOST_BYTES = 1 << 28  # a program keeps saved values to its end; played op by op, each is freed once it was read
 # Seconds that compiling takes, about: for a pass, and for each entry; and reading what is on disk, with the trace.
 _PRICE, _PRICE_OF_ENTRY, _PRICE_OF_READING = 0.3, 0.02, 0.05
 
@@ -196,7 +196,7 @@ _compiler: list[Compiler] = []
 
 
 def compile_with(compiler: Compiler) -> None:
-    """Say what compiles a backward pass.
+    """Set the function that compiles backward passes.
 
     Args:
         compiler: from entries, the numbers of each source, the targets' cotangents, and whether only what is on disk
@@ -259,7 +259,7 @@ def gradients(entries: list[Entry], numbers: Sequence[Sequence[int]], cts: dict[
 
 def _known(entries: Sequence[Entry], numbers: Sequence[Sequence[int]], cts: dict[int, Any],
            leaves: list[Tensor]) -> _Pass | None:
-    """The pass that this is, and in `leaves` its tensors; None where it cannot be compiled.
+    """The remembered pass with the key of these entries, and in `leaves` its tensors; None where it cannot be compiled.
 
     Tensors count by shape and dtype and by where they come from; attributes and specs, of which all calls of an op
     with the same operands share one object, by identity.

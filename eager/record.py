@@ -1,4 +1,4 @@
-"""Who is watching: the tapes and accumulators of this context, and the identity of tensors.
+"""Recorders, which are told of the ops of a context (tapes, forward accumulators), and the identity of tensors.
 
 Recorders live in a context variable, so threads and tasks have their own. Native call entries ask only
 whether any recorder exists in the process; `record` then asks this context. Tapes only write down and are
@@ -82,7 +82,7 @@ def identity(tensor: Any) -> int:
 
 
 def record(op: Op, inputs: tuple[Any, ...], output: Any) -> None:
-    """What native entries call after computing an op with its default attributes while recorders exist."""
+    """Called by native entries that have computed an op with default attributes while recorders exist."""
     recorders = active.get()
     if recorders:
         output._id = next(_ids)

@@ -10,7 +10,7 @@ from typing import Any
 
 __all__ = ["SessionMethods", "front"]
 
-#: what knows of graphs and sessions, once there is something that does
+#: the object that answers for graphs and sessions; None until `twofold.compat.v1` is loaded
 front: list[Any] = []
 
 

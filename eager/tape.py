@@ -1,4 +1,4 @@
-"""Reverse-mode gradients: `GradientTape` writes down what runs and plays it backwards.
+"""Reverse-mode gradients: `GradientTape` records the ops that run, and plays the records backwards.
 
 An entry keeps the op, its attributes, the numbers of its operands and results, and only those values
 that the op's gradient rule reads (`Op.saves`). Rules are made of ops, so whatever records while a tape
@@ -125,7 +125,7 @@ class GradientTape:
     def _release(self) -> None:
         self._entries: list[Entry] = []
         self._tracked: set[int] = set()
-        self._watched: set[int] = set()  # of these what was asked for, not what was computed
+        self._watched: set[int] = set()  # numbers that were watched by name, without those of values computed from them
         self._reads: dict[int, list[int]] = {}  # id(variable) -> numbers of the values read from it
 
     # -- recording --------------------------------------------------------------------------------
@@ -152,7 +152,8 @@ class GradientTape:
             self._stop()
 
     def watch(self, tensor: Any) -> None:
-        """Treat `tensor` (or every tensor and variable of a structure) as something to differentiate by.
+        """Record what is computed from `tensor`, or from every tensor and variable of a structure, so that gradients by
+        it exist.
 
         Integer tensors are not differentiable: watching one has no effect.
         """
@@ -341,7 +342,7 @@ class GradientTape:
         return self._reads.get(id(source), [])
 
     def _uncertain(self, sources: Sequence[Any]) -> dict[int, Any]:
-        """Of computed sources what tells whether they depend on what was watched, where only running does."""
+        """For sources that were computed in a trace: a tensor that tells whether they depend on what was watched."""
         late: dict[int, Any] = {}
         for n, source in enumerate(sources):
             number = getattr(source, "_id", 0) if type(source) is not Tensor else 0  # eagerly all is known

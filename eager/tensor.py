@@ -25,7 +25,7 @@ from twofold.runtime.buffers import export_buffers
 
 __all__ = ["Tensor", "TensorRef", "wrap", "alias", "redirect", "text_of"]
 
-_attached: Any = None  # what a type checker takes the operators for
+_attached: Any = None  # stands for the operators before a type checker
 
 
 class Tensor:
@@ -45,7 +45,7 @@ class Tensor:
     __slots__ = ("_memory", "_id", "_device", "__weakref__")
     __array_priority__ = 100  # NumPy arrays leave `array + tensor` to the tensor
 
-    _memory: np.ndarray  # or what is like one in shape, ndim, size, dtype and nbytes
+    _memory: np.ndarray  # or an object with an array's shape, ndim, size, dtype and nbytes
     _array: np.ndarray  # see `redirect`
     _id: int
 

@@ -42,7 +42,7 @@ creators: contextvars.ContextVar[tuple[Any, ...]] = contextvars.ContextVar("vari
 
 
 class _Creating(type):
-    """What makes a variable class create by way of the creators of this context; see `creators`."""
+    """The metaclass of variables: a call of the class goes through the creators of this context; see `creators`."""
 
     @for_the_user
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
@@ -108,7 +108,7 @@ class Variable(ScatterMethods, SessionMethods, metaclass=_Creating):
         self._tell()
 
     def _begin(self) -> None:
-        """What this object has of its own, which copies do not share."""
+        """Set the attributes that belong to this object alone, which copies do not share."""
         self._word = claims.fresh_word()
         self._order = next(_made)  # tapes list variables in the order in which they were made
 
@@ -255,14 +255,14 @@ class Variable(ScatterMethods, SessionMethods, metaclass=_Creating):
         return self._change(lambda value: op(value, delta))
 
     def _change(self, change: Callable[[Tensor], Tensor]) -> Any:
-        """Give the variable what `change` makes of its value, as one step; gives what `_set` gives."""
+        """Assign what `change` computes from the value, as one step for other threads; gives what `_set` gives."""
         trace = tracing()
         if trace is not None:
             return self._set(change(trace.read_variable(self)))
         before = self._value
         after = change(before)
         self._check(after)
-        if not claims.swap(self, _assigned(before, after), before):  # somebody was quicker: nobody else from here on
+        if not claims.swap(self, _assigned(before, after), before):  # another thread assigned: claim it
             with self._claimed():
                 before = self._value
                 after = change(before)
@@ -271,7 +271,7 @@ class Variable(ScatterMethods, SessionMethods, metaclass=_Creating):
         return self
 
     def _set(self, value: Tensor) -> Any:
-        """Take a value; gives the variable, or what stands for the assignment in a graph that is run later."""
+        """Assign a tensor; gives the variable, or the assignment as an operation in a graph of version 1."""
         self._check(value)
         trace = tracing()
         if trace is not None:
@@ -284,7 +284,7 @@ class Variable(ScatterMethods, SessionMethods, metaclass=_Creating):
         return self
 
     def _take(self, value: Tensor) -> None:
-        """In a trace: the value that a compiled function gives it, as the tensor that recorders know it by."""
+        """In a trace, note the value that a compiled function assigns, as the tensor that recorders know."""
         tracing().assigned_within(self, value)
 
     def _claimed(self) -> claims.claimed:
@@ -343,7 +343,7 @@ class Variable(ScatterMethods, SessionMethods, metaclass=_Creating):
         return _remade(type(self), self._value, copy.deepcopy(self._state(), memo))
 
     def _state(self) -> dict[str, Any]:
-        """All but the value, and what `_begin` makes."""
+        """The state of the variable apart from its value and what `_begin` sets."""
         return {name: value for name, value in vars(self).items() if name != "_order"}
 
     def __repr__(self) -> str:
@@ -407,7 +407,7 @@ class SliceMethods:
         return self._write(lambda part: ops.subtract(part, delta))
 
     def _write(self, change: Callable[[Tensor], Tensor]) -> Variable:
-        """Give this part what `change` makes of it, as one step."""
+        """Assign to this part what `change` computes from it, as one step for other threads."""
         key = self._source._key
 
         def whole(value: Tensor) -> Tensor:

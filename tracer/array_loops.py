@@ -35,7 +35,7 @@ class _Slices:
         return current().size(self.count) if isinstance(self.count, Dim) else _long(self.count)  # type: ignore
 
     def place(self, number: Any) -> Any:
-        """Where the slice that is taken as number `number` lies."""
+        """The place, along the first axis, of the slice that is taken as number `number`."""
         return ops.subtract(ops.subtract(self.size(), _long(1)), number) if self.backward else number
 
     def at(self, place: Any) -> Any:
@@ -82,7 +82,7 @@ def staged_map(what: str, fn: Callable[[Any], Any], elems: Any, leaves: Sequence
 
 
 def _unsized(slices: _Slices, like: Any) -> Any:
-    """What is there before the first result tells the sizes of all."""
+    """The buffer before the first result, without elements: only a result tells the sizes."""
     return ops.fill(zeros((), like.dtype), shape=(slices.count, *[0] * len(like.dims)))
 
 

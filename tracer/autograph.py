@@ -75,7 +75,7 @@ def convert(fn: Any) -> Any:
 
 
 def callee(function: Any) -> Callable[..., Any]:
-    """What to call in place of a callable of any kind: its converted form where it is the user's."""
+    """The callable to call in the place of another one: its converted form if it is the user's code."""
     if is_converted(function):
         return function
     if isinstance(function, functools.partial):
@@ -139,7 +139,7 @@ def _factory(fn: Any) -> Any:
     with _lock:
         key = id(code)
         entry = _factories.get(key)
-        if entry is not None and entry[0]() is code:  # another thread was quicker
+        if entry is not None and entry[0]() is code:  # another thread has made it meanwhile
             return entry[1]
         factory = _made(fn)
 
@@ -175,7 +175,7 @@ def _compiled(source: Any) -> types.CodeType:
 
 
 def _fingerprint(code: types.CodeType) -> str:
-    """A text that tells code objects apart: what they do, and where each piece of it stands in which file."""
+    """A text that tells code objects apart: their instructions, constants and names, with file and lines."""
     constants = [_fingerprint(c) if isinstance(c, types.CodeType) else f"{type(c).__name__} {c!r}"
                  for c in code.co_consts]
     return repr((code.co_filename, code.co_firstlineno, code.co_name, code.co_flags, code.co_argcount,
@@ -225,7 +225,7 @@ def _renamed(code: types.CodeType, name: str, shown: str, around: str = "") -> t
 
 @functools.cache
 def _namespace() -> Any:
-    """`ag__` of converted code."""
+    """The namespace `ag__`, through which converted code calls its operators."""
     from . import operator_calls, operator_loops, operators
     space = types.SimpleNamespace()
     for module in (operators, operator_loops, operator_calls):

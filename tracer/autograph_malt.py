@@ -16,7 +16,7 @@ __all__ = ["prepare"]
 
 
 class _Package(types.ModuleType):
-    """malt before its code ran."""
+    """The package malt before its own `__init__` has run."""
 
     def __getattr__(self, name: str) -> Any:
         inside = f"{self.__name__}.{name}"

@@ -34,7 +34,7 @@ def check(holds: Any, message: str, data: Sequence[Any], summarize: int | None =
 
 
 def _shown(value: Any) -> Any:
-    """What an assertion shows of a value, the same in both modes: a tensor, or text for what no tensor holds."""
+    """A value as an assertion shows it in both modes: a tensor, or the text of what no tensor can hold."""
     if isinstance(value, (str, Tensor, Variable)):
         return value
     try:
@@ -66,7 +66,7 @@ class _Watch:
                     _require_finite(op, number, inputs, output)
 
     def _record_further(self, vjp: Any, inputs: tuple[Any, ...], outputs: tuple[Any, ...], first: int) -> None:
-        """Nothing, either."""
+        """Does nothing."""
 
     def _record_custom(self, vjp: Any, inputs: tuple[Any, ...], outputs: tuple[Any, ...],
                       continues: bool = False) -> None:

@@ -24,7 +24,7 @@ from .trace import current
 
 __all__ = ["staged_choice", "chosen", "either"]
 
-_CASES = 16  # values that are staged at most
+_CASES = 16  # the most values that are staged
 _REFUSED = (errors.OpError, ValueError, TypeError, IndexError, NotImplementedError)
 
 
@@ -40,7 +40,7 @@ def staged_choice(function: Callable[..., Any], args: tuple[Any, ...], kwargs: d
 
 
 class _Switch:
-    """One call that is being staged."""
+    """A call that is staged once for each value of an argument."""
 
     def __init__(self, function: Callable[..., Any], needed: ChoiceNeeded) -> None:
         self.function, self.needed = function, needed
@@ -73,7 +73,8 @@ class _Switch:
         return _Switch(self.function, needed).result(args, kwargs)
 
     def _normalized(self) -> tuple[Any, Sequence[int]]:
-        """The value, which must be in range, from 0 where negative ones count from the end; and what it can be."""
+        """The argument as an int64 scalar, checked to be in range and with negative axes counted from the front; and
+        the values it can have."""
         low, high = self.needed.span or (0, 0)
         place = ops.cast(self.needed.tensor, dtype=dt.int64)
         inside = ops.logical_and(ops.greater_equal(place, _long(low)), ops.less(place, _long(high)))
@@ -85,7 +86,7 @@ class _Switch:
         return place, range(max(low, 0), high)
 
     def _chosen(self, place: Any, values: Sequence[int], args: Any, kwargs: Any) -> Any:
-        """The call for the one of `values` that `place` is."""
+        """The result of the call for the one of `values` that equals `place`."""
         return chosen(place, values, lambda value: self._called(args, kwargs, value), self.function.__name__)
 
     def _of_accepted(self, place: Any, values: Sequence[int], args: Any, kwargs: Any, error: Exception) -> Any:

@@ -31,11 +31,11 @@ class Composite(ABC):
         """A value like this one with other leaves."""
 
     def form(self) -> Any:
-        """What two values must have in common to stand for each other."""
+        """What two values must have in common to be joined by a branch or a loop."""
         return type(self)
 
     def adapted(self, before: Any) -> Any:
-        """What stood before a loop, in the form of this value from the loop's end."""
+        """A value from before a loop, in the form that this value has at the loop's end."""
         return before
 
     def invariants(self) -> list[Any]:
@@ -44,7 +44,7 @@ class Composite(ABC):
 
 
 class Undefined:
-    """What a variable is that has no value yet. Reading it is the error that Python raises."""
+    """The value of a variable that is not assigned yet. Reading it raises Python's error."""
 
     __slots__ = ("name",)
 

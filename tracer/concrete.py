@@ -1,4 +1,4 @@
-"""`ConcreteFunction`: one trace of a `tf.function` as an object, to be called and looked at."""
+"""`ConcreteFunction`: one trace of a `tf.function` as an object that can be called and inspected."""
 
 from __future__ import annotations
 
@@ -313,7 +313,7 @@ ConcreteFunction.__call__ = native.as_method(  # type: ignore[method-assign]
 
 
 def _specs(template: Any) -> list[Any]:
-    """What of a template stands for tensors of a call."""
+    """The specs in a template, which stand for the tensors of a call."""
     return [leaf for leaf in nest.flatten(template) if isinstance(leaf, TensorSpec) or hasattr(type(leaf), TOKEN)]
 
 
@@ -326,7 +326,7 @@ def _capture_name(capture: Any) -> str:
 
 
 def _page(graph: Any, inputs: Any, fast_math: bool) -> str:
-    from .page import whole  # a look at compilers, which calls do not need
+    from .page import whole  # imports compilers, which calls do not need
     return whole.page_of(graph, inputs, fast_math)
 
 
@@ -356,7 +356,7 @@ class AnyRank(ConcreteFunction):
 
 
 class _Unranked:
-    """What an `AnyRank` shows of the trace for scalars, with shapes left open."""
+    """The trace for scalars as an `AnyRank` shows it: with shapes of unknown rank."""
 
     def __init__(self, scalar: Traced, args: tuple[Any, ...], kwargs: dict[str, Any], parameters: Any) -> None:
         self.name, self.number, self.graph = scalar.name, scalar.number, scalar.graph

@@ -95,7 +95,7 @@ class _Slot:
 
 
 class _Joint:
-    """Two traced sides on their way to one `cond` node."""
+    """Joins two traced sides into one `cond` node."""
 
     def __init__(self, trace: Trace, regions: tuple[Region, Region], pred: SymbolicTensor, what: str) -> None:
         self.trace, self.regions, self.what = trace, regions, what
@@ -222,20 +222,20 @@ class _Joint:
         return value
 
     def error(self, name: str, problem: str) -> TypeError:
-        """What the user reads where the sides do not fit together."""
+        """The error for sides that do not fit together."""
         subject = name if name == "the result" else f"'{name}'"
         return TypeError(f"{self.what}: {subject} {problem}.\n  {errors.user_line()}")
 
 
 class _Packed:
-    """A value on its way: leaves in the form of `form`."""
+    """A joined value before the node exists: leaves in the structure of `form`."""
 
     def __init__(self, form: Any, leaves: list[Any]) -> None:
         self.form, self.leaves = form, leaves
 
 
 class _Partial:
-    """A `Partial` on its way."""
+    """A `Partial` before the node exists."""
 
     def __init__(self, value: Any, defined: Any, name: str) -> None:
         self.value, self.defined, self.name = value, defined, name

@@ -1,4 +1,5 @@
-"""What follows of small integer tensors in a trace: their elements as numbers, sizes, or what only running can tell.
+"""What is known of the elements of small integer tensors in a trace: numbers, sizes, or elements that only running can
+tell.
 
 `tf.reshape(x, [tf.shape(x)[0], -1])` is traced with unknown sizes because the elements of its shape follow from sizes
 and constants. An element that does not follow is `Open`: it names where it comes from, so that a trace that needs it as
@@ -68,7 +69,7 @@ def elements(value: g.Value, trace: Any, at: Any) -> np.ndarray | None:
 
 
 def _open(trace: Any, value: g.Value, index: int, at: Any) -> Any:
-    """The size that the element is bound to, or what stands for it."""
+    """The size that an element is bound to, else an `Open` for it."""
     while at is not None:
         size = at.bindings.get((value, index))
         if size is not None:

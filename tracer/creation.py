@@ -53,7 +53,7 @@ class Creation:
         self._sizes: dict[str, Any] = {}
 
     def initial_value(self, value: Any, dtype: Any) -> Tensor:
-        """What a variable starts from, as an eager tensor.
+        """The first value of a variable, as an eager tensor.
 
         Raises:
             ValueError: no variable may be created, or the value depends on what is not known yet.
@@ -89,7 +89,7 @@ class Creation:
         return self._known[value]
 
     def _input(self, value: g.Value, trace: Any) -> list[tuple[g.Value, Any]]:
-        """Note the value of an input of a graph; or what it waits for."""
+        """Note the value of an input of a graph; gives the values that must be computed first, if there are any."""
         own = len(trace.graph.inputs) - len(trace.captured)
         if value.index < own:
             if trace is not self._trace or self.values is None or value.index >= len(self.values) or isinstance(

@@ -32,7 +32,7 @@ Mask = tuple[bool, ...]
 
 
 class Differentiable:
-    """A graph that runs compiled, under recorders too.
+    """A graph that runs compiled, also while recorders (tapes) watch.
 
     Args:
         graph: it must not change any more.
@@ -83,7 +83,7 @@ class Differentiable:
 
     @property
     def effects(self) -> bool:
-        """Whether running it twice is not the same as running it once."""
+        """Whether the graph has effects, so that running it twice differs from running it once."""
         if self._effects is None:
             self._effects = any(g.effect_of(n) in ("host", "random") and n.op is not g.ASSERT and not n.regions
                                 for n in self.graph.walk())
@@ -127,7 +127,8 @@ def _merged(graph: g.Graph, places: Sequence[int]) -> g.Graph:
 
 
 class _Pull(NamedTuple):
-    """A compiled gradient: what runs it (None where nothing comes of it), and what it is given."""
+    """A compiled backward graph (None where no input gets a cotangent), what it reads, and which cotangents and sums it
+    takes."""
 
     run: Differentiable | None
     back: Backward
@@ -173,7 +174,7 @@ class _Gradient:
             return made[:self.lin.count]
         outputs = [inputs[-1 - n] if n < 0 else made[n] for n in last._same]
         own = dict.fromkeys(last._own)
-        for n, place, at in last._flags:  # what it is that very tensor
+        for n, place, at in last._flags:  # the result is that very tensor
             if n in own and bool(made[at]._array):
                 outputs[n] = inputs[place] if place >= 0 else outputs[-1 - place]
                 del own[n]
@@ -211,7 +212,7 @@ class _Gradient:
 
     def pull(self, kept: Sequence[Tensor], cts: Sequence[Any], starts: Sequence[Any],
              links: Sequence[Link]) -> list[Any]:
-        """A cotangent or None for each input, with what it is so far in it."""
+        """A cotangent or None for each input, which includes the sum so far that is given in `starts`."""
         key = (tuple([ct is not None for ct in cts]), tuple([s is not None for s in starts]),
                tuple([link[:2] for link in links]))
         made = self._backward.get(key)

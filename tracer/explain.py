@@ -1,4 +1,4 @@
-"""What became of a function: `fn.explain(*args)`.
+"""How a function was compiled: `fn.explain(*args)`.
 
 The trace for the arguments is taken through passes, fusion and code generation once more, with a watch on each
 stage, so that what is told is what happens and costs a call nothing.
@@ -56,7 +56,7 @@ class KernelNote:
 
 @dataclass
 class Explanation:
-    """What `explain` found; `print` shows it.
+    """The result of `explain`; `print` shows it.
 
     Attributes:
         signature: of the trace.
@@ -116,7 +116,7 @@ class Explanation:
 
 
 def explain_graph(graph: g.Graph, signature: str, reason: str, fast_math: bool = False) -> Explanation:
-    """What becomes of a traced `graph`."""
+    """How a traced `graph` is compiled."""
     explanation = Explanation(signature, reason, _text(graph))
     copy = graph.copy()
 

@@ -49,7 +49,7 @@ _quickening = locks.Lock()
 
 
 class _Served(Protocol):
-    """What a function without Python can run (`tracer/restored.py`)."""
+    """The interface of a restored function, which has traces and no Python (`tracer/restored.py`)."""
 
     traces: list[Traced]
 
@@ -92,7 +92,7 @@ class Family:
 class Function:
     """A Python function that is traced into graphs; see `tf.function`."""
 
-    __slots__ = ("_quick", "__dict__", "__weakref__")  # native code finds what it can call where it lies
+    __slots__ = ("_quick", "__dict__", "__weakref__")  # native code reads the variants in `_quick`
 
     __call__: Any
     _quick: tuple[Any, ...]
@@ -126,7 +126,7 @@ class Function:
         self._warned = False
         self._restored: _Served | None = None
         for name, value in getattr(self._plain, "__dict__", {}).items():
-            self.__dict__.setdefault(name, value)  # what the function, or the object that is called, has of its own
+            self.__dict__.setdefault(name, value)  # attributes of the function, or of the callable object
 
     # -- what it is -------------------------------------------------------------------------------
     @property
@@ -388,7 +388,7 @@ class Function:
         return self._families[call.key].cause if served is None else served[0], call.leaves
 
     def explain(self, *args: Any, file: Any = None, **kwargs: Any) -> Explanation:
-        """Print what becomes of a call with these arguments, and return it.
+        """Print how a call with these arguments is compiled, and return that explanation.
 
         Told are the signature and why it was traced, the graph, what passes did, the native kernels with what was
         fused and why something was not, memory, what Python runs, and compile times; or why the call runs eagerly.
@@ -411,7 +411,7 @@ class Function:
         >>> [[name for name, line in kernel.ops] for kernel in explanation.kernels]
         [['exp', 'multiply', 'reduce_sum']]
         """
-        from .explain import Explanation, explain_graph  # a look at compilers, which calls do not need
+        from .explain import Explanation, explain_graph  # imports compilers, which calls do not need
         traced, _ = self.traced_for(args, kwargs)
         if isinstance(traced, str):
             explanation = Explanation(self._name, "", "", fallback=traced)
@@ -525,7 +525,8 @@ def _shown(call: CallArguments) -> str:
 
 
 def _outside() -> int:
-    """The stacklevel of the innermost frame that is not ours, for the function that calls this one."""
+    """The `stacklevel` of the innermost frame outside this library, for a warning of the function that calls this
+    one."""
     from twofold.ir.errors import is_ours
     level, frame = 1, sys._getframe(1)
     while frame.f_back is not None and is_ours(frame.f_code.co_filename):

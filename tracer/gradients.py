@@ -151,7 +151,7 @@ class _Recorded:
         return [cotangents[place] for place in places]
 
     def alone(self, cts: list[Any]) -> list[Any]:
-        """The gradient where nobody joins sums: all of it."""
+        """The whole gradient, for recorders that do not join sums themselves."""
         joined = self.joined()
         for k, at, holds in joined:
             if at < 0 and cts[k] is not None:
@@ -182,7 +182,8 @@ class _Recorded:
         return pullback
 
     def replace(self, node: g.Node, segment: g.Graph) -> None:
-        """Let a node that has further results stand in the place of the present one, with what is computed for it."""
+        """Put a node with further results in the place of the present one, together with the nodes that compute its
+        operands."""
         old, self.node = self.node, node
         for i, value in enumerate(old.outputs):
             node.outputs[i] = value
@@ -196,7 +197,7 @@ class _Recorded:
         self.tell(node)
 
     def tell(self, node: g.Node) -> None:
-        """Let those who record know where the new results come from."""
+        """Tell recorders which construct the new results come from."""
         first = len(self.outputs)
         further = [symbolic(v, self.trace) for v in node.outputs[first:]]
         self.outputs += further

@@ -1,4 +1,4 @@
-"""`Handed`: a trace in two steps, so that calls at once give what calls one after another would.
+"""`Handed`: a trace in two steps, so that calls that run in parallel give what calls one after another would.
 
 The first step is what calls must do in their order: draws from the streams of random numbers, and the new values of
 variables with all that they are computed from. It is run by one thread at a time, and often takes no longer than moving
@@ -25,7 +25,7 @@ __all__ = ["Handed", "is_stateful"]
 
 
 def is_stateful(traced: Traced) -> bool:
-    """Whether what a call gives depends on how many calls there were before."""
+    """Whether the results of a call depend on the calls before it."""
     return bool(traced.updates) or any(_draws(node) for node in traced.graph.nodes)
 
 

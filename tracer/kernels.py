@@ -1,5 +1,5 @@
-"""What the compiler makes of a graph, kernel by kernel, with the nodes that each holds: what `explain`, the graph page
-and the command line tell of kernels.
+"""The kernels that a graph is compiled to, each with the nodes that were fused into it, for `explain`, the graph page
+and the command line.
 
 The kernels are those of the programs that run (`runtime/program.py: pieces`, `codegen/planner.py: plan`): nothing
 is compiled to find them. A step that holds no node of its own (a copy for the kernel after it, the sums of what a

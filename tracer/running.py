@@ -1,4 +1,4 @@
-"""How a trace runs: its graph improved by the passes, compiled, and called, natively where it can be.
+"""How a trace runs: the passes optimise its graph, which is compiled and called, by native code where that is possible.
 
 A `Runner` belongs to one trace. It keeps the program, hands variables' memory over to it where nobody else needs
 that, and stores what the program computes into variables. Which trace runs is `tracer/function.py`'s affair.
@@ -89,13 +89,13 @@ class Runner:
 
 def is_stored(traced: Any, fast_math: bool = False) -> bool:
     """Whether the program of a trace is on disk."""
-    from twofold.runtime.compiled import Native  # a look at compilers, which eager code does not need
+    from twofold.runtime.compiled import Native  # imports compilers, which eager code does not need
 
     return Native.stored(traced.graph, _donations(traced), _label(fast_math)) is not None
 
 
 def _label(fast_math: bool) -> str:
-    """What stands for the passes."""
+    """A text that tells the passes apart, for the key of a stored program."""
     return "fast" if fast_math else "passes"
 
 

@@ -53,7 +53,7 @@ def _values(trace: Trace, x: Any) -> list[g.Value]:
 
 
 class _Told:
-    """A tape that is told of the nodes which depend on `wanted`.
+    """Tells a tape of the nodes of a trace that depend on `wanted`.
 
     Attributes:
         sources: the watched tensor of each wanted value.

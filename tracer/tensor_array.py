@@ -282,7 +282,7 @@ class TensorArray(Composite):
         return made
 
     def invariants(self) -> list[Any]:
-        """What may vary while a loop carries the array: the room of one that grows."""
+        """The shape of the buffer with None where a loop may change it: the first size of an array that grows."""
         parts = self.parts()
         if len(parts) == 1:
             return [None]
@@ -299,7 +299,7 @@ def _apart(item: Any) -> Any:
 
 
 def _known_sizes() -> frozenset[str]:
-    """The sizes that are there where a loop begins."""
+    """The sizes that are known where a loop begins."""
     names: frozenset[str] = frozenset()
     trace = current()
     while trace is not None:

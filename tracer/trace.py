@@ -126,7 +126,7 @@ class Trace:
             self.names = self.enclosing.names  # what is captured of it keeps the names of its sizes
 
     def begin(self, soft: Sequence[str], values: Sequence[Any] | None, may_create: bool) -> None:
-        """What the trace of a function is told before it starts.
+        """Set what the trace of a function must know before it starts.
 
         Args:
             soft: sizes that are unknown by our choice, so that Python must not see that they are.
@@ -185,7 +185,7 @@ class Trace:
         return outputs[0] if single else outputs
 
     def _origin(self) -> Origin:
-        """What assumes something of sizes now."""
+        """The origin of a guard that is recorded now: the op whose shape rule runs."""
         if isinstance(self._staging, Origin):
             return self._staging
         op, values, attrs = self._staging or (None, (), {})
@@ -300,7 +300,7 @@ class Trace:
         return self._state(variable).tensor
 
     def assign_variable(self, variable: Any, tensor: Tensor) -> None:
-        """From here on `variable` has the value of `tensor`."""
+        """Make `tensor` the value of `variable` from here on."""
         if not variable.dtype.is_differentiable:
             self.assigned_within(variable, tensor)
             return
@@ -500,7 +500,7 @@ class Trace:
 
 
 class Region:
-    """A traced region before its construct is made: the graph lacks outputs yet."""
+    """A traced region whose construct is not made yet: its graph has no outputs so far."""
 
     def __init__(self, trace: Trace, taken: int, result: Any) -> None:
         self.trace, self.taken, self.result = trace, taken, result

@@ -164,7 +164,7 @@ class Traced:
 
     @property
     def claim(self) -> claims.Claim:
-        """What a run needs of variables."""
+        """The claim on variables that a run takes."""
         if self._claim is None:
             self._claim = claims.Claim([v._word for v in self.variables], [v._word for v in self.assigned])
         return self._claim
@@ -183,7 +183,7 @@ class Traced:
 
     @property
     def runner(self) -> Runner:
-        """What runs it while nothing is recorded."""
+        """The runner that executes the trace while no recorder watches."""
         if self._runner is None:
             with self._compiling:
                 if self._runner is None:
@@ -192,7 +192,7 @@ class Traced:
 
     @property
     def variant(self) -> Any:
-        """What native code calls it by, once it has run; None where it cannot."""
+        """The variant through which native code calls the trace, once it has run; None where native code cannot."""
         return None if self._runner is None else self._runner.variant
 
     def execute(self, inputs: Sequence[Any]) -> list[Any]:

@@ -28,9 +28,7 @@ __all__ = ["Verification", "verify_graph"]
 
 @dataclass(frozen=True)
 class Verification:
-    """What a comparison found.
-
-    Attributes:
+    """The outcome of a comparison. Attributes:
         equal: whether all results and all values inside agree to the bit.
         compared: how many values were compared.
         op: the name of the first op whose result differs, else None.
@@ -113,7 +111,7 @@ def _run(graph: g.Graph, tensors: Sequence[Tensor], eager: dict[g.Value, np.ndar
             return [recorded[v] for v in node.outputs]
         return host(node, arrays, sizes)
 
-    from twofold.runtime.program import Executable  # a look at compilers, which eager code does not need
+    from twofold.runtime.program import Executable  # imports compilers, which eager code does not need
 
     try:
         return Executable(copy, run_node, improve=improve, label="passes")([t._memory for t in tensors])

@@ -1,4 +1,4 @@
-"""Who is told which compiled functions run: `tf.summary.trace_on`, and profiles.
+"""Watchers of compiled functions, which are told of each call: `tf.summary.trace_on`, and profiles.
 
 While somebody watches, calls go through Python, so that none is missed; `traced.py` tells of each.
 """

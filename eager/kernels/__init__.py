@@ -27,7 +27,8 @@ _DRIVERS: dict[tuple[Op, bool], tuple[Driver, Callable[[dict[str, Any]], bool]]]
 
 def register(op: Op, strings: bool = False,
              where: Callable[[dict[str, Any]], bool] = lambda attrs: True) -> Callable[[Driver], Driver]:
-    """Make the decorated function what runs `op`: on strings, or on all else; where its attributes are so.
+    """Register the decorated function as the driver of `op`: on strings, or on all other dtypes; for the attributes
+    that `where` allows.
 
     Raises:
         ValueError: the op has such a driver already, or is not declared with `lower`.

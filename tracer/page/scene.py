@@ -1,4 +1,5 @@
-"""What there is to see of a graph: boxes for nodes, kernels and regions, edges for values, and what a click tells.
+"""The contents of a graph's drawing: boxes for nodes, kernels and regions, edges for values, and the texts that a click
+shows.
 
 In: a graph, and the kernels that some of its nodes belong to. Out: a `Scene`: items with texts and coordinates, as
 plain data that `html.py` and `svg.py` write down. Scalars that are constants are no boxes of their own: they are told
