@@ -21,15 +21,16 @@ from twofold.ir.dims import Dim
 
 from .operands import Run
 from .plan import Plan, Shares
+from .target import CACHES
 
-__all__ = ["Backend", "Lowering", "Runnable", "EVERY", "current", "install"]
+__all__ = ["Backend", "Lowering", "Runnable", "EVERY"]
 
 
 class Lowering(NamedTuple):
     """How an op becomes kernels: `lower(placer)` asks a `Placer` (`placer.py`) for them; `handles` says for which of
-    the op's nodes in graphs."""
+    the op's nodes in graphs, on a backend."""
 
-    handles: Callable[[g.Node], bool]
+    handles: Callable[[g.Node, Backend], bool]
     lower: Callable[[Any], None]
 
 
@@ -58,10 +59,14 @@ class Backend(ABC):
         name: what it is called.
         own: the lowerings that it alone has, by the name of the op.
         reorders: whether its products can leave the axes of a result in another order, where what reads it wants that.
+        most_batches: how many batch dimensions its products take; None for any number.
+        caches: what loops are tiled for.
     """
 
     name = ""
     reorders = False
+    most_batches: int | None = None
+    caches = CACHES
 
     own: dict[str, Lowering]
 
@@ -77,7 +82,7 @@ class Backend(ABC):
     def lowered(self, node: g.Node) -> Callable[[Any], None] | None:
         """What puts a structured node into a plan; None where it is a unit as it is."""
         lowering = self.lowering(node.op.name)
-        return lowering.lower if lowering is not None and lowering.handles(node) else None
+        return lowering.lower if lowering is not None and lowering.handles(node, self) else None
 
     @abstractmethod
     def product(self, p: Any, out: g.Value, left: Any, right: Any, layout: Any) -> list[Run]:
@@ -155,16 +160,3 @@ def _is_steady(node: g.Node) -> bool:
     count = node.attrs["carried"]
     return all(v.dims == w.dims == out.dims == body.inputs[n].dims == test.inputs[n].dims
                for n, (v, w, out) in enumerate(zip(node.inputs[:count], body.outputs, node.outputs, strict=True)))
-
-
-_installed: list[Backend] = []
-
-
-def install(backend: Backend) -> None:
-    """Makes a backend the default."""
-    _installed[:] = [backend]
-
-
-def current() -> Backend:
-    """The default backend."""
-    return _installed[0]

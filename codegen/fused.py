@@ -17,21 +17,24 @@ from .fused_base import FusedKernel
 from .fused_map import Map
 from .fused_reduce import Reduce
 from .fused_rows import Rows
+from .target import Caches
 from .units import Group
 
 __all__ = ["FusedKernel", "kernels_of"]
 
 
-def kernels_of(group: Group, stored: Sequence[g.Value], overwrites: dict[g.Value, g.Value]) -> list[FusedKernel]:
+def kernels_of(group: Group, stored: Sequence[g.Value], overwrites: dict[g.Value, g.Value],
+               caches: Caches) -> list[FusedKernel]:
     """The kernels that compute a group.
 
     Args:
         group: what to compute.
         stored: the values of the group that others need.
         overwrites: values that are stored over an operand's memory.
+        caches: what tiles are cut for.
     """
     if group.axes is None:
-        return [Map(group, stored, overwrites).kernel()]
+        return [Map(group, stored, overwrites, caches.tile).kernel()]
     if group.rowwise:
         return [Rows(group, stored, overwrites).kernel()]
     return Reduce(group, stored, overwrites).kernels()

@@ -13,27 +13,34 @@ from twofold.ir.scalar import Value
 from . import loop
 from .fused_base import Base, FusedKernel
 from .layout import Layout, contiguous, merged
-from .units import Item, Source
+from .units import Group, Item, Source
 
 __all__ = ["Map"]
 
-_TALL, _WIDE = 16, 64  # of a tile in which an operand is transposed: its rows fill cache lines
 
-
-def _turned(dims: list[tuple[DimLike, tuple[Any, ...]]]) -> int | None:
+def _turned(dims: list[tuple[DimLike, tuple[Any, ...]]], tall: int) -> int | None:
     """The dimension along which an operand has neighbours that are apart along the last one, if both are long."""
     size, steps = dims[-1]
     for operand, step in enumerate(steps):
-        if step in (0, 1, -1) or (not isinstance(size, Dim) and size < _TALL):
+        if step in (0, 1, -1) or (not isinstance(size, Dim) and size < tall):
             continue
         for n, (length, ways) in enumerate(dims[:-1]):
-            if ways[operand] in (1, -1) and (isinstance(length, Dim) or length >= _TALL // 2):
+            if ways[operand] in (1, -1) and (isinstance(length, Dim) or length >= tall // 2):
                 return n
     return None
 
 
 class Map(Base):
-    """Elementwise items over one space."""
+    """Elementwise items over one space.
+
+    Args:
+        tile: rows, and elements of a row, that are taken together where an operand is transposed.
+    """
+
+    def __init__(self, group: Group, stored: Sequence[g.Value], overwrites: dict[g.Value, g.Value],
+                 tile: tuple[int, int]) -> None:
+        super().__init__(group, stored, overwrites)
+        self.tile = tile
 
     def kernel(self) -> FusedKernel:
         space = self.group.space
@@ -47,7 +54,7 @@ class Map(Base):
         if len(dims) < 2:
             steps = dims[0][1] if dims else (0,) * len(layouts)
             self.rows(None, steps, sources, items, self.b.start, self.b.stop)
-        elif (down := _turned(dims)) is not None:
+        elif (down := _turned(dims, self.tile[0])) is not None:
             return self.tiles(dims, down, sources, items)
         else:
             self.boxes(dims, sources, items)
@@ -76,18 +83,18 @@ class Map(Base):
     def tiles(self, dims: list[tuple[DimLike, tuple[Any, ...]]], down: int, sources: list[Source],
               items: list[Item]) -> FusedKernel:
         """Tiles of dimension `down` and the last: what a row of one touches is still in the cache for the next row."""
-        b, inner = self.b, len(dims) - 1
+        b, inner, (tall, wide) = self.b, len(dims) - 1, self.tile
         outer = [n for n in range(inner) if n != down]
         height, width = b.number(dims[down][0]), b.number(dims[inner][0])
-        counts = [*[dims[n][0] for n in outer], dm.ceil_div(dims[inner][0], _WIDE), dm.ceil_div(dims[down][0], _TALL)]
+        counts = [*[dims[n][0] for n in outer], dm.ceil_div(dims[inner][0], wide), dm.ceil_div(dims[down][0], tall)]
         with b.for_(b.start, b.stop) as tile:
             *coords, strip, top = b.split(tile, counts)
-            left, above = strip * _WIDE, top * _TALL
-            with b.for_(above, b.minimum(above + _TALL, height)) as row:
+            left, above = strip * wide, top * tall
+            with b.for_(above, b.minimum(above + tall, height)) as row:
                 starts = [b.affine(None, [*coords, row], [dims[d][1][n] for d in (*outer, down)])
                           for n in range(len(dims[0][1]))]
-                self.rows(starts, dims[inner][1], sources, items, left, b.minimum(left + _WIDE, width))
-        return b.done(self.group.items, dm.numel(counts), _WIDE * _TALL * (1 + self.instructions() // 8))
+                self.rows(starts, dims[inner][1], sources, items, left, b.minimum(left + wide, width))
+        return b.done(self.group.items, dm.numel(counts), wide * tall * (1 + self.instructions() // 8))
 
     def rows(self, starts: list[Value] | None, steps: Sequence[DimLike], sources: list[Source], items: list[Item],
              lo: Value, hi: Value) -> None:

@@ -23,7 +23,7 @@ from twofold.ir.dims import DimLike
 from twofold.ir.dtypes import DType
 
 from . import loop
-from .backend import EVERY, Lowering
+from .backend import EVERY, Backend, Lowering
 from .layout import Layout, contiguous
 from .operands import Run, Within
 from .units import Item, Source
@@ -236,12 +236,12 @@ def moved_back(rank: int, axis: int) -> tuple[int, ...]:
     return (*range(axis), rank - 1, *range(axis, rank - 1))
 
 
-def lowering(*names: str, handles: Callable[[g.Node], bool] = lambda node: True,
+def lowering(*names: str, handles: Callable[[g.Node, Backend], bool] = lambda node, backend: True,
              table: dict[str, Lowering] = EVERY) -> Callable[[Any], Any]:
     """Registers the decorated function of a `Placer` as the lowering of the ops `names`.
 
     Args:
-        handles: which of their nodes in graphs.
+        handles: which of their nodes in graphs, on a backend.
         table: of a backend, where it needs kernels that others have not.
     """
     def add(lower: Callable[[Any], None]) -> Any:

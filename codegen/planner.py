@@ -18,7 +18,7 @@ from twofold.ir import graph as g
 from twofold.ir.dims import Dim, DimLike
 
 from . import arena, fused, fusion, loop_info, structured, structured_products, structured_windows
-from .backend import Backend, current
+from .backend import Backend
 from .layout import contiguous
 from .operands import Library, Run, Within, bytes_of
 from .plan import (
@@ -49,20 +49,19 @@ structured_products.install()
 structured_windows.install()
 
 
-def plan(graph: g.Graph, donate: dict[int, int] | None = None, interruptible: bool = False,
-         intact: bool = False, backend: Backend | None = None) -> Plan:
+def plan(graph: g.Graph, backend: Backend, donate: dict[int, int] | None = None, interruptible: bool = False,
+         intact: bool = False) -> Plan:
     """The plan of `graph`.
 
     Args:
         graph: of nodes that the backend supports.
+        backend: that it is for.
         donate: output number -> number of an input of the same shape and dtype whose memory it may take, if that
             input is needed no more when the output is written.
         interruptible: whether loops ask if they are to end.
         intact: whether a run that fails, or is interrupted, must leave inputs as they were: then none gives its memory
             away where that could happen after it was written.
-        backend: that it is for; the current one by default.
     """
-    backend = current() if backend is None else backend
     backend.prepare()
     if intact and interruptible and any(node.op is g.WHILE for node in graph.walk()):
         donate = None  # a loop that can be interrupted is a check that can fail late
@@ -314,7 +313,7 @@ class _Body:
         if not stored:
             return
         written = None if group.axes is not None or group.into else stored
-        for made in fused.kernels_of(group, stored, overwrites):
+        for made in fused.kernels_of(group, stored, overwrites, self.shared.backend.caches):
             step = Step(made.kernel, made.arguments, made.total, made.weight, made.items, codes=made.kernel.codes)
             self.add(step, written)
 

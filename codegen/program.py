@@ -23,6 +23,7 @@ from twofold.ir import graph as g
 from twofold.ir.dims import Dim
 
 from . import alike, llvm_cpu, planner, sizes
+from .backend import Backend
 from .operands import Library
 from .plan import Plan, Step, batch_arguments, parts_of
 from .program_entry import EntryWriter
@@ -42,17 +43,17 @@ class Program(NamedTuple):
     module: str
 
 
-def compile_graph(graph: g.Graph, name: str, donate: dict[int, int] | None = None, timed: bool = False,
-                  interruptible: bool = False, intact: bool = False) -> Program:
+def compile_graph(graph: g.Graph, backend: Backend, name: str, donate: dict[int, int] | None = None,
+                  timed: bool = False, interruptible: bool = False, intact: bool = False) -> Program:
     """The program of `graph`.
 
     Args:
-        graph, donate, intact: see `planner.plan`.
+        graph, backend, donate, intact: see `planner.plan`.
         name, timed: see `emit`.
         interruptible: whether loops ask if they are to end. `threads` then holds, behind the libraries' words, the
             address of what they ask (`runtime/interrupts.py: poll_words`).
     """
-    return emit(planner.plan(graph, donate, interruptible, intact), name, timed)
+    return emit(planner.plan(graph, backend, donate, interruptible, intact), name, timed)
 
 
 def emit(plan: Plan, name: str, timed: bool = False) -> Program:

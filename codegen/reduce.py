@@ -22,12 +22,13 @@ from twofold.ir.dtypes import DType
 from twofold.ir.scalar import Reduction, ScalarBuilder, Value
 
 from .loop import Cell, Kernel, LoopBuilder
+from .target import CACHES
 
 __all__ = ["CHUNK", "LANES", "Spec", "rows", "columns", "tree"]
 
 CHUNK = 4096
 LANES = 32
-_TILE = 1024  # bytes of accumulators of a lane for columns reduced side by side: all lanes stay in the nearest cache
+_TILE = CACHES.nearest // LANES  # bytes of accumulators of a lane for columns reduced side by side
 _BANDS = 4  # elements of a lane taken at once, so that its accumulators travel less
 _LEVELS = 64  # of the tree over chunks
 

@@ -18,13 +18,14 @@ from twofold.ir.dtypes import DType
 from twofold.ir.scalar import Value
 
 from .loop import Kernel, LoopBuilder, Pointer
+from .target import CACHES
 
 __all__ = ["map_rows", "grid", "tiles", "on_objects", "results_of", "MAX_RANK", "MAX_OPERANDS",
            "TILE_WIDTH"]
 
 MAX_RANK = 64  # outer dimensions of a grid: as many as an array of NumPy has
 MAX_OPERANDS = 64
-TILE_WIDTH = 64  # elements of a row that `tiles` takes at once
+_, TILE_WIDTH = CACHES.tile  # elements of a row that `tiles` takes at once
 
 
 def results_of(b: LoopBuilder, body: Callable[..., Any], values: Sequence[Value], attrs: dict[str, Any],

@@ -17,6 +17,7 @@ from twofold.ir.dims import Dim, DimLike
 from twofold.ir.dtypes import DType
 
 from . import slots
+from .backend import Backend
 from .kernels import indexing, scan, segment, softmax, stacks
 from .layout import Layout, contiguous
 from .operands import Detail, Run, Within, Work
@@ -167,7 +168,7 @@ def _tensor_scatter(p: Placer) -> None:
     _joins_at(p, lambda dtype: p.carry(x, dtype), indices, updates, p.attrs["mode"])
 
 
-@lowering("range", handles=lambda node: node.attrs["size"] is not None)
+@lowering("range", handles=lambda node, backend: node.attrs["size"] is not None)
 def _range(p: Placer) -> None:
     first, _, delta = p.operands
     first, delta = p.dense(first), p.dense(delta)
@@ -214,7 +215,7 @@ def _assign(p: Placer) -> None:
 
 
 # -- stacks of loops ----------------------------------------------------------------------------------
-def _is_full(node: g.Node) -> bool:
+def _is_full(node: g.Node, backend: Backend) -> bool:
     """Whether a stack has its full length. One of unknown length that is added to may have to grow all the same."""
     (length,), (after,) = node.inputs[0].dims, node.outputs[0].dims
     return length == after and not (isinstance(after, Dim) and node.attrs["add"])

@@ -10,6 +10,7 @@ from twofold.ir import dtypes as dt
 from twofold.ir import graph as g
 
 from . import library, target
+from .backend import Backend
 from .kernels import checks, order
 from .operands import Run, Within, Work
 from .placer import Placer, lowering
@@ -26,7 +27,7 @@ def install() -> None:
 
 
 # -- assertions ---------------------------------------------------------------------------------------
-def _is_elsewhere(node: g.Node) -> bool:
+def _is_elsewhere(node: g.Node, backend: Backend) -> bool:
     """Whether a program is for another process: in this one NumPy sorts, and Python tells of assertions."""
     return not target.current().is_host
 

@@ -10,7 +10,7 @@ from typing import Any
 from twofold.ir import dims as dm
 from twofold.ir import graph as g
 
-from . import gemm_shapes as gemm
+from .backend import Backend
 from .kernels import products
 from .layout import contiguous
 from .operands import Run
@@ -24,7 +24,11 @@ def install() -> None:
     """Does nothing: importing the module registers its lowering."""
 
 
-@lowering("matmul", handles=lambda node: len(node.outputs[0].dims) <= gemm.MAX_BATCH_RANK)
+def _has_few_batches(node: g.Node, backend: Backend) -> bool:
+    return backend.most_batches is None or len(node.outputs[0].dims) - 2 <= backend.most_batches
+
+
+@lowering("matmul", handles=_has_few_batches)
 def _matmul(p: Placer) -> None:
     dtype, attrs = p.out.dtype, p.attrs
     a, b = (transposed(s) if attrs[f"transpose_{name}"] or attrs[f"adjoint_{name}"] else s

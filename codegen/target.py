@@ -4,7 +4,8 @@ A `Target` says what generated code depends on beyond LLVM: how wide vectors are
 multiply-add, converts float16, loads under a mask. For the host these are read off its features; for any other
 processor LLVM is asked, by compiling a few instructions and looking at what became of them.
 
-The target machines and the pipeline are `llvm_module.py`'s.
+`Caches` is what loops assume of the memory near a processor, in one place, since no backend asks which caches there
+are. The target machines and the pipeline are `llvm_module.py`'s.
 """
 
 from __future__ import annotations
@@ -21,7 +22,28 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from llvmlite import binding
 
-__all__ = ["Target", "host", "of", "current", "use", "host_machine", "machine_for", "assembles_x86"]
+__all__ = ["Caches", "CACHES", "Target", "host", "of", "current", "use", "host_machine", "machine_for", "assembles_x86"]
+
+
+@dataclass(frozen=True)
+class Caches:
+    """Sizes in bytes of memory near a processor: how quick loops are follows from them, never what they give.
+
+    Attributes:
+        line: what is fetched at once.
+        nearest: what the nearest cache holds.
+    """
+
+    line: int = 64
+    nearest: int = 32 << 10
+
+    @property
+    def tile(self) -> tuple[int, int]:
+        """Rows, and elements of a row, of a tile in which an operand is transposed: both ways they fill lines."""
+        return self.line // 4, self.line
+
+
+CACHES = Caches()  # what processors of today have at least
 
 
 @dataclass(frozen=True)

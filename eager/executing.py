@@ -34,7 +34,8 @@ def executable(graph: g.Graph, donate: dict[int, int] | None = None, improve: Im
     from twofold.runtime.cpu import cpu  # imports compilers, which eager code does not need
     from twofold.runtime.program import Executable
 
-    return Executable(graph, Host(), donate, improve, label, cpu if backend is None else backend)
+    backend = cpu if backend is None else backend
+    return Executable(graph, Host(backend), backend, donate, improve, label)
 
 
 def execute(program: Executable, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
@@ -64,9 +65,10 @@ def failed(failure: NodeFailure) -> Exception:
 
 
 class Host:
-    """Runs nodes that need Python; regions are compiled when they are first run."""
+    """Runs nodes that need Python; their regions are compiled for a backend when they are first run."""
 
-    def __init__(self) -> None:
+    def __init__(self, backend: Backend) -> None:
+        self.backend = backend
         self._regions: dict[g.Graph, Executable] = {}
 
     def __call__(self, node: g.Node, arrays: list[np.ndarray], sizes: dict[str, DimLike]) -> Sequence[np.ndarray]:
@@ -107,5 +109,5 @@ class Host:
         if runnable is None:
             from twofold.runtime.program import Executable
 
-            runnable = self._regions[graph] = Executable(graph, self)
+            runnable = self._regions[graph] = Executable(graph, self, self.backend)
         return runnable

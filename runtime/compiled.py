@@ -38,9 +38,10 @@ from .image import Image
 
 if TYPE_CHECKING:
     from twofold.codegen import program
+    from twofold.codegen.backend import Backend, Runnable
     from twofold.codegen.plan import Plan
 
-__all__ = ["Native", "compile_program", "environment", "key"]
+__all__ = ["Native", "native", "compile_program", "environment", "key"]
 
 _ALIGNED = 64
 _ENTRY = [ctypes.c_int64, *[ctypes.c_void_p] * 4]
@@ -60,22 +61,16 @@ class Native:
     __slots__ = ("graph", "about", "cached", "entry", "plan", "words", "constants", "_image", "_table", "_lines",
                  "_call", "_held", "_shapes", "types", "_static", "_small", "__weakref__")
 
-    def __init__(self, graph: g.Graph, donate: dict[int, int] | None = None, origin: g.Graph | None = None,
-                 label: str = "", stored: tuple[Description, bytes] | None = None) -> None:
+    def __init__(self, graph: g.Graph, about: Description, code: bytes, origin: g.Graph | None = None,
+                 cached: bool = False) -> None:
         """Args:
             graph: of native nodes only.
-            donate: see `codegen/planner.py: plan`; not used where a check could fail after memory given away was
-                written, so that a failed run leaves everything as it was.
-            origin: the graph that passes made `graph` of, by which it is found on disk.
-            label: stands for those passes.
-            stored: what was found on disk.
+            about, code: what it takes and gives, and its object file.
+            origin: the graph that passes made `graph` of, whose lines `about` counts.
+            cached: whether both were found on disk.
         """
-        origin = graph if origin is None else origin
-        stored = stored or _read_stored(origin, donate or {}, label)
-        self.graph, self.cached = graph, stored is not None
-        self._lines = [node.loc for node in origin.walk()]
-        self.about, code = stored or _made(graph, donate or {}, origin, label)
-        about = self.about
+        self.graph, self.about, self.cached = graph, about, cached
+        self._lines = [node.loc for node in (graph if origin is None else origin).walk()]
         names = ["entry", "plan"] if about.symbols else ["entry"]
         self._image = Image(code, names)
         self.entry = self._image.address("entry")
@@ -93,10 +88,28 @@ class Native:
         self._small = not isinstance(about.work, Dim) and about.work < SMALL
 
     @classmethod
+    def made(cls, graph: g.Graph, backend: Backend, donate: dict[int, int] | None = None,
+             origin: g.Graph | None = None, label: str = "") -> Native:
+        """The program of a graph, from disk or compiled now.
+
+        Args:
+            graph: of native nodes only.
+            backend: that plans it.
+            donate: see `codegen/planner.py: plan`; not used where a check could fail after memory given away was
+                written, so that a failed run leaves everything as it was.
+            origin: the graph that passes made `graph` of, by which it is found on disk.
+            label: stands for those passes.
+        """
+        origin = graph if origin is None else origin
+        stored = _read_stored(origin, donate or {}, label)
+        about, code = stored or _made(graph, backend, donate or {}, origin, label)
+        return cls(graph, about, code, origin, stored is not None)
+
+    @classmethod
     def stored(cls, graph: g.Graph, donate: dict[int, int], label: str) -> Native | None:
         """The program of what passes make of `graph`, where it is on disk."""
-        loaded = _read_stored(graph, donate, label)
-        return None if loaded is None else cls(graph, donate, stored=loaded)
+        stored = _read_stored(graph, donate, label)
+        return None if stored is None else cls(graph, *stored, cached=True)
 
     @classmethod
     def of(cls, plan: Plan) -> Native:
@@ -105,7 +118,7 @@ class Native:
 
         lines = {id(node): n for n, node in enumerate(plan.graph.walk())}
         code = llvm_module.object_code(llvm_module.optimise(program.emit(plan, "entry").module))
-        return cls(plan.graph, stored=(describe(plan, lambda node: lines.get(id(node))), code))
+        return cls(plan.graph, describe(plan, lambda node: lines.get(id(node))), code)
 
     @property
     def donated(self) -> dict[int, int]:
@@ -147,6 +160,11 @@ class Native:
         return outs
 
 
+def native(run: Runnable | None) -> Native | None:
+    """What runs a graph, where that is a program of the processor."""
+    return run if isinstance(run, Native) else None
+
+
 def _told(more: Arrays, buffers: ctypes.Array[ctypes.c_int64], arena: int, sizes: dict[str, int]) -> str:
     """The text of a failed check, from the operands that lie in memory still."""
     arrays = []
@@ -177,13 +195,14 @@ def _read_stored(graph: g.Graph, donate: dict[int, int], label: str) -> tuple[De
     return None if stored is None else unpack(stored)
 
 
-def _made(graph: g.Graph, donate: dict[int, int], origin: g.Graph, label: str) -> tuple[Description, bytes]:
+def _made(graph: g.Graph, backend: Backend, donate: dict[int, int], origin: g.Graph,
+          label: str) -> tuple[Description, bytes]:
     """The description and code of a graph's program, which are stored for `origin`."""
     from twofold.codegen import llvm_module
 
     lines = {id(node.loc): n for n, node in enumerate(origin.walk())}  # passes keep the objects
     # The names of functions are the same in every program: each is linked by itself.
-    made = compile_program(graph, "entry", donate, interruptible=bool(interrupts.poll_words()))
+    made = compile_program(graph, backend, "entry", donate, interruptible=bool(interrupts.poll_words()))
     with _beside([lib.key for lib in made.plan.libraries], _is_shared(made.plan.work)):
         code = llvm_module.object_code(llvm_module.optimise(made.module))
     about = describe(made.plan, lambda node: None if node.loc is None else lines.get(id(node.loc)))
@@ -192,11 +211,12 @@ def _made(graph: g.Graph, donate: dict[int, int], origin: g.Graph, label: str) -
     return about, code
 
 
-def compile_program(graph: g.Graph, name: str, donate: dict[int, int], interruptible: bool = False) -> program.Program:
+def compile_program(graph: g.Graph, backend: Backend, name: str, donate: dict[int, int],
+                    interruptible: bool = False) -> program.Program:
     """`program.compile_graph`, with memory given away only where a run that fails leaves it as it was."""
     from twofold.codegen import program
 
-    return program.compile_graph(graph, name, donate, interruptible=interruptible, intact=True)
+    return program.compile_graph(graph, backend, name, donate, interruptible=interruptible, intact=True)
 
 
 def _is_shared(work: DimLike) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from twofold.codegen import backend, library
+from twofold.codegen import backend, gemm_shapes, library
 from twofold.codegen.operands import Run
 from twofold.codegen.plan import Plan, Shares
 from twofold.ir import graph as g
@@ -25,6 +25,7 @@ class CPU(backend.Backend):
     name = "cpu"
     own = library.LOWERINGS
     reorders = True
+    most_batches = gemm_shapes.MAX_BATCH_RANK
 
     def prepare(self) -> None:
         """A process that finds its programs on disk does without the planner and all lowerings."""
@@ -49,7 +50,7 @@ class CPU(backend.Backend):
         return Native.of(plan)
 
     def program(self, graph: g.Graph, donate: dict[int, int], origin: g.Graph, label: str) -> Native:
-        return Native(graph, donate, origin, label)
+        return Native.made(graph, self, donate, origin, label)
 
     def stored(self, graph: g.Graph, donate: dict[int, int], label: str) -> Native | None:
         return Native.stored(graph, donate, label)
@@ -65,4 +66,3 @@ class CPU(backend.Backend):
 
 
 cpu = CPU()
-backend.install(cpu)

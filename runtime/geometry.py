@@ -13,15 +13,15 @@ from typing import NamedTuple
 
 from twofold.codegen.reduce import CHUNK
 from twofold.codegen.schedule import TILE_WIDTH
+from twofold.codegen.target import CACHES
 
 __all__ = ["Axis", "Grid", "MapPlan", "collapse", "ReducePlan", "broadcast_strides", "plan_map", "plan_dims",
            "Widened", "widened", "plan_reduce"]
 
 # What a row costs to start, and an element of it by how operands move, in nanoseconds; only ratios matter.
 _ROW, _UNIT, _STRIDED = 10.0, 0.15, 0.8
-_LINE = 64  # bytes of a cache line, and of the rows of a tile together along an operand that leaps
 _ROWS, _SHORT, _WIDE = 1 << 11, 128, 512  # of short rows, so many are worth it; elements of these, and of a better one
-_TILED_FROM = 1 << 13  # elements: what fits the nearest cache needs no tiles
+_TILED_FROM = CACHES.nearest // 4  # elements: what fits the nearest cache needs no tiles
 
 
 class Axis(NamedTuple):
@@ -156,7 +156,8 @@ def plan_dims(dims: list[Axis], sizes: tuple[int, ...], same: Sequence[tuple[int
     if down is None:
         return MapPlan(mask, total, steps, _grid(dims, row.length, len(sizes), steps))
     column = dims.pop(down)
-    tall = max(8, _LINE // max(1, min(abs(s) for s in column.strides if s)))
+    # So many rows that together they fill lines of an operand that leaps in a row.
+    tall = max(8, CACHES.line // max(1, min(abs(s) for s in column.strides if s)))
     count = -(-column.length // tall) * -(-row.length // TILE_WIDTH) * math.prod(d.length for d in dims)
     return MapPlan(mask, count, steps, _tiles(dims, column, tall, row, steps))
 
@@ -168,7 +169,7 @@ def _tiling(dims: Sequence[Axis], row: Axis, total: int) -> int | None:
     best = None
     for d, dim in enumerate(dims):
         for step, leap in zip(dim.strides, row.strides, strict=True):
-            turned = abs(leap) >= _LINE and 0 < abs(step) < _LINE and dim.length >= 8
+            turned = abs(leap) >= CACHES.line and 0 < abs(step) < CACHES.line and dim.length >= 8
             if turned and (best is None or abs(step) < best[0]):
                 best = abs(step), d
     return None if best is None else best[1]

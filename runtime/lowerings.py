@@ -11,6 +11,7 @@ from typing import Any
 from twofold.codegen import conv_shapes as shapes
 from twofold.codegen import gemm_shapes as gemm
 from twofold.codegen import library, structured, structured_alone, structured_products, target
+from twofold.codegen.backend import Backend
 from twofold.codegen.kernels import convolution
 from twofold.codegen.kernels.windows import Geometry, geometry
 from twofold.codegen.layout import Layout, contiguous, merged
@@ -71,7 +72,7 @@ def _matrices(left: Source, right: Source, out: Layout) -> products.Matrices:
 
 
 # -- convolution --------------------------------------------------------------------------------------
-def _convolves(node: g.Node) -> bool:
+def _convolves(node: g.Node, backend: Backend) -> bool:
     """Whether the filter and the channels are known, and which taps fall on a pixel."""
     first, second = (v.dims for v in node.inputs)
     filters = node.attrs["filter_shape"] if node.op.name == "conv_filter_grad" else second

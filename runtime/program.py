@@ -23,9 +23,6 @@ from twofold.ir.dims import Dim, DimLike
 from twofold.ir.errors import InternalError, InvalidArgumentError, line_text
 from twofold.ir.replay import bind_sizes
 
-from .compiled import Native
-from .cpu import cpu
-
 __all__ = ["Executable", "Improve", "Timeable", "pieces"]
 
 
@@ -55,19 +52,20 @@ class Executable:
 
     Attributes:
         parts: segments and nodes in the order in which they run.
+        whole: what runs the graph where all of it is native.
     """
 
-    def __init__(self, graph: g.Graph, host: Host, donate: dict[int, int] | None = None,
-                 improve: Improve | None = None, label: str = "", backend: Backend = cpu) -> None:
+    def __init__(self, graph: g.Graph, host: Host, backend: Backend, donate: dict[int, int] | None = None,
+                 improve: Improve | None = None, label: str = "") -> None:
         """Args:
             graph: what to run.
             host: runs a node that is not native: `(node, arrays, sizes) -> arrays`; it notes sizes that the node binds.
+            backend: runs what it supports of the graph.
             donate: output number -> number of an input whose memory the output may take: the caller gives that array
                 away. Used where the graph is native as a whole.
             improve: passes, which work in place on a copy of the graph; they need not run where the program is found
                 on disk.
             label: stands for `improve`.
-            backend: runs what it supports of the graph.
         """
         self.backend, self.host, self.donate = backend, host, donate or {}
         self.graph, self.parts, self.last = graph, [], {}
@@ -93,11 +91,6 @@ class Executable:
     def donated(self) -> dict[int, int]:
         """Output number -> number of the input whose memory it takes."""
         return {} if self.whole is None else self.whole.donated
-
-    @property
-    def native(self) -> Native | None:
-        """The whole graph as a program of the processor, where it is one."""
-        return self.whole if isinstance(self.whole, Native) else None
 
     def __call__(self, arrays: Sequence[np.ndarray], outer: dict[str, DimLike] | None = None) -> list[np.ndarray]:
         """The outputs for arrays of the inputs' dtypes and shapes.
@@ -199,13 +192,13 @@ class Timeable(Executable):
         natives: what was made, in the order of the native parts of `pieces`.
     """
 
-    def __init__(self, graph: g.Graph, host: Host, make: Callable[[g.Graph], Any]) -> None:
+    def __init__(self, graph: g.Graph, host: Host, backend: Backend, make: Callable[[g.Graph], Any]) -> None:
         """Args:
-            make: from a graph of native nodes only to what runs it: a `Native`.
+            make: from a graph of native nodes only to what runs it.
         """
         self.host, self.donate, self.graph, self.whole = host, {}, graph, None
-        self.backend = cpu
-        self.parts = _split(graph, cpu)
+        self.backend = backend
+        self.parts = _split(graph, backend)
         self.last = self._last_uses()
         self._assumed = self._assumptions()
         self.natives: list[Any] = []
@@ -219,8 +212,8 @@ class Timeable(Executable):
                 self.natives.append(part.run)
 
 
-def pieces(graph: g.Graph, origins: dict[g.Node, g.Node] | None = None,
-           backend: Backend = cpu) -> list[g.Graph | g.Node]:
+def pieces(graph: g.Graph, backend: Backend,
+           origins: dict[g.Node, g.Node] | None = None) -> list[g.Graph | g.Node]:
     """What `graph` is run as: graphs that are native as a whole, and nodes that Python runs, in order.
 
     Args:

@@ -150,7 +150,7 @@ class Reference(backend.Backend):
     def program(self, graph: g.Graph, donate: dict[int, int], origin: g.Graph, label: str) -> Interpreted:
         from twofold.codegen import planner
 
-        return Interpreted(planner.plan(graph, donate, intact=True, backend=self))
+        return Interpreted(planner.plan(graph, self, donate, intact=True))
 
     def empty(self, shape: Sequence[int], dtype: np.dtype) -> np.ndarray:
         return np.empty(tuple(shape), dtype)

@@ -48,7 +48,9 @@ def compiled(entries: Sequence[Entry], numbers: Sequence[Sequence[int]], cts: di
         made = traced.trace(backward, [TensorSpec(t.dims, t.dtype) for t in saved], "backward")
         if any(g.effect_of(node) is not None for node in made.graph.walk()) or (stored and not running.is_stored(made)):
             return None
-        program = made.runner.program.native
+        from twofold.runtime.compiled import native  # imports compilers, which eager code does not need
+
+        program = native(made.runner.program.whole)
         if program is not None and not isinstance(program.about.work, Dim) and program.about.work < _SHARED_FROM:
             program.run_alone()
         call: Callable[..., list[Any]] = made.runner.call

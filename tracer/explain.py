@@ -14,6 +14,7 @@ from typing import Any
 from twofold.codegen import llvm_module, program
 from twofold.ir import graph as g
 from twofold.ir import passes
+from twofold.runtime.cpu import cpu
 from twofold.runtime.program import pieces
 
 from .kernels import PlannedKernel, kernels_of
@@ -136,7 +137,7 @@ def explain_graph(graph: g.Graph, signature: str, reason: str, fast_math: bool =
 
 def _describe(explanation: Explanation, graph: g.Graph) -> list[Any]:
     arena = []
-    for piece in pieces(graph):
+    for piece in pieces(graph, cpu):
         if isinstance(piece, g.Node):
             name = piece.attrs["name"] if piece.op is g.HOST else piece.op.name
             explanation.host.append((name, "" if piece.loc is None else str(piece.loc)))
@@ -144,7 +145,7 @@ def _describe(explanation: Explanation, graph: g.Graph) -> list[Any]:
                 arena += _describe(explanation, region)
             continue
         start = time.perf_counter()
-        lowered = program.compile_graph(piece, "entry")
+        lowered = program.compile_graph(piece, cpu, "entry")
         after = time.perf_counter()
         optimised = llvm_module.optimise(lowered.module)
         last = time.perf_counter()

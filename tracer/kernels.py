@@ -18,6 +18,7 @@ from twofold.codegen.plan import Plan, Step
 from twofold.ir import dims as dm
 from twofold.ir import graph as g
 from twofold.ir.dims import Dim, DimLike
+from twofold.runtime.cpu import cpu
 from twofold.runtime.program import pieces
 
 __all__ = ["PlannedKernel", "kernels_of", "seconds_by_line", "amount"]
@@ -80,7 +81,7 @@ def kernels_of(graph: g.Graph) -> tuple[list[PlannedKernel], list[Plan]]:
 def _collect(graph: g.Graph, kernels: list[PlannedKernel], plans: list[Plan], loops: tuple[g.Node, ...]) -> None:
     origins: dict[g.Node, g.Node] = {}
     programs = 0
-    for piece in pieces(graph, origins):
+    for piece in pieces(graph, cpu, origins):
         if isinstance(piece, g.Graph):
             made = _of_piece(piece, origins, (graph, programs), plans)
             for kernel in made:
@@ -98,7 +99,7 @@ def _of_piece(piece: g.Graph, origins: dict[g.Node, g.Node], which: tuple[g.Grap
     kernels: list[PlannedKernel] = []
     taken: dict[g.Node, PlannedKernel] = {}
     waiting: list[tuple[int, Step]] = []
-    made = planner.plan(piece)
+    made = planner.plan(piece, cpu)
     why, memory_of = made.reasons(), made.memory_of
     plans.append(made)
     for at, step in enumerate(made.steps):

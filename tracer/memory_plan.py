@@ -74,9 +74,12 @@ def memory_plan(program: Any, sizes: Mapping[str, int]) -> MemoryPlan:
     Raises:
         ValueError: Python runs between parts of the program, or a size is missing.
     """
-    if program.native is None:
+    from twofold.runtime.compiled import native  # imports compilers, which eager code does not need
+
+    compiled = native(program.whole)
+    if compiled is None:
         raise ValueError("this function has no plan of its memory: Python runs between its compiled parts")
-    about = program.native.about
+    about = compiled.about
     missing = sorted(set(about.symbols) - set(sizes))
     if missing:
         raise ValueError(f"sizes are unknown: give {', '.join(missing)}")

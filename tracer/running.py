@@ -60,7 +60,9 @@ class Runner:
         return [wrap(a) for a in execute(self.program, arrays)]
 
     def _variant(self) -> Any:
-        traced, program = self.traced, self.program.native
+        from twofold.runtime.compiled import native  # imports compilers, which eager code does not need
+
+        traced, program = self.traced, native(self.program.whole)
         held = traced._captures
         if program is None or any(not _readable(c) for c in held) or not all(_accepts(v, s) for v, s in zip(
                 traced.updates, traced.graph.outputs[len(traced.graph.outputs) - len(traced.updates):], strict=True)):

@@ -104,17 +104,18 @@ def _run(graph: g.Graph, tensors: Sequence[Tensor], eager: dict[g.Value, np.ndar
     copy, known = graph.copy_with()
     copy.outputs = [known[v] for v in outputs]
     recorded = {known[v]: array for v, array in eager.items()}
-    host = Host()
+    from twofold.runtime.cpu import cpu  # imports compilers, which eager code does not need
+    from twofold.runtime.program import Executable
+
+    host = Host(cpu)
 
     def run_node(node: g.Node, arrays: list[np.ndarray], sizes: dict[str, Any]) -> Sequence[np.ndarray]:
         if not g.is_pure(node) and node.op is not g.BIND and all(v in recorded for v in node.outputs):
             return [recorded[v] for v in node.outputs]
         return host(node, arrays, sizes)
 
-    from twofold.runtime.program import Executable  # imports compilers, which eager code does not need
-
     try:
-        return Executable(copy, run_node, improve=improve, label="passes")([t._memory for t in tensors])
+        return Executable(copy, run_node, cpu, improve=improve, label="passes")([t._memory for t in tensors])
     except NodeFailure as failure:
         raise failed(failure) from None
 

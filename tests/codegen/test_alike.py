@@ -12,6 +12,7 @@ from twofold.codegen import alike, plan, program
 from twofold.codegen.loop import Kernel, LoopBuilder
 from twofold.ir import dtypes as dt
 from twofold.ir import passes
+from twofold.runtime.cpu import cpu
 
 
 def scaled(width: int, offset: int, times: int = 3) -> Kernel:
@@ -123,7 +124,7 @@ def test_results_are_those_of_the_ops(rows: int | None) -> None:
 
 def test_a_program_has_fewer_kernels_than_steps() -> None:
     graph = passes.optimise(tf.function(cut).get_concrete_function(tf.TensorSpec([70, 120])).graph.copy())
-    made = program.compile_graph(graph, "entry")
+    made = program.compile_graph(graph, cpu, "entry")
     kernels = re.findall(r'^define internal i64 @"entry_k', made.module, re.M)
     assert len(kernels) < sum(len(getattr(step.kernel, "parts", [step])) for step in made.plan.steps) - 4
 
@@ -139,7 +140,7 @@ def test_kernels_of_other_channels_and_sizes_are_one() -> None:
     x = tf.constant(np.random.default_rng(1).normal(size=(2, 24, 24, 32)).astype(np.float32))
     fn = tf.function(pooled)
     assert fn(x).numpy().tobytes() == pooled(x).numpy().tobytes()
-    made = program.compile_graph(passes.optimise(fn.get_concrete_function(x).graph.copy()), "entry")
+    made = program.compile_graph(passes.optimise(fn.get_concrete_function(x).graph.copy()), cpu, "entry")
     named = [part.kernel.name for step in made.plan.steps for part in plan.parts_of(step)]
     assert named.count("max_pool f32") == 3
     written = re.findall(r'^define internal i64 @"entry_k(\d+)', made.module, re.M)

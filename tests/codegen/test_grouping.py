@@ -13,6 +13,7 @@ from twofold.codegen import planner
 from twofold.eager.constructs import run_graph
 from twofold.eager.executing import executable, execute
 from twofold.eager.tensor import wrap
+from twofold.runtime.cpu import cpu
 from twofold.tracer.traced import trace
 
 RNG = np.random.default_rng(3)
@@ -29,7 +30,7 @@ def steps(fn: Callable[..., Any], *arrays: np.ndarray) -> list[str]:
     found = execute(executable(traced.graph), list(arrays))
     for a, b in zip(expected, found, strict=True):
         np.testing.assert_array_equal(a.numpy().view(np.uint32), np.asarray(b).view(np.uint32))
-    return [step.kernel.name for step in planner.plan(traced.graph).steps]
+    return [step.kernel.name for step in planner.plan(traced.graph, cpu).steps]
 
 
 def test_a_softmax_written_out_is_one_kernel() -> None:

@@ -10,6 +10,7 @@ import pytest
 import twofold as tf
 from twofold.codegen import planner
 from twofold.runtime import compiled
+from twofold.runtime.cpu import cpu
 
 STEPS = 60
 
@@ -35,7 +36,7 @@ def test_results_are_those_of_the_ops(rows: int | None) -> None:
     assert fn(x, i).numpy().tobytes() == long(x, i).numpy().tobytes()
     graph = fn.get_concrete_function().graph
     if rows is not None:
-        assert len(planner.plan(graph).steps) >= STEPS
+        assert len(planner.plan(graph, cpu).steps) >= STEPS
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"x = x \+ tf.gather\(x, i\)"):
         fn(x, tf.constant([0, 1, 2, 3, 4, 6]))
 
@@ -47,7 +48,7 @@ def test_only_long_entries_are_left_as_written() -> None:
                 x = x - tf.reduce_mean(x)
             return x
         graph = tf.function(sums).get_concrete_function(tf.TensorSpec([1 << 15])).graph
-        return str(compiled.compile_program(graph, "entry", {}).module)
+        return str(compiled.compile_program(graph, cpu, "entry", {}).module)
     short, many = (re.search(r'^define i64 @"entry".*$', text_of(n), re.M) for n in (5, STEPS))
     assert short is not None and "optnone" not in short.group()
     assert many is not None and "optnone" in many.group()
@@ -59,7 +60,7 @@ def test_one_function_of_a_long_program_shares_the_work_of_all_steps() -> None:
             x = x - tf.reduce_mean(x, 0)
         return x
     graph = tf.function(sums).get_concrete_function(tf.TensorSpec([None, 32])).graph
-    made = compiled.compile_program(graph, "entry", {})
+    made = compiled.compile_program(graph, cpu, "entry", {})
     assert sum(step.shares is not None for step in made.plan.steps) >= STEPS
     assert made.module.count("define internal i64 @\"entry_shared") == 1
     entry = made.module.partition("@\"entry\"(")[2].partition("\n}")[0]

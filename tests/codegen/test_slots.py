@@ -12,6 +12,7 @@ import twofold as tf
 from twofold.codegen import loop_info, planner
 from twofold.ir import graph as g
 from twofold.ir import passes
+from twofold.runtime.cpu import cpu
 from twofold.tracer.traced import trace
 
 X = np.random.default_rng(0).normal(size=(6, 2, 3)).astype(np.float32)
@@ -213,7 +214,7 @@ def test_a_write_outside_is_an_error() -> None:
 
 def kernels(fn: Callable[[Any], Any]) -> list[str]:
     graph = passes.optimise(trace(fn, [tf.TensorSpec(X.shape, tf.float32)]).graph)
-    return [str(step.kernel) for step in planner.plan(graph).steps]
+    return [str(step.kernel) for step in planner.plan(graph, cpu).steps]
 
 
 @pytest.mark.parametrize("fn", [running_sums, backwards, every_other, from_the_second, products, twice])
@@ -335,7 +336,7 @@ def test_a_matrix_that_stays_is_packed_once(fn: Callable[..., Any], packed: int 
             want = np.tanh(want @ (factor * 0.5**n) if fn is changing else want @ factor + want @ factor.T)
         want = want + 1 if fn is rounds_in_rounds else want
     np.testing.assert_allclose(traced(x, w).numpy().astype(np.float64), want, atol=2e-5 if dtype is tf.float32 else 0.1)
-    plan = planner.plan(passes.optimise(traced.get_concrete_function().graph.copy()))
+    plan = planner.plan(passes.optimise(traced.get_concrete_function().graph.copy()), cpu)
     packs = [n for n, step in enumerate(plan.steps) if getattr(step.kernel, "key", ("",))[-1] == "pack_b"]
     tests = [n for n, step in enumerate(plan.steps) if str(step.kernel).startswith("kernel less")]
     if packed is None or rows == 1:

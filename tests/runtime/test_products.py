@@ -13,6 +13,7 @@ import twofold as tf
 from twofold.codegen import gemm_shapes, planner
 from twofold.ir import dtypes as dt
 from twofold.runtime import products
+from twofold.runtime.cpu import cpu
 from twofold.tracer.traced import trace
 
 
@@ -71,8 +72,8 @@ def test_a_transpose_of_products_is_no_copy() -> None:
     x = tf.ones(spec.shape)
     assert tf.function(mixed)(x, x).numpy().tobytes() == np.full([4, 40, 320], 40, np.float32).tobytes()
     compiled = trace(mixed, [spec, spec], "mixed").graph
-    assert [step.node.op.name for step in planner.plan(compiled).steps if step.node] == ["matmul"]
-    assert len(planner.plan(compiled).steps) == 1
+    assert [step.node.op.name for step in planner.plan(compiled, cpu).steps if step.node] == ["matmul"]
+    assert len(planner.plan(compiled, cpu).steps) == 1
 
 
 @pytest.mark.parametrize("m, n, k", [(128, 512, 1600), (32, 512, 128), (200, 64, 300), (17, 33, 65), (1, 5, 9)])

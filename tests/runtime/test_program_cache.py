@@ -15,6 +15,7 @@ from twofold.ir import dims as dm
 from twofold.ir.graph_text import parse
 from twofold.runtime import cache, compiled
 from twofold.runtime.compiled import Native
+from twofold.runtime.cpu import cpu
 from twofold.runtime.description import Arrays, Buffer, Check, Description, pack, unpack
 
 GRAPH = """graph f(%0: f32[n,3], %1: f32[3]) {
@@ -48,14 +49,14 @@ def never(*args, **kwargs):
 
 
 def test_a_stored_program_is_neither_lowered_nor_compiled(folder, monkeypatch):
-    first = Native(parse(GRAPH))
+    first = Native.made(parse(GRAPH), cpu)
     assert not first.cached and len(entries(folder)) == 1
     monkeypatch.setattr(program, "compile_graph", never)
     monkeypatch.setattr(llvm_module, "object_code", never)
-    second = Native(parse(GRAPH))
+    second = Native.made(parse(GRAPH), cpu)
     assert second.cached and run(second) == run(first)
     with pytest.raises(AssertionError, match="compiled again"):
-        Native(parse(GRAPH.replace("1.5", "1.25")))
+        Native.made(parse(GRAPH.replace("1.5", "1.25")), cpu)
 
 
 _STEP = """
@@ -84,18 +85,18 @@ def test_a_process_with_a_filled_cache_loads_no_compiler(tmp_path):
 
 def test_without_a_cache_nothing_is_written(folder, monkeypatch):
     monkeypatch.setenv("TWOFOLD_CACHE", "0")
-    assert run(Native(parse(GRAPH))) and not list(folder.rglob("*.bin"))
+    assert run(Native.made(parse(GRAPH), cpu)) and not list(folder.rglob("*.bin"))
 
 
 @pytest.mark.parametrize("damage", [
     lambda b: b[:-1], lambda b: b[:60], lambda b: b"", lambda b: b[:100] + bytes([b[100] ^ 1]) + b[101:],
     lambda b: b + b"x"])
 def test_damaged_entries_are_made_again(folder, damage):
-    want = run(Native(parse(GRAPH)))
+    want = run(Native.made(parse(GRAPH), cpu))
     (path,) = entries(folder)
     whole = path.read_bytes()
     path.write_bytes(damage(whole))
-    again = Native(parse(GRAPH))
+    again = Native.made(parse(GRAPH), cpu)
     assert not again.cached and run(again) == want and path.read_bytes() == whole
 
 
@@ -106,12 +107,12 @@ def test_other_forms_are_not_read(stored):
 
 
 def test_a_whole_entry_of_another_form_is_made_again(folder):
-    want = run(Native(parse(GRAPH)))
+    want = run(Native.made(parse(GRAPH), cpu))
     (path,) = entries(folder)
     key = path.parent.name + path.stem
     for data in (b"rubbish", b"{\"format\": 1}\nmore"):
         cache.write("programs", key, data)
-        assert run(Native(parse(GRAPH))) == want
+        assert run(Native.made(parse(GRAPH), cpu)) == want
 
 
 def test_a_description_comes_back_as_it_was():
@@ -181,7 +182,7 @@ def test_processes_at_one_time_and_killed_writers(tmp_path):
 
 def test_the_folder_is_bounded(folder):
     for n in range(6):
-        Native(parse(GRAPH.replace("1.5", f"{n}.5")))
+        Native.made(parse(GRAPH.replace("1.5", f"{n}.5")), cpu)
     size = sum(p.stat().st_size for p in entries(folder))
     cache.trim(size // 2)
     left = entries(folder)

@@ -117,7 +117,7 @@ def test_failed_checks_tell_the_same() -> None:
 def test_an_input_that_gives_its_memory_away_is_written_over() -> None:
     graph = parse("graph f(%0: f32[4], %1: f32[4]) { %2 = add(%0, %1) : f32[4] \n return %2 }")
     a, b = np.arange(4, dtype=np.float32), np.ones(4, np.float32)
-    [out] = Executable(graph, lambda *_: [], {0: 0}, backend=reference)([a, b])
+    [out] = Executable(graph, lambda *_: [], reference, {0: 0})([a, b])
     assert np.shares_memory(out, a) and a.tolist() == [1.0, 2.0, 3.0, 4.0]
 
 
@@ -152,3 +152,17 @@ def test_what_lies_outside_of_memory_is_an_error() -> None:
 def test_pieces_are_those_that_the_backend_supports() -> None:
     graph = parse("graph f(%0: f32[4,3], %1: f32[3,2]) { %2 = matmul(%0, %1) : f32[4,2] \n return %2 }")
     assert [type(p) for p in pieces(graph, backend=reference)] == [g.Graph]
+
+
+def test_how_many_batch_dimensions_a_product_has_is_a_matter_of_the_backend() -> None:
+    """The processor's products take 16; of more than that Python runs them, while other backends run all."""
+    rng = np.random.default_rng(3)
+    for batches, natively in ((16, True), (17, False)):
+        a, b = (rng.normal(size=(*[1] * (batches - 2), 2, 3, *s)).astype(np.float32) for s in ((5, 4), (4, 2)))
+        text = [f"f32[{','.join(map(str, x.shape))}]" for x in (a, b, np.zeros((*a.shape[:-1], 2)))]
+        graph = parse(f"graph f(%0: {text[0]}, %1: {text[1]}) {{ %2 = matmul(%0, %1) : {text[2]} \n return %2 }}")
+        assert [isinstance(p, g.Graph) for p in pieces(graph, cpu)] == [natively]
+        assert [isinstance(p, g.Graph) for p in pieces(graph, reference)] == [True]
+        told = [execute(executable(graph, backend=backend), [a, b])[0] for backend in (cpu, reference)]
+        assert told[0].tobytes() == told[1].tobytes()
+        np.testing.assert_allclose(told[0], a @ b, rtol=1e-5, atol=1e-6)

@@ -20,6 +20,7 @@ from twofold.eager import executing
 from twofold.ir import graph as g
 from twofold.ir.dims import DimLike
 from twofold.runtime.compiled import Native
+from twofold.runtime.cpu import cpu
 from twofold.runtime.description import describe
 from twofold.runtime.program import Timeable
 
@@ -68,7 +69,7 @@ class _Host(executing.Host):
     """Runs nodes that need Python, regions with clocks, and notes what nodes take."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(cpu)
         self.spent: dict[g.Node, float] = {}
         self.timed: dict[g.Graph, Timeable] = {}
 
@@ -81,7 +82,7 @@ class _Host(executing.Host):
     def region(self, graph: g.Graph) -> Any:
         timeable = self.timed.get(graph)
         if timeable is None:
-            timeable = self.timed[graph] = Timeable(graph, self, _Timed)
+            timeable = self.timed[graph] = Timeable(graph, self, self.backend, _Timed)
         return timeable
 
     def clear(self) -> None:
@@ -103,10 +104,10 @@ class _Timed(Native):
     __slots__ = ("counts", "_clock", "_longer")
 
     def __init__(self, graph: g.Graph) -> None:
-        made = program.compile_graph(graph, "entry", timed=True)
+        made = program.compile_graph(graph, cpu, "entry", timed=True)
         code = llvm_module.object_code(llvm_module.optimise(made.module))
         lines = {id(node): n for n, node in enumerate(graph.walk())}
-        super().__init__(graph, stored=(describe(made.plan, lambda node: lines.get(id(node))), code))
+        super().__init__(graph, describe(made.plan, lambda node: lines.get(id(node))), code)
         self.counts = (ctypes.c_int64 * max(len(made.plan.steps), 1))()
         self._clock = ctypes.CDLL(None).clock_gettime
         clock = ctypes.cast(self._clock, ctypes.c_void_p).value or 0

@@ -28,6 +28,7 @@ from twofold.ir.errors import line_text
 from twofold.ir.replay import bind_sizes
 from twofold.runtime import threads as work_sharing
 from twofold.runtime.compiled import compile_program
+from twofold.runtime.cpu import cpu
 from twofold.tracer.traced import Traced
 
 from . import link, lowering, weights
@@ -236,7 +237,7 @@ class _Assembler:
         symbol = f"{self.prefix}_{part.name}_program"
         with targets.use(self.platform.target):
             lowering.require_native(graph, part.name, sizes)
-            made = compile_program(graph, symbol, _donations(places, results, graph))
+            made = compile_program(graph, cpu, symbol, _donations(places, results, graph))
         self.modules.append(made.module.replace('@"plan"(', f'@"{symbol}_plan"('))
         entry = CFunction(
             f"{self.prefix}_{part.name}", inputs, outputs, places, results, sizes,
