@@ -15,7 +15,7 @@ import numpy as np
 from twofold.codegen import reduce
 from twofold.ir import dtypes as dt
 from twofold.ir import ops
-from twofold.ir.errors import DTypeError, InvalidArgumentError, ShapeError
+from twofold.ir.errors import DTypeError, InvalidArgumentError, ShapeError, SymbolicOperand
 from twofold.ir.op import REGISTRY, Op, apply, set_shortcuts, tracing
 from twofold.runtime import native
 from twofold.runtime.calls import PARALLEL_FROM
@@ -73,13 +73,15 @@ def install() -> None:
         _attach_unary(f"__{name}__", REGISTRY[op_name])
     _set("__invert__", _by_dtype(ops.logical_not, ops.invert))
     _set("__pos__", lambda x: ops.identity(x))
+    for name, fn in (("equal", _equal), ("not_equal", _not_equal)):
+        fn.__qualname__ = name  # what errors call it
     _set("__eq__", _equal)
     _set("__ne__", _not_equal)
     Tensor.__getitem__ = native.as_method(native.guard(indexing.index, "__getitem__"))
     _guard_methods()
     OPERATORS.update({f"__{name}__": op for name, op in {**_BINARY, **_COMPARISONS, **_UNARY}.items()})
     OPERATORS.update({f"__r{name}__": op for name, op in _BINARY.items()})
-    OPERATORS.update({f"__{name}__": on_bool for name, (on_bool, _) in _LOGIC.items()})
+    OPERATORS.update({f"__{r}{name}__": on_bool for name, (on_bool, _) in _LOGIC.items() for r in ("", "r")})
     OPERATORS.update({"__eq__": "equal", "__ne__": "not_equal", "__invert__": "invert"})
 
 
@@ -188,6 +190,8 @@ def _operator(op: Op, reflected: str) -> Callable[[Any, Any], Any]:
                 return NotImplemented
         try:
             return apply(op, (x, y), {})
+        except SymbolicOperand:  # its operators, comparisons among them, are its own
+            return NotImplemented
         except (TypeError, ValueError):
             if hasattr(type(y), reflected) and not isinstance(y, _READABLE):
                 return NotImplemented
@@ -208,7 +212,10 @@ def _by_dtype(on_bool: Op, on_int: Op) -> Callable[..., Any]:
     """`&`, `|`, `^`, `~`: logical for booleans, bitwise for integers."""
     def call(*operands: Any) -> Any:
         first = next(x for x in operands if isinstance(x, (Tensor, Variable)))
-        return (on_bool if first.dtype.is_bool else on_int)(*operands)
+        try:
+            return (on_bool if first.dtype.is_bool else on_int)(*operands)
+        except SymbolicOperand:  # the other operand has operators of its own
+            return NotImplemented
     return call
 
 

@@ -22,7 +22,7 @@ from .dims import Dim, DimLike, Shape
 from .dtypes import DType
 from .errors import InvalidArgumentError
 
-__all__ = ["TensorShape", "TensorSpec", "spec", "parse_short", "as_shape"]
+__all__ = ["TensorShape", "TensorSpec", "spec", "parse_short", "as_shape", "listed", "numbered"]
 
 _new = object.__new__
 
@@ -281,7 +281,7 @@ def _checked(dims: Any) -> list[DimLike | None]:
     return [None if d is None else _size(d, dims) for d in sizes]
 
 
-_MOST = 1 << 20  # numbers in one argument
+_MOST = 1 << 20  # numbers in one argument, and pieces of one tensor
 
 
 def listed(values: Iterable[Any], what: str, most: int = _MOST) -> list[Any]:
@@ -295,6 +295,17 @@ def listed(values: Iterable[Any], what: str, most: int = _MOST) -> list[Any]:
     if long or len(items) > most:
         raise InvalidArgumentError(f"{what} has more than {most} items, which cannot be meant.")
     return items
+
+
+def numbered(count: Any, what: str) -> range:
+    """The numbers of pieces that are made one by one, each a tensor of its own: zeros have any size without memory.
+
+    Raises:
+        InvalidArgumentError: there are more than can be meant.
+    """
+    if count > _MOST:
+        raise InvalidArgumentError(f"{what} makes {count} tensors; more than {_MOST} cannot be meant.")
+    return range(count)
 
 
 def _size(value: Any, dims: Any) -> DimLike:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from twofold._front.api import public, tensor
+from twofold._front.api import listed, public, tensor
 from twofold._front.namespace import publish
 from twofold.eager.tensor import Tensor
 from twofold.eager.variable import Variable
@@ -349,7 +349,7 @@ def assert_rank_in(x: Any, ranks: Any, message: str | None = None, name: str | N
     >>> import twofold as tf
     >>> tf.debugging.assert_rank_in(tf.zeros([2, 3]), [1, 2])
     """
-    x, want = tensor(x), [_rank(r) for r in ranks]
+    x, want = tensor(x), [_rank(r) for r in listed(ranks, "ranks")]
     if len(x.dims) not in want:
         raise _fail(ValueError, f"Tensor must have rank in {tuple(want)}. Received rank {len(x.dims)}, shape {x.shape}",
                     message)

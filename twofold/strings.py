@@ -17,7 +17,7 @@ from twofold._front.namespace import publish
 from twofold.ir.spec import TensorSpec
 
 from ._formats.regex import Pattern, compiled, rewriting
-from ._front.api import public
+from ._front.api import listed, public
 from ._front.hosted import hosted
 
 __all__ = ["as_string", "bytes_split", "format", "join", "length", "lower", "reduce_join", "regex_full_match",
@@ -291,7 +291,7 @@ def join(inputs: Sequence[Any], separator: str = "", name: str | None = None) ->
     >>> tf.strings.join([["a", "b"], "c"], separator="-").numpy().tolist()
     [b'a-c', b'b-c']
     """
-    given = [_texts(x, "StringJoin") for x in inputs]
+    given = [_texts(x, "StringJoin") for x in listed(inputs, "inputs")]
     between = _text(separator, "StringJoin", "separator")
     if not given:
         raise tf.errors.InvalidArgumentError(None, "StringJoin", "StringJoin: inputs must hold at least one tensor")

@@ -87,7 +87,7 @@ def test_a_program_that_trains_and_goes_on(tmp_path):
 
 def test_flags(capsys):
     flags = tf.compat.v1.flags.__complete__  # where its functions look
-    known = flags._Flags()
+    known = flags.FlagValues()
     before, flags.FLAGS = flags.FLAGS, known
     try:
         flags.DEFINE_bool("deep", True, "whether it is deep")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import operator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -76,3 +77,113 @@ def test_assertions_show_any_data_in_both_modes(data: Any) -> None:
             call(tf.constant(False))
         told.append(str(caught.value).splitlines()[0].rpartition("Assert: ")[2])
     assert told[0] == told[1]
+
+
+class Endless(Sequence[Any]):
+    """More items than anybody means: to read on for ever is an error of the test's."""
+
+    def __init__(self, item: Any = 1) -> None:
+        self.item = item
+
+    def __len__(self) -> int:
+        return 2**40
+
+    def __getitem__(self, place: Any) -> Any:
+        if place > 1 << 21:
+            raise AssertionError("read for ever")
+        return self.item
+
+
+def stream(item: Any = 1) -> Iterator[Any]:
+    """Items without a known number."""
+    yield from Endless(item)
+
+
+K = tf.keras
+# What takes several tensors, numbers or settings, from any iterable: each with the items that come for ever.
+ITERABLES: dict[str, Callable[[Any], Any]] = {
+    "clip_by_global_norm": lambda x: tf.clip_by_global_norm(x, 1.0), "global_norm": tf.linalg.global_norm,
+    "dynamic_stitch": lambda x: tf.dynamic_stitch(x, [[1]]),
+    "identity_n": tf.identity_n, "shape_n": tf.shape_n, "tuple": tf.tuple, "join": tf.strings.join,
+    "assert_rank_in": lambda x: tf.debugging.assert_rank_in([1.0], x),
+    "conv2d": lambda x: tf.nn.conv2d(tf.ones([1, 4, 4, 1]), tf.ones([2, 2, 1, 1]), 1, x),
+    "max_pool2d": lambda x: tf.nn.max_pool2d(tf.ones([1, 4, 4, 1]), 2, 2, x),
+    "CsvDataset": lambda x: tf.data.experimental.CsvDataset("file", x),
+    "CsvDataset columns": lambda x: tf.data.experimental.CsvDataset("file", [1], select_cols=x),
+    "bucket": lambda x: tf.data.Dataset.range(3).bucket_by_sequence_length(lambda n: n, x, [1, 2]),
+    "adapt": lambda x: K.layers.Normalization(axis=None).adapt(x),
+    "adapt bins": lambda x: K.layers.Discretization(num_bins=2).adapt(x),
+    "bin_boundaries": lambda x: K.layers.Discretization(x), "concatenate": K.ops.concatenate, "stack": K.ops.stack,
+    "hstack": K.ops.hstack, "vstack": K.ops.vstack, "dstack": K.ops.dstack,
+    "split": lambda x: K.ops.split([1, 2], x), "KerasTensor": K.KerasTensor,
+    "set_weights": lambda x: K.layers.Dense(1).set_weights(x), "apply": lambda x: K.optimizers.SGD().apply(x, [1]),
+    "add_variable": lambda x: K.optimizers.SGD().add_variable(x),
+    "weight": lambda x: K.metrics.Mean().add_weight("w", x), "Print": lambda x: tf.compat.v1.Print([1.0], x),
+}
+
+
+@pytest.mark.parametrize("name", list(ITERABLES))
+def test_no_iterable_is_read_for_ever(name: str) -> None:
+    for make in (Endless, stream):
+        with pytest.raises((tf.errors.OpError, ValueError, TypeError)):
+            ITERABLES[name](make("a" if name == "join" else 1))
+
+
+@pytest.mark.parametrize("cut", [lambda x, n: tf.split(x, n), lambda x, n: tf.unstack(tf.zeros([n, 0])),
+                                 lambda x, n: K.ops.split(x, n), K.ops.array_split])
+def test_no_tensor_is_cut_in_pieces_without_end(cut: Callable[[Any, int], Any]) -> None:
+    """Zeros have any number of pieces, and take no memory."""
+    for x in (tf.zeros([0]), tf.zeros([2**31, 0])):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="cannot be meant"):
+            cut(x, 2**31)
+
+
+@pytest.mark.parametrize("argv", [3, "program", [3], [], Endless("a"), None])
+def test_flags_say_who_refuses_a_command_line(argv: Any) -> None:
+    with pytest.raises((TypeError, ValueError), match="FLAGS takes the words of a command line") as caught:
+        tf.compat.v1.flags.FLAGS(argv)
+    assert "At test_bad_arguments.py:" in str(caught.value)
+
+
+NUMBERS, TEXTS = K.Input([4]), K.Input([4], dtype="string")
+ORDER = {"lt": "greater", "le": "greater_equal", "gt": "less", "ge": "less_equal"}
+NAMES = {"add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide", "floordiv": "floordiv",
+         "mod": "floormod", "pow": "pow", "matmul": "matmul", "and_": "logical_and", "or_": "logical_or",
+         "xor": "logical_xor", "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal"}
+
+
+@pytest.mark.parametrize("name", list(NAMES))
+def test_operators_of_keras_tensors_tell(name: str) -> None:
+    """What stands for a tensor meets tensors and variables; with texts, the operator is told by its op's name."""
+    act = getattr(operator, name)
+    for value in (tf.ones([4, 4]), tf.Variable(tf.ones([4, 4]))):
+        assert act(value, NUMBERS).shape == (4, 4)
+        assert act(NUMBERS, value).shape is not None
+    with pytest.raises((ValueError, TypeError), match=f"^{NAMES[name]}\\b") as caught:
+        act(NUMBERS, "text")
+    assert "At test_bad_arguments.py:" in str(caught.value)
+    if name != "mod":  # the text's own formatting
+        with pytest.raises((ValueError, TypeError), match=f"^{ORDER.get(name, NAMES[name])}\\b") as caught:
+            act("text", NUMBERS)
+        assert "At test_bad_arguments.py:" in str(caught.value)
+
+
+def test_equality_with_a_keras_tensor_is_told() -> None:
+    for act, name in ((operator.eq, "equal"), (operator.ne, "not_equal")):
+        with pytest.raises(TypeError, match=f"^{name} cannot be a part of a functional model"):
+            act(tf.ones([4]), NUMBERS)
+
+
+@pytest.mark.parametrize("act, name", [(operator.neg, "negative"), (abs, "abs"), (operator.invert, "invert")])
+def test_operators_of_one_keras_tensor_tell(act: Callable[[Any], Any], name: str) -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError, match=f"^{name}\\b") as caught:
+        act(TEXTS)
+    assert "At test_bad_arguments.py:" in str(caught.value)
+
+
+def test_comparisons_with_keras_tensors_are_those_of_values() -> None:
+    given = np.array([[1, 3, 2, 5]], np.float32)
+    twos = tf.fill([1, 4], 2.0)
+    for act in (operator.lt, operator.le, operator.gt, operator.ge):
+        model = K.Model(NUMBERS, tf.cast(act(twos, NUMBERS), tf.int32))
+        assert model(given).numpy().tolist() == act(np.full([1, 4], 2.0), given).astype(int).tolist()

@@ -144,6 +144,7 @@ def _names(target: Target, call: Call, text: str) -> bool:
     """Whether the text says what was called."""
     last = target.name.rpartition(".")[2]
     names = {last, last.strip("_"), target.method, OPERATORS.get(target.method, "")}
+    names.add(getattr(target.value, "__name__", last).strip("_"))  # of a setter with a second name
     names |= {"traced"}  # the function that `invoke_traced` calls, where something is wrong only when it runs
     names.add(getattr(call.fn, "__name__", last).strip("_"))
     owner = getattr(call.fn, "__self__", None)

@@ -18,16 +18,16 @@ from twofold.ir import dtypes as dt
 from twofold.ir.dims import Dim
 from twofold.ir.errors import ChoiceNeeded, InvalidArgumentError, SymbolicOperand, describe, is_ours, user_line
 from twofold.ir.op import tracing
-from twofold.ir.spec import TensorShape, listed
+from twofold.ir.spec import TensorShape, listed, numbered
 from twofold.runtime import native
 from twofold.runtime.leaving import for_the_user, leave
 from twofold.runtime.native import stand_in, unguarded
 from twofold.tracer import choices  # noqa: F401  (answers `ChoiceNeeded`)
 
 __all__ = ["SymbolicOperand", "public", "public_class", "tensor", "ints", "one_int", "axis_arg", "axis_span",
-           "shape_arg", "describe", "user_line", "listed", "parts", "one_part", "one_size", "is_open", "is_ours",
-           "staged", "stand_in", "told", "leave", "for_the_user", "unguarded", "block", "tells",
-           "untold", "open_methods"]
+           "shape_arg", "describe", "user_line", "listed", "numbered", "parts", "one_part", "one_size", "is_open",
+           "is_ours", "staged", "stand_in", "told", "leave", "for_the_user", "unguarded", "block", "tells", "untold",
+           "open_methods"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 

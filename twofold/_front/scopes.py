@@ -19,7 +19,7 @@ from twofold.runtime import devices
 from twofold.tracer.symbolic import SymbolicTensor
 from twofold.tracer.trace import current
 
-from .api import block, public, tensor
+from .api import block, listed, public, tensor
 from .convert import identity
 from .hosted import call, hosted
 
@@ -112,9 +112,10 @@ def tuple(tensors: Sequence[Any], control_inputs: Sequence[Any] | None = None, n
     >>> [int(x) for x in tf.tuple([tf.constant(1), tf.constant(2)])]
     [1, 2]
     """
-    first = [*[t for t in tensors if t is not None], *(control_inputs or ())]
+    given = listed(tensors, "tensors")
+    first = [*[t for t in given if t is not None], *(control_inputs or ())]
     with control_dependencies(first):
-        return [None if t is None else identity(tensor(t)) for t in tensors]
+        return [None if t is None else identity(tensor(t)) for t in given]
 
 
 @public

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from twofold._front.api import axis_span, ints, is_open, one_int, one_size, parts, public, shape_arg, tensor
+from twofold._front.api import axis_span, ints, is_open, listed, one_int, one_size, parts, public, shape_arg, tensor
 from twofold._ops.array_creation import as_scalar, constant_of
 from twofold._ops.array_joining import alike
 from twofold.eager import indexing
@@ -439,7 +439,7 @@ def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Any:
     >>> tf.dynamic_stitch([[0, 2], [1]], [[10, 30], [20]]).numpy().tolist()
     [10, 20, 30]
     """
-    places, values = [tensor(i) for i in indices], alike(data)
+    places, values = [tensor(i) for i in listed(indices, "indices")], alike(data)
     if len(places) != len(values) or not places:
         raise InvalidArgumentError(f"dynamic_stitch: indices and data must be lists of one length, at least 1; got "
                                    f"{len(places)} and {len(values)}.")

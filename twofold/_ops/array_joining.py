@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from twofold._front.api import axis_span, ints, is_open, one_int, one_size, parts, public, tensor
+from twofold._front.api import axis_span, ints, is_open, listed, numbered, one_int, one_size, parts, public, tensor
 from twofold._ops.array_creation import as_scalar, counting, padding_of
 from twofold._ops.array_shape import one_axis
 from twofold.ir import dims as dm
@@ -19,7 +19,7 @@ __all__ = ["concat", "stack", "unstack", "split", "pad", "reverse", "roll"]
 
 def alike(values: Any) -> list[Any]:
     """Tensors of one dtype: the first tensor among the values decides for what is not one yet."""
-    given = list(values)
+    given = listed(values, "values")
     like = next((v.dtype for v in given if hasattr(v, "dims") or hasattr(v, "_read_tensor")), None)
     if like is None and given:
         like = tensor(given[0]).dtype
@@ -106,7 +106,7 @@ def unstack(value: Any, num: int | None = None, axis: Any = 0, name: str = "unst
     elif count != x.dims[at]:
         raise InvalidArgumentError(f"unstack: num is {count}, but axis {at} has size {x.dims[at]}.")
     whole = ((None, None, None),) * at
-    return [ops.strided_slice(x, spec=(*whole, i)) for i in range(count)]
+    return [ops.strided_slice(x, spec=(*whole, i)) for i in numbered(count, "unstack")]
 
 
 @public
@@ -149,7 +149,7 @@ def _equal_sizes(count: Any, length: Any, axis: int) -> tuple[Any, ...]:
     if not dm.require_eq(length % count, 0):
         raise InvalidArgumentError(f"split: Number of ways to split should evenly divide the split dimension, but got "
                                    f"split_dim {axis} (size = {length}) and num_split {count}")
-    return (length // count,) * count
+    return (length // count,) * len(numbered(count, "split"))
 
 
 def _given_sizes(sizes: list[Any], length: Any) -> tuple[Any, ...]:

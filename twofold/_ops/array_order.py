@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from twofold._front.api import public, tensor
+from twofold._front.api import listed, public, tensor
 from twofold._front.convert import cast, identity
 from twofold._ops.array_creation import range as range_
 from twofold._ops.array_indexing import gather_nd, where
@@ -101,7 +101,7 @@ def identity_n(input: Sequence[Any], name: str | None = None) -> list[Any]:
     >>> [int(x) for x in tf.identity_n([1, 2])]
     [1, 2]
     """
-    return [identity(x) for x in input]
+    return [identity(x) for x in listed(input, "input")]
 
 
 @public

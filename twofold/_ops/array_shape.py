@@ -11,7 +11,19 @@ from typing import Any
 
 import numpy as np
 
-from twofold._front.api import axis_arg, axis_span, ints, is_open, one_int, one_size, parts, public, shape_arg, tensor
+from twofold._front.api import (
+    axis_arg,
+    axis_span,
+    ints,
+    is_open,
+    listed,
+    one_int,
+    one_size,
+    parts,
+    public,
+    shape_arg,
+    tensor,
+)
 from twofold._ops.array_creation import as_scalar, counting
 from twofold.ir import dims as dm
 from twofold.ir import dtypes as dt
@@ -264,7 +276,7 @@ def shape_n(input: Any, out_type: Any = dt.int32, name: str | None = None) -> li
     >>> [s.numpy().tolist() for s in tf.shape_n([tf.zeros([2]), tf.zeros([1, 3])])]
     [[2], [1, 3]]
     """
-    return [ops.shape(x, out_type=dt.as_dtype(out_type)) for x in input]
+    return [ops.shape(x, out_type=dt.as_dtype(out_type)) for x in listed(input, "input")]
 
 
 @public

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from twofold._front.api import axis_arg, public, tensor
+from twofold._front.api import axis_arg, listed, public, tensor
 from twofold._ops.math_arithmetic import add_n
 from twofold.ir import dims as dm
 from twofold.ir import ops
@@ -134,14 +134,14 @@ def clip_by_global_norm(t_list: Any, clip_norm: Any, use_norm: Any = None, name:
     values = _listed(t_list)
     norm = global_norm(values) if use_norm is None else tensor(use_norm)
     if norm is None:
-        return list(values), None
+        return values, None
     scale = ops.divide(clip_norm, ops.maximum(norm, clip_norm))
     scale = ops.where(ops.is_finite(norm), scale, math.nan)
     return [None if t is None else ops.multiply(t, scale) for t in values], norm
 
 
-def _listed(t_list: Any) -> Sequence[Any]:
+def _listed(t_list: Any) -> list[Any]:
     if not isinstance(t_list, Sequence) or isinstance(t_list, str):
         raise TypeError(f"t_list should be a sequence; got {type(t_list).__name__}.")
-    return t_list
+    return listed(t_list, "t_list")
 

@@ -9,6 +9,7 @@ from twofold._front.api import ints, public, tensor
 from twofold.ir import dtypes as dt
 from twofold.ir import grad, ops
 from twofold.ir.errors import DTypeError, InvalidArgumentError, op_error
+from twofold.ir.spec import TensorSpec
 
 __all__ = ["dropout"]
 
@@ -57,6 +58,7 @@ def dropout(x: Any, rate: Any, noise_shape: Any = None, seed: int | None = None,
                            [("x", x), ("rate", rate)])
         if rate == 0:
             return x
+    ops.where.infer(ops.where, TensorSpec(noise_dims, dt.bool_), x, TensorSpec([], x.dtype))  # before anything is drawn
     drawn_in = x.dtype if x.dtype is dt.float64 else dt.float32
     share = tensor(rate, drawn_in) if isinstance(rate, (int, float)) else ops.cast(rate, dtype=drawn_in)
     keep = ops.greater_equal(random.uniform(noise_dims, dtype=drawn_in, seed=seed), share)

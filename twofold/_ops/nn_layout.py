@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from twofold._front.api import ints
+from twofold._front.api import ints, listed
 from twofold.ir import dims as dm
 from twofold.ir import ops
 from twofold.ir.errors import InvalidArgumentError, user_line
@@ -60,7 +60,7 @@ def padding_arg(op: str, padding: Any, form: Layout) -> Any:
     """"SAME", "VALID", or pairs for the spatial axes, given for these or for every axis of the tensor."""
     if isinstance(padding, str):
         return padding.upper()
-    pairs = tuple(ints(p, "padding") for p in padding)
+    pairs = tuple(ints(p, "padding") for p in listed(padding, "padding"))
     if any(len(p) != 2 for p in pairs) or len(pairs) not in (form.spatial, form.spatial + 2):
         raise InvalidArgumentError(f"{op}: padding must be 'SAME', 'VALID' or a pair for every axis; got {padding!r}.")
     if len(pairs) == form.spatial:

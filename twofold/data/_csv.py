@@ -11,6 +11,7 @@ import numpy as np
 
 import twofold as tf
 from twofold._front import iteration as engine
+from twofold._front.api import listed
 
 from ._files import FileNode, Reader, scalar_string
 from ._records import open_to_read
@@ -35,7 +36,9 @@ class CsvRecords(FileNode):
                  delimiter: str, quotes: bool, missing: str, columns: Sequence[int] | None) -> None:
         super().__init__(filenames, compression, buffer)
         self.header, self.delimiter, self.quotes, self.missing = bool(header), delimiter, bool(quotes), missing
-        self.columns = None if columns is None else [int(c) for c in columns]
+        defaults = listed(defaults, "record_defaults")
+        defaults = listed(defaults, "record_defaults")
+        self.columns = None if columns is None else [int(c) for c in listed(columns, "select_cols")]
         if self.columns is not None and sorted(set(self.columns)) != self.columns:
             raise ValueError(f"select_cols must be rising numbers; got {self.columns}.")
         if self.columns is not None and len(self.columns) != len(defaults):

@@ -9,6 +9,7 @@ import numpy as np
 
 import twofold as tf
 from twofold._front import iteration as engine
+from twofold._front.api import listed
 
 from ._functions import dataset_of, scalar_of
 from ._listed import Listed
@@ -120,7 +121,8 @@ def constant_size(size: Any) -> Callable[[Any], Any]:
 def bucketed(dataset: Any, length: Callable[..., Any], boundaries: Any, sizes: Any, shapes: Any, values: Any,
              to_boundary: bool, unpadded: bool, drop: bool) -> Any:
     """Batches of elements of similar length; see `Dataset.bucket_by_sequence_length`."""
-    limits, counts = [int(b) for b in boundaries], [int(s) for s in sizes]
+    limits = [int(b) for b in listed(boundaries, "bucket_boundaries")]
+    counts = [int(s) for s in listed(sizes, "bucket_batch_sizes")]
     if not limits or not counts:
         raise ValueError("bucket_boundaries and bucket_batch_sizes must not be empty.")
     if len(counts) != len(limits) + 1:

@@ -10,6 +10,7 @@ from typing import Any
 
 import twofold as tf
 from twofold._front import iteration as engine
+from twofold._front.api import listed
 from twofold._front.namespace import publish
 
 from ._combining import AssertCardinality
@@ -68,7 +69,7 @@ class CsvDataset(Dataset):
             raise ValueError("Only one of select_cols and exclude_cols may be given.")
         names = filenames._node if isinstance(filenames, Dataset) else filenames
         if exclude_cols is not None:
-            left_out = set(exclude_cols)
+            left_out = set(listed(exclude_cols, "exclude_cols"))
             select_cols = [c for c in range(len(record_defaults) + len(left_out)) if c not in left_out]
         super().__init__(CsvRecords(names, record_defaults, compression_type, buffer_size, header, field_delim,
                                     use_quote_delim, na_value, select_cols))
@@ -123,11 +124,13 @@ def make_csv_dataset(file_pattern: Any, batch_size: int, column_names: Sequence[
     del sloppy
     files = [name.decode() for name in matching_files(file_pattern)]
     kind = compression_of(compression_type)
-    names = list(column_names) if column_names is not None else _names(files[0], kind, field_delim, use_quote_delim,
-                                                                       header, encoding)
+    names = listed(column_names, "column_names") if column_names is not None else _names(
+        files[0], kind, field_delim, use_quote_delim, header, encoding)
     if len(set(names)) != len(names):
         raise ValueError("Cannot have duplicate column names.")
-    chosen = list(range(len(names))) if select_columns is None else sorted(_column(names, c) for c in select_columns)
+    chosen = list(range(len(names)))
+    if select_columns is not None:
+        chosen = sorted(_column(names, c) for c in listed(select_columns, "select_columns"))
     wanted = [names[c] for c in chosen]
     if label_name is not None and label_name not in wanted:
         raise ValueError("`label_name` provided must be one of the columns.")

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import twofold as tf
-from twofold._front.api import SymbolicOperand, told
+from twofold._front.api import SymbolicOperand, listed, told
 
 from . import _registry
 from .shapes import InputShape
@@ -48,7 +48,7 @@ class KerasTensor:
     __array_priority__ = 1000
 
     def __init__(self, shape: Any, dtype: Any = "float32", name: str | None = None):
-        self._shape = InputShape(shape)
+        self._shape = InputShape(listed(shape, "A shape"))
         self._dtype = tf.as_dtype(dtype)
         self.name = name or f"keras_tensor_{next(_numbers)}"
         self._keras_history: History | None = None
@@ -103,21 +103,23 @@ def _apply(name: str, *args: Any) -> Any:
     return _registry.ask("operations")[name](*args)
 
 
-def _operator(name: str, swapped: bool) -> Callable[..., Any]:
-    def method(self: KerasTensor, *other: Any) -> Any:
-        return _apply(name, *other, self) if swapped else _apply(name, self, *other)
-    return method
+def _operator(python: str, name: str, swapped: bool = False) -> Callable[..., Any]:
+    """A method for an operator of Python, whose errors are told of the operation."""
+    def method(x: KerasTensor, *other: Any) -> Any:
+        return _apply(name, *other, x) if swapped else _apply(name, x, *other)
+    method.__name__ = f"__{python}__"
+    return told(method)
 
 
 # Operators are operations of Keras: their operands meet in a dtype, which those of tensors do not.
 for _python, _name in {"add": "add", "sub": "subtract", "mul": "multiply", "truediv": "true_divide", "pow": "power",
                        "matmul": "matmul", "floordiv": "floor_divide", "mod": "mod", "and": "logical_and",
                        "or": "logical_or", "xor": "logical_xor"}.items():
-    setattr(KerasTensor, f"__{_python}__", _operator(_name, False))
-    setattr(KerasTensor, f"__r{_python}__", _operator(_name, True))
+    setattr(KerasTensor, f"__{_python}__", _operator(_python, _name))
+    setattr(KerasTensor, f"__r{_python}__", _operator(f"r{_python}", _name, swapped=True))
 for _python, _name in {"neg": "negative", "abs": "absolute", "invert": "logical_not", "lt": "less",
                        "le": "less_equal", "gt": "greater", "ge": "greater_equal"}.items():
-    setattr(KerasTensor, f"__{_python}__", _operator(_name, False))  # no eq and ne: they are keys of dicts
+    setattr(KerasTensor, f"__{_python}__", _operator(_python, _name))  # no eq and ne: they are keys of dicts
 
 
 class Node:

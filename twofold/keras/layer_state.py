@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
-from twofold._front.api import for_the_user
+from twofold._front.api import for_the_user, listed
 from twofold.tracking import Trackable, is_tracked
 
 __all__ = ["LayerState", "losses_there_were"]
@@ -244,7 +244,7 @@ class LayerState(tf.Module):
             ValueError: there are more or fewer arrays than weights, or a shape differs; nothing is changed then.
         """
         have = self.weights
-        weights = list(weights)
+        weights = listed(weights, "weights")
         if len(have) != len(weights):
             raise ValueError(f"You called `set_weights(weights)` on layer '{self.name}' with a weight list of length "
                              f"{len(weights)}, but the layer was expecting {len(have)} weights.")
@@ -253,8 +253,9 @@ class LayerState(tf.Module):
             if variable.dims != array.shape:
                 raise ValueError(f"Layer {self.name} weight shape {variable.dims} is not compatible with provided "
                                  f"weight shape {array.shape}.")
-        for variable, array in zip(have, arrays, strict=True):
-            variable.assign(tf.cast(array, variable.dtype))
+        values = [tf.cast(array, variable.dtype) for variable, array in zip(have, arrays, strict=True)]
+        for variable, value in zip(have, values, strict=True):
+            variable.assign(value)
 
     # -- losses -----------------------------------------------------------------------------------
     def add_loss(self, loss: Any) -> None:

@@ -6,6 +6,7 @@ The numbers are those of `tf.random`'s stateless draws. A draw without a seed co
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import twofold as tf
@@ -67,6 +68,12 @@ class SeedGenerator(Trackable):
         self.state._change(moved)
         return tf.identity(seed[0])
 
+    def take_back(self, seed: Any) -> None:
+        """Undo a `next`, whose draw was refused, unless there was another since."""
+        def back(state: Any) -> Any:
+            return tf.where(tf.reduce_all(state == seed + tf.constant([0, 1], tf.uint32)), seed, state)
+        self.state._change(back)
+
     def save_own_variables(self, store: Any) -> None:
         """Write the state into a mapping, by number, as layers do."""
         store["0"] = self.state.numpy()
@@ -102,6 +109,17 @@ def draw_seed(seed: Any) -> Any:
     raise ValueError(f"seed must be an integer, a SeedGenerator or None; got {seed!r}.")
 
 
+def _drawn(seed: Any, draw: Callable[[Any], Any]) -> Any:
+    """What `draw` gives for the numbers from which it starts; a draw that is refused leaves a generator as it was."""
+    start = draw_seed(seed)
+    try:
+        return draw(start)
+    except Exception:
+        if hasattr(seed, "take_back") and not tf.inside_function():
+            seed.take_back(tf.cast(start, tf.uint32))
+        raise
+
+
 def _dtype(dtype: Any) -> Any:
     return tf.as_dtype(config.floatx() if dtype is None else dtype)
 
@@ -121,7 +139,7 @@ def normal(shape: Any, mean: float = 0.0, stddev: float = 1.0, dtype: Any = None
     >>> bool(tf.reduce_all(a == b))
     True
     """
-    return tf.random.stateless_normal(shape, draw_seed(seed), mean, stddev, _dtype(dtype))
+    return _drawn(seed, lambda start: tf.random.stateless_normal(shape, start, mean, stddev, _dtype(dtype)))
 
 
 @public
@@ -132,7 +150,7 @@ def truncated_normal(shape: Any, mean: float = 0.0, stddev: float = 1.0, dtype: 
     >>> float(tf.reduce_max(tf.abs(tf.keras.random.truncated_normal([1000], seed=1)))) <= 2
     True
     """
-    return tf.random.stateless_truncated_normal(shape, draw_seed(seed), mean, stddev, _dtype(dtype))
+    return _drawn(seed, lambda start: tf.random.stateless_truncated_normal(shape, start, mean, stddev, _dtype(dtype)))
 
 
 @public
@@ -143,7 +161,7 @@ def uniform(shape: Any, minval: float = 0.0, maxval: float = 1.0, dtype: Any = N
     >>> tf.keras.random.uniform([2, 3], seed=1).shape
     TensorShape([2, 3])
     """
-    return tf.random.stateless_uniform(shape, draw_seed(seed), minval, maxval, _dtype(dtype))
+    return _drawn(seed, lambda start: tf.random.stateless_uniform(shape, start, minval, maxval, _dtype(dtype)))
 
 
 @public
@@ -154,7 +172,7 @@ def randint(shape: Any, minval: int, maxval: int, dtype: Any = "int32", seed: An
     >>> tf.keras.random.randint([4], 5, 6, seed=1).numpy().tolist()
     [5, 5, 5, 5]
     """
-    return tf.random.stateless_uniform(shape, draw_seed(seed), minval, maxval, tf.as_dtype(dtype))
+    return _drawn(seed, lambda start: tf.random.stateless_uniform(shape, start, minval, maxval, tf.as_dtype(dtype)))
 
 
 @public
@@ -171,7 +189,7 @@ def categorical(logits: Any, num_samples: int, dtype: Any = "int32", seed: Any =
     >>> tf.keras.random.categorical([[0.0, 100.0]], 3, seed=1).numpy().tolist()
     [[1, 1, 1]]
     """
-    return tf.random.stateless_categorical(logits, num_samples, draw_seed(seed), tf.as_dtype(dtype))
+    return _drawn(seed, lambda start: tf.random.stateless_categorical(logits, num_samples, start, tf.as_dtype(dtype)))
 
 
 @public
@@ -182,7 +200,7 @@ def gamma(shape: Any, alpha: Any, dtype: Any = None, seed: Any = None) -> Any:
     >>> bool(tf.reduce_all(tf.keras.random.gamma([5], 2.0, seed=1) > 0))
     True
     """
-    return tf.random.stateless_gamma(shape, draw_seed(seed), alpha, dtype=_dtype(dtype))
+    return _drawn(seed, lambda start: tf.random.stateless_gamma(shape, start, alpha, dtype=_dtype(dtype)))
 
 
 @public
@@ -194,10 +212,11 @@ def beta(shape: Any, alpha: Any, beta: Any, dtype: Any = None, seed: Any = None)
     >>> bool(tf.reduce_all((x > 0) & (x < 1)))
     True
     """
-    first = draw_seed(seed)
-    one = tf.random.stateless_gamma(shape, first, alpha, dtype=_dtype(dtype))
-    other = tf.random.stateless_gamma(shape, first + tf.constant([0, 12], first.dtype), beta, dtype=_dtype(dtype))
-    return one / (one + other)
+    def draw(start: Any) -> Any:
+        one = tf.random.stateless_gamma(shape, start, alpha, dtype=_dtype(dtype))
+        other = tf.random.stateless_gamma(shape, start + tf.constant([0, 12], start.dtype), beta, dtype=_dtype(dtype))
+        return one / (one + other)
+    return _drawn(seed, draw)
 
 
 @public
@@ -208,8 +227,8 @@ def binomial(shape: Any, counts: Any, probabilities: Any, dtype: Any = None, see
     >>> tf.keras.random.binomial([2], 4.0, 1.0, seed=1).numpy().tolist()
     [4.0, 4.0]
     """
-    drawn = tf.random.stateless_binomial(shape, draw_seed(seed), counts, probabilities, tf.float32)
-    return tf.cast(drawn, _dtype(dtype))
+    return _drawn(seed, lambda start: tf.cast(
+        tf.random.stateless_binomial(shape, start, counts, probabilities, tf.float32), _dtype(dtype)))
 
 
 @public
@@ -221,8 +240,8 @@ def shuffle(x: Any, axis: int = 0, seed: Any = None) -> Any:
     [1, 2, 3]
     """
     x = tf.convert_to_tensor(x)
-    order = tf.random.stateless_shuffle(tf.range(tf.shape(x)[axis]), draw_seed(seed))
-    return tf.gather(x, order, axis=axis)
+    places = tf.range(tf.shape(x)[axis])
+    return _drawn(seed, lambda start: tf.gather(x, tf.random.stateless_shuffle(places, start), axis=axis))
 
 
 @public
@@ -240,15 +259,17 @@ def dropout(inputs: Any, rate: Any, noise_shape: Any = None, seed: Any = None) -
     [1.0, 1.0]
     """
     inputs = tf.convert_to_tensor(inputs)
+    if not inputs.dtype.is_floating:
+        raise TypeError(f"dropout takes floating inputs, which it scales; got {inputs.dtype.name}.")
     if rate >= 1:
         return tf.zeros_like(inputs)
     sizes = tf.shape(inputs)
     shape = sizes if noise_shape is None else [
         sizes[axis] if size is None else size for axis, size in enumerate(noise_shape)]
     # 16-bit floats have too few values between 0 and 1 for the rate to be met
-    kept = tf.random.stateless_uniform(shape, draw_seed(seed)) >= rate
     scaled = inputs * number(1.0 / (1.0 - rate), inputs.dtype)
-    return tf.where(kept, scaled, tf.zeros((), inputs.dtype))
+    return _drawn(seed, lambda start: tf.where(
+        tf.random.stateless_uniform(shape, start) >= rate, scaled, tf.zeros((), inputs.dtype)))
 
 
 publish(__name__)

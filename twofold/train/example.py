@@ -45,7 +45,7 @@ class _Message:
         """Become the message that bytes hold; gives their number.
 
         Raises:
-            DataLossError: they hold none.
+            DataLossError: they hold none. TypeError: they are no bytes.
         """
         self.Clear()
         return self.MergeFromString(s)
@@ -56,6 +56,8 @@ class _Message:
         Raises:
             DataLossError: they hold none.
         """
+        if not isinstance(s, (bytes, bytearray, memoryview)):
+            raise TypeError(f"a message is read from bytes; got {type(s).__name__}.")
         data = bytes(s)
         try:
             self._read(data)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import twofold as tf
-from twofold._front.api import block, public
+from twofold._front.api import block, listed, public
 from twofold.ir import dtypes as dt
 from twofold.ir.spec import TensorShape
 
@@ -269,7 +269,7 @@ def Print(input_: Any, data: Sequence[Any], message: str | None = None, first_n:
         summarize: how many entries of an axis are shown at each end; 3 by default.
         first_n, name: accepted, without effect.
     """
-    said = [*([message] if message else []), *[part for x in data for part in ("[", x, "]")]]
+    said = [*([message] if message else []), *[part for x in listed(data, "data") for part in ("[", x, "]")]]
     with control_dependencies([print_(*said, sep="", summarize=3 if summarize is None else summarize)]):
         return tf.identity(input_)
 

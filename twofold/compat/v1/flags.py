@@ -11,22 +11,36 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from twofold._front.api import public
+from twofold._front.api import describe, public
 from twofold._front.namespace import publish
 
 __all__ = ["DEFINE_bool", "DEFINE_boolean", "DEFINE_enum", "DEFINE_float", "DEFINE_integer", "DEFINE_list",
-           "DEFINE_string", "FLAGS", "run"]
+           "DEFINE_string", "FLAGS", "FlagValues", "run"]
 
 
-class _Flags:
-    """The values of flags, by name."""
+class FlagValues:
+    """The values of flags, by name: attributes, which can be assigned to.
+
+    >>> import twofold as tf
+    >>> values = tf.compat.v1.flags.FlagValues()
+    >>> values(["program", "rest"]), "rate" in values
+    (['program', 'rest'], False)
+    """
 
     def __init__(self) -> None:
         vars(self).update(_parser=argparse.ArgumentParser(allow_abbrev=False), _values=None, _known={})
 
     def __call__(self, argv: Sequence[str]) -> list[str]:
-        """Read a command line, whose first word is the program; gives what is no flag."""
-        parsed, rest = self._parser.parse_known_args(list(argv)[1:])
+        """Read a command line, whose first word is the program; gives what is no flag.
+
+        Raises:
+            TypeError: it is no list of strings. ValueError: it is empty.
+        """
+        if not isinstance(argv, (list, tuple)) or not all(isinstance(word, str) for word in argv):
+            raise TypeError(f"FLAGS takes the words of a command line, a list of strings; got {describe(argv)}.")
+        if not argv:
+            raise ValueError("FLAGS takes the words of a command line, of which the first is the program; got none.")
+        parsed, rest = self._parser.parse_known_args(list(argv[1:]))
         vars(self)["_values"] = vars(parsed)
         return [argv[0], *rest]
 
@@ -59,7 +73,7 @@ class _Flags:
                                   help=(text or "").replace("%", "%%"), **more)
 
 
-FLAGS = _Flags()
+FLAGS = FlagValues()
 
 
 @public

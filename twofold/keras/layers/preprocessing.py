@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
+from twofold._front.api import listed
 
 from ..scalars import number
 from ._declared import DeclaredLayer, Shape, data_format_of, positive, without_trainable
@@ -190,7 +191,11 @@ def batches_of(data: Any, steps: int | None) -> Iterator[np.ndarray]:
     for count, batch in enumerate(data):
         if steps is not None and count >= steps:
             return
-        array = np.asarray(batch[0] if isinstance(batch, tuple) else batch)
+        batch = batch[0] if isinstance(batch, tuple) and batch else batch
+        if not (hasattr(batch, "__array__") or isinstance(batch, (list, tuple))):
+            raise TypeError(f"adapt() takes arrays, tensors, datasets and iterables of batches; got {type(batch)} in "
+                            f"the place of a batch, in {type(data)}.")
+        array = np.asarray(batch)
         yield array if array.ndim else array[np.newaxis]
 
 
@@ -287,7 +292,9 @@ class Discretization(DeclaredLayer):
                              f"num_bins={num_bins}, bin_boundaries={bin_boundaries}")
         if sparse:
             raise ValueError("Sparse outputs are not supported: outputs are dense tensors.")
-        self.bin_boundaries = None if bin_boundaries is None else [float(b) for b in bin_boundaries]
+        if bin_boundaries is not None:
+            bin_boundaries = [float(b) for b in listed(bin_boundaries, "bin_boundaries")]
+        self.bin_boundaries = bin_boundaries
         self.num_bins, self.epsilon, self.output_mode, self.sparse = num_bins, epsilon, output_mode, False
         self.autocast = False
 

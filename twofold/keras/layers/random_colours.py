@@ -236,6 +236,10 @@ class RandomColorJitter(_Colours):
         for part in self._changes:
             part.generator = self.generator  # one stream, or all would draw the same numbers
 
+    def _refuse(self, images: Any) -> None:
+        for part in self._changes:
+            part._refuse(images)
+
     def _draw(self, images: Any) -> Any:
         return [part._draw(images) for part in self._changes]
 

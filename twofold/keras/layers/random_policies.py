@@ -68,6 +68,10 @@ class _Policy(RandomImages):
         for name in names:
             setattr(self, name, make[name]())
 
+    def _refuse(self, images: Any) -> None:
+        for name in self._names:
+            self._layer(name)._refuse(images)
+
     def _draws_of(self, images: Any, steps: int) -> list[Any]:
         """What each layer draws for each step: structures of tensors [steps, batch, ..]."""
         shape = tf.shape(images)

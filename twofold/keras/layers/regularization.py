@@ -21,6 +21,7 @@ class _Random(DeclaredLayer):
     """What layers that draw in training share: the seeds, and the inputs themselves at all other times."""
 
     supports_masking = True
+    _complex_too = False
     seed: Any
 
     def _seeds(self, seed: Any, wanted: bool) -> None:
@@ -32,9 +33,17 @@ class _Random(DeclaredLayer):
         """The outputs for `inputs`."""
         if not hasattr(self, "seed_generator"):
             return inputs
+        if training is not False and training is not None:
+            self._refuse(inputs)
         if tf.is_tensor(training):
             return tf.cond(training, lambda: self._disturbed(inputs), lambda: tf.identity(inputs))
         return self._disturbed(inputs) if training else inputs
+
+    def _refuse(self, inputs: Any) -> None:
+        """Raise TypeError for inputs that cannot be disturbed, before anything is drawn."""
+        dtype = tf.as_dtype(getattr(inputs, "dtype", None) or tf.convert_to_tensor(inputs).dtype)
+        if not (dtype.is_floating or dtype.is_complex and self._complex_too):
+            raise TypeError(f"{type(self).__name__} disturbs floating inputs; got {dtype.name}.")
 
     @abstractmethod
     def _disturbed(self, inputs: Any) -> Any:
@@ -168,7 +177,10 @@ class AlphaDropout(Dropout):
     (True, True)
     """
 
+    _complex_too = True
+
     def _disturbed(self, inputs: Any) -> Any:
+        inputs = tf.convert_to_tensor(inputs)
         sizes = tf.shape(inputs)
         shape = sizes if self.noise_shape is None else [
             sizes[axis] if size is None else size for axis, size in enumerate(self.noise_shape)]

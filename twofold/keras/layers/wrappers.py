@@ -157,9 +157,17 @@ class SpectralNormalization(Wrapper):
 
     def call(self, inputs: Any, training: Any = False) -> Any:
         """The outputs for `inputs`."""
-        if training:
-            self._normalize()
-        return tf.cast(self.layer(inputs), inputs.dtype)
+        if not training:
+            return tf.cast(self.layer(inputs), inputs.dtype)
+        own = self.kernel, self.vector_u
+        before = [tf.convert_to_tensor(variable) for variable in own]
+        self._normalize()
+        try:
+            return tf.cast(self.layer(inputs), inputs.dtype)
+        except Exception:  # inputs that the layer refuses change nothing
+            for variable, value in zip(own, before, strict=True):
+                variable.assign(value)
+            raise
 
     def _normalize(self) -> None:
         kernel, u = tf.convert_to_tensor(self.kernel), tf.convert_to_tensor(self.vector_u)

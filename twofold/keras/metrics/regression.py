@@ -8,6 +8,7 @@ from typing import Any
 import twofold as tf
 from twofold._front.api import public
 
+from ..keras_tensor import any_symbolic
 from ..losses import regression as values
 from ..losses.loss import as_tensor, same_rank
 from .metric import Metric
@@ -300,6 +301,8 @@ class R2Score(Metric):
         Raises:
             ValueError: the shapes are others.
         """
+        if any_symbolic((y_true, y_pred, sample_weight), {}):
+            raise TypeError("R2Score takes batches of values; a KerasTensor has none.")
         dtype = tf.as_dtype(self._dtype)
         y_true, y_pred = same_rank(as_tensor(y_true, dtype), as_tensor(y_pred, dtype))
         if not self._built:
@@ -309,10 +312,14 @@ class R2Score(Metric):
             weight = tf.expand_dims(weight, 1)
         weight = tf.broadcast_to(weight, tf.shape(y_true))
         weighted = y_true * weight
-        self.sum.assign_add(tf.reduce_sum(weighted, axis=0))
-        self.squared_sum.assign_add(tf.reduce_sum(y_true * weighted, axis=0))
-        self.total_mse.assign_add(tf.reduce_sum(tf.math.squared_difference(y_true, y_pred) * weight, axis=0))
-        self.count.assign_add(tf.reduce_sum(weight, axis=0))
+        error = tf.math.squared_difference(y_true, y_pred) * weight
+        sums = [(self.sum, weighted), (self.squared_sum, y_true * weighted), (self.total_mse, error),
+                (self.count, weight)]
+        added = [(variable, tf.reduce_sum(values, axis=0)) for variable, values in sums]
+        for variable, value in added:
+            tf.ensure_shape(value, variable.shape)  # before the first of them moves
+        for variable, value in added:
+            variable.assign_add(value)
         self.num_samples.assign_add(tf.cast(tf.size(y_true), self.num_samples.dtype))
 
     def result(self) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import twofold as tf
-from twofold._front.api import listed
+from twofold._front.api import listed, numbered
 
 from ..keras_ops import operation
 from ..operands import axes_of, axis_of, same, shape_of, tensor
@@ -258,7 +258,7 @@ def concatenate(xs: Any, axis: int = 0) -> Any:
     >>> tf.keras.ops.concatenate([[1], [2.5]]).numpy().tolist()
     [1.0, 2.5]
     """
-    return tf.concat(same(*[tensor(x) for x in xs]), axis)
+    return tf.concat(same(*[tensor(x) for x in listed(xs, "xs")]), axis)
 
 
 @operation("numpy")
@@ -269,7 +269,7 @@ def stack(x: Any, axis: int = 0) -> Any:
     >>> tf.keras.ops.stack([[1, 2], [3, 4]], axis=1).numpy().tolist()
     [[1, 3], [2, 4]]
     """
-    return tf.stack(same(*[tensor(each) for each in x]), axis)
+    return tf.stack(same(*[tensor(each) for each in listed(x, "x")]), axis)
 
 
 def _at_least(x: Any, rank: int) -> Any:
@@ -290,7 +290,7 @@ def hstack(xs: Any) -> Any:
     >>> tf.keras.ops.hstack([[1, 2], [3]]).numpy().tolist()
     [1, 2, 3]
     """
-    parts = [_at_least(x, 1) for x in xs]
+    parts = [_at_least(x, 1) for x in listed(xs, "xs")]
     return tf.concat(same(*parts), 0 if parts[0].ndim == 1 else 1)
 
 
@@ -302,7 +302,7 @@ def vstack(xs: Any) -> Any:
     >>> tf.keras.ops.vstack([[1, 2], [3, 4]]).numpy().tolist()
     [[1, 2], [3, 4]]
     """
-    return tf.concat(same(*[_at_least(x, 2) for x in xs]), 0)
+    return tf.concat(same(*[_at_least(x, 2) for x in listed(xs, "xs")]), 0)
 
 
 @operation("numpy")
@@ -313,7 +313,7 @@ def dstack(xs: Any) -> Any:
     >>> tf.keras.ops.dstack([[1, 2], [3, 4]]).numpy().tolist()
     [[[1, 3], [2, 4]]]
     """
-    return tf.concat(same(*[_at_least(x, 3) for x in xs]), 2)
+    return tf.concat(same(*[_at_least(x, 3) for x in listed(xs, "xs")]), 2)
 
 
 @operation("numpy")
@@ -342,7 +342,7 @@ def _split(x: Any, sections: Any, axis: int) -> list[Any]:
     axis = axis_of(axis, x.ndim)
     if isinstance(sections, int):
         return list(tf.split(x, sections, axis=axis))
-    return _parts(x, [int(c) for c in sections], axis)
+    return _parts(x, [int(c) for c in listed(sections, "indices_or_sections")], axis)
 
 
 @operation("numpy", tensors="x")
@@ -385,7 +385,7 @@ def array_split(x: Any, indices_or_sections: Any, axis: int = 0) -> Any:
     if x.shape[axis] is None:
         raise ValueError(f"array_split needs a known size along axis {axis}; got shape {x.shape}.")
     each, more = divmod(x.shape[axis], count)
-    return list(tf.split(x, [each + (n < more) for n in range(count)], axis=axis))
+    return list(tf.split(x, [each + (n < more) for n in numbered(count, "array_split")], axis=axis))
 
 
 @operation("numpy", tensors="x")

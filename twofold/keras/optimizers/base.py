@@ -242,7 +242,7 @@ class Optimizer(Slots):
         >>> tf.keras.optimizers.SGD(0.5).apply_gradients([(tf.constant(1.0), v)]).numpy(), v.numpy()
         (np.int64(1), np.float32(0.5))
         """
-        pairs = list(grads_and_vars)
+        pairs = listed(grads_and_vars, "grads_and_vars")
         if not pairs:
             raise ValueError("No gradients provided for any variable: `grads_and_vars` is empty.")
         self.apply([gradient for gradient, _ in pairs], [variable for _, variable in pairs])
@@ -264,7 +264,7 @@ class Optimizer(Slots):
         >>> v.numpy().tolist()
         [0.5, 1.5]
         """
-        grads = list(grads)
+        grads = listed(grads, "grads")
         if not grads:
             return
         variables = self._variables_of(grads, trainable_variables)

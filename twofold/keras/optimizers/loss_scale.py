@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import twofold as tf
+from twofold._front.api import listed
 
 from ..scalars import number
 from ..serialization import deserialize_keras_object, serialize_keras_object
@@ -103,7 +104,7 @@ class LossScaleOptimizer(Optimizer):
         >>> v.numpy(), optimizer.dynamic_scale.numpy()
         (np.float32(1.0), np.float32(4.0))
         """
-        grads = list(grads)
+        grads = listed(grads, "grads")
         if not grads:
             return
         variables = self._variables_of(grads, trainable_variables)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import twofold as tf
+from twofold._front.api import listed
 
 from .base import Optimizer
 from .slots import path_of
@@ -150,7 +151,8 @@ class Muon(Optimizer):
         self.adam_weight_decay, self.adam_lr_ratio = adam_weight_decay, adam_lr_ratio
         self.muon_a, self.muon_b, self.muon_c, self.ns_steps = muon_a, muon_b, muon_c, ns_steps
         self.momentum, self.nesterov, self.rms_rate = momentum, nesterov, rms_rate
-        self.exclude_layers, self.exclude_embeddings = list(exclude_layers or ()), exclude_embeddings
+        self.exclude_layers = listed(exclude_layers or (), "exclude_layers")
+        self.exclude_embeddings = exclude_embeddings
 
     def _by_adam(self, variable: tf.Variable) -> bool:
         """Whether a variable is moved by AdamW."""

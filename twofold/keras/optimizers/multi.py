@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from typing import Any
 
 import twofold as tf
+from twofold._front.api import listed
 
 from ..serialization import deserialize_keras_object, serialize_keras_object
 from .base import Optimizer
@@ -201,7 +202,7 @@ class MultiOptimizer(Optimizer):
         >>> float(v)
         0.5
         """
-        grads = list(grads)
+        grads = listed(grads, "grads")
         if not grads:
             return
         variables = self._variables_of(grads, trainable_variables)

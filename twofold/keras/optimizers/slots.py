@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
+from twofold._front.api import listed
 from twofold.tracking import Trackable
 
 from .. import config as keras_config
@@ -66,7 +67,7 @@ class Slots(Trackable):
         'sgd/speed:0'
         """
         dtype = tf.as_dtype(dtype or keras_config.floatx())
-        shape = [int(n) for n in shape]
+        shape = [int(n) for n in listed(shape, "A shape")]
         with tf.init_scope():
             value = _first_value(shape, initializer, dtype)
             made = tf.Variable(value, trainable=False, name=f"{self.name}/{name or 'variable'}")

@@ -1,0 +1,171 @@
+"""What is refused changes nothing: metrics, layers and streams of random numbers are what they were.
+
+The tables are those of what Keras is compared on: each metric and each layer with state takes a batch, and then, in the
+places of its inputs one after the other, what it may refuse.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import twofold as tf
+
+from . import formula_cases, layer_cases
+
+keras = tf.keras
+BAD: dict[str, Callable[[], Any]] = {
+    "text": lambda: tf.constant(["a", "b"]), "word": lambda: "word", "None": lambda: None, "object": object,
+    "bools": lambda: np.array([[True, False, True]]), "integers": lambda: np.array([[1, 2, 3]]),
+    "bytes": lambda: np.ones([2, 3], np.uint8), "complex": lambda: np.ones([2, 3], np.complex64),
+    "scalar": lambda: 1.5, "vector": lambda: np.ones([7], np.float32), "matrix": lambda: np.ones([3, 7], np.float32),
+    "cube": lambda: np.ones([5, 2, 3], np.float32), "pictures": lambda: np.ones([2, 3, 4, 5], np.float32),
+    "nothing": lambda: np.ones([0], np.float32), "Keras tensor": lambda: keras.Input([3]),
+}
+
+
+def values(variables: list[Any]) -> list[bytes]:
+    return [v.numpy().tobytes() for v in variables]
+
+
+def unchanged(variables: Callable[[], list[Any]], call: Callable[[], Any], told: str) -> None:
+    """Make a call; where it is refused, the variables there were are what they were."""
+    have = variables()
+    before = values(have)
+    try:
+        call()
+    except (tf.errors.OpError, ValueError, TypeError):
+        assert values(have) == before, told
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name, settings, kind, weights", formula_cases.METRICS)
+def test_a_metric_that_refuses_a_batch(name: str, settings: dict[str, Any], kind: str, weights: str) -> None:
+    good = [*formula_cases.KINDS[kind](0), formula_cases.weights_for(kind, weights, 0)]
+    for place in range(3):
+        for what, make in BAD.items():
+            for first in (True, False):  # a metric that has seen nothing yet, and one that has
+                metric = getattr(keras.metrics, name)(**settings)
+                if not first:
+                    metric.update_state(*good)
+                given = [*good[:place], make(), *good[place + 1:]]
+                unchanged(lambda metric=metric: metric.variables, lambda metric=metric, given=given:
+                          metric.update_state(*given), f"{what} in place {place}")
+
+
+RANDOM: dict[str, Callable[[], Any]] = {
+    "AlphaDropout": lambda: keras.layers.AlphaDropout(0.5), "Dropout": lambda: keras.layers.Dropout(0.5),
+    "GaussianDropout": lambda: keras.layers.GaussianDropout(0.5),
+    "GaussianNoise": lambda: keras.layers.GaussianNoise(1),
+    "SpatialDropout2D": lambda: keras.layers.SpatialDropout2D(0.5), "RandAugment": keras.layers.RandAugment,
+    "AugMix": lambda: keras.layers.AugMix(), "RandomColorJitter": lambda: keras.layers.RandomColorJitter(
+        brightness_factor=0.1, contrast_factor=0.2, saturation_factor=0.2, hue_factor=0.1),
+    "RandomFlip": keras.layers.RandomFlip, "RandomRotation": lambda: keras.layers.RandomRotation(0.2),
+    "RandomZoom": lambda: keras.layers.RandomZoom(0.2), "RandomCrop": lambda: keras.layers.RandomCrop(2, 2),
+    "RandomGrayscale": keras.layers.RandomGrayscale, "RandomHue": lambda: keras.layers.RandomHue(0.2),
+    "RandomErasing": keras.layers.RandomErasing, "MixUp": keras.layers.MixUp, "CutMix": keras.layers.CutMix,
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", list(RANDOM))
+def test_a_random_layer_that_refuses_inputs(name: str) -> None:
+    layer = RANDOM[name]()
+    for what, make in BAD.items():
+        unchanged(lambda: layer.variables, lambda make=make: layer(make(), training=True), what)
+
+
+STATEFUL = [name for name, case in layer_cases.CASES.items() if case.call in (layer_cases.plain, layer_cases.training)
+            and len(case.inputs) == 1 and case.inputs[0].dtype.kind == "f"]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", STATEFUL)
+def test_a_layer_that_refuses_inputs(name: str) -> None:
+    case = layer_cases.CASES[name]
+    layer = case.make(keras.layers)
+    try:
+        layer(*case.inputs, training=True)
+    except TypeError:  # it does not take the argument
+        pytest.skip("the layer has no state of its own in training")
+    if not layer.variables:
+        return
+    for what, make in BAD.items():
+        unchanged(lambda: layer.variables, lambda make=make: layer(make(), training=True), what)
+
+
+def test_weights_are_set_all_or_none() -> None:
+    layer = keras.layers.Dense(2)
+    layer.build([None, 3])
+    before = values(layer.variables)
+    for bias in (np.array(["a", "b"]), np.ones([3]), None):
+        with pytest.raises((ValueError, TypeError)):
+            layer.set_weights([np.zeros([3, 2]), bias])
+        assert values(layer.variables) == before
+
+
+R, K = tf.random, keras.random
+DRAWS: dict[str, Callable[[], Any]] = {
+    "shape": lambda: R.uniform("a"), "bound": lambda: R.uniform([2], "a"),
+    "dtype": lambda: R.uniform([2], dtype=tf.string), "bounds that fall": lambda: R.uniform([2], 5, 3, tf.int32),
+    "bounds that do not fit": lambda: R.uniform([2], [1.0] * 3),
+    "mean": lambda: R.normal([2], "a"), "means that do not fit": lambda: R.normal([2], tf.zeros([3])),
+    "truncated": lambda: R.truncated_normal([2], 0.0, tf.ones([3])), "integers": lambda: R.normal([2], dtype=tf.int32),
+    "gamma": lambda: R.gamma([2], 1.0, dtype=tf.int32), "poisson": lambda: R.poisson([2], 1.0, dtype=tf.string),
+    "classes": lambda: R.categorical([1.0], 2), "rows": lambda: R.shuffle(3),
+    "dropout": lambda: tf.nn.dropout([1.0, 2.0], 0.5, noise_shape=[3]),
+}
+
+
+@pytest.mark.parametrize("name", list(DRAWS))
+def test_a_draw_that_is_refused_leaves_the_stream(name: str) -> None:
+    def following() -> list[float]:
+        return tf.random.uniform([2]).numpy().tolist()
+    tf.random.set_seed(5)
+    expected = following()
+    tf.random.set_seed(5)
+    with pytest.raises((tf.errors.OpError, ValueError, TypeError)):
+        DRAWS[name]()
+    assert following() == expected
+
+
+OF_GENERATORS: dict[str, Callable[[Any], Any]] = {
+    "normal": lambda g: g.normal([2], "a"), "bounds": lambda g: g.uniform([2], 5, 3, tf.int32),
+    "fit": lambda g: g.uniform([2], tf.zeros([3])), "truncated": lambda g: g.truncated_normal([2], tf.zeros([3])),
+    "dtype": lambda g: g.normal([2], dtype=tf.int32), "integers": lambda g: g.uniform_full_int([2], tf.float32),
+    "binomial": lambda g: g.binomial([2], [1.0] * 3, 0.5), "shape": lambda g: g.normal("a"),
+}
+
+
+@pytest.mark.parametrize("name", list(OF_GENERATORS))
+def test_a_draw_that_is_refused_leaves_a_generator(name: str) -> None:
+    generator = R.Generator.from_seed(1)
+    before = generator.state.numpy().tolist()
+    with pytest.raises((tf.errors.OpError, ValueError, TypeError)):
+        OF_GENERATORS[name](generator)
+    assert generator.state.numpy().tolist() == before
+
+
+OF_SEEDS: dict[str, Callable[[Any], Any]] = {
+    "normal": lambda s: K.normal("a", seed=s), "uniform": lambda s: K.uniform([2], "a", seed=s),
+    "truncated": lambda s: K.truncated_normal([2], dtype="int32", seed=s),
+    "randint": lambda s: K.randint([2], 5, 3, seed=s),
+    "categorical": lambda s: K.categorical([1.0], 2, seed=s), "gamma": lambda s: K.gamma([2], "a", seed=s),
+    "beta": lambda s: K.beta([2], 1.0, "a", seed=s), "binomial": lambda s: K.binomial([2], "a", 0.5, seed=s),
+    "shuffle": lambda s: K.shuffle(3, seed=s), "dropout": lambda s: K.dropout([1, 2], 0.5, seed=s),
+    "noise": lambda s: K.dropout([1.0, 2.0], 0.5, noise_shape=[3], seed=s),
+}
+
+
+@pytest.mark.parametrize("name", list(OF_SEEDS))
+def test_a_draw_that_is_refused_leaves_a_seed(name: str) -> None:
+    seed = K.SeedGenerator(3)
+    K.normal([2], seed=seed)
+    before = seed.state.numpy().tolist()
+    with warnings.catch_warnings(), pytest.raises((tf.errors.OpError, ValueError, TypeError, IndexError)):
+        OF_SEEDS[name](seed)
+    assert seed.state.numpy().tolist() == before
