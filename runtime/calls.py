@@ -69,7 +69,8 @@ def _address_by_interface(value: np.ndarray) -> int:
 
 
 def _find_pointer_field() -> int | None:
-    """Where an array object holds its data's address: in CPython first after the header. None where it is not so."""
+    """The offset, in an array object, of the address of its data: in CPython right after the header. None where that is
+    not so."""
     offset = object.__basicsize__
     probes: list[np.ndarray] = [np.empty(3, np.float32), np.empty((2, 0, 2), np.int8), np.arange(6)[::-2]]
     if sys.implementation.name != "cpython" or tuple.__itemsize__ != 8:

@@ -48,7 +48,7 @@ def fresh_word() -> bytes:
 
 
 def address(word: bytes) -> int:
-    """Where the number of a word lies."""
+    """The address of the number that a word holds."""
     return id(word) + bytes.__basicsize__ - 1
 
 
@@ -189,12 +189,12 @@ def _wait(claim: Claim, flag: bytes) -> None:
 
 
 def _before(claim: Claim) -> list[Claim]:
-    """Those who came earlier."""
+    """The claims that were queued before this one."""
     return _queue[:_queue.index(claim)]
 
 
 def wait_for_value(read: Callable[[], Any]) -> Any:
-    """What `read` gives once it raises AttributeError no more: a variable's value, which is being overwritten."""
+    """The result of `read`, called until it raises AttributeError no more: a variable's value, which is being overwritten."""
     with _changed:
         _sleep(1)
         try:

@@ -53,7 +53,7 @@ class Native:
     Attributes:
         about: what it takes and gives.
         entry, plan: addresses of its functions; `plan` is 0 where all sizes are known.
-        words: address of what the entry takes last.
+        words: address of the words that the entry takes as its last argument.
         cached: whether it was found on disk.
         types: the dtypes of the outputs.
     """
@@ -226,8 +226,8 @@ def _is_shared(work: DimLike) -> bool:
 
 @contextmanager
 def _beside(libraries: Sequence[tuple[Any, ...]], shared: bool) -> Iterator[None]:
-    """Has what a program needs besides its own code made ready by other threads while the block runs, and by this one
-    after it.
+    """Makes ready what a program needs besides its own code (library kernels, the sharing of work): in other threads
+    while the block runs, and in this one after it.
 
     What fails there fails again, and is reported, where it is asked for.
     """

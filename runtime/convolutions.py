@@ -18,7 +18,7 @@ def functions(dtype: DType) -> Mapping[str, int]:
 
 
 def install() -> None:
-    """Provides the kernels as library kernels: importing the module has."""
+    """Does nothing: importing the module provides the kernels as library kernels."""
 
 
 library.provide("conv", lambda dtype, name: functions(as_dtype(dtype))[name], conv_shapes.WIDER)

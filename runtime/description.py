@@ -110,7 +110,8 @@ def _checks(step: Step, line_of: Callable[[g.Node], int | None]) -> list[Check]:
 
 
 def _arrays(step: Step, p: Plan) -> Arrays | None:
-    """Where to find what a failed check is told with; None where it lies in a slot of a graph around."""
+    """Where the operands lie that the message of a failed check shows; None where one lies in a slot of a surrounding
+    graph."""
     if step.detail is None:
         return None
     arrays = []

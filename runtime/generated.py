@@ -1,4 +1,4 @@
-"""Functions that `codegen` writes as LLVM IR by hand: compiled part by part when first asked for, or read back.
+"""Functions that `codegen` writes as LLVM IR by hand: compiled part by part when first asked for, or read from disk.
 
 Such a family has two modules in `codegen`: one that compiles, with `object_code(dtype, tiling, part)`, and `X_shapes`,
 with `PARTS`, which says what is compiled together, and `symbol`. What the functions compute is theirs to say.

@@ -1,4 +1,5 @@
-"""What machine code depends on besides what it was made of: the kind of processor, and releases of what compiles it.
+"""What machine code depends on besides its source: the kind of processor, and the releases of the packages that compile
+it.
 
 Told from files and from the system, so that a process that finds all its code on disk loads no compiler.
 """
@@ -15,13 +16,13 @@ __all__ = ["processor", "release", "digest"]
 
 
 def digest(source: bytes) -> str:
-    """What stands for the text of a file."""
+    """The SHA-256 of a text."""
     return hashlib.sha256(source).hexdigest()
 
 
 @functools.cache
 def release(package: str) -> str:
-    """What tells releases of a compiler's package apart, found without importing it.
+    """A text that tells releases of a compiler's package apart, read without importing it.
 
     Raises:
         ImportError: it is not installed.
@@ -34,7 +35,7 @@ def release(package: str) -> str:
 
 @functools.cache
 def processor() -> tuple[str, ...]:
-    """What tells kinds of processors apart; LLVM is asked only where the system does not say."""
+    """Texts that tell kinds of processors apart; LLVM is asked only where the system does not say."""
     try:
         lines = Path("/proc/cpuinfo").read_text().split("\n\n", 1)[0].splitlines()
     except OSError:

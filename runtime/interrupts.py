@@ -35,7 +35,7 @@ _raise: Any = None
 
 
 def poll_words() -> int:
-    """The address of what the loops of programs call; 0 where it cannot be had."""
+    """The address of the words that lead loops of programs to `poll`; 0 where there is no machine code for it."""
     global _words
     if _words is None:
         try:

@@ -170,7 +170,7 @@ def load(names: Iterable[str], image: bytes) -> dict[str, int]:
 
 @functools.cache
 def _known_texts(compiler: str) -> str:
-    """`_texts` as first found."""
+    """`_texts` as they were at the first call in this process."""
     return _texts(compiler)
 
 

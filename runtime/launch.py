@@ -45,8 +45,8 @@ def _remember(plans: dict[Any, Any], key: Any, plan: Any) -> Any:
 
 
 class _MapCall(NamedTuple):
-    """A planned map: its call (None where there is nothing to do), how results are allocated, and what brings operands
-    to where they can be walked, if that is needed."""
+    """A planned map: its call (None where there is nothing to do), how results are allocated, and a function that
+    copies operands to a layout that kernels can walk, where that is needed."""
 
     call: RowCall | None
     empty: Callable[..., np.ndarray]

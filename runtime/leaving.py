@@ -69,7 +69,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def for_the_user(function: F) -> F:
-    """Marks a Python function of ours that calls what the user's source calls, in its place: a call in it is theirs."""
+    """Marks a function of the library that makes calls in the place of the user's source, so that errors treat them as
+    the user's own calls."""
     _for_users.add(function.__code__)
     return function
 

@@ -81,7 +81,7 @@ def _again(bound: Bound, *args: Any, **kwargs: Any) -> Any:
 
 
 def _handled(error: SymbolicOperand) -> Handler:
-    """What handles `error`, which is raised where nothing does."""
+    """The handler for `error`, which is raised again where there is none."""
     for kind in type(error).__mro__:
         if kind in _handlers:
             return _handlers[kind]

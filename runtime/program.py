@@ -130,7 +130,7 @@ class Executable:
         return [known[v] for v in self.graph.outputs]
 
     def _test(self, number: int, sizes: dict[str, Any]) -> None:
-        """Test what part `number` lets one test of the graph's assumptions about sizes.
+        """Check the guards on sizes that are all known once part `number` has run.
 
         Raises:
             InvalidArgumentError: one does not hold.
@@ -186,7 +186,7 @@ def _check(value: g.Value, array: np.ndarray, sizes: dict[str, Any], node: g.Nod
 
 
 class Timeable(Executable):
-    """A graph whose native parts are made by somebody else, who looks into them.
+    """A graph whose native parts are made by a function of the caller's, such as programs that time their steps.
 
     Attributes:
         natives: what was made, in the order of the native parts of `pieces`.
@@ -214,7 +214,7 @@ class Timeable(Executable):
 
 def pieces(graph: g.Graph, backend: Backend,
            origins: dict[g.Node, g.Node] | None = None) -> list[g.Graph | g.Node]:
-    """What `graph` is run as: graphs that are native as a whole, and nodes that Python runs, in order.
+    """The parts in which `graph` runs: graphs that are native as a whole, and nodes that Python runs, in order.
 
     Args:
         origins: takes the node of `graph` for each node that is new, and whose regions are the old ones.

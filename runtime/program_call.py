@@ -42,7 +42,7 @@ def bind_variables(cls: type) -> None:
 
 
 def turn_off(reason: str, off: bool) -> None:
-    """Whether there is this reason for all calls to go to Python from now on."""
+    """Set or clear a reason for which all calls go to Python."""
     (_off.add if off else _off.discard)(reason)
     native_core = core()
     if native_core is not None:

@@ -127,7 +127,7 @@ class _Execution:
 
 
 class Reference(backend.Backend):
-    """NumPy, in place of a machine."""
+    """The backend that runs plans with NumPy."""
 
     name = "reference"
     own: dict[str, backend.Lowering] = {}
