@@ -32,7 +32,7 @@ class Origin:
 
 
 def renamed(guard: Guard, env: Mapping[str, DimLike]) -> Guard:
-    """The same of sizes that have other names."""
+    """The guard under other names of sizes."""
     left, right = resolve((guard.left, guard.right), env)
     origin = guard.origin
     if origin is not None:

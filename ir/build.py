@@ -2,7 +2,7 @@
 
 Gradient rules and rewrites are made of ops; with a builder as the current interpreter they append nodes. Python
 numbers, arrays and sizes among the operands become nodes, with the dtypes that eager execution gives them. Values of
-other graphs are the business of whoever builds: `lift` says what stands for them.
+other graphs are translated by `lift`, which whoever builds hands in.
 
 Tracing Python functions is the tracer's: it has captures, variables and recorders, which this has not.
 """
@@ -122,7 +122,7 @@ def _array(x: Any, hint: DType | None) -> np.ndarray:
 
 
 def splice(builder: Builder, graph: Graph, inputs: Sequence[Any]) -> list[Value]:
-    """Append the nodes of `graph`, with `inputs` in the place of its inputs; what its outputs become.
+    """Append the nodes of `graph`, with `inputs` in the place of its inputs; the values that stand for its outputs.
 
     Symbols keep their names: those that the inputs of `graph` bind must be bound where it is written to, and those
     that it binds with nodes and that are bound there already must be the same sizes.

@@ -110,7 +110,7 @@ def _step(before: g.Value, after: g.Value) -> int | None:
 
 
 def _outer(value: g.Value, node: g.Node, count: int) -> DimLike | None:
-    """The number that a value of the test is, where that can be told before the loop."""
+    """The number that a value of the test equals, if that is known before the loop."""
     test = node.regions[0]
     if value.node is None and value.index >= count and test.inputs[value.index] is value:
         value = node.inputs[value.index]
@@ -118,7 +118,7 @@ def _outer(value: g.Value, node: g.Node, count: int) -> DimLike | None:
 
 
 def root(value: g.Value) -> g.Value:
-    """The value of which a tensor of one element is a mere view."""
+    """The value that a tensor of one element is a view of, through all views."""
     while (node := node_of(value)) is not None and node.op.view is not None:
         if not all(_is(d, 1) for d in node.inputs[0].dims):
             return value

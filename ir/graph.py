@@ -148,7 +148,7 @@ class Graph:
         self.nodes: list[Node] = []
         self.outputs: list[Value] = []
         self.guards: list[Any] = []  # what was assumed of unknown sizes (`dims.Guard`)
-        self.derived: dict[Any, Any] = {}  # what was made from the graph and is kept with it, such as its gradient
+        self.derived: dict[Any, Any] = {}  # graphs derived from this one and kept with it, such as its gradient
 
     def add_input(self, dims: Sequence[DimLike], dtype: DType, name: str = "") -> Value:
         """A new input, after those there are."""
@@ -262,7 +262,7 @@ def shows(form: str) -> Callable[[Callable[..., Any]], Any]:
 
 
 def effect_of(node: Node) -> str | None:
-    """What orders `node`: its own effect, or "host" where a region holds a node with any."""
+    """The effect by which `node` is ordered: its own, or "host" where a region holds a node with an effect."""
     if isinstance(node.op, Construct):
         if node.op.effect is not None:
             return node.op.effect

@@ -1,4 +1,4 @@
-"""A graph made ready for gradients: `Linearised` gives what a gradient reads, and makes the graphs that compute it.
+"""Linearisation: from a graph, the forward graph that also gives residuals, and the backward graphs that read them.
 
 What gradients of graphs are is told in `ir/autodiff.py`, by which the rest of the package asks for them. Control flow
 is `ir/pullbacks.py`'s: it puts what it knows of each construct into the tables here.
@@ -32,13 +32,14 @@ _CHEAP = frozenset((  # one instruction or two an element
 
 
 class Flow(NamedTuple):
-    """What depends differentiably on what, as masks: of results on operands, and of operands for results."""
+    """Which results of a construct depend differentiably on which operands, as functions of masks, in both
+    directions."""
 
     forward: Callable[[Node, Mask], Mask]
     backward: Callable[[Node, Mask], Mask]
 
 
-# Of each construct what depends on what, and what makes its `Pullback` (`ir/pullbacks.py`, which fills both).
+# For each construct its `Flow`, and the class of its `Pullback`; `ir/pullbacks.py` fills both tables.
 FLOWS: dict[Any, Flow] = {}
 PULLBACKS: dict[Any, Callable[..., Any]] = {}
 
@@ -59,7 +60,7 @@ class Scope(NamedTuple):
     whole: bool = False
 
     def rename(self, names: Mapping[str, Dim]) -> None:
-        """What is assumed of some sizes is assumed under their new names, too."""
+        """Repeat the guards on some sizes under the new names of these."""
         for guard in list(self.guards):
             if not guard.symbols().isdisjoint(names):
                 left, right = dm.substitute((guard.left, guard.right), names)
@@ -88,7 +89,7 @@ class Backward(NamedTuple):
 
 
 class Linearised:
-    """A graph made ready for gradients.
+    """A graph with its forward and backward form.
 
     Args:
         graph, wanted, seeded: as in `ir/autodiff.py: vjp`.
@@ -124,7 +125,7 @@ class Linearised:
         self.sizes: dict[str, int] = {}
         self._made: dict[tuple[Mask, Mask, tuple[tuple[int, int], ...]], Backward] = {}
         self._full = False
-        self.elsewhere: dict[int, list[Value | None]] = {}  # for outputs, where their cotangents are in other sums
+        self.elsewhere: dict[int, list[Value | None]] = {}  # for outputs, the values whose sums hold their cotangents
         self.named = {} if owned is None else {key: holds for key, holds in self.names().items() if owned(*key)}
         for (k, _), condition in self.named.items():
             self.elsewhere.setdefault(k, []).append(condition)
@@ -163,7 +164,8 @@ class Linearised:
         self._order = {v: i for i, node in enumerate(forward.nodes) for v in node.outputs}
 
     def names(self) -> dict[tuple[int, int], Value | None]:
-        """The outputs that may be an input or an earlier output, with the condition; None where it is certain.
+        """The outputs that may be an input or an earlier output, with the condition under which they are; None where it
+        always holds.
 
         The key is the output's number and a place: the number of an input, or -1 - that of an output.
         """
@@ -224,7 +226,7 @@ class Linearised:
         return made
 
     def kept(self, value: Value) -> int:
-        """The number of the residual that `value` of `forward` is; a new one before the first gradient is complete."""
+        """Adds `value` of `forward` to the residuals; its number among these."""
         self.residuals.append(value)
         if value.node is None:
             self.sources.append(-1 - value.index)
@@ -237,7 +239,7 @@ class Linearised:
 
 
 class _Play:
-    """One run backwards through the steps of `lin`, and how it gets what it reads."""
+    """Builds one backward graph of `lin`: goes through the steps in reverse, and gets the values that rules read."""
 
     def __init__(self, lin: Linearised, seeded: Mask, started: Mask, joined: tuple[tuple[int, int], ...]) -> None:
         self.lin = lin
@@ -284,7 +286,7 @@ class _Play:
                 self.sums.add(v, ct)
 
     def holds(self, condition: Value, when: bool) -> Callable[[], Value]:
-        """What tells whether a condition of the forward graph is `when`."""
+        """A function that gives, in the backward graph, whether a condition of the forward graph is `when`."""
         known: list[Value] = []
 
         def holds() -> Value:
@@ -294,7 +296,7 @@ class _Play:
         return holds
 
     def entry(self, name: Value, stack: Value, at: Value) -> Callable[[], Any]:
-        """What gives the sum so far of what was read from a stack."""
+        """A function that gives the sum so far of the cotangents of a value that was read from a stack."""
         def read() -> Any:
             total = self.sums.get(stack)
             return None if total is None else self.builder.construct(
@@ -302,7 +304,7 @@ class _Play:
         return read
 
     def step(self, node: Node, pull: Any) -> None:
-        """The part of one node."""
+        """Apply the gradient rule of one node."""
         given = [self.sums.pop(v) for v in node.outputs]
         if all(ct is None for ct in given):
             return
@@ -316,7 +318,7 @@ class _Play:
                 self.sums.add(v, self.builder.value(ct))
 
     def construct(self, node: Node, pull: Any, given: list[Any]) -> None:
-        """The part of control flow: it adds to what the cotangents of its operands are so far."""
+        """Emit the gradient of a construct, which continues the sums of the cotangents of its operands."""
         own = {v: place for place, v in reversed(list(enumerate(node.inputs))) if v in self.lin._reach}
         first = [v if own.get(v) == place else None for place, v in enumerate(node.inputs)]
         starts = [None if v is None else self.sums.begun(v) for v in first]
@@ -325,7 +327,7 @@ class _Play:
 
     # -- residuals --------------------------------------------------------------------------------
     def _lift(self, value: Value) -> Value:
-        """What stands for a value of `forward` here."""
+        """The value of the backward graph that stands for a value of `forward`."""
         if value not in self.lin._own:
             return value
         substitute = self.read.get(value)
@@ -337,7 +339,7 @@ class _Play:
         return substitute
 
     def _easy(self, value: Value) -> Value | None:
-        """Constants and sizes are simply made again."""
+        """A constant or a size made again; None for other values."""
         node = value.node
         if node is None or node.op not in (g.CONSTANT, g.SIZE):
             return None
@@ -367,7 +369,7 @@ class _Play:
         return Backward(graph, tuple([n for n, _ in inputs]), given)
 
     def _chosen(self) -> dict[Value, int]:
-        """What of all that is read is kept: the rest is cheap to compute from it."""
+        """Which of the values that are read become residuals; the others are cheap to compute from these."""
         order, depth = self.lin._order, dict[Value, int]()
         kept: dict[Value, int] = {}
         for v in sorted(self.read, key=lambda v: order.get(v, -1)):

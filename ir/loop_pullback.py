@@ -62,7 +62,7 @@ def _loop_backward(node: Node, mask: Mask) -> Mask:
 
 
 class _Stack(NamedTuple):
-    """Where a residual of the rounds is kept: numbers among the carried values of the loop."""
+    """The stack of a residual of the rounds: the numbers of its parts among the carried values of the loop."""
 
     residual: int
     place: int
@@ -133,7 +133,8 @@ class LoopPullback(Pullback):
 
     # -- names ------------------------------------------------------------------------------------
     def _named(self, body: Graph, active: Mask) -> dict[int, frozenset[Value]]:
-        """For what is carried, what it may be, where something may be another thing in a later round; else nothing.
+        """For each carried value the values that it may be an alias of, if one of them may be a different one in a
+        later round; else nothing.
 
         Inputs of the body stand for what they are before the first round. Each such value has an identity, an integer:
         the first place of an operand, or a number that no other value has.
@@ -165,7 +166,7 @@ class LoopPullback(Pullback):
         return self.operands.index(self.operands[i])
 
     def _may_be(self, i: int, j: int) -> bool:
-        """Whether two inputs of the body may be one value by their identities."""
+        """Whether two inputs of the body may have the same identity, and so be one value."""
         one, other = [{self._place(v.index) if v.node is None else v for v in self.named.get(n, ())} or {self._place(n)}
                       for n in (i, j)]
         return not one.isdisjoint(other)
@@ -186,7 +187,7 @@ class LoopPullback(Pullback):
 
     def _next_identity(self, k: int, identities: dict[int, Value], after: dict[int, Value], rounds: Value,
                        body: Graph, flags: dict[tuple[int, int], int | None]) -> Value:
-        """The identity of what a carried value becomes in a round."""
+        """The identity of a carried value after a round."""
         fresh = ops.add(ops.multiply(rounds, self.count), len(self.operands) + k)
         for (result, place), flag in flags.items():
             if result != k or (place < 0 and -1 - place not in after) or (0 <= place < self.count
@@ -258,7 +259,7 @@ class LoopPullback(Pullback):
         return first, specs, body
 
     def _has_past(self, i: int, body: Graph) -> bool:
-        """Whether rules may read the values that a carried one had as those that they were.
+        """Whether the values that a carried one had in the rounds are kept on a stack, for rules to read.
 
         In one round it is the next value, in the other the one before: its cotangent is one sum. The first value is
         the operand, the last one the result, so that a stack holds them all, one a round, and none twice.
@@ -279,7 +280,7 @@ class LoopPullback(Pullback):
         return whole if usual * dtype.size <= _FILLED else None
 
     def _stack(self, builder: Builder, value: Value, size: Any) -> tuple[Value, Value, tuple[Any, Any]]:
-        """A stack for `value`: empty, as the body gets it, and the specs of it after a push and after the loop."""
+        """A stack for `value`: the empty one, the body's input, and its specs after a push and after the loop."""
         length = self._length(value.dtype, size)
         with use_interpreter(builder):
             start = zeros_of(value.dtype, (0 if length is None else length,))
@@ -355,7 +356,7 @@ class LoopPullback(Pullback):
         return pairs
 
     def _begun_first(self, seeds: Mask, starts: Cts, pairs: list[_Pair]) -> list[int]:
-        """The carried values that go on with the sums of the operands in the first round, on their own account."""
+        """The carried values whose sums begin, in the first round, with the sums of their operands."""
         shared = {pair.one for pair in pairs if pair.other >= self.count and not pair.told}
         return [i for i in chosen(range(self.count), seeds)
                 if starts[i] is not None and self._fits(i) and i not in shared and i not in self.named]
@@ -481,7 +482,7 @@ class LoopPullback(Pullback):
                sources: dict[int, Value], stacks: dict[int, _Stack], given: list[Value], seeds: Mask,
                pairs: dict[_Pair, list[Value]], sum_of: dict[int, Value],
                pasts: dict[int, list[Value]], identities: dict[int, Value]) -> list[Value]:
-        """One round of the gradient: what is carried on."""
+        """One round of the gradient; gives the next carried values."""
         lin = self.lin
         at = ops.subtract(rounds, 1)
         values: dict[int, Value] = {}
@@ -516,7 +517,7 @@ class LoopPullback(Pullback):
 
 
     def _past(self, inner: Builder, value: Value, past: list[Value], at: Value, later: bool) -> Value:
-        """What a carried value was before a round, or `later` after it."""
+        """The value that a carried one had before a round, or with `later` after it."""
         begin, stack, end = past
         place = ops.add(at, 1) if later else at
         size = dm.numel(value.dims)
@@ -543,7 +544,7 @@ class LoopPullback(Pullback):
         return ops.where(elsewhere, nothing(ct), ct)
 
     def _joint(self, pair: _Pair, holds: list[Value], is_first: Any, identities: dict[int, Value]) -> Any:
-        """Whether a pair is one value in a round."""
+        """A bool scalar: whether a pair is one value in a round."""
         if not self.named:
             told = holds[0] if holds else is_first
             return ops.logical_and(is_first, told) if pair.first and holds else told

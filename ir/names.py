@@ -1,8 +1,9 @@
-"""Which values of a graph may be other values of it: what branches and loops give back is there under another name.
+"""Aliases among the values of a graph: a result of a branch, loop or call may be a value that exists under another
+name.
 
-Branches give back operands, loops hand on what goes in or what a round before had, calls give back arguments. This is
-what may be, told without running anything; `ir/autodiff.py` and `ir/loop_pullback.py` tell what is.
-"""
+Branches give back operands, loops hand on what goes in or what a round before had, calls give back arguments. This
+module tells which values may be aliases, without running anything; `ir/autodiff.py` and `ir/loop_pullback.py` find out
+which are."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def _sorted_keys(value: Mapping[Any, Any]) -> list[Any]:
 
 
 def keys_of(value: Any) -> Any:
-    """What tells two containers of one type apart besides their children: the keys, or the number."""
+    """What two containers of one type may differ in besides their children: the keys, or the length."""
     return tuple(_sorted_keys(value)) if isinstance(value, Mapping) else 0 if _is_record(value) else len(value)
 
 

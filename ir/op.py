@@ -131,13 +131,14 @@ _current: ContextVar[Interpreter | None] = ContextVar("twofold_interpreter", def
 
 
 def set_default_interpreter(interp: Interpreter) -> None:
-    """Make `interp` (eager execution) what runs ops where no trace is under way."""
+    """Set the interpreter that runs ops where no trace is under way: eager execution."""
     global _default
     _default = interp
 
 
 def set_shortcuts(shortcuts: Mapping[Op, Callable[..., Any]]) -> None:
-    """Make these functions of operands what calls without attributes go to; each goes to the door where it must.
+    """Set the shortcuts of ops: functions of operands that take calls without attributes, and go to the door with what
+    they do not compute.
 
     Args:
         shortcuts: by op; their owner may add to them.

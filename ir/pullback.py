@@ -1,4 +1,4 @@
-"""What the gradients of constructs share: their form, and how they run a region's gradient.
+"""The base class of the gradients of constructs, and how they inline the gradient of a region.
 
 `ir/pullbacks.py` has those of calls, branches, functions with gradients of their own and stacks, and
 `ir/loop_pullback.py` that of loops.
@@ -64,7 +64,8 @@ class Pullback(ABC):
 
 
 def touched_by(given: Mask, links: Sequence[Link], first: int) -> Mask:
-    """The operands, from number `first` on, whose sums grow, if those of `given` grow by themselves."""
+    """The operands, from number `first` on, whose sums may grow: those in `given`, and those that may be one value with
+    these."""
     grow = {first + i for i, x in enumerate(given) if x}
     while more := {i for link in links for i in link[:2] if not grow.isdisjoint(link[:2])} - grow:
         grow |= more
@@ -92,7 +93,7 @@ def seeds_of(lin: Linearised, cts: Cts) -> Mask:
 
 
 def told_sizes(value: Value, operand: Any) -> dict[str, Any]:
-    """What the symbols are that an input's shape binds."""
+    """The sizes of an operand for the symbols that the shape of the region's input binds."""
     return {name: size for d, size in zip(value.dims, operand.dims, strict=True)
             if isinstance(d, Dim) and (name := d.name_alone()) is not None}
 

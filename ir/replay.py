@@ -1,8 +1,7 @@
 """Running a graph op by op through the current interpreter: eagerly it computes, inside a trace it stages.
 
-The meaning of a graph in terms of its ops. It is what compiled code is compared with, what runs control flow around
-calls of Python, and how one graph is written into another.
-"""
+This defines the meaning of a graph by its ops. Compiled code is compared with it, control flow around calls of Python
+runs by it, and one graph is written into another with it."""
 
 from __future__ import annotations
 

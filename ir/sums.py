@@ -31,7 +31,7 @@ class Link(NamedTuple):
 
 
 class _Late(NamedTuple):
-    """What a sum becomes where a condition holds, when it is looked at."""
+    """An update of a sum that is due under a condition, and made when the sum is next read."""
 
     holds: Callable[[], Any]
     ct: Any
@@ -56,10 +56,10 @@ class Sums:
         self.cts = cts
         self.begins: dict[Any, Callable[[], Any]] = {}  # what sums begin with, or None
         self._joins: dict[Any, dict[Any, Callable[[], Any]]] = {}  # for names, the values that they may be
-        self._near: dict[Any, set[Any]] = {}  # what is joined at once
+        self._near: dict[Any, set[Any]] = {}  # keys that were joined directly
         self._values: dict[Any, dict[Any, Callable[[], Any]]] = {}  # for names, all values that they may be
         self._others: dict[Any, dict[Any, Callable[[], Any]]] = {}  # for keys, all that may be the same value
-        self._gone: set[Any] = set()  # those that have no further part in anything
+        self._gone: set[Any] = set()  # keys whose sums were taken out by `pop`
         self._begins: dict[Any, Callable[[], Any]] = {}  # for sums that only joins began, whether these hold
         self._late: dict[Any, dict[Any, _Late]] = {}  # by keys, then by what has grown since they were looked at
 
@@ -85,7 +85,8 @@ class Sums:
         return [Link(j, i, other[keys[j]]) for i, other in enumerate(others) for j in range(i) if keys[j] in other]
 
     def _earlier(self, key: Any) -> dict[Any, Callable[[], Any]]:
-        """For each value that `key` may be a name of, at once or by other names, what tells whether it is."""
+        """For each value that `key` may be a name of, directly or through other names, the condition under which it
+        is."""
         known = self._values.get(key)
         if known is None:
             known = self._values[key] = {}
@@ -96,7 +97,7 @@ class Sums:
         return known
 
     def _same(self, key: Any) -> dict[Any, Callable[[], Any]]:
-        """For each other key that may be the same value, what tells whether it is."""
+        """For each other key that may be the same value, the condition under which it is."""
         if key not in self._others:
             conditions: dict[Any, Callable[[], Any]] = {}
             mine = self._earlier(key)
@@ -127,7 +128,7 @@ class Sums:
         return ops.where(self._begins[key](), total, zeros_like(total)) if key in self._begins else total
 
     def pop(self, key: Any) -> Any:
-        """The sum, or None, of what has no further part in anything."""
+        """Take out the sum of a key that is needed no more; None where there is none."""
         total = self.get(key)
         self.part(key)
         self.cts.pop(key, None)

@@ -29,7 +29,8 @@ def alone(dims: Iterable[Any]) -> Iterator[str]:
 
 
 def brought(node: Node) -> set[str]:
-    """The symbols that a node binds, or may bind: names that its operands have are not new."""
+    """The symbols that a node binds, or may bind, in the sizes of its results; those of its operands are bound
+    already."""
     if node.op is g.BIND:
         return {node.attrs["symbol"]}
     if not isinstance(node.op, g.Construct) and "dynamic" not in node.op.traits:

@@ -194,7 +194,7 @@ def _before(claim: Claim) -> list[Claim]:
 
 
 def wait_for_value(read: Callable[[], Any]) -> Any:
-    """The result of `read`, called until it raises AttributeError no more: a variable's value, which is being overwritten."""
+    """The result of `read`, once it raises AttributeError no more: the value of a variable that is overwritten."""
     with _changed:
         _sleep(1)
         try:

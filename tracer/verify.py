@@ -28,7 +28,9 @@ __all__ = ["Verification", "verify_graph"]
 
 @dataclass(frozen=True)
 class Verification:
-    """The outcome of a comparison. Attributes:
+    """The outcome of a comparison.
+
+    Attributes:
         equal: whether all results and all values inside agree to the bit.
         compared: how many values were compared.
         op: the name of the first op whose result differs, else None.

@@ -55,7 +55,7 @@ def _needed(node: g.Node, live: set[g.Value]) -> bool:
 
 
 class _Sizes:
-    """The sizes that are spoken of, in a graph where some node brings one; nothing is collected in any other."""
+    """The sizes that a graph speaks of; they are collected only if some node brings one."""
 
     def __init__(self, graph: g.Graph) -> None:
         self.brought = {id(node): names for node in graph.nodes if (names := symbols.brought(node))}

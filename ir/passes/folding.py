@@ -84,7 +84,7 @@ def _fits(node: g.Node, arrays: list[np.ndarray]) -> bool:
 
 
 def computed(node: g.Node, arrays: list[np.ndarray]) -> list[np.ndarray] | None:
-    """The results of an op for these operands, as kernels give them; None where it cannot be said here."""
+    """The results of an op for these operands, to the bit as kernels give them; None where that is not known here."""
     op: Any = node.op
     if any(_unknown(a) for a in node.attrs.values()):
         return None

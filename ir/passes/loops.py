@@ -49,7 +49,8 @@ def move_invariants(graph: g.Graph) -> bool:
 
 # -- carried values that never change -----------------------------------------------------------------
 def _fix_unchanged(node: g.Node) -> dict[g.Value, g.Value]:
-    """Make operands that stay of what every round hands on as it is; the results that they were, and the operands."""
+    """Turn carried values that no round changes into operands that are not carried; gives the results that they
+    replace, and the operands."""
     body, count = node.regions[1], node.attrs["carried"]
     same = [i for i in range(count) if body.outputs[i] is body.inputs[i]
             and node.inputs[i].dims == node.outputs[i].dims == body.inputs[i].dims]

@@ -51,7 +51,7 @@ class Table(dict[str, list[Rule]]):
 
 
 class _TakenBack(Exception):
-    """What a rule made does not fit."""
+    """The values that a rule gave do not fit the results that they would replace."""
 
 
 def rewrite(graph: g.Graph, rules: Rules) -> bool:
