@@ -3,7 +3,8 @@ name.
 
 Branches give back operands, loops hand on what goes in or what a round before had, calls give back arguments. This
 module tells which values may be aliases, without running anything; `ir/autodiff.py` and `ir/loop_pullback.py` find out
-which are."""
+which are.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Running a graph op by op through the current interpreter: eagerly it computes, inside a trace it stages.
 
 This defines the meaning of a graph by its ops. Compiled code is compared with it, control flow around calls of Python
-runs by it, and one graph is written into another with it."""
+runs by it, and one graph is written into another with it.
+"""
 
 from __future__ import annotations
 
