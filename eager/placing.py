@@ -28,11 +28,11 @@ from twofold.ir.dtypes import DType
 from twofold.ir.op import Op
 from twofold.runtime import generated, kernels, memory
 from twofold.runtime.calls import KernelCheck, row_call
-from twofold.runtime.launch import MapFamily
+from twofold.runtime.launch import MapFamily, copy_into
+from twofold.runtime.launch import contiguous as dense
 from twofold.runtime.products import Product
 
 from . import entries
-from .kernels import copying
 
 __all__ = ["prepare"]
 
@@ -160,7 +160,7 @@ class EagerPlacer(Placer):
 
         def step(arrays: Arrays) -> None:
             array = arrays[origin]
-            copying.copy_into(view(arrays[to]), array if array.dtype == dtype else copying.converted(array, dtype))
+            copy_into(view(arrays[to]), array if array.dtype == dtype else _rounded(array, dtype))
         self._steps.append(step)
 
     def zeros(self, dtype: DType | None = None, dims: Sequence[DimLike] | None = None) -> g.Value:
@@ -201,8 +201,8 @@ class EagerPlacer(Placer):
         def step(arrays: Arrays) -> None:
             array = arrays[origin]
             if array.dtype != want:
-                array = copying.converted(array, want)
-            arrays[at] = array if array.flags.c_contiguous else copying.contiguous(array)
+                array = _rounded(array, want)
+            arrays[at] = array if array.flags.c_contiguous else dense(array)
         self._steps.append(step)
         return at
 
@@ -293,6 +293,12 @@ class EagerPlacer(Placer):
                     for n, offset, shape in parts]
             return indexing.detail(detail.kind, seen, list[Any](detail.sizes))
         return text
+
+
+def _rounded(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """The elements of `x` as a C-contiguous array of another floating dtype, rounded once."""
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        return x.astype(dtype, order="C")
 
 
 def _compiled(kernel: kernels.Compiled | Library) -> kernels.Compiled:

@@ -1,11 +1,13 @@
 """Calling ops on arrays: what eager execution does once shapes and dtypes are known to be right.
 
 A family is one op for one choice of dtypes and attributes. It compiles its kernels as layouts ask for them, plans each
-geometry once, and allocates results. How a planned kernel is run is `calls.py`'s affair.
+geometry once, and allocates results; `copy_into` moves elements as they are. How a planned kernel is run is
+`calls.py`'s affair.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -21,7 +23,7 @@ from . import geometry, kernels, memory
 from .calls import SMALL, KernelCheck, RowCall, address_of, row_call, run
 from .kernels import Compiled
 
-__all__ = ["KernelCheck", "MapFamily", "ReduceFamily", "run", "address_of", "contiguous"]
+__all__ = ["KernelCheck", "MapFamily", "ReduceFamily", "run", "address_of", "copy_into", "contiguous"]
 
 _PLANS = 256  # geometries remembered by each family
 _array = np.ndarray
@@ -334,20 +336,33 @@ class ReduceFamily:
         return compiled
 
 
+# As integers of their size, 16-bit floats are moved as they are, and not widened and rounded again.
 _WORDS = {1: dt.uint8, 2: dt.uint16, 4: dt.uint32, 8: dt.uint64, 16: dt.complex128}
-_copies: dict[int, MapFamily] = {}
+_FEW = 4096  # elements up to which starting a kernel takes longer than the copy
 
 
-def contiguous(value: np.ndarray) -> np.ndarray:
-    """`value` itself where it is C-contiguous, else a C-contiguous copy, bit for bit, made on all threads."""
-    if value.flags.c_contiguous:
-        return value
-    word = _WORDS[value.itemsize]
-    family = _copies.get(value.itemsize)
-    if family is None:
-        family = _copies[value.itemsize] = MapFamily("copy", _same, (word,), (word,))
-    return family((value.view(word.np),), value.shape)[0].view(value.dtype)
+def copy_into(out: np.ndarray, x: np.ndarray) -> None:
+    """`out[...] = x` for arrays of one dtype, bit for bit; `x` is broadcast. They must not overlap."""
+    if out.size <= _FEW or out.dtype.hasobject:
+        out[...] = x
+        return
+    word = _WORDS[out.itemsize]
+    _mover(word).into((_seen_as(word.np, out),), (_seen_as(word.np, x),))
 
 
-def _same(s: Any, x: Any) -> Any:
-    return x
+def contiguous(x: np.ndarray) -> np.ndarray:
+    """`x` itself where it is C-contiguous, else a C-contiguous copy."""
+    if x.flags.c_contiguous:
+        return x
+    out = memory.empty(x.shape, x.dtype)
+    copy_into(out, x)
+    return out
+
+
+def _seen_as(dtype: np.dtype, x: np.ndarray) -> np.ndarray:
+    return x if x.dtype == dtype else x.view(dtype)
+
+
+@functools.cache
+def _mover(word: DType) -> MapFamily:
+    return MapFamily("copy", lambda s, x: x, (word,), (word,))

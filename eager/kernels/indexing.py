@@ -12,9 +12,7 @@ from twofold.eager.kernels import register
 from twofold.ir import dtypes as dt
 from twofold.ir import ops
 from twofold.runtime import kernels, launch, memory
-from twofold.runtime.launch import KernelCheck, address_of
-
-from .copying import contiguous
+from twofold.runtime.launch import KernelCheck, address_of, contiguous
 
 __all__: list[str] = []
 
