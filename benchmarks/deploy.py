@@ -95,19 +95,19 @@ def measure(rounds: int) -> dict[str, Any]:
 
 
 def _run(command: list[Any]) -> dict[str, list[float]]:
-    found: dict[str, list[float]] = {}
+    seconds_of: dict[str, list[float]] = {}
     for line in subprocess.run([str(c) for c in command], capture_output=True, text=True,
                                check=True).stdout.splitlines():
         name, seconds = line.rsplit(" ", 1)
-        found.setdefault(name, []).append(float(seconds))
-    return found
+        seconds_of.setdefault(name, []).append(float(seconds))
+    return seconds_of
 
 
-def table(found: dict[str, Any]) -> str:
+def table(measured: dict[str, Any]) -> str:
     """The medians, and in brackets the median of twofold's time over the peer's in the same round."""
-    size, samples = found["bytes"], found["samples"]
+    size, samples = measured["bytes"], measured["samples"]
     lines = [f"library: {size['library'] - size['weights']:,} bytes beyond {size['weights']:,} bytes of weights",
-             f"loads and predicts once in {statistics.median(found['load']) * 1e3:.2f} ms", "",
+             f"loads and predicts once in {statistics.median(measured['load']) * 1e3:.2f} ms", "",
              "| batch | twofold | onnxruntime, 1 thread | onnxruntime, default |", "| --- | --- | --- | --- |"]
     for batch in (1, 64):
         ours = samples[f"twofold {batch}"]
@@ -129,10 +129,10 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=25)
     parser.add_argument("--out", type=Path, default=OUT)
     options = parser.parse_args()
-    found = measure(options.rounds)
-    print(table(found))
+    measured = measure(options.rounds)
+    print(table(measured))
     options.out.mkdir(parents=True, exist_ok=True)
-    (options.out / "deploy.json").write_text(json.dumps(found, indent=1))
+    (options.out / "deploy.json").write_text(json.dumps(measured, indent=1))
 
 
 if __name__ == "__main__":

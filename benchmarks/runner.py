@@ -201,11 +201,11 @@ def as_time(seconds: float) -> str:
 
 def cell(row: dict[str, dict[str, float | None]], name: str) -> str:
     """`1.2 us (0.61)`: a peer's time and twofold's time over it."""
-    found = row.get(name)
-    if found is None or found["seconds"] is None:
+    entry = row.get(name)
+    if entry is None or entry["seconds"] is None:
         return "-"
-    ratio = "" if found["ratio"] is None else f" ({found['ratio']:.2f})"
-    return as_time(found["seconds"]) + ratio
+    ratio = "" if entry["ratio"] is None else f" ({entry['ratio']:.2f})"
+    return as_time(entry["seconds"]) + ratio
 
 
 def table(titles: dict[str, str], rows: dict[str, Any], names: list[str], versions: dict[str, str | None]) -> str:
@@ -254,7 +254,7 @@ def run_area(area: str, wanted_peers: list[str], wanted_cases: list[str], rounds
     for peer in present:
         peer.close()
 
-    rows = {case: summary(found) for case, found in samples.items()}
+    rows = {case: summary(times) for case, times in samples.items()}
     date = datetime.date.today().isoformat()
     print(f"{area}, {date}, {machine()['processor']}, {os.cpu_count()} cores")
     print(table(titles, rows, names, versions))

@@ -117,8 +117,8 @@ class Torch(eager.Torch):
         begin = torch.zeros(1, 32, 128)
 
         def loss_of(x: Any, y: Any, w: Any, u: Any, b: Any, d: Any) -> Any:
-            found, _, _ = torch.lstm(x, (begin, begin), (w, u, b, zeros), True, 1, 0.0, True, False, True)
-            return ((found[:, -1] @ d - y) ** 2).mean()
+            outputs, _, _ = torch.lstm(x, (begin, begin), (w, u, b, zeros), True, 1, 0.0, True, False, True)
+            return ((outputs[:, -1] @ d - y) ** 2).mean()
 
         start = [inputs.T.copy(), state.T.copy(), bias, dense]
         return self._descent((torch.tensor(x), torch.tensor(y), start), loss_of)
@@ -300,8 +300,8 @@ class TensorFlow(eager.TensorFlow):
             mixed = tf.transpose(tf.matmul(tf.nn.softmax(scores), values), [0, 2, 1, 3])
             x = x + tf.matmul(tf.reshape(mixed, [8, 128, 256]), o)
             n = normal_of(x, g2)
-            found = x + tf.matmul(tf.nn.gelu(tf.matmul(n, w1), approximate=True), w2)
-            return tf.reduce_mean(tf.square(found - y))
+            outputs = x + tf.matmul(tf.nn.gelu(tf.matmul(n, w1), approximate=True), w2)
+            return tf.reduce_mean(tf.square(outputs - y))
 
         return self._descent(transformer_data(), loss_of)
 

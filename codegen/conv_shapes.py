@@ -241,12 +241,12 @@ def backward(w: Geometry, outputs: int) -> list[Phase] | None:
             count = dm.ceil_div(size - first, s)
             phases.append(((taps[-1], len(taps), -apart), places, count, len(taps), apart * d // s, -begin, first, s))
         axes.append(phases)
-    found = []
+    combined = []
     for chosen in itertools.product(*axes):
         slices, sizes, counts, window, dilations, befores, firsts, strides = zip(*chosen, strict=True)
         geometry = Geometry(w.images, sizes, counts, window, (1, 1, 1), dilations, befores, outputs)
-        found.append(Phase(slices, geometry, firsts, strides))
-    return found
+        combined.append(Phase(slices, geometry, firsts, strides))
+    return combined
 
 
 def shares(w: Geometry, outputs: int, groups: int) -> Any:

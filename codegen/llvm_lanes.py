@@ -199,13 +199,13 @@ class _Writer:
 
     def vector(self, value: Value) -> Any:
         """All lanes of a value."""
-        found = self.vectors.get(value.id)
-        if found is None:
-            found = llvm_vectors.splat(self.b, self.emitter.values[value.id], self.lanes)
+        vector = self.vectors.get(value.id)
+        if vector is None:
+            vector = llvm_vectors.splat(self.b, self.emitter.values[value.id], self.lanes)
             if value.id in self.rounds.places:
-                found = self.b.add(found, ir.Constant(found.type, list(range(self.lanes))))
-            self.vectors[value.id] = found
-        return found
+                vector = self.b.add(vector, ir.Constant(vector.type, list(range(self.lanes))))
+            self.vectors[value.id] = vector
+        return vector
 
     # -- memory -----------------------------------------------------------------------------------
     def load(self, ptr: Pointer, index: Any) -> Any:

@@ -164,13 +164,13 @@ def connection(entries: Sequence[Entry], tracked: set[int], watched: set[int], n
     for op, attrs, ins, outs, _, _ in entries:
         given = [n in watched or open_.get(n, n in tracked) for n in ins]
         if attrs is CONTINUES and hasattr(op, "connected"):
-            found = op.connected(given, surely=True)
+            connections = op.connected(given, surely=True)
         elif True in given:
             continue
         else:
             parts = {id(flag): flag for x in given if x is not False for flag in x}  # type: ignore[union-attr]
-            found = [tuple(parts.values())] * len(outs)
-        for n, x in zip(outs, found, strict=False):
+            connections = [tuple(parts.values())] * len(outs)
+        for n, x in zip(outs, connections, strict=False):
             if n and n not in watched and x is not True and x is not None:
                 open_[n] = x
     return open_.get(number, True)

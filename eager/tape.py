@@ -243,8 +243,9 @@ class GradientTape:
             if depends is None:
                 made = self._track(outputs)
             else:  # of control flow some results may not depend on what this tape follows
-                found = depends([n in self._tracked for n in numbers])
-                made = self._track(tuple([o if x is not False else None for o, x in zip(outputs, found, strict=True)]))
+                connections = depends([n in self._tracked for n in numbers])
+                connected = [o if x is not False else None for o, x in zip(outputs, connections, strict=True)]
+                made = self._track(tuple(connected))
             self._entries.append((vjp, kind, numbers, list(made) if continues else made, (), ()))
 
     def _record_further(self, vjp: Callable[..., Sequence[Any]], inputs: tuple[Any, ...],

@@ -116,11 +116,11 @@ def train(mode, decorator, data):
         batches = [order[i : i + BATCH] for i in range(0, len(order), BATCH)]
         batches = [(tf.constant(train_x[rows]), tf.constant(train_y[rows])) for rows in batches]
         start = time.perf_counter()
-        found = [train_step(x, y) for x, y in batches]
+        batch_losses = [train_step(x, y) for x, y in batches]
         if epoch > 1:  # the first epoch also compiles
             seconds += time.perf_counter() - start
             steps += len(batches)
-        losses.append([float(loss) for loss in found])
+        losses.append([float(loss) for loss in batch_losses])
         if epoch % 10 == 0 or epoch == 1:
             progress.write(f"   epoch {epoch:2d}: loss {np.mean(losses[-1]):.6f}", file=sys.stdout)
     return network, train_step, losses, seconds / steps

@@ -16,8 +16,8 @@ def main():
     folder, file = sys.argv[1:]
     model = tf.saved_model.load(folder)
     test = np.load(file)
-    found = model.signatures["serving_default"](images=tf.constant(test["images"]))
-    right = int(np.sum(found["digit"].numpy() == test["digits"]))
+    outputs = model.signatures["serving_default"](images=tf.constant(test["images"]))
+    right = int(np.sum(outputs["digit"].numpy() == test["digits"]))
     print(f"accuracy {right / len(test['digits']):.4f}")
 
 

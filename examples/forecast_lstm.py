@@ -55,8 +55,8 @@ def line_through(x, y):
     """The linear forecast whose squared error is least where it learns."""
     def with_one(windows):
         return np.concatenate([windows[..., 0], np.ones([len(windows), 1])], axis=1)
-    found, *_ = np.linalg.lstsq(with_one(x), y, rcond=None)
-    return lambda windows: with_one(windows) @ found
+    weights, *_ = np.linalg.lstsq(with_one(x), y, rcond=None)
+    return lambda windows: with_one(windows) @ weights
 
 
 def error(forecast, truth):
@@ -85,8 +85,8 @@ def tell(folder, epochs, verbose):
     linear = error(line_through(x, y)(windows) * spread + mean, truth)
     ours = error(forecast, truth)
     print(f"\nThe typical error in the {len(truth)} years from {years[learnt]} on, whose mean is {truth.mean():.1f}:")
-    for name, found in {**naive, "linear": linear, "the network": ours}.items():
-        print(f"  {name:20s}{found:6.1f}")
+    for name, typical_error in {**naive, "linear": linear, "the network": ours}.items():
+        print(f"  {name:20s}{typical_error:6.1f}")
     ratio = ours / min(naive.values())
     print(f"The network's error is {ratio:.2f} of the better naive forecast's.")
     plot.png(folder / "forecast_lstm.png", truth, forecast, "forecast, in pale the truth", "year", scale=float,

@@ -89,9 +89,9 @@ def png(path, fine, coarse, title, below, size=(900, 480), scale=math.log10, fir
 
 def _levels(low, high):
     """One, two and five times the powers of ten between two numbers, and whether a label belongs to them."""
-    found = [(digit * 10.0 ** power, digit == 1) for power in range(math.floor(math.log10(low)),
+    levels = [(digit * 10.0 ** power, digit == 1) for power in range(math.floor(math.log10(low)),
              math.ceil(math.log10(high)) + 1) for digit in (1, 2, 5)]
-    return [(level, labelled) for level, labelled in found if low <= level <= high]
+    return [(level, labelled) for level, labelled in levels if low <= level <= high]
 
 
 def _even_levels(low, high):

@@ -49,8 +49,8 @@ class Text:
 def batches_of(numbers):
     """Endless batches of stretches from anywhere in the text, each with the letters that come after."""
     def stretch(start):
-        found = tf.slice(text, [start], [LENGTH + 1])
-        return found[:-1], found[1:]
+        letters = tf.slice(text, [start], [LENGTH + 1])
+        return letters[:-1], letters[1:]
 
     text = tf.constant(numbers)
     starts = np.random.default_rng(SEED).permutation(len(numbers) - LENGTH).astype(np.int32)

@@ -190,17 +190,17 @@ class _Gradient:
         """
         if len(record.active.get()) > 1 or not self._all:
             def connected(given: Sequence[bool], surely: bool = False) -> list[bool | None]:
-                found = self.connected(tuple(given))
-                return [found[n] if n < len(found) else True for n in own]
+                connections = self.connected(tuple(given))
+                return [connections[n] if n < len(connections) else True for n in own]
             rule.connected = connected  # type: ignore[attr-defined]
         return rule
 
     def connected(self, given: Mask) -> list[bool | None]:
         """Whether the results depend on the inputs `given`; None where only running tells."""
-        found = self._connected.get(given)
-        if found is None:
-            found = self._connected[given] = of_outputs(self.lin.forward, given)[:self.lin.count]
-        return found
+        connections = self._connected.get(given)
+        if connections is None:
+            connections = self._connected[given] = of_outputs(self.lin.forward, given)[:self.lin.count]
+        return connections
 
     def deeper(self) -> _Gradient:
         """The gradient of the graph that gives residuals, too."""

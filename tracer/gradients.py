@@ -107,9 +107,9 @@ class _Recorded:
         operands: list[Any] = [False] * len(self.node.inputs)
         for place, x in zip(self.places, given, strict=True):
             operands[place] = x
-        found = told(self.node, [x if isinstance(x, bool) else None for x in operands])
-        if None not in found or not surely:
-            return list(found)
+        connections = told(self.node, [x if isinstance(x, bool) else None for x in operands])
+        if None not in connections or not surely:
+            return list(connections)
         key = tuple([x if isinstance(x, bool) else tuple([t.value for t in x]) for x in given])
         if key not in self.known:
             self.known[key] = self.connections(operands)
@@ -124,9 +124,9 @@ class _Recorded:
                 flags = [] if isinstance(x, bool) else [self.trace.lift(t) for t in x]
                 given.append(reduce(ops.logical_or, flags) if flags else x)
         count = len(old.outputs)
-        node, found = staged(builder, old, given)
+        node, connections = staged(builder, old, given)
         self.replace(node, builder.graph)
-        return [x if isinstance(x, bool) else (_Emitter(self).lift(x),) for x in found[:count]]
+        return [x if isinstance(x, bool) else (_Emitter(self).lift(x),) for x in connections[:count]]
 
     def pullback(self, seeded: tuple[bool, ...]) -> tuple[Pullback, list[int]]:
         """The construct as it gives what the gradient reads, and the places of `inputs` among its operands."""
