@@ -14,11 +14,8 @@ from twofold.ir import graph as g
 from .backend import EVERY, Lowering
 from .operands import Run
 
-__all__ = ["LOWERINGS", "lowering", "plans_products", "product_runs", "provide", "address", "wider",
-           "SHARED_FROM", "GRAIN"]
+__all__ = ["LOWERINGS", "lowering", "plans_products", "product_runs", "provide", "address", "wider"]
 
-SHARED_FROM = 1 << 16  # simple operations from which threads share a step's work: a program of fewer needs no threads
-GRAIN = 1 << 15  # simple operations that a thread gets at least
 LOWERINGS: dict[str, Lowering] = {}  # those that only processors have (`runtime/lowerings.py`)
 
 _PROVIDERS: dict[str, Callable[..., int]] = {}

@@ -14,8 +14,7 @@ from typing import Any
 from twofold.ir.dtypes import DType
 from twofold.ir.op import Op
 from twofold.ir.spec import TensorSpec
-from twofold.runtime import native
-from twofold.runtime.calls import PARALLEL_FROM
+from twofold.runtime import native, sharing
 from twofold.runtime.launch import MapFamily, ReduceFamily
 from twofold.runtime.products import functions
 
@@ -56,7 +55,7 @@ def offer(op: Op, family: MapFamily, inputs: tuple[Tensor, ...], out: TensorSpec
         dtype = inputs[0].dtype.np
         if dtype.kind != "O":
             table.set(dtype.num, mask, family.address(mask), out.dtype.np)
-            table.allow(max(_SMALL, min(table.limit, (PARALLEL_FROM - 1) // family.weight(mask))))
+            table.allow(max(_SMALL, min(table.limit, (sharing.AT_ONCE - 1) // family.weight(mask))))
 
 
 def offer_total(op: Op, family: ReduceFamily, inputs: tuple[Tensor, ...], out: TensorSpec) -> None:

@@ -17,8 +17,7 @@ from twofold.ir import dtypes as dt
 from twofold.ir import ops
 from twofold.ir.errors import DTypeError, InvalidArgumentError, ShapeError, SymbolicOperand
 from twofold.ir.op import REGISTRY, Op, apply, set_shortcuts, tracing
-from twofold.runtime import native
-from twofold.runtime.calls import PARALLEL_FROM
+from twofold.runtime import native, sharing
 from twofold.runtime.leaving import OPERATORS
 
 from . import convert, entries, indexing, record
@@ -58,7 +57,7 @@ def install() -> None:
     native.set_recorder(record.record)
     for op in REGISTRY.values():
         if op.body is not None and not op.defaults and not op.variadic and len(op.params) in (1, 2):
-            entries.add(op, _door(op), PARALLEL_FROM)  # fewer, once the work of a kernel is known
+            entries.add(op, _door(op), sharing.AT_ONCE)  # fewer, once the work of a kernel is known
         elif op.reduction is not None and len(op.params) == 1 and op.defaults == _REDUCES_ALL:
             entries.add(op, _door(op), reduce.CHUNK, total=True)
     entries.add(ops.matmul, _door(ops.matmul), _SMALL_PRODUCT, product=True)

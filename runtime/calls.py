@@ -18,15 +18,9 @@ from twofold.codegen import schedule
 from . import kernels, threads
 from .geometry import Grid
 from .kernels import Compiled
+from .sharing import AT_ONCE, SMALL, threads_for
 
-__all__ = ["KernelCheck", "NodeFailure", "RowCall", "row_call", "execute", "run", "address_of", "SMALL",
-           "PARALLEL_FROM"]
-
-SMALL = 1 << 14  # units of work below which a kernel runs at once, with the interpreter lock held
-# From which threads share the work: 20 to 50 microseconds of it. Between two ops a thread that waits falls asleep, and
-# waking it takes 10 to 60 of them; in compiled programs, whose kernels follow at once, sharing pays earlier.
-PARALLEL_FROM = 1 << 18
-_GRAIN = 1 << 15  # the least each of them gets
+__all__ = ["KernelCheck", "NodeFailure", "RowCall", "row_call", "execute", "run", "address_of"]
 
 
 class KernelCheck(Exception):
@@ -46,10 +40,9 @@ def execute(compiled: Compiled, total: int, args: int, work: int) -> int:
     """
     if work < SMALL:
         return compiled.call(0, total, args)
-    if work < PARALLEL_FROM:
+    if work < AT_ONCE:
         return compiled.call_released(0, total, args)
-    count = min(threads.get_num_threads(), work // _GRAIN)
-    return threads.parallel_for(compiled.address, total, args, count)
+    return threads.parallel_for(compiled.address, total, args, threads_for(work, threads.get_num_threads()))
 
 
 def run(compiled: Compiled, total: int, args: Sequence[int], work: int) -> None:
@@ -149,7 +142,7 @@ def row_call(compiled: Compiled, operands: int, total: int, work: int, integers:
              grid: Grid | None) -> RowCall:
     """The planned call of a row kernel; for a direct call `operands` must be exactly ndarrays."""
     direct, head = None, tuple[int, ...]()
-    if grid is None and work < PARALLEL_FROM and _pointer_field is not None:
+    if grid is None and work < AT_ONCE and _pointer_field is not None:
         driver = kernels.get("on_objects", schedule.on_objects)
         direct = driver.call if work < SMALL else driver.call_released
         head = (compiled.address, operands, len(integers), _pointer_field // 8, 0, *integers)

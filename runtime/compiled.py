@@ -30,9 +30,9 @@ from twofold.ir import graph as g
 from twofold.ir.dims import Dim, DimLike
 from twofold.ir.graph_text import text
 
-from . import cache, identity, interrupts, memory, threads
+from . import cache, identity, interrupts, memory, sharing, threads
 from . import products as _products  # noqa: F401 - provides the library kernels of matrix products
-from .calls import SMALL, NodeFailure, address_of
+from .calls import NodeFailure, address_of
 from .description import Arrays, Description, describe, pack, unpack
 from .image import Image
 
@@ -85,7 +85,7 @@ class Native:
         self._shapes = [dims for dims, _ in about.outputs]
         self.types = [dt.as_dtype(name).np for _, name in about.outputs]
         self._static = not any(isinstance(d, Dim) for s in self._shapes for d in s)
-        self._small = not isinstance(about.work, Dim) and about.work < SMALL
+        self._small = not isinstance(about.work, Dim) and about.work < sharing.SMALL
 
     @classmethod
     def made(cls, graph: g.Graph, backend: Backend, donate: dict[int, int] | None = None,
@@ -221,7 +221,7 @@ def compile_program(graph: g.Graph, backend: Backend, name: str, donate: dict[in
 
 def _is_shared(work: DimLike) -> bool:
     """Whether a program may share its work among threads."""
-    return isinstance(work, Dim) or work >= library.SHARED_FROM
+    return isinstance(work, Dim) or work >= sharing.IN_PROGRAMS
 
 
 @contextmanager

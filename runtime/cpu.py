@@ -13,7 +13,7 @@ from twofold.codegen.plan import Plan, Shares
 from twofold.ir import graph as g
 from twofold.ir.dims import Dim
 
-from . import memory
+from . import memory, sharing
 from .compiled import Native, key
 
 __all__ = ["CPU", "cpu"]
@@ -40,8 +40,8 @@ class CPU(backend.Backend):
         return library.wider(keys)
 
     def shares(self, work: Any) -> Shares | None:
-        worth = isinstance(work, Dim) or work >= library.SHARED_FROM
-        return Shares(work, library.SHARED_FROM, library.GRAIN) if worth else None
+        worth = isinstance(work, Dim) or work >= sharing.IN_PROGRAMS
+        return Shares(work, sharing.IN_PROGRAMS, sharing.GRAIN) if worth else None
 
     def key(self) -> str:
         return key()

@@ -20,8 +20,9 @@ from twofold.ir.dtypes import DType
 from twofold.ir.scalar import Reduction
 
 from . import geometry, kernels, memory
-from .calls import SMALL, KernelCheck, RowCall, address_of, row_call, run
+from .calls import KernelCheck, RowCall, address_of, row_call, run
 from .kernels import Compiled
+from .sharing import SMALL
 
 __all__ = ["KernelCheck", "MapFamily", "ReduceFamily", "run", "address_of", "copy_into", "contiguous"]
 

@@ -19,15 +19,14 @@ from twofold.codegen import gemm_shapes as gemm
 from twofold.codegen import library
 from twofold.ir.dtypes import DType, as_dtype
 
-from . import generated, geometry, memory, threads
-from .calls import PARALLEL_FROM, RowCall, row_call
+from . import generated, geometry, memory, sharing, threads
+from .calls import RowCall, row_call
 
 __all__ = ["Matrices", "ProductPlan", "plan", "functions", "Product"]
 
 _FOREIGN = 2.0  # cycles to get an element of A from another processor's cache
 _FEW = 128  # rows for which packing B once more is too much
 _FEW_THREADS = 8  # up to which it is found exactly who does what
-_SHARED_FROM = 1 << 16  # multiply-adds of 16 from which threads share a product in compiled programs
 
 # What a tile costs in cycles for each inner index: computing a row of it, and all its rows besides; packing a panel of
 # A or of B; reading a panel of B for the first of several tiles; and what it costs to start threads once more.
@@ -87,7 +86,7 @@ def plan(x: Matrices, dtype: DType, count: int, often: bool = False) -> ProductP
     batches = math.prod(length for length, *_ in x.batch)
     multiplied = batches * x.m * x.n * x.k
     work = multiplied // (4 if flat else 16)  # one row waits for memory
-    count = max(min(count, work >> 15), 1) if work >= _SHARED_FROM else 1
+    count = sharing.threads_for(work, count) if work >= sharing.IN_PROGRAMS else 1
     rows, columns, mode = _units(x, dtype, shape, flat, batches, count, often and not swapped)
     width = gemm.panel_width(shape, flat)
     panels = batches * max(-(-x.k // gemm.BLOCK), 1) * -(-x.n // width) if mode == gemm.PACKED else 0
@@ -279,7 +278,7 @@ class Product:
         if is_scattered(matrices):
             return _ProductCall(a, b, gathers=True)
         planned = plan(matrices, self.dtype, count)
-        if planned.work < PARALLEL_FROM and count > 1:
+        if planned.work < sharing.AT_ONCE and count > 1:
             planned = plan(matrices, self.dtype, 1)
         call = row_call(_function(self.dtype, planned.kernel), 3, planned.total, planned.work, planned.integers, None)
         if call.direct is not None and not planned.packs:

@@ -16,8 +16,8 @@ import numpy as np
 from twofold.ir import graph as g
 from twofold.ir.dims import Dim
 
-from . import claims, interrupts, memory, native
-from .calls import SMALL, address_of
+from . import claims, interrupts, memory, native, sharing
+from .calls import address_of
 from .native_core import Core, core
 from .native_layout import Bound, slot_offset
 from .program_table import CLAIM, HEAD, INPUT, KIND, MODE, OUTPUT, RESULT, STEP
@@ -147,7 +147,7 @@ class _Table:
         self._symbols = {name: n for n, name in enumerate(about.symbols)}
         leaves = sum(s is LEAF for s in sources)
         head = dict.fromkeys(HEAD, 0)
-        head |= {"entry": program.entry, "words": program.words, "plan": program.plan, "small": SMALL}
+        head |= {"entry": program.entry, "words": program.words, "plan": program.plan, "small": sharing.SMALL}
         head |= {"arena": _known(about.arena), "work": _known(about.work), "leaves": leaves, "inputs": len(inputs)}
         head |= {"outputs": len(about.outputs), "constants": len(program.constants), "symbols": len(about.symbols)}
         head["buffers"] = len(inputs) + len(about.outputs) + len(program.constants)

@@ -15,16 +15,11 @@ from twofold.eager.tensor import Tensor
 from twofold.ir import graph as g
 from twofold.ir.dims import Dim
 from twofold.ir.spec import TensorSpec
-from twofold.runtime import log
-from twofold.runtime.calls import PARALLEL_FROM
+from twofold.runtime import log, sharing
 
 from . import running, traced
 
 __all__ = ["compiled"]
-
-# Simple operations of a pass from which threads share it. Eager ops run before and after, in which the others fall
-# asleep, and so it takes more to be worth waking them than in a loop of calls.
-_SHARED_FROM = 4 * PARALLEL_FROM
 
 
 def compiled(entries: Sequence[Entry], numbers: Sequence[Sequence[int]], cts: dict[int, Any],
@@ -51,7 +46,7 @@ def compiled(entries: Sequence[Entry], numbers: Sequence[Sequence[int]], cts: di
         from twofold.runtime.compiled import native  # imports compilers, which eager code does not need
 
         program = native(made.runner.program.whole)
-        if program is not None and not isinstance(program.about.work, Dim) and program.about.work < _SHARED_FROM:
+        if program is not None and not isinstance(program.about.work, Dim) and program.about.work < sharing.IN_BACKWARD:
             program.run_alone()
         call: Callable[..., list[Any]] = made.runner.call
         return call

@@ -13,7 +13,7 @@ from kernel_sample import ALL, assert_same, edges, random
 
 from twofold.ir import dtypes as dt
 from twofold.ir import reference, scalar
-from twofold.runtime import calls, geometry, kernels, launch, threads
+from twofold.runtime import calls, geometry, kernels, launch, sharing, threads
 from twofold.runtime.launch import KernelCheck, MapFamily
 
 
@@ -120,7 +120,7 @@ TURNED = {
 @pytest.mark.parametrize("layout", TURNED)
 @pytest.mark.parametrize("count", [1, 3])
 def test_tiles(family: MapFamily, layout: str, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calls, "PARALLEL_FROM", calls.SMALL)  # threads share the work of small arrays too
+    monkeypatch.setattr(calls, "AT_ONCE", sharing.SMALL)  # threads share the work of small arrays too
     x = TURNED[layout]
     try:
         threads.set_num_threads(count)
