@@ -42,13 +42,13 @@ def _each(fn: Callable[[bytes], Any], value: Any, what: str, dtype: Any = tf.str
     """What a function gives for each string."""
     given = _texts(value, what)
 
-    def run(tensor: Any) -> list[Any]:
+    def apply_to_each(tensor: Any) -> list[Any]:
         array = engine.array_of(tensor)
         results = [fn(text) for text in array.ravel().tolist()]
         made = _objects(array.shape, results) if dtype == tf.string else np.array(
             results, dtype.as_numpy_dtype).reshape(array.shape)
         return [engine.tensor_of(made)]
-    return engine.host_call(run, what, [given], [TensorSpec(given.shape, dtype)])[0]
+    return engine.host_call(apply_to_each, what, [given], [TensorSpec(given.shape, dtype)])[0]
 
 
 def _unit(unit: str) -> bool:
@@ -190,13 +190,13 @@ def regex_replace(input: Any, pattern: Any, rewrite: Any, replace_global: bool =
     if groups is not None and known is not None:
         rewriting(np.asarray(known, object).item(), groups)
 
-    def run(*tensors: Any) -> list[Any]:
+    def replace(*tensors: Any) -> list[Any]:
         array, text, template = [engine.array_of(t) for t in tensors]
         matcher = compiled(text.item())
         parts = rewriting(template.item(), matcher.groups)
         values = [_replaced(t, matcher, parts, replace_global) for t in array.ravel().tolist()]
         return [engine.tensor_of(_objects(array.shape, values))]
-    return engine.host_call(run, what, [given, expression, new], [TensorSpec(given.shape, tf.string)])[0]
+    return engine.host_call(replace, what, [given, expression, new], [TensorSpec(given.shape, tf.string)])[0]
 
 
 def _replaced(text: bytes, pattern: Pattern, parts: list[bytes | int], everywhere: bool) -> bytes:
@@ -230,12 +230,12 @@ def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Any:
     given, expression = _texts(input, what), _scalar(pattern, what, "pattern")
     _known_pattern(expression)
 
-    def run(*tensors: Any) -> list[Any]:
+    def matching(*tensors: Any) -> list[Any]:
         array, text = [engine.array_of(t) for t in tensors]
         matcher = compiled(text.item())
         matches = [matcher.full_match(t) for t in array.ravel().tolist()]
         return [engine.tensor_of(np.array(matches, np.bool_).reshape(array.shape))]
-    return engine.host_call(run, what, [given, expression], [TensorSpec(given.shape, tf.bool)])[0]
+    return engine.host_call(matching, what, [given, expression], [TensorSpec(given.shape, tf.bool)])[0]
 
 
 @public
@@ -268,12 +268,12 @@ def substr(input: Any, pos: Any, len: Any, unit: str = "BYTE", name: str | None 
         taken = elements[begin:begin + max(size, 0)]
         return _bytes(taken) if characters else taken
 
-    def run(*tensors: Any) -> list[Any]:
+    def cut(*tensors: Any) -> list[Any]:
         arrays = np.broadcast_arrays(*[engine.array_of(t) for t in tensors])
         return [engine.tensor_of(_objects(arrays[0].shape, [
             part(t, int(p), int(n)) for t, p, n in zip(*[a.ravel().tolist() for a in arrays], strict=True)]))]
     shape = tf.broadcast_static_shape(tf.broadcast_static_shape(given.shape, places.shape), sizes.shape)
-    return engine.host_call(run, "Substr", [given, places, sizes], [TensorSpec(shape, tf.string)])[0]
+    return engine.host_call(cut, "Substr", [given, places, sizes], [TensorSpec(shape, tf.string)])[0]
 
 
 # -- together and apart --------------------------------------------------------------------------------
@@ -299,11 +299,11 @@ def join(inputs: Sequence[Any], separator: str = "", name: str | None = None) ->
     for x in given[1:]:
         shape = tf.broadcast_static_shape(shape, x.shape)
 
-    def run(*tensors: Any) -> list[Any]:
+    def join_rows(*tensors: Any) -> list[Any]:
         arrays = np.broadcast_arrays(*[engine.array_of(t) for t in tensors])
         rows = zip(*[a.ravel().tolist() for a in arrays], strict=True)
         return [engine.tensor_of(_objects(arrays[0].shape, [between.join(row) for row in rows]))]
-    return engine.host_call(run, "StringJoin", given, [TensorSpec(shape, tf.string)])[0]
+    return engine.host_call(join_rows, "StringJoin", given, [TensorSpec(shape, tf.string)])[0]
 
 
 @public
@@ -328,7 +328,7 @@ def reduce_join(inputs: Any, axis: int | None = None, keepdims: bool = False, se
     which = list(range(rank)) if axis is None else [int(axis) % rank]
     sizes = [1 if i in which else d for i, d in enumerate(given.shape.as_list())]
 
-    def run(tensor: Any) -> list[Any]:
+    def join_axis(tensor: Any) -> list[Any]:
         array = engine.array_of(tensor)
         if axis is None:
             return [engine.tensor_of(_objects([1] * rank if keepdims else [], [between.join(array.ravel().tolist())]))]
@@ -336,7 +336,7 @@ def reduce_join(inputs: Any, axis: int | None = None, keepdims: bool = False, se
         joined = _objects(last.shape[:-1], [between.join(row) for row in last.reshape(-1, last.shape[-1]).tolist()])
         return [engine.tensor_of(np.expand_dims(joined, which[0]) if keepdims else joined)]
     shape = sizes if keepdims else [d for i, d in enumerate(sizes) if i not in which]
-    return engine.host_call(run, "ReduceJoin", [given], [TensorSpec(shape, tf.string)])[0]
+    return engine.host_call(join_axis, "ReduceJoin", [given], [TensorSpec(shape, tf.string)])[0]
 
 
 def _parts(fn: Callable[[bytes], list[Any]], value: Any, what: str, dtype: Any = tf.string) -> Any:
@@ -346,12 +346,12 @@ def _parts(fn: Callable[[bytes], list[Any]], value: Any, what: str, dtype: Any =
         raise tf.errors.UnimplementedError(None, what, f"{what}: the parts of several strings are a ragged tensor, "
                                            f"which there is none of; map it over them. Got shape {given.shape}")
 
-    def run(tensor: Any) -> list[Any]:
+    def take_apart(tensor: Any) -> list[Any]:
         text: Any = engine.array_of(tensor)[()]
         pieces = fn(text)
         made = _objects([len(pieces)], pieces) if dtype == tf.string else np.array(pieces, dtype.as_numpy_dtype)
         return [engine.tensor_of(made)]
-    return engine.host_call(run, what, [given], [TensorSpec([None], dtype)])[0]
+    return engine.host_call(take_apart, what, [given], [TensorSpec([None], dtype)])[0]
 
 
 @public
@@ -451,12 +451,12 @@ def unicode_encode(input: Any, output_encoding: str, errors: str = "replace", re
     """
     given = tf.cast(input, tf.int32)
 
-    def run(tensor: Any) -> list[Any]:
+    def encode_rows(tensor: Any) -> list[Any]:
         array = engine.array_of(tensor)
         rows = array.reshape(-1, array.shape[-1]).tolist()
         return [engine.tensor_of(_objects(array.shape[:-1], ["".join(map(chr, row)).encode(output_encoding)
                                                              for row in rows]))]
-    return engine.host_call(run, "UnicodeEncode", [given], [TensorSpec(given.shape[:-1], tf.string)])[0]
+    return engine.host_call(encode_rows, "UnicodeEncode", [given], [TensorSpec(given.shape[:-1], tf.string)])[0]
 
 
 # -- numbers -------------------------------------------------------------------------------------------
@@ -526,10 +526,10 @@ def as_string(input: Any, precision: int = -1, scientific: bool = False, shortes
     def text(value: Any) -> bytes:
         return (str(value).lower() if isinstance(value, bool) else form % value).encode()
 
-    def run(tensor: Any) -> list[Any]:
+    def write_numbers(tensor: Any) -> list[Any]:
         array = engine.array_of(tensor)
         return [engine.tensor_of(_objects(array.shape, [text(v) for v in array.ravel().tolist()]))]
-    return engine.host_call(run, "AsString", [given], [TensorSpec(given.shape, tf.string)])[0]
+    return engine.host_call(write_numbers, "AsString", [given], [TensorSpec(given.shape, tf.string)])[0]
 
 
 @public
@@ -559,9 +559,9 @@ def format(template: str, inputs: Any, placeholder: str = "{}", summarize: int =
         raise ValueError(f"{len(pieces) - 1} placeholder(s) in template does not match {len(given)} tensor(s) provided "
                          "as input")
 
-    def run(*tensors: Any) -> list[Any]:
+    def fill_template(*tensors: Any) -> list[Any]:
         return [engine.tensor_of(_objects([], [summary.filled(pieces, tensors, summarize).encode()]))]
-    return engine.host_call(run, "StringFormat", given, [TensorSpec([], tf.string)])[0]
+    return engine.host_call(fill_template, "StringFormat", given, [TensorSpec([], tf.string)])[0]
 
 
 publish(__name__)

@@ -272,12 +272,12 @@ def read_file(filename: Any, name: str | None = None) -> Any:
     >>> tf.io.read_file(path).numpy()
     b'a line'
     """
-    def run(path: Any) -> list[Any]:
+    def read(path: Any) -> list[Any]:
         content = np.empty((), object)
         text = os.fsdecode(engine.array_of(path).item())
         content[()] = _told(lambda: Path(text).read_bytes(), text)
         return [engine.tensor_of(content)]
-    return engine.host_call(run, "ReadFile", [_string(filename)], [TensorSpec((), dt.string)])[0]
+    return engine.host_call(read, "ReadFile", [_string(filename)], [TensorSpec((), dt.string)])[0]
 
 
 def _string(value: Any) -> Any:
@@ -297,7 +297,7 @@ def write_file(filename: Any, contents: Any, name: str | None = None) -> None:
         contents: a string scalar.
         name: has no effect.
     """
-    def run(path: Any, content: Any) -> list[Any]:
+    def replace(path: Any, content: Any) -> list[Any]:
         text = os.fsdecode(engine.array_of(path).item())
 
         def write() -> None:
@@ -305,7 +305,7 @@ def write_file(filename: Any, contents: Any, name: str | None = None) -> None:
             Path(text).write_bytes(engine.array_of(content).item())
         _told(write, text)
         return []
-    engine.host_effect(run, "WriteFile", [_string(filename), _string(contents)])
+    engine.host_effect(replace, "WriteFile", [_string(filename), _string(contents)])
 
 
 @public
@@ -317,13 +317,13 @@ def matching_files(pattern: Any, name: str | None = None) -> Any:
         pattern: a string scalar, or a vector of strings.
         name: has no effect.
     """
-    def run(given: Any) -> list[Any]:
+    def matching(given: Any) -> list[Any]:
         paths = [p.encode() for each in engine.array_of(given).ravel().tolist() for p in sorted(
             _glob.glob(os.fsdecode(each)))]
         array = np.empty(len(paths), object)
         array[:] = paths
         return [engine.tensor_of(array)]
-    return engine.host_call(run, "MatchingFiles", [tensor(pattern)], [TensorSpec((None,), dt.string)])[0]
+    return engine.host_call(matching, "MatchingFiles", [tensor(pattern)], [TensorSpec((None,), dt.string)])[0]
 
 
 publish(__name__)

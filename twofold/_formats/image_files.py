@@ -53,7 +53,7 @@ def _read(op: str, contents: Any, dims: list[int | None] | None, dtype: Any, rea
     """What `read` makes of the bytes of a file, as an op."""
     from twofold.ir.spec import TensorSpec
 
-    def run(tensor: Any) -> list[Any]:
+    def decode(tensor: Any) -> list[Any]:
         value = engine.array_of(tensor)
         if value.ndim:
             raise wrong(op, f"contents must be a scalar; got shape {list(value.shape)}")
@@ -61,7 +61,7 @@ def _read(op: str, contents: Any, dims: list[int | None] | None, dtype: Any, rea
             return [engine.tensor_of(np.ascontiguousarray(read(value[()])))]
         except ValueError as error:
             raise wrong(op, str(error)) from None
-    return engine.host_call(run, op, [contents], [TensorSpec(dims, dtype)])[0]
+    return engine.host_call(decode, op, [contents], [TensorSpec(dims, dtype)])[0]
 
 
 # -- files as arrays ------------------------------------------------------------------------------
@@ -362,7 +362,7 @@ def decode_and_crop_jpeg(contents: Any, crop_window: Any, channels: int = 0, rat
     if not window.shape.is_compatible_with([4]):
         raise wrong(op, f"crop_window must be [top, left, height, width]; got shape {window.shape}")
 
-    def run(file: Any, part: Any) -> list[Any]:
+    def decode_part(file: Any, part: Any) -> list[Any]:
         top, left, height, width = engine.array_of(part).tolist()
         data: Any = engine.array_of(file)[()]
         try:
@@ -374,7 +374,7 @@ def decode_and_crop_jpeg(contents: Any, crop_window: Any, channels: int = 0, rat
             raise wrong(op, f"the part {[top, left, height, width]} does not lie in an image of "
                              f"{pixels.shape[0]} by {pixels.shape[1]} pixels")
         return [engine.tensor_of(np.ascontiguousarray(pixels[top:top + height, left:left + width]))]
-    return engine.host_call(run, op, [given, window], [TensorSpec([None, None, wanted or None], dt.uint8)])[0]
+    return engine.host_call(decode_part, op, [given, window], [TensorSpec([None, None, wanted or None], dt.uint8)])[0]
 
 
 @public

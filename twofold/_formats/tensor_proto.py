@@ -90,11 +90,11 @@ def serialize_tensor(tensor: Any, name: str | None = None) -> Any:
     >>> tf.io.parse_tensor(data, tf.float32).numpy().tolist()
     [[1.0, 2.0]]
     """
-    def run(given: Any) -> list[Any]:
+    def serialize(given: Any) -> list[Any]:
         array = np.empty((), object)
         array[()] = _written(engine.array_of(given))
         return [engine.tensor_of(array)]
-    return engine.host_call(run, "SerializeTensor", [_tensor(tensor)], [TensorSpec((), dt.string)])[0]
+    return engine.host_call(serialize, "SerializeTensor", [_tensor(tensor)], [TensorSpec((), dt.string)])[0]
 
 
 @public
@@ -113,6 +113,6 @@ def parse_tensor(serialized: Any, out_type: Any, name: str | None = None) -> Any
     """
     wanted = dt.as_dtype(out_type)
 
-    def run(given: Any) -> list[Any]:
+    def parse(given: Any) -> list[Any]:
         return [engine.tensor_of(_read(engine.array_of(given).item(), wanted))]
-    return engine.host_call(run, "ParseTensor", [_tensor(serialized)], [TensorSpec(None, wanted)])[0]
+    return engine.host_call(parse, "ParseTensor", [_tensor(serialized)], [TensorSpec(None, wanted)])[0]

@@ -56,12 +56,12 @@ def told(fn: F) -> F:
     `fn` itself is the result's `__wrapped__`.
     """
     @functools.wraps(fn)
-    def run(*args: Any, **kwargs: Any) -> Any:
+    def guarded(*args: Any, **kwargs: Any) -> Any:
         try:
             return fn(*args, **kwargs)
         except Exception as error:  # noqa: BLE001 (whatever it is, it goes on)
             raise leave(error, fn, sys._getframe(1))  # noqa: B904
-    return tells(run)  # type: ignore[return-value]
+    return tells(guarded)  # type: ignore[return-value]
 
 
 class _Block(contextlib.ContextDecorator, contextlib.AbstractContextManager[Any]):

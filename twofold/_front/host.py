@@ -148,9 +148,9 @@ def py_function(func: Callable[..., Any] | None = None, inp: Sequence[Any] | Non
     specs = _specs(Tout)
     title = getattr(func, "__name__", repr(func))
 
-    def run(*tensors: Any) -> list[Any]:
+    def call_with_tensors(*tensors: Any) -> list[Any]:
         return [tensor(r, s.dtype) for r, s in zip(_results(func(*tensors), specs, title), specs, strict=True)]
-    return _structured(host.differentiable(run, title, _operands(inp), specs), Tout)
+    return _structured(host.differentiable(call_with_tensors, title, _operands(inp), specs), Tout)
 
 
 @public
@@ -182,7 +182,7 @@ def numpy_function(func: Callable[..., Any] | None = None, inp: Sequence[Any] | 
     specs = _specs(Tout)
     title = getattr(func, "__name__", repr(func))
 
-    def run(*tensors: Any) -> list[Any]:
+    def call_with_arrays(*tensors: Any) -> list[Any]:
         arrays = [np.array(t._array) for t in tensors]
         from twofold.eager import record
         with record.telling(()):
@@ -192,7 +192,7 @@ def numpy_function(func: Callable[..., Any] | None = None, inp: Sequence[Any] | 
                 raise InvalidArgumentError(None, "numpy_function", f"{i}-th value returned by {title} is "
                                            f"{r.dtype.name}, but expects {s.dtype.name}")
         return results
-    return _structured(host.call(run, title, _operands(inp), specs), Tout)
+    return _structured(host.call(call_with_arrays, title, _operands(inp), specs), Tout)
 
 
 def _require_results(name: str, declared: Any) -> None:

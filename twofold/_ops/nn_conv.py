@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from twofold._front.api import ints, public, tensor
-from twofold._ops.nn_layout import Layout, layout, padding_arg, per_axis, refuse_both, run
+from twofold._ops.nn_layout import Layout, layout, padding_arg, per_axis, refuse_both, with_channels_last
 from twofold.ir import ops
 from twofold.ir.dims import require_eq, require_same
 from twofold.ir.errors import InvalidArgumentError, op_error
@@ -22,7 +22,7 @@ def _conv(op: str, input: Any, filters: Any, strides: Any, padding: Any, form: L
     x = tensor(input, hint=filters.dtype if hasattr(filters, "dims") else None)
     window = {"strides": per_axis(op, "strides", strides, form), "padding": padding_arg(op, padding, form),
               "dilations": per_axis(op, "dilations", dilations, form)}
-    return run(op, lambda y: ops.conv(y, filters, **window), x, form)
+    return with_channels_last(op, lambda y: ops.conv(y, filters, **window), x, form)
 
 
 def _filters(op: str, filters: Any, rank: int) -> Any:
@@ -237,7 +237,7 @@ def _transposed(op: str, input: Any, filters: Any, output_shape: Any, strides: A
                        [("input", x), ("filters", filters)])
     window = {"strides": per_axis(op, "strides", strides, form), "padding": padding_arg(op, padding, form),
               "dilations": per_axis(op, "dilations", dilations, form)}
-    return run(op, lambda y: ops.conv_input_grad(y, filters, input_shape=inside, **window), x, form)
+    return with_channels_last(op, lambda y: ops.conv_input_grad(y, filters, input_shape=inside, **window), x, form)
 
 
 @public

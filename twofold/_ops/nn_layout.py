@@ -13,7 +13,7 @@ from twofold.ir import dims as dm
 from twofold.ir import ops
 from twofold.ir.errors import InvalidArgumentError, user_line
 
-__all__ = ["Layout", "layout", "per_axis", "padding_arg", "channels_last", "refuse_both", "run"]
+__all__ = ["Layout", "layout", "per_axis", "padding_arg", "channels_last", "refuse_both", "with_channels_last"]
 
 _LAST = {1: "NWC", 2: "NHWC", 3: "NDHWC"}
 _FIRST = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
@@ -83,7 +83,7 @@ def channels_back(x: Any, form: Layout) -> Any:
     return ops.transpose(x, perm=(0, rank - 1, *range(1, rank - 1))) if form.first else x
 
 
-def run(op: str, fn: Callable[[Any], Any], x: Any, form: Layout) -> Any:
+def with_channels_last(op: str, fn: Callable[[Any], Any], x: Any, form: Layout) -> Any:
     """`fn` applied to `x` [batch.., as the layout says], channels last; several batch axes count as one."""
     rank = form.spatial + 2
     if len(x.dims) < rank:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from twofold._front.api import public, tensor
-from twofold._ops.nn_layout import layout, padding_arg, per_axis, refuse_both, run
+from twofold._ops.nn_layout import layout, padding_arg, per_axis, refuse_both, with_channels_last
 from twofold.ir import dims as dm
 from twofold.ir import dtypes as dt
 from twofold.ir import ops
@@ -21,7 +21,7 @@ def _pool(op: str, kind: Any, input: Any, ksize: Any, strides: Any, padding: Any
     form = layout(op, data_format, len(x.dims) - 2 if spatial is None else spatial)
     window = {"ksize": per_axis(op, "ksize", ksize, form), "strides": per_axis(op, "strides", strides, form),
               "padding": padding_arg(op, padding, form), "dilations": per_axis(op, "dilations", dilations, form)}
-    return run(op, lambda y: kind(y, **window), x, form)
+    return with_channels_last(op, lambda y: kind(y, **window), x, form)
 
 
 @public

@@ -57,10 +57,10 @@ def _window(kind: str, length: Any, dtype: Any, *parameters: Any) -> Any:
 @hosted
 def window_numbers(kind: str, count: Any, dtype: Any, parameters: tuple[Any, ...]) -> Any:
     """The numbers of a window whose length is a tensor."""
-    def run(tensor: Any) -> list[Any]:
+    def window_of(tensor: Any) -> list[Any]:
         made = _KINDS[kind](int(engine.array_of(tensor)), *parameters)
         return [engine.tensor_of(made.astype(dtype.as_numpy_dtype))]
-    return engine.host_call(run, kind, [count], [tf.TensorSpec([None], dtype)])[0]
+    return engine.host_call(window_of, kind, [count], [tf.TensorSpec([None], dtype)])[0]
 
 
 @public

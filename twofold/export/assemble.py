@@ -92,7 +92,7 @@ def assemble(parts: Sequence[Part], prefix: str, platform: Platform, embedded: b
     Raises:
         ValueError: a function needs Python.
     """
-    return _Assembler(parts, prefix, platform, embedded, threads).run()
+    return _Assembler(parts, prefix, platform, embedded, threads).assemble()
 
 
 def part_of(name: str, traced: Traced, streams: lowering.Streams) -> Part:
@@ -188,7 +188,7 @@ class _Assembler:
                 if not any(variable is v for v in self.values.state):
                     self.values.state.append(variable)
 
-    def run(self) -> Assembled:
+    def assemble(self) -> Assembled:
         names = unique(identifier(v.name, "variable") for v in self.values.state)
         self.state = [_variable(v, name) for v, name in zip(self.values.state, names, strict=True)]
         file = None if self.values.embedded else self.weights_file()

@@ -126,10 +126,10 @@ def non_max_suppression(boxes: Any, scores: Any, max_output_size: Any, iou_thres
 @hosted
 def chosen_boxes(boxes: Any, scores: Any, most: Any, overlap: Any, least: Any) -> Any:
     """`non_max_suppression` of tensors."""
-    def run(*tensors: Any) -> list[Any]:
+    def chosen(*tensors: Any) -> list[Any]:
         boxes, rating, *rest = [engine.array_of(t) for t in tensors]
         return [engine.tensor_of(_chosen(boxes, rating, *[n.item() for n in rest]))]
-    return engine.host_call(run, "non_max_suppression", [boxes, scores, most, overlap, least],
+    return engine.host_call(chosen, "non_max_suppression", [boxes, scores, most, overlap, least],
                             [tf.TensorSpec([None], tf.int32)])[0]
 
 

@@ -560,7 +560,7 @@ def _of_instance(call: Callable[..., Any], layer: Layer, *args: Any, **kwargs: A
 def _building(build: Callable[..., None]) -> Callable[..., None]:
     """A `build` of a class, with what goes with it: scopes, the shapes noted, `built` set."""
     @functools.wraps(build)
-    def run(self: Layer, *args: Any, **kwargs: Any) -> None:
+    def build_once(self: Layer, *args: Any, **kwargs: Any) -> None:
         own = self.__dict__
         if self._needs_no_build():
             return
@@ -581,16 +581,16 @@ def _building(build: Callable[..., None]) -> Callable[..., None]:
         start, own["_initial_weights"] = own.get("_initial_weights"), None
         if start is not None:
             self.set_weights(start)
-    return told(run)
+    return told(build_once)
 
 
 def _of_shapes(rule: Callable[..., Any]) -> Callable[..., Any]:
     """A `compute_output_shape` that gets its shapes as `as_shape` reads them."""
     @functools.wraps(rule)
-    def run(self: Layer, *args: Any, **kwargs: Any) -> Any:
+    def with_shapes(self: Layer, *args: Any, **kwargs: Any) -> Any:
         return rule(self, *[as_shape(a) for a in args],
                     **{k: as_shape(v) if k.endswith("shape") else v for k, v in kwargs.items()})
-    return run
+    return with_shapes
 
 
 def _legal(name: str) -> str:
