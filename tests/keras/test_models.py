@@ -344,17 +344,42 @@ def test_the_summary_shows_layers_within_and_shapes_of_calls():
     assert "(2, 4, 3)" in texts[2] and "((2, 3), (2, 3), (2," in texts[2]
 
 
+SVG = "{http://www.w3.org/2000/svg}"
+
+
 def test_pictures(tmp_path):
     model = branched()
     dot = keras.utils.model_to_dot(model, show_shapes=True)
     assert '"shared" -> "joined"' in dot and "(None, 8)" in dot
     file = keras.utils.plot_model(model, tmp_path / "model.svg", show_shapes=True)
     root = ElementTree.parse(file).getroot()
-    texts = [node.text for node in root.iter("{http://www.w3.org/2000/svg}text")]
+    texts = [node.text for node in root.iter(f"{SVG}text")]
     assert "head (Dense)" in texts and "output: (None, 2)" in texts
-    assert len([p for p in root.iter("{http://www.w3.org/2000/svg}path") if p.get("marker-end")]) == 4
+    assert len(list(root.iter(f"{SVG}path"))) == 4
     with pytest.raises(ValueError, match="not yet been built"):
         keras.utils.plot_model(keras.Sequential([layers.Dense(1)]), tmp_path / "x.svg")
+
+
+@pytest.mark.parametrize("rankdir, along, size", [("TB", "y", "height"), ("LR", "x", "width")])
+def test_pictures_follow_the_data(tmp_path, rankdir, along, size):
+    """Each layer lies behind those that lead to it; so do layers of a model that has no graph."""
+    own = keras.Sequential([keras.Input((3,)), layers.Dense(2, name="first"), layers.Dense(2, name="then")])
+    graphless = Graphless()
+    graphless(np.zeros((1, 3), np.float32))
+    for model in (own, graphless):
+        root = ElementTree.parse(keras.utils.plot_model(model, tmp_path / "model.svg", rankdir=rankdir)).getroot()
+        ends = {text.text.split()[0]: (float(box.get(along)), float(box.get(along)) + float(box.get(size)))
+                for box, text in zip(list(root.iter(f"{SVG}rect"))[1:], root.iter(f"{SVG}text"), strict=True)}
+        assert ends["first"][1] < ends["then"][0]
+
+
+class Graphless(keras.Model):
+    def __init__(self):
+        super().__init__()
+        self.first, self.then = layers.Dense(2, name="first"), layers.Dense(2, name="then")
+
+    def call(self, x):
+        return self.then(self.first(x))
 
 
 def test_a_functional_model_has_nothing_left_to_build():

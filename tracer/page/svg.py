@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from html import escape
+from typing import TYPE_CHECKING
 
-from .scene import Item, Scene
+if TYPE_CHECKING:
+    from .scene import Item, Scene
 
-__all__ = ["picture"]
+__all__ = ["curve", "picture"]
 
 _FILLS = {
     "elementwise": "#dcecff", "reduction": "#ffe6cf", "structured": "#d9f2e1", "view": "#eef0f3", "data": "#f3efdd",
@@ -24,7 +26,7 @@ def picture(scene: Scene) -> str:
     frames = [_frame(item) for n, item in enumerate(scene.items) if n in around]
     leaves = [_leaf(item) for n, item in enumerate(scene.items) if n not in around]
     heads = [_head(item) for n, item in enumerate(scene.items) if n in around]
-    edges = "".join(_curve(s.points) for s in scene.segments)
+    edges = "".join(curve(s.points) for s in scene.segments)
     return "\n".join([
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{wide:.0f}" height="{tall:.0f}" '
         f'viewBox="{-_MARGIN} {-_MARGIN} {wide:.0f} {tall:.0f}">',
@@ -64,10 +66,20 @@ def _text(x: float, y: float, size: int, text: str, more: str) -> str:
     return f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" {_FONT}{more}>{escape(shown)}</text>'
 
 
-def _curve(points: list[tuple[float, float]]) -> str:
-    parts = [f"M{points[0][0]:.1f} {points[0][1]:.1f}"]
+def curve(points: list[tuple[float, float]], sideways: bool = False) -> str:
+    """A path through the points of a segment, with a tip at its end.
+
+    Args:
+        sideways: whether what was laid out from top to bottom is drawn from left to right.
+    """
+    parts = ["M" + _place(*points[0], sideways)]
     for (x, y), (u, v) in zip(points, points[1:], strict=False):
         middle = (y + v) / 2
-        parts.append(f"C{x:.1f} {middle:.1f} {u:.1f} {middle:.1f} {u:.1f} {v:.1f}")
+        parts.append("C" + " ".join(_place(*p, sideways) for p in ((x, middle), (u, middle), (u, v))))
     x, y = points[-1]
-    return "".join(parts) + f"M{x - 3.5:.1f} {y - 6:.1f}L{x:.1f} {y:.1f}L{x + 3.5:.1f} {y - 6:.1f}"
+    tip = [_place(*p, sideways) for p in ((x - 3.5, y - 6), (x, y), (x + 3.5, y - 6))]
+    return "".join(parts) + f"M{tip[0]}L{tip[1]}L{tip[2]}"
+
+
+def _place(x: float, y: float, sideways: bool) -> str:
+    return f"{y:.1f} {x:.1f}" if sideways else f"{x:.1f} {y:.1f}"
