@@ -51,7 +51,8 @@ def public_class(cls: C) -> C:
 
 
 def told(fn: F) -> F:
-    """`fn` as a Python function whose errors say what those of a public function say: for methods that Python reads.
+    """`fn` as a Python function with the errors of a public function: for methods, of which Python needs the function
+    itself.
 
     `fn` itself is the result's `__wrapped__`.
     """
@@ -65,7 +66,7 @@ def told(fn: F) -> F:
 
 
 class _Block(contextlib.ContextDecorator, contextlib.AbstractContextManager[Any]):
-    """The `with` block of a generator function, whose errors on entry tell."""
+    """The `with` block of a generator function, whose errors on entry are those of a public function."""
 
     def __init__(self, fn: Callable[..., Iterator[Any]], make: Callable[..., Any], args: tuple[Any, ...],
                  kwargs: dict[str, Any]) -> None:
@@ -100,12 +101,13 @@ def _entering(fn: Callable[..., Iterator[Any]]) -> Callable[..., contextlib.Abst
 
 
 def untold(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """The function that `told` was given; any other is its own. For calls within a function whose errors tell."""
+    """The function that `told` wrapped; any other function itself. For calls within a function that has a guard
+    already."""
     return fn.__wrapped__ if hasattr(fn, "__tells__") and hasattr(fn, "__wrapped__") else fn
 
 
 def tells(fn: F) -> F:
-    """Marks a function whose errors tell already, by a guard of its own: `open_methods` leaves it as it is."""
+    """Marks a function that has a guard of its own, so that `open_methods` leaves it as it is."""
     fn.__tells__ = True  # type: ignore[attr-defined]
     return fn
 
@@ -132,7 +134,7 @@ def open_methods(cls: type) -> None:
 
 
 def _opened(value: Any) -> Any:
-    """What stands for an attribute of a public class: the attribute itself where it is no method of ours."""
+    """An attribute of a public class with a guard; the attribute itself where it is no method of ours."""
     if isinstance(value, (classmethod, staticmethod)):
         inner = _opened(value.__func__)
         return value if inner is value.__func__ else type(value)(inner)
@@ -319,6 +321,6 @@ def shape_arg(shape: Any) -> tuple[Any, ...]:
 
 
 def staged(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """What to call in a trace in place of a user's function: its form with staged control flow."""
+    """The form of a user's function to call in a trace: with staged control flow."""
     from twofold.tracer import autograph
     return autograph.callee(fn)

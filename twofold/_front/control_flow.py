@@ -231,7 +231,8 @@ def while_loop(cond: Callable[..., Any], body: Callable[..., Any], loop_vars: An
 
 
 def _of_truth(cond: Callable[..., Any]) -> Callable[..., Any]:
-    """A condition that gives nothing but what may be true or false: a list is true for ever."""
+    """The condition of a loop, which raises where it gives something that is neither true nor false, such as a list,
+    which would be true for ever."""
     def checked(*args: Any, **kwargs: Any) -> Any:
         truth = cond(*args, **kwargs)
         if not isinstance(truth, (bool, int, float, np.generic, np.ndarray, Tensor)) and not hasattr(

@@ -1,4 +1,4 @@
-"""What einops does with our tensors: with those that have values or are traced, and with those of functional models.
+"""The backends of einops for our tensors: those that have values or are traced, and those of functional models.
 
 `einops.py` makes backends of these classes, where a program imports einops.
 """
@@ -115,7 +115,7 @@ class KerasTensors:
         return tf.keras.Input(batch_shape=tuple(shape))
 
     def eval_symbol(self, symbol: Any, symbol_value_pairs: Sequence[tuple[Any, Any]]) -> Any:
-        """What a tensor of a model is for values of its inputs."""
+        """The value of a tensor of a model, for values of its inputs."""
         inputs, values = zip(*symbol_value_pairs, strict=True)
         return tf.keras.Model(list(inputs), symbol).predict_on_batch(list(values))
 

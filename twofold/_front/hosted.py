@@ -57,7 +57,7 @@ class HostedCall:
         return sum(self._counts)
 
     def __call__(self, *tensors: Tensor) -> Sequence[Any]:
-        """What the call of Python in the function gives for tensors."""
+        """The results of the call of Python, for tensors."""
         rest = iter(tensors)
         given = [_filled(x, rest) if count else x
                  for x, count in zip((*self.args, *self.kwargs.values()), self._counts, strict=True)]
@@ -96,7 +96,7 @@ class _Pending:
         self.made = HostedCall(name, *nest.map_structure(outline, (args, kwargs)))
 
 
-# The call that is being traced; or where the results go of one that is made again; None outside of hosted functions.
+# The call that is being traced, or the list that takes the results of a call made again; None outside of hosted ones.
 _under_way: ContextVar[_Pending | list[Any] | None] = ContextVar("hosted_call", default=None)
 
 
@@ -118,7 +118,7 @@ def hosted(fn: F) -> F:
 
 
 def call(fn: Callable[..., Any], name: str, operands: Sequence[Any], results: Sequence[TensorSpec]) -> list[Any]:
-    """What `fn` gives for tensors: now, or each time that the traced function comes by here."""
+    """The results of `fn` for tensors: at once, or each time that the traced function runs."""
     pending = _under_way.get()
     if isinstance(pending, _Pending) and tracing() is not None:
         return host.call(pending.made, name, pending.tensors, results)

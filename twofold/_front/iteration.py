@@ -1,4 +1,4 @@
-"""What `tf.data` needs of the engine: arrays behind tensors, objects behind handles, loops over elements in traces.
+"""The engine as `tf.data` sees it: arrays behind tensors, objects behind handles, loops over elements in traces.
 
 A handle is a scalar string tensor whose value carries a Python object, so that iterators and datasets pass through
 graphs like any tensor and live as long as some tensor refers to them. What is iterated over is `twofold/data`'s.
@@ -156,7 +156,7 @@ def prompt(concrete: Any) -> Callable[..., Sequence[Any]]:
 
 
 def host_call(fn: Callable[..., Any], name: str, operands: Sequence[Any], results: Sequence[TensorSpec]) -> list[Any]:
-    """What `fn` gives for tensors: now, or each time that the traced function comes by here."""
+    """The results of `fn` for tensors: at once, or each time that the traced function runs."""
     return _hosted.call(fn, name, operands, results)
 
 
@@ -217,17 +217,17 @@ class StagedElements(sequences.Sequence):
 
     @property
     def start(self) -> Any:
-        """The first place: from here on there is an iterator."""
+        """The place of the first element; makes the iterator."""
         assert self.token is not None
         return convert.as_tensor(0, dt.int64)
 
     def more(self, place: Any) -> Any:
-        """Whether another element can be had; it is fetched and waits."""
+        """Whether there is another element, which is fetched and kept for `item`."""
         del place
         return host_call(_advance, "iterator", [self.token], [TensorSpec((), dt.bool_)])[0]
 
     def item(self, place: Any) -> Any:
-        """The element that waits."""
+        """The element that `more` fetched."""
         del place
         return self.pack(host_call(_take, "iterator", [self.token], self.specs))
 

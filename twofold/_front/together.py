@@ -1,4 +1,4 @@
-"""What several threads must not do at once: parts of the package that are more than one update of one variable.
+"""Blocks that threads must not run at once, in parts of the package that do more than one update of one variable.
 
 `together` is a block in which nobody else assigns certain variables, for eager code; a `tf.function` is such a block as
 it is. `making` is the lock under which things are made that are made once, at the first call: the same under which

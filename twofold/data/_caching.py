@@ -25,7 +25,7 @@ __all__ = ["FileCache", "MemoryCache"]
 
 
 class _Store:
-    """What whole iterations have left, by whether they were over positions or elements."""
+    """The kept items of whole iterations, by whether those were over positions or elements."""
 
     def __init__(self) -> None:
         self.items: list[Any] | None = None

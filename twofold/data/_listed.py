@@ -27,7 +27,7 @@ class Listed(Node):
 
 
 class _Kept:
-    """Items, out of sight of the search for traced tensors."""
+    """Items in a box, which the search for traced tensors does not open."""
 
     def __init__(self, items: list[Item]) -> None:
         self.items = items

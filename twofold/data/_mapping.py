@@ -175,7 +175,7 @@ def settled_state(fn: Callable[..., Any], start: Form, element: Form, what: str,
 
 
 class Scan(Node):
-    """What a function makes of a state and an element; the state goes on to the next."""
+    """The outputs of a function of a state and an element, which also gives the next state."""
 
     name = "Scan"
 

@@ -1,4 +1,5 @@
-"""Nodes: what a dataset is made of. A node knows the form and number of its elements and starts streams of them.
+"""Nodes: the steps that a dataset is made of. A node knows the form and number of its elements and starts streams of
+them.
 
 Inside a trace a node may hold tensors that have no value yet; `tensors_in` finds them and `bound` gives the node with
 values in their places when the function runs.
@@ -50,7 +51,7 @@ class Node(ABC):
         """A new stream of items."""
 
     def rows(self) -> Rows | None:
-        """The rows that the elements are, where that is all they are."""
+        """The rows that the elements are a selection of; None where elements are computed."""
         return None
 
     def positions(self, run: Run) -> Stream:
@@ -68,7 +69,7 @@ class Node(ABC):
         return number(value, key)
 
     def resolved(self) -> Node:
-        """What a bound node stands for: itself, unless it is a placeholder."""
+        """The node that a bound one stands for: itself, unless it is a placeholder."""
         return self
 
     def inputs(self) -> list[Node]:

@@ -73,7 +73,7 @@ class _Pace:
 
 
 class _Desk:
-    """What a stream and its threads share.
+    """The state that a stream shares with its threads.
 
     Attributes:
         changed: notified when an item is there, or room for one, or the desk closes.
@@ -143,7 +143,7 @@ class _Desk:
             return number, items
 
     def hand_in(self, number: int, made: list[Any], ordered: bool) -> None:
-        """Put down what was made of a block."""
+        """Hand in the results for a block."""
         with self.changed:
             self.busy -= 1
             if not self.closed:
@@ -171,7 +171,7 @@ class _Desk:
         return item
 
     def fail(self, error: BaseException) -> None:
-        """What nobody foresaw ends the stream, so that nobody waits for ever."""
+        """End the stream with an unforeseen error, so that no thread waits for ever."""
         with self.changed:
             self.busy -= 1
             self.ended = True
@@ -195,7 +195,7 @@ class _Desk:
 
 
 def _work(desk: _Desk, fn: Callable[[Any], Any] | None, ordered: bool) -> None:
-    """What a thread does until the input ends or the desk closes."""
+    """The loop of a thread, until the input ends or the desk closes."""
     most = 1
     while desk.may_begin():
         try:
@@ -256,7 +256,7 @@ class _Ahead(Stream):
         return item
 
     def _hire(self) -> None:
-        """From now on threads do it."""
+        """Start the threads."""
         self.desk = _Desk(self.input, self.room, self.begin)
         self._staff()
 

@@ -1,4 +1,4 @@
-"""Streams: what runs when a dataset is iterated over.
+"""Streams, which run when a dataset is iterated over.
 
 A stream gives items one by one, and None at the end. Items are opaque to streams that only select or reorder: elements
 (tuples of leaves), or positions (ints) of rows, from which a later stream gathers whole batches at once. A stream's

@@ -1,4 +1,4 @@
-"""Datasets as values: what the modules that `tf.data.Dataset` stands on know of it.
+"""Datasets as values, for the modules below `tf.data.Dataset`.
 
 Elements may hold datasets, as windows do, and steps may be given some. `dataset.py` provides the class.
 """

@@ -147,7 +147,7 @@ class Iterator(Trackable):
             self._token = staged_iterator(self._node, self._options)
             return
         self._lock = locks.RLock()
-        self._waiting: Any = None  # an element that a loop has asked for and not taken
+        self._waiting: Any = None  # an element that a loop has fetched by `advance` and not taken
         self._stream: Any = self._node.start(run_of(self._options))
 
     @staticmethod

@@ -307,7 +307,7 @@ class _Assembler:
         return modules
 
     def sharing(self) -> list[Any]:
-        """The modules of what shares work between threads."""
+        """The modules of the functions that share work among threads."""
         if self.threads == 1:
             return []
         module, word = ir.Module(), ir.IntType(64)
@@ -353,7 +353,7 @@ def _guard_text(guard: dm.Guard) -> str:
 
 
 def _checks(plan: Plan) -> list[tuple[int, str]]:
-    """What the results of a program mean that are not 0."""
+    """The meanings of the results of a program other than 0."""
     checks = []
     for number, step in enumerate(plan.steps):
         for status in range(1, len(step.codes) + 1):

@@ -1,4 +1,4 @@
-"""What a library shows to C: names and their spelling, the structs of each function, C's names of dtypes.
+"""The interface of a library in C: names and their spelling, the structs of each function, C's names of dtypes.
 
 The header (`header.py`), the code (`codegen/native_entry.py`) and the loader for JavaScript (`wasm.py`) are all written
 from the `Interface`.
@@ -87,7 +87,7 @@ class Interface:
 
     @property
     def fingerprint(self) -> int:
-        """Stands for all that a program compiled against the header relies on."""
+        """A number that stands for everything in the interface that a program compiled against the header relies on."""
         told = [ABI, [tuple(map(str, m)) for m in self.state], self.state_bytes, self.weights_bytes]
         told += [(s.name, [tuple(map(str, m)) for m in s.inputs], [tuple(map(str, m)) for m in s.outputs],
                   str(s.workspace), s.state, s.weights) for s in self.signatures]

@@ -114,7 +114,7 @@ def can_link(platform: Platform) -> bool:
 
 
 def _linkers(platform: Platform) -> list[Callable[[_Job], None]]:
-    """What can link, the first choice first."""
+    """The functions that can link for a platform, the first choice first."""
     linkers: list[Callable[[_Job], None]] = []
     if platform.is_host and platform.system != "windows" and _compiler() is not None:
         linkers.append(_system)

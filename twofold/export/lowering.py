@@ -1,4 +1,4 @@
-"""What graphs need before they are compiled for programs without Python.
+"""Changes to graphs before they are compiled for programs without Python.
 
 A range that only counts the rounds of a loop becomes an assertion about its ends. The streams of random draws that
 `tf.random.set_seed` governs become variables: they begin where they are when the library is made, and each draw moves

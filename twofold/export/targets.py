@@ -1,4 +1,4 @@
-"""The platforms that libraries are made for: their names, and what LLVM, linkers and file names want to know of them.
+"""The platforms that libraries are made for: their names, and their properties for LLVM, linkers and file names.
 
 A target is given as `"host"`, one of the short names below, or a triple of LLVM. How wide vectors are and which
 instructions there are decides the processor (`cpu`); `codegen/target.py` finds that out.

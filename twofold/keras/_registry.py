@@ -1,4 +1,4 @@
-"""What files of `tf.keras` need of files that stand on them: these provide it, those ask.
+"""The registry through which files of `tf.keras` use definitions of files above them: these provide, those ask.
 
 The operators of a `KerasTensor` are functions of `tf.keras.ops`, whose files stand on `KerasTensor`; reading a config
 makes layers and models, whose files stand on reading. This module imports nothing of Keras, and `tf.keras` itself says

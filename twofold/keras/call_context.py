@@ -1,4 +1,4 @@
-"""What layers that call one another share: the training flag, the layer at the outside, and masks.
+"""The state of a call that layers within it share: the training flag, the outermost layer, and masks.
 
 A mask goes with a tensor from the layer that makes it to the next layer that takes one; it is held here, beside the
 tensor and as long as it lives.

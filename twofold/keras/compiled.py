@@ -1,4 +1,4 @@
-"""What `compile` makes of losses and metrics: objects over all outputs of a model.
+"""Losses and metrics as `compile` keeps them: objects over all outputs of a model.
 
 Outputs are taken flat, in the order of `tf.nest`; dicts are matched to outputs by name. Metrics named "accuracy" or
 "crossentropy" become the kind that the shapes of labels and outputs ask for.
@@ -169,7 +169,7 @@ class CompileMetrics(Metric):
 
     @property
     def built(self) -> bool:
-        """Whether there is nothing to be learnt from a batch any more."""
+        """Whether the metrics are made, which takes the shapes of a batch."""
         return self._built is not None or not (self.given or self.given_weighted)
 
     def build(self, y_true: Any, y_pred: Any) -> list[tuple[list[Any], list[Any]]]:

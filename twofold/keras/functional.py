@@ -18,11 +18,11 @@ __all__ = ["NetworkGraph"]
 
 
 class _Place(int):
-    """In the place of a KerasTensor: its number."""
+    """Stands for a KerasTensor: its number."""
 
 
 class _About:
-    """In the place of a KerasTensor: what makes an equal one."""
+    """Stands for a KerasTensor: the arguments that make an equal one."""
 
     def __init__(self, shape: Any, dtype: Any, name: str) -> None:
         self.parts = shape, dtype, name
@@ -167,7 +167,7 @@ class NetworkGraph:
         return self._slots.setdefault(id(x), len(self._slots))
 
     def _step(self, node: Node) -> tuple[Any, ...]:
-        """What running a node needs: `(layer, slot of the one input or None, node, slots of outputs)`."""
+        """A node as `run` takes it: `(layer, slot of the one input or None, node, slots of outputs)`."""
         simple = len(node.args) == 1 and not node.kwargs and type(node.args[0]) is KerasTensor
         source = self._slot(node.args[0]) if simple else None
         return node.operation, source, node, tuple([self._slot(x) for x in node.outputs])

@@ -133,7 +133,7 @@ def operation(home: str, cls: str | None = None, tensors: str | None = None, als
 
 
 def _as_layer(made: _Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What a function gives for KerasTensors: the outputs of a layer of the functional model."""
+    """The result of a function for KerasTensors: the outputs of a layer of the functional model."""
     bound = made.signature.bind(*args, **kwargs)
     bound.apply_defaults()
     inputs: list[Any] = []

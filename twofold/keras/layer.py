@@ -280,7 +280,8 @@ class Layer(LayerState):
             raise leave(error, _plain_call, sys._getframe(1))  # noqa: B904
 
     def _entered(self, x: Any, training: Any, passes: bool, compute: Callable[..., Any]) -> Any:
-        """A call from outside of all layers for which nothing is left but to tell the layers within of it."""
+        """An outermost call of a layer that is built and needs no conversion: only the context for the layers within is
+        set."""
         if training is None:
             training = call_context.learning_phase()
             if training is None:
@@ -347,7 +348,7 @@ class Layer(LayerState):
             return call(*args, **kwargs)
 
     def _learn(self, spec: CallSpec, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Note the kind of input for which nothing is left to do but `call`."""
+        """Note the shape and dtype of inputs for which the next call may go straight to `call`."""
         own = self.__dict__
         policy = own["_policy"]
         plain = (len(args) == 1 and not kwargs.keys() - {"training"} and own["activity_regularizer"] is None
@@ -553,12 +554,12 @@ _plain_call = Layer.__call__  # as it stands here, for the errors that leave it
 
 
 def _of_instance(call: Callable[..., Any], layer: Layer, *args: Any, **kwargs: Any) -> Any:
-    """The call of a layer that has a `call` of its own, which is no method."""
+    """Calls a `call` that is an attribute of the layer and no method: it does not take the layer."""
     return call(*args, **kwargs)
 
 
 def _building(build: Callable[..., None]) -> Callable[..., None]:
-    """A `build` of a class, with what goes with it: scopes, the shapes noted, `built` set."""
+    """The `build` of a class in its scopes, which also notes the shapes and sets `built`."""
     @functools.wraps(build)
     def build_once(self: Layer, *args: Any, **kwargs: Any) -> None:
         own = self.__dict__

@@ -1,4 +1,4 @@
-"""What a layer holds: variables, layers and metrics in its attributes, and losses of its last call.
+"""The state of a layer: variables, layers and metrics in its attributes, and losses of its last call.
 
 Nothing is listed twice: the names of the attributes that may hold state are noted when they are set, and lists are
 made from what these hold when they are asked for, so that layers in lists and dicts that change are seen.

@@ -63,7 +63,7 @@ def _names() -> dict[int, str]:
 
 def on_keras_tensors(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
                      error: SymbolicOperand) -> Any:
-    """What a public function of `tf` does that was given KerasTensors: it becomes a layer of the functional model.
+    """The call of a public function of `tf` with KerasTensors: it becomes a layer of the functional model.
 
     Raises:
         SymbolicOperand: the function is not called by a user, whose call is the one that counts; or it is no function.

@@ -96,7 +96,7 @@ def _is_saved(value: Any) -> bool:
 
 
 class _Store(dict):
-    """What `save_own_variables` writes into."""
+    """The mapping that `save_own_variables` writes into."""
 
 
 def write_weights(file: Any, model: Any, optimizer: bool = True) -> None:
@@ -260,7 +260,7 @@ def _own_variables(value: Any) -> list[Any]:
 
 
 def _fault(value: Any, store: Mapping[str, Any]) -> str:
-    """What keeps the arrays of a group from being the variables of an object; empty when nothing does."""
+    """Why the arrays of a group cannot be the variables of an object; empty when they can."""
     standard = getattr(type(value), "load_own_variables", None) is LayerState.load_own_variables
     if not (standard or hasattr(value, "apply_gradients")):
         return ""

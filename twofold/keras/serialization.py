@@ -263,7 +263,7 @@ def _module(name: str) -> Any:
 
 
 def _public(module: Any, name: str) -> Any:
-    """What a public module promises under a name, if that is a class or function."""
+    """The class or function that a public module has under a name, or None."""
     if name not in getattr(module, "__all__", ()):
         return None
     member = getattr(module, name)

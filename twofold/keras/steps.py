@@ -188,7 +188,7 @@ class _Opaque(Exception):
 
 
 def _form(data: Any, leaves: list[Any]) -> Hashable:
-    """What batches of one structure have in common; appends the tensors of this one.
+    """The key that batches of one structure share; appends the tensors of this batch.
 
     Raises:
         _Opaque: there are other containers than tuples, lists and dicts.
@@ -257,7 +257,7 @@ def several_steps(batches: Iterator[Any], count: int) -> Iterator[list[Any]]:
 
 
 def summary_writer() -> Hashable:
-    """What stands for the writer of summaries in this context, None without one: compiled steps keep theirs."""
+    """The writer of summaries in this context, or None, as a part of a step's key: compiled steps keep their writer."""
     module = sys.modules.get("twofold.summary.writer")  # where it is not loaded, nobody has made a writer
     writer = None if module is None else module.default.get()
     return None if writer is None else weakref.ref(writer)

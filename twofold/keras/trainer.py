@@ -315,7 +315,7 @@ class Trainer(LayerState):
         return function
 
     def _executed(self, kind: str) -> Any:
-        """What a loop calls: our step, or the function that a model makes itself."""
+        """The function that a loop calls: our step, or one that the model makes itself."""
         if getattr(type(self), f"make_{kind}_function") is getattr(Trainer, f"make_{kind}_function"):
             return self._made(kind, False)
         made = getattr(self, f"make_{kind}_function")()

@@ -1,4 +1,4 @@
-"""What a loaded graph takes for granted of its sizes is made explicit, so that running it tests it.
+"""Guards for what a loaded graph assumes of its sizes, so that running it tests them.
 
 Where the sizes of a value have one name outside of a region and another inside, a trace knows that they are equal; a
 graph from a file may only pretend to. Such pairs become guards: those of
@@ -82,7 +82,7 @@ def _walk(scope: _Scope) -> None:
 
 
 def _regions(node: g.Node) -> Iterator[tuple[Sequence[g.Value], g.Graph]]:
-    """The regions of a node, each with what its inputs stand for."""
+    """The regions of a node, each with the operands of its inputs."""
     if node.op is g.CUSTOM:
         if "error" not in node.attrs:
             yield [*node.outputs, *node.inputs[node.attrs["results"]:]], node.regions[0]
@@ -108,7 +108,7 @@ def _stacks(graph: g.Graph) -> set[g.Value]:
 
 def _sizes(values: Sequence[g.Value],
            others: Sequence[g.Value]) -> Iterator[tuple[g.Value, g.Value, Any, Any]]:
-    """Values, what they are inside, and the sizes of both along each axis."""
+    """Values, the values that stand for them inside a region, and the sizes of both along each axis."""
     if len(values) != len(others):
         raise ValueError(f"a region takes {len(others)} values; there are {len(values)}")
     for value, other in zip(values, others, strict=True):
@@ -119,7 +119,7 @@ def _sizes(values: Sequence[g.Value],
 
 
 def _call(scope: _Scope, node: g.Node, known: set[str]) -> None:
-    """What a called graph relies on, in the caller's sizes."""
+    """The assumptions of a called graph, in the caller's sizes."""
     callee, sizes = node.regions[0], dict(node.attrs["sizes"])
     _walk(_Scope(callee, None, sizes))
     for guard in callee.guards:

@@ -97,7 +97,7 @@ def _host(node: g.Node) -> dict[str, Any]:
 
 
 def _revived(node: g.Node) -> dict[str, Any]:
-    """The attributes of a print, or of a call of a function of the library, with what does it.
+    """The attributes of a print, or of a call of a function of the library, with the Python function that runs.
 
     Raises:
         ValueError: they are something else's.

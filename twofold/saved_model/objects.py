@@ -22,7 +22,7 @@ _PATH = 200  # characters of a path
 
 
 class Malformed(ValueError):
-    """What a file says does not make sense."""
+    """The contents of a file contradict themselves or the format."""
 
 
 @dataclass(eq=False)

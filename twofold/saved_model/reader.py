@@ -1,4 +1,4 @@
-"""What is in a saved model, checked and as plain data: for loading, and for tools that need no objects.
+"""The contents of a saved model, checked and as plain data: for loading, and for tools that need no objects.
 
 `read(DIR)` gives a `SavedModel`: signatures and functions with their graphs, names, structures, and the arrays of
 variables and constants. Nothing is called, imported or compiled. Everything is checked before it is returned: versions,
@@ -316,7 +316,7 @@ class _Reader:
         return function
 
     def _referred(self, number: int) -> Any:
-        """What stands for an object among the arguments of a function."""
+        """The object that a reference among the arguments of a function stands for."""
         return SavedReference(_item_at(self.variables, number))
 
     def _updated(self, number: Any) -> SavedVariable:

@@ -57,7 +57,7 @@ def called_back(options: Any, path: str) -> None:
 
 @public_class
 class CheckpointLoadStatus:
-    """What became of a restore, so far: values for attributes that do not exist yet are kept until they do."""
+    """The state of a restore: values for attributes that do not exist yet are kept until they do."""
 
     def __init__(self, root: Any, restoration: Restoration) -> None:
         self._root = root

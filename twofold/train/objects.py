@@ -1,4 +1,4 @@
-"""The objects of a checkpoint: what is written of a graph of objects, and how values find their way back.
+"""The objects of a checkpoint: how a graph of objects is written, and how values are given back to objects.
 
 A checkpoint holds nodes, the root first: the names of a node's children, and the keys of the tensors that hold its
 own values. Restoring walks the objects in memory and the nodes side by side, by names. A child that is not there yet
@@ -154,7 +154,7 @@ class Restoration:
                 child_object = _child(value, child)
                 if child_object is not None:
                     pending.append((child_object, at, value, child))
-                elif isinstance(value, tracking.Trackable):  # a list or dict that waits has its own way
+                elif isinstance(value, tracking.Trackable):  # lists and dicts wait as `_WaitingList` and `_WaitingDict`
                     waiting = value.__dict__.setdefault("_waiting_for_children", {})
                     waiting[child] = functools.partial(self._came, value, child, at)
         for owner_number in self._owners:
@@ -249,7 +249,7 @@ class Restoration:
         return self._tensor(key) if array is None else array
 
     def _waiting(self, value: Any, number: int, owner: Any, name: str) -> Any:
-        """The list or dict itself, or one in its place that tells of items which the checkpoint has a value for."""
+        """A list or dict; one that the checkpoint has values for is replaced by one that reports new items."""
         missing = self.nodes[number].children.keys() - tracking.children(value).keys()
         if not missing or type(value) not in (list, dict):
             return value

@@ -1,4 +1,4 @@
-"""What the layers here share: configs from declared arguments, and the reading of sizes, paddings and layouts."""
+"""The base of the layers here: configs from declared arguments, and the reading of sizes, paddings and layouts."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class DeclaredLayer(Layer):
     activation: Any
 
     def _take(self, **arguments: Any) -> None:
-        """Set attributes, with names and configs made into what they stand for."""
+        """Set attributes, with names and configs turned into the objects that they stand for."""
         for name, value in arguments.items():
             kind = _KINDS.get(name.rpartition("_")[2])
             setattr(self, name, value if kind is None else kind.get(value))

@@ -18,7 +18,7 @@ Step = Callable[[Any, Any], tuple[Any, Any]]
 
 
 class Scan:
-    """What a loop gave: the last output, all of them with the steps first (or None), and the last states."""
+    """The results of a loop: the last output, all outputs with the steps first (or None), and the last states."""
 
     __slots__ = ("last", "outputs", "states")
 
