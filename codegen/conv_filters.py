@@ -14,11 +14,11 @@ from llvmlite import ir
 
 from twofold.ir.dtypes import DType
 
-from .conv_code import BYTE, ConvKernel, looped
+from . import llvm_cpu
+from .conv_code import BYTE, I64, POINTER, VOID, Code, ConvKernel, looped
 from .conv_shapes import FILTERS
 from .gemm_pack import pack
 from .gemm_shapes import BLOCK, Tiling
-from .gemm_tile import I64, POINTER, VOID, Code
 
 __all__ = ["Filters"]
 
@@ -37,7 +37,7 @@ class Filters(ConvKernel):
 
     def __init__(self, module: ir.Module, dtype: DType, shape: Tiling, vectors: int) -> None:
         super().__init__(module, dtype, shape, "filters", vectors, FILTERS)
-        self.pack = pack(module, shape, dtype)
+        self.pack = llvm_cpu.emit_function(module, pack(shape, dtype))
         self.tiles = {vectors: [(rows, self.micro(rows, vectors)) for rows in _heights(shape, vectors)]
                       for vectors in self.vectors}
         self.scattered = {vectors: self.micro(_SCATTERED, vectors, True) for vectors in self.vectors}

@@ -15,10 +15,9 @@ from llvmlite import ir
 
 from twofold.ir.dtypes import DType
 
-from .conv_code import BYTE, ConvKernel, looped
+from .conv_code import BYTE, I64, POINTER, VOID, Code, ConvKernel, looped
 from .conv_shapes import FORWARD, MAX_ROWS
 from .gemm_shapes import BLOCK, PACKED, Tiling
-from .gemm_tile import I64, POINTER, VOID, Code
 
 __all__ = ["Forward"]
 

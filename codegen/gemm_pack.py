@@ -1,4 +1,4 @@
-"""Panels for the matrix product: packing, of a matrix with any strides, as LLVM functions.
+"""Panels for the matrix product: packing, of a matrix with any strides, in loop IR.
 
 Elements that lie beside each other are copied as vectors; where they are neighbours along the inner dimension, squares
 of vectors are turned in registers; anything else goes one by one. 16-bit floats are widened on the way. Products of one
@@ -9,216 +9,169 @@ What reads the panels is in `gemm_tile.py`, who asks for them in `gemm.py`.
 
 from __future__ import annotations
 
-from typing import Any
-
-from llvmlite import ir
-
+from twofold.ir import dtypes as dt
 from twofold.ir.dtypes import DType
+from twofold.ir.scalar import Value
 
-from . import llvm_ops
 from .gemm_shapes import Tiling
-from .gemm_tile import I32, I64, POINTER, VOID, Code, size_of
+from .gemm_tile import multiply_add, while_below
+from .loop import BlockBuilder, Function, FunctionBuilder, Pointer
+from .value_types import address, lanes_of, vector
 
 __all__ = ["pack", "dots"]
 
 
-def pack(module: ir.Module, tiling: Tiling, dtype: DType) -> ir.Function:
+def pack(tiling: Tiling, dtype: DType) -> Function:
     """The function `(panel, width, source, s, t, m, k)`: panel[t', s'] = source[s' s + t' t] for s' < m and t' < k.
 
     A panel has `width` elements for one inner index t', whole vectors; those from m on may hold anything.
 
     Args:
-        module: takes the function.
         dtype: of the source. The panel holds what it computes in.
     """
-    c = Code(module, "pack", VOID, [POINTER, I64, POINTER, *[I64] * 4])
-    panel, width, *source = c.fn.args
-    p = _Packing(c, tiling, dtype, panel, width, *source)
-    beside, along, either = (c.fn.append_basic_block(n) for n in ("beside", "along", "either"))
-    other = c.fn.append_basic_block("other")
-    c.cbranch(c.icmp_signed("==", p.s, I64(1)), beside, other)
-    c.position_at_end(other)
-    c.cbranch(c.icmp_signed("==", p.t, I64(1)), along, either)
-    for block, write in ((beside, p.copy), (along, p.transpose), (either, lambda: p.one_by_one(I64(0)))):
-        c.position_at_end(block)
-        write()
-        c.ret_void()
-    return c.fn
+    f = FunctionBuilder("pack")
+    panel, width = f.parameter("panel", address(dtype.compute)), f.parameter("width", dt.int64)
+    source = _Source(f, tiling, f.parameter("source", address(dtype)),
+                     *[f.parameter(name, dt.int64) for name in ("s", "t", "m", "k")])
+    packing = _Packing(source, panel, width)
+    with f.if_(f.eq(source.s, 1)):
+        packing.copy()
+    with f.else_():
+        with f.if_(f.eq(source.t, 1)):
+            packing.transpose()
+        with f.else_():
+            packing.one_by_one(0)
+    return f.finish()
 
 
-def dots(module: ir.Module, tiling: Tiling, dtype: DType, groups: int) -> ir.Function:
-    """The function `(a, B, s, old, C, k, n)`: C = old + a B for one row, as a micro-kernel does it.
+def dots(tiling: Tiling, dtype: DType, groups: int) -> Function:
+    """The function `(a, b, s, old, c, k, n)`: C = old + a B for one row, as a micro-kernel does it.
 
     For a B whose inner indices are neighbours, and its columns `s` apart: squares of it are turned in registers, as in
     packing, and used at once.
 
     Args:
-        module: takes the function.
         dtype: of B; a and C are of what it computes in.
         groups: vectors that C may have at most. Their sums wait for each other's products no more than must be.
     """
-    lanes, kind = tiling.lanes, llvm_ops.llvm_type(dtype)
-    vector = ir.VectorType(kind, lanes)
-    c = Code(module, "dots", VOID, [POINTER, POINTER, I64, POINTER, POINTER, I64, I64])
-    a, b, step, old, out, k, n = c.fn.args
-    p = _Packing(c, tiling, dtype, None, None, b, step, I64(1), n, k)
-    sums = c.room(kind, groups * lanes)
-    c.each(I64(0), n, I64(lanes), lambda s: c.put(ir.Constant(vector, None), c.at(sums, s, kind)))
+    f, lanes, compute = FunctionBuilder("dots"), tiling.lanes, dtype.compute
+    a, b, s = f.parameter("a", address(compute)), f.parameter("b", address(dtype)), f.parameter("s", dt.int64)
+    old, c = f.parameter("old", address(compute)), f.parameter("c", address(compute))
+    k, n = f.parameter("k", dt.int64), f.parameter("n", dt.int64)
+    source = _Source(f, tiling, b, s, f.const(1, dt.int64), n, k)
+    sums = f.scratch(compute, groups * lanes)
+    with f.for_(0, n, lanes) as first:
+        f.store(sums, first, f.const(0.0, vector(compute, lanes)))
+    with f.for_(0, k, lanes) as t, f.for_(0, n, lanes) as first:
+        _add_square(f, source, sums, a, t, first)
+    with f.for_(0, n, lanes) as first:
+        mask = f.first(n - first, lanes)
+        f.store(c, first, f.load(old, first, lanes, mask) + f.load(sums, first, lanes), mask)
+    return f.finish()
 
-    def square(t: Any, s: Any) -> None:
-        left, at = c.sub(k, t), c.at(sums, s, kind)
-        columns = p.columns(p.rows(s), t, left)
-        done, sum_ = c.fn.append_basic_block(), c.vector(at, vector)
-        ends = [(sum_, c.block)]
-        for i, column in enumerate(columns):
-            more = c.fn.append_basic_block()
-            c.cbranch(c.less(I64(i), left), more, done)
-            c.position_at_end(more)
-            sum_ = c.fma(c.spread(c.element(a, c.add(t, I64(i)), kind), lanes), column, sum_)
-            ends.append((sum_, more))
-        c.branch(done)
-        c.position_at_end(done)
-        last = c.phi(vector)
-        for value, block in ends:
-            last.add_incoming(value, block)
-        c.put(last, at)
 
-    def finish(s: Any) -> None:
-        mask = c.mask(c.sub(n, s), lanes)
-        c.put(c.fadd(c.vector(c.at(old, s, kind), vector, mask), c.vector(c.at(sums, s, kind), vector)),
-              c.at(out, s, kind), mask)
+def _add_square(f: BlockBuilder, source: _Source, sums: Pointer, a: Value, t: Value, first: Value) -> None:
+    """Adds the products of the inner indices from `t` on to the sums of a vector of columns."""
+    lanes, left = source.lanes, source.k - t
+    columns = source.columns(source.rows(first), t, left)
+    total = f.local(f.load(sums, first, lanes))
+    for i in while_below(f, lanes, left):
+        total.set(multiply_add(f, f.splat(f.load(a, t + i), lanes), columns[i], total.get()))
+    f.store(sums, first, total.get())
 
-    c.each(I64(0), k, I64(lanes), lambda t: c.each(I64(0), n, I64(lanes), lambda s: square(t, s)))
-    c.each(I64(0), n, I64(lanes), finish)
-    c.ret_void()
-    return c.fn
+
+class _Source:
+    """A matrix that is read in squares: its elements lie `s` apart, and `t` along the inner dimension."""
+
+    def __init__(self, f: BlockBuilder, tiling: Tiling, start: Value, s: Value, t: Value, m: Value, k: Value) -> None:
+        self.f, self.tiling, self.lanes = f, tiling, tiling.lanes
+        self.start, self.s, self.t, self.m, self.k = start, s, t, m, k
+
+    def rows(self, s: Value) -> list[Value]:
+        """The addresses of a vector's rows from `s` on; those beyond the edge repeat the last one."""
+        f = self.f
+        last = self.m - 1
+        return [f.at(self.start, f.minimum(s + r, last) * self.s) for r in range(self.lanes)]
+
+    def columns(self, rows: list[Value], t: Value, left: Value | None = None) -> list[Value]:
+        """Vectors along the rows, for inner indices from `t`, of which there may be only `left`."""
+        f = self.f
+        mask = None if left is None else f.first(left, self.lanes)
+        return _transposed(f, [f.load(row, t, self.lanes, mask) for row in rows])
 
 
 class _Packing:
-    """The body of a function that reads a matrix for a panel, being written; what they are, `pack` says."""
+    """The ways to fill a panel, being recorded; what the names mean, `pack` says."""
 
-    def __init__(self, c: Code, tiling: Tiling, dtype: DType, panel: Any, width: Any, source: Any, s: Any, t: Any,
-                 m: Any, k: Any) -> None:
-        self.c, self.tiling, self.dtype, self.lanes = c, tiling, dtype, tiling.lanes
-        self.kind, self.memory = llvm_ops.llvm_type(dtype), llvm_ops.llvm_type(dtype, memory=True)
-        self.panel, self.width, self.source, self.s, self.t, self.m, self.k = panel, width, source, s, t, m, k
-
-    def widened(self, x: Any) -> Any:
-        """What is computed with, of a vector or element as it lies in memory."""
-        c = self.c
-        if self.memory == self.kind:
-            return x
-        if not isinstance(x.type, ir.VectorType):
-            return llvm_ops.widen(c, x, self.dtype)
-        if self.dtype.name == "float16" and llvm_ops.converts_half():
-            half = c.bitcast(x, ir.VectorType(ir.HalfType(), self.lanes))
-            return c.fpext(half, ir.VectorType(self.kind, self.lanes))
-        wide = ir.Constant(ir.VectorType(self.kind, self.lanes), ir.Undefined)
-        for lane in range(self.lanes):
-            value = llvm_ops.widen(c, c.extract_element(x, I32(lane)), self.dtype)
-            wide = c.insert_element(wide, value, I32(lane))
-        return wide
-
-    def read(self, address: Any, mask: Any = None) -> Any:
-        return self.widened(self.c.vector(address, ir.VectorType(self.memory, self.lanes), mask))
-
-    def place(self, t: Any, s: Any) -> Any:
-        return self.c.at(self.panel, self.c.add(self.c.mul(t, self.width), s), self.kind)
+    def __init__(self, source: _Source, panel: Value, width: Value) -> None:
+        self.source, self.f, self.lanes, self.panel, self.width = source, source.f, source.lanes, panel, width
 
     def copy(self) -> None:
         """Neighbours stay neighbours."""
-        c = self.c
-        whole = c.and_(self.m, I64(-self.lanes))
-        edge = c.mask(c.sub(self.m, whole), self.lanes)
-
-        def row(t: Any) -> None:
-            start = c.at(self.source, c.mul(t, self.t), self.memory)
-            c.each(I64(0), whole, I64(self.lanes),
-                   lambda s: c.put(self.read(c.at(start, s, self.memory)), self.place(t, s)))
-            with c.if_then(c.less(whole, self.m)):
-                c.put(self.read(c.at(start, whole, self.memory), edge), self.place(t, whole))
-        c.each(I64(0), self.k, I64(1), row)
+        f, lanes, x = self.f, self.lanes, self.source
+        whole = x.m & -lanes
+        edge, has_edge = f.first(x.m - whole, lanes), f.lt(whole, x.m)
+        with f.for_(0, x.k) as t:
+            start, row = f.at(x.start, t * x.t), t * self.width
+            with f.for_(0, whole, lanes) as s:
+                f.store(self.panel, row + s, f.load(start, s, lanes))
+            with f.if_(has_edge):
+                f.store(self.panel, row + whole, f.load(start, whole, lanes, edge))
 
     def transpose(self) -> None:
         """Squares of vectors are turned in registers."""
-        c, lanes = self.c, self.lanes
-        masks = self.tiling.masks
-        whole = c.and_(self.k, I64(-lanes))
-
-        def rows_from(s: Any) -> None:
-            rows = self.rows(s)
-
-            def square(t: Any) -> None:
-                left = c.sub(self.k, t)
-                columns = self.columns(rows, t, left if masks else None)
-                places = [self.place(c.add(t, I64(n)), s) for n in range(lanes)]
-                if not masks:
-                    for column, place in zip(columns, places, strict=True):
-                        c.put(column, place)
-                    return
-                with c.if_else(c.less(left, I64(lanes))) as (edge, inside):
-                    with edge:
-                        done = c.fn.append_basic_block()
-                        for n, (column, place) in enumerate(zip(columns, places, strict=True)):
-                            store = c.fn.append_basic_block()
-                            c.cbranch(c.less(I64(n), left), store, done)
-                            c.position_at_end(store)
-                            c.put(column, place)
-                        c.branch(done)
-                        c.position_at_end(done)
-                    with inside:
-                        for column, place in zip(columns, places, strict=True):
-                            c.put(column, place)
-
-            c.each(I64(0), self.k if masks else whole, I64(lanes), square)
-
-        c.each(I64(0), self.m, I64(lanes), rows_from)
-        if not masks:
+        f, x = self.f, self.source
+        whole = x.k & -self.lanes
+        with f.for_(0, x.m, self.lanes) as s:
+            rows = x.rows(s)
+            with f.for_(0, x.k if x.tiling.masks else whole, self.lanes) as t:
+                self.square(rows, s, t)
+        if not x.tiling.masks:
             self.one_by_one(whole)
 
-    def rows(self, s: Any) -> list[Any]:
-        """The addresses of a vector's rows from `s` on, of a matrix whose inner indices are neighbours."""
-        c = self.c
-        last = c.sub(self.m, I64(1))
-        # Rows beyond the edge repeat the last one.
-        return [c.at(self.source, c.mul(c.least(c.add(s, I64(r)), last), self.s), self.memory)
-                for r in range(self.lanes)]
+    def square(self, rows: list[Value], s: Value, t: Value) -> None:
+        """Turns one square, which may be cut off along the inner dimension where vectors have masks."""
+        f, lanes, x = self.f, self.lanes, self.source
+        left = x.k - t
+        columns = x.columns(rows, t, left if x.tiling.masks else None)
+        places = [(t + n) * self.width + s for n in range(lanes)]
+        if not x.tiling.masks:
+            for column, place in zip(columns, places, strict=True):
+                f.store(self.panel, place, column)
+            return
+        with f.if_(f.lt(left, lanes)):
+            for n in while_below(f, lanes, left):
+                f.store(self.panel, places[n], columns[n])
+        with f.else_():
+            for column, place in zip(columns, places, strict=True):
+                f.store(self.panel, place, column)
 
-    def columns(self, rows: list[Any], t: Any, left: Any = None) -> list[Any]:
-        """Vectors along the rows, for inner indices from `t`, of which there may be only `left`."""
-        c = self.c
-        mask = None if left is None else c.mask(left, self.lanes)
-        return _transposed(c, [self.read(c.at(row, t, self.memory), mask) for row in rows])
-
-    def one_by_one(self, start: Any) -> None:
+    def one_by_one(self, start: Value | int) -> None:
         """Whatever the strides, from inner index `start`."""
-        c = self.c
-
-        def element(t: Any, s: Any) -> None:
-            index = c.add(c.mul(s, self.s), c.mul(t, self.t))
-            c.store(self.widened(c.element(self.source, index, self.memory)), self.place(t, s))
-        c.each(start, self.k, I64(1), lambda t: c.each(I64(0), self.m, I64(1), lambda s: element(t, s)))
+        f, x = self.f, self.source
+        with f.for_(start, x.k) as t, f.for_(0, x.m) as s:
+            f.store(self.panel, t * self.width + s, f.load(x.start, s * x.s + t * x.t))
 
 
-def _transposed(c: Code, rows: list[Any]) -> list[Any]:
+def _transposed(f: BlockBuilder, rows: list[Value]) -> list[Value]:
     """The columns of a square of vectors: first within quarters of 16 bytes, then the quarters."""
-    lanes, quarter = len(rows), 16 // size_of(rows[0].type.element)
-    groups = [_within_quarters(c, rows[g:g + quarter], quarter) for g in range(0, lanes, quarter)]
-    columns = [_quarters(c, [group[n] for group in groups], quarter) for n in range(quarter)]
+    lanes, quarter = len(rows), 16 // rows[0].dtype.size
+    groups = [_within_quarters(f, rows[g:g + quarter]) for g in range(0, lanes, quarter)]
+    columns = [_quarters(f, [group[n] for group in groups], lanes) for n in range(quarter)]
     return [columns[n % quarter][n // quarter] for n in range(lanes)]
 
 
-def _within_quarters(c: Code, rows: list[Any], quarter: int) -> list[Any]:
+def _within_quarters(f: BlockBuilder, rows: list[Value]) -> list[Value]:
     """Result n holds, in quarter q, element n of the quarters q of all rows."""
-    lanes = rows[0].type.count
+    quarter, lanes = len(rows), lanes_of(rows[0].dtype)
 
-    def interleaved(x: Any, y: Any, unit: int, high: bool) -> Any:
+    def interleaved(x: Value, y: Value, unit: int, high: bool) -> Value:
         picked: list[int] = []
         for start in range(0, lanes, quarter):
             half = start + (quarter // 2 if high else 0)
             for n in range(half, half + quarter // 2, unit):
                 picked += [*range(n, n + unit), *range(lanes + n, lanes + n + unit)]
-        return c.shuffle(x, y, picked)
+        return f.shuffle(x, y, picked)
 
     if quarter == 2:
         return [interleaved(rows[0], rows[1], 1, high) for high in (False, True)]
@@ -226,13 +179,14 @@ def _within_quarters(c: Code, rows: list[Any], quarter: int) -> list[Any]:
     return [interleaved(x, y, 2, high) for x, y in pairs for high in (False, True)]
 
 
-def _quarters(c: Code, rows: list[Any], quarter: int) -> list[Any]:
+def _quarters(f: BlockBuilder, rows: list[Value], lanes: int) -> list[Value]:
     """The square of quarters, transposed."""
-    count, lanes = len(rows), rows[0].type.count
+    count = len(rows)
+    quarter = lanes // count
 
-    def picked(x: Any, y: Any, of_x: list[int], of_y: list[int]) -> Any:
+    def picked(x: Value, y: Value, of_x: list[int], of_y: list[int]) -> Value:
         starts = [q * quarter for q in of_x] + [lanes + q * quarter for q in of_y]
-        return c.shuffle(x, y, [s + n for s in starts for n in range(quarter)])
+        return f.shuffle(x, y, [s + n for s in starts for n in range(quarter)])
 
     if count == 1:
         return rows

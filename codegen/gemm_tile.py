@@ -1,4 +1,4 @@
-"""The micro-kernel of the matrix product as an LLVM function, and the builder that its parts are written with.
+"""The micro-kernel of the matrix product, in loop IR.
 
 A *micro-kernel* keeps a tile of C in registers, `rows` by `vectors` vectors, and runs over one block of the inner
 dimension. It reads rows of A and columns of B as they lie, where one of their strides is 1, or *panels*: for each inner
@@ -9,199 +9,91 @@ Panels are made by `gemm_pack.py`; how tiles make up a product, and in which ord
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Iterator
+from contextlib import ExitStack
 
-from llvmlite import ir
-
+from twofold.ir import dtypes as dt
 from twofold.ir.dtypes import DType
+from twofold.ir.scalar import Value
 
-from . import llvm_ops
 from . import target as targets
 from .gemm_shapes import Tiling
+from .loop import BlockBuilder, Cell, Function, FunctionBuilder
+from .target import CACHES
+from .value_types import address, lanes_of, vector
 
-__all__ = ["Code", "micro", "size_of", "POINTER", "I64", "I32", "VOID", "LINE"]
+__all__ = ["micro", "multiply_add", "while_below"]
 
-LINE = 64  # bytes that are fetched as one
 _HURRIED = 100  # inner indices below which C is not there by itself when it is to be written
-I64, POINTER, VOID, I32 = ir.IntType(64), ir.PointerType(), ir.VoidType(), ir.IntType(32)
 
 
-class Code(ir.IRBuilder):
-    """A builder at the start of a new function."""
-
-    def __init__(self, module: ir.Module, name: str, result: ir.Type, arguments: list[ir.Type], internal: bool = True):
-        self.fn = ir.Function(module, ir.FunctionType(result, arguments), name)
-        self.fn.attributes.add("nounwind")
-        if internal:
-            self.fn.linkage = "internal"
-            self.fn.attributes.add("noinline")
-        super().__init__(self.fn.append_basic_block("entry"))
-
-    def at(self, base: Any, index: Any, kind: ir.Type) -> Any:
-        """The address of element `index` of the array of `kind` at `base`."""
-        return self.gep(base, [I64(index) if isinstance(index, int) else index], source_etype=kind)
-
-    def element(self, base: Any, index: Any, kind: ir.Type) -> Any:
-        """That element."""
-        return self.load(self.at(base, index, kind), typ=kind)
-
-    def less(self, x: Any, y: Any) -> Any:
-        """Whether x < y, for signed integers."""
-        return self.icmp_signed("<", x, y)
-
-    def least(self, x: Any, y: Any) -> Any:
-        """The smaller of two signed integers."""
-        return self.select(self.less(x, y), x, y)
-
-    def most(self, x: Any, y: Any) -> Any:
-        """The larger of two signed integers."""
-        return self.select(self.less(x, y), y, x)
-
-    def each(self, start: Any, stop: Any, step: Any, body: Callable[[Any], None]) -> None:
-        """Runs `body(index)` for start, start + step, ... below stop."""
-        before, test, inside, after = self.block, *(self.fn.append_basic_block() for _ in range(3))
-        self.branch(test)
-        self.position_at_end(test)
-        index = self.phi(I64)
-        index.add_incoming(start, before)
-        self.cbranch(self.less(index, stop), inside, after)
-        self.position_at_end(inside)
-        body(index)
-        index.add_incoming(self.add(index, step), self.block)
-        self.branch(test)
-        self.position_at_end(after)
-
-    def room(self, kind: ir.Type, count: int) -> Any:
-        """The address of `count` elements on the stack, on a cache line of their own."""
-        held = self.alloca(ir.ArrayType(kind, count))
-        held.align = 64
-        return self.inttoptr(self.ptrtoint(held, I64), POINTER)
-
-    def mask(self, count: Any, lanes: int) -> Any:
-        """The mask of the first `count` lanes; none for a negative count, all for a large one."""
-        count = self.select(self.less(count, I64(0)), I64(0), self.least(count, I64(lanes)))
-        bits = self.sub(self.shl(I64(1), count), I64(1))
-        return self.bitcast(self.trunc(bits, ir.IntType(lanes)), ir.VectorType(ir.IntType(1), lanes))
-
-    def vector(self, base: Any, kind: ir.VectorType, mask: Any = None) -> Any:
-        """The vector at `base`, aligned as an element is; 0 in lanes that are masked out."""
-        size = size_of(kind.element)
-        if mask is None:
-            return self.load(base, typ=kind, align=size)
-        name = f"llvm.masked.load.v{kind.count}{_suffix(kind.element)}.p0"
-        fn = self._declared(name, ir.FunctionType(kind, [POINTER, I32, mask.type, kind]))
-        return self.call(fn, [base, I32(size), mask, ir.Constant(kind, None)])
-
-    def put(self, value: Any, base: Any, mask: Any = None) -> None:
-        """Stores the lanes of `value` that `mask` has."""
-        kind = value.type
-        size = size_of(kind.element)
-        if mask is None:
-            self.store(value, base, align=size)
-            return
-        name = f"llvm.masked.store.v{kind.count}{_suffix(kind.element)}.p0"
-        fn = self._declared(name, ir.FunctionType(VOID, [kind, POINTER, I32, mask.type]))
-        self.call(fn, [value, base, I32(size), mask])
-
-    def fetch(self, address: Any, write: bool = False) -> None:
-        """Asks the second cache for the line at `address`, or the first if it is to be written. It may be no memory."""
-        fn = self._declared("llvm.prefetch.p0", ir.FunctionType(VOID, [POINTER, I32, I32, I32]))
-        self.call(fn, [address, I32(int(write)), I32(3 if write else 2), I32(1)])
-
-    def spread(self, x: Any, lanes: int) -> Any:
-        """The vector with `x` in all lanes."""
-        kind = ir.VectorType(x.type, lanes)
-        one = self.insert_element(ir.Constant(kind, ir.Undefined), x, I32(0))
-        return self.shuffle(one, one, [0] * lanes)
-
-    def shuffle(self, x: Any, y: Any, lanes: list[int]) -> Any:
-        """The given lanes of `x` and `y` put together."""
-        return self.shuffle_vector(x, y, ir.Constant(ir.VectorType(I32, len(lanes)), lanes))
-
-    def fma(self, x: Any, y: Any, z: Any) -> Any:
-        """x y + z on vectors, rounded once; where the target has no instruction for it, the product is rounded too."""
-        if not targets.current().fused:
-            return self.fadd(self.fmul(x, y), z)
-        kind = x.type
-        name = f"llvm.fma.v{kind.count}{_suffix(kind.element)}"
-        return self.call(self._declared(name, ir.FunctionType(kind, [kind] * 3)), [x, y, z])
-
-    def _declared(self, name: str, kind: ir.FunctionType) -> Any:
-        return self.module.globals.get(name) or ir.Function(self.module, kind, name)
+def multiply_add(b: BlockBuilder, x: Value, y: Value, z: Value) -> Value:
+    """x y + z, rounded once; where the target has no instruction for it, the product is rounded too."""
+    return b.fma(x, y, z) if targets.current().fused else x * y + z
 
 
-def _suffix(kind: ir.Type) -> str:
-    return {"float": "f32", "double": "f64"}.get(str(kind), str(kind))
-
-
-def size_of(kind: ir.Type) -> int:
-    """Bytes of a number of type `kind`."""
-    return {"float": 4, "double": 8}.get(str(kind)) or int(str(kind)[1:]) // 8
-
-
-def micro(module: ir.Module, tiling: Tiling, dtype: DType, rows: int, vectors: int) -> ir.Function:
-    """The micro-kernel `(A, a_m, a_k, B, ldb, old, ldo, C, ldc, k, m, n, next)`: C = old + A B on a tile.
+def micro(tiling: Tiling, dtype: DType, rows: int, vectors: int) -> Function:
+    """The micro-kernel `(a, a_m, a_k, b, ldb, old, ldo, c, ldc, k, m, n, next)`: C = old + A B on a tile.
 
     The sum over k is taken in order. `next` is where the B of a later call begins, which is fetched meanwhile.
 
     Args:
-        module: takes the function.
         dtype: float32 or float64.
         rows, vectors: the largest tile. It reads that many rows of A, and writes the first m rows and n columns.
     """
-    lanes, kind = tiling.lanes, llvm_ops.llvm_type(dtype)
-    vector = ir.VectorType(kind, lanes)
-    arguments = [POINTER, I64, *[I64, POINTER] * 3, *[I64] * 4, POINTER]
-    c = Code(module, f"micro_{rows}x{vectors}", VOID, arguments)
-    a, a_m, a_k, b, ldb, old, ldo, out, ldc, k, m, n, ahead = c.fn.args
-    masks = [c.mask(c.sub(n, I64(j * lanes)), lanes) for j in range(vectors)]
-    places = [c.mul(a_m, I64(i)) for i in range(rows)]
-    beyond = c.mul(a_m, I64(2 * rows - 1))
-    zero = ir.Constant(vector, None)
+    f, memory, number = FunctionBuilder(f"micro_{rows}x{vectors}"), address(dtype), dt.int64
+    a, a_m, a_k = f.parameter("a", memory), f.parameter("a_m", number), f.parameter("a_k", number)
+    right, ldb = f.parameter("b", memory), f.parameter("ldb", number)
+    old, ldo = f.parameter("old", memory), f.parameter("ldo", number)
+    c, ldc = f.parameter("c", memory), f.parameter("ldc", number)
+    k, m, n = f.parameter("k", number), f.parameter("m", number), f.parameter("n", number)
+    ahead = f.parameter("next", memory)
+    masks = [f.first(n - j * tiling.lanes, tiling.lanes) for j in range(vectors)]
     if rows == tiling.tall and vectors > 1:
-        with c.if_then(c.less(k, I64(_HURRIED))):
+        with f.if_(f.lt(k, _HURRIED)):
             for i in range(rows):
-                for j in range(0, vectors * lanes, LINE // size_of(kind)):
-                    c.fetch(c.at(out, c.add(c.mul(ldc, I64(i)), I64(j)), kind), True)
-    entry, loop, done = c.block, c.fn.append_basic_block("loop"), c.fn.append_basic_block("done")
-    c.cbranch(c.less(I64(0), k), loop, done)
-    c.position_at_end(loop)
-    left, pa, pb, pn = c.phi(I64), c.phi(POINTER), c.phi(POINTER), c.phi(POINTER)
-    sums = [[c.phi(vector) for _ in range(vectors)] for _ in range(rows)]
-    right = [c.vector(c.at(pb, j * lanes, kind), vector, masks[j] if tiling.masks else None) for j in range(vectors)]
-    for j in range(0, vectors * lanes, LINE // size_of(kind)):
-        c.fetch(c.at(pn, j, kind))
-    if rows > 1:  # where rows are neighbours, the next tile's
-        c.fetch(c.at(pa, beyond, kind))
-    after = []
-    for i in range(rows):
-        x = c.spread(c.element(pa, places[i], kind), lanes)
-        after.append([c.fma(x, right[j], sums[i][j]) for j in range(vectors)])
-    steps = ((left, c.sub(left, I64(1)), k), (pa, c.at(pa, a_k, kind), a), (pb, c.at(pb, ldb, kind), b),
-             (pn, c.at(pn, ldb, kind), ahead))
-    for phi, value, first in steps:
-        phi.add_incoming(first, entry)
-        phi.add_incoming(value, loop)
-    for phi, value in zip(sum(sums, []), sum(after, []), strict=True):
-        phi.add_incoming(zero, entry)
-        phi.add_incoming(value, loop)
-    c.cbranch(c.less(I64(0), steps[0][1]), loop, done)
-    c.position_at_end(done)
-    ends = [[c.phi(vector) for _ in range(vectors)] for _ in range(rows)]
-    for phi, value in zip(sum(ends, []), sum(after, []), strict=True):
-        phi.add_incoming(zero, entry)
-        phi.add_incoming(value, loop)
-    finish = c.fn.append_basic_block("finish")
-    for i in range(rows):
-        row = c.fn.append_basic_block()
-        c.cbranch(c.less(I64(i), m), row, finish)
-        c.position_at_end(row)
-        from_, to = c.at(old, c.mul(ldo, I64(i)), kind), c.at(out, c.mul(ldc, I64(i)), kind)
-        for j in range(vectors):
-            before = c.vector(c.at(from_, j * lanes, kind), vector, masks[j])
-            c.put(c.fadd(before, ends[i][j]), c.at(to, j * lanes, kind), masks[j])
-    c.branch(finish)
-    c.position_at_end(finish)
-    c.ret_void()
-    return c.fn
+                for j in _lines(tiling, dtype, vectors):
+                    f.prefetch(f.at(c, ldc * i), j, write=True)
+    zero = f.const(0.0, vector(dtype, tiling.lanes))
+    sums = [[f.local(zero) for _ in range(vectors)] for _ in range(rows)]
+    places, beyond = [a_m * i for i in range(rows)], a_m * (2 * rows - 1)
+    at_a, at_b, at_next = f.local(a), f.local(right), f.local(ahead)
+    with f.for_(k, 0, -1):  # what counts down takes one register
+        row = at_b.get()
+        of_b = [f.load(row, j * tiling.lanes, tiling.lanes, masks[j] if tiling.masks else None) for j in range(vectors)]
+        for j in _lines(tiling, dtype, vectors):
+            f.prefetch(at_next.get(), j)
+        column = at_a.get()
+        if rows > 1:  # where rows are neighbours, the next tile's
+            f.prefetch(column, beyond)
+        for i in range(rows):
+            of_a = f.splat(f.load(column, places[i]), tiling.lanes)
+            for j, cell in enumerate(sums[i]):
+                cell.set(multiply_add(f, of_a, of_b[j], cell.get()))
+        for at, step in ((at_a, a_k), (at_b, ldb), (at_next, ldb)):
+            at.set(f.at(at.get(), step))
+    for i in while_below(f, rows, m):
+        _add(f, sums[i], f.at(old, ldo * i), f.at(c, ldc * i), masks)
+    return f.finish()
+
+
+def while_below(f: BlockBuilder, most: int, end: Value) -> Iterator[int]:
+    """0, 1, ... below `most`; what is recorded for a number runs where it is below `end`, inside of what is for the
+    number before, so that the first one that is not ends it all."""
+    with ExitStack() as conditions:
+        for number in range(most):
+            conditions.enter_context(f.if_(f.lt(f.const(number, dt.int64), end)))
+            yield number
+
+
+def _lines(tiling: Tiling, dtype: DType, vectors: int) -> range:
+    """The elements of a row of vectors at which cache lines begin."""
+    return range(0, vectors * tiling.lanes, CACHES.line // dtype.size)
+
+
+def _add(f: BlockBuilder, sums: list[Cell], old: Value, out: Value, masks: list[Value]) -> None:
+    """Writes old + sums to a row of C."""
+    for j, (cell, mask) in enumerate(zip(sums, masks, strict=True)):
+        total = cell.get()
+        lanes = lanes_of(total.dtype)
+        f.store(out, j * lanes, f.load(old, j * lanes, lanes, mask) + total, mask)

@@ -20,7 +20,8 @@ from llvmlite import ir
 from twofold.ir.scalar import Instr, Value
 
 from . import llvm_lanes, llvm_memory, llvm_module, llvm_ops, llvm_vectors
-from .llvm_memory import LINE, Scopes, Unique
+from .llvm_memory import Scopes, Unique
+from .llvm_variables import Exit, settled
 from .statements import (
     At,
     Break,
@@ -41,12 +42,14 @@ from .statements import (
     Slot,
     Statement,
     Store,
+    blocks,
     instruction_count,
     walk,
 )
+from .target import CACHES
 from .value_types import Vector, lanes_of
 
-__all__ = ["emit_kernel", "compile_kernel", "KERNEL"]
+__all__ = ["emit_kernel", "emit_function", "compile_kernel", "KERNEL"]
 
 _I1, _I64, _POINTER = ir.IntType(1), ir.IntType(64), ir.PointerType()
 KERNEL = ir.FunctionType(_I64, [_I64, _I64, _POINTER])  # (start, stop, args) -> status
@@ -96,23 +99,23 @@ def emit_kernel(module: ir.Module, kernel: Kernel, name: str, *, inline: bool = 
         start, stop = _I64(0), _I64(1)
     emitter = _Emitter(fn, kernel, {kernel.start.id: start, kernel.stop.id: stop}, short, apart, heap, numbers or {})
     emitter.begin(kernel.args, args, constants or {})
-    emitter.emit(kernel.body, kernel.codes)
+    emitter.emit(kernel.codes)
     emitter.b.ret(emitter.result())
     return fn
 
 
-def _emit_function(module: ir.Module, function: Function) -> ir.Function:
+def emit_function(module: ir.Module, function: Function) -> ir.Function:
     """Writes a function that the kernels of a module share, once."""
     known = module.globals.get(function.name)
     if known is not None:
         return known
-    kinds = [llvm_ops.llvm_type(p.dtype) for p in function.params]
+    kinds = [llvm_ops.llvm_type(p.dtype) for _, p in function.params]
     fn = ir.Function(module, ir.FunctionType(ir.VoidType(), kinds), function.name)
     fn.linkage = "internal"
     for attribute in ("nounwind", "noinline"):
         fn.attributes.add(attribute)
-    emitter = _Emitter(fn, function, {p.id: a for p, a in zip(function.params, fn.args, strict=True)})
-    emitter.emit(function.body)
+    emitter = _Emitter(fn, function, {p.id: a for (_, p), a in zip(function.params, fn.args, strict=True)})
+    emitter.emit()
     emitter.b.ret_void()
     return fn
 
@@ -131,11 +134,13 @@ class _Emitter:
         self.bases: dict[str, Any] = {}  # scratch memory
         self.slots: dict[int, Any] = {}  # memory of arguments
         self.variables: dict[int, Any] = {}  # what they hold at the place at hand
-        self.exits: list[_Exit] = []  # of the loops around the place at hand
+        self.exits: list[Exit] = []  # of the loops around the place at hand
         self.failed: list[Any] = []
         self.status: Any = None
-        self.scratch = of.scratch
-        self.scopes = Scopes(fn.module, of.body, apart)
+        self.scratch, self.body = of.scratch, of.body
+        self.statements = list(walk(of.body))
+        self.sets: dict[int, frozenset[int]] = {}  # by block: the variables that are set in it
+        self.scopes = Scopes(fn.module, self.statements, apart)
 
     def begin(self, pointer: Pointer, args: Any, constants: Mapping[int, int]) -> None:
         """Makes the args array known, and which constants lie there."""
@@ -146,22 +151,22 @@ class _Emitter:
                 read[slot] = self.b.add(self.argument(slot), _I64(1))
         self.given = {constant: read[slot] for constant, slot in constants.items()}
 
-    def emit(self, body: list[Statement], codes: Sequence[str] = ()) -> None:
+    def emit(self, codes: Sequence[str] = ()) -> None:
         """Writes the body, up to what the function gives back."""
         for scratch in self.scratch:
             kind = ir.ArrayType(llvm_ops.llvm_type(scratch.dtype, memory=True), scratch.size)
             held = self.b.alloca(kind, name=scratch.name)
-            held.align = LINE
+            held.align = CACHES.line
             held.type = _POINTER  # its elements' type is that of each access
             self.bases[scratch.name] = held
         self.scopes.declare(self.b)
-        slots = {s.ptr.slot for s in walk(body) if isinstance(s, (Load, Store, At, Prefetch))}
+        slots = {s.ptr.slot for s in self.statements if isinstance(s, (Load, Store, At, Prefetch))}
         for slot in sorted(slot for slot in slots if slot is not None):
             self.slots[slot] = self.b.inttoptr(self.argument(slot), _POINTER)
         self.failed = [self.flag(_I1(0)) for _ in codes]
-        if any(isinstance(s, Fail) for s in walk(body)):
+        if any(isinstance(s, Fail) for s in self.statements):
             self.status = self.flag(_I64(0))
-        self.block(body)
+        self.block(self.body)
 
     def argument(self, slot: int) -> Any:
         if slot in self.numbers:
@@ -206,7 +211,7 @@ class _Emitter:
             case Set(var=var, value=value):
                 self.variables[var] = values[value.id]
             case Get(out=out, var=var):
-                values[out.id] = self.variables[var]
+                values[out.id] = settled(self.b, self.variables[var])
             case For():
                 self.loop(statement)
             case If():
@@ -237,7 +242,7 @@ class _Emitter:
             case Call(out=out):
                 values[out.id] = self.call(statement)
             case Invoke(function=function, args=args):
-                b.call(_emit_function(self.fn.module, function), [values[a.id] for a in args])
+                b.call(emit_function(self.fn.module, function), [values[a.id] for a in args])
             case _:
                 raise TypeError(f"not a statement: {statement!r}")
 
@@ -262,7 +267,7 @@ class _Emitter:
         if isinstance(cond, ir.Constant):
             self.block(branch.body if cond.constant else branch.otherwise)
             return
-        join = _Exit(self.fn.append_basic_block("after"), self.carried(branch.body, branch.otherwise))
+        join = Exit(self.fn.append_basic_block("after"), self.carried(branch.body, branch.otherwise))
         then, other = self.fn.append_basic_block("then"), join.block
         before = dict(self.variables)
         if branch.otherwise:
@@ -277,11 +282,20 @@ class _Emitter:
                 self.block(block)
                 join.arrive(b.block, self.variables)
                 b.branch(join.block)
-        self.variables = before | join.values(b)
+        b.position_at_end(join.block)
+        self.variables = before | join.values()
 
     def carried(self, *inside: list[Statement]) -> list[int]:
         """The variables from before that the statements of some blocks set."""
-        return sorted({s.var for block in inside for s in walk(block) if isinstance(s, Set)} & self.variables.keys())
+        return sorted(frozenset().union(*map(self.set_in, inside)) & self.variables.keys())
+
+    def set_in(self, block: list[Statement]) -> frozenset[int]:
+        """The variables that the statements of a block set, those inside them included."""
+        known = self.sets.get(id(block))
+        if known is None:
+            inner = [self.set_in(b) for s in block if isinstance(s, (For, If, Room)) for b in blocks(s)]
+            known = self.sets[id(block)] = frozenset({s.var for s in block if isinstance(s, Set)}).union(*inner)
+        return known
 
     def loop(self, loop: For) -> None:
         """Writes a loop: tested at its end, with what variables hold in registers from round to round."""
@@ -292,16 +306,18 @@ class _Emitter:
         step = _I64(loop.step) if isinstance(loop.step, int) else self.values[loop.step.id]
         order = ">" if isinstance(loop.step, int) and loop.step < 0 else "<"
         before, body = b.block, self.fn.append_basic_block("loop")
-        done = _Exit(self.fn.append_basic_block("done"), self.carried(loop.body))
+        done = Exit(self.fn.append_basic_block("done"), self.carried(loop.body))
         outside = dict(self.variables)
         done.arrive(before, outside)
         b.cbranch(b.icmp_signed(order, low, high), body, done.block)
         b.position_at_end(body)
         index = self.values[loop.index.id] = b.phi(_I64)
         index.add_incoming(low, before)
-        rounds = {var: b.phi(outside[var].type) for var in done.carried}
-        for var, phi in rounds.items():
-            phi.add_incoming(outside[var], before)
+        rounds = {}
+        for var in done.carried:
+            first = settled(b, outside[var])
+            rounds[var] = b.phi(first.type)
+            rounds[var].add_incoming(first, before)
         self.variables = outside | rounds
         self.exits.append(done)
         self.block(loop.body)
@@ -309,12 +325,12 @@ class _Emitter:
         after = b.add(index, step, flags=("nsw",))
         index.add_incoming(after, b.block)
         for var, phi in rounds.items():
-            phi.add_incoming(self.variables[var], b.block)
+            phi.add_incoming(settled(self.b, self.variables[var]), b.block)
         done.arrive(b.block, self.variables)
         latch = b.cbranch(b.icmp_signed(order, after, high), body, done.block)
         self.interleave(loop, latch, low, high)
         b.position_at_end(done.block)
-        self.variables = outside | done.values(b)
+        self.variables = outside | done.values()
 
     def interleave(self, loop: For, latch: Any, low: Any, high: Any) -> None:
         """Tells the vectoriser how many vectors of a loop to write side by side."""
@@ -394,31 +410,6 @@ class _Emitter:
         else:
             fn = b.inttoptr(values[kernel.id], KERNEL.as_pointer())
         return b.call(fn, [values[call.start.id], values[call.stop.id], self.base(call.args)])
-
-
-class _Exit:
-    """A block that is reached from several places, and what variables hold when it is."""
-
-    def __init__(self, block: ir.Block, carried: list[int]) -> None:
-        """Args:
-            carried: the variables whose values may differ.
-        """
-        self.block, self.carried = block, carried
-        self.arrivals: list[tuple[ir.Block, dict[int, Any]]] = []
-
-    def arrive(self, block: ir.Block, variables: Mapping[int, Any]) -> None:
-        """Notes that the end of `block` leads here."""
-        self.arrivals.append((block, {var: variables[var] for var in self.carried}))
-
-    def values(self, b: ir.IRBuilder) -> dict[int, Any]:
-        """What the variables hold from here on, as the first thing in the block."""
-        b.position_at_end(self.block)
-        merged = {}
-        for var in self.carried:
-            phi = merged[var] = b.phi(self.arrivals[0][1][var].type)
-            for block, held in self.arrivals:
-                phi.add_incoming(held[var], block)
-        return merged
 
 
 def _is_half(ptr: Pointer) -> bool:

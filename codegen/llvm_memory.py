@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from llvmlite import ir
 
 from . import llvm_ops
-from .statements import Load, Pointer, Room, Statement, Store, walk
+from .statements import Load, Pointer, Room, Statement, Store
+from .target import CACHES
 
-__all__ = ["Scopes", "Unique", "accessed", "room", "LINE"]
+__all__ = ["Scopes", "Unique", "room"]
 
-LINE = 64  # bytes of a line of the caches, and of the widest vector
 _ON_STACK = 32 << 10  # bytes: more comes from the heap, so that threads may have small stacks
 _I8, _I64, _POINTER = ir.IntType(8), ir.IntType(64), ir.PointerType()
-
-
-def accessed(statement: Statement) -> Pointer | None:
-    """The memory that a load or store is about."""
-    return statement.ptr if isinstance(statement, (Load, Store)) else None
 
 
 class Scopes:
@@ -30,13 +25,14 @@ class Scopes:
     leads to may be any argument's memory: where there are addresses, nothing is said.
     """
 
-    def __init__(self, module: ir.Module, body: list[Statement], apart: bool) -> None:
+    def __init__(self, module: ir.Module, statements: Sequence[Statement], apart: bool) -> None:
         """Args:
+            statements: all of the kernel.
             apart: whether memory that is stored to never overlaps what other pointers lead to.
         """
         self.module = module
-        used = [p for s in walk(body) if (p := accessed(s)) is not None]
-        stored = [s.ptr for s in walk(body) if isinstance(s, Store)]
+        used = [s.ptr for s in statements if isinstance(s, (Load, Store))]
+        stored = [s.ptr for s in statements if isinstance(s, Store)]
         self.slots = sorted({p.slot for p in stored if p.slot is not None})
         if not apart or len({(p.slot, p.name) for p in used}) < 2 or any(p.at is not None for p in used):
             self.slots = []
@@ -91,10 +87,10 @@ def room(b: ir.IRBuilder, of: Room, count: Any, heap: bool, write: Callable[[Any
     if not heap:
         with b.goto_entry_block():
             held = b.alloca(ir.ArrayType(kind, of.most))
-        held.align, held.type = LINE, _POINTER
+        held.align, held.type = CACHES.line, _POINTER
         write(held)
         return
-    need = b.add(b.mul(count, _I64(of.dtype.size)), _I64(LINE))
+    need = b.add(b.mul(count, _I64(of.dtype.size)), _I64(CACHES.line))
     much = b.icmp_signed("<", _I64(_ON_STACK), need)
     start = _allocated(b, need, much)
     missing, rest = b.append_basic_block("missing"), b.append_basic_block("rest")
@@ -102,7 +98,7 @@ def room(b: ir.IRBuilder, of: Room, count: Any, heap: bool, write: Callable[[Any
     b.position_at_end(missing)
     b.ret(_I64(1))
     b.position_at_end(rest)
-    write(b.inttoptr(b.and_(b.add(b.ptrtoint(start, _I64), _I64(LINE - 1)), _I64(-LINE)), _POINTER))
+    write(b.inttoptr(b.and_(b.add(b.ptrtoint(start, _I64), _I64(CACHES.line - 1)), _I64(-CACHES.line)), _POINTER))
     with b.if_then(much):
         b.call(_c_function(b.module, "free", ir.VoidType(), _POINTER), [start])
 

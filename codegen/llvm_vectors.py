@@ -5,6 +5,7 @@ The arithmetic on lanes is that on numbers (`llvm_ops.py`).
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -39,7 +40,12 @@ def splat(b: ir.IRBuilder, x: Any, lanes: int) -> Any:
     if isinstance(x, ir.Constant):
         return ir.Constant(kind, x.constant)
     one = b.insert_element(ir.Constant(kind, ir.Undefined), x, _I32(0))
-    return shuffle(b, one, one, [0] * lanes)
+    return b.shuffle_vector(one, one, _zeros(lanes))
+
+
+@functools.cache
+def _zeros(lanes: int) -> ir.Constant:
+    return ir.Constant(Lanes(_I32, lanes), None)
 
 
 def shuffle(b: ir.IRBuilder, x: Any, y: Any, picked: Sequence[int]) -> Any:

@@ -165,7 +165,7 @@ class _Frame:
                 at = np.broadcast_to(self.base(args), (self.total,))
                 self.values[out.id] = _called(self.space, kernel, self.every(start), self.every(stop), at, mask)
             case Invoke(function=function, args=args):
-                given = {p.id: self.values[a.id] for p, a in zip(function.params, args, strict=True)}
+                given = {p.id: self.values[a.id] for (_, p), a in zip(function.params, args, strict=True)}
                 _Frame(self.space, function, given, self.total).run(mask)
             case _:
                 raise NotImplementedError("lockstep: there is no kernel at an address")

@@ -129,6 +129,10 @@ class BlockBuilder(ScalarBuilder):
             yield out
         self.append(Room(out, dtype, count, most, body))
 
+    def view(self, ptr: Pointer, dtype: DType) -> Pointer:
+        """The memory of an argument as elements of another type."""
+        return ptr if ptr.dtype is dtype else Pointer(ptr.name, dtype, ptr.slot, base=ptr)
+
     def at(self, ptr: Pointer | Value, index: Any) -> Value:
         """The address of element `index`, which need not exist."""
         ptr, index = self._pointed(ptr), self.coerce(index, dt.int64)
@@ -249,10 +253,10 @@ class BlockBuilder(ScalarBuilder):
         Raises:
             TypeError: the arguments are not what it takes.
         """
-        given = tuple([self.coerce(a, p.dtype) for a, p in zip(args, function.params, strict=True)])
-        for n, (value, param) in enumerate(zip(given, function.params, strict=True)):
+        given = tuple([self.coerce(a, p.dtype) for a, (_, p) in zip(args, function.params, strict=True)])
+        for value, (name, param) in zip(given, function.params, strict=True):
             if value.dtype is not param.dtype:
-                raise TypeError(f"{self.name}: {function.name} takes {param.dtype.short} as argument {n}, got "
+                raise TypeError(f"{self.name}: {function.name} takes {param.dtype.short} as {name}, got "
                                 f"{value.dtype.short}")
         self.append(Invoke(function, given))
 
@@ -307,9 +311,8 @@ class BlockBuilder(ScalarBuilder):
             cond, x, y = args
             return self.complex(self.select(cond, self.real(x), self.real(y)),
                                 self.select(cond, self.imag(x), self.imag(y)))
-        if op not in VECTOR_OPS:  # a comparison or conversion of vectors
-            for x in args:
-                dtype = value_types.like(dtype, x.dtype)
+        if args and isinstance(args[0].dtype, Vector) and op not in VECTOR_OPS:  # a comparison or conversion
+            dtype = value_types.like(dtype, args[0].dtype)
         return super()._emit(op, args, dtype, const)
 
     def inline(self, fn: ScalarFunction, *values: Value) -> tuple[Value, ...]:
@@ -404,27 +407,28 @@ class FunctionBuilder(BlockBuilder):
 
     >>> from twofold.ir import dtypes as dt
     >>> b = FunctionBuilder("scale")
-    >>> x, factor = b.parameter(value_types.address(dt.float32)), b.parameter(dt.float32)
+    >>> x, factor = b.parameter("x", value_types.address(dt.float32)), b.parameter("factor", dt.float32)
     >>> mask = b.first(3, 4)
     >>> b.store(x, 0, b.load(x, 0, 4, mask) * b.splat(factor, 4), mask)
     >>> print(b.finish())
-    function scale(%0: f32*, %1: f32) {
-      %2 = first 3 : i1x4
-      %3 = load %0[0] where %2 : f32x4
-      %4 = splat %1 : f32x4
-      %5 = mul %3 %4 : f32x4
-      store %0[0] where %2 = %5
+    function scale(x: f32*, factor: f32) {
+      %0 = first 3 : i1x4
+      %1 = load x[0] where %0 : f32x4
+      %2 = splat factor : f32x4
+      %3 = mul %1 %2 : f32x4
+      store x[0] where %0 = %3
     }
     """
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
-        self._params: list[Value] = []
+        self._params: list[tuple[str, Value]] = []
 
-    def parameter(self, dtype: DType) -> Value:
+    def parameter(self, name: str, dtype: DType) -> Value:
         """The next parameter: a number or an address."""
-        self._params.append(self.new(dtype))
-        return self._params[-1]
+        value = self.new(dtype)
+        self._params.append((name, value))
+        return value
 
     def finish(self) -> Function:
         """The recorded function, without the instructions whose results nothing uses."""

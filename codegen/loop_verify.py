@@ -53,7 +53,7 @@ def verify(of: Kernel | Function) -> None:
 def _verify(of: Kernel | Function, around: tuple[Any, ...]) -> None:
     if of in around:
         raise ValueError(f"{of.name}: runs itself")
-    known = {of.start.id, of.stop.id} if isinstance(of, Kernel) else {p.id for p in of.params}
+    known = {of.start.id, of.stop.id} if isinstance(of, Kernel) else {p.id for _, p in of.params}
     _Checker(of, known, (*around, of)).block(of.body, {}, False)
 
 
@@ -118,7 +118,7 @@ class _Checker:
             case Break():
                 self.require(looped, statement, "there is no loop around")
             case Invoke(function=function, args=args):
-                self.require([a.dtype for a in args] == [p.dtype for p in function.params], statement,
+                self.require([a.dtype for a in args] == [p.dtype for _, p in function.params], statement,
                              f"not what {function.name} takes")
                 _verify(function, self.around)
             case Call(kernel=kernel):

@@ -200,11 +200,11 @@ class Kernel:
 
 @dataclass(slots=True)
 class Function:
-    """What kernels of one module share: statements over parameters, numbers and addresses. It has no checks, and gives
-    nothing back but what it stores."""
+    """What kernels of one module share: statements over named parameters, numbers and addresses. It has no checks, and
+    gives nothing back but what it stores."""
 
     name: str
-    params: tuple[Value, ...]
+    params: tuple[tuple[str, Value], ...]
     scratch: list[Pointer]
     body: list[Statement]
 
@@ -291,7 +291,9 @@ class Printer:
             params = "".join(f", {p.name}: {p.dtype.short}* = args[{p.slot}]" for p in of.pointers)
             self.lines = [f"kernel {of.name}(start, stop{params}) {{"]
         else:
-            self.lines = [f"function {of.name}({', '.join(f'{self.new(v)}: {v.dtype.short}' for v in of.params)}) {{"]
+            self.names = {value.id: name for name, value in of.params}
+            params = ", ".join(f"{name}: {value.dtype.short}" for name, value in of.params)
+            self.lines = [f"function {of.name}({params}) {{"]
         self.lines += [f"  {p.name} = scratch {p.size} x {p.dtype.short}" for p in of.scratch]
         self.block(of.body, 1)
         self.lines += [f"  check {n} is {code!r}" for n, code in enumerate(codes)]

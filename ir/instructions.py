@@ -41,6 +41,7 @@ INSTRUCTIONS = {
     "bitcast": (1, "given"),   # same width
     "complex": (2, "given"), "real": (1, "given"), "imag": (1, "given"),
 }
+_INT64 = 1 << 63
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -142,6 +143,8 @@ class InstructionBuilder:
     def const(self, value: Any, dtype: DType) -> Value:
         """The constant `value` of type `dtype` (rounded to it once, here)."""
         dtype = dtype.compute
+        if dtype is dt.int64 and type(value) is int and -_INT64 <= value < _INT64:  # most of all
+            return self._emit("const", (), dtype, value)
         if dtype.is_complex:
             value = complex(value)
             return self.complex(self.const(value.real, dtype.real_dtype), self.const(value.imag, dtype.real_dtype))
@@ -154,7 +157,7 @@ class InstructionBuilder:
 
     def _emit(self, op: str, args: tuple[Value, ...], dtype: DType, const: Any = None) -> Value:
         # repr tells 0.0 from -0.0 and keeps NaN equal to itself, which a dictionary of floats does not.
-        key = (op, tuple(a.id for a in args), dtype, repr(const))
+        key = (op, tuple([a.id for a in args]), id(dtype), repr(const) if op == "const" else const)
         recorded = self._memo.get(key)
         if recorded is not None:
             return recorded

@@ -33,8 +33,8 @@ _SIGNATURE = (ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
 _FORMAT = 2  # raise it when the same source would compile to different code
 # What compiles kernels: the modules of `codegen` that give their source its meaning, the first of which compiles, and
 # the packages whose releases count.
-COMPILERS = {"llvm": (("llvm_cpu", "llvm_lanes", "llvm_memory", "llvm_module", "llvm_ops", "llvm_vectors", "loop",
-                       "statements", "target", "value_types"), ("llvmlite",)),
+COMPILERS = {"llvm": (("llvm_cpu", "llvm_lanes", "llvm_memory", "llvm_module", "llvm_ops", "llvm_variables",
+                       "llvm_vectors", "loop", "statements", "target", "value_types"), ("llvmlite",)),
              "numba": (("numba_cpu", "llvm_module", "llvm_ops", "target"), ("llvmlite", "numba"))}
 
 _compiled: dict[Hashable, Compiled] = {}

@@ -59,7 +59,7 @@ def agree(kernel: Kernel, total: int, *args: Any) -> list[np.ndarray]:
 def scaled() -> Function:
     """x = (x reversed) * factor on the first n of 4 elements, ahead of which a line is fetched."""
     b = FunctionBuilder("scaled")
-    x, n, factor = b.parameter(address(F32)), b.parameter(I64), b.parameter(F32)
+    x, n, factor = b.parameter("x", address(F32)), b.parameter("n", I64), b.parameter("factor", F32)
     b.prefetch(x, 64)
     b.prefetch(x, n, write=True)
     mask = b.first(n, 4)
@@ -87,16 +87,16 @@ def test_text_of_functions_rooms_and_calls() -> None:
     kernel = b.finish()
     verify(kernel)
     assert str(function) == """\
-function scaled(%0: f32*, %1: i64, %2: f32) {
-  prefetch %0[64]
-  prefetch %0[%1] to write
-  %3 = first %1 : i1x4
-  %4 = at %0[0]
-  %5 = load %4[0] where %3 : f32x4
-  %6 = shuffle %5 %5 [3, 2, 1, 0] : f32x4
-  %7 = splat %2 : f32x4
-  %8 = mul %6 %7 : f32x4
-  store %0[0] where %3 = %8
+function scaled(x: f32*, n: i64, factor: f32) {
+  prefetch x[64]
+  prefetch x[n] to write
+  %0 = first n : i1x4
+  %1 = at x[0]
+  %2 = load %1[0] where %0 : f32x4
+  %3 = shuffle %2 %2 [3, 2, 1, 0] : f32x4
+  %4 = splat factor : f32x4
+  %5 = mul %3 %4 : f32x4
+  store x[0] where %0 = %5
 }"""
     assert str(kernel) == """\
 kernel k(start, stop, x: f32* = args[0]) {
@@ -354,7 +354,7 @@ def test_what_is_not_well_formed(wrong: Callable[[LoopBuilder, Pointer], None], 
 
 def test_functions_have_no_checks_and_do_not_run_themselves() -> None:
     b = FunctionBuilder("f")
-    n = b.parameter(I64)
+    n = b.parameter("n", I64)
     b.check(b.lt(n, 3), "three")
     with pytest.raises(ValueError, match="f: check: functions have none"):
         verify(b.finish())
@@ -371,7 +371,7 @@ def test_wrong_use_of_the_builder_is_an_error() -> None:
         pass
     with pytest.raises(TypeError, match="expected a pointer or an address, got i64"):
         b.load(b.const(3, I64), 0)
-    with pytest.raises(TypeError, match=r"k: scaled takes f32\* as argument 0, got i64"):
+    with pytest.raises(TypeError, match=r"k: scaled takes f32\* as x, got i64"):
         b.invoke(scaled(), b.const(3, I64), 1, 2.0)
     with pytest.raises(ValueError, match="no vectors of 0 x f32"):
         vector(F32, 0)

@@ -1,0 +1,404 @@
+"""The kernels of matrix products in loop IR: which panels and tiles make up a unit of work, and in which order.
+
+What they take and what they mean says `gemm.py`; micro-kernels are `gemm_tile.py`'s, packing is `gemm_pack.py`'s.
+"""
+
+from __future__ import annotations
+
+import abc
+import functools
+from typing import Any, NamedTuple
+
+from twofold.ir import dtypes as dt
+from twofold.ir.dtypes import DType
+from twofold.ir.scalar import Value
+
+from .gemm_pack import dots, pack
+from .gemm_shapes import (
+    BLOCK,
+    DIRECT,
+    FLAT_VECTORS,
+    HEADER,
+    HERE,
+    PACKED,
+    TURNED,
+    VECTORS,
+    Tiling,
+    panel_width,
+    symbol,
+    tiles_at_once,
+)
+from .gemm_tile import micro
+from .loop import Function, Kernel, LoopBuilder, Pointer
+from .target import CACHES
+from .value_types import vector
+
+__all__ = ["kernels"]
+
+_CLASH = 2048  # bytes: rows that are multiples of it apart crowd the first cache
+_FEW = 2  # panels of B for which packing such rows does not repay
+
+
+def kernels(dtype: DType, shape: Tiling, part: str) -> dict[str, Kernel]:
+    """The kernels of a key of PARTS, by name."""
+    packing = pack(shape, dtype)
+    if part == "flat":
+        return {"flat": _Flat(dtype, shape, packing).recorded()}
+    tall = _Tall(dtype, shape, packing).recorded()
+    return {"tall": tall, "pack_b": _pack_b(dtype, shape, packing), "small": _small(dtype, shape, tall)}
+
+
+def _pack_b(dtype: DType, shape: Tiling, packing: Function) -> Kernel:
+    """Packs B for PACKED."""
+    b = LoopBuilder(symbol("pack_b", dtype))
+    x = _Operands(b, dtype)
+    width = panel_width(shape, False)
+    count, panels = _blocks(b, x.k), _ceil(b, x.n, width)
+    with b.for_(b.start, b.stop) as number:
+        of_batch = _quotient(b, number, panels)
+        batch = _quotient(b, of_batch, count)
+        column, first = (number - of_batch * panels) * width, (of_batch - batch * count) * BLOCK
+        _, at_b, _ = x.seek(batch)
+        source = b.at(x.b, at_b + (first * x.b_k + column * x.b_n))
+        b.invoke(packing, b.at(x.c, number * (BLOCK * width)), width, source, x.b_n, x.b_k,
+                 b.minimum(x.n - column, width), b.minimum(x.k - first, BLOCK))
+    return b.finish()
+
+
+def _small(dtype: DType, shape: Tiling, tall: Kernel) -> Kernel:
+    """All of one small product, by `tall`."""
+    b = LoopBuilder(symbol("small", dtype))
+    words = b.scratch(dt.int64, HEADER)
+    out, left, right, m, n, k = (b.integer() for _ in range(6))
+    rows = tiles_at_once(shape, dtype) * shape.tall
+    mode: Any = HERE
+    if shape.masks and dtype.compute is dtype:  # few rows are not worth packing B
+        mode = b.select(b.lt(2 * shape.tall, m), b.const(HERE, dt.int64), DIRECT)
+    for i, word in enumerate((out, left, right, mode, m, n, k, n, k, 1, n, 1, rows, n, 0)):
+        b.store(words, i, word)
+    b.fail(b.call(tall, 0, _ceil(b, m, rows), words))
+    return b.finish()
+
+
+# -- arithmetic on sizes ----------------------------------------------------------------------------------------------
+def _quotient(b: LoopBuilder, x: Value, y: Value | int) -> Value:
+    """x // y, of numbers that are not negative."""
+    if isinstance(y, int) and y & y - 1 == 0:
+        return b.shr(x, y.bit_length() - 1)
+    x, y = (b.bitcast(b.coerce(v, dt.int64), dt.uint64) for v in (x, y))
+    return b.bitcast(b.idiv(x, y), dt.int64)
+
+
+def _ceil(b: LoopBuilder, x: Value, y: int) -> Value:
+    """How many times `y` it takes to cover x."""
+    return _quotient(b, x + (y - 1), y)
+
+
+def _blocks(b: LoopBuilder, k: Value) -> Value:
+    """How many blocks of the inner dimension there are; one where it is empty, so that C is written."""
+    return b.select(b.eq(k, 0), 1, _ceil(b, k, BLOCK))
+
+
+class _Operands:
+    """The arguments of `tall`, `flat` and `pack_b`."""
+
+    def __init__(self, b: LoopBuilder, dtype: DType) -> None:
+        self.builder = b
+        self.c, self.a, self.b = b.pointer("c", dtype.compute), b.pointer("a", dtype), b.pointer("b", dtype)
+        self.mode, self.m, self.n, self.k, self.ldc = (b.integer() for _ in range(5))
+        self.a_m, self.a_k, self.b_k, self.b_n = (b.integer() for _ in range(4))
+        self.rows, self.columns, self.rank = (b.integer() for _ in range(3))
+
+    def seek(self, batch: Value) -> list[Value]:
+        """The offsets of A, B and C for product number `batch`."""
+        b = self.builder
+        number, offsets = b.local(batch), [b.local(0) for _ in range(3)]
+        with b.for_(self.rank - 1, -1, -1) as dim:
+            length, *steps = (b.load(b.args, dim * 4 + (HEADER + n)) for n in range(4))
+            rest = _quotient(b, number.get(), length)
+            index = number.get() - rest * length
+            for offset, step in zip(offsets, steps, strict=True):
+                offset.set(offset.get() + index * step)
+            number.set(rest)
+        return [offset.get() for offset in offsets]
+
+
+class _Unit(NamedTuple):
+    """A unit of work: some rows and columns of one product of the batch.
+
+    out: C above it. a: its rows of A. at_b: the offset of the product's B. batch: the product's number. edge, end: its
+    columns. rows: how many. below: the rows of A that are needed after it.
+    """
+
+    out: Value
+    a: Value
+    at_b: Value
+    batch: Value
+    edge: Value
+    end: Value
+    rows: Value
+    below: Value
+
+
+class _Rows(NamedTuple):
+    """The rows of a unit, for one block of the inner dimension.
+
+    source: where they lie. depth: of the block. fresh: whether it is the first one. after: where the block lies that is
+    needed next.
+    """
+
+    source: Value
+    depth: Value
+    fresh: Value
+    after: Value
+
+
+class _Panel(NamedTuple):
+    """A panel of B.
+
+    source: where it lies in B. base: where it is read. ldb: from one inner index to the next. column: its first one.
+    columns: how many. out: C above it.
+    """
+
+    source: Value
+    base: Value
+    ldb: Value
+    column: Value
+    columns: Value
+    out: Value
+
+
+class _Product(abc.ABC):
+    """A kernel that computes units of products, being recorded."""
+
+    def __init__(self, dtype: DType, shape: Tiling, packing: Function, name: str) -> None:
+        self.dtype, self.shape, self.compute, self.packing = dtype, shape, dtype.compute, packing
+        self.b = LoopBuilder(symbol(name, dtype))
+        self.x = _Operands(self.b, dtype)
+        self.plain = dtype.compute is dtype  # read as it lies
+        self.width = panel_width(shape, name == "flat")
+        self.zeros: Pointer
+        self.left: Value  # packed rows of A
+        self.right: Value  # a packed panel of B
+
+    def recorded(self) -> Kernel:
+        """The finished kernel."""
+        b, x = self.b, self.x
+        self.zeros = b.scratch(self.compute, self.width)
+        for n in range(0, self.width, self.shape.lanes):
+            b.store(self.zeros, n, b.const(0.0, vector(self.compute, self.shape.lanes)))
+        self.sizes()
+        need, most = self.room_for_rows()
+        panel = b.select(b.eq(x.mode, HERE), BLOCK * self.width, b.const(0, dt.int64))
+        with b.room(self.compute, need + panel, most + BLOCK * self.width) as self.left:
+            self.right = b.at(self.left, need)
+            with b.for_(b.start, b.select(self.empty, b.start, b.stop)) as number:
+                self.unit(number)
+        return b.finish()
+
+    def sizes(self) -> None:
+        """What is the same for all units."""
+        b, x = self.b, self.x
+        self.count = _blocks(b, x.k)
+        self.empty = b.eq(x.m * x.n, 0)  # C has no elements: nothing to do
+        self.row_units, self.column_units = (
+            _quotient(b, size + (unit - 1), b.select(self.empty, 1, unit))
+            for size, unit in ((x.m, x.rows), (x.n, x.columns)))
+        self.panels = _ceil(b, x.n, self.width)
+        self.size_of_b = self.panels * self.count * (BLOCK * self.width)  # of one packed B
+        self.direct, self.here, self.packed = (b.eq(x.mode, mode) for mode in (DIRECT, HERE, PACKED))
+
+    @abc.abstractmethod
+    def room_for_rows(self) -> tuple[Value, int]:
+        """Elements of A that are packed at once: in this run, and at most."""
+
+    def below(self, a: Value, top: Value, rows: Value, batch: Value) -> Value:
+        """The rows of A that are needed after those at `a`, where that is told ahead."""
+        return a
+
+    @abc.abstractmethod
+    def rows(self, unit: _Unit, of: _Rows) -> None:
+        """Packs the rows of a unit."""
+
+    @abc.abstractmethod
+    def columns(self, unit: _Unit, of: _Rows, panel: _Panel) -> None:
+        """Computes C beside a panel."""
+
+    def unit(self, number: Value) -> None:
+        """One unit of work."""
+        b, x = self.b, self.x
+        of_batch = _quotient(b, number, self.column_units)
+        batch = _quotient(b, of_batch, self.row_units)
+        top, edge = (of_batch - batch * self.row_units) * x.rows, (number - of_batch * self.column_units) * x.columns
+        at_a, at_b, at_c = x.seek(batch)
+        a, rows = b.at(x.a, at_a + top * x.a_m), b.minimum(x.m - top, x.rows)
+        below = self.below(a, top, rows, batch)
+        unit = _Unit(b.at(x.c, at_c + top * x.ldc), a, at_b, batch, edge, b.minimum(edge + x.columns, x.n), rows, below)
+        with b.for_(0, self.count) as index:
+            self.block(unit, index)
+
+    def block(self, unit: _Unit, index: Value) -> None:
+        """One block of the inner dimension."""
+        b, x = self.b, self.x
+        first = index * BLOCK
+        here = b.at(unit.a, first * x.a_k)
+        after = b.select(b.eq(index + 1, self.count), unit.below, b.at(here, x.a_k * BLOCK))
+        of = _Rows(here, b.minimum(x.k - first, BLOCK), b.eq(index, 0), after)
+        self.rows(unit, of)
+        source = b.at(x.b, unit.at_b + first * x.b_k)
+        ready = unit.batch * self.size_of_b + index * self.panels * (BLOCK * self.width)
+        packed = b.at(b.view(x.b, self.compute), ready)
+        with b.for_(unit.edge, unit.end, self.width) as column:
+            self.columns(unit, of, self.panel(unit, of, column, source, packed))
+
+    def panel(self, unit: _Unit, of: _Rows, column: Value, source: Value, packed: Value) -> _Panel:
+        """A panel of B, packed here if it has to be."""
+        b, x = self.b, self.x
+        from_, before = b.at(source, column * x.b_n), b.at(packed, column * BLOCK)
+        columns = b.minimum(unit.end - column, self.width)
+        with b.if_(self.here):
+            b.invoke(self.packing, self.right, self.width, from_, x.b_n, x.b_k, columns, of.depth)
+        base, ldb = b.select(self.packed, before, self.right), b.const(self.width, dt.int64)
+        if self.plain:
+            base, ldb = b.select(self.direct, from_, base), b.select(self.direct, x.b_k, ldb)
+        return _Panel(from_, base, ldb, column, columns, b.at(unit.out, column))
+
+
+class _Flat(_Product):
+    """Products of one row."""
+
+    def __init__(self, dtype: DType, shape: Tiling, packing: Function) -> None:
+        super().__init__(dtype, shape, packing, "flat")
+        self.strip = micro(shape, self.compute, 1, FLAT_VECTORS)
+        self.dots = dots(shape, dtype, FLAT_VECTORS)
+
+    def room_for_rows(self) -> tuple[Value, int]:
+        return self.b.const(BLOCK, dt.int64), BLOCK
+
+    def rows(self, unit: _Unit, of: _Rows) -> None:
+        """The row becomes a column of a panel, all of it neighbours."""
+        self.b.invoke(self.packing, self.left, BLOCK, of.source, self.x.a_k, 0, of.depth, 1)
+
+    def columns(self, unit: _Unit, of: _Rows, panel: _Panel) -> None:
+        b, x = self.b, self.x
+        old = b.select(of.fresh, b.at(self.zeros, 0), panel.out)
+        with b.if_(b.eq(x.mode, TURNED)):
+            b.invoke(self.dots, self.left, panel.source, x.b_n, old, panel.out, of.depth, panel.columns)
+        with b.else_():
+            b.invoke(self.strip, self.left, 1, 1, panel.base, panel.ldb, old, 0, panel.out, 0, of.depth, 1,
+                     panel.columns, panel.base)
+
+
+class _Tall(_Product):
+    """Products of any height."""
+
+    def __init__(self, dtype: DType, shape: Tiling, packing: Function) -> None:
+        super().__init__(dtype, shape, packing, "tall")
+        self.tiles = {rows: micro(shape, self.compute, rows, VECTORS) for rows in shape.heights}
+        self.narrow = micro(shape, self.compute, shape.tall, 1)
+
+    def sizes(self) -> None:
+        super().sizes()
+        b, x = self.b, self.x
+        self.panel_size = b.minimum(x.k, BLOCK) * self.shape.depth
+        # Micro-kernels read A as it lies where rows or inner indices are neighbours. But rows that far apart share few
+        # places of the first cache, so that packing them repays when several panels read them.
+        self.lies: Value | None = None
+        if self.plain:
+            clash = b.eq(b.and_(x.a_m, _CLASH // self.dtype.size - 1), 0)
+            packs = b.and_(clash, b.lt(_FEW * self.width, x.columns))
+            self.lies = b.or_(b.eq(x.a_m, 1), b.and_(b.eq(x.a_k, 1), b.not_(packs)))
+
+    def room_for_rows(self) -> tuple[Value, int]:
+        tiles = _ceil(self.b, self.b.minimum(self.x.m, self.x.rows), self.shape.tall)
+        return tiles * self.panel_size, BLOCK * tiles_at_once(self.shape, self.dtype) * self.shape.depth
+
+    def below(self, a: Value, top: Value, rows: Value, batch: Value) -> Value:
+        b, x = self.b, self.x
+        follows, _, _ = x.seek(batch + 1)
+        return b.select(b.lt(top + rows, x.m), b.at(a, rows * x.a_m), b.at(x.a, follows))
+
+    def packed_at(self, row: Value) -> Value:
+        """Where the packed tile from `row` on lies."""
+        return self.b.at(self.left, _quotient(self.b, row, self.shape.tall) * self.panel_size)
+
+    def is_whole(self, height: Value, narrow: Value) -> Value:
+        """Whether a micro-kernel reads just so many rows, in `narrow` panels or others."""
+        b = self.b
+        low = functools.reduce(b.or_, [b.eq(height, h) for h in self.shape.heights[1:]])
+        return b.or_(b.eq(height, self.shape.tall), b.and_(low, b.not_(narrow)))
+
+    def rows(self, unit: _Unit, of: _Rows) -> None:
+        """Packs tile after tile of A; if it is read as it lies only the last one, where that is not whole."""
+        b, x, tile = self.b, self.x, self.shape.tall
+        start: Value | int = 0
+        if self.lies is not None:
+            whole = _quotient(b, unit.rows, tile) * tile
+            rest = b.and_(unit.end - unit.edge, self.width - 1)
+            narrow = b.and_(b.lt(0, rest), b.le(rest, self.shape.lanes))
+            whole = b.select(self.is_whole(unit.rows - whole, narrow), unit.rows, whole)
+            start = b.select(self.lies, whole, 0)
+        with b.for_(start, unit.rows, tile) as row:
+            b.invoke(self.packing, self.packed_at(row), self.shape.depth, b.at(of.source, row * x.a_m), x.a_m, x.a_k,
+                     b.minimum(unit.rows - row, tile), of.depth)
+
+    def columns(self, unit: _Unit, of: _Rows, panel: _Panel) -> None:
+        """The tiles of C beside one panel of B."""
+        b, x = self.b, self.x
+        step = b.select(self.packed, BLOCK * self.width, b.const(0, dt.int64))
+        if self.plain:
+            step = b.select(self.direct, self.width, step)
+        following = b.at(panel.base, step)
+        share = self.share(unit, of, panel)
+        with b.for_(0, unit.rows, self.shape.tall) as row:
+            height = b.minimum(unit.rows - row, self.shape.tall)
+            out = b.at(panel.out, row * x.ldc)
+            old, ldo = b.select(of.fresh, b.at(self.zeros, 0), out), b.select(of.fresh, 0, x.ldc)
+            self.fetch(of, row, height, *share)
+            a, a_m, a_k = self.tile_of_a(of, panel, row, height)
+            arguments = (a, a_m, a_k, panel.base, panel.ldb, old, ldo, out, x.ldc, of.depth, height, panel.columns,
+                         following)
+            cases = [(panel.columns, self.shape.lanes, self.narrow)]
+            cases += [(height, rows, self.tiles[rows]) for rows in sorted(self.shape.heights)[:-1]]
+            _choose(b, cases, self.tiles[self.shape.tall], arguments)
+
+    def tile_of_a(self, of: _Rows, panel: _Panel, row: Value, height: Value) -> tuple[Value, Any, Any]:
+        """Where a tile of A is read, and the strides from row to row and along the inner dimension."""
+        b, x = self.b, self.x
+        packed = self.packed_at(row)
+        if self.lies is None:
+            return packed, 1, self.shape.depth
+        lies = b.and_(self.lies, self.is_whole(height, b.le(panel.columns, self.shape.lanes)))
+        return (b.select(lies, b.at(of.source, row * x.a_m), packed), b.select(lies, x.a_m, 1),
+                b.select(lies, x.a_k, self.shape.depth))
+
+    def share(self, unit: _Unit, of: _Rows, panel: _Panel) -> tuple[Value, Value]:
+        """The first of the inner indices of the next block of A that are fetched during one panel, and how many."""
+        b = self.b
+        panels, number = _ceil(b, unit.end - unit.edge, self.width), _quotient(b, panel.column - unit.edge, self.width)
+        count = _quotient(b, of.depth + (panels - 1), panels)
+        return number * count, count
+
+    def fetch(self, of: _Rows, row: Value, height: Value, first: Value, count: Value) -> None:
+        """Fetches what a panel and the tile from `row` on have of the next block of A."""
+        b, x = self.b, self.x
+        start = b.at(of.after, row * x.a_m + first * x.a_k)
+        with b.if_(b.eq(x.a_k, 1)), b.for_(0, height) as r:
+            from_ = b.at(start, r * x.a_m)
+            with b.for_(0, count, CACHES.line // self.dtype.size) as t:
+                b.prefetch(from_, t)
+        with b.if_(b.eq(x.a_m, 1)), b.for_(0, count) as t:
+            b.prefetch(start, t * x.a_k)
+
+
+def _choose(b: LoopBuilder, cases: list[tuple[Value, int, Function]], otherwise: Function,
+            arguments: tuple[Any, ...]) -> None:
+    """Runs the function of the first case whose value is not above its limit."""
+    if not cases:
+        b.invoke(otherwise, *arguments)
+        return
+    (value, limit, function), *rest = cases
+    with b.if_(b.le(value, limit)):
+        b.invoke(function, *arguments)
+    with b.else_():
+        _choose(b, rest, otherwise, arguments)
