@@ -1,4 +1,5 @@
-"""How a call walks memory: from shapes and strides to the arguments of the kernels of `schedule.py` and `reduce.py`.
+"""How a call walks memory: from shapes and strides to the arguments of the kernels of
+`codegen/schedule.py` and `codegen/reduce.py`.
 
 A plan is made once for a combination of shapes and strides and holds all but the addresses. Dimensions of length 1
 vanish and neighbours that every operand walks as one are merged, so most calls become a single row.
@@ -32,8 +33,8 @@ class Axis(NamedTuple):
 
 
 class Grid(NamedTuple):
-    """How a row kernel is driven over an index space: the kernel of `schedule.py` that does it, and its arguments with
-    the row kernel's address to go to [0] and the address of operand n to `slots[n]`."""
+    """How a row kernel is driven over an index space: the kernel of `codegen/schedule.py` that does it, and its
+    arguments with the row kernel's address to go to [0] and the address of operand n to `slots[n]`."""
 
     driver: str
     args: array[int]

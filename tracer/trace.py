@@ -7,7 +7,8 @@ values leave the graph. Recorders (tapes) are told of every op as in eager execu
 are traced like everything else; while a region is traced the recorders outside of it are not told, because they see
 its construct as one.
 
-What a call of a traced function does is `tracer/function.py`'s, control flow as users write it `tracer/control.py`'s.
+What a call of a traced function does is `tracer/function.py`'s; conditionals and loops as users write them are
+`tracer/conditional.py`'s and `tracer/loop.py`'s.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Linear algebra (`tf.linalg`), under TensorFlow's names: products, equations, determinants and decompositions.
 
 Matrices lie in the last two axes and the axes before them are a batch. Contractions by name are in
-`linalg_einsum.py`, norms in `linalg_norms.py`, diagonals in `linalg_diag.py`; the ops themselves in
-`ir/ops/products.py`, `linalg.py` and `decompositions.py`.
+`_ops/linalg_einsum.py`, norms in `_ops/linalg_norms.py`, diagonals in `_ops/linalg_diag.py`; the ops themselves in
+`ir/ops/products.py`, `ir/ops/linalg.py` and `ir/ops/decompositions.py`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """tf.math: elementwise mathematics, comparisons, reductions, scans and segments.
 
-This module only collects them; they are written in the `twofold/_math_*.py` modules, and what tf.nn
-and tf.linalg share with it in theirs.
+This module only collects them; they are written in `twofold/_ops/math_*.py`, and those that `tf.nn` and `tf.linalg`
+have too in the modules of these.
 """
 
 from twofold._front.namespace import publish

@@ -1,7 +1,6 @@
 """Neural networks (`tf.nn`), under TensorFlow's names.
 
-The functions are in `nn_activations.py`, `nn_losses.py`, `nn_conv.py`, `nn_pool.py`, `nn_norm.py` and
-`nn_dropout.py`; those that `tf.nn` shares with other modules are in these.
+The functions are in `_ops/nn_*.py`, a family in each; those that `tf.nn` shares with other modules are in these.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""tf.signal: Fourier transforms (`signal_fft.py`), and what is made of them.
+"""tf.signal: Fourier transforms (`_ops/signal_fft.py`), and what is made of them.
 
-Frames, windows, cosine transforms and the mel scale are in `signal_frames.py`, which is loaded when they are first
-asked for.
+Frames, windows, cosine transforms and the mel scale are in `_ops/signal_frames.py`, which is loaded when one of them
+is first asked for.
 """
 
 from __future__ import annotations

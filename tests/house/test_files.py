@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
+from pathlib import Path
 
 import pytest
-from house.tree import all_modules, label, shipped_modules
+from house.tree import ROOT, all_modules, label, shipped_modules
 
 LONGEST = 800
 
 _LEFTOVER = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
 _NOT_STUBS = {"abstractmethod", "overload"}
+_MODULE = re.compile(r"`([\w/*]+\.py)`")
 
 
 def is_stub(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
@@ -49,6 +52,20 @@ def _last_name(node: ast.expr) -> str:
     return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
 
 
+def missing_modules(source: str, folder: Path) -> list[str]:
+    """The modules that `source` names in backticks though there are none of that name.
+
+    A bare name is that of a module in the same `folder`, a path may leave out the folders it begins with.
+    """
+    named = set(_MODULE.findall(source))
+    return sorted(name for name in named if not any(folder.glob(name)) and not ("/" in name and _ends_a_path(name)))
+
+
+@cache
+def _ends_a_path(name: str) -> bool:
+    return any(path.match(name) for path in all_modules())
+
+
 @pytest.mark.parametrize("path", all_modules(), ids=label)
 def test_module_opens_with_a_docstring(path):
     opening = ast.get_docstring(ast.parse(path.read_text())) or ""
@@ -63,6 +80,16 @@ def test_module_is_short_enough_to_read(path):
 @pytest.mark.parametrize("path", shipped_modules(), ids=label)
 def test_nothing_is_left_undone(path):
     assert leftovers(path.read_text()) == []
+
+
+@pytest.mark.parametrize("path", shipped_modules(), ids=label)
+def test_modules_that_are_named_exist(path):
+    assert missing_modules(path.read_text(), path.parent) == []
+
+
+def test_modules_that_are_missing_are_seen():
+    source = "`spec.py`, `ops/spec.py`, `ops/products.py`, `codegen/plan.py`, `plan.py`, `ops/product*.py` and plan.py"
+    assert missing_modules(source, ROOT / "ir") == ["ops/spec.py", "plan.py"]
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,8 @@
 """`tf.image`: sizes, colours, parts and measures of images [height, width, channels], or batches of them.
 
 The functions are compositions of `tf`'s ops, so they run compiled, on sizes that are not known when a function is
-traced, and have gradients; only images in files (`image_files.py`, `image_encoding.py`) are calls of Python.
+traced, and have gradients; only images in files (`_formats/image_files.py`, `_formats/image_encoding.py`) are calls of
+Python.
 `convert_image_dtype` says what numbers of integer images stand for.
 """
 

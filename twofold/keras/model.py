@@ -1,7 +1,7 @@
 """`Model`: layers that are called as one, trained and saved.
 
 A model is functional (made of symbolic inputs and outputs), a subclass with its own `call`, or both: a subclass may be
-given inputs and outputs and override `train_step`. Training is `trainer.py`'s, files are `saving_files.py`'s, tables
+given inputs and outputs and override `train_step`. Training is `trainer.py`'s, files are `saving.py`'s, tables
 and pictures are `summary.py`'s.
 """
 

@@ -2,7 +2,8 @@
 
 A training step is one function of a batch, compiled as a whole: forward, loss, gradients, the optimizer's update and
 the metrics. This module owns the steps and the loops; batches come from `data_adapter.py`, losses and metrics over
-several outputs are `compiled.py`'s, what happens at the ends of batches and epochs is `callbacks.py`'s.
+several outputs are `compiled.py`'s, what happens at the ends of batches and epochs is done by those in
+`callbacks/`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The contents of a saved model: objects, functions, graphs and arrays as the files that the format document describes.
 
-`saved_model/save.py` says what is saved and where; what objects there are `collect.py` finds; the directory is
+`saved_model/saving.py` says what is saved and where; what objects there are `collect.py` finds; the directory is
 `directory.py`'s.
 """
 

@@ -1,6 +1,6 @@
 """`tf.keras.layers`: the building blocks of models, with Keras's arguments, defaults, weights and outputs.
 
-The modules hold a family each and load on first use; `layer.py` above has the base class.
+The modules hold a family each and load on first use; `keras/layer.py` has the base class.
 
 >>> import twofold as tf
 >>> tf.keras.layers.Dense(2)(tf.zeros([1, 3])).shape

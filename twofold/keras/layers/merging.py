@@ -1,6 +1,6 @@
 """Layers that make one tensor of several, and the functions that apply them.
 
-Inputs of several dtypes meet in one first (`promotion.py`), as the operands of `tf.keras.ops` do.
+Inputs of several dtypes meet in one first (`keras/promotion.py`), as the operands of `tf.keras.ops` do.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The base of losses, and how the values of a batch become one.
 
-Which value a sample has is for the functions in `regression.py`, `crossentropy.py` and `others.py`.
+Which value a sample has is for the functions in `regression.py`, `crossentropy.py`, `overlap.py` and `temporal.py`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """`tf.keras.ops`: Keras 3's functions of tensors, with its arguments, defaults and rules for dtypes.
 
 They take tensors, variables, arrays and numbers, in and out of a `tf.function`, and give tensors. Dtypes meet as
-`promotion.py` tells: integers and floats in a float, and Python numbers give way to tensors. Called with a KerasTensor
-a function becomes a layer of the functional model, which is saved as Keras 3 saves it (`keras_ops.py`).
+`keras/promotion.py` tells: integers and floats in a float, and Python numbers give way to tensors. Called with a
+KerasTensor a function becomes a layer of the functional model, which is saved as Keras 3 saves it
+(`keras/keras_ops.py`).
 
 The modules below have the functions: `_elementwise.py` and `_pairs.py` those of one and two tensors element by element,
 `_reductions.py`, `_arrays.py`, `_picking.py`, `_creation.py`, `_order.py` and `_products.py` the others with NumPy's

@@ -1,6 +1,6 @@
 """Functions of two tensors, element by element, with NumPy's names and rules of broadcasting.
 
-The tensors meet in a dtype first (`promotion.py`); a Python number takes that of the tensor beside it.
+The tensors meet in a dtype first (`keras/promotion.py`); a Python number takes that of the tensor beside it.
 """
 
 from __future__ import annotations
