@@ -20,7 +20,7 @@ from .geometry import Grid
 from .kernels import Compiled
 from .sharing import AT_ONCE, SMALL, threads_for
 
-__all__ = ["KernelCheck", "NodeFailure", "RowCall", "row_call", "execute", "run", "address_of"]
+__all__ = ["KernelCheck", "NodeFailure", "RowCall", "row_call", "execute", "run", "run_alone", "address_of"]
 
 
 class KernelCheck(Exception):
@@ -53,6 +53,18 @@ def run(compiled: Compiled, total: int, args: Sequence[int], work: int) -> None:
     """
     buffer = array("q", args)
     status = execute(compiled, total, buffer.buffer_info()[0], work)
+    if status:
+        raise KernelCheck(compiled.codes[status - 1])
+
+
+def run_alone(compiled: Compiled, total: int, args: Sequence[int], work: int) -> None:
+    """Runs a kernel over [0, total) with the integers `args` in this thread, where each step waits for the one before.
+
+    Raises:
+        KernelCheck: one of its checks failed.
+    """
+    buffer = array("q", args)
+    status = (compiled.call if work < SMALL else compiled.call_released)(0, total, buffer.buffer_info()[0])
     if status:
         raise KernelCheck(compiled.codes[status - 1])
 

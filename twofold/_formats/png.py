@@ -14,6 +14,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from twofold.codegen.kernels import file_bytes as generated
+from twofold.runtime import kernels
+from twofold.runtime.calls import address_of, run_alone
+
 __all__ = ["MAGIC", "Picture", "decode", "encode", "size_of"]
 
 MAGIC = b"\x89PNG\r\n\x1a\n"
@@ -24,6 +28,7 @@ _PALETTE = 3
 _WHOLE = ((0, 0, 1, 1),)
 # Adam7: the first column and row of each pass, and the steps between its columns and rows
 _PASSES = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2))
+_LAST_FILTER = 4
 _MOST = 1 << 29  # pixels of an image
 _DENSEST = 1032  # bytes that a byte of deflated data can stand for (zlib's technical details)
 
@@ -232,48 +237,14 @@ def _inflated(packed: bytes, size: int) -> np.ndarray:
 
 def _unfiltered(rows: np.ndarray, height: int, size: int, ahead: int) -> np.ndarray:
     """Rows [height, size] without their filters; `ahead` is how many bytes lie between a byte and its left one."""
-    from .png_native import entry  # the compiler's modules, which few programs need for this
-    unfiltered = np.zeros((1 + height, ahead + size), np.uint8)  # what lies left of and above the image counts as zeros
-    run = entry()
-    if run is None:
-        wrong = _unfilter(rows.reshape(height, 1 + size), unfiltered, ahead)
-    else:
-        wrong = run(rows.__array_interface__["data"][0], unfiltered.__array_interface__["data"][0], height, size, ahead)
-    if wrong:
-        raise ValueError(f"the PNG file is damaged: row {wrong - 1} has a filter that does not exist")
-    return unfiltered[1:, ahead:]
-
-
-def _unfilter(rows: np.ndarray, unfiltered: np.ndarray, ahead: int) -> int:
-    """What `png_native.py` does, where native code is off."""
-    for y, row in enumerate(rows):
-        given, above, here = row[1:], unfiltered[y], unfiltered[y + 1]
-        match int(row[0]):
-            case 0:
-                here[ahead:] = given
-            case 1:
-                for first in range(ahead):
-                    np.add.accumulate(given[first::ahead], out=here[ahead + first::ahead])
-            case 2:
-                np.add(given, above[ahead:], out=here[ahead:])
-            case 3 | 4 as kind:
-                here[:] = np.frombuffer(_predicted(kind, given.tolist(), above.tolist(), ahead), np.uint8)
-            case _:
-                return y + 1
-    return 0
-
-
-def _predicted(kind: int, given: list[int], above: list[int], ahead: int) -> bytearray:
-    here = bytearray(len(above))
-    for i, value in enumerate(given):
-        left, up, corner = here[i], above[i + ahead], above[i]
-        if kind == 3:
-            guess = left + up >> 1
-        else:
-            by_left, by_up, by_corner = abs(up - corner), abs(left - corner), abs(left + up - 2 * corner)
-            guess = left if by_left <= by_up and by_left <= by_corner else up if by_up <= by_corner else corner
-        here[i + ahead] = value + guess & 255
-    return here
+    filters = rows[::1 + size]
+    if filters.max() > _LAST_FILTER:
+        raise ValueError(f"the PNG file is damaged: row {(filters > _LAST_FILTER).argmax()} has a filter that does not "
+                         f"exist")
+    unfiltered = np.zeros((1 + height, size), np.uint8)  # what lies above the image counts as zeros
+    run_alone(kernels.get(("png unfilter", ahead), lambda: generated.unfilter(ahead)), height,
+              [address_of(rows), address_of(unfiltered), size], rows.size)
+    return unfiltered[1:]
 
 
 def _unpacked(rows: np.ndarray, depth: int, width: int, samples: int) -> np.ndarray:
