@@ -1,26 +1,29 @@
 """The entry of a program as LLVM instructions: a plan's steps with what they get, shared among threads where the plan
 says so, control flow, checks.
 
-`program.py` says what the entry takes and gives.
+`program.py` says what the entry takes and gives. A long entry has its steps in a table (`step_table.py`).
 """
 
 from __future__ import annotations
 
-import time
+from collections.abc import Iterator
 from typing import Any
 
 from llvmlite import ir
 
 from twofold.ir import graph as g
+from twofold.ir.dims import Dim
 
-from . import llvm_cpu, sizes
+from . import sizes, step_calls
 from .operands import Library, Partial, Slot, Within, Work, bytes_of
 from .plan import INTERRUPTED, Branch, Copy, Plan, Shares, Step, Tree, While
+from .step_calls import LIBRARIES
+from .step_table import Base, Row, StepTable
 
 __all__ = ["EntryWriter"]
 
 _MANY = 48  # steps from which an entry is written for quick compilation: optimising it would take most of the time
-_FEW = 3  # known arguments up to which they are written one by one
+_ALONE = Shares(0, 1, 1)  # of a step that one thread runs
 _ROUNDS = 4  # of loops to the first poll
 _POLL = 9  # the word that holds the address of `poll`
 _I64, _PTR = ir.IntType(64), ir.PointerType()
@@ -41,26 +44,25 @@ class EntryWriter(sizes.Arithmetic):
         self.fn.attributes.add("nounwind")
         self.b = ir.IRBuilder(self.fn.append_basic_block("entry"))
         self.first = self.b.block
-        self.row: list[Any] = []  # pointers to the arguments of a step, where all steps share the memory for them
-        if len(plan.steps) >= _MANY:
+        self.table = StepTable(module, name) if len(plan.steps) >= _MANY else None
+        self.rows: dict[int, int] = {}  # of steps, by their number
+        self.moving: dict[int, list[tuple[int, Any]]] = {}  # arguments in slots, with their places
+        if self.table is not None:
             sizes.compiled_as_written(self.fn)
-            most = max(len(arguments) for _, arguments in calls) or 1
-            row = self.b.alloca(_I64, most)
-            self.row = [row, *[self.b.gep(row, [_I64(n)], source_etype=_I64) for n in range(1, most)]]
         self.buffers, values, self.arena, self.threads = self.fn.args
         super().__init__(self.b, values, plan.symbols)
         self.sums(plan.sums)
         self.addresses: dict[Any, Any] = {}
-        self.rows = 0
         self.polled: Any = None  # what `poll` keeps
-        self.sharing: dict[tuple[int, int], ir.Function] = {}  # what runs steps on threads
 
     def write(self) -> None:
         b = self.b
         self.failed = self.fn.append_basic_block("failed")
         after = ir.IRBuilder(self.failed)
         self.status = after.phi(_I64)
-        if any(not isinstance(part, int) for part in self.plan.tree):
+        if self.table is not None:
+            self.tabulate(self.table)
+        elif any(not isinstance(part, int) for part in self.plan.tree):
             self.prepare()
         self.write_tree(self.plan.tree)
         b.ret(_I64(0))
@@ -77,8 +79,57 @@ class EntryWriter(sizes.Arithmetic):
         for owner in self.plan.owners([*memory, *self.plan.touched()]):
             self.address(owner)
 
+    def tabulate(self, table: StepTable) -> None:
+        """Brings all steps into the table, and what has to be computed into its values."""
+        for number in _steps_of(self.plan.tree):
+            self.rows[number] = table.add(self.row(table, number))
+        table.write(len(self.plan.libraries), self.timed)
+        table.begin(self.b, self.arena, self.buffers, max(self.plan.buffers.values(), default=-1) + 1)
+        if any(not isinstance(part, int) for part in self.plan.tree):
+            self.prepare()
+        for place, of in table.computed.items():
+            table.store(self.b, place, self.argument(of))
+
+    def row(self, table: StepTable, number: int) -> Row:
+        """A step of the table; its arguments that lie in slots get places of their own."""
+        step, (kernel, arguments) = self.plan.steps[number], self.calls[number]
+        how = _ALONE if step.shares is None else step.shares
+        places = [self.place(table, a) for a in arguments]
+        for n, a in enumerate(arguments):
+            if places[n] < 0:
+                places[n] = table.reserve()
+                self.moving.setdefault(number, []).append((places[n], a))
+        return Row(kernel, self.place(table, step.total), self.place(table, how.work), how.grain, how.least,
+                   bool(step.codes) or isinstance(kernel, int), number, places)
+
+    def place(self, table: StepTable, a: Any) -> int:
+        """The place of an argument among the table's values; -1 for one in a slot, which is elsewhere each time."""
+        if isinstance(a, (Dim, Library)):
+            return table.place(a, a)
+        if not isinstance(a, (g.Value, Partial, Work, Within)):
+            return table.place(int(a), Base(0, int(a)))
+        within = a if isinstance(a, Within) else Within(a, 0)
+        memory = self.plan.memory_of(within.value)
+        if isinstance(memory, Slot):
+            return -1
+        buffer = self.plan.buffers.get(memory)
+        begin = self.plan.offsets[memory] if buffer is None else 0
+        past = within.offset * within.value.dtype.size if within.offset != 0 else 0
+        if isinstance(begin, Dim) or isinstance(past, Dim):
+            return table.place((memory, past), a)
+        base = Base(1 if buffer is None else buffer + 2, begin + past)
+        return table.place(base, base)
+
     def write_tree(self, tree: Tree) -> None:
+        row: list[int] = []  # steps that run one after another
         for part in tree:
+            if self.table is not None:
+                if row and (not isinstance(part, int) or part in self.moving):
+                    self.tabled(self.table, row)
+                    row = []
+                if isinstance(part, int):
+                    row.append(part)
+                    continue
             if isinstance(part, int):
                 self.checked(part)
             elif isinstance(part, Copy):
@@ -91,6 +142,14 @@ class EntryWriter(sizes.Arithmetic):
                         self.write_tree(part.otherwise)
             else:
                 self.loop(part)
+        if self.table is not None and row:
+            self.tabled(self.table, row)
+
+    def tabled(self, table: StepTable, steps: list[int]) -> None:
+        """Runs steps of the table, of which the first alone may have arguments in slots."""
+        for place, of in self.moving.get(steps[0], ()):
+            table.store(self.b, place, self.argument(of))
+        self.leave_if(table.run(self.b, self.threads, self.rows[steps[0]], len(steps)))
 
     def loop(self, loop: While) -> None:
         b = self.b
@@ -123,9 +182,9 @@ class EntryWriter(sizes.Arithmetic):
         ask, on = self.fn.append_basic_block("ask"), self.fn.append_basic_block("on")
         b.cbranch(b.icmp_signed(">", left, _I64(0)), on, ask)
         b.position_at_end(ask)
-        words = b.inttoptr(self.word(3 + len(self.plan.libraries)), _PTR)
+        words = b.inttoptr(self.word(LIBRARIES + len(self.plan.libraries)), _PTR)
         function = b.load(b.gep(words, [_I64(_POLL)], source_etype=_I64), typ=_I64)
-        target = _Typed(b.inttoptr(function, _PTR), ir.FunctionType(_I64, [_PTR, _PTR]))
+        target = step_calls.Typed(b.inttoptr(function, _PTR), ir.FunctionType(_I64, [_PTR, _PTR]))
         answer = b.call(target, [words, self.polled])
         self.status.add_incoming(_I64(INTERRUPTED), b.block)
         b.cbranch(b.icmp_unsigned("!=", answer, _I64(0)), self.failed, on)
@@ -146,92 +205,44 @@ class EntryWriter(sizes.Arithmetic):
 
     def checked(self, number: int) -> None:
         """Runs a step, and ends the entry if the step's status is not 0."""
-        b, step = self.b, self.plan.steps[number]
-        start = self.now() if self.timed else None
+        b, step, libraries = self.b, self.plan.steps[number], len(self.plan.libraries)
+        start = step_calls.nanoseconds(b, self.threads, libraries) if self.timed else None
         function, arguments = self.calls[number]
         result = self.step(step, function, arguments)
         if start is not None:
-            self.count(number, b.sub(self.now(), start))
+            step_calls.add_time(b, self.threads, libraries, _I64(number), start)
         if step.codes or isinstance(function, int):
-            bad = b.icmp_unsigned("!=", result, _I64(0))
-            told = b.or_(result, _I64((number + 1) << 16))
-            follow = self.fn.append_basic_block("next")
-            self.status.add_incoming(told, b.block)
-            b.cbranch(bad, self.failed, follow)
-            b.position_at_end(follow)
+            self.leave_if(result, number)
+
+    def leave_if(self, result: Any, number: int | None = None) -> None:
+        """Ends the entry with a status that is not 0: that of a step, where its number is given."""
+        b = self.b
+        bad = b.icmp_unsigned("!=", result, _I64(0))
+        told = result if number is None else b.or_(result, _I64((number + 1) << 16))
+        follow = self.fn.append_basic_block("next")
+        self.status.add_incoming(told, b.block)
+        b.cbranch(bad, self.failed, follow)
+        b.position_at_end(follow)
 
     def step(self, step: Step, function: Any, arguments: list[Any]) -> Any:
         b = self.b
-        if self.row:
-            args = self.fill(arguments)
-        else:
-            with b.goto_block(self.first):
-                b.position_at_start(self.first)
-                args = b.alloca(_I64, len(arguments) or 1)
-            for n, a in enumerate(arguments):
-                b.store(self.argument(a), b.gep(args, [_I64(n)], source_etype=_I64))
-        total = self.size(step.total)
-        target = self.link(function) if isinstance(function, int) else function
-        if step.shares is None:
-            return b.call(target, [_I64(0), total, args])
-        return self.shared(target, total, args, step.shares)
-
-    def fill(self, arguments: list[Any]) -> Any:
-        """Writes the arguments of a step to the memory that all steps share: what is known, in one go."""
-        b, values = self.b, [None if type(a) is int else self.argument(a) for a in arguments]
-        known = [_I64(a if type(a) is int else 0) for a in arguments]
-        if sum(value is None for value in values) > _FEW:
-            row = ir.GlobalVariable(b.module, ir.ArrayType(_I64, len(known)), f"{self.fn.name}_row{self.rows}")
-            row.linkage, row.global_constant, row.unnamed_addr = "private", True, True
-            row.initializer = ir.Constant(row.value_type, known)
-            self.rows += 1
-            move = b.module.declare_intrinsic("llvm.memcpy", [_PTR, _PTR, _I64])
-            b.call(move, [self.row[0], b.bitcast(row, _PTR), _I64(8 * len(known)), ir.IntType(1)(0)])
-        else:
-            values = [given if value is None else value for value, given in zip(values, known, strict=True)]
-        for value, place in zip(values, self.row, strict=False):
-            if value is not None:
-                b.store(value, place)
-        return self.row[0]
-
-    def now(self) -> Any:
-        """Nanoseconds by the system's clock that only goes ahead."""
-        b = self.b
         with b.goto_block(self.first):
             b.position_at_start(self.first)
-            moment = b.alloca(_I64, 2)
-        clock = _Typed(b.inttoptr(self.word(4 + len(self.plan.libraries)), _PTR),
-                       ir.FunctionType(ir.IntType(32), [ir.IntType(32), _PTR]))
-        b.call(clock, [ir.IntType(32)(time.CLOCK_MONOTONIC), moment])
-        part = b.load(b.gep(moment, [_I64(1)], source_etype=_I64), typ=_I64)
-        return b.add(b.mul(b.load(moment, typ=_I64), _I64(1_000_000_000)), part)
-
-    def count(self, number: int, spent: Any) -> None:
-        """Adds to the time of a step."""
-        b = self.b
-        counts = b.inttoptr(self.word(5 + len(self.plan.libraries)), _PTR)
-        place = b.gep(counts, [_I64(number)], source_etype=_I64)
-        b.store(b.add(b.load(place, typ=_I64), spent), place)
-
-    def link(self, number: int) -> Any:
-        """The address of a library kernel, from the table behind the threads' words."""
-        word = self.b.load(self.b.gep(self.threads, [_I64(3 + number)], source_etype=_I64), typ=_I64)
-        return _Typed(self.b.inttoptr(word, _PTR), llvm_cpu.KERNEL)
-
-    def shared(self, target: Any, total: Any, args: Any, how: Shares) -> Any:
-        """Runs a kernel, on several threads if its work is worth it. The steps of a long entry call one function that
-        does so, which would otherwise be repeated for each of them."""
-        work = self.size(how.work)
-        if not self.row:
-            return _shared(self.b, self.threads, target, total, args, work, how)
-        key = how.grain, how.least
-        if key not in self.sharing:
-            self.sharing[key] = _sharing(self.b.module, f"{self.fn.name}_shared{len(self.sharing)}", how)
-        pointer = target.pointer if isinstance(target, _Typed) else target
-        return self.b.call(self.sharing[key], [self.threads, pointer, total, args, work])
+            args = b.alloca(_I64, len(arguments) or 1)
+        for n, a in enumerate(arguments):
+            b.store(self.argument(a), b.gep(args, [_I64(n)], source_etype=_I64))
+        total = self.size(step.total)
+        target = function
+        if isinstance(function, int):
+            target = step_calls.kernel_at(b.inttoptr(self.word(LIBRARIES + function), _PTR))
+        if step.shares is None:
+            return b.call(target, [_I64(0), total, args])
+        how = step.shares
+        return step_calls.shared_call(b, self.threads, target, total, args, self.size(how.work), _I64(how.grain),
+                                      _I64(how.least))
 
     def word(self, n: int) -> Any:
-        return self.b.load(self.b.gep(self.threads, [_I64(n)], source_etype=_I64), typ=_I64)
+        return step_calls.word(self.b, self.threads, _I64(n))
 
     def argument(self, a: Any) -> Any:
         if isinstance(a, Within):
@@ -240,8 +251,7 @@ class EntryWriter(sizes.Arithmetic):
         if isinstance(a, (g.Value, Partial, Work)):
             return self.address(a)
         if isinstance(a, Library):
-            number = 3 + self.plan.libraries.index(a)
-            return self.b.load(self.b.gep(self.threads, [_I64(number)], source_etype=_I64), typ=_I64)
+            return self.word(LIBRARIES + self.plan.libraries.index(a))
         return self.size(a)
 
     def address(self, of: Any) -> Any:
@@ -269,54 +279,14 @@ class EntryWriter(sizes.Arithmetic):
         return b.add(self.address(slot.base), place)
 
 
-def _sharing(module: ir.Module, name: str, how: Shares) -> ir.Function:
-    """The function `(threads, kernel, total, args, work)` that does what `_shared` writes."""
-    fn = ir.Function(module, ir.FunctionType(_I64, [_PTR, _PTR, _I64, _PTR, _I64]), name)
-    fn.linkage = "internal"
-    for attribute in ("nounwind", "noinline"):
-        fn.attributes.add(attribute)
-    b = ir.IRBuilder(fn.append_basic_block("shared"))
-    threads, kernel, total, args, work = fn.args
-    b.ret(_shared(b, threads, _Typed(kernel, llvm_cpu.KERNEL), total, args, work, how))
-    return fn
-
-
-def _shared(b: ir.IRBuilder, threads: Any, target: Any, total: Any, args: Any, work: Any, how: Shares) -> Any:
-    """Runs a kernel on threads where its work is worth it."""
-    def word(n: int) -> Any:
-        return b.load(b.gep(threads, [_I64(n)], source_etype=_I64), typ=_I64)
-
-    shares = b.udiv(work, _I64(how.grain))
-    count = b.load(b.inttoptr(word(2), _PTR), typ=_I64)
-    used = b.select(b.icmp_unsigned("<", shares, count), shares, count)
-    used = b.select(b.icmp_unsigned("<", total, used), total, used)
-    parallel = b.and_(b.icmp_unsigned(">=", work, _I64(how.least)), b.icmp_unsigned(">", used, _I64(1)))
-    with b.if_else(parallel) as (many, one):
-        with many:
-            fork = _Typed(b.inttoptr(word(0), _PTR), ir.FunctionType(_I64, [_I64, _I64, _I64, _I64, _PTR]))
-            pointer = target.pointer if isinstance(target, _Typed) else target
-            first = b.call(fork, [b.ptrtoint(pointer, _I64), total, b.ptrtoint(args, _I64), used,
-                                  b.inttoptr(word(1), _PTR)])
-            from_many = b.block
-        with one:
-            second = b.call(target, [_I64(0), total, args])
-            from_one = b.block
-    result = b.phi(_I64)
-    result.add_incoming(first, from_many)
-    result.add_incoming(second, from_one)
-    return result
-
-
-class _Typed:
-    """A function known by its address: what llvmlite's `call` asks of a callee."""
-
-    def __init__(self, pointer: Any, function_type: ir.FunctionType) -> None:
-        self.pointer = pointer
-        self.function_type = function_type
-        self.type = pointer.type
-        self.callingconvention = ""
-        self.attributes: Any = None
-
-    def get_reference(self) -> str:
-        """The operand's text."""
-        return self.pointer.get_reference()
+def _steps_of(tree: Tree) -> Iterator[int]:
+    """The numbers of the steps in a tree, in the order in which they are written."""
+    for part in tree:
+        if isinstance(part, int):
+            yield part
+        elif isinstance(part, Branch):
+            yield from _steps_of(part.then)
+            yield from _steps_of(part.otherwise)
+        elif isinstance(part, While):
+            yield from _steps_of(part.before)
+            yield from _steps_of(part.body)

@@ -9,8 +9,10 @@ import pytest
 
 import twofold as tf
 from twofold.codegen import planner
+from twofold.ir import passes
 from twofold.runtime import compiled
 from twofold.runtime.cpu import cpu
+from twofold.tracer.page import timing
 
 STEPS = 60
 
@@ -62,6 +64,33 @@ def test_one_function_of_a_long_program_shares_the_work_of_all_steps() -> None:
     graph = tf.function(sums).get_concrete_function(tf.TensorSpec([None, 32])).graph
     made = compiled.compile_program(graph, cpu, "entry", {})
     assert sum(step.shares is not None for step in made.plan.steps) >= STEPS
-    assert made.module.count("define internal i64 @\"entry_shared") == 1
     entry = made.module.partition("@\"entry\"(")[2].partition("\n}")[0]
-    assert entry.count("@\"entry_shared") >= STEPS and "udiv" not in entry
+    assert entry.count("call i64 @\"entry_steps\"") == 1 and "udiv" not in entry
+    assert made.module.count("define internal i64 @\"entry_steps\"") == 1
+
+
+def test_long_loops_read_items_where_they_lie() -> None:
+    """A round's own places are known in the round alone: some of its steps read and write items of arrays."""
+    def rounds(x: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+        y, written = x[0], tf.TensorArray(tf.float32, n)
+        for i in tf.range(n):
+            for _ in range(STEPS):
+                y = x[i] - tf.reduce_mean(y * 0.5 + x[n - 1 - i], 0, keepdims=True)
+            written = written.write(i, y)
+        return written.stack() if n > 2 else written.stack() * 2.0
+    fn = tf.function(rounds)
+    for count in (2, 5):
+        x = tf.constant(np.random.default_rng(count).normal(size=(count, 3, 4)).astype(np.float32))
+        n = tf.constant(count)
+        assert fn(x, n).numpy().tobytes() == rounds(x, n).numpy().tobytes()
+    graph = fn.get_concrete_function(x, n).graph.copy()
+    passes.optimise(graph)
+    assert len(planner.plan(graph, cpu).steps) >= STEPS
+
+
+def test_steps_of_long_programs_are_timed() -> None:
+    x = tf.ones([6, 4])
+    graph = tf.function(long).get_concrete_function(x, tf.constant([5, 0, 3, 3, 1, 2])).graph
+    native = timing._Timed(graph)
+    native([x.numpy(), np.array([5, 0, 3, 3, 1, 2], np.int32)], {})
+    assert len(native.counts) >= STEPS and sum(map(bool, native.counts)) >= STEPS
