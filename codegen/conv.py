@@ -1,4 +1,4 @@
-"""Convolution as a matrix product whose left operand is never laid out: LLVM functions for all sizes and strides.
+"""Convolution as a matrix product whose left operand is never laid out: kernels for all sizes and strides.
 
 The windows of an image, one a row, make a matrix in which an element lies in the image at an offset of its row plus
 an offset of its column; the columns come in *lines*, runs of neighbours in memory. So micro-kernels read the image
@@ -17,9 +17,9 @@ from llvmlite import ir
 
 from twofold.ir.dtypes import DType
 
-from . import llvm_module
+from . import llvm_cpu, llvm_module
 from .conv_filters import Filters
-from .conv_forward import Forward
+from .conv_forward import forward
 from .conv_shapes import KERNELS, PARTS, symbol
 from .gemm_shapes import Tiling, tiling
 
@@ -36,7 +36,11 @@ def build(module: ir.Module, dtype: DType, shape: Tiling, part: str) -> None:
         part: a key of PARTS.
     """
     name, vectors = KERNELS[part]
-    {"forward": Forward, "filters": Filters}[name](module, dtype, shape, vectors).write()
+    if name == "filters":
+        Filters(module, dtype, shape, vectors).write()
+        return
+    kernel = forward(dtype, shape, vectors)
+    llvm_cpu.emit_kernel(module, kernel, kernel.name, apart=False)
 
 
 def object_code(dtype: DType, shape: Tiling, part: str) -> bytes:

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 import twofold as tf
-from twofold.codegen import conv, conv_shapes, gemm
+from twofold.codegen import conv, conv_shapes, gemm, lockstep
+from twofold.codegen.conv_forward import forward
 from twofold.codegen.kernels.windows import geometry
+from twofold.codegen.loop_verify import verify
 from twofold.ir import dtypes as dt
 from twofold.ir import ops
 
@@ -159,6 +161,30 @@ def test_other_widths_and_heights_give_the_same_bits(number, dtype, monkeypatch)
         start(conv.symbol(cut.kernel, dtype), cut.total, cut.integers, (found, cut.out), (x, cut.x), (ct, cut.b))
         expected = ops.conv_filter_grad(tf.constant(x), tf.constant(ct), filter_shape=w.shape, **window).numpy()
         np.testing.assert_array_equal(found, expected)
+
+
+def memory(x, at=0):
+    return lockstep.Memory(x.reshape(-1).view(np.uint8), at * x.dtype.itemsize)
+
+
+@pytest.mark.parametrize("padding", ["VALID", "SAME"])
+@pytest.mark.parametrize("shape", [gemm.Tiling(4, (3, 2, 1), True), gemm.Tiling(8, (14, 8, 4), True)], ids=str)
+def test_lockstep_gives_the_same_bits(shape, padding, monkeypatch):
+    for case in (CASES[1], CASES[5]):
+        x, w, _, window = drawn(case, dt.float32)
+        window = {**window, "padding": padding}
+        expected = ops.conv(tf.constant(x), tf.constant(w), **window).numpy()
+        g = geometry(x.shape, expected.shape[1:-1], w.shape[:-2], window)
+        with monkeypatch.context() as patched:
+            patched.setattr(conv_shapes, "tiling", lambda _: shape)
+            cut = conv_shapes.forward(g, w.shape[-1], 0, 1, dt.float32)
+        kernel = forward(dt.float32, shape, int(cut.kernel[-1]))
+        verify(kernel)
+        out, work = np.full_like(expected, np.nan), np.full(cut.work, np.nan, np.float32)
+        integers = (gemm.DIRECT, *cut.integers[1:])
+        given = [memory(out), memory(x, cut.x), memory(w), memory(work) if cut.work else 0, *integers]
+        assert lockstep.run(kernel, cut.total, given) == 0
+        np.testing.assert_array_equal(out, expected)
 
 
 @pytest.mark.parametrize("dtype", [tf.float32, tf.float64, tf.bfloat16], ids=lambda d: d.name)
