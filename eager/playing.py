@@ -18,7 +18,7 @@ from typing import Any
 from twofold.ir.grad import apply_rule, needed
 from twofold.ir.op import interpreter
 from twofold.ir.spec import TensorSpec
-from twofold.ir.sums import Sums
+from twofold.ir.sums import Sums, anyone, continued, present
 from twofold.runtime.log import log
 
 from . import dispatch, record
@@ -67,23 +67,23 @@ def _add_values(entries: Sequence[Entry], numbers: set[int]) -> None:
 def play(way: Path, cts: dict[int, Any], free: bool) -> list[Any]:
     """Cotangents of the path's sources from those of its targets, `cts`; with `free` the path is used up."""
     numbers, starts, wanted, entries = way
-    sums = None if interpreter() is dispatch.eager else _sums(entries, wanted, cts)
-    get, pop = (cts.get, lambda n: cts.pop(n, None)) if sums is None else (sums.get, sums.pop)
+    if interpreter() is not dispatch.eager and (sums := _sums(entries, wanted, cts)) is not None:
+        return _play_sums(way, sums)
+    get, pop = cts.get, lambda n: cts.pop(n, None)
     at = len(entries)
     while at:
         at -= 1
         op, attrs, ins, outs, inputs, outputs = entries.pop() if free else entries[at]
         if attrs is CONTINUES:
             given = [get(n) if n in starts else pop(n) for n in outs]
-            if sums is not None:
-                for n in outs:
-                    sums.part(n)
             if any(ct is not None for ct in given):
-                _continue(op, ins, given, wanted, cts, sums)
+                places = _first_places(ins, wanted)
+                input_cts = op(given, [cts.get(n) if places.get(n) == at else None for at, n in enumerate(ins)], ())
+                cts.update({n: total for n, place in places.items() if (total := input_cts[place]) is not None})
             continue
         if len(outs) == 1:
             n = outs[0]
-            ct = get(n) if n in starts else cts.pop(n, None) if sums is None else pop(n)
+            ct = get(n) if n in starts else cts.pop(n, None)
             if ct is None:
                 continue
             if attrs is None:
@@ -104,53 +104,60 @@ def play(way: Path, cts: dict[int, Any], free: bool) -> list[Any]:
                 ct = needed(ct)
                 if ct is None:
                     continue
-            if sums is not None:
-                sums.add(n, ct)
-                continue
             before = cts.get(n)
             cts[n] = ct if before is None else before + ct
-    get = get if sums is None else sums.result
     return [get(ns[0]) if len(ns) == 1 else _sum([ct for n in ns if (ct := get(n)) is not None]) for ns in numbers]
 
 
-def _continue(rule: Any, ins: Sequence[int], given: list[Any], wanted: set[int], cts: dict[int, Any],
-              sums: Sums | None) -> None:
-    """The part of an entry whose rule continues the sums so far of its operands."""
-    places: dict[int, int] = {}  # the first place of each wanted operand
-    so_far: list[Any] = []
-    for place, n in enumerate(ins):
-        own = n in wanted and n not in places
-        if own:
-            places[n] = place
-        so_far.append((cts.get(n) if sums is None else sums.begun(n)) if own else None)
-    links = () if sums is None else sums.links([n if places.get(n) == at else None for at, n in enumerate(ins)])
-    input_cts = rule(given, so_far, links)
-    totals = {n: total for n, place in places.items() if (total := input_cts[place]) is not None}
-    if sums is None:
-        cts.update(totals)
-    else:
-        sums.totals(totals)
+def _first_places(ins: Sequence[int], wanted: set[int]) -> dict[int, int]:
+    """Of the operands that are wanted the first places."""
+    return {n: place for place, n in reversed(list(enumerate(ins))) if n in wanted}
+
+
+def _play_sums(way: Path, sums: Sums) -> list[Any]:
+    """`play` in a trace with control flow, of whose sums only running tells some things (`ir/sums.py`)."""
+    numbers, starts, wanted, entries = way
+    for op, attrs, ins, outs, inputs, outputs in reversed(entries):
+        ends = [(sums.get(n), sums.exists.get(n)) if n in starts else sums.pop(n) for n in outs]
+        given, begun = [ct for ct, _ in ends], [exists for ct, exists in ends if ct is not None]
+        if attrs is CONTINUES:
+            for n in outs:
+                sums.part(n)
+        if not begun:
+            continue
+        exists = anyone(begun)
+        if attrs is CONTINUES:
+            places = _first_places(ins, wanted)
+            so_far = [sums.begun(n) if places.get(n) == at else (None, None) for at, n in enumerate(ins)]
+            links = sums.links([n if places.get(n) == at else None for at, n in enumerate(ins)])
+            totals, added = continued(so_far, op.continued(given, so_far, links), exists, op.moves)
+            sums.totals({n: totals[place] for n, place in places.items() if totals[place] is not None},
+                        {n: added[place] for n, place in places.items()})
+            continue
+        input_cts = apply_rule(op, attrs, inputs, outputs, given) if attrs is not None else op(given)
+        for n, ct in zip(ins, input_cts, strict=True):
+            if ct is not None and n in wanted and (ct := needed(ct)) is not None:
+                sums.add(n, present(ct, exists), exists)
+    return [_sum([ct for n in ns if (ct := sums.result(n)) is not None]) for ns in numbers]
 
 
 def _sums(entries: Sequence[Entry], wanted: set[int], cts: dict[int, Any]) -> Sums | None:
-    """The sums in a trace, where results of branches may be other values; None where none are.
+    """The sums in a trace with control flow, where results may be other values; None where there is none.
 
     A rule that continues sums says so by `joined`: for results the place of an operand, or -1 - that of another result,
     and what gives the condition. The rule leaves out what such a result has in common with the other value.
     """
-    sums = None
-    for op, attrs, ins, outs, _, _ in entries:
-        if attrs is CONTINUES and hasattr(op, "joined"):
-            for k, at, holds in op.joined():
-                value = ins[at] if at >= 0 else outs[-1 - at]
-                if value in wanted and outs[k]:
-                    sums = sums or Sums(cts)
-                    sums.join(outs[k], value, holds)
-    if sums is not None:  # the targets' first cotangents count for their other names, too
-        seeds = dict(cts)
-        cts.clear()
-        for n, ct in seeds.items():
-            sums.add(n, ct)
+    constructs = [entry for entry in entries if entry[1] is CONTINUES and hasattr(entry[0], "joined")]
+    if not constructs:
+        return None
+    sums = Sums({})
+    for op, _, ins, outs, _, _ in constructs:
+        for k, at, holds in op.joined():
+            value = ins[at] if at >= 0 else outs[-1 - at]
+            if value in wanted and outs[k]:
+                sums.join(outs[k], value, holds)
+    for n, ct in cts.items():  # the targets' first cotangents count for their other names, too
+        sums.add(n, ct)
     return sums
 
 

@@ -15,7 +15,8 @@ from . import ops
 from .dim_expr import Dim
 from .op import Op
 
-__all__ = ["apply_rule", "chain", "conj", "needed", "nothing", "ones_like", "scalar", "unbroadcast", "zeros_like"]
+__all__ = ["apply_rule", "chain", "conj", "needed", "nothing", "ones_like", "scalar", "unbroadcast", "where_there",
+           "zeros_like"]
 
 
 def apply_rule(op: Op, attrs: dict[str, Any], inputs: Sequence[Any], outputs: Sequence[Any],
@@ -90,8 +91,16 @@ def scalar(value: Any, like: Any) -> Any:
 
 def nothing(like: Any) -> Any:
     """What a sum begins with that has no parts yet: zeros of the sign that changes nothing, -0.0 + x being x."""
-    zero = np.array(complex(-0.0, -0.0) if like.dtype.is_complex else -0.0).astype(like.dtype.np)
-    return ops.fill(zero, shape=tuple(like.dims))
+    return ops.fill(_negative_zero(like), shape=tuple(like.dims))
+
+
+def where_there(exists: Any, ct: Any) -> Any:
+    """`ct` where the bool scalar `exists` holds, else -0.0, which changes no sum."""
+    return ops.where(exists, ct, _negative_zero(ct))
+
+
+def _negative_zero(like: Any) -> np.ndarray:
+    return np.array(complex(-0.0, -0.0) if like.dtype.is_complex else -0.0).astype(like.dtype.np)
 
 
 def zeros_like(x: Any) -> Any:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from . import dims as dm
 from . import dtypes as dt
 from . import graph as g
@@ -19,7 +21,7 @@ from .grad import apply_rule, needed, nothing
 from .graph import Graph, Node, Value
 from .op import use_interpreter
 from .spec import TensorSpec
-from .sums import Sums
+from .sums import Exists, Sums, anyone, both, continued, present
 
 __all__ = ["Backward", "Linearised", "Flow", "Mask", "Scope", "PULLBACKS", "FLOWS", "scope_of", "reached", "reaching"]
 
@@ -77,15 +79,18 @@ class Backward(NamedTuple):
 
     Attributes:
         graph: inputs: the residuals `reads`, a cotangent for each seeded result, what the cotangents of inputs
-            start from, for each pair of joined inputs whether they are one; outputs: a cotangent for each
-            input that is `given`.
+            start from, for each pair of joined inputs whether they are one, for each `late` result whether it has a
+            cotangent; outputs: a cotangent for each input that is `given`, then for each that is `told` whether
+            anything was added to it.
         reads: numbers of residuals.
         given: for each input of the function, whether there is a cotangent; others are unconnected or not wanted.
+        told: for each input, whether only running tells that anything is added to its cotangent, and that is asked.
     """
 
     graph: Graph
     reads: tuple[int, ...]
     given: Mask
+    told: Mask
 
 
 class Linearised:
@@ -123,7 +128,7 @@ class Linearised:
         self.residuals: list[Value] = []
         self.sources: list[int] = []
         self.sizes: dict[str, int] = {}
-        self._made: dict[tuple[Mask, Mask, tuple[tuple[int, int], ...]], Backward] = {}
+        self._made: dict[tuple[Mask, Mask, tuple[tuple[int, int], ...], Mask | None, Mask], Backward] = {}
         self._full = False
         self.elsewhere: dict[int, list[Value | None]] = {}  # for outputs, the values whose sums hold their cotangents
         self.named = {} if owned is None else {key: holds for key, holds in self.names().items() if owned(*key)}
@@ -207,18 +212,23 @@ class Linearised:
 
     # -- the gradient -----------------------------------------------------------------------------
     def backward(self, seeded: Mask | None = None, started: Mask | None = None,
-                 joined: Sequence[tuple[int, int]] = ()) -> Backward:
+                 joined: Sequence[tuple[int, int]] = (), asked: Mask | None = None,
+                 late: Mask = ()) -> Backward:
         """The gradient for cotangents of the results `seeded`, all that may have one by default.
+
+        Where nothing is added to a cotangent that has no start, it is zeros, or -0.0 if it is asked for.
 
         Args:
             started: for each input, whether the graph is given what its cotangent starts from (what other uses of
                 that input add up to), so that it gives totals.
             joined: pairs of inputs that are one value where a condition holds, which is then a further input: what
                 one's cotangent grows by, the other's grows by, too.
+            asked: for each input, whether the graph tells if anything is added to its cotangent.
+            late: for each of the first results, whether only running tells that it has a cotangent, by a further input.
         """
         seeded = self.seeded if seeded is None else seeded
         started = (False,) * len(self.wanted) if started is None else started
-        key = (seeded, started, tuple(joined))
+        key = (seeded, started, tuple(joined), asked, late)
         made = self._made.get(key)
         if made is None:
             made = self._made[key] = _Play(self, *key).result()
@@ -241,8 +251,9 @@ class Linearised:
 class _Play:
     """Builds one backward graph of `lin`: goes through the steps in reverse, and gets the values that rules read."""
 
-    def __init__(self, lin: Linearised, seeded: Mask, started: Mask, joined: tuple[tuple[int, int], ...]) -> None:
-        self.lin = lin
+    def __init__(self, lin: Linearised, seeded: Mask, started: Mask, joined: tuple[tuple[int, int], ...],
+                 asked: Mask | None, late: Mask) -> None:
+        self.lin, self.asked = lin, asked
         self.graph = Graph(lin.forward.name + "_grad")
         self.builder = Builder(self.graph, self._lift)
         self.read: dict[Value, Value] = {}  # values of `forward` -> what stands for them
@@ -250,7 +261,7 @@ class _Play:
         self.cts: dict[Value, Any] = {}
         self.sums = Sums(self.cts)
         self.given: list[Value] = []  # inputs for cotangents
-        self.start(seeded, started, joined)
+        self.start(seeded, started, joined, late)
         with use_interpreter(self.builder), dm.recording() as guards:
             for guard in lin.scope.guards:
                 dm.require(guard.left, guard.op, guard.right)
@@ -258,7 +269,7 @@ class _Play:
                 self.step(node, pull)
         self.graph.guards = list(guards)
 
-    def start(self, seeded: Mask, started: Mask, joined: tuple[tuple[int, int], ...]) -> None:
+    def start(self, seeded: Mask, started: Mask, joined: tuple[tuple[int, int], ...], late: Mask) -> None:
         """The cotangents that are given."""
         own = Graph()  # only to make inputs, which are numbered in the end
         inputs = self.lin.forward.inputs
@@ -268,6 +279,7 @@ class _Play:
         for i, j in joined:
             joint = own.add_input((), dt.bool_, "joint")
             self.sums.join(inputs[i], inputs[j], lambda joint=joint: joint)  # type: ignore[misc]
+        begun = {k: own.add_input((), dt.bool_, "begun") for k, x in enumerate(late) if x}
         for name, stack, at in self.lin.popped:
             self.sums.begins[name] = self.entry(name, stack, at)
         for name, value, holds, when in self.lin.joined:
@@ -276,14 +288,22 @@ class _Play:
         self.seeds = len(seeds)
         with use_interpreter(self.builder):
             self.cts.update({v: ct for v, ct in starts if v in self.lin._reach})
+            for v, is_asked in zip(inputs, self.asked or (), strict=False):
+                if is_asked and v in self.cts:
+                    self.sums.exists[v] = self._never
             for k, seed in seeds.items():
                 ct: Any = seed
                 v, elsewhere = self.lin.forward.outputs[k], self.lin.elsewhere.get(k, ())
                 if v not in self.lin._reach or None in elsewhere:
                     continue
+                exists: Exists = (lambda flag=begun[k]: flag) if k in begun else None
                 for condition in elsewhere:
                     ct = self.builder.value(ops.where(condition, nothing(ct), ct))
-                self.sums.add(v, ct)
+                    exists = both(exists, self.holds(condition, False))  # type: ignore[arg-type]
+                self.sums.add(v, ct, exists)
+
+    def _never(self) -> Value:
+        return self.builder.constant(np.array(False))
 
     def holds(self, condition: Value, when: bool) -> Callable[[], Value]:
         """A function that gives, in the backward graph, whether a condition of the forward graph is `when`."""
@@ -305,25 +325,29 @@ class _Play:
 
     def step(self, node: Node, pull: Any) -> None:
         """Apply the gradient rule of one node."""
-        given = [self.sums.pop(v) for v in node.outputs]
-        if all(ct is None for ct in given):
+        sums = [self.sums.pop(v) for v in node.outputs]
+        given, begun = [ct for ct, _ in sums], [exists for ct, exists in sums if ct is not None]
+        if not begun:
             return
+        exists = anyone(begun)
         self.builder.loc = node.loc
         if pull is not None:
-            self.construct(node, pull, given)
+            self.construct(node, pull, given, exists)
             return
-        cotangents = apply_rule(node.op, node.attrs, node.inputs, node.outputs, given)  # type: ignore[arg-type]
-        for v, ct in zip(node.inputs, cotangents, strict=True):
+        parts = apply_rule(node.op, node.attrs, node.inputs, node.outputs, given)  # type: ignore[arg-type]
+        for v, ct in zip(node.inputs, parts, strict=True):
             if ct is not None and v in self.lin._reach and (ct := needed(ct)) is not None:
-                self.sums.add(v, self.builder.value(ct))
+                self.sums.add(v, self.builder.value(present(ct, exists)), exists)
 
-    def construct(self, node: Node, pull: Any, given: list[Any]) -> None:
+    def construct(self, node: Node, pull: Any, given: list[Any], exists: Exists) -> None:
         """Emit the gradient of a construct, which continues the sums of the cotangents of its operands."""
         own = {v: place for place, v in reversed(list(enumerate(node.inputs))) if v in self.lin._reach}
         first = [v if own.get(v) == place else None for place, v in enumerate(node.inputs)]
-        starts = [None if v is None else self.sums.begun(v) for v in first]
-        totals = pull.emit(self.builder, given[:pull.count], starts, self.sums.links(first))
-        self.sums.totals({v: totals[place] for v, place in own.items() if totals[place] is not None})
+        starts = [(None, None) if v is None else self.sums.begun(v) for v in first]
+        emitted = pull.emit(self.builder, given[:pull.count], starts, self.sums.links(first))
+        cts, begun = continued(starts, emitted, exists, pull.moves)
+        self.sums.totals({v: cts[place] for v, place in own.items() if cts[place] is not None},
+                         {v: begun[place] for v, place in own.items()})
 
     # -- residuals --------------------------------------------------------------------------------
     def _lift(self, value: Value) -> Value:
@@ -351,9 +375,13 @@ class _Play:
         """The finished graph."""
         lin, graph = self.lin, self.graph
         with use_interpreter(self.builder):
-            totals = [self.sums.result(v) if w else None for v, w in zip(lin.forward.inputs, lin.wanted, strict=True)]
+            ends = [(v, self.sums.get(v) if w else None) for v, w in zip(lin.forward.inputs, lin.wanted, strict=True)]
+            asked = self.asked or (False,) * len(ends)
+            totals = [ct if ct is None or a else self.sums.result(v) for (v, ct), a in zip(ends, asked, strict=True)]
+            late = [a and ct is not None and v in self.sums.exists for (v, ct), a in zip(ends, asked, strict=True)]
+            flags = [self.sums.exists[v]() for (v, _), t in zip(ends, late, strict=True) if t]
         given = tuple([ct is not None for ct in totals])
-        graph.outputs = [self.builder.lift(ct) for ct in totals if ct is not None]
+        graph.outputs = [self.builder.lift(ct) for ct in [*totals, *flags] if ct is not None]
         kept = self._chosen() if not lin._full else {v: n for n, v in reversed(list(enumerate(lin.residuals)))}
         for v in sorted([v for v in self.read if v not in kept], key=lambda v: lin._order.get(v, -1)):
             self._again(v, kept)
@@ -366,7 +394,7 @@ class _Play:
         for i, v in enumerate(graph.inputs):
             v.index = i
         graph.nodes[:0] = self.front
-        return Backward(graph, tuple([n for n, _ in inputs]), given)
+        return Backward(graph, tuple([n for n, _ in inputs]), given, tuple(late))
 
     def _chosen(self) -> dict[Value, int]:
         """Which of the values that are read become residuals; the others are cheap to compute from these."""

@@ -7,6 +7,7 @@ results are used for, in the order of a tape.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,9 +24,9 @@ from .graph import Graph, Node, Value
 from .linearise import Backward, Flow, Linearised, Mask, Scope, reached, reaching
 from .names import carried_roots, roots
 from .op import use_interpreter
-from .pullback import Cts, Pullback, chosen, number_inputs, with_distinct, zeros_of
+from .pullback import Cts, Pullback, Starts, chosen, given_by, number_inputs, with_distinct, zeros_of
 from .spec import TensorSpec, spec
-from .sums import Link
+from .sums import Exists, Holds, Link, anyone, both, present
 
 __all__ = ["LOOP_FLOW", "LoopPullback"]
 
@@ -291,15 +292,16 @@ class LoopPullback(Pullback):
         return start, Value(a, value.dtype), (spec(b, value.dtype), spec(c, value.dtype))
 
     # -- backwards --------------------------------------------------------------------------------
-    def emit(self, b: Any, cts: Cts, starts: Cts, links: Sequence[Link]) -> list[Any]:
+    def emit(self, b: Any, cts: Cts, starts: Starts, links: Sequence[Link]) -> list[tuple[Any, Exists]]:
         count, node = self.count, self.node
         shift = len(node.inputs) - self.rest - count
-        starts = [*starts[:count], *starts[count + shift:]]  # without those of what is carried besides
-        starts = [starts[self.operands.index(v)] for v in self.operands]
+        own = [*starts[:count], *starts[count + shift:]]  # without those of what is carried besides
+        own = [own[self.operands.index(v)] for v in self.operands]
+        starts = [start for start, _ in own]
         back, seeds = self._settled(tuple([ct is not None for ct in cts]))
         handed = not self.runs and any(s and i not in self.idle for i, s in enumerate(seeds))
         if not any(back.given) and not handed:
-            return [None] * len(node.inputs)
+            return [(None, None)] * len(node.inputs)
         named = {i for i in self.named if seeds[i]}
         totals = [i for i in range(count, len(back.given)) if back.given[i] or (
             self.lin.wanted[i] and any(self._may_be(k, i) for k in named))]
@@ -307,17 +309,37 @@ class LoopPullback(Pullback):
         place = [i if i < count else i + shift for i in range(len(back.given))]
         pairs = self._pairs([(i, place[i]) for i in every], links)
         begun = self._begun_first(seeds, starts, pairs)
-        back = self.lin.backward(seeds, tuple([i in begun or i in totals for i in range(len(back.given))]),
-                                 [pair[:2] for pair in pairs])
+        started = tuple([i in begun or i in totals for i in range(len(back.given))])
+        asked = tuple([start is None or i < count or told is not None for i, (start, told) in enumerate(own)])
+        back, late = self._late(seeds, cts, started, [pair[:2] for pair in pairs], asked)
         for q in back.graph.guards:
             if q.symbols().isdisjoint(self.lin.local):
                 dm.require(q.left, q.op, q.right)
-        carried, operands, regions = self._reverse(b, back, seeds, totals, cts, starts, pairs, begun)
-        fixed = len(carried) - len(every)
+        told = [*[i for i in every if i in late], *[i for i in totals if back.told[i]]]
+        carried, operands, regions = self._reverse(b, back, seeds, totals, cts, starts, pairs, begun, told)
+        fixed = len(carried) - len(every) - len(told)
         specs = [TensorSpec((), dt.int64)] * fixed + [node.inputs[place[i]].spec for i in every]
-        results = b.construct(g.WHILE, [*carried, *operands], {"carried": len(carried), "trips": self.trips}, specs,
-                              regions)[fixed:]
-        return self._summed(b, dict(zip(every, results, strict=True)), place, cts, starts)
+        results = b.construct(g.WHILE, [*carried, *operands], {"carried": len(carried), "trips": self.trips},
+                              [*specs, *[TensorSpec((), dt.bool_)] * len(told)], regions)[fixed:]
+        sums, flags = results[:len(every)], dict(zip(told, results[len(every):], strict=True))
+        ran = None if self.runs else cache(lambda: ops.greater(b.lift(node.outputs[count]), 0))
+        added: dict[int, Exists] = {}
+        for i in every:
+            added[i] = given_by(flags[i]) if i in flags else None
+            if i in self.idle or (i >= count and i not in flags):
+                added[i] = both(added[i], ran)
+        return self._summed(b, dict(zip(every, sums, strict=True)), place, cts, starts, added)
+
+    def _late(self, seeds: Mask, cts: Cts, started: Mask, joined: Sequence[tuple[int, int]],
+              asked: Mask) -> tuple[Backward, set[int]]:
+        """The gradient of one round, and the carried values of which only running tells that they have cotangents."""
+        late = {i for i in chosen(range(self.count), seeds) if cts[i] is None or i in self.named}
+        while True:
+            back = self.lin.backward(seeds, started, joined, asked, tuple([i in late for i in range(self.count)]))
+            more = {i for i in chosen(range(self.count), seeds) if back.told[i] or not back.given[i]} - late
+            if not more:
+                return back, late
+            late |= more
 
     def _fits(self, i: int) -> bool:
         """Whether a carried value has one size before the loop, in its rounds, and after it."""
@@ -361,13 +383,14 @@ class LoopPullback(Pullback):
         return [i for i in chosen(range(self.count), seeds)
                 if starts[i] is not None and self._fits(i) and i not in shared and i not in self.named]
 
-    def _summed(self, b: Any, sums: dict[int, Any], place: Sequence[int], cts: Cts, starts: Cts) -> list[Any]:
-        """The cotangents of the operands, from what the loop over the rounds gives.
+    def _summed(self, b: Any, sums: dict[int, Any], place: Sequence[int], cts: Cts, starts: Cts,
+                added: dict[int, Exists]) -> list[tuple[Any, Exists]]:
+        """The cotangents of the operands, from what the loop over the rounds gives, and whether anything was added.
 
         Without rounds it gives those of the results, which are then the operands themselves.
         """
         node, count = self.node, self.count
-        totals: list[Any] = [None] * len(node.inputs)
+        totals: list[tuple[Any, Exists]] = [(None, None)] * len(node.inputs)
         groups: dict[Value, list[int]] = {}  # in the first round one value, the one that no round changes last
         for i in sums:
             groups.setdefault(node.inputs[place[i]], []).append(i)
@@ -388,7 +411,7 @@ class LoopPullback(Pullback):
             for i in members:
                 if i not in fitting:  # of a size that changes from round to round
                     own = sums[i] if own is None else ops.add(own, sums[i])
-            totals[first] = own
+            totals[first] = own, anyone([added[i] for i in members])
         return totals
 
     def _settled(self, given: Mask) -> tuple[Backward, Mask]:
@@ -403,7 +426,7 @@ class LoopPullback(Pullback):
             seeds = wider
 
     def _reverse(self, b: Any, back: Backward, seeds: Mask, totals: list[int], cts: Cts, starts: Cts,
-                 pairs: list[_Pair], begun: list[int]) -> tuple[list[Any], list[Any], list[Graph]]:
+                 pairs: list[_Pair], begun: list[int], told: list[int]) -> tuple[list[Any], list[Any], list[Graph]]:
         """The loop over the rounds, last first: carried values, other operands, regions."""
         lin, node, count = self.lin, self.node, self.count
         body = Graph(node.regions[1].name + "_grad")
@@ -422,7 +445,7 @@ class LoopPullback(Pullback):
         sum_of: dict[int, Value] = {}  # what first rounds begin with
         for i in chosen(range(count), seeds):
             carried.append(nothing(node.outputs[i]) if cts[i] is None else
-                           self._own(cts[i], i, ends) if i in ends else cts[i])
+                           present(cts[i], self._own(i, ends)) if i in ends else cts[i])
             dims = tuple(map(self._input_size, lin.forward.outputs[i].dims))
             given.append(body.add_input(dims, node.outputs[i].dtype, "ct"))
         for i in totals:
@@ -431,6 +454,11 @@ class LoopPullback(Pullback):
             carried.append(start if start is not None else nothing(like))
             sum_of[i] = body.add_input(like.dims, like.dtype, "ct")
             given.append(sum_of[i])
+        flags: dict[int, Value] = {}  # whether what is carried has a cotangent, and rounds have added to totals
+        for i in told:
+            begins = given_by(ops.fill(np.array(i < count and cts[i] is not None), shape=()))
+            carried.append(both(begins, self._own(i, ends) if i in ends else None)())  # type: ignore[misc]
+            flags[i] = body.add_input((), dt.bool_, "begun")
         kept = [n for n in need if n not in self.past]
         operands = [self._kept(n, stacks) for n in kept]
         sources = {n: body.add_input(x.dims, x.dtype) for n, x in zip(kept, operands, strict=True)}
@@ -460,7 +488,7 @@ class LoopPullback(Pullback):
             test.outputs = [ops.greater(test.inputs[0], 0)]
         with use_interpreter(Builder(body)) as inner:
             body.outputs = self._round(inner, back, at, offsets, sources, stacks, given, seeds,  # type: ignore
-                                       holds, sum_of, pasts, identities)
+                                       holds, sum_of, pasts, identities, flags)
         return carried, operands, [test, body]
 
     def _kept(self, residual: int, stacks: dict[int, _Stack]) -> Value:
@@ -481,7 +509,7 @@ class LoopPullback(Pullback):
     def _round(self, inner: Builder, back: Backward, rounds: Value, offsets: dict[int, Value],
                sources: dict[int, Value], stacks: dict[int, _Stack], given: list[Value], seeds: Mask,
                pairs: dict[_Pair, list[Value]], sum_of: dict[int, Value],
-               pasts: dict[int, list[Value]], identities: dict[int, Value]) -> list[Value]:
+               pasts: dict[int, list[Value]], identities: dict[int, Value], flags: dict[int, Value]) -> list[Value]:
         """One round of the gradient; gives the next carried values."""
         lin = self.lin
         at = ops.subtract(rounds, 1)
@@ -508,13 +536,22 @@ class LoopPullback(Pullback):
         known = {i: inner.construct(g.POP, (stack, at), {"dims": ()}, (TensorSpec((), dt.int64),))[0]
                  for i, stack in identities.items()}
         begun = self._begun(at, seeds, given, pairs, sum_of, known)
+        begun += [flag for i, flag in flags.items() if i < self.count]
         gradients = iter(inner.inline(back.graph, [*[values[n] for n in back.reads], *begun]))
         results = [next(gradients) if x else None for x in back.given]
-        carried = [nothing(v) if r is None else self._own(r, i, known) if i in known else r for i, (r, v)
+        added = [next(gradients) if t else None for t in back.told]
+        own = {i: self._own(i, known) for i in known}
+        carried = [nothing(v) if r is None else present(r, own.get(i)) for i, (r, v)
                    in enumerate(zip(results, lin.forward.inputs, strict=True)) if i < self.count and seeds[i]]
-        return [at, *[after[n] for n in offsets], *carried,
-                *[r for r in results[self.count:] if r is not None]]
-
+        after_round = []
+        for i, flag in flags.items():
+            if i >= self.count:
+                after_round.append(ops.logical_or(flag, added[i]))
+                continue
+            exists = added[i] if added[i] is not None else np.array(results[i] is not None)
+            after_round.append(ops.logical_and(exists, own[i]()) if i in own else inner.value(exists, dt.bool_))
+        return [at, *[after[n] for n in offsets], *carried, *[r for r in results[self.count:] if r is not None],
+                *after_round]
 
     def _past(self, inner: Builder, value: Value, past: list[Value], at: Value, later: bool) -> Value:
         """The value that a carried one had before a round, or with `later` after it."""
@@ -535,13 +572,15 @@ class LoopPullback(Pullback):
                                           (value.spec,)).outputs
         return inner.construct(g.COND, (is_known, *operands), {"past": True}, (value.spec,), [then, otherwise])[0]
 
-    def _own(self, ct: Any, i: int, identities: dict[int, Any]) -> Any:
-        """The cotangent of a carried value, where it is in no other sum: an operand's or an earlier one's."""
-        elsewhere = ops.less(identities[i], len(self.operands))
-        for j in identities:
-            if j < i and self._may_be(i, j):
-                elsewhere = ops.logical_or(elsewhere, ops.equal(identities[i], identities[j]))
-        return ops.where(elsewhere, nothing(ct), ct)
+    def _own(self, i: int, identities: dict[int, Any]) -> Holds:
+        """What tells whether the cotangent of a carried value is in no other sum: an operand's or an earlier one's."""
+        def own() -> Any:
+            elsewhere = ops.less(identities[i], len(self.operands))
+            for j in identities:
+                if j < i and self._may_be(i, j):
+                    elsewhere = ops.logical_or(elsewhere, ops.equal(identities[i], identities[j]))
+            return ops.logical_not(elsewhere)
+        return cache(own)
 
     def _joint(self, pair: _Pair, holds: list[Value], is_first: Any, identities: dict[int, Value]) -> Any:
         """A bool scalar: whether a pair is one value in a round."""

@@ -17,12 +17,13 @@ from . import ops
 from .dims import Dim
 from .graph import Graph, Node, Value
 from .linearise import Backward, Linearised, Mask
-from .sums import Link
+from .sums import Exists, Link
 
-__all__ = ["Cts", "Pullback", "chosen", "number_inputs", "played", "seeds_of", "told_sizes", "touched_by",
-           "with_distinct", "zeros_of"]
+__all__ = ["Cts", "Pullback", "Starts", "chosen", "given_by", "number_inputs", "played", "seeds_of", "told_sizes",
+           "touched_by", "with_distinct", "zeros_of"]
 
 Cts = Sequence[Any]
+Starts = Sequence[tuple[Any, Exists]]
 
 
 class Pullback(ABC):
@@ -35,12 +36,14 @@ class Pullback(ABC):
             emits the gradient adds their cotangents to that value's (`ir/sums.py`).
         popped: results that come from a stack, the stack, and where they were: their cotangents begin with what is
             there in the stack's, which takes the sum in its place.
+        moves: whether the gradient only moves cotangents.
     """
 
     node: Node
     count: int
     joined: Sequence[tuple[Value, Value, Value, bool]] = ()
     popped: Sequence[tuple[Value, Value, Value]] = ()
+    moves = False
 
     @property
     def outputs(self) -> list[Value]:
@@ -48,18 +51,19 @@ class Pullback(ABC):
         return self.node.outputs[:self.count]
 
     @abstractmethod
-    def emit(self, b: Any, cts: Cts, starts: Cts, links: Sequence[Link]) -> list[Any]:
+    def emit(self, b: Any, cts: Cts, starts: Starts, links: Sequence[Link]) -> list[tuple[Any, Exists]]:
         """Append the gradient.
 
         Args:
             b: a `Builder`, or what has its `construct`, `lift` and `inline`.
             cts: a cotangent or None for each of the first `count` results.
-            starts: for each operand of `node`, what its cotangent is so far, or None; of an operand that is there
-                twice, at its first place alone.
+            starts: for each operand of `node`, what its cotangent is so far, or None, and what tells whether it has
+                begun; of an operand that is there twice, at its first place alone.
             links: which operands may be one value; the sums of those that are, are one.
         Returns:
-            For each operand None, or its cotangent, which continues what it was so far; of an operand that is there
-            twice, at its first place alone.
+            For each operand None, or its cotangent, which continues what it was so far, and what tells whether anything
+            was added (unless the cotangent had surely begun); of an operand that is there twice, at its first place
+            alone. What has not begun is -0.0.
         """
 
 
@@ -72,16 +76,16 @@ def touched_by(given: Mask, links: Sequence[Link], first: int) -> Mask:
     return tuple([first + i in grow for i in range(len(given))])
 
 
-def played(lin: Linearised, seeded: Mask, starts: Cts, touched: Mask, links: Sequence[Link],
-            first: int = 0) -> tuple[Backward, Mask]:
+def played(lin: Linearised, seeded: Mask, starts: Starts, touched: Mask, links: Sequence[Link],
+           first: int = 0) -> tuple[Backward, Mask]:
     """The gradient that continues those of `starts` that may grow, and which these are.
 
     Args:
         links: among operands of which number `first` is the first input.
     """
-    started = tuple([s is not None and t and w for s, t, w in zip(starts, touched, lin.wanted, strict=True)])
+    started = tuple([s is not None and t and w for (s, _), t, w in zip(starts, touched, lin.wanted, strict=True)])
     joined = [(link.one - first, link.other - first) for link in links]
-    back = lin.backward(seeded, started, joined)
+    back = lin.backward(seeded, started, joined, tuple([s is None or begun is not None for s, begun in starts]))
     for q in back.graph.guards:
         if q.symbols().isdisjoint(lin.local):
             dm.require(q.left, q.op, q.right)
@@ -96,6 +100,11 @@ def told_sizes(value: Value, operand: Any) -> dict[str, Any]:
     """The sizes of an operand for the symbols that the shape of the region's input binds."""
     return {name: size for d, size in zip(value.dims, operand.dims, strict=True)
             if isinstance(d, Dim) and (name := d.name_alone()) is not None}
+
+
+def given_by(flag: Any) -> Exists:
+    """What tells by a bool scalar."""
+    return lambda: flag
 
 
 def chosen(items: Sequence[Any], mask: Sequence[bool]) -> list[Any]:

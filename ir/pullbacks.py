@@ -16,6 +16,7 @@ order in which a tape makes them.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from . import graph as g
 from . import ops, symbols
 from .build import Builder
 from .dims import Dim
-from .grad import zeros_like
+from .grad import nothing, zeros_like
 from .graph import Graph, Node, Value
 from .linearise import FLOWS, PULLBACKS, Backward, Flow, Linearised, Mask, Scope, reached, reaching, scope_of
 from .loop_pullback import LOOP_FLOW, LoopPullback
@@ -33,7 +34,9 @@ from .op import use_interpreter
 from .pullback import (
     Cts,
     Pullback,
+    Starts,
     chosen,
+    given_by,
     number_inputs,
     played,
     seeds_of,
@@ -43,9 +46,11 @@ from .pullback import (
     zeros_of,
 )
 from .spec import spec
-from .sums import Link, Sums
+from .sums import Exists, Link, Sums
 
-__all__ = ["Pullback"]
+__all__ = ["Pullback", "Starts"]
+
+_BOOL = spec((), dt.bool_)
 
 
 # -- calls --------------------------------------------------------------------------------------------
@@ -79,21 +84,24 @@ class _CallPullback(Pullback):
                                  node.loc)
         self.node = node
 
-    def emit(self, b: Any, cts: Cts, starts: Cts, links: Sequence[Link]) -> list[Any]:
+    def emit(self, b: Any, cts: Cts, starts: Starts, links: Sequence[Link]) -> list[tuple[Any, Exists]]:
         lin, node = self.lin, self.node
         seeded = seeds_of(lin, cts)
         touched = touched_by(lin.backward(seeded).given, links, 0)
         links = [link for link in links if touched[link.one]]
         back, started = played(lin, seeded, starts, touched, links)
         kept = [node.inputs[-1 - s] if s < 0 else node.outputs[s] for s in (lin.sources[n] for n in back.reads)]
-        operands = [*kept, *chosen(cts, seeded), *chosen(starts, started), *[link.holds() for link in links]]
+        sums = [start for start, _ in starts]
+        operands = [*kept, *chosen(cts, seeded), *chosen(sums, started), *[link.holds() for link in links]]
         sizes: dict[str, Any] = {}
         for v, operand in zip(back.graph.inputs, operands, strict=True):
             sizes.update(told_sizes(v, operand))
         attrs = {"name": back.graph.name, "sizes": tuple(sorted(sizes.items()))}
-        results = iter(b.construct(g.CALL, operands, attrs, [v.spec for v in chosen(node.inputs, back.given)],
-                                   [back.graph.copy()]))
-        return [next(results) if given else None for given in back.given]
+        specs = [v.spec for v in chosen(node.inputs, back.given)] + [_BOOL] * sum(back.told)
+        results = iter(b.construct(g.CALL, operands, attrs, specs, [back.graph.copy()]))
+        totals = [next(results) if given else None for given in back.given]
+        return [(total, given_by(next(results)) if told else None)
+                for total, told in zip(totals, back.told, strict=True)]
 
 
 def _renamed(specs: Sequence[Any], sizes: dict[str, Any], local: set[str], scope: Scope) -> list[Any]:
@@ -200,8 +208,9 @@ class _CondPullback(Pullback):
             region.outputs.append(told)
         return region
 
-    def emit(self, b: Any, cts: Cts, starts: Cts, links: Sequence[Link]) -> list[Any]:
+    def emit(self, b: Any, cts: Cts, starts: Starts, links: Sequence[Link]) -> list[tuple[Any, Exists]]:
         node, starts = self.node, starts[1:]
+        sums = [start for start, _ in starts]
         seeded = [tuple([s and None not in lin.elsewhere.get(k, ()) for k, s in enumerate(seeds_of(lin, cts))])
                   for lin in self.lins]
         grown = [lin.backward(s).given for lin, s in zip(self.lins, seeded, strict=True)]
@@ -215,15 +224,25 @@ class _CondPullback(Pullback):
         regions = []
         for n, (lin, (back, started)) in enumerate(zip(self.lins, plays, strict=True)):
             kept = [self._kept(n, lin.sources[k]) for k in back.reads]
-            own = [*kept, *chosen(cts, seeded[n]), *chosen(starts, started), *joint]
+            own = [*kept, *chosen(cts, seeded[n]), *chosen(sums, started), *joint]
             operands += [x for x in own if not any(x is o for o in operands)]
             regions.append((back, own, lin.local))
-        operands += [s for s, x in zip(starts, given, strict=True)
+        operands += [s for s, x in zip(sums, given, strict=True)
                      if x and s is not None and not any(s is o for o in operands)]
-        made = [self._gradient(back, own, local, operands[1:], starts, given) for back, own, local in regions]
-        specs = [v.spec for v in chosen(node.inputs[1:], given)]
+        backs = [back for back, _ in plays]
+        told = [any(back.told[i] for back in backs) for i in range(len(starts))]
+        made = [self._gradient(back, own, local, operands[1:], sums, given, told) for back, own, local in regions]
+        specs = [v.spec for v in chosen(node.inputs[1:], given)] + [_BOOL] * sum(told)
         results = iter(b.construct(g.COND, operands, {}, specs, made))
-        return [None, *[next(results) if x else None for x in given]]
+        totals = [next(results) if x else None for x in given]
+        taken = cache(lambda: b.lift(node.inputs[0]))
+        ways: list[Exists] = [taken, cache(lambda: ops.logical_not(taken()))]
+        added: list[Exists] = []
+        for i, (start, begun) in enumerate(starts):
+            sides = [way for way, back in zip(ways, backs, strict=True) if back.given[i]]
+            by_side = sides[0] if len(sides) == 1 and (start is None or begun is not None) else None
+            added.append(given_by(next(results)) if told[i] else by_side)
+        return [(None, None), *zip(totals, added, strict=True)]
 
     def _kept(self, side: int, source: int) -> Value:
         if source < 0:
@@ -231,8 +250,12 @@ class _CondPullback(Pullback):
         return self.node.outputs[source if source < self.count else self.count + self.places[side][source]]
 
     def _gradient(self, back: Backward, own: list[Any], local: set[str], operands: list[Any], starts: Cts,
-                  given: Sequence[bool]) -> Graph:
-        """The gradient of one side, over what both sides take."""
+                  given: Sequence[bool], told: Sequence[bool]) -> Graph:
+        """The gradient of one side, over what both sides take.
+
+        Args:
+            told: for which of the operands it tells whether anything was added.
+        """
         graph = back.graph.copy()
         graph.guards = []
         sizes = {name: size for v, x in zip(graph.inputs, own, strict=True) for name, size in told_sizes(v, x).items()}
@@ -246,14 +269,17 @@ class _CondPullback(Pullback):
         number_inputs(graph)
         gradients = iter(graph.outputs)
         at = {id(x): v for x, v in zip(operands, graph.inputs, strict=True)}
-        outputs = []
-        with use_interpreter(Builder(graph)):
+        outputs, builder = [], Builder(graph)
+        with use_interpreter(builder):
             for i, x in enumerate(given):
                 if back.given[i]:
                     outputs.append(next(gradients))
                 elif x:
                     like = self.node.inputs[1 + i]
-                    outputs.append(at[id(starts[i])] if starts[i] is not None else zeros_like(like))
+                    outputs.append(at[id(starts[i])] if starts[i] is not None else nothing(like))
+            for x, by_side, is_told in zip(back.given, back.told, told, strict=True):
+                if is_told:
+                    outputs.append(next(gradients) if by_side else builder.constant(np.array(x)))
         graph.outputs = outputs
         return graph
 
@@ -276,7 +302,7 @@ class _CustomPullback(Pullback):
         self.count = len(node.outputs)
         self.node = builder.graph.add(node.op, operands, node.attrs, node.outputs, [node.regions[0].copy()], node.loc)
 
-    def emit(self, b: Any, cts: Cts, starts: Cts, links: Sequence[Link]) -> list[Any]:
+    def emit(self, b: Any, cts: Cts, starts: Starts, links: Sequence[Link]) -> list[tuple[Any, Exists]]:
         node, start, given = self.node, self.node.attrs["results"], self.node.attrs["given"]
         if "error" in node.attrs:
             raise node.attrs["error"]
@@ -284,41 +310,46 @@ class _CustomPullback(Pullback):
         gradients = iter(b.inline(node.regions[0], [*full, *node.inputs[start:]]))
         results = [None] * start + [next(gradients) if x else None for x in given]
         results += [None] * (len(node.inputs) - len(results))
-        sums = Sums({i: s for i, s in enumerate(starts) if s is not None})
+        sums = Sums({i: s for i, (s, _) in enumerate(starts) if s is not None})
         for link in links:
             sums.join(link.other, link.one, link.holds)
         for v, ct in zip(node.inputs, results, strict=True):
             if ct is not None:
                 sums.add(node.inputs.index(v), ct)
-        return [sums.get(i) for i in range(len(results))]
+        return [(sums.get(i), None) for i in range(len(results))]
 
 
 # -- stacks -------------------------------------------------------------------------------------------
 class _Push(Pullback):
+    moves = True
+
     def __init__(self, node: Node, operands: list[Value], wanted: Mask, seeded: Mask, scope: Scope,
                  builder: Builder) -> None:
         self.count = 1
         self.node = builder.graph.add(g.PUSH, operands, node.attrs, node.outputs, (), node.loc)
 
-    def emit(self, b: Any, cts: Cts, starts: Cts, links: Sequence[Link]) -> list[Any]:
+    def emit(self, b: Any, cts: Cts, starts: Starts, links: Sequence[Link]) -> list[tuple[Any, Exists]]:
         # A place is written once, so that what was there before has no part in anything.
         _, value, at = self.node.inputs
         ct = b.construct(g.POP, (cts[0], at), {"dims": value.dims}, (value.spec,))[0]
-        return [cts[0] if starts[0] is None else ops.add(starts[0], cts[0]),
-                ct if starts[1] is None else ops.add(starts[1], ct), None]
+        totals = [part if start is None else ops.add(start, part)
+                  for part, (start, _) in zip((cts[0], ct), starts, strict=False)]
+        return [(totals[0], None), (totals[1], None), (None, None)]
 
 
 class _Pop(Pullback):
+    moves = True
+
     def __init__(self, node: Node, operands: list[Value], wanted: Mask, seeded: Mask, scope: Scope,
                  builder: Builder) -> None:
         self.count = 1
         self.node = builder.graph.add(g.POP, operands, node.attrs, node.outputs, (), node.loc)
 
-    def emit(self, b: Any, cts: Cts, starts: Cts, links: Sequence[Link]) -> list[Any]:
+    def emit(self, b: Any, cts: Cts, starts: Starts, links: Sequence[Link]) -> list[tuple[Any, Exists]]:
         stack, at = self.node.inputs
-        total = starts[0] if starts[0] is not None else zeros_like(stack)
-        return [b.construct(g.PUSH, (total, cts[0], at), {"add": "past" not in self.node.attrs}, (stack.spec,))[0],
-                None]
+        total = starts[0][0] if starts[0][0] is not None else zeros_like(stack)
+        pushed, = b.construct(g.PUSH, (total, cts[0], at), {"add": "past" not in self.node.attrs}, (stack.spec,))
+        return [(pushed, None), (None, None)]
 
 
 PULLBACKS.update({

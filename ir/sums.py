@@ -6,6 +6,9 @@ are one value by a condition are kept equal where it holds.
 
     y = x if p else z        what y's sum grows by, x's grows by where p holds, and the other way round
 
+A contribution that a branch or a round makes is there only where that runs. Where it is not, it is -0.0, which changes
+no sum, and a sum of such alone is zeros in the end.
+
 Tapes in traces (`eager/playing.py`) and gradients of graphs (`ir/autodiff.py`) both keep such sums. Keys are whatever
 tells values apart there.
 """
@@ -17,9 +20,12 @@ from functools import cache, reduce
 from typing import Any, NamedTuple
 
 from . import ops
-from .grad import nothing, zeros_like
+from .grad import nothing, scalar, where_there
 
-__all__ = ["Link", "Sums"]
+__all__ = ["Exists", "Holds", "Link", "Sums", "anyone", "both", "continued", "either", "present"]
+
+Holds = Callable[[], Any]  # gives a bool scalar
+Exists = Holds | None  # gives a bool scalar that tells whether something is there; None where it is certain
 
 
 class Link(NamedTuple):
@@ -31,18 +37,60 @@ class Link(NamedTuple):
 
 
 class _Late(NamedTuple):
-    """An update of a sum that is due under a condition, and made when the sum is next read."""
+    """An update of a sum that is due under a condition, made when the sum is next read, and whether it is there."""
 
     holds: Callable[[], Any]
     ct: Any
+    exists: Exists
 
 
-def _both(one: Callable[[], Any], other: Callable[[], Any]) -> Callable[[], Any]:
+def _and(one: Holds, other: Holds) -> Holds:
     return cache(lambda: ops.logical_and(one(), other()))
 
 
-def _either(one: Callable[[], Any], other: Callable[[], Any]) -> Callable[[], Any]:
+def _or(one: Holds, other: Holds) -> Holds:
     return cache(lambda: ops.logical_or(one(), other()))
+
+
+def both(one: Exists, other: Exists) -> Exists:
+    """What tells whether two things are there."""
+    return other if one is None else one if other is None else _and(one, other)
+
+
+def either(one: Exists, other: Exists) -> Exists:
+    """What tells whether one of two things is there."""
+    return None if one is None or other is None else _or(one, other)
+
+
+def anyone(every: Sequence[Exists]) -> Exists:
+    """What tells whether one of several holds."""
+    return reduce(either, every)
+
+
+def present(ct: Any, exists: Exists) -> Any:
+    """A contribution as it is added: -0.0 where it is not there."""
+    return ct if exists is None else where_there(exists(), ct)
+
+
+def continued(starts: Sequence[tuple[Any, Exists]], emitted: Sequence[tuple[Any, Exists]], exists: Exists,
+              moves: bool) -> tuple[list[Any], list[Exists]]:
+    """Sums that a construct has continued, and what tells whether they have begun.
+
+    Args:
+        starts: what they were before; emitted: what they are if the construct has its part, and what tells whether
+            it has added to them.
+        exists: what tells whether the construct has a part.
+        moves: whether it only moves cotangents, so that it makes nothing of nothing.
+    """
+    cts: list[Any] = []
+    begun: list[Exists] = []
+    for (start, was), (total, added) in zip(starts, emitted, strict=True):
+        if total is not None and exists is not None and not moves:
+            total = where_there(exists(), total) if start is None else ops.where(exists(), total, start)
+        cts.append(total)
+        added = both(exists, added)
+        begun.append(added if start is None else either(was, added))
+    return cts, begun
 
 
 class Sums:
@@ -55,12 +103,12 @@ class Sums:
     def __init__(self, cts: dict[Any, Any]) -> None:
         self.cts = cts
         self.begins: dict[Any, Callable[[], Any]] = {}  # what sums begin with, or None
-        self._joins: dict[Any, dict[Any, Callable[[], Any]]] = {}  # for names, the values that they may be
+        self._joins: dict[Any, dict[Any, Holds]] = {}  # for names, the values that they may be
         self._near: dict[Any, set[Any]] = {}  # keys that were joined directly
-        self._values: dict[Any, dict[Any, Callable[[], Any]]] = {}  # for names, all values that they may be
-        self._others: dict[Any, dict[Any, Callable[[], Any]]] = {}  # for keys, all that may be the same value
+        self._values: dict[Any, dict[Any, Holds]] = {}  # for names, all values that they may be
+        self._others: dict[Any, dict[Any, Holds]] = {}  # for keys, all that may be the same value
         self._gone: set[Any] = set()  # keys whose sums were taken out by `pop`
-        self._begins: dict[Any, Callable[[], Any]] = {}  # for sums that only joins began, whether these hold
+        self.exists: dict[Any, Callable[[], Any]] = {}  # for sums that may not have begun, what tells whether they have
         self._late: dict[Any, dict[Any, _Late]] = {}  # by keys, then by what has grown since they were looked at
 
     def join(self, name: Any, value: Any, holds: Callable[[], Any]) -> None:
@@ -72,7 +120,7 @@ class Sums:
         """
         if name != value:
             joins = self._joins.setdefault(name, {})
-            joins[value] = _either(joins[value], holds) if value in joins else holds
+            joins[value] = _or(joins[value], holds) if value in joins else holds
             self._near.setdefault(name, set()).add(value)
             self._near.setdefault(value, set()).add(name)
 
@@ -91,9 +139,9 @@ class Sums:
         if known is None:
             known = self._values[key] = {}
             for near, holds in self._joins.get(key, {}).items():
-                further = {value: _both(holds, told) for value, told in self._earlier(near).items()}
+                further = {value: _and(holds, told) for value, told in self._earlier(near).items()}
                 for value, told in {near: holds, **further}.items():
-                    known[value] = _either(known[value], told) if value in known else told
+                    known[value] = _or(known[value], told) if value in known else told
         return known
 
     def _same(self, key: Any) -> dict[Any, Callable[[], Any]]:
@@ -110,9 +158,9 @@ class Sums:
             for other in seen - {key}:
                 theirs = self._earlier(other)
                 ways = [mine[other]] if other in mine else [theirs[key]] if key in theirs else []
-                ways += [_both(mine[value], theirs[value]) for value in mine if value in theirs]
+                ways += [_and(mine[value], theirs[value]) for value in mine if value in theirs]
                 if ways:
-                    conditions[other] = reduce(_either, ways)
+                    conditions[other] = reduce(_or, ways)
             self._others[key] = conditions
         return self._others[key]
 
@@ -125,41 +173,47 @@ class Sums:
     def result(self, key: Any) -> Any:
         """The sum in the end, or None: zeros where nothing began it."""
         total = self.get(key)
-        return ops.where(self._begins[key](), total, zeros_like(total)) if key in self._begins else total
+        return ops.where(self.exists[key](), total, scalar(0, total)) if key in self.exists else total
 
-    def pop(self, key: Any) -> Any:
-        """Take out the sum of a key that is needed no more; None where there is none."""
+    def pop(self, key: Any) -> tuple[Any, Exists]:
+        """Take out the sum of a key that is needed no more, or None; and what tells whether it has begun."""
         total = self.get(key)
         self.part(key)
         self.cts.pop(key, None)
-        return total
+        return total, self.exists.pop(key, None)
 
-    def begun(self, key: Any) -> Any:
-        """The sum so far, or what it begins with, or None."""
+    def begun(self, key: Any) -> tuple[Any, Exists]:
+        """The sum so far, or what it begins with, or None; and what tells whether it has begun."""
         total = self.get(key)
-        return self._begin(key) if total is None else total
+        return self._begin(key) if total is None else (total, self.exists.get(key))
 
-    def _begin(self, key: Any, known: Container[Any] = ()) -> Any:
+    def _begin(self, key: Any, known: Container[Any] = ()) -> tuple[Any, Exists]:
         """What a sum begins with, or None: what its other names have, but for those `known`."""
         total = self.begins[key]() if key in self.begins else None
+        certain, begun = total is not None, list[Exists]()
         for other, holds in self._same(key).items() if key in self._near else ():
             if other in known or other in self._gone:
                 continue
             ct = self.get(other)
             if ct is not None:
                 total = ops.where(holds(), ct, nothing(ct) if total is None else total)
-        return total
+                begun.append(both(holds, self.exists.get(other)))
+        return total, None if certain or not begun else anyone(begun)
 
-    def add(self, key: Any, ct: Any) -> None:
-        """Another contribution."""
-        before = self.begun(key)
-        self.totals({key: ct if before is None else ops.add(before, ct)})
+    def add(self, key: Any, ct: Any, exists: Exists = None) -> None:
+        """Another contribution, which is -0.0 where it is not there, as `exists` tells."""
+        before, begun = self.begun(key)
+        if before is not None:
+            ct, exists = ops.add(before, ct), either(begun, exists)
+        self.totals({key: ct}, {key: exists})
 
-    def totals(self, cts: Mapping[Any, Any]) -> None:
-        """From here on the sums are `cts`, in which names of one value have one sum."""
+    def totals(self, cts: Mapping[Any, Any], exists: Mapping[Any, Exists]) -> None:
+        """From here on the sums are `cts`, in which names of one value have one sum, and begun as `exists` tells."""
         for key, ct in cts.items():
             self._late.pop(key, None)
-            self._begins.pop(key, None)
+            self.exists.pop(key, None)
+            if (told := exists.get(key)) is not None:
+                self.exists[key] = told
             self.cts[key] = ct
         for key in cts:
             if key in self._near:
@@ -180,7 +234,7 @@ class Sums:
             late = self._late.setdefault(other, {})
             for source in [source for source in late if source == key or not self._reaches(source, other, key)]:
                 del late[source]
-            late[key] = _Late(holds, self.cts[key])
+            late[key] = _Late(holds, self.cts[key], self.exists.get(key))
 
     def _reaches(self, source: Any, key: Any, without: Any) -> bool:
         """Whether two may be the same value by joins that leave one out: else they are only where that is it, too."""
@@ -195,14 +249,13 @@ class Sums:
 
     def _settle(self, key: Any) -> None:
         late = self._late.pop(key)
-        total = self.cts.get(key)
+        total, begun = self.cts.get(key), self.exists.pop(key, None)
         if total is None:
-            total = self._begin(key, late)
-        for source, (holds, ct) in late.items():
-            if total is None:  # it begins only where the condition holds
-                begins = self._begins.get(source)
-                self._begins[key] = holds if begins is None else _both(holds, begins)
-            elif key in self._begins:
-                self._begins[key] = _either(self._begins[key], holds)
+            total, begun = self._begin(key, late)
+        for holds, ct, exists in late.values():
+            here = both(holds, exists)
+            begun = here if total is None else either(begun, here)
             total = ops.where(holds(), ct, nothing(ct) if total is None else total)
         self.cts[key] = total
+        if begun is not None:
+            self.exists[key] = begun

@@ -24,9 +24,9 @@ from twofold.ir.grad import nothing, zeros_like
 from twofold.ir.linearise import FLOWS, PULLBACKS
 from twofold.ir.names import roots
 from twofold.ir.op import interpreter, use_interpreter
-from twofold.ir.pullbacks import Pullback
+from twofold.ir.pullbacks import Pullback, Starts
 from twofold.ir.replay import replay
-from twofold.ir.sums import Link
+from twofold.ir.sums import Exists, Link
 
 from .staging import restage
 from .symbolic import SymbolicTensor, symbolic
@@ -77,9 +77,11 @@ class _Recorded:
         self.tensors.update(zip(node.outputs, outputs, strict=True))
         self.staged: dict[tuple[bool, tuple[bool, ...]], tuple[Pullback, list[int]]] = {}
         def vjp(cts: Sequence[Any], starts: Sequence[Any] | None = None, links: Sequence[Link] = ()) -> list[Any]:
-            full = [*cts, *[None] * (len(self.outputs) - len(cts))]  # of all results that there are when it is played
-            return self.alone(full) if starts is None else self.pull(full, starts, links)
+            assert starts is None, "sums in a trace are played by `continued`"
+            return self.alone([*cts, *[None] * (len(self.outputs) - len(cts))])
         self.vjp = vjp
+        self.vjp.continued = self.continued  # type: ignore[attr-defined]
+        self.vjp.moves = node.op in (g.PUSH, g.POP)  # type: ignore[attr-defined]
         self.vjp.joined = self.joined  # type: ignore[attr-defined]
         self.vjp.connected = self.connected  # type: ignore[attr-defined]
         self.known: dict[tuple[Any, ...], list[Any]] = {}
@@ -140,15 +142,16 @@ class _Recorded:
         made = self.staged[whole, seeded] = self.stage(seeded, whole), list(self.places)
         return made
 
-    def pull(self, cts: list[Any], starts: Sequence[Any], links: Sequence[Link]) -> list[Any]:
-        """Stage the gradient where the trace is now; a cotangent or None for each of `inputs`."""
+    def continued(self, cts: list[Any], starts: Starts, links: Sequence[Link]) -> list[tuple[Any, Exists]]:
+        """Stage the gradient where the trace is now; see `ir.pullback.Pullback.emit`, for each of `inputs`."""
+        cts = [*cts, *[None] * (len(self.outputs) - len(cts))]  # of all results that there are when it is played
         pullback, places = self.pullback(tuple([ct is not None for ct in cts]))
-        begun: list[Any] = [None] * len(pullback.node.inputs)
+        begun: list[Any] = [(None, None)] * len(pullback.node.inputs)
         for place, start in zip(places, starts, strict=True):
             begun[place] = start
         links = [Link(places[link.one], places[link.other], link.holds) for link in links]
-        cotangents = pullback.emit(_Emitter(self), cts[:pullback.count], begun, links)
-        return [cotangents[place] for place in places]
+        emitted = pullback.emit(_Emitter(self), cts[:pullback.count], begun, links)
+        return [emitted[place] for place in places]
 
     def alone(self, cts: list[Any]) -> list[Any]:
         """The whole gradient, for recorders that do not join sums themselves."""
@@ -156,11 +159,13 @@ class _Recorded:
         for k, at, holds in joined:
             if at < 0 and cts[k] is not None:
                 cts[-1 - at] = _joined(cts[-1 - at], cts[k], holds())
-        cotangents = self.pull(cts, [None] * len(self.inputs), ()) if any(ct is not None for ct in cts) else []
+        parts: list[Any] = []
+        if any(ct is not None for ct in cts):
+            parts = [ct for ct, _ in self.continued(cts, [(None, None)] * len(self.inputs), ())]
         for k, at, holds in joined:
             if at >= 0 and cts[k] is not None:
-                cotangents[at] = _joined(cotangents[at], cts[k], holds())
-        return cotangents
+                parts[at] = _joined(parts[at], cts[k], holds())
+        return parts
 
     def stage(self, seeded: tuple[bool, ...], whole: bool) -> Pullback:
         """Make the node give what the gradient reads, in its place among the nodes."""

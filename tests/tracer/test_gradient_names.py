@@ -373,3 +373,70 @@ def test_results_of_a_compiled_function_that_are_not_connected() -> None:
             z = p * q
     assert tape.gradient(z, q) is None and around.gradient(z, p) is None
     assert tape.gradient(z, p) == q and around.gradient(z, q) == p
+
+
+def not_taken(x: tf.Tensor, v: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    """What only sides that are not taken read, one of them within another, and what is infinite before them."""
+    y, z, w = -v, v, v * 2.0
+    large = tf.exp(x * 200.0)
+    if n > 0:
+        y = tf.sin(x) * -0.0
+    if n > 1:
+        z = large * x
+        if n > 2:
+            w = tf.tanh(x) * z
+    return y * w + z * -0.0
+
+
+def no_rounds(x: tf.Tensor, v: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    """The same for loops."""
+    y, z, w = -v, x, v * 2.0
+    large = tf.exp(x * 200.0)
+    for i in tf.range(2):
+        for _ in tf.range(n):
+            y = tf.sin(x) * -0.0
+        if i < n - 1:
+            w = y * tf.tanh(large)
+    while tf.reduce_sum(z) < 5.0 * tf.cast(n, tf.float32):
+        z = tf.square(v) + 4.0
+    return -y * w + z * v
+
+
+def in_some_rounds(x: tf.Tensor, v: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    """Variables of which the last rounds need nothing, or nothing but what is not watched."""
+    y, z, w = x, v, tf.sin(x)
+    for i in tf.range(3):
+        z, y = y * -v, z
+        if i == n:
+            y = -v
+            w = tf.exp(z)
+        else:
+            z = -w
+    return y * -0.0 + z * v
+
+
+def replaced_in_rounds(x: tf.Tensor, v: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    y, first = x, v * 2.0
+    for _ in tf.range(n):
+        y = first
+    return y * v
+
+
+@pytest.mark.parametrize("f", [not_taken, no_rounds, in_some_rounds, replaced_in_rounds], ids=lambda f: f.__name__)
+def test_what_did_not_run_has_no_part(f: Function) -> None:
+    """Signs of zeros are those of plain Python, and infinities before have no part, either."""
+    def gradient(f: Function) -> Function:
+        def gradient(x: tf.Tensor, v: tf.Tensor, n: tf.Tensor) -> Any:
+            with tf.GradientTape() as tape:
+                tape.watch([x, v])
+                y = f(x, v, n)
+            return tape.gradient(y, [x, v], unconnected_gradients="zero")
+        return gradient
+
+    x, v = [tf.constant(np.linspace(-1.0, 1.0, 5, dtype=np.float32) + k) for k in range(2)]
+    for n in range(4):
+        wanted = gradient(f)(x, v, tf.constant(n))
+        for g in (gradient(compiled(f)), compiled(gradient(f)), compiled(gradient(compiled(f)))):
+            for a, b in zip(wanted, g(x, v, tf.constant(n)), strict=True):
+                np.testing.assert_array_equal(a, b)
+                np.testing.assert_array_equal(np.signbit(a), np.signbit(b))
