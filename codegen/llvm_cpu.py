@@ -408,7 +408,7 @@ class _Emitter:
             fn = module.globals.get(kernel.name) or emit_kernel(module, kernel, kernel.name, apart=False,
                                                                 heap=self.heap)
         else:
-            fn = b.inttoptr(values[kernel.id], KERNEL.as_pointer())
+            fn = b.inttoptr(values[kernel.word.id], KERNEL.as_pointer())
         return b.call(fn, [values[call.start.id], values[call.stop.id], self.base(call.args)])
 
 

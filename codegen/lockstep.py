@@ -24,6 +24,7 @@ from .statements import (
     At,
     Break,
     Call,
+    Callee,
     Check,
     Fail,
     For,
@@ -46,19 +47,19 @@ from .value_types import lanes_of
 __all__ = ["Memory", "run"]
 
 
-def run(kernel: Kernel, total: int, args: Sequence[Memory | int]) -> int:
+def run(kernel: Kernel, total: int, args: Sequence[Memory | Kernel | int]) -> int:
     """Runs a kernel over [0, total); gives its status.
 
     Args:
-        kernel: one that calls no kernels at addresses.
-        args: what fills its args array: memory for each pointer, and integers.
+        kernel: what to run.
+        args: what fills its args array: memory for each pointer, kernels that it calls, and integers.
     Raises:
         IndexError: it reads or writes outside of memory.
     """
     if total <= 0:
         return 0
     space = Space()
-    words = np.array([a if isinstance(a, int) else space.place(a) for a in args], np.int64)
+    words = np.array([a if isinstance(a, int) else space.word(a) for a in args], np.int64)
     start, mask = np.arange(total, dtype=np.int64), np.ones(total, bool)
     with np.errstate(all="ignore"):
         status = _called(space, kernel, start, start + 1, np.int64(space.place(Memory(words.view(np.uint8)))), mask)
@@ -161,14 +162,13 @@ class _Frame:
                 self.failed[code] = self.failed.get(code, False) | (mask & ~self.every(cond))
             case Fail(status=status):
                 self.status = np.where(mask & (self.status == 0), self.every(status), self.status)
-            case Call(out=out, kernel=Kernel() as kernel, start=start, stop=stop, args=args):
+            case Call(out=out, kernel=kernel, start=start, stop=stop, args=args):
+                called = self.space.kernels[int(self.every(kernel.word)[0])] if isinstance(kernel, Callee) else kernel
                 at = np.broadcast_to(self.base(args), (self.total,))
-                self.values[out.id] = _called(self.space, kernel, self.every(start), self.every(stop), at, mask)
+                self.values[out.id] = _called(self.space, called, self.every(start), self.every(stop), at, mask)
             case Invoke(function=function, args=args):
                 given = {p.id: self.values[a.id] for (_, p), a in zip(function.params, args, strict=True)}
                 _Frame(self.space, function, given, self.total).run(mask)
-            case _:
-                raise NotImplementedError("lockstep: there is no kernel at an address")
 
     def instruction(self, instr: Instr) -> Any:
         """The value of an instruction."""

@@ -1,4 +1,4 @@
-"""Memory of kernels that NumPy runs: bytes behind addresses, which are numbers as in a machine.
+"""Memory of kernels that NumPy runs: bytes behind addresses, which are numbers as in a machine; and kernels by number.
 
 Every piece of memory has a range of numbers of its own, far from all others, so that an address that leaves its piece
 is parts. What runs over it is `lockstep.py`'s affair.
@@ -11,6 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from twofold.ir.dtypes import DType
+
+from .statements import Kernel
 
 __all__ = ["Memory", "Space"]
 
@@ -33,6 +35,14 @@ class Space:
 
     def __init__(self) -> None:
         self.pieces: list[np.ndarray] = []
+        self.kernels: list[Kernel] = []
+
+    def word(self, thing: Memory | Kernel) -> int:
+        """What stands in args arrays for memory, or for a kernel: its address, or its number."""
+        if isinstance(thing, Memory):
+            return self.place(thing)
+        self.kernels.append(thing)
+        return len(self.kernels) - 1
 
     def place(self, memory: Memory) -> int:
         """The address of memory that is new here."""

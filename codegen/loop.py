@@ -46,6 +46,7 @@ from .statements import (
     At,
     Break,
     Call,
+    Callee,
     Check,
     Fail,
     For,
@@ -241,8 +242,8 @@ class BlockBuilder(ScalarBuilder):
             self._codes.append(code)
         self.append(Check(cond, self._codes.index(code)))
 
-    def call(self, kernel: Kernel | Value, start: Any, stop: Any, args: Pointer) -> Value:
-        """The status of a kernel, of this module or at an address, run over [start, stop) with `args`."""
+    def call(self, kernel: Kernel | Callee, start: Any, stop: Any, args: Pointer) -> Value:
+        """The status of a kernel, of this module or an argument, run over [start, stop) with `args`."""
         out = self.new(dt.int64)
         self.append(Call(out, kernel, self.coerce(start, dt.int64), self.coerce(stop, dt.int64), args))
         return out
@@ -373,6 +374,10 @@ class LoopBuilder(BlockBuilder):
         self.append(Slot(out, self._slots))
         self._slots += 1
         return out
+
+    def callee(self) -> Callee:
+        """The next argument: a kernel that this one calls."""
+        return Callee(self.integer())
 
     def late_integer(self) -> Value:
         """The next argument, asked for inside a block: an integer, read where the kernel begins."""

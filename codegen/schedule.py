@@ -75,7 +75,7 @@ def map_rows(name: str, body: Callable[..., Any], in_dtypes: Sequence[DType], ou
 def grid() -> Kernel:
     """Runs a row kernel over the rows of an index space of any rank; the range counts elements.
 
-    args: the row kernel's address; the number of operands, at most MAX_OPERANDS; the number of outer dimensions, 1 to
+    args: the row kernel; the number of operands, at most MAX_OPERANDS; the number of outer dimensions, 1 to
     MAX_RANK; the length of a row; the number of integers that the row kernel takes after its addresses. Then the outer
     shape, outermost first; for each operand its address and its strides in bytes along the outer dimensions; and those
     integers, at most MAX_OPERANDS.
@@ -83,7 +83,8 @@ def grid() -> Kernel:
     The status is the row kernel's first that is not 0.
     """
     b = LoopBuilder("grid")
-    kernel, operands, rank, length, extra = (b.integer() for _ in range(5))
+    kernel = b.callee()
+    operands, rank, length, extra = (b.integer() for _ in range(4))
     row_args = b.scratch(dt.int64, 2 * MAX_OPERANDS)
     counts = b.scratch(dt.int64, MAX_RANK)
     first = b.idiv(b.start, length)
@@ -104,14 +105,15 @@ def tiles() -> Kernel:
     For operands that walk the two innermost dimensions in different orders, such as a transposed one: within a tile the
     cache lines that a row touches are still there for the next row.
 
-    args: the row kernel's address; the number of operands, at most MAX_OPERANDS; the number of outer dimensions, at
+    args: the row kernel; the number of operands, at most MAX_OPERANDS; the number of outer dimensions, at
     most MAX_RANK; the number of rows, and how many make a tile; the length of a row, of which a tile takes TILE_WIDTH
     elements; the number of integers that the row kernel takes after its addresses. Then the outer shape, outermost
     first; for each operand its address and its strides in bytes along the outer dimensions, from row to row, and along
     a row; and those integers, at most MAX_OPERANDS.
     """
     b = LoopBuilder("tiles")
-    kernel, operands, rank, height, tall, width, extra = (b.integer() for _ in range(7))
+    kernel = b.callee()
+    operands, rank, height, tall, width, extra = (b.integer() for _ in range(6))
     row_args = b.scratch(dt.int64, 2 * MAX_OPERANDS)
     space = _Space(b, rank, operands, rank + 3, row_args)
     space.append_integers(extra)
@@ -132,11 +134,12 @@ def tiles() -> Kernel:
 def on_objects() -> Kernel:
     """Runs a row kernel on the memory of Python objects that hold its address in a field.
 
-    args: the row kernel's address; the number of objects, and of the integers that follow their addresses, each at most
+    args: the row kernel; the number of objects, and of the integers that follow their addresses, each at most
     MAX_OPERANDS; the field's offset in words; 0; the integers; then the addresses of the objects, multiples of a word.
     """
     b = LoopBuilder("on_objects")
-    kernel, objects, integers, field = (b.integer() for _ in range(4))
+    kernel = b.callee()
+    objects, integers, field = (b.integer() for _ in range(3))
     memory = b.pointer("memory", dt.int64)  # all of it: element n is the word at address 8 n
     row_args = b.scratch(dt.int64, 2 * MAX_OPERANDS)
     first = b.const(b.next_slot, dt.int64)

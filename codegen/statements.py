@@ -16,8 +16,8 @@ from twofold.ir.scalar import Instr, Value
 from .value_types import Vector
 
 __all__ = ["Pointer", "Kernel", "Function", "Load", "Store", "At", "Prefetch", "Slot", "Set", "Get", "For", "If",
-           "Break", "Room", "Check", "Fail", "Call", "Invoke", "Statement", "VECTOR_OPS", "Printer", "uses", "made",
-           "blocks", "walk", "instruction_count"]
+           "Break", "Room", "Check", "Fail", "Callee", "Call", "Invoke", "Statement", "VECTOR_OPS", "Printer", "uses",
+           "made", "blocks", "walk", "instruction_count"]
 
 # Instructions of vectors, which scalar bodies do not have:
 #   splat x           x in all lanes
@@ -158,12 +158,19 @@ class Fail:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
+class Callee:
+    """A kernel that is an argument. What `word` of the args array stands for it is the backend's affair, which puts it
+    there: on the processor, the address at which the kernel was loaded."""
+
+    word: Value
+
+
+@dataclass(frozen=True, eq=False, slots=True)
 class Call:
-    """`out = kernel(start, stop, args)` for a kernel of the same module, or the one at an address; `args` is memory of
-    int64."""
+    """`out = kernel(start, stop, args)` for a kernel of the same module or an argument; `args` is memory of int64."""
 
     out: Value
-    kernel: Kernel | Value
+    kernel: Kernel | Callee
     start: Value
     stop: Value
     args: Pointer
@@ -234,7 +241,7 @@ def uses(statement: Statement) -> Sequence[Value]:
         case Fail(status=status):
             return (status,)
         case Call(kernel=kernel, start=start, stop=stop, args=args):
-            return _known(start, stop, kernel if isinstance(kernel, Value) else None, args.at)
+            return _known(start, stop, kernel.word if isinstance(kernel, Callee) else None, args.at)
         case Invoke(args=args):
             return args
     return ()
@@ -352,7 +359,7 @@ class Printer:
             case Fail():
                 return f"fail {at[0]}"
             case Call(out=out, kernel=kernel, args=args):
-                name = at[2] if isinstance(kernel, Value) else kernel.name
+                name = at[2] if isinstance(kernel, Callee) else kernel.name
                 return f"{self.new(out)} = call {name}({at[0]}, {at[1]}, {args.name if args.at is None else at[-1]})"
             case Invoke(function=function):
                 return f"invoke {function.name}({', '.join(at)})"

@@ -148,7 +148,7 @@ def test_calls_and_the_first_status_that_is_not_zero() -> None:
         inner.store(out, i, i * i)
     address = through_numba(inner.finish()).address
     b = LoopBuilder("outer")
-    kernel, target = b.integer(), b.integer()
+    kernel, target = b.callee(), b.integer()
     args = b.scratch(dt.int64, 1)
     b.store(args, 0, target)
     with b.for_(b.start, b.stop) as i:

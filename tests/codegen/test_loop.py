@@ -231,11 +231,11 @@ def test_call_runs_another_kernel_and_fail_reports_its_status() -> None:
             b.store(out, i, i * i)
 
     def caller(b: LoopBuilder) -> None:
-        address, target = b.integer(), b.integer()
+        kernel, target = b.callee(), b.integer()
         args = b.scratch(dt.int64, 1)
         b.store(args, 0, target)
         with b.for_(b.start, b.stop) as i:
-            b.fail(b.call(address, i, i + 1, args))
+            b.fail(b.call(kernel, i, i + 1, args))
 
     address = kernels.get("test_loop callee", lambda: recorded(callee)).address
     out = np.zeros(8, np.int64)

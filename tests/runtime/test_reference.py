@@ -14,12 +14,12 @@ from ops.case import Case, named
 from ops.table import cases
 
 import twofold as tf
-from twofold.codegen import lockstep, loop, planner
+from twofold.codegen import lockstep, loop, planner, schedule
 from twofold.eager.executing import executable, execute
 from twofold.eager.tensor import Tensor, wrap
 from twofold.ir import dtypes as dt
 from twofold.ir import graph as g
-from twofold.ir import nest, passes
+from twofold.ir import nest, ops, passes
 from twofold.ir.graph_text import parse
 from twofold.runtime.cpu import cpu
 from twofold.runtime.program import Executable, pieces
@@ -166,3 +166,23 @@ def test_how_many_batch_dimensions_a_product_has_is_a_matter_of_the_backend() ->
         told = [execute(executable(graph, backend=backend), [a, b])[0] for backend in (cpu, reference)]
         assert told[0].tobytes() == told[1].tobytes()
         np.testing.assert_allclose(told[0], a @ b, rtol=1e-5, atol=1e-6)
+
+
+def test_drivers_call_the_kernel_that_they_are_given() -> None:
+    """Rows of an index space, one after another and in tiles: the row kernel is an argument, by whatever word."""
+    rng = np.random.default_rng(4)
+    x, y = rng.normal(size=(3, 40, 70)).astype(np.float32), rng.normal(size=(70, 40)).astype(np.float32)
+    row = schedule.map_rows("add", ops.add.body, (dt.float32,) * 2, (dt.float32,), {}, "vvg")
+    for driver in (schedule.grid(), schedule.tiles()):
+        out = np.zeros_like(x)
+        memory = [lockstep.Memory(a.reshape(-1).view(np.uint8)) for a in (out, x, y)]
+        if driver.name == "grid":
+            head, total = [row, 3, 2, 70, 1, 3, 40], x.size
+            ways = [[11200, 280], [11200, 280], [0, 4]]
+        else:
+            tall = 16
+            head, total = [row, 3, 1, 40, tall, 70, 1, 3], 3 * -(-40 // tall) * -(-70 // schedule.TILE_WIDTH)
+            ways = [[11200, 280, 4], [11200, 280, 4], [0, 4, 160]]
+        table = [word for m, way in zip(memory, ways, strict=True) for word in (m, *way)]
+        assert lockstep.run(driver, total, [*head, *table, 40 - 1]) == 0
+        assert np.array_equal(out, x + y.T)
