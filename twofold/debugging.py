@@ -480,7 +480,7 @@ def assert_shapes(shapes: Any, data: Any = None, summarize: int | None = None, m
 
 
 def _aligned(x: Any, shape: Any, message: str | None) -> list[tuple[Any, Any]]:
-    """Pairs of a size and what it must be."""
+    """Pairs of a size of `x` and the size that `shape` requires there."""
     wanted = list(shape) if isinstance(shape, (list, tuple, str)) else [shape]
     dims = list(x.dims)
     rest = [n for n, w in enumerate(wanted) if w in ("...", Ellipsis, "*")]

@@ -1,4 +1,4 @@
-"""`tf.io`: files, records and what they hold, bytes as numbers, and images in files."""
+"""`tf.io`: files, records and the examples in them, bytes as numbers, and images in files."""
 
 from __future__ import annotations
 

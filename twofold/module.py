@@ -124,7 +124,8 @@ def _flatten(module: Module, recursive: bool, predicate: Callable[[Any], bool],
 
 
 def _leaves(value: Any, path: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, ...], Any]]:
-    """What is in nested lists, tuples and dicts, in order; dicts by sorted keys where they have an order."""
+    """The leaves of nested lists, tuples and dicts with their paths, in order; dicts by sorted keys where these can be
+    compared."""
     if isinstance(value, Mapping):
         try:
             keys = sorted(value)

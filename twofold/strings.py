@@ -39,7 +39,7 @@ def _objects(shape: Sequence[int], values: Sequence[Any]) -> np.ndarray:
 
 
 def _each(fn: Callable[[bytes], Any], value: Any, what: str, dtype: Any = tf.string) -> Any:
-    """What a function gives for each string."""
+    """The tensor of the results of `fn` for each string."""
     given = _texts(value, what)
 
     def apply_to_each(tensor: Any) -> list[Any]:

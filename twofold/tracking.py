@@ -49,14 +49,15 @@ class Trackable:
         return None
 
     def _known_as(self, name: str) -> str | None:
-        """The name of the child that TensorFlow's checkpoints call `name`; None for what is no variable here."""
+        """The name here of the child that TensorFlow's checkpoints call `name`; None where it is no variable here."""
         return name
 
     #: names that children have in the checkpoints of TensorFlow's Keras, where they are others there -> names here
     _checkpoint_names: ClassVar[Mapping[str, str]] = MappingProxyType({})
 
     def _also_known(self, name: str) -> Any:
-        """What TensorFlow's checkpoints call `name`, where it is no attribute here; None for nothing."""
+        """The object that TensorFlow's checkpoints call `name`, where it is no attribute here; None if there is
+        none."""
         return None
 
     def _restore_values(self, values: dict[str, Any]) -> None:

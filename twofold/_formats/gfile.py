@@ -30,7 +30,7 @@ def _path(path: Any) -> str:
 
 
 def _told(fn: Callable[[], Any], path: str) -> Any:
-    """What a function gives; its OSError as TensorFlow's error."""
+    """The result of `fn`; an OSError becomes TensorFlow's error for it."""
     try:
         return fn()
     except FileNotFoundError as e:
@@ -127,7 +127,7 @@ class GFile:
 
 
 class _Stat(NamedTuple):
-    """What is known of a file: `length` in bytes, `mtime_nsec` when it was changed, `is_directory`."""
+    """Properties of a file: `length` in bytes, `mtime_nsec` when it was changed, `is_directory`."""
 
     length: int
     mtime_nsec: int
@@ -257,7 +257,7 @@ def join(path: Any, *paths: Any) -> str:
 @public
 @hosted
 def read_file(filename: Any, name: str | None = None) -> Any:
-    """What is in a file, a string scalar; in a function, each time that it runs.
+    """The contents of a file, a string scalar; in a traced function it is read each time that the function runs.
 
     Args:
         filename: a path, or a string scalar.

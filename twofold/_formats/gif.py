@@ -124,7 +124,7 @@ def _colours(data: bytes, at: int, packed: int) -> tuple[np.ndarray, int]:
 
 
 def _blocks(data: bytes, at: int, wanted: bool = True) -> tuple[int, bytes]:
-    """Where the blocks that begin at a place end, and what is in them."""
+    """The end of the chain of blocks that begins at `at`, and the bytes in these blocks if they are `wanted`."""
     parts = []
     while True:
         _bounds(data, at + 1)

@@ -311,7 +311,7 @@ def decode_jpeg(contents: Any, channels: int = 0, ratio: int = 1, fancy_upscalin
 
 
 def check_jpeg(op: str, ratio: Any, fancy_upscaling: Any, dct_method: Any) -> None:
-    """Refuse what is no way to decode a JPEG file."""
+    """Refuse arguments of the decoding of JPEG files that have no meaning."""
     from twofold.ir.errors import UnimplementedError
     if ratio not in (1, 2, 4, 8):
         raise wrong(op, f"ratio must be 1, 2, 4, or 8, got {ratio}")

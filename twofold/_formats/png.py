@@ -71,7 +71,7 @@ def _chunk(kind: bytes, data: bytes) -> bytes:
 # -- reading --------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Picture:
-    """What a PNG file holds.
+    """The contents of a PNG file.
 
     Attributes:
         pixels: uint8 or uint16 [height, width, 1 to 4], grey or RGB, with alpha where the pixels themselves have it; a

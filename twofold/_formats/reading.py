@@ -1,4 +1,4 @@
-"""Reading files from elsewhere: bounds that come from a file's size, and one error for what is damaged.
+"""Reading files from elsewhere: bounds that come from a file's size, and one error for damaged files.
 
 A file may be cut short, changed, or made to do harm. So nothing is read, inflated or made before its size was compared
 with what the file can hold, and whatever a parser of the standard library raises becomes an error of this package with
@@ -43,7 +43,7 @@ def damaged(path: Any, problem: Any) -> DataLossError:
 
 @contextlib.contextmanager
 def reads(path: Any, *kept: type[Exception]) -> Iterator[None]:
-    """A block that parses a file: what it raises becomes a DataLossError with the file's name.
+    """A block that parses a file: the errors it raises become a DataLossError with the file's name.
 
     Args:
         path: of the file.
@@ -127,7 +127,7 @@ def opened(path: Any) -> BinaryIO:
 
 
 def parsed_json(data: bytes | str, path: Any, kind: type = dict) -> Any:
-    """What a JSON text says.
+    """The value of a JSON text.
 
     Args:
         data: the text.

@@ -56,7 +56,10 @@ class Pattern:
                 yield match
 
     def _engine(self, length: int, places: int) -> Any:
-        """What matches a text of some length, begun at one place or at each."""
+        """The compiled expression for texts of `length` bytes: Python's where its steps are bounded, else RE2's.
+
+        `places` is 1 where a match may begin anywhere in the text, and 0 where it begins with the text.
+        """
         if self._degree is not None and (not self._degree or length ** (self._degree + places) <= _STEPS):
             return self.plain
         return _re2(self.text)

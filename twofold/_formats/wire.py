@@ -31,7 +31,7 @@ def varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def fields(data: bytes) -> Iterator[tuple[int, Any]]:
-    """The fields of a message: numbers as they are, texts and messages as bytes.
+    """The fields of a message: numbers as integers, texts and messages as bytes.
 
     Raises:
         ValueError, IndexError, struct.error: the message is damaged.
@@ -57,7 +57,7 @@ def fields(data: bytes) -> Iterator[tuple[int, Any]]:
 
 
 def number(value: int) -> bytes:
-    """A number as it is written: seven bits a byte, the lowest first; negative ones in 64 bits."""
+    """The encoding of a number: seven bits a byte, the lowest first; negative ones in 64 bits."""
     value &= (1 << 64) - 1
     written = bytearray()
     while value > 0x7F:

@@ -29,7 +29,7 @@ __all__ = ["cond", "case", "switch_case", "while_loop"]
 @public
 def cond(pred: Any, true_fn: Callable[[], Any] | None = None, false_fn: Callable[[], Any] | None = None,
          name: str | None = None) -> Any:
-    """What one of two functions gives, whichever a condition says; the other does not run.
+    """The result of one of two functions, as a condition decides; the other does not run.
 
     Args:
         pred: a bool, or a scalar tensor.
@@ -72,7 +72,7 @@ def _either(pred: Any, then: Any, otherwise: Any, what: str) -> Any:
 @public
 def case(pred_fn_pairs: Any, default: Callable[[], Any] | None = None, exclusive: bool = False, strict: bool = False,
          name: str = "case") -> Any:
-    """What the function beside the first condition that holds gives.
+    """The result of the function that is paired with the first condition that holds.
 
     Args:
         pred_fn_pairs: `(condition, function)` pairs; conditions are bools or scalar bool tensors.
@@ -145,7 +145,7 @@ def _require(holds: Any, message: str) -> None:
 @public
 def switch_case(branch_index: Any, branch_fns: Any, default: Callable[[], Any] | None = None,
                 name: str = "switch_case") -> Any:
-    """What the function with a number gives.
+    """The result of the function that an index chooses.
 
     Args:
         branch_index: an integer, or a scalar integer tensor.
@@ -252,7 +252,7 @@ def _called(fn: Callable[..., Any], values: Any) -> Any:
 
 
 def _run(cond: Any, body: Any, values: Any, limit: Any) -> Any:
-    """The loop in eager execution: functions get numbers and arrays as they are, and what comes out are tensors."""
+    """The loop in eager execution: numbers and arrays reach the functions unconverted, and the results are tensors."""
     first, rounds = values, 0
     limit = None if limit is None else int(limit)
     while (limit is None or rounds < limit) and _called(cond, values):

@@ -48,7 +48,7 @@ def _size(lines: Sequence[str]) -> tuple[float, float]:
 
 
 def _turned(pair: tuple[float, float], sideways: bool) -> tuple[float, float]:
-    """What is laid out from top to bottom, as it is drawn."""
+    """A place or size of the layout, which runs from top to bottom, in the drawing, which may run `sideways`."""
     return pair[::-1] if sideways else pair
 
 

@@ -25,7 +25,7 @@ _BACKENDS, _LAYERS = "einops._backends", "einops.layers.tensorflow"
 
 
 def connect() -> None:
-    """Let einops know our tensors, now if it is imported already, else as soon as it is."""
+    """Register our tensors with einops: now if it is imported already, else as soon as it is."""
     if _BACKENDS in sys.modules:
         _add_backends()
     sys.meta_path.insert(0, _Finder())

@@ -60,7 +60,8 @@ def print(*inputs: Any, **kwargs: Any) -> None:
 
 
 class Printed:
-    """What a `tf.print` does each time that it is reached: data alone, where it writes to a standard stream.
+    """The function that a `tf.print` calls each time that it is reached; it can be saved where it writes to a standard
+    stream.
 
     Attributes:
         pieces: the text around the tensors.
@@ -227,7 +228,7 @@ def _operands(inp: Sequence[Any] | None) -> list[Tensor]:
 
 
 def _results(given: Any, specs: Sequence[TensorSpec], title: str) -> list[Any]:
-    """What a function gave, as a list of as many results as were declared."""
+    """The results of a function as a list, of which there must be as many as were declared."""
     results = list(given) if isinstance(given, (list, tuple)) and len(specs) != 1 else (
         given if isinstance(given, list) and len(given) == 1 and len(specs) == 1 and not _is_row(given, specs[0])
         else [] if given is None else [given])

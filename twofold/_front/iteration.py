@@ -93,9 +93,9 @@ def run_with_captures(concrete: Any, tensors: Sequence[Tensor], values: Sequence
 
 
 def steps(concretes: Sequence[Any], split: bool) -> tuple[Callable[..., Any], Callable[[Any], Any]] | None:
-    """Two functions that do what a concrete function does: what calls must do in their order, and the rest.
+    """A concrete function as two: the part whose calls must run one after another, and the rest.
 
-    The first takes the tensors of a call, and the second what it gave; the result is a flat tuple of tensors.
+    The first takes the tensors of a call and the second the first's result; the second's is a flat tuple of tensors.
 
     Args:
         concretes: one, or those of all ranks that the arguments may have.
@@ -123,7 +123,7 @@ def steps(concretes: Sequence[Any], split: bool) -> tuple[Callable[..., Any], Ca
 
 
 def one_host_call(concrete: Any, name: str) -> tuple[Callable[..., Any], tuple[int, ...]] | None:
-    """What is called, and with which arguments, where a concrete function is no more than one such call.
+    """The function called and the positions of its arguments, where a concrete function is one call of Python alone.
 
     Args:
         concrete: it has one result.
@@ -166,7 +166,7 @@ def carried(tensor: Any) -> bool:
 
 
 def host_effect(fn: Callable[..., Any], name: str, operands: Sequence[Any]) -> None:
-    """Like `host_call`, for what has no results."""
+    """`host_call` of a function without results."""
     host_call(fn, name, operands, [])
 
 
@@ -192,7 +192,7 @@ def held(tensor: Any) -> Any:
 
 
 class StagedElements(sequences.Sequence):
-    """What a staged `for` walks over when it is a dataset or an iterator.
+    """The elements of a dataset or an iterator that a staged `for` iterates over.
 
     Args:
         token: gives a handle whose object has `advance() -> bool` and `current() -> arrays`; it is asked for once, in
@@ -241,7 +241,7 @@ class StagedElements(sequences.Sequence):
         return self.numbered(first)
 
     def zipped(self, others: list[Any]) -> Any:
-        """The tuples of these elements and others."""
+        """Tuples of one of these elements and one of each of `others`, as `zip` makes them."""
         return self.joined([self, *others])
 
 

@@ -1,4 +1,4 @@
-"""What a public module shows: the names in its `__all__`, and no import or helper of its own.
+"""The names that a public module shows: those in its `__all__`, and no import or helper of its own.
 
 `publish(__name__)` is the last line of each public module. Its functions go on in the module that was executed, which
 holds everything; what is imported is another, with the public names, those that begin with an underscore, and

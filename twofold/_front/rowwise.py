@@ -25,7 +25,7 @@ _MAY_FAIL = ("div", "mod", "pow")  # parts of the names of ops that check intege
 
 
 def over_rows(concrete: Any) -> Callable[..., Any] | None:
-    """The function of batches that a function of elements stands for; None where that cannot be proved.
+    """A function of batches that applies a function of elements to each row; None where the two cannot be proved equal.
 
     Args:
         concrete: a concrete function that gives a tuple of tensors.

@@ -41,7 +41,7 @@ def _filled(value: int, shape: tuple[Any, ...], dtype: dt.DType) -> Any:
 
 
 def padding_of(value: Any, dtype: dt.DType) -> Any:
-    """What is put around elements of `dtype`: a scalar; the number 0 is the zero of any dtype."""
+    """The scalar that pads elements of `dtype`; the number 0 is the zero of any dtype, an empty text among strings."""
     if type(value) is int and value == 0:
         return tensor(b"") if dtype is dt.string else constant_of(0, dtype)
     return tensor(value, hint=dtype)

@@ -18,7 +18,7 @@ __all__ = ["concat", "stack", "unstack", "split", "pad", "reverse", "roll"]
 
 
 def alike(values: Any) -> list[Any]:
-    """Tensors of one dtype: the first tensor among the values decides for what is not one yet."""
+    """Tensors of one dtype: that of the first tensor among the values, which numbers and arrays take."""
     given = listed(values, "values")
     like = next((v.dtype for v in given if hasattr(v, "dims") or hasattr(v, "_read_tensor")), None)
     if like is None and given:
@@ -165,7 +165,7 @@ def _given_sizes(sizes: list[Any], length: Any) -> tuple[Any, ...]:
 
 
 def _late_sizes(sizes: list[Any], length: Any) -> tuple[Any, ...]:
-    """Sizes of which only running can tell some; one of these may be -1."""
+    """The sizes of a split where some are known only when it runs; one may be -1, which takes the rest."""
     if any(type(s) is int and s == -1 for s in sizes):
         known = sum((one_size(s, "num_or_size_splits") for s in sizes if not (type(s) is int and s == -1)), 0)
         if not dm.require(known, "<=", length):

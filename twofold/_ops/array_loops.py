@@ -56,7 +56,7 @@ def _stacked(op: str, results: list[Any]) -> Any:
 def map_fn(fn: Callable[[Any], Any], elems: Any, dtype: Any = None, parallel_iterations: Any = None,
            back_prop: bool = True, swap_memory: bool = False, infer_shape: bool = True, name: str | None = None,
            fn_output_signature: Any = None) -> Any:
-    """What a function gives for each slice of tensors along their first axis, stacked.
+    """The results of a function for each slice of tensors along their first axis, stacked.
 
     Args:
         fn: a function of one slice, a structure like `elems`.
@@ -113,7 +113,7 @@ def _none(op: str, elems: Any, signature: Any) -> Any:
 
 @public
 def vectorized_map(fn: Callable[[Any], Any], elems: Any, fallback_to_while_loop: bool = True, warn: bool = True) -> Any:
-    """What a function gives for each slice of tensors along their first axis, stacked.
+    """The results of a function for each slice of tensors along their first axis, stacked.
 
     Args:
         fn: a function of one slice, a structure like `elems`; its results all have one shape.

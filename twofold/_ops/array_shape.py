@@ -376,7 +376,7 @@ def _exchanged(x: Any, place: int, other: int) -> Any:
 
 
 def _at_place(order: list[Any], i: int, place: int, where: Any) -> Any:
-    """What lies at place `i` once `place` and `where` have changed places."""
+    """Element `i` of `order` after elements `place` and `where` were exchanged; `where` may be a tensor."""
     if i < place:
         return order[i]
     if i > place:

@@ -286,7 +286,7 @@ def _is_left(size: Any) -> bool:
 
 
 def _late_size(rows: Any, columns: Any, least_rows: Any, least_columns: Any) -> tuple[Any, Any]:
-    """The size of the matrices where only running can tell what is asked for."""
+    """The size of the matrices where the requested one is known only when it runs."""
     down, across = as_scalar(rows), as_scalar(columns)
     least = as_scalar(least_rows), as_scalar(least_columns)
     larger, neither = ops.maximum(*least), ops.logical_and(ops.equal(down, -1), ops.equal(across, -1))

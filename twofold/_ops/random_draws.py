@@ -116,7 +116,7 @@ def categorical(stream: Stream, logits: Any, count: int, dtype: DType) -> Any:
 
 
 def _outer(shape: Shape, params: Shape, before: bool) -> Shape:
-    """The shape of a draw: `shape` before that of the parameters, or as it is given."""
+    """The shape of a draw: with `before` it is `shape` followed by that of the parameters, else `shape` alone."""
     return (*shape, *params) if before else shape
 
 

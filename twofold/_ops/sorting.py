@@ -18,7 +18,7 @@ __all__ = ["sort", "argsort", "top_k", "in_top_k", "unique", "unique_with_counts
 
 
 class TopK(NamedTuple):
-    """What `tf.math.top_k` gives."""
+    """The result of `tf.math.top_k`."""
 
     values: Any
     indices: Any

@@ -42,7 +42,8 @@ def warn(text: str) -> None:
 
 
 def _harmless(text: str, stream: TextIO) -> str:
-    """The text without what a terminal would obey rather than show: names in a model are those of strangers."""
+    """The text with control characters escaped, which a terminal would obey: names in a model may come from
+    strangers."""
     shown = "".join([c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in text])
     coding = getattr(stream, "encoding", None) or "utf-8"
     return shown.encode(coding, "backslashreplace").decode(coding)

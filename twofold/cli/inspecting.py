@@ -1,4 +1,4 @@
-"""`twofold inspect DIR`: what is in a saved model. Nothing is run."""
+"""`twofold inspect DIR`: the contents of a saved model, none of which is run."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Prints what is there."""
+    """Print the contents of a saved model."""
     sizes = sizes_of(args.size)
     model = read(args.dir)
     check_sizes(entries(model), sizes)
@@ -66,7 +66,7 @@ def _tensor(name: str, spec: Any, dims: Any) -> dict[str, Any]:
 
 
 def _memory(entry: Entry, sizes: dict[str, int]) -> dict[str, Any]:
-    """The plan of what a call needs besides its arguments, in bytes, or expressions of sizes that are unknown."""
+    """The memory that a call needs besides its arguments, in bytes, or as expressions in the sizes that are unknown."""
     from twofold.ir import dims as dm
     from twofold.ir import passes
     from twofold.tracer.kernels import kernels_of

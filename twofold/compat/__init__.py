@@ -1,4 +1,4 @@
-"""`tf.compat`: names of other versions of TensorFlow; `v1` is its first, `v2` is what there is."""
+"""`tf.compat`: the names of other versions of TensorFlow: `v1` has those of TensorFlow 1, `v2` is this package."""
 
 from __future__ import annotations
 

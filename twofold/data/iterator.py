@@ -309,12 +309,12 @@ class _Late(Sequence):
 
     def __init__(self, elements: Any) -> None:
         self._elements = elements
-        self._found: list[Any] | None = None
+        self._leaves: list[Any] | None = None
 
     def _all(self) -> list[Any]:
-        if self._found is None:
-            self._found = tf.nest.flatten(self._elements.item(None))
-        return self._found
+        if self._leaves is None:
+            self._leaves = tf.nest.flatten(self._elements.item(None))
+        return self._leaves
 
     def __getitem__(self, at: Any) -> Any:
         return self._all()[at]

@@ -1,4 +1,4 @@
-"""Boxes in images: what is in them, and which of many to keep."""
+"""Boxes in images: their contents, and which of many to keep."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["crop_and_resize", "non_max_suppression"]
 @public
 def crop_and_resize(image: Any, boxes: Any, box_indices: Any, crop_size: Any, method: str = "bilinear",
                     extrapolation_value: float = 0.0, name: str | None = None) -> Any:
-    """What is in boxes of images, each brought to one size.
+    """The contents of boxes in images, each resized to one size.
 
     Args:
         image: [batch, height, width, channels].

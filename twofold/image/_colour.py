@@ -27,7 +27,7 @@ _OF_YUV = ((1.0, 1.0, 1.0), (0.0, -0.394642334, 2.03206185), (1.13988303, -0.580
 
 @public
 def convert_image_dtype(image: Any, dtype: Any, saturate: bool = False, name: str | None = None) -> Any:
-    """Images in another dtype, with what numbers stand for: [0, 1] for floats, up to the largest for integers.
+    """Images in another dtype, scaled to its range: [0, 1] for floats, up to the largest number for integers.
 
     Args:
         image: numeric tensor.
@@ -69,7 +69,7 @@ def _between_integers(x: Any, want: Any, saturate: bool) -> Any:
 
 
 def _in_float(image: Any, what: str, fn: Callable[[Any], Any], least: int = 3) -> Any:
-    """What a function of floats makes of images, in their own dtype."""
+    """The result of a function of float images, converted to the dtype of the images given."""
     x = images_of(image, what, least)
     if x.dtype in (tf.float32, tf.float16):
         return fn(x)

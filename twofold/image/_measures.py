@@ -1,4 +1,4 @@
-"""What is measured of images: how much they differ, and how they change from pixel to pixel."""
+"""Measures of images: how much they differ, and how they change from pixel to pixel."""
 
 from __future__ import annotations
 

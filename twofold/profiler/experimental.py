@@ -138,7 +138,7 @@ class Trace:
         return self
 
     def set_metadata(self, **kwargs: Any) -> None:
-        """Add to what is shown."""
+        """Add to the metadata that is shown."""
         self._more.update(kwargs)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,

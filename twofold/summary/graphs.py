@@ -153,7 +153,8 @@ def _message(definition: Any) -> Any:
 
 
 def _add(made: Any, definition: Any, scope: str, taken: dict[str, str]) -> None:
-    """The nodes of a graph; inputs of a region are named by what the construct hands in, as far as that is known."""
+    """Add the nodes of a graph; inputs of a region are named by the operands of its construct, as far as these are
+    known."""
     for node in definition.node:
         message = made.node.add(name=scope + node.name, op=node.op)
         message.input.extend([scope + name for name in node.input])

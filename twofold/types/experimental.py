@@ -11,7 +11,7 @@ __all__ = ["TraceType"]
 
 
 class TraceType(abc.ABC):
-    """What a trace depends on of an argument; see `__tf_tracing_type__`.
+    """The properties of an argument that a trace depends on; see `__tf_tracing_type__`.
 
     An argument whose class defines `__tf_tracing_type__(self, context)` is judged by what that returns: calls share
     a trace where these are equal and have the same hash. Other objects are judged by their identity or, where their
@@ -40,7 +40,7 @@ class TraceType(abc.ABC):
 
     @abc.abstractmethod
     def is_subtype_of(self, other: TraceType) -> bool:
-        """Whether what is traced for `other` would do for this."""
+        """Whether a trace made for `other` would do for this."""
 
     @abc.abstractmethod
     def most_specific_common_supertype(self, others: Sequence[TraceType]) -> TraceType | None:

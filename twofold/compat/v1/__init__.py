@@ -53,7 +53,7 @@ from .keys import GraphKeys
 from .mode import disable_eager_execution, reset_default_graph
 from .older import ALIASES as _ALIASES
 from .older import assertion as _assertion
-from .older import found_in as _found_in
+from .older import resolve as _resolve
 from .operations import Operation
 from .session import InteractiveSession, Session, get_default_session
 from .settings import ConfigProto, GPUOptions, GraphOptions, OptimizerOptions, RunMetadata, RunOptions
@@ -136,7 +136,7 @@ def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return _module(name)
     if name in _ALIASES:
-        return _found_in(_tf, _ALIASES[name])
+        return _resolve(_tf, _ALIASES[name])
     if name.startswith("assert_") and hasattr(_tf.debugging, name):
         return _assertion(name)
     return getattr(_tf, name)

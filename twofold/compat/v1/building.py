@@ -176,7 +176,7 @@ def tuple_(tensors: Sequence[Any], name: str | None = None, control_inputs: Sequ
 
 @public
 def control_dependencies(control_inputs: Sequence[Any] | None) -> contextlib.AbstractContextManager[Any]:
-    """A block whose operations come after others, and see what they do to variables; no block where ops run at once.
+    """A block whose operations run after others, and see the values these assign; without effect where ops run at once.
 
     Args:
         control_inputs: operations, tensors and variables; None leaves those of the blocks around it.
@@ -230,7 +230,7 @@ def identity(input: Any, name: str | None = None) -> Any:
 
 
 def named(tensor: Any, name: str | None) -> Any:
-    """A tensor of a graph under a further name; others as they are."""
+    """A tensor of a graph under a further name; any other value unchanged."""
     graph = current_graph()
     if graph is None or name is None or not isinstance(tensor, GraphTensor):
         return tensor

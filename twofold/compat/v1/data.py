@@ -265,7 +265,7 @@ def make_one_shot_iterator(dataset: Any) -> Any:
 
 @public
 def make_initializable_iterator(dataset: Any, shared_name: str | None = None) -> Iterator:
-    """An iterator whose `initializer` starts it, with what the dataset's tensors are then.
+    """An iterator that its `initializer` starts, with the values that the dataset's tensors have then.
 
     Args:
         dataset: it may depend on tensors of the graph.

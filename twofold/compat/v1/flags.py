@@ -31,7 +31,7 @@ class FlagValues:
         vars(self).update(_parser=argparse.ArgumentParser(allow_abbrev=False), _values=None, _known={})
 
     def __call__(self, argv: Sequence[str]) -> list[str]:
-        """Read a command line, whose first word is the program; gives what is no flag.
+        """Read a command line, whose first word is the program; the result is the words that are no flags.
 
         Raises:
             TypeError: it is no list of strings. ValueError: it is empty.
@@ -132,7 +132,7 @@ def _truth(text: str) -> bool:
 
 @public
 def run(main: Callable[..., Any] | None = None, argv: Sequence[str] | None = None) -> None:
-    """Read the command line, and run a program with what is no flag; its result is the exit status.
+    """Read the command line, and run a program with the words that are no flags; its result is the exit status.
 
     Args:
         main: the program; by default `main` of the script.

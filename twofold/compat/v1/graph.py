@@ -67,16 +67,16 @@ class Graph:
     def __init__(self) -> None:
         self.named: dict[str, Any] = {}
         self.operations: dict[str, Operation] = {}
-        self.controlling: list[Operation] = []  # what comes before all that is made now
-        self.controls: dict[Any, tuple[Operation, ...]] = {}  # what comes before a node
+        self.controlling: list[Operation] = []  # operations that must run before whatever is added now
+        self.controls: dict[Any, tuple[Operation, ...]] = {}  # a node -> the operations that must run before it
         self.trace = _GraphTrace(self)
         self.variables: list[Any] = []
         self.local_variables: list[Any] = []
-        self.initial: dict[int, Any] = {}  # id of a variable -> what it starts from, or a function that gives it
+        self.initial: dict[int, Any] = {}  # id of a variable -> its initial value, or a function of it
         self.uninitialised: set[int] = set()
         self.collections: dict[str, list[Any]] = {}
-        self.names: Any = None  # what `get_variable` knows
-        self.runs: dict[Any, Any] = {}  # what sessions have run
+        self.names: Any = None  # the variables by name, for `get_variable`
+        self.runs: dict[Any, Any] = {}  # fetches and feeds -> the compiled `Run`
         self.defaults: dict[Any, Any] = {}  # values of placeholders that need not be fed
         self._taken: dict[str, int] = {}
 
@@ -97,7 +97,7 @@ class Graph:
             self.note(variable, variable._value)
 
     def note(self, variable: Any, start: Any) -> None:
-        """A variable of this graph, with what it starts from."""
+        """Add a variable to this graph, with its initial value."""
         variable._name = self.unique(variable._name)
         variable._graph = weakref.ref(self)
         self.variables.append(variable)
@@ -105,7 +105,7 @@ class Graph:
 
     @contextlib.contextmanager
     def control_dependencies(self, control_inputs: Sequence[Any] | None) -> Iterator[None]:
-        """A block whose operations come after others, and see what they do to variables.
+        """A block whose operations run after others, and see the values these assign to variables.
 
         Args:
             control_inputs: operations and tensors; None leaves those of the blocks around it.
@@ -222,7 +222,7 @@ class Graph:
         return sorted(self.operations.values(), key=lambda operation: operation.number)
 
     def as_graph_element(self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True) -> Any:
-        """The tensor or operation that a name stands for; others as they are.
+        """The tensor or operation of a name; a tensor or operation itself.
 
         Args:
             obj: a name, a tensor or an operation.
@@ -299,7 +299,7 @@ def _updates(operations: Sequence[Operation]) -> list[tuple[Any, Any]]:
 
 
 class _Made(list):
-    """The variables made in a graph: each is noted with what it starts from."""
+    """The variables made in a graph: each that is appended is noted in the graph with its initial value."""
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
@@ -312,14 +312,14 @@ class _Made(list):
 
 
 class _Nodes(g.Graph):
-    """Nodes that know what comes before them."""
+    """A graph that notes for each node the operations that must run before it."""
 
     def __init__(self, owner: Graph) -> None:
         super().__init__("graph")
         self._owner = owner
 
     def add(self, op: Any, *args: Any, **kwargs: Any) -> g.Node:
-        """A node, after what comes before all that is made now."""
+        """A new node, which runs after the control inputs of the block that is open."""
         node = super().add(op, *args, **kwargs)
         if self._owner.controlling and op is not g.CONSTANT:
             self._owner.controls[node] = tuple(self._owner.controlling)
@@ -349,7 +349,7 @@ class _GraphTrace(Trace):
         return self._named(value, f"{name}:0")
 
     def input(self, dims: Sequence[Any], dtype: Any, name: str = "") -> SymbolicTensor:
-        """A new input of the graph: what a variable holds, or a tensor from outside."""
+        """A new input of the graph: the value of a variable, or a tensor from outside."""
         made = self._named(self.graph.add_input(dims, dtype, name), f"{self.owner.unique(f'{name}/read')}:0")
         self.given.append(made)
         return made

@@ -24,7 +24,7 @@ __all__ = ["Identity", "constant", "constant_initializer", "global_variables", "
 
 
 class _OfDtype:
-    """What the initialisers here share: the dtype may be told when they are made.
+    """The base of the initialisers here: the dtype may be given when they are made.
 
     Further arguments of a call, `partition_info` and `kwargs`, have no effect.
     """

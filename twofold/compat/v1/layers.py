@@ -131,7 +131,7 @@ class Dropout(Layer, _keras.Dropout):
 
 
 def _when(training: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
-    """What one of two functions gives; `training` may be a tensor."""
+    """The result of one of two functions, as `training` decides, which may be a tensor."""
     if tf.is_tensor(training) or isinstance(training, tf.Variable):
         return tf.cond(tf.cast(training, tf.bool), then, otherwise)
     return then() if training else otherwise()

@@ -1,4 +1,5 @@
-"""`tf.compat.v1.losses`: losses as functions that give one number, the mean over what has weight.
+"""`tf.compat.v1.losses`: losses as functions whose result is one number, by default the mean over the samples with a
+weight.
 
 Each goes into a collection of the graph, LOSSES by default, from which `get_total_loss` adds them up.
 """

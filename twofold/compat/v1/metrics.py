@@ -45,7 +45,7 @@ def _finished(value: Any, update: Any, metrics_collections: Any, updates_collect
 
 def _added(what: str, name: str | None, amounts: dict[str, Any], value_of: Callable[..., Any],
            metrics_collections: Any, updates_collections: Any) -> _Pair:
-    """A metric of sums: local variables to which amounts are added, and what is made of them."""
+    """A metric made of sums: local variables to which `amounts` are added, and `value_of` these."""
     with variable_scope(name, what):
         sums = [_local(key, amount.shape.as_list(), amount.dtype) for key, amount in amounts.items()]
         value = value_of(*[tf.convert_to_tensor(v) for v in sums])

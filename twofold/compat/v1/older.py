@@ -12,7 +12,7 @@ from twofold._front.api import public
 from .building import effect
 from .graph import current_graph
 
-__all__ = ["ALIASES", "assertion", "found_in"]
+__all__ = ["ALIASES", "assertion", "resolve"]
 
 
 def _same(module: str, names: str) -> dict[str, str]:
@@ -49,8 +49,8 @@ ALIASES: dict[str, str] = {
 }
 
 
-def found_in(root: Any, path: str) -> Any:
-    """What a dotted name leads to."""
+def resolve(root: Any, path: str) -> Any:
+    """The attribute of `root` that a dotted name leads to."""
     return functools.reduce(getattr, path.split("."), root)
 
 

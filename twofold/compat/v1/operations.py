@@ -1,7 +1,7 @@
-"""What graphs are made of as programs of TensorFlow 1 see it: operations and tensors with names.
+"""The parts of graphs that programs of TensorFlow 1 see: operations and tensors with names.
 
-An `Operation` is what a session runs for its effect: assignments, calls of Python, and operations that come first. A
-`GraphTensor` is a tensor that a session gives the value of; a `Deferred` one is of unknown rank until it is run.
+A session runs an `Operation` for its effect: assignments, calls of Python, and operations that come first. It computes
+the value of a `GraphTensor`; the rank of a `Deferred` one is unknown until then.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _numbers = itertools.count()
 
 
 class Graph(Protocol):
-    """What operations and tensors use of the graph that they are of."""
+    """The attributes of a graph that its operations and tensors use."""
 
     trace: Any
     named: dict[str, Any]
@@ -34,16 +34,16 @@ class Graph(Protocol):
 
 
 class Operation:
-    """What a session can run for its effect.
+    """A part of a graph that a session can run for its effect.
 
     Attributes:
         graph: the graph that it is of.
         name: its name.
-        type: what kind it is, as TensorFlow names it.
+        type: its kind, as TensorFlow names it.
         updates: variables and the tensors they are set to.
         nodes: nodes of the graph that are run for their effect.
         after: operations that are run with it, and come first.
-        outputs: the tensors that it gives.
+        outputs: its results.
         initialises: whether the variables are initialised by it.
     """
 
@@ -53,12 +53,12 @@ class Operation:
         self.graph, self.updates, self.name, self.initialises = graph, list(updates), name, initialises
         self.nodes, self.outputs, self.type = list(nodes), list(outputs), kind
         self.after = [*after, *graph.controlling]
-        self.number = next(_numbers)  # what comes first was made first
+        self.number = next(_numbers)  # operations run in the order in which they were made
         graph.operations.setdefault(name, self)
 
     @property
     def inputs(self) -> list[Any]:
-        """The tensors that it is given."""
+        """Its operands."""
         trace = self.graph.trace
         return [trace.tensor_of(v) for node in self.nodes for v in node.inputs]
 
@@ -68,7 +68,7 @@ class Operation:
         return list(self.after)
 
     def values(self) -> tuple[Any, ...]:
-        """The tensors that it gives."""
+        """Its results."""
         return tuple(self.outputs)
 
     def run(self, feed_dict: Any = None, session: Any = None) -> None:

@@ -85,7 +85,7 @@ class RNNCell:
 
     @abstractmethod
     def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
-        """What a cell computes; see `__call__`."""
+        """The computation of a cell; see `__call__`."""
         raise NotImplementedError(f"{type(self).__name__} has no call")
 
     def weight(self, name: str, shape: Sequence[int], dtype: Any, initializer: Any = None) -> Any:

@@ -1,7 +1,7 @@
-"""What a session does for certain fetches and feeds: the part of a graph that they need, as one compiled function.
+"""The runs of sessions: the part of a graph that certain fetches need, given certain feeds, as one compiled function.
 
-Operations that come before what is fetched run with it. Assignments take effect at the end, the last for each variable,
-in the order in which the operations were made.
+Operations that must run before a fetch run with it. Assignments take effect at the end, the last for each variable, in
+the order in which the operations were made.
 """
 
 from __future__ import annotations
@@ -27,11 +27,12 @@ __all__ = ["Run"]
 
 
 class Run:
-    """What a session does for certain fetches and feeds: one compiled function, or ops one by one around Python."""
+    """A run of certain fetches with certain feeds: one compiled function, or ops one by one where Python makes some
+    values."""
 
     def __init__(self, graph: Graph, fetches: Sequence[Any], keys: Sequence[Any]) -> None:
         self._graph, self._keys = graph, keys
-        self._kept = fetches  # their identities are what the run is found by
+        self._kept = fetches  # kept alive, since the run is looked up by their identities
         self._wanted = [f for f in fetches if not isinstance(f, Operation)]
         need = _Need(graph, keys)
         for fetch in fetches:
@@ -71,7 +72,7 @@ def _not_fed(name: str) -> InvalidArgumentError:
 
 
 def _value(tensor: Any, known: dict[Any, Any]) -> Any:
-    """The tensor that stands for one of the graph."""
+    """The value that a tensor of the graph has in this run."""
     if not isinstance(tensor, SymbolicTensor):
         return tensor
     if not isinstance(tensor, Deferred):
@@ -83,10 +84,10 @@ def _value(tensor: Any, known: dict[Any, Any]) -> Any:
 
 
 class _Need:
-    """What fetches come down to, given what is fed.
+    """The parts of a graph that fetches need, given the values that are fed.
 
     Attributes:
-        values: of the graph, that tensors come down to directly.
+        values: of the graph, whose tensors are fetched or used by deferred tensors.
         reached: all values that are needed, and those that are fed.
         nodes: the nodes that are needed.
         deferred: the tensors of unknown rank that are needed.
@@ -106,11 +107,11 @@ class _Need:
         self._seen: set[int] = set()
 
     def ordered(self) -> list[Operation]:
-        """The operations that run, what comes first first."""
+        """The operations that run, in their order."""
         return [self._operations[n] for n in sorted(self._operations)]
 
     def add(self, fetch: Any) -> None:
-        """Something that is fetched, and all that it needs."""
+        """Add a fetch and everything that it needs."""
         pending = [fetch]
         while pending:
             item = pending.pop()
@@ -153,14 +154,14 @@ class _Need:
 
     def _node(self, node: g.Node) -> list[Any]:
         if node.outputs and node.outputs[0].node is not None:
-            node = node.outputs[0].node  # what gives residuals is in its place since
+            node = node.outputs[0].node  # it was replaced by a node that has residuals too
         if node in self.nodes:
             return []
         self.nodes.add(node)
         return [*node.inputs, *self._graph.controls.get(node, ()), *self._behind(tuple(node.attrs.values()))]
 
     def _behind(self, sized: Any) -> list[Any]:
-        """What says the sizes that are in dimensions or attributes."""
+        """The values and nodes that bind the unknown sizes in dimensions or attributes."""
         names = dm.symbols_of(_dims_in(sized))
         return [self._sources[name] for name in sorted(names) if name in self._sources]
 
@@ -174,7 +175,7 @@ def _dims_in(sized: Any) -> list[Dim]:
 
 
 def _sources(graph: Graph) -> dict[str, Any]:
-    """For each unknown size the value whose shape tells it, or the node that binds it."""
+    """For each unknown size the value whose shape has it, or the node that binds it."""
     whole = graph.trace.graph
     sources: dict[str, Any] = {}
     for value in whole.inputs:
@@ -194,7 +195,7 @@ def _note(value: g.Value, sources: dict[str, Any]) -> None:
 
 
 class _Part:
-    """The nodes of a graph that certain values need, given others, as a graph of its own."""
+    """The needed nodes of a graph as a graph of their own."""
 
     def __init__(self, graph: Graph, need: _Need) -> None:
         whole, given = graph.trace.graph, set(need.given)
@@ -226,7 +227,7 @@ class _Part:
         self.variables = [c for c in self._captured if isinstance(c, tf.Variable)]
 
     def _defaults(self, graph: Graph, late: list[g.Value], copies: dict[g.Value, g.Value]) -> None:
-        """Placeholders that are not fed, as soon as what stands for them is there."""
+        """Replace placeholders that are not fed by their defaults, as soon as these are computed."""
         for value in [v for v in late if graph.defaults[v] in copies]:
             late.remove(value)
             new = self._graph.add(ops.identity, [copies[graph.defaults[value]]], {}, [value])

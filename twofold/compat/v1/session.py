@@ -84,7 +84,7 @@ class Session:
 
     def run(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None, options: Any = None,
             run_metadata: Any = None) -> Any:
-        """The values of what is fetched.
+        """The values of the fetches.
 
         Args:
             fetches: tensors, variables, operations and names of tensors, in lists, tuples and dicts.
@@ -109,7 +109,7 @@ class Session:
         return nest.pack(fetches, results)
 
     def make_callable(self, fetches: Any, feed_list: Sequence[Any] | None = None, accept_options: bool = False) -> Any:
-        """A function of the values to feed that gives what `run` gives for them.
+        """A function of the values to feed with the result of `run` for them.
 
         Args:
             fetches: as for `run`.
@@ -120,7 +120,7 @@ class Session:
         return lambda *values: self.run(fetches, dict(zip(keys, values, strict=True)))
 
     def _run_of(self, leaves: Sequence[Any], keys: Sequence[Any]) -> Run:
-        """What runs these fetches for these feeds; the graph keeps it for all sessions."""
+        """The run of these fetches and feeds, which the graph keeps for all sessions."""
         which = tuple(map(id, leaves)), tuple(map(id, keys))
         runs = self._graph.runs
         if which not in runs:

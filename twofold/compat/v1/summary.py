@@ -38,7 +38,7 @@ def _summary(inputs: Sequence[Any], make: Callable[..., Any], collections: Any) 
 
 
 def _captured(content: Callable[[], Any], values: Sequence[Any]) -> Any:
-    """What a summary of `tf.summary` writes for values, as a message."""
+    """The message that a summary of `tf.summary` writes for values."""
     from tensorboard.compat.proto import summary_pb2
     events: list[Any] = []
 

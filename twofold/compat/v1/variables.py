@@ -450,19 +450,19 @@ class _Front:
         return mode.graph_of(variable)
 
     def operation_of(self, variable: Any) -> Operation:
-        """What stands for a variable among the operations."""
+        """The operation that has a variable as its output."""
         graph, name = self.graph_of(variable), variable.name[:-2]
         operation: Operation = graph.operations.get(name) or Operation(graph, [], name, outputs=[variable],
                                                                        kind="VariableV2")
         return operation
 
     def initializer_of(self, variable: Any) -> Any:
-        """What gives a variable its first value."""
+        """The operation that assigns a variable its initial value."""
         with self.graph_of(variable).as_default():
             return variables_initializer([variable], f"{variable.name[:-2]}/Assign")
 
     def initialized_value_of(self, variable: Any) -> Any:
-        """The first value of a variable, which is the same wherever it is asked for in a run."""
+        """The initial value of a variable, which is the same wherever it is used in a run."""
         graph = self.graph_of(variable)
         with graph.as_default():
             start = _first_value(graph, variable)

@@ -1,4 +1,4 @@
-"""`tfe.Iterator`: what a data set was iterated with before it could be iterated itself."""
+"""`tfe.Iterator`: the way to iterate over a data set before data sets could be iterated over themselves."""
 
 from __future__ import annotations
 

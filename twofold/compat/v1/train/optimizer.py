@@ -61,11 +61,11 @@ class Optimizer(tf.Module):
 
     # -- what an optimizer overrides --------------------------------------------------------------
     def _slots(self) -> dict[str, Callable[[Any], Any]]:
-        """For each slot what it starts from, given a variable."""
+        """For each slot a function of the variable that gives its initial value."""
         return {}
 
     def _shared(self) -> dict[str, Callable[[], Any]]:
-        """For each variable that is kept once what it starts from."""
+        """For each variable that the optimizer has once, for all variables, a function that gives its initial value."""
         return {}
 
     @abstractmethod
@@ -76,13 +76,13 @@ class Optimizer(tf.Module):
         Args:
             gradient, value: of the variable.
             slots: the values of its slots.
-            shared: the values of what is kept once.
+            shared: the values of the shared variables.
             number: a setting as a scalar of the variable's dtype.
         """
         raise NotImplementedError(f"{type(self).__name__} gives no new values")
 
     def _new_shared(self, shared: dict[str, Any]) -> dict[str, Any]:
-        """What is kept once, after a step."""
+        """The values of the shared variables after a step."""
         return {}
 
     # -- gradients --------------------------------------------------------------------------------
@@ -154,7 +154,7 @@ class Optimizer(tf.Module):
         return None
 
     def _build(self, variables: Sequence[Any]) -> None:
-        """Make what is kept for variables that are new."""
+        """Make the slots of variables that have none yet."""
         for key, start in self._shared().items():
             if key not in self._state:
                 self._state[key] = make_variable(start, key)
@@ -190,7 +190,7 @@ class Optimizer(tf.Module):
 
     # -- what is kept -----------------------------------------------------------------------------
     def get_slot_names(self) -> list[str]:
-        """The names of what is kept for each variable."""
+        """The names of the slots that each variable has."""
         return list(self._slots())
 
     def get_slot(self, var: Any, name: str) -> Any:

@@ -16,7 +16,7 @@ __all__ = ["cosine_decay", "cosine_decay_restarts", "exponential_decay", "invers
 
 
 def _given(rate: Callable[[], Any]) -> Any:
-    """What a rate is: its value in a graph, itself where ops run at once."""
+    """A rate as optimizers take it: its value in a graph, the function itself where ops run at once."""
     return rate if current_graph() is None else rate()
 
 

@@ -164,7 +164,7 @@ class Saver:
         self._kept = dict(last_checkpoints_with_time)
 
     def recover_last_checkpoints(self, checkpoint_paths: Sequence[str]) -> None:
-        """Take over checkpoints of an earlier process, as far as they are there.
+        """Take over the checkpoints of an earlier process that still exist.
 
         Args:
             checkpoint_paths: their paths, the oldest first.
