@@ -55,7 +55,7 @@ def read(p: PlanPlacer) -> bool:
     rest = Layout(x.layout.shape[1:], x.layout.strides[1:], 0)
     place = p.fuser.loop.place(p.node.inputs[1])
     detail = Detail("index", ((Within(indices.base, indices.layout.offset), ()),), (size,))
-    return _seen(p, x, place, size, stride, rest, (indexing.OUT_OF_RANGE, detail))
+    return _seen(p, x, place, size, stride, rest, (dm.numel(rest.shape), indexing.OUT_OF_RANGE, detail))
 
 
 def read_stack(p: PlanPlacer) -> bool:
@@ -65,7 +65,7 @@ def read_stack(p: PlanPlacer) -> bool:
         return False
     limit = x.layout.shape[0] - dm.numel(dims) + 1
     place = p.fuser.loop.place(p.node.inputs[1])
-    return _seen(p, x, place, limit, 1, contiguous(dims), (stacks.OUTSIDE, None))
+    return _seen(p, x, place, limit, 1, contiguous(dims), (1, stacks.OUTSIDE, None))
 
 
 def _stays_apart(p: PlanPlacer, x: Source) -> bool:
@@ -74,8 +74,9 @@ def _stays_apart(p: PlanPlacer, x: Source) -> bool:
 
 
 def _seen(p: PlanPlacer, x: Source, place: loop_info.Affine, limit: DimLike, stride: DimLike, layout: Layout,
-          check: tuple[str, Detail | None]) -> bool:
-    """Makes the result a view of the memory of `x`; the place, times `stride`, is less than `limit` if all is well."""
+          check: tuple[DimLike, str, Detail | None]) -> bool:
+    """Makes the result a view of the memory of `x`; the place, times `stride`, is less than `limit` if all is well, or
+    if what is checked, which comes first in `check`, has no elements."""
     fuser = p.fuser
     known = fuser.loop.within(place, limit - 1)
     if not known:  # as the graph computes it: a number that overflowed on the way has been noticed
@@ -91,8 +92,8 @@ def _seen(p: PlanPlacer, x: Source, place: loop_info.Affine, limit: DimLike, str
     return True
 
 
-def _check(index: Source, limit: DimLike, text: str, detail: Detail | None) -> Run:
-    arguments = [Within(index.base, index.layout.offset), limit]
+def _check(index: Source, limit: DimLike, row: DimLike, text: str, detail: Detail | None) -> Run:
+    arguments = [Within(index.base, index.layout.offset), limit, row]
     return Run(checks.within(index.base.dtype, text), arguments, 1, 1, detail)
 
 
@@ -106,7 +107,7 @@ def checked_first(fuser: Any) -> None:
         known = fuser.loop.within(fuser.loop.place(item.place), limit - 1)
         if index.node is None and index.dtype in _INDEX and not known:
             source = fuser.sources[index]
-            fuser.unit(writer, [source], [], [_check(source, limit, *_words(writer, source, limit))])
+            fuser.unit(writer, [source], [], [_check(source, limit, 1, *_words(writer, source, limit))])
             fuser.checked.add(writer)
 
 
@@ -149,7 +150,7 @@ def write(p: PlanPlacer) -> bool:
         if ready:
             fuser.own(there, fuser.made_at.get(index.base, -1))
         else:
-            fuser.unit(writer, [index], [there], [_check(index, limit, *_words(writer, index, limit))])
+            fuser.unit(writer, [index], [there], [_check(index, limit, 1, *_words(writer, index, limit))])
         p.part(there, contiguous(source.layout.shape), source, after=there)
     fuser.sources[p.out] = Source(whole, contiguous(whole.dims))
     return True

@@ -108,7 +108,10 @@ def assign(tensor: Any, key: Any, value: Any) -> Any:
 def _along(x: Any, axis: int, part: Any) -> Any:
     size = ops.cast(_size(x.dims[axis]), dtype=dt.int64)
     if not isinstance(part, slice):
-        return ops.gather(x, _counted(part, size), axis=axis)
+        place = _counted(part, size)
+        if any(type(d) is int and d == 0 for n, d in enumerate(x.dims) if n != axis):  # which a gather does not check
+            place = ops.gather(ops.range_(_long(0), size, _long(1)), place, axis=0)
+        return ops.gather(x, place, axis=axis)
     step = 1 if part.step is None else operator.index(part.step)
     if step == 0:
         raise ValueError("slice step cannot be zero")

@@ -242,8 +242,6 @@ class EagerPlacer(Placer):
         total: Any = run.total  # a number, as all sizes are here
         numbers = [self._place(a) for a in operands]
         if not total:
-            if run.detail is not None:
-                self._steps.append(self._check(run.detail))
             return
         call = row_call(_compiled(run.kernel), len(numbers), total, total * run.weight, integers, None)
         if run.detail is None:
@@ -273,16 +271,6 @@ class EagerPlacer(Placer):
             arrays[at] = arrays[origin].reshape(-1)[offset:]
         self._steps.append(step)
         return at
-
-    def _check(self, detail: Detail) -> Step:
-        """A function that checks the operands of a kernel which has no elements to compute."""
-        told = self._told(detail)
-
-        def step(arrays: Arrays) -> None:
-            text = told(arrays)
-            if text:
-                raise KernelCheck(text)
-        return step
 
     def _told(self, detail: Detail) -> Callable[[Arrays], str]:
         """A function that makes the text of a failed check, which is empty where nothing is wrong."""

@@ -134,7 +134,7 @@ class ScatterMethods:
         own: Any = self
 
         def changed(value: Any) -> Any:
-            ops.gather(value, places, axis=0, batch_dims=0)  # an index out of range is an error
+            ops.gather_nd(value, ops.expand_dims(places, axis=-1))  # an index out of range is an error
             count = 1
             for size in places.dims:
                 count = count * size

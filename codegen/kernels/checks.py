@@ -22,14 +22,14 @@ def holds(message: str) -> Kernel:
 
 
 def within(index: DType, message: str) -> Kernel:
-    """Reports `message` unless an index is at least 0 and below a limit.
+    """Reports `message` unless an index is at least 0 and below a limit, or names nothing.
 
-    args: the address of the index; the limit. The range is of length 1.
+    args: the address of the index; the limit; how many elements it names. The range is of length 1.
     """
     b = LoopBuilder(f"within {index.short}")
     place = b.pointer("index", index)
-    limit = b.integer()
+    limit, row = b.integer(), b.integer()
     with b.for_(b.start, b.stop) as i:
         number = b.cast(b.load(place, i), dt.int64)
-        b.check(b.and_(b.ge(number, 0), b.lt(number, limit)), message)
+        b.check(b.or_(b.and_(b.ge(number, 0), b.lt(number, limit)), b.eq(row, 0)), message)
     return b.finish()

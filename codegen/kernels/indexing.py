@@ -25,16 +25,20 @@ BLOCK = 4096  # elements that a thread looks at in one go when it searches for w
 
 def _checked(b: LoopBuilder, index: Value, size: Value) -> Value:
     """Whether 0 <= index < size, which the kernel also reports."""
-    ok = b.and_(b.ge(index, 0), b.lt(index, size))
+    ok = _within(b, index, size)
     b.check(ok, OUT_OF_RANGE)
     return ok
+
+
+def _within(b: LoopBuilder, index: Value, size: Value) -> Value:
+    return b.and_(b.ge(index, 0), b.lt(index, size))
 
 
 def gather_rows(unit: DType, index: DType, flat: bool, single: bool) -> Kernel:
     """`out[g, j, :] = x[g, indices[g // outer, j], :]`, the range counting pairs (g, j).
 
     args: addresses of the result, of x and of the indices, all contiguous; then `outer`, and the sizes of axis 1 of x
-    (at least 1), of axis 1 of the result, and of a row.
+    (at least 1), of axis 1 of the result, and of a row. Indices into rows without elements are not checked.
 
     Args:
         unit: element type of x, a plain one of its size.
@@ -48,10 +52,11 @@ def gather_rows(unit: DType, index: DType, flat: bool, single: bool) -> Kernel:
 
     def copy(place: Value, origin: Value | int, at: Value) -> None:
         picked = b.cast(b.load(indices, at), dt.int64)
-        ok = _checked(b, picked, size)
         if single:  # one read too many costs less than a branch, and index 0 exists
-            b.store(out, place, b.load(x, b.select(ok, picked, 0) + origin))
+            b.store(out, place, b.load(x, b.select(_checked(b, picked, size), picked, 0) + origin))
             return
+        ok = _within(b, picked, size)
+        b.check(b.or_(ok, b.eq(row, 0)), OUT_OF_RANGE)  # where there is nothing to be picked, no index is wrong
         with b.if_(ok):
             to, source = place * row, (picked + origin) * row
             with b.for_(0, row) as i:

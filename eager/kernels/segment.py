@@ -27,7 +27,8 @@ def _join(kind: str, data: np.ndarray, ids: np.ndarray, count: int, ordered: boo
     compiled = kernels.get((segment.join, kind, dtype, id_dtype, ordered, drop_above),
                            lambda: segment.join(kind, dtype, id_dtype, ordered, drop_above))
     args = [*map(launch.address_of, (out, acc, data, ids)), ids.size, count, columns]
-    launch.run(compiled, -(-columns // segment.TILE), args, (data.size + out.size) * compiled.weight)
+    tiles = -(-columns // segment.TILE) or int(ordered)  # the order of ids is looked at where there are no columns, too
+    launch.run(compiled, tiles, args, (data.size + out.size) * compiled.weight)
     return out
 
 

@@ -20,6 +20,8 @@ def _gather(arrays: list[np.ndarray], outs: Any, attrs: dict[str, Any]) -> np.nd
     x, indices = arrays
     axis, batch = attrs["axis"] % x.ndim, attrs["batch_dims"] % (indices.ndim + 1)
     size = x.shape[axis]
+    if not math.prod(outs[0].dims):
+        return np.empty(outs[0].dims, object)  # where there is nothing to be picked, no index is wrong
     _refuse(bad_index(indices, size))
     lead, outer = math.prod(x.shape[:batch]), math.prod(x.shape[batch:axis])
     rows = x.reshape(lead, outer, size, math.prod(x.shape[axis + 1:]))
