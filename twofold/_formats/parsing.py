@@ -6,6 +6,7 @@ is asked for is plain data there, so that saved models can hold it.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -113,6 +114,8 @@ class _Wanted:
             self.default = (np.broadcast_to(self.default.reshape(()), self.shape) if self.default.size == 1
                             else self.default.reshape(self.shape))
 
+        self.alone = self.spec(())  # of the tensor for one record
+
     def spec(self, lead: tuple[Any, ...]) -> TensorSpec:
         """Of the tensor for records of a batch's shape."""
         return TensorSpec((*lead, *((None,) if self.several else ()), *self.shape), self.dtype)
@@ -166,6 +169,14 @@ class _Wanted:
         return stacked
 
 
+def _wanted(features: Sequence[Any]) -> list[_Wanted]:
+    """What takes the features out of records; made once for each, since records come one by one."""
+    return [_made(tuple([tuple(x) if isinstance(x, list) else x for x in plain])) for plain in features]
+
+
+_made = functools.lru_cache(maxsize=4096)(_Wanted)
+
+
 def _wrong(text: str) -> Exception:
     return tf.errors.InvalidArgumentError(None, None, text)
 
@@ -217,12 +228,12 @@ def parse_single_example(serialized: Any, features: Mapping[str, Any], example_n
 @hosted
 def parsed_record(serialized: Any, features: list[tuple[Any, ...]]) -> list[Any]:
     """The features of a record, which are described as by `_Plain`."""
-    wanted = [_Wanted(f) for f in features]
+    wanted = _wanted(features)
 
     def parse(record: Any) -> list[Any]:
         features = _example(engine.array_of(record).item()).features.feature
         return engine.tensors_of([np.array(w.of(features, "Example")) for w in wanted])
-    return engine.host_call(parse, "ParseSingleExample", [serialized], [w.spec(()) for w in wanted])
+    return engine.host_call(parse, "ParseSingleExample", [serialized], [w.alone for w in wanted])
 
 
 @public
@@ -252,7 +263,7 @@ def parse_example(serialized: Any, features: Mapping[str, Any], example_names: A
 @hosted
 def parsed_records(serialized: Any, features: list[tuple[Any, ...]]) -> list[Any]:
     """The features of a batch of records; see `parsed_record`."""
-    wanted = [_Wanted(f) for f in features]
+    wanted = _wanted(features)
 
     def parse(records: Any) -> list[Any]:
         examples = [_example(r).features.feature for r in engine.array_of(records).tolist()]
@@ -292,7 +303,7 @@ def parse_single_sequence_example(serialized: Any, context_features: Mapping[str
 @hosted
 def parsed_sequence(serialized: Any, context: list[tuple[Any, ...]], sequences: list[tuple[Any, ...]]) -> list[Any]:
     """The features of a record of sequences, first those of the whole; see `parsed_record`."""
-    whole, lists = [_Wanted(f) for f in context], [_Wanted(f) for f in sequences]
+    whole, lists = _wanted(context), _wanted(sequences)
 
     def parse(record: Any) -> list[Any]:
         try:

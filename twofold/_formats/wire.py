@@ -36,18 +36,18 @@ def fields(data: bytes) -> Iterator[tuple[int, Any]]:
     Raises:
         ValueError, IndexError, struct.error: the message is damaged.
     """
-    at = 0
-    while at < len(data):
-        tag, at = varint(data, at)
+    at, end = 0, len(data)
+    while at < end:
+        tag, at = (data[at], at + 1) if data[at] < 0x80 else varint(data, at)  # most numbers take a byte
         kind = tag & 7
         value: Any
-        if kind == 0:
-            value, at = varint(data, at)
-        elif kind == 2:
-            size, at = varint(data, at)
-            if at + size > len(data):
+        if kind == 2:
+            size, at = (data[at], at + 1) if data[at] < 0x80 else varint(data, at)
+            if at + size > end:
                 raise ValueError("a field ends after its message")
             value, at = data[at:at + size], at + size
+        elif kind == 0:
+            value, at = varint(data, at)
         elif kind in (1, 5):
             width = 8 if kind == 1 else 4
             value, at = struct.unpack_from("<Q" if kind == 1 else "<I", data, at)[0], at + width

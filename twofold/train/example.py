@@ -41,6 +41,18 @@ class _Message:
         made.MergeFromString(s)
         return made
 
+    def _begin(self) -> None:
+        """Hold nothing."""
+        type(self).__init__(self)
+
+    @classmethod
+    def _of(cls, data: bytes) -> Any:
+        """The message within a message that is being read."""
+        made = cls.__new__(cls)
+        made._begin()
+        made._read(data)
+        return made
+
     def ParseFromString(self, s: bytes) -> int:
         """Become the message that bytes hold; gives their number.
 
@@ -112,6 +124,9 @@ class _List(_Message):
     def __init__(self, value: Iterable[Any] = ()):
         items = value.tolist() if isinstance(value, np.ndarray) else listed(value, "value", _MOST)
         self.value: list[Any] = [self._checked(v) for v in items]
+
+    def _begin(self) -> None:
+        self.value = []
 
     @staticmethod
     def _checked(value: Any) -> Any:
@@ -251,6 +266,13 @@ class Feature(_Message):
             setattr(self, name, given[name] if given[name] is not None else kind())
         self._kind = told[0] if told else None
 
+    def _begin(self) -> None:
+        self._kind = None
+        for name, kind in _KINDS.items():
+            made = kind.__new__(kind)
+            made._begin()
+            setattr(self, name, made)
+
     def WhichOneof(self, oneof_group: str = "kind") -> str | None:
         """The name of the list that it is; None where there is none. `oneof_group` has no effect."""
         for name in _KINDS:
@@ -267,7 +289,7 @@ class Feature(_Message):
             if 1 <= tag <= len(_KINDS):
                 self._kind = self._FIELDS[tag - 1]
                 for name, kind in _KINDS.items():
-                    if name != self._kind:
+                    if name != self._kind and getattr(self, name).value:
                         setattr(self, name, kind())
                 getattr(self, self._kind)._read(value)
 
@@ -301,7 +323,7 @@ def _read_map(target: _Map, data: bytes) -> None:
     for tag, value in fields(data):
         if tag == 1:
             entry = dict(fields(value))
-            target[entry.get(1, b"").decode()] = target._make.FromString(entry.get(2, b""))
+            target[entry.get(1, b"").decode()] = target._make._of(entry.get(2, b""))
 
 
 def _written_map(entries: _Map) -> bytes:
@@ -376,7 +398,7 @@ class FeatureList(_Message):
         return self.feature[-1]
 
     def _read(self, data: bytes) -> None:
-        self.feature += [Feature.FromString(value) for tag, value in fields(data) if tag == 1]
+        self.feature += [Feature._of(value) for tag, value in fields(data) if tag == 1]
 
     def _written(self) -> bytes:
         return b"".join(field(1, f._written()) for f in self.feature)
