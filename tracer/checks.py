@@ -19,14 +19,14 @@ from .operators import stage_assert, staged
 __all__ = ["check", "enable_numerics", "disable_numerics", "watched"]
 
 
-def check(holds: Any, message: str, data: Sequence[Any], summarize: int | None = None) -> None:
+def check(holds: Any, message: str, data: Sequence[Any]) -> None:
     """An InvalidArgumentError with the message and the data unless `holds`, which may be a traced tensor."""
     test = predicate(holds, "condition of an assertion")
     shown = [_shown(d) for d in data]
     message = " ".join([message, *[d for d in shown if isinstance(d, str)]])
     tensors = tuple(d for d in shown if not isinstance(d, str))
     if staged(test):
-        stage_assert(test, message, tensors, summarize)
+        stage_assert(test, message, tensors)
     elif not test:
         lines = "".join(f"\n  {_text(d)}" for d in tensors)
         raise errors.of_values(errors.InvalidArgumentError(

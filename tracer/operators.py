@@ -241,7 +241,7 @@ def _message(message: Callable[[], Any]) -> str:
     return "assertion failed" if text is None else str(text)
 
 
-def stage_assert(test: Any, message: Any, data: tuple[Any, ...] = (), summarize: int | None = None,
+def stage_assert(test: Any, message: Any, data: tuple[Any, ...] = (),
                  error: Any = errors.InvalidArgumentError) -> None:
     """An assertion of the function under way.
 
@@ -256,5 +256,5 @@ def stage_assert(test: Any, message: Any, data: tuple[Any, ...] = (), summarize:
     shown = data if isinstance(message, str) or message is None else (message, *data)
     tensors = [convert.as_tensor(test), *[x if isinstance(x, (Tensor, Variable)) else convert.as_tensor(x)
                                           for x in shown]]
-    trace.construct(g.ASSERT, tensors, {"message": given or "assertion failed", "summarize": summarize,
+    trace.construct(g.ASSERT, tensors, {"message": given or "assertion failed", "summarize": None,
                                         "error": error}, ())

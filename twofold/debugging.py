@@ -41,7 +41,7 @@ def Assert(condition: Any, data: Any, summarize: int | None = None, name: str | 
     >>> tf.debugging.Assert(tf.constant(1) > 0, ["must be positive"])
     """
     shown = list(data) if isinstance(data, (list, tuple)) else [data]
-    check(condition, "assertion failed:", shown, summarize)
+    check(condition, "assertion failed:", shown)
 
 
 def _binary(x: Any, y: Any) -> tuple[Any, Any]:
@@ -53,14 +53,14 @@ def _binary(x: Any, y: Any) -> tuple[Any, Any]:
     return tensor(x, hint=y.dtype), y
 
 
-def _compare(op: Any, sign: str, x: Any, y: Any, message: str | None, summarize: int | None) -> None:
+def _compare(op: Any, sign: str, x: Any, y: Any, message: str | None) -> None:
     x, y = _binary(x, y)
-    _all(op(x, y), f"Condition x {sign} y did not hold.", [x, y], message, summarize)
+    _all(op(x, y), f"Condition x {sign} y did not hold.", [x, y], message)
 
 
-def _all(holds: Any, text: str, data: list[Any], message: str | None, summarize: int | None) -> None:
+def _all(holds: Any, text: str, data: list[Any], message: str | None) -> None:
     text = f"{message}. {text}" if message else text
-    check(ops.reduce_all(holds) if holds.dims else holds, text, data, summarize)
+    check(ops.reduce_all(holds) if holds.dims else holds, text, data)
 
 
 @public
@@ -78,7 +78,7 @@ def assert_equal(x: Any, y: Any, message: str | None = None, summarize: int | No
     >>> import twofold as tf
     >>> tf.debugging.assert_equal(tf.constant([1, 2]), [1, 2])
     """
-    _compare(ops.equal, "==", x, y, message, summarize)
+    _compare(ops.equal, "==", x, y, message)
 
 
 @public
@@ -86,12 +86,12 @@ def assert_none_equal(x: Any, y: Any, message: str | None = None, summarize: int
                       name: str | None = None) -> None:
     """An error unless `x != y` in all elements; arguments as for `assert_equal`.
 
-    `name` has no effect.
+    `summarize` and `name` have no effect.
 
     >>> import twofold as tf
     >>> tf.debugging.assert_none_equal(tf.constant([1, 2]), 3)
     """
-    _compare(ops.not_equal, "!=", x, y, message, summarize)
+    _compare(ops.not_equal, "!=", x, y, message)
 
 
 @public
@@ -99,12 +99,12 @@ def assert_less(x: Any, y: Any, message: str | None = None, summarize: int | Non
                 name: str | None = None) -> None:
     """An error unless `x < y` in all elements; arguments as for `assert_equal`.
 
-    `name` has no effect.
+    `summarize` and `name` have no effect.
 
     >>> import twofold as tf
     >>> tf.debugging.assert_less(tf.constant([1, 2]), 3)
     """
-    _compare(ops.less, "<", x, y, message, summarize)
+    _compare(ops.less, "<", x, y, message)
 
 
 @public
@@ -112,12 +112,12 @@ def assert_less_equal(x: Any, y: Any, message: str | None = None, summarize: int
                       name: str | None = None) -> None:
     """An error unless `x <= y` in all elements; arguments as for `assert_equal`.
 
-    `name` has no effect.
+    `summarize` and `name` have no effect.
 
     >>> import twofold as tf
     >>> tf.debugging.assert_less_equal(tf.constant([1, 3]), 3)
     """
-    _compare(ops.less_equal, "<=", x, y, message, summarize)
+    _compare(ops.less_equal, "<=", x, y, message)
 
 
 @public
@@ -125,12 +125,12 @@ def assert_greater(x: Any, y: Any, message: str | None = None, summarize: int | 
                    name: str | None = None) -> None:
     """An error unless `x > y` in all elements; arguments as for `assert_equal`.
 
-    `name` has no effect.
+    `summarize` and `name` have no effect.
 
     >>> import twofold as tf
     >>> tf.debugging.assert_greater(tf.constant([4, 5]), 3)
     """
-    _compare(ops.greater, ">", x, y, message, summarize)
+    _compare(ops.greater, ">", x, y, message)
 
 
 @public
@@ -138,41 +138,41 @@ def assert_greater_equal(x: Any, y: Any, message: str | None = None, summarize: 
                          name: str | None = None) -> None:
     """An error unless `x >= y` in all elements; arguments as for `assert_equal`.
 
-    `name` has no effect.
+    `summarize` and `name` have no effect.
 
     >>> import twofold as tf
     >>> tf.debugging.assert_greater_equal(tf.constant([4, 3]), 3)
     """
-    _compare(ops.greater_equal, ">=", x, y, message, summarize)
+    _compare(ops.greater_equal, ">=", x, y, message)
 
 
-def _sign(op: Any, sign: str, x: Any, message: str | None, summarize: int | None) -> None:
+def _sign(op: Any, sign: str, x: Any, message: str | None) -> None:
     x = tensor(x)
-    _all(op(x, 0), f"Condition x {sign} 0 did not hold element-wise.", [x], message, summarize)
+    _all(op(x, 0), f"Condition x {sign} 0 did not hold element-wise.", [x], message)
 
 
 @public
 def assert_positive(x: Any, message: str | None = None, summarize: int | None = None, name: str | None = None) -> None:
     """An error unless `x > 0` in all elements; arguments as for `assert_equal`.
 
-    `name` has no effect.
+    `summarize` and `name` have no effect.
 
     >>> import twofold as tf
     >>> tf.debugging.assert_positive(tf.constant([1.0, 2.0]))
     """
-    _sign(ops.greater, ">", x, message, summarize)
+    _sign(ops.greater, ">", x, message)
 
 
 @public
 def assert_negative(x: Any, message: str | None = None, summarize: int | None = None, name: str | None = None) -> None:
     """An error unless `x < 0` in all elements; arguments as for `assert_equal`.
 
-    `name` has no effect.
+    `summarize` and `name` have no effect.
 
     >>> import twofold as tf
     >>> tf.debugging.assert_negative(tf.constant([-1.0]))
     """
-    _sign(ops.less, "<", x, message, summarize)
+    _sign(ops.less, "<", x, message)
 
 
 @public
@@ -180,12 +180,12 @@ def assert_non_negative(x: Any, message: str | None = None, summarize: int | Non
                         name: str | None = None) -> None:
     """An error unless `x >= 0` in all elements; arguments as for `assert_equal`.
 
-    `name` has no effect.
+    `summarize` and `name` have no effect.
 
     >>> import twofold as tf
     >>> tf.debugging.assert_non_negative(tf.constant([0.0, 1.0]))
     """
-    _sign(ops.greater_equal, ">=", x, message, summarize)
+    _sign(ops.greater_equal, ">=", x, message)
 
 
 @public
@@ -193,12 +193,12 @@ def assert_non_positive(x: Any, message: str | None = None, summarize: int | Non
                         name: str | None = None) -> None:
     """An error unless `x <= 0` in all elements; arguments as for `assert_equal`.
 
-    `name` has no effect.
+    `summarize` and `name` have no effect.
 
     >>> import twofold as tf
     >>> tf.debugging.assert_non_positive(tf.constant([0.0, -1.0]))
     """
-    _sign(ops.less_equal, "<=", x, message, summarize)
+    _sign(ops.less_equal, "<=", x, message)
 
 
 @public
@@ -221,8 +221,7 @@ def assert_near(x: Any, y: Any, rtol: Any = None, atol: Any = None, message: str
     unit = 10 * float(dt_eps(x.dtype))
     rtol, atol = [tensor(unit if t is None else t, hint=x.dtype) for t in (rtol, atol)]
     far = ops.add(atol, ops.multiply(rtol, ops.abs_(y)))
-    _all(ops.less_equal(ops.abs_(ops.subtract(x, y)), far), "x and y not equal to tolerance.", [x, y], message,
-         summarize)
+    _all(ops.less_equal(ops.abs_(ops.subtract(x, y)), far), "x and y not equal to tolerance.", [x, y], message)
 
 
 def dt_eps(dtype: Any) -> Any:

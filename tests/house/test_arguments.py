@@ -2,7 +2,8 @@
 
 A parameter that a public function or method never reads is named in a docstring as without effect: in that of the
 function, of its class, or of the method that it overrides. A parameter of a method that a related class reads belongs
-to what all of them are called with, and one of a method that does nothing is for those who override it.
+to what all of them are called with, and one of a method that does nothing is for those who override it. What is said to
+have no effect is not read.
 """
 
 from __future__ import annotations
@@ -129,6 +130,21 @@ def test_what_is_accepted_does_something_or_is_said_to_do_nothing(path: str) -> 
     assert sorted(f"{place}: {parameter}" for place, parameter in told) == []
 
 
+def said_without_effect(text: str) -> Iterator[str]:
+    """The parameters of which a docstring says nothing but that they have no effect."""
+    for entry in re.findall(r"^ *([\w, ]+): (?:accepted, without effect|ha(?:s|ve) no effect)\.$", text, re.M):
+        yield from entry.split(", ")
+    for sentence in re.findall(r"^((?:`\w+`(?:, | and )?)+) ha(?:s|ve) no effect\.$", text, re.M):
+        yield from re.findall(r"`(\w+)`", sentence)
+
+
+def test_what_is_said_to_do_nothing_is_not_read() -> None:
+    contradicted = [f"{file}:{line} {function.name}: {name}" for (file, line), function in functions().items()
+                    for name in said_without_effect(ast.get_docstring(function) or "")
+                    if name in parameters(function) and name not in unread(function)]
+    assert contradicted == []
+
+
 def test_silence_is_seen() -> None:
     function = ast.parse("def f(a, b, *, c=None, **rest):\n    del b\n    return [a for a in a]").body[0]
     assert isinstance(function, ast.FunctionDef)
@@ -136,3 +152,5 @@ def test_silence_is_seen() -> None:
     text = "Do.\n\nArgs:\n    a: read.\n    b,\n        c: accepted, without\n        effect.\n    d: something."
     assert [name for name in "abcd" if says_without_effect(text, name)] == ["b", "c"]
     assert says_without_effect("Like `f`; `name` has no effect.", "name")
+    text = "Do.\n\n    a, b: have no effect.\n    c: does.\n`d` has no effect."
+    assert list(said_without_effect(text)) == ["a", "b", "d"]

@@ -290,7 +290,8 @@ def decode_jpeg(contents: Any, channels: int = 0, ratio: int = 1, fancy_upscalin
         ratio: by what the sizes of a JPEG image are divided: 1, 2, 4 or 8.
         fancy_upscaling: colours that are kept at a lower resolution are always interpolated: only True.
         try_recover_truncated: whether the beginning of an incomplete file is taken, with grey in the place of the rest.
-        acceptable_fraction, dct_method, name: accepted, without effect.
+        dct_method: "", "INTEGER_FAST" or "INTEGER_ACCURATE"; the transform is exact with each of them.
+        acceptable_fraction, name: accepted, without effect.
     Returns:
         A uint8 tensor [height, width, channels].
     Raises:

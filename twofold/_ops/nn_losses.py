@@ -122,13 +122,13 @@ def sparse_softmax_cross_entropy_with_logits(labels: Any, logits: Any, name: str
     """
     labels, logits = tensor(labels), tensor(logits)
     operands = [("labels", labels), ("logits", logits)]
-    name = "sparse_softmax_cross_entropy_with_logits"
+    op = "sparse_softmax_cross_entropy_with_logits"
     if not labels.dtype.is_integer:
-        raise op_error(DTypeError, name, f"labels must be integers; got {labels.dtype.name}.", operands)
+        raise op_error(DTypeError, op, f"labels must be integers; got {labels.dtype.name}.", operands)
     rows, rank = logits.dims[:-1], len(logits.dims)
     fits = labels.dims == rows or len(labels.dims) == rank - 1 and all(map(dm.require_eq, labels.dims, rows))
     if not rank or not fits:
-        raise op_error(InvalidArgumentError, name, "labels must have the shape of logits without the last axis.",
+        raise op_error(InvalidArgumentError, op, "labels must have the shape of logits without the last axis.",
                        operands)
     return ops.sparse_cross_entropy(logits, labels)
 

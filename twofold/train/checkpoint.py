@@ -312,6 +312,6 @@ class Checkpoint(tracking.Trackable):
         """
         if save_path is None:
             return InitializationOnlyStatus()
-        status = self.read(save_path, options)
+        status = self.read(save_path)
         _ = self.save_counter  # made here, so that the checkpoint's number is taken and counting goes on
         return status

@@ -281,13 +281,13 @@ def Assert(condition: Any, data: Sequence[Any], summarize: int | None = None, na
     Args:
         condition: a bool scalar.
         data: what the error tells.
-        summarize: how many entries of an axis it shows.
+        summarize: has no effect.
         name: accepted, without effect.
     """
     graph = current_graph()
     if graph is None:
-        return tf.debugging.Assert(condition, data, summarize)
-    return effect(graph, "Assert", lambda: tf.debugging.Assert(condition, data, summarize))
+        return tf.debugging.Assert(condition, data)
+    return effect(graph, "Assert", lambda: tf.debugging.Assert(condition, data))
 
 
 @public
