@@ -1,4 +1,7 @@
-"""What every file owes its reader: a docstring that says what it owns, a length one can read, nothing left undone."""
+"""What every file owes its reader: a docstring that says what it owns, a length one can read, nothing left undone.
+
+Docstrings name modules that exist, and variables are named for what they hold.
+"""
 
 from __future__ import annotations
 
@@ -52,6 +55,20 @@ def _last_name(node: ast.expr) -> str:
     return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
 
 
+def unnamed(source: str) -> list[str]:
+    """The places where a variable, argument or attribute is called `found`, which says nothing of what it holds."""
+    nodes = ast.walk(ast.parse(source))
+    return [f"line {node.lineno}: {_own_name(node)}" for node in nodes if _own_name(node).strip("_") == "found"]
+
+
+def _own_name(node: ast.AST) -> str:
+    """The name that a variable, argument, attribute, function or class has in the source; empty for other nodes."""
+    for field in ("id", "arg", "attr", "name"):
+        if isinstance(name := getattr(node, field, None), str):
+            return name
+    return ""
+
+
 def missing_modules(source: str, folder: Path) -> list[str]:
     """The modules that `source` names in backticks though there are none of that name.
 
@@ -80,6 +97,32 @@ def test_module_is_short_enough_to_read(path):
 @pytest.mark.parametrize("path", shipped_modules(), ids=label)
 def test_nothing_is_left_undone(path):
     assert leftovers(path.read_text()) == []
+
+
+@pytest.mark.parametrize("path", shipped_modules(), ids=label)
+def test_variables_are_named_for_what_they_hold(path):
+    assert unnamed(path.read_text()) == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "found = 1",
+        "def f(found): ...",
+        "def f(*, found=1): ...",
+        "self._found = 1",
+        "f(found=1)",
+        "for found in x: ...",
+        "def found(): ...",
+        "(found := 1)",
+    ],
+)
+def test_variables_that_are_named_for_nothing_are_seen(source):
+    assert len(unnamed(source)) == 1
+
+
+def test_other_names_and_words_are_left_alone():
+    assert unnamed('"""What is found."""\nfounder = resolve("found")  # found') == []
 
 
 @pytest.mark.parametrize("path", shipped_modules(), ids=label)
