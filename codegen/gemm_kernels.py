@@ -300,6 +300,7 @@ class _Tall(_Product):
     def sizes(self) -> None:
         super().sizes()
         b, x = self.b, self.x
+        self.scattered = b.not_(b.or_(b.eq(x.a_m, 1), b.eq(x.a_k, 1)))
         self.panel_size = b.minimum(x.k, BLOCK) * self.shape.depth
         # Micro-kernels read A as it lies where rows or inner indices are neighbours. But rows that far apart share few
         # places of the first cache, so that packing them repays when several panels read them.
@@ -339,8 +340,21 @@ class _Tall(_Product):
             whole = b.select(self.is_whole(unit.rows - whole, narrow), unit.rows, whole)
             start = b.select(self.lies, whole, 0)
         with b.for_(start, unit.rows, tile) as row:
-            b.invoke(self.packing, self.packed_at(row), self.shape.depth, b.at(of.source, row * x.a_m), x.a_m, x.a_k,
-                     b.minimum(unit.rows - row, tile), of.depth)
+            panel, height = self.packed_at(row), b.minimum(unit.rows - row, tile)
+            self.clear(panel, height, of.depth)
+            source = b.at(of.source, row * x.a_m)
+            b.invoke(self.packing, panel, self.shape.depth, source, x.a_m, x.a_k, height, of.depth)
+
+    def clear(self, panel: Value, height: Value, depth: Value) -> None:
+        """Makes rows of a panel 0 that packing leaves as they are, and micro-kernels read: arithmetic on what happens
+        to lie there, such as subnormal numbers, may take a hundred times as long."""
+        b, lanes, width = self.b, self.shape.lanes, self.shape.depth
+        zero = b.const(0.0, vector(self.compute, lanes))
+        cases = [(b.and_(b.lt(height, self.shape.tall), self.scattered), 0), (b.le(height, width - lanes), lanes)]
+        for partial, first in cases if width > lanes else cases[:1]:
+            with b.if_(partial), b.for_(0, depth) as t:
+                for n in range(first, width, lanes):
+                    b.store(panel, t * width + n, zero)
 
     def columns(self, unit: _Unit, of: _Rows, panel: _Panel) -> None:
         """The tiles of C beside one panel of B."""

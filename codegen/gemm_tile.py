@@ -48,15 +48,15 @@ def micro(tiling: Tiling, dtype: DType, rows: int, vectors: int) -> Function:
     c, ldc = f.parameter("c", memory), f.parameter("ldc", number)
     k, m, n = f.parameter("k", number), f.parameter("m", number), f.parameter("n", number)
     ahead = f.parameter("next", memory)
-    masks = [f.first(n - j * tiling.lanes, tiling.lanes) for j in range(vectors)]
+    masks = [f.first(n - j * tiling.lanes if j else n, tiling.lanes) for j in range(vectors)]
     if rows == tiling.tall and vectors > 1:
         with f.if_(f.lt(k, _HURRIED)):
             for i in range(rows):
                 for j in _lines(tiling, dtype, vectors):
-                    f.prefetch(f.at(c, ldc * i), j, write=True)
+                    f.prefetch(_row(f, c, ldc, i), j, write=True)
     zero = f.const(0.0, vector(dtype, tiling.lanes))
     sums = [[f.local(zero) for _ in range(vectors)] for _ in range(rows)]
-    places, beyond = [a_m * i for i in range(rows)], a_m * (2 * rows - 1)
+    places, beyond = [0, *[a_m * i for i in range(1, rows)]], a_m * (2 * rows - 1)
     at_a, at_b, at_next = f.local(a), f.local(right), f.local(ahead)
     with f.for_(k, 0, -1):  # what counts down takes one register
         row = at_b.get()
@@ -73,7 +73,7 @@ def micro(tiling: Tiling, dtype: DType, rows: int, vectors: int) -> Function:
         for at, step in ((at_a, a_k), (at_b, ldb), (at_next, ldb)):
             at.set(f.at(at.get(), step))
     for i in while_below(f, rows, m):
-        _add(f, sums[i], f.at(old, ldo * i), f.at(c, ldc * i), masks)
+        _add(f, sums[i], _row(f, old, ldo, i), _row(f, c, ldc, i), masks)
     return f.finish()
 
 
@@ -84,6 +84,11 @@ def while_below(f: BlockBuilder, most: int, end: Value) -> Iterator[int]:
         for number in range(most):
             conditions.enter_context(f.if_(f.lt(f.const(number, dt.int64), end)))
             yield number
+
+
+def _row(f: BlockBuilder, start: Value, stride: Value, number: int) -> Value:
+    """Where a row begins."""
+    return f.at(start, stride * number) if number else start
 
 
 def _lines(tiling: Tiling, dtype: DType, vectors: int) -> range:

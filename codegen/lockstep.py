@@ -104,8 +104,9 @@ class _Frame:
 
     def every(self, value: Value) -> np.ndarray:
         """A value with an element, or a row of lanes, for each iteration."""
-        lanes = lanes_of(value.dtype)
-        return np.broadcast_to(self.values[value.id], (self.total, lanes) if lanes else (self.total,))
+        lanes, held = lanes_of(value.dtype), self.values[value.id]
+        shape = (self.total, lanes) if lanes else (self.total,)
+        return held if np.shape(held) == shape else np.broadcast_to(held, shape)
 
     def block(self, block: list[Statement], mask: np.ndarray) -> None:
         """Runs the statements of a block for the iterations in `mask`, as long as they do not leave the loop."""

@@ -6,7 +6,7 @@ is parts. What runs over it is `lockstep.py`'s affair.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -82,24 +82,28 @@ class Space:
         for chosen, elements, places in self._parts(addresses, dtype):
             elements[places] = _rounded(values[chosen], dtype)
 
-    def _parts(self, addresses: np.ndarray, dtype: DType) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    def _parts(self, addresses: np.ndarray, dtype: DType) -> list[tuple[Any, np.ndarray, np.ndarray]]:
         """For each piece that addresses lie in: which do, its elements, and their numbers."""
+        if not addresses.size:
+            return []
         numbers = (addresses + (1 << _APART - 1)) >> _APART
-        parts = []
-        for number in np.unique(numbers).tolist():
-            chosen = numbers == number
-            at = addresses[chosen] - (number << _APART)
-            size = dtype.np.itemsize
-            first = int(at[0]) % size
-            if not 0 < number <= len(self.pieces) or ((at - first) % size).any():
-                raise IndexError("outside of memory")
-            held = self.pieces[number - 1][first:]
-            elements = held[:len(held) // size * size].view(dtype.np)
-            places = (at - first) // size
-            if places.min() < 0 or places.max() >= len(elements):
-                raise IndexError("outside of memory")
-            parts.append((chosen, elements, places))
-        return parts
+        first = int(numbers.flat[0])
+        if (numbers == first).all():
+            return [(..., *self._elements(first, addresses, dtype))]
+        choices = [(number, numbers == number) for number in np.unique(numbers).tolist()]
+        return [(chosen, *self._elements(number, addresses[chosen], dtype)) for number, chosen in choices]
+
+    def _elements(self, number: int, addresses: np.ndarray, dtype: DType) -> tuple[np.ndarray, np.ndarray]:
+        """A piece as elements of a type, and which of them lie at some addresses."""
+        at, size = addresses - (number << _APART), dtype.np.itemsize
+        first = int(at.flat[0]) % size
+        if not 0 < number <= len(self.pieces) or ((at - first) % size).any():
+            raise IndexError("outside of memory")
+        held = self.pieces[number - 1][first:]
+        elements, places = held[:len(held) // size * size].view(dtype.np), (at - first) // size
+        if places.min() < 0 or places.max() >= len(elements):
+            raise IndexError("outside of memory")
+        return elements, places
 
 
 def _rounded(values: np.ndarray, dtype: DType) -> np.ndarray:

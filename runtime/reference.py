@@ -1,25 +1,29 @@
 """The reference backend: plans run as they are, their kernels by NumPy in lockstep. Slow, and exact.
 
 It has no machine code, no threads and no memory but NumPy's. What it gives is what a plan means: other backends are
-tested against it, also where their hardware is not at hand. Convolutions it leaves to Python.
+tested against it, also where their hardware is not at hand. Products are planned as the processor's are, and run by the
+same kernels, with tiles for the processor at hand. Convolutions it leaves to Python.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from twofold.codegen import backend, lockstep, plain_products
+from twofold.codegen import backend, gemm_kernels, gemm_shapes, library, lockstep
 from twofold.codegen.kernels import indexing
 from twofold.codegen.lockstep import Memory
+from twofold.codegen.loop import Kernel
 from twofold.codegen.operands import Library, Partial, Run, Slot, Within, Work
 from twofold.codegen.plan import Branch, Copy, Plan, Shares, Step, Tree, parts_of
 from twofold.ir import dims as dm
 from twofold.ir import graph as g
 from twofold.ir.dims import Dim, DimLike
+from twofold.ir.dtypes import as_dtype
 
 from .calls import NodeFailure
 
@@ -109,7 +113,8 @@ class _Execution:
 
     def step(self, step: Step) -> None:
         for part in parts_of(step) or [step]:
-            status = lockstep.run(part.kernel, self.size(part.total), [self.argument(a) for a in part.arguments])
+            kernel = _library_kernel(part.kernel.key) if isinstance(part.kernel, Library) else part.kernel
+            status = lockstep.run(kernel, self.size(part.total), [self.argument(a) for a in part.arguments])
             if status:
                 node, code = step.failed(status)
                 raise NodeFailure(None if node is None else node.op.name, None if node is None else node.loc,
@@ -126,17 +131,30 @@ class _Execution:
         return indexing.detail(step.detail.kind, arrays, dm.evaluate(step.detail.sizes, self.sizes))
 
 
+@functools.cache
+def _library_kernel(key: tuple[str, ...]) -> Kernel:
+    """A kernel that programs share, of matrix products."""
+    _, dtype, name = key
+    part = next(part for part, names in gemm_shapes.PARTS.items() if name in names)
+    kernels = gemm_kernels.kernels(as_dtype(dtype), gemm_shapes.tiling(as_dtype(dtype)), part)
+    return kernels[name]
+
+
 class Reference(backend.Backend):
     """The backend that runs plans with NumPy."""
 
     name = "reference"
     own: dict[str, backend.Lowering] = {}
+    reorders = True
+    most_batches = gemm_shapes.MAX_BATCH_RANK
 
     def prepare(self) -> None:
         from twofold.codegen import planner  # noqa: F401 - registers the lowerings of all backends
 
+        from . import lowerings  # noqa: F401 - registers how products are planned
+
     def product(self, p: Any, out: g.Value, left: Any, right: Any, layout: Any) -> list[Run]:
-        return plain_products.product(p, out, left, right, layout)
+        return library.product_runs(p, out, left, right, layout)
 
     def shares(self, work: Any) -> Shares | None:
         return None

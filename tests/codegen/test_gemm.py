@@ -9,7 +9,8 @@ import llvmlite.binding as llvm
 import numpy as np
 import pytest
 
-from twofold.codegen import gemm, llvm_module
+from twofold.codegen import gemm, gemm_kernels, gemm_tile, llvm_module, lockstep, lockstep_memory
+from twofold.codegen.loop_verify import verify
 from twofold.ir import dtypes as dt
 from twofold.runtime import products, threads
 from twofold.runtime.products import Matrices, Product
@@ -229,24 +230,22 @@ def shapes_for_other_processors(dtype):
             for heights, masks in (((6, 4, 2), False), ((14, 8, 4), True), ((3, 2, 1), False))]
 
 
-def run(addresses, mode, a, b, dtype, shape):
-    """One product by the functions of another tile shape, in units of little work."""
+def run(start, mode, a, b, dtype, shape):
+    """One product by the functions of another tile shape, in units of little work.
+
+    Args:
+        start: runs the function of a name over a range, with integers after the addresses of arrays; gives its status.
+    """
     (m, k), n, size = a.shape, b.shape[1], a.itemsize
     out = np.full((m, n), np.nan, dtype.compute.np)
     width = gemm.panel_width(shape, False)
     sizes = (mode, m, n, k, n, *(s // size for s in (*a.strides, *b.strides)), shape.tall, width, 0)
-    call = (ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
-
-    def start(name, total, *operands):
-        words = np.array([*(o.ctypes.data for o in operands), *sizes], np.int64)
-        assert ctypes.CFUNCTYPE(*call)(addresses[name])(0, total, words.ctypes.data) == 0
-
     blocks, panels = -(-k // gemm.BLOCK), -(-n // width)
     right = b
     if mode == gemm.PACKED:
         right = np.full(blocks * panels * gemm.BLOCK * width, np.nan, dtype.compute.np)
-        start("pack_b", blocks * panels, right, a, b)
-    start("tall" if m > 1 else "flat", -(-m // shape.tall) * panels, out, a, right)
+        assert start("pack_b", blocks * panels, sizes, (right, a, b)) == 0
+    assert start("tall" if m > 1 else "flat", -(-m // shape.tall) * panels, sizes, (out, a, right)) == 0
     return out
 
 
@@ -254,18 +253,18 @@ def run(addresses, mode, a, b, dtype, shape):
 @pytest.mark.parametrize("number", range(9))
 def test_other_widths_and_heights_give_the_same_bits(number, dtype):
     shape = shapes_for_other_processors(dtype)[number]
-    engine, addresses = load(dtype, shape)
+    engine, start = load(dtype, shape)
     for m, n, k in [(1, 30, 20), (5, 3, 2), (40, 70, 300)]:
         a, b = draw(0, m, k, dtype=dtype), draw(1, k, n, dtype=dtype)
         expected = multiply(a, b, dtype)
         direct = [gemm.DIRECT] if shape.masks and dtype in FLOATS else []
         turned = [gemm.TURNED] if shape.masks and m == 1 else []
         for mode in turned:
-            assert_same(run(addresses, mode, a, np.asfortranarray(b), dtype, shape), expected)
+            assert_same(run(start, mode, a, np.asfortranarray(b), dtype, shape), expected)
         for mode in ([gemm.HERE, gemm.PACKED] if m > 1 else [gemm.HERE]) + direct:
-            assert_same(run(addresses, mode, a, b, dtype, shape), expected)
+            assert_same(run(start, mode, a, b, dtype, shape), expected)
             if mode != gemm.DIRECT:
-                assert_same(run(addresses, mode, np.asfortranarray(a), np.asfortranarray(b), dtype, shape), expected)
+                assert_same(run(start, mode, np.asfortranarray(a), np.asfortranarray(b), dtype, shape), expected)
     assert engine is not None
 
 
@@ -279,7 +278,142 @@ def load(dtype, shape):
         engine.add_object_file(llvm.ObjectFileRef.from_data(gemm.object_code(dtype, shape, part)))
     engine.finalize_object()
     names = [name for part in gemm.PARTS.values() for name in part]
-    return engine, {name: engine.get_function_address(gemm.symbol(name, dtype)) for name in names}
+    addresses = {name: engine.get_function_address(gemm.symbol(name, dtype)) for name in names}
+    call = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
+
+    def start(name, total, integers, arrays):
+        words = np.array([*(a.ctypes.data for a in arrays), *integers], np.int64)
+        return call(addresses[name])(0, total, words.ctypes.data)
+    return engine, start
+
+
+# -- the kernels as loop IR -------------------------------------------------------------------------------------
+def test_text_of_a_micro_kernel():
+    assert str(gemm_tile.micro(gemm.Tiling(4, (2, 1), True), dt.float32, 2, 1)) == """\
+function micro_2x1(a: f32*, a_m: i64, a_k: i64, b: f32*, ldb: i64, old: f32*, ldo: i64, c: f32*, ldc: i64, k: i64, \
+m: i64, n: i64, next: f32*) {
+  %0 = first n : i1x4
+  var0 = 0.0
+  var1 = 0.0
+  %1 = mul a_m 1 : i64
+  %2 = mul a_m 3 : i64
+  var2 = a
+  var3 = b
+  var4 = next
+  for %3 in k..0 by -1 {
+    %4 = var3
+    %5 = load %4[0] where %0 : f32x4
+    %6 = var4
+    prefetch %6[0]
+    %7 = var2
+    prefetch %7[%2]
+    %8 = load %7[0]
+    %9 = splat %8 : f32x4
+    %10 = var0
+    %11 = fma %9 %5 %10 : f32x4
+    var0 = %11
+    %12 = load %7[%1]
+    %13 = splat %12 : f32x4
+    %14 = var1
+    %15 = fma %13 %5 %14 : f32x4
+    var1 = %15
+    %16 = var2
+    %17 = at %16[a_k]
+    var2 = %17
+    %18 = var3
+    %19 = at %18[ldb]
+    var3 = %19
+    %20 = var4
+    %21 = at %20[ldb]
+    var4 = %21
+  }
+  %22 = lt 0 m : i1
+  if %22 {
+    %23 = var0
+    %24 = load old[0] where %0 : f32x4
+    %25 = add %24 %23 : f32x4
+    store c[0] where %0 = %25
+    %26 = lt 1 m : i1
+    if %26 {
+      %27 = mul ldo 1 : i64
+      %28 = at old[%27]
+      %29 = mul ldc 1 : i64
+      %30 = at c[%29]
+      %31 = var1
+      %32 = load %28[0] where %0 : f32x4
+      %33 = add %32 %31 : f32x4
+      store %30[0] where %0 = %33
+    }
+  }
+}"""
+
+
+@pytest.mark.parametrize("dtype", FLOATS + HALVES, **ids)
+@pytest.mark.parametrize("part", gemm.PARTS)
+def test_kernels_are_well_formed(part, dtype):
+    for shape in shapes_for_other_processors(dtype):
+        for kernel in gemm_kernels.kernels(dtype, shape, part).values():
+            verify(kernel)
+
+
+def in_lockstep(dtype, shape):
+    """The functions of a tile shape, run by NumPy."""
+    kernels = {name: k for part in gemm.PARTS for name, k in gemm_kernels.kernels(dtype, shape, part).items()}
+
+    def start(name, total, words, arrays):
+        held = [lockstep.Memory(np.lib.stride_tricks.as_strided(a, (a.size,), (a.itemsize,)).view(np.uint8))
+                for a in arrays]
+        return lockstep.run(kernels[name], total, [*held, *words])
+    return start
+
+
+@pytest.mark.parametrize("dtype", FLOATS + HALVES, **ids)
+@pytest.mark.parametrize("number", [0, 4, 8])
+def test_kernels_in_lockstep_give_the_bits_of_machine_code(number, dtype):
+    shape = shapes_for_other_processors(dtype)[number]
+    start = in_lockstep(dtype, shape)
+    for m, n, k in [(1, 30, 20), (5, 3, 2), (2 * shape.tall + 3, 2 * shape.lanes + 3, 5), (3, 5, 259)]:
+        a, b = draw(0, m, k, dtype=dtype), draw(1, k, n, dtype=dtype)
+        expected = multiply(a, b, dtype)
+        direct = [gemm.DIRECT] if shape.masks and dtype in FLOATS else []
+        for mode in ([gemm.HERE, gemm.PACKED] if m > 1 else [gemm.HERE]) + direct:
+            assert_same(run(start, mode, a, b, dtype, shape), expected)
+            if mode != gemm.DIRECT:
+                assert_same(run(start, mode, np.asfortranarray(a), np.asfortranarray(b), dtype, shape), expected)
+        if shape.masks and m == 1:
+            assert_same(run(start, gemm.TURNED, a, np.asfortranarray(b), dtype, shape), expected)
+
+
+def test_a_small_product_in_lockstep():
+    a, b = draw(0, 20, 6), draw(1, 6, 7)
+    kernel = gemm_kernels.kernels(dt.float32, gemm.Tiling(4, (3, 2, 1), True), "tall")["small"]
+    out = np.full((20, 7), np.nan, np.float32)
+    arrays = [lockstep.Memory(x.reshape(-1).view(np.uint8)) for x in (out, a, b)]
+    assert lockstep.run(kernel, 1, [*arrays, 20, 7, 6]) == 0
+    assert_same(out, multiply(a, b, dt.float32))
+
+
+def test_panels_hold_no_leftovers():
+    """What micro-kernels read beside the rows of a product are zeros, not whatever lies there."""
+    for shape, m, spaced in [(gemm.Tiling(4, (6, 4, 2), True), 3, 1), (gemm.Tiling(8, (14, 8, 4), True), 8, 1),
+                             (gemm.Tiling(8, (6, 4, 2), True), 2, 2)]:
+        kernel = gemm_kernels.kernels(dt.float64, shape, "tall")["tall"]
+        a, b, out = draw(0, m, 5 * spaced, dtype=dt.float64), draw(1, 5, 3, dtype=dt.float64), np.zeros((m, 3))
+        seen = []
+
+        class Watched(lockstep_memory.Space):
+            def load(self, addresses, dtype, seen=seen):
+                values = super().load(addresses, dtype)
+                seen.extend(values[np.isnan(values)] if dtype is dt.float64 else ())
+                return values
+
+        arrays = [lockstep.Memory(x.reshape(-1).view(np.uint8)) for x in (out, a, b)]
+        words = (gemm.HERE, m, 3, 5, 3, 5 * spaced, spaced, 3, 1, shape.tall, gemm.panel_width(shape, False), 0)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(lockstep, "Space", Watched)
+            assert lockstep.run(kernel, 1, [*arrays, *words]) == 0
+        assert_close(out, a[:, ::spaced], b, dt.float64)
+        assert not seen
 
 
 def test_the_tile_shape_fits_the_registers():
