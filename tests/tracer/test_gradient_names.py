@@ -275,6 +275,35 @@ def test_placements(f: Function) -> None:
             assert g(b, tf.constant(n)).numpy().tobytes() == wanted.tobytes(), n
 
 
+def grown_and_read(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    items, v = tf.TensorArray(tf.float32, size=0, dynamic_size=True), tf.cos(b)
+    for i in tf.range(3):
+        items = items.write(i, v)
+        v = items.read(i) * v
+    return items.stack()
+
+
+def grown_in_a_branch(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    items, v = tf.TensorArray(tf.float32, size=0, dynamic_size=True), tf.cos(b)
+    for i in tf.range(n + 1):
+        items = items.write(i, v)
+        v = tf.sin(v) * b
+    joined = tf.reshape(items.stack(), [-1])
+    if n > 1:
+        joined = tf.square(joined)
+    return joined * items.read(0)[1]
+
+
+@pytest.mark.parametrize("f", [grown_and_read, grown_in_a_branch], ids=lambda f: f.__name__)
+def test_second_order_of_arrays_that_grow(f: Function) -> None:
+    b = tf.constant(np.random.default_rng(5).normal(size=4).astype(np.float32))
+    placements = [derived(derived(compiled(f))), compiled(derived(derived(f))), derived(compiled(derived(f)))]
+    for n in range(3):
+        wanted = derived(derived(f))(b, tf.constant(n)).numpy()
+        for g in placements:
+            np.testing.assert_allclose(g(b, tf.constant(n)).numpy(), wanted, rtol=1e-5)
+
+
 def chosen(b: tf.Tensor, n: tf.Tensor) -> list[tf.Tensor]:
     y = b if n > 0 else tf.sin(b)
     z = y if n > 1 else tf.cos(b)
