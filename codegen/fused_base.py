@@ -17,7 +17,7 @@ from .layout import Layout
 from .operands import Partial, Within
 from .units import Group, Item, Source, is_inline, scalar_constant
 
-__all__ = ["Base", "FusedBuilder", "FusedKernel"]
+__all__ = ["GroupKernel", "FusedBuilder", "FusedKernel"]
 
 
 @dataclass(eq=False, slots=True)
@@ -105,8 +105,8 @@ def _halved(value: Value, dtype: DType) -> bool:
     return dtype.size == 2 and dtype.is_floating and value.dtype is dt.float64
 
 
-class Base:
-    """What the kinds of kernels share: operands from outside, and computing items at a place."""
+class GroupKernel:
+    """The base of the kernels of a group: operands from outside, and the computation of items at a place."""
 
     def __init__(self, group: Group, stored: Sequence[g.Value], overwrites: dict[g.Value, g.Value]) -> None:
         self.group, self.stored = group, list(stored)

@@ -11,7 +11,7 @@ from twofold.ir.dims import Dim, DimLike
 from twofold.ir.scalar import Value
 
 from . import loop
-from .fused_base import Base, FusedKernel
+from .fused_base import FusedKernel, GroupKernel
 from .layout import Layout, contiguous, merged
 from .units import Group, Item, Source
 
@@ -30,7 +30,7 @@ def _turned(dims: list[tuple[DimLike, tuple[Any, ...]]], tall: int) -> int | Non
     return None
 
 
-class Map(Base):
+class Map(GroupKernel):
     """Elementwise items over one space.
 
     Args:

@@ -13,7 +13,7 @@ from twofold.ir.dims import Dim, DimLike
 from twofold.ir.scalar import Value
 
 from . import reduce
-from .fused_base import Base, FusedBuilder, FusedKernel
+from .fused_base import FusedBuilder, FusedKernel, GroupKernel
 from .layout import Layout, contiguous, merged
 from .operands import Partial
 from .units import Group, Item, Source
@@ -33,7 +33,7 @@ class ReductionItem:
                                 tuple(v.dtype for v in item.outs), item.attrs)
 
 
-class Reducing(Base):
+class Reducing(GroupKernel):
     """What kernels with reductions share: elements of a row at a place."""
 
     def __init__(self, group: Group, stored: Sequence[g.Value], overwrites: dict[g.Value, g.Value]) -> None:

@@ -92,8 +92,8 @@ class Accumulators:
         self.set(at, self.spec.reduction.join(self.b, self.get(at), self.get(other)))
 
 
-class _Frame:
-    """What `rows` and `columns` share: arguments, the chunk at hand, and where results go."""
+class _ReduceKernel:
+    """A kernel of `rows` or `columns` being recorded: its arguments, and the loads and stores that both need."""
 
     def __init__(self, spec: Spec, kind: str, mask: str, partial: bool) -> None:
         b = self.b = LoopBuilder(f"{spec.name} {kind} {mask}{' partial' if partial else ''}")
@@ -133,7 +133,7 @@ def rows(spec: Spec, mask: str, partial: bool) -> Kernel:
     Args:
         mask: how each input moves along the reduced dimension: `v` stride 1, `s` stride 0, `g` any.
     """
-    f = _Frame(spec, "rows", mask, partial)
+    f = _ReduceKernel(spec, "rows", mask, partial)
     b = f.b
     advance = b.integer()
     out_steps = [b.integer() for _ in f.outs]
@@ -188,7 +188,7 @@ def columns(spec: Spec, mask: str, partial: bool) -> Kernel:
     Args:
         mask: how each input moves from one output to the next: `v` stride 1, `s` stride 0, `g` any.
     """
-    f = _Frame(spec, "columns", mask, partial)
+    f = _ReduceKernel(spec, "columns", mask, partial)
     b = f.b
     down = [b.integer() for _ in f.ins]
     steps = [b.stride() if letter == "g" else None for letter in mask]

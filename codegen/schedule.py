@@ -88,7 +88,7 @@ def grid() -> Kernel:
     row_args = b.scratch(dt.int64, 2 * MAX_OPERANDS)
     counts = b.scratch(dt.int64, MAX_RANK)
     first = b.idiv(b.start, length)
-    space = _Space(b, rank, operands, rank + 1, row_args)
+    space = _OuterAxes(b, rank, operands, rank + 1, row_args)
     space.seek(first, counts)
     space.append_integers(extra)
     with b.for_(first, b.idiv(b.stop + (length - 1), length)) as row:
@@ -115,7 +115,7 @@ def tiles() -> Kernel:
     kernel = b.callee()
     operands, rank, height, tall, width, extra = (b.integer() for _ in range(6))
     row_args = b.scratch(dt.int64, 2 * MAX_OPERANDS)
-    space = _Space(b, rank, operands, rank + 3, row_args)
+    space = _OuterAxes(b, rank, operands, rank + 3, row_args)
     space.append_integers(extra)
     down, across = b.idiv(height + (tall - 1), tall), b.idiv(width + (TILE_WIDTH - 1), TILE_WIDTH)
     with b.for_(b.start, b.stop) as tile:
@@ -152,7 +152,7 @@ def on_objects() -> Kernel:
     return b.finish()
 
 
-class _Space:
+class _OuterAxes:
     """The outer dimensions of a grid: keeps every operand's address in `row_args`, where a row kernel finds them.
 
     The table at the end of the args array holds the shape, then for each operand `pitch` words: its address and its

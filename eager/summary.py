@@ -90,8 +90,8 @@ def _quoted(item: bytes) -> str:
 _ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "'": "\\'", "\\": "\\\\"}
 
 
-class _Place:
-    """What stands for a tensor while a structure is written."""
+class _TensorMark:
+    """Takes the place of a tensor while a structure is written: its text is a mark that no other text contains."""
 
     def __init__(self, mark: str) -> None:
         self.mark = mark
@@ -121,7 +121,7 @@ def template_of(inputs: Sequence[Any], sep: str = " ") -> tuple[list[str], list[
         leaves = []
         for leaf in nest.flatten(given):
             if isinstance(leaf, Tensor) or hasattr(leaf, "_read_tensor"):
-                leaves.append(_Place(_MARK.format(len(tensors))))
+                leaves.append(_TensorMark(_MARK.format(len(tensors))))
                 tensors.append(leaf)
             else:
                 leaves.append(leaf)

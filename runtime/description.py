@@ -24,13 +24,13 @@ from twofold.ir.dims import DimLike
 if TYPE_CHECKING:
     from twofold.codegen.plan import Plan, Step
 
-__all__ = ["Description", "Check", "Arrays", "Buffer", "describe", "named", "pack", "unpack"]
+__all__ = ["Description", "CheckInfo", "Arrays", "Buffer", "describe", "named", "pack", "unpack"]
 
 _FORMAT = 2
 
 
-class Check(NamedTuple):
-    """What a status of a step means: the op, the number of the node whose line it is at, and the text."""
+class CheckInfo(NamedTuple):
+    """A check that a step makes: its op, the number of the node whose line it is at, and the text of its error."""
 
     op: str | None
     line: int | None
@@ -78,17 +78,17 @@ class Description:
     constants: list[np.ndarray]
     donated: dict[int, int]
     libraries: list[tuple[Any, ...]]
-    checks: dict[int, tuple[list[Check], Arrays | None]]
+    checks: dict[int, tuple[list[CheckInfo], Arrays | None]]
     buffers: list[Buffer]
 
-    def failed(self, status: int) -> tuple[Check, Arrays | None]:
+    def failed(self, status: int) -> tuple[CheckInfo, Arrays | None]:
         """What a nonzero result of the entry means."""
         checks, arrays = self.checks.get((status >> 16) - 1, ([], None))
         number = status & 0xFFFF
         if 0 < number <= len(checks):
             return checks[number - 1], arrays
         op, line = (checks[0].op, checks[0].line) if checks else (None, None)
-        return Check(op, line, f"status {number}"), None
+        return CheckInfo(op, line, f"status {number}"), None
 
 
 def describe(p: Plan, line_of: Callable[[g.Node], int | None]) -> Description:
@@ -101,11 +101,11 @@ def describe(p: Plan, line_of: Callable[[g.Node], int | None]) -> Description:
         [Buffer(named(b.owner), b.size, b.first, b.last, p.offsets[b.owner]) for b in p.blocks])
 
 
-def _checks(step: Step, line_of: Callable[[g.Node], int | None]) -> list[Check]:
+def _checks(step: Step, line_of: Callable[[g.Node], int | None]) -> list[CheckInfo]:
     checks = []
     for status in range(1, max(len(step.codes), 1) + 1):
         node, code = step.failed(status)
-        checks.append(Check(None, None, code) if node is None else Check(node.op.name, line_of(node), code))
+        checks.append(CheckInfo(None, None, code) if node is None else CheckInfo(node.op.name, line_of(node), code))
     return checks
 
 
@@ -173,7 +173,7 @@ def unpack(stored: bytes) -> tuple[Description, bytes] | None:
                 return None
             constants.append(np.frombuffer(rest[:array.nbytes], array.dtype).reshape(shape))
             rest = rest[array.nbytes:]
-        checks = {n: ([Check(*c) for c in checks], arrays and Arrays(arrays[0], [
+        checks = {n: ([CheckInfo(*c) for c in checks], arrays and Arrays(arrays[0], [
             (buffer, size(at), name, size(first), sizes(shape)) for buffer, at, name, first, shape in arrays[1]
         ], sizes(arrays[2]))) for n, checks, arrays in fields["checks"]}
         return Description(

@@ -87,8 +87,8 @@ def branch_values(pred: SymbolicTensor, then: Callable[[], list[Any]], otherwise
     return [joint.filled(value) for value in joined]
 
 
-class _Slot:
-    """A result of the node that is about to be made."""
+class _NodeResult:
+    """Stands for a result of the `cond` node, until the node is made."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -106,7 +106,7 @@ class _Joint:
         self.pred = pred
 
     def value(self, a: Any, b: Any, name: str) -> Any:
-        """The joined value of a variable, with slots for leaves that the node gives."""
+        """The joined value of a variable, with a `_NodeResult` for each leaf that the node computes."""
         if a is b:
             return a
         if isinstance(a, Undefined) and isinstance(b, Undefined):
@@ -130,7 +130,7 @@ class _Joint:
             values[1] = self._filler(1, values[0], 0)
         returned = any(getattr(x, "returned", False) for x in (a, b)) or None in flags
         joined = self.value(values[0], values[1], name)
-        return _Partial(joined, None if returned else self._leaf(flags[0], flags[1], name), name)
+        return _JoinedPartial(joined, None if returned else self._leaf(flags[0], flags[1], name), name)
 
     def _filler(self, side: int, like: Any, other: int) -> Any:
         """A value of the form that the other side has, where this side has none."""
@@ -171,7 +171,7 @@ class _Joint:
         self.specs.append(TensorSpec(self._dims(left.dims, right.dims), left.dtype))
         self.outputs[0].append(left)
         self.outputs[1].append(right)
-        return _Slot(len(self.specs) - 1)
+        return _NodeResult(len(self.specs) - 1)
 
     def _tensor(self, region: Region, leaf: Any, dtype: Any) -> g.Value:
         with region.trace.active():
@@ -213,9 +213,9 @@ class _Joint:
 
     def filled(self, value: Any) -> Any:
         """A joined value with the node's results in its slots."""
-        if isinstance(value, _Slot):
+        if isinstance(value, _NodeResult):
             return self.made[value.number]
-        if isinstance(value, _Partial):
+        if isinstance(value, _JoinedPartial):
             return Partial(self.filled(value.value), self.filled(value.defined), value.name)
         if isinstance(value, _Packed):
             return pack(value.form, [self.filled(leaf) for leaf in value.leaves])
@@ -234,8 +234,8 @@ class _Packed:
         self.form, self.leaves = form, leaves
 
 
-class _Partial:
-    """A `Partial` before the node exists."""
+class _JoinedPartial:
+    """Stands for a `Partial` of the joined value, until the node is made."""
 
     def __init__(self, value: Any, defined: Any, name: str) -> None:
         self.value, self.defined, self.name = value, defined, name

@@ -57,8 +57,8 @@ SCANS = {
 }
 
 
-class _Frame:
-    """Arguments of both kernels: output, inputs, length of the axis, lines side by side in memory."""
+class _ScanKernel:
+    """A kernel being recorded, of output, inputs, the length of the axis, and how many lines lie side by side."""
 
     def __init__(self, name: str, kind: str, dtype: DType, exclusive: bool, reverse: bool) -> None:
         self.step, self.exclusive, self.reverse = SCANS[name], exclusive, reverse
@@ -86,7 +86,7 @@ def lines(name: str, dtype: DType, exclusive: bool, reverse: bool) -> Kernel:
 
     args: addresses of the output and the inputs; the length of the axis; 1.
     """
-    f = _Frame(name, "lines", dtype, exclusive, reverse)
+    f = _ScanKernel(name, "lines", dtype, exclusive, reverse)
     b = f.b
     with b.for_(b.start, b.stop) as line:
         base = line * f.length
@@ -104,7 +104,7 @@ def tiles(name: str, dtype: DType, exclusive: bool, reverse: bool) -> Kernel:
     args: addresses of the output and the inputs; the length of the axis; inner. Tile number t is of outer
     t // ceil(inner / TILE).
     """
-    f = _Frame(name, "tiles", dtype, exclusive, reverse)
+    f = _ScanKernel(name, "tiles", dtype, exclusive, reverse)
     b = f.b
     states = [b.scratch(dtype.compute, TILE) for _ in f.step.start]
     across = b.idiv(f.inner + (TILE - 1), b.const(TILE, dt.int64))

@@ -16,7 +16,7 @@ from twofold.ir.graph_text import parse
 from twofold.runtime import cache, compiled
 from twofold.runtime.compiled import Native
 from twofold.runtime.cpu import cpu
-from twofold.runtime.description import Arrays, Buffer, Check, Description, pack, unpack
+from twofold.runtime.description import Arrays, Buffer, CheckInfo, Description, pack, unpack
 
 GRAPH = """graph f(%0: f32[n,3], %1: f32[3]) {
   %2 = multiply(%0, %1) : f32[n,3]
@@ -117,7 +117,7 @@ def test_a_whole_entry_of_another_form_is_made_again(folder):
 
 def test_a_description_comes_back_as_it_was():
     n = dm.symbol("n")
-    checks = [Check("gather", 4, "index"), Check(None, None, "")]
+    checks = [CheckInfo("gather", 4, "index"), CheckInfo(None, None, "")]
     about = Description([((n + 1, 3), "float32"), ((), "bfloat16")], ["n"], 64 * n, 5, [np.array([[1.5]], np.float64)],
                         {1: 0}, [("gemm", "float32", "tall")],
                         {2: (checks, Arrays("k", [(None, 8 * n, "int32", 0, [n, 2])], [n // 2]))},
