@@ -150,8 +150,8 @@ def _settle(runs: Sequence[Candidate], group: list[_Member], kernels: list[Share
 
 
 def _share(runs: Sequence[Candidate], group: list[_Member], kernels: list[Shared]) -> bool:
-    """Lets one kernel stand for a group of one form, if there is one with a constant of its own for each number that
-    differs; whether there is."""
+    """Shares one kernel among a group of one form, if one of its kernels has a constant of its own for each number that
+    differs between them; returns whether there is one."""
     columns = list(zip(*[m.constants for m in group], strict=True))  # one for each place
     agreed = {slot: n for slot, n in runs[group[0].number].numbers.items()
               if all(runs[m.number].numbers[slot] == n for m in group)}

@@ -80,7 +80,7 @@ class Backend(ABC):
         return self.own.get(name) or EVERY.get(name)
 
     def lowered(self, node: g.Node) -> Callable[[Any], None] | None:
-        """What puts a structured node into a plan; None where it is a unit as it is."""
+        """The function that lowers a structured node into a plan; None where the node is a unit itself."""
         lowering = self.lowering(node.op.name)
         return lowering.lower if lowering is not None and lowering.handles(node, self) else None
 
@@ -115,7 +115,7 @@ class Backend(ABC):
     # -- running ----------------------------------------------------------------------------------
     @abstractmethod
     def key(self) -> str:
-        """Stands for all that compiled plans depend on besides their graph."""
+        """The part of a cache key that has all that compiled plans depend on besides their graph."""
 
     @abstractmethod
     def compile(self, plan: Plan) -> Runnable:

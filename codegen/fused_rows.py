@@ -1,4 +1,5 @@
-"""Kernels of groups that reduce short rows: passes over each row, so that what a reduction gives goes back into it."""
+"""Kernels of groups that reduce short rows: several passes over each row, so that maps in the kernel may use the result
+of a reduction."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ class LoopInfo:
 
 
 def analyse(node: g.Node) -> LoopInfo:
-    """What is known of a `while`."""
+    """The `LoopInfo` of a `while`."""
     test, body = node.regions
     count = node.attrs["carried"]
     loop = LoopInfo(fixed=set(body.inputs[count:]))

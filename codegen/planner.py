@@ -97,7 +97,7 @@ class _Planner:
         return any(out not in made or made[out] <= max(checks) for out in wanted)
 
     def finish(self, interruptible: bool) -> Plan:
-        """The plan: places for what the steps use, and what a run costs."""
+        """The plan, with places for all memory that the steps use, and the work of a run."""
         self.widen()
         results = dm.symbols_of([d for v in self.graph.outputs for d in v.dims])  # of an empty result no step may tell
         symbols = sorted(self.graph.symbols().union(results, *[self.symbols_of(s) for s in self.steps]))
@@ -122,7 +122,7 @@ class _Planner:
         return None if alone else self.backend.shares(work)
 
     def symbols_of(self, step: Step) -> frozenset[str]:
-        """The symbols that decide what a step gets."""
+        """The symbols that the arguments and memory of a step depend on."""
         memory = step.memory()
         sizes = [*step.arguments, *[a.offset for a in step.arguments if isinstance(a, Within)],
                  *[bytes_of(a) for a in memory], step.total, step.weight]
@@ -130,7 +130,7 @@ class _Planner:
         return dm.symbols_of([a for a in sizes if isinstance(a, Dim)])
 
     def temporaries(self, buffers: dict[Any, int]) -> list[arena.Block]:
-        """What lies in the arena, with the steps at which it lives."""
+        """The blocks of the arena, with the first and last step that each is live at."""
         live: dict[Any, list[int]] = {}
         uses = [*[(n, step.memory()) for n, step in enumerate(self.steps)], *[(n, [v]) for n, v in self.touched]]
         for number, memory in sorted(uses, key=lambda use: use[0]):

@@ -1,4 +1,4 @@
-"""Arithmetic of sizes in generated code, and `plan`, the function that computes what a caller needs to know of them.
+"""Arithmetic of sizes in generated code, and `plan`, the function that computes the sizes that a caller needs.
 
     int64 plan(ptr symbols, ptr out)
 

@@ -69,8 +69,8 @@ def known(value: Any) -> bool:
 
 
 def _asked(call: Callable[[DType | None], Any], dtype: DType | None, hint: DType | None) -> Any:
-    """What a conversion gives for `dtype`. Where that is None it is asked for `hint` first, and for no dtype if it does
-    not give the hint's."""
+    """The result of a conversion for `dtype`. Where that is None it is asked for `hint` first, and for no dtype if it
+    does not give the hint's."""
     if dtype is None and hint is not None:
         try:
             made = call(hint)

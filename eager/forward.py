@@ -99,13 +99,13 @@ class ForwardAccumulator:
             self._stop()
 
     def _variable_read(self, variable: Any, value: Any) -> None:
-        """What a variable tells its context's recorders when it is read."""
+        """Called by a variable when it is read."""
         entry = self._variables.get(id(variable))
         if entry is not None and self._recording:
             self._set(value, entry[1])
 
     def _record(self, op: Op, attrs: dict[str, Any], inputs: tuple[Any, ...], outputs: tuple[Any, ...]) -> None:
-        """What the interpreter tells its context's recorders of an op that ran."""
+        """Called by the interpreter for each op that ran."""
         if op.vjp is not None or op.jvp is not None:
             self._carry(inputs, outputs, lambda tangents: _of_op(op, attrs, inputs, outputs, tangents))
 

@@ -21,7 +21,7 @@ class SessionMethods:
 
     @property
     def op(self) -> Any:
-        """What stands for the variable among the operations of a graph; it has its name."""
+        """The operation of the variable in a graph, which has its name."""
         return _front("op").operation_of(self)
 
     @property

@@ -181,7 +181,7 @@ class GradientTape:
             reads.append(number)
 
     def _variable_read(self, variable: Any, value: Tensor) -> None:
-        """What a variable tells its context's recorders when it is read."""
+        """Called by a variable when it is read."""
         reads = self._reads.get(id(variable))
         if reads is not None and getattr(value, "_id", 0) in reads:
             return
@@ -190,7 +190,7 @@ class GradientTape:
             self._watch_variable(variable, value)
 
     def _record(self, op: Op, attrs: dict[str, Any], inputs: tuple[Any, ...], outputs: tuple[Any, ...]) -> None:
-        """What the interpreter tells its context's recorders of an op that ran."""
+        """Called by the interpreter for each op that ran."""
         if not self._open:
             return
         tracked = self._tracked
@@ -230,7 +230,7 @@ class GradientTape:
         self._entries.append((op, attrs, numbers, made, inputs, outputs))
 
     def _follows(self, tensor: Any) -> bool:
-        """Whether what is computed from `tensor` now is recorded."""
+        """Whether ops on `tensor` are recorded now."""
         return self._open and getattr(tensor, "_id", 0) in self._tracked
 
     def _record_custom(self, vjp: Callable[..., Sequence[Any]], inputs: tuple[Any, ...],

@@ -46,7 +46,7 @@ class _Creating(type):
 
     @for_the_user
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        """A variable, or what a creator gives instead."""
+        """A variable, or the result of a creator in its place."""
         if not creators.get():
             return type.__call__(cls, *args, **kwargs)
         initializer: Any = cls.__init__  # type: ignore[misc]
@@ -255,7 +255,8 @@ class Variable(ScatterMethods, SessionMethods, metaclass=_Creating):
         return self._change(lambda value: op(value, delta))
 
     def _change(self, change: Callable[[Tensor], Tensor]) -> Any:
-        """Assign what `change` computes from the value, as one step for other threads; gives what `_set` gives."""
+        """Assign the result of `change` for the present value, as one step for other threads. Returns the result of
+        `_set`."""
         trace = tracing()
         if trace is not None:
             return self._set(change(trace.read_variable(self)))
@@ -379,7 +380,7 @@ class _Sliced:
 
 
 class SliceMethods:
-    """What a part of a variable has beyond a tensor."""
+    """The methods that a part of a variable has beside a tensor's."""
 
     __slots__ = ()
 
@@ -429,7 +430,7 @@ def _start(initial_value: Any, dtype: DType | None) -> Tensor:
 
 
 def _assigned(before: Tensor, value: Tensor) -> Tensor:
-    """What a variable holds once `value` is assigned.
+    """The value of a variable after `value` was assigned.
 
     Its gradient is the variable's: recorders that follow the value before take it to come from that, and never from
     what was assigned.

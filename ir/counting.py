@@ -30,8 +30,8 @@ class Affine(NamedTuple):
 
 
 class Counting(NamedTuple):
-    """How a loop counts: how many rounds it has; for the numbers of carried integers that count the least that the body
-    sees and the first number that it does not reach; and what they are after the loop."""
+    """How a loop counts: its number of rounds; for the positions of carried integers that count, the least value that
+    the body sees and the first that it does not reach; and their values after the loop."""
 
     rounds: DimLike
     ranges: dict[int, tuple[DimLike, DimLike]]

@@ -110,7 +110,7 @@ def _lone_compound(mono: Mono) -> Atom | None:
 
 
 def _views(mono: Mono, coef: int, rest: DimLike) -> Iterator[tuple[Shown, DimLike]]:
-    """Ways to show `coef * mono + rest`: a shown product, and what is then left of the rest."""
+    """Ways to show `coef * mono + rest`, each a shown product and the rest that remains beside it."""
     atom = _lone_compound(mono)
     assert atom is not None
     cofactor = without(mono, (atom,)) or ()

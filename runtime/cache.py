@@ -48,7 +48,7 @@ def folder() -> Path:
 
 
 def digest(*parts: object) -> str:
-    """The key that stands for `parts`, whose texts must tell them apart."""
+    """The key of `parts`, whose texts must tell them apart."""
     return hashlib.sha256("\0".join(str(p) for p in parts).encode()).hexdigest()
 
 
@@ -88,7 +88,7 @@ def _trusted(status: os.stat_result) -> bool:
 
 
 def _content(handle: int, status: os.stat_result) -> bytes:
-    """What a file has, of the size that it is said to have."""
+    """The contents of a file; empty where it is not of the size that `status` says."""
     content = os.read(handle, status.st_size + 1)
     if len(content) != status.st_size:  # large ones come in pieces
         with open(handle, "rb", closefd=False) as file:

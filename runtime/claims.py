@@ -53,7 +53,7 @@ def address(word: bytes) -> int:
 
 
 class Claim:
-    """What a call needs of variables; it can be held by several calls, each with a flag of its own."""
+    """The variables that a call reads and assigns; several calls may hold a claim, each with a flag of its own."""
 
     __slots__ = ("words", "modes", "ids", "take", "drop", "_pairs")
 

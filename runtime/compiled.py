@@ -179,7 +179,7 @@ def _told(more: Arrays, buffers: ctypes.Array[ctypes.c_int64], arena: int, sizes
 
 # -- from disk, or made now ---------------------------------------------------------------------------
 def key() -> str:
-    """Stands for all that a program depends on besides its graph."""
+    """The part of a cache key that has all that a program depends on besides its graph."""
     return f"{bool(interrupts.poll_words())} {threads.get_num_threads()} {environment()}"
 
 
@@ -188,7 +188,8 @@ def _key(graph: g.Graph, donate: dict[int, int], label: str) -> str:
 
 
 def _read_stored(graph: g.Graph, donate: dict[int, int], label: str) -> tuple[Description, bytes] | None:
-    """What is on disk for a graph; not looked for where its text does not say all."""
+    """The stored program of a graph, if there is one; none is looked for where the graph calls Python, which its text
+    does not have."""
     if not cache.enabled() or any(node.op is g.HOST for node in graph.walk()):
         return None
     stored = cache.read("programs", _key(graph, donate, label))
@@ -263,7 +264,7 @@ def _beside(libraries: Sequence[tuple[Any, ...]], shared: bool) -> Iterator[None
 
 @functools.cache
 def environment() -> str:
-    """Stands for all that the code of a program depends on besides its graph, as found when first asked."""
+    """The part of a cache key that has all that code depends on besides its graph, computed when first asked for."""
     return _environment()
 
 

@@ -82,7 +82,7 @@ class Description:
     buffers: list[Buffer]
 
     def failed(self, status: int) -> tuple[CheckInfo, Arrays | None]:
-        """What a nonzero result of the entry means."""
+        """The check that a nonzero result of the entry stands for."""
         checks, arrays = self.checks.get((status >> 16) - 1, ([], None))
         number = status & 0xFFFF
         if 0 < number <= len(checks):
@@ -124,7 +124,7 @@ def _arrays(step: Step, p: Plan) -> Arrays | None:
 
 
 def named(owner: Any) -> str:
-    """What lies in a block of the arena, in words."""
+    """The contents of a block of the arena, in words."""
     if isinstance(owner, Partial):
         return "partial results"
     if isinstance(owner, Work):

@@ -71,7 +71,7 @@ class Image:
 
 
 class _Layout:
-    """Where the sections of an object file lie in memory, and what is written there.
+    """The places of an object file's sections in memory, and the bytes that are written there.
 
     Attributes:
         size: bytes of memory for all sections, in whole pages.

@@ -175,6 +175,6 @@ def _known_texts(compiler: str) -> str:
 
 
 def _texts(compiler: str) -> str:
-    """Stands for the text of the modules that give kernel source its meaning."""
+    """A digest of the modules that compile kernels."""
     here = Path(codegen.__file__ or "").parent
     return cache.digest(*((here / f"{name}.py").read_bytes() for name in COMPILERS[compiler][0]))

@@ -1,4 +1,4 @@
-"""What the processor has for structured ops besides loop IR: its kernels of products and convolutions, in plans.
+"""The processor's own lowerings of structured ops: its kernels of products and convolutions, in plans.
 
 Sizes may be unknown here. Where a plan needs numbers it is made for typical ones; results do not depend on it.
 """

@@ -59,7 +59,7 @@ _handlers: dict[type[SymbolicOperand], Handler] = {}
 
 
 def stand_in(handler: Handler | None, error: type[SymbolicOperand] = SymbolicOperand) -> None:
-    """Say what is done where a public function raises `error`.
+    """Set the function that is called where a public function raises `error`.
 
     Args:
         handler: gets the Python function, its arguments, its keyword arguments and the error, and gives the result;

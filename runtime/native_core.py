@@ -148,7 +148,7 @@ def _start() -> None:
 
 
 def disable(why: str) -> None:
-    """Turns native entries off for what is made from now on."""
+    """Turns native entries off for all functions that are made from now on."""
     global _core, _reason
     _core, _reason = None, why
 

@@ -1,4 +1,4 @@
-"""The LLVM code of the native entries: what a call runs before, or instead of, any Python.
+"""The LLVM code of the native entries, which calls run before, or instead of, any Python.
 
 `build(layout)` gives one module for `machine.load`. Every entry is a C function of the METH_FASTCALL kind whose
 `self` is a `native_layout.Bound` object; its slots hold the Python objects of the entry, and the bytes in its slot

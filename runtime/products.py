@@ -132,8 +132,8 @@ def _units(x: Matrices, dtype: DType, shape: gemm.Tiling, flat: bool, batches: i
 
 
 def _longest(units: list[tuple[int, float]], count: int) -> float:
-    """What the thread with the most work has, where threads share units of work: the numbers of equal ones, and what
-    one costs; large ones first."""
+    """The work of the busiest of `count` threads that share `units`: pairs of how many equal units there are and the
+    cost of one, the largest first."""
     if count > _FEW_THREADS:
         return max(sum(n * cost for n, cost in units) / count, *[-(-n // count) * cost for n, cost in units])
     loads = [0.0] * count
@@ -146,7 +146,7 @@ def _longest(units: list[tuple[int, float]], count: int) -> float:
 
 
 def _cost(rows: int, shape: gemm.Tiling) -> float:
-    """What the tiles for so many rows cost, for each panel and inner index."""
+    """The cost of the tiles for so many rows, for each panel and inner index."""
     whole, rest = divmod(rows, shape.tall)
     last = min(h for h in shape.heights if h >= rest) * _ROW + _TILE if rest else 0.0
     return whole * (shape.tall * _ROW + _TILE) + last

@@ -186,7 +186,7 @@ class _Attempt(Glue):
 
     # -- arguments --------------------------------------------------------------------------------
     def gather(self) -> None:
-        """The tensors among the arguments; the others must be what the variant was made for."""
+        """The tensors among the arguments; the others must equal those that the variant was made for."""
         direct, indirect, go = (self.block_(n) for n in ("direct", "indirect", "go"))
         self.cbranch(self.same(self.direct, i64(0)), indirect, direct)
         self.position_at_end(direct)
@@ -383,7 +383,7 @@ class _Attempt(Glue):
         return self.and_(self.not_(none), self.and_(self.same(count, i32(2)), self.same(kind, self.shared("lease"))))
 
     def take(self, n: Any) -> None:
-        """Just before the program runs: whether what is overwritten still belongs to nobody else."""
+        """Just before the program runs: whether the memory that is overwritten still belongs to nobody else."""
         row = self.row("output_rows", len(OUTPUT), n)
         donor = self.get(row, 8 * OUTPUT["donor"], i64)
         check, on = self.fn.append_basic_block(), self.fn.append_basic_block()

@@ -66,7 +66,7 @@ def take(blocks: int, seed: int | None, purpose: str, mix: Callable[..., int]) -
 
 
 class _Word(int):
-    """A uint32: what the generator does with one."""
+    """A uint32 with the operations of the generator."""
 
     def __add__(self, other: int) -> _Word:
         return _Word(int(self) + other & _HALF)

@@ -149,7 +149,8 @@ class Replacement:
 
 @contextlib.contextmanager
 def folder_beside(path: str | os.PathLike[str]) -> Iterator[str]:
-    """A new folder in the folder of `path`, for a block that fills it and renames it; what is left of it is deleted.
+    """A new folder in the folder of `path`, for a block that fills it and renames it; whatever remains of it is
+    deleted.
 
     Raises:
         OSError: it cannot be made.

@@ -361,7 +361,7 @@ def _region(c: Any, data: Any, timed: bool) -> None:
         return c.select(c.icmp_signed("<", x, y), x, y)
 
     def pieces_of(after: Any) -> None:
-        """Runs what is left of the range of the thread that comes `after` this one."""
+        """Runs the rest of the range of the thread that comes `after` this one."""
         number = c.select(few, after, c.srem(c.add(thread, after), threads))
         begin, end = (c.sdiv(c.mul(units, least(n, ranges)), ranges) for n in (number, c.add(number, i64(1))))
         step = c.select(few, i64(1), c.sdiv(c.add(c.sub(end, begin), i64(_PIECES - 1)), i64(_PIECES)))

@@ -41,7 +41,7 @@ def stage_custom(trace: Any, results: Sequence[Tensor], inputs: Sequence[Tensor]
 
 def _gradient(trace: Any, specs: Sequence[TensorSpec], inputs: Sequence[Tensor],
               backward: Backward) -> tuple[list[Any], g.Graph, dict[str, Any]]:
-    """What the gradient captures besides the inputs, its graph, and attributes.
+    """The tensors that the gradient captures besides the inputs, its graph, and its attributes.
 
     A gradient that fails does so when it is asked for.
     """

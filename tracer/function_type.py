@@ -35,7 +35,7 @@ class Parameter(NamedTuple):
 
 
 class FunctionType(NamedTuple):
-    """What a concrete function takes and gives.
+    """The parameters, result and captures of a concrete function.
 
     Attributes:
         parameters: by name, in their order.

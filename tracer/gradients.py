@@ -118,7 +118,7 @@ class _Recorded:
         return self.known[key]
 
     def connections(self, operands: Sequence[Any]) -> list[Any]:
-        """The same, where only running tells, as what the node gives besides from here on."""
+        """The same as tensors, further results of the node, where it is known only when the function runs."""
         old, builder = self.node, Builder(g.Graph())
         given = []
         with use_interpreter(builder):

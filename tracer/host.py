@@ -57,7 +57,7 @@ class Unranked(SymbolicTensor):
         return self._late.dtype
 
     def set_shape(self, shape: Any) -> None:
-        """Say what the shape is; the rank must be known, sizes may be None."""
+        """Set the shape; the rank must be known, sizes may be None."""
         given = TensorShape(shape)
         if self._late.dims is None and given.rank is not None:
             self._late.dims = tuple([self.trace.fresh("h") if d is None else d for d in given.dims or ()])

@@ -181,7 +181,7 @@ def _code(kernel: Any) -> str:
 
 
 def seconds_by_line(kernels: Iterable[PlannedKernel], spent: Mapping[g.Node, float]) -> list[tuple[g.Location, float]]:
-    """What the user's lines take, the slowest first, where it was measured.
+    """The seconds that the user's lines take, the slowest first, where they were measured.
 
     A kernel of several lines counts for each by the number of its nodes of that line.
 

@@ -31,7 +31,7 @@ def autograph_artifact(function: Any, extras: Any = None) -> Any:
 
 
 def calls(callee: Callable[[Any], Callable[..., Any]]) -> Callable[..., Any]:
-    """What converted code calls everything by; `callee` gives what is called in place of a callable."""
+    """The calls of converted code; `callee` gives the function that is called in place of a callable."""
     special = {**_SPECIAL, map: _map_over(callee)}
 
     @for_the_user

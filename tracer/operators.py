@@ -233,7 +233,7 @@ def assert_stmt(test: Any, message: Callable[[], Any]) -> None:
 
 
 def _message(message: Callable[[], Any]) -> str:
-    """What an assertion says; values that are not known yet show as tensors."""
+    """The message of an assertion; values that are not known yet show as tensors."""
     try:
         text = message()
     except SymbolicValueError:

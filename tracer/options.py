@@ -12,7 +12,7 @@ _run_eagerly = False
 
 
 class Options(NamedTuple):
-    """What a decorator was given.
+    """The options of a `tf.function`.
 
     Attributes:
         input_signature: specs of the arguments, or None.

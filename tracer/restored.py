@@ -28,7 +28,7 @@ Form = tuple[tuple[Any, ...], dict[str, Any]]
 
 
 class _NoFit(Exception):
-    """A value is not what a trace was made for."""
+    """A value differs from the one that a trace was made for."""
 
 
 def restore_trace(name: str, graph: g.Graph, captures: Sequence[Any], form: Form,
@@ -102,7 +102,8 @@ class Restored:
         raise ValueError(self._told(call))
 
     def trace_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced:
-        """The trace for these arguments, which may have specs for tensors; nothing stands for what was declared.
+        """The trace for these arguments, which may have specs for tensors; without arguments, the one of the declared
+        signature.
 
         Raises:
             ValueError: there is none.

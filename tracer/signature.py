@@ -139,7 +139,7 @@ def _walk_container(value: Any, key: list[Any], leaves: list[Any]) -> None:
 
 
 def _object(value: Any, kind: type, key: list[Any], leaves: list[Any]) -> Any:
-    """The key of what is neither tensor nor container nor plain."""
+    """The key of an object that is neither tensor nor container nor plain value."""
     if isinstance(value, _BY_VALUE):
         return kind, value
     if kind is slice:

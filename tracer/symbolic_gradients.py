@@ -45,7 +45,7 @@ def gradients(trace: Trace, ys: Sequence[Tensor], xs: Sequence[Any], weights: Se
 
 
 def _values(trace: Trace, x: Any) -> list[g.Value]:
-    """What stands for `x` in the graph: of a variable that was assigned, the value before and the one now."""
+    """The values of `x` in the graph: of a variable that was assigned, the value before and the one now."""
     if isinstance(x, Tensor):
         return [trace.lift(x)]
     state = trace._state(x)

@@ -127,7 +127,7 @@ class Trace:
             self.names = self.enclosing.names  # what is captured of it keeps the names of its sizes
 
     def begin(self, soft: Sequence[str], values: Sequence[Any] | None, may_create: bool) -> None:
-        """Set what the trace of a function must know before it starts.
+        """Set the properties of a trace that come from the function's call.
 
         Args:
             soft: sizes that are unknown by our choice, so that Python must not see that they are.
@@ -249,7 +249,7 @@ class Trace:
         return value
 
     def capture(self, tensor: Any) -> SymbolicTensor:
-        """What stands here for a tensor from outside, as an input of the graph."""
+        """The tensor of this trace for one from outside, which becomes an input of the graph."""
         key = id(tensor)
         known = self._inputs.get(key)
         if known is not None:
@@ -461,7 +461,7 @@ class Trace:
             return ops.reshape(ops.slice_(flat, begin=(element.index,), size=(1,)), shape=())
 
     def assume_shape(self, tensor: SymbolicTensor, shape: TensorShape) -> None:
-        """Record what `shape` adds to what is known, and let `tensor` tell it.
+        """Record the sizes of `shape` that were unknown, and give them to `tensor`.
 
         Raises:
             ValueError: it contradicts it.

@@ -112,7 +112,7 @@ class Traced:
         return [_held(v) for v in self.updates]
 
     def usable(self, here: Any) -> bool:
-        """Whether what it captures of a surrounding function can be read in the trace `here`."""
+        """Whether the tensors that it captures of a surrounding function can be read in the trace `here`."""
         if self.outer is None:
             return True
         while here is not None:
@@ -123,7 +123,7 @@ class Traced:
 
     # -- sizes ------------------------------------------------------------------------------------
     def accepts(self, shapes: Sequence[Any], assume: bool = False) -> dict[str, Any] | None:
-        """What the symbols are for tensors of these shapes; None where it does not serve them.
+        """The values of the symbols for tensors of these shapes; None where the trace does not accept them.
 
         Args:
             shapes: of the tensors of a call, or of more of the graph's inputs.

@@ -156,7 +156,7 @@ class Rewriter:
         return self._placed(g.Node(op, inputs, full, specs, (), self._loc))
 
     def infer(self, op: Op, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[TensorSpec, ...] | None:
-        """What the op gives; None where it rejects the operands or must assume something new."""
+        """The specs of the op's results; None where it rejects the operands or must assume something new."""
         recorder = self.recorder
         before = len(recorder)
         with dm.recording(recorder):

@@ -110,7 +110,7 @@ def _view(view: View, codes: dict[str, int]) -> dict[str, Any]:
 
 
 def _item(item: Item, codes: dict[str, int]) -> dict[str, Any]:
-    """What the script is told of an item; `codes` takes texts of which there are many copies."""
+    """The data of an item for the page's script; texts that many items share are collected in `codes`."""
     box = item.box
     fields: dict[str, Any] = {
         "k": item.kind, "c": item.color, "t": item.title, "s": item.sub, "p": item.parent, "x": round(box.x, 1),

@@ -58,7 +58,7 @@ def compiled_kernels(graph: g.Graph, fast_math: bool = False) -> tuple[g.Graph, 
 
 
 def _known_sizes(graph: g.Graph, inputs: Sequence[np.ndarray] | None) -> dict[str, DimLike]:
-    """What the shapes of the inputs say of open sizes."""
+    """The sizes that the shapes of the inputs bind."""
     sizes: dict[str, DimLike] = {}
     for value, array in zip(graph.inputs, inputs or (), strict=inputs is not None):
         bind_sizes(value.dims, array.shape, sizes)
