@@ -34,30 +34,36 @@ def defines(function: _Function) -> _Function:
     return function
 
 
-class Atom:
-    """What a polynomial is made of: a symbol, `a//b` (`b` an int >= 2 or a Dim) or `max(a, 0)`."""
+class Atom(str):
+    """What a polynomial is made of: a symbol, `a//b` (`b` an int >= 2 or a Dim) or `max(a, 0)`.
 
-    __slots__ = ("kind", "name", "a", "b", "depth", "key", "symbols", "_hash")
+    It is its own text, that of a canonical expression: equal texts mean equal atoms. So products of atoms, which are
+    keys of most tables here, are hashed and compared without any Python.
+    """
 
-    def __init__(self, kind: str, name: str = "", a: DimLike = 0, b: DimLike = 0):
-        self.kind = kind  # "sym", "div" or "pos"
-        self.name = name
-        self.a = a
-        self.b = b
-        self.depth = 0 if kind == "sym" else 1 + max(_depth(a), _depth(b))
-        self.symbols = frozenset([name]) if kind == "sym" else _symbols_of(a) | _symbols_of(b)
-        # Equal keys mean equal atoms: the text of a canonical expression is its own.
-        self.key = (self.depth, kind, name or f"{a}|{b}")
-        self._hash = hash(self.key)
+    __slots__ = ("kind", "name", "a", "b", "depth", "key", "symbols")
 
-    def __eq__(self, other: object) -> bool:
-        return self is other or (isinstance(other, Atom) and self._hash == other._hash and self.key == other.key)
+    kind: str  # "sym", "div" or "pos"
+    name: str
+    a: DimLike
+    b: DimLike
+    depth: int
+    key: tuple[int, str, str]  # by which atoms are ordered
+    symbols: frozenset[str]
 
-    def __hash__(self) -> int:
-        return self._hash
+    def __new__(cls, kind: str, name: str = "", a: DimLike = 0, b: DimLike = 0) -> Atom:
+        text = name or f"{a}|{b}"
+        atom = super().__new__(cls, f"{kind} {text}")
+        atom.kind, atom.name, atom.a, atom.b = kind, name, a, b
+        atom.depth = 0 if kind == "sym" else 1 + max(_depth(a), _depth(b))
+        atom.symbols = frozenset([name]) if kind == "sym" else _symbols_of(a) | _symbols_of(b)
+        atom.key = (atom.depth, kind, text)
+        return atom
 
     def __repr__(self) -> str:
         return str(Dim((((self,), 1),)))
+
+    __str__ = __repr__
 
 
 Mono: TypeAlias = tuple[Atom, ...]  # a product of atoms in the order of their keys; () is 1
