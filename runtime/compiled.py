@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import gc
 import math
 import os
 import platform
@@ -203,7 +204,8 @@ def _made(graph: g.Graph, backend: Backend, donate: dict[int, int], origin: g.Gr
 
     lines = {id(node.loc): n for n, node in enumerate(origin.walk())}  # passes keep the objects
     # The names of functions are the same in every program: each is linked by itself.
-    made = compile_program(graph, backend, "entry", donate, interruptible=bool(interrupts.poll_words()))
+    with _without_collections():
+        made = compile_program(graph, backend, "entry", donate, interruptible=bool(interrupts.poll_words()))
     with _beside([lib.key for lib in made.plan.libraries], _is_shared(made.plan.work)):
         code = llvm_module.object_code(llvm_module.optimise(made.module))
     about = describe(made.plan, lambda node: None if node.loc is None else lines.get(id(node.loc)))
@@ -223,6 +225,19 @@ def compile_program(graph: g.Graph, backend: Backend, name: str, donate: dict[in
 def _is_shared(work: DimLike) -> bool:
     """Whether a program may share its work among threads."""
     return isinstance(work, Dim) or work >= sharing.IN_PROGRAMS
+
+
+@contextmanager
+def _without_collections() -> Iterator[None]:
+    """Has Python look for no garbage while the block runs, which makes much and leaves little: a plan and its code are
+    some hundred thousand objects, and each search would go through all that the process has."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
@@ -46,6 +47,20 @@ def run(native: Native) -> list[bytes]:
 
 def never(*args, **kwargs):
     raise AssertionError("it was compiled again")
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_garbage_is_looked_for_as_before(folder, enabled, monkeypatch):
+    try:
+        (gc.enable if enabled else gc.disable)()
+        Native.made(parse(GRAPH), cpu)
+        assert gc.isenabled() is enabled
+        monkeypatch.setattr(program, "compile_graph", never)
+        with pytest.raises(AssertionError, match="compiled again"):
+            Native.made(parse(GRAPH.replace("1.5", "1.25")), cpu)
+        assert gc.isenabled() is enabled
+    finally:
+        gc.enable()
 
 
 def test_a_stored_program_is_neither_lowered_nor_compiled(folder, monkeypatch):
