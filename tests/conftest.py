@@ -15,6 +15,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 os.environ.setdefault("TWOFOLD_VERIFY", "1")  # graphs are verified around every pass
+# Tests start hundreds of processes, each of which would compile the whole package where its bytecode is not kept.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 settings.register_profile(
     "fixed", deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow]

@@ -63,6 +63,13 @@ def functions() -> dict[tuple[str, int], Function]:
     return found
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _trees_end_with_this_file() -> Iterator[None]:
+    """A million nodes, which every search for garbage would go through to the end."""
+    yield
+    functions.cache_clear()
+
+
 def source(value: Any) -> tuple[str, Function] | None:
     """The file and the definition of a function of ours; None for others."""
     if isinstance(value, (staticmethod, classmethod)):

@@ -17,6 +17,13 @@ F32 = np.dtype("float32")
 LARGE = (300, 1000)  # float32: 1.2 MB
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _what_others_left():
+    """What other files left stays out of each test's search for garbage, which would take longer than the tests."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(autouse=True)
 def empty_pool():
     gc.collect()
