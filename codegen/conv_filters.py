@@ -8,201 +8,159 @@ of short lines are put together instead.
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import NamedTuple
 
-from llvmlite import ir
-
+from twofold.ir import dtypes as dt
 from twofold.ir.dtypes import DType
+from twofold.ir.scalar import Value
 
-from . import llvm_cpu
-from .conv_code import BYTE, I64, POINTER, VOID, Code, ConvKernel, looped
-from .conv_shapes import FILTERS
+from .conv_shapes import FILTERS, symbol
+from .conv_tile import arguments, by_width, filters_tile, line_start, parted, share, zeros
 from .gemm_pack import pack
-from .gemm_shapes import BLOCK, Tiling
+from .gemm_shapes import BLOCK, Tiling, panel_width
+from .loop import Function, Kernel, LoopBuilder
 
-__all__ = ["Filters"]
+__all__ = ["filters"]
 
 _SCATTERED = 9  # elements of short lines that a tile takes: their offsets are to stay in registers
 
 
+def filters(dtype: DType, shape: Tiling, vectors: int) -> Kernel:
+    """The kernel, whose tiles have at most so many vectors of columns."""
+    return _Filters(dtype, shape, vectors).recorded()
+
+
 def _heights(shape: Tiling, vectors: int) -> tuple[int, ...]:
-    """Elements of a line that tiles of `filters` take: whole tiles only, so that nothing beyond a line is read."""
+    """Elements of a line that tiles take: whole tiles only, so that nothing beyond a line is read."""
     room = 24 if shape.tall > 8 else 10
     most = room // vectors
     return tuple(n for n in (24, 16, 12, 8, 5, 4, 2, 1) if n <= most)
 
 
-class Filters(ConvKernel):
-    """`filters`: elements of a line by outputs."""
+class _Panel(NamedTuple):
+    """What the tiles beside one panel of B have in common.
 
-    def __init__(self, module: ir.Module, dtype: DType, shape: Tiling, vectors: int) -> None:
-        super().__init__(module, dtype, shape, "filters", vectors, FILTERS)
-        self.pack = llvm_cpu.emit_function(module, pack(shape, dtype))
-        self.tiles = {vectors: [(rows, self.micro(rows, vectors)) for rows in _heights(shape, vectors)]
-                      for vectors in self.vectors}
-        self.scattered = {vectors: self.micro(_SCATTERED, vectors, True) for vectors in self.vectors}
+    rows: places, depth, where the panel lies and the step from one of its rows to the next. out: the result above it.
+    columns: how many. fresh: whether the result holds nothing yet. step: from a row of what it holds to the next.
+    """
 
-    def micro(self, rows: int, vectors: int, scattered: bool = False) -> ir.Function:
-        """The micro-kernel `(x, places, k, B, ldb, out, ldo, n, fresh)` for `rows` neighbours in `x`.
+    rows: tuple[Value, ...]
+    out: Value
+    columns: Value
+    fresh: Value
+    step: Value
 
-        `places` holds k byte offsets into `x`. n columns are written; unless `fresh`, what they hold is added to.
-        Where they are `scattered`, two more arguments are `(offsets, m)`: where the rows are in `x`, in bytes, and how
-        many of them are written.
-        """
-        c = Code(self.module, f"filters_{'scattered_' if scattered else ''}{rows}x{vectors}", VOID,
-                 [POINTER, POINTER, I64, POINTER, I64, POINTER, I64, I64, I64, *([POINTER, I64] if scattered else [])])
-        x, places, k, b, ldb, out, ldo, n, fresh, *more = c.fn.args
-        masks = self.masks(c, n, vectors)
-        ldb = self.bytes(c, ldb)
-        offsets = [c.element(more[0], i, I64) for i in range(rows)] if scattered else []
 
-        def place(values: list[Any]) -> list[Any]:
-            left, places, b, *sums = values
-            row = c.gep(x, [c.load(places, typ=I64)], source_etype=BYTE)
-            right = self.rows_of(c, b, vectors, masks)
-            for i in range(rows):
-                at = c.gep(row, [offsets[i]], source_etype=BYTE) if scattered else c.at(row, i, self.kind)
-                value = c.spread(c.load(at, typ=self.kind), self.lanes)
-                for j in range(vectors):
-                    sums[i * vectors + j] = c.fma(value, right[j], sums[i * vectors + j])
-            return [c.sub(left, I64(1)), c.at(places, 1, I64), c.gep(b, [ldb], source_etype=BYTE), *sums]
+class _Filters:
+    """The kernel being recorded; `v` are its arguments."""
 
-        _, _, _, *sums = looped(c, [k, places, b, *self.zeros(rows * vectors)],
-                                lambda values: c.less(I64(0), values[0]), place)
-        is_fresh = c.icmp_signed("!=", fresh, I64(0))
-        done = c.fn.append_basic_block("done")
-        for i in range(rows):
-            if scattered:
-                row = c.fn.append_basic_block()
-                c.cbranch(c.less(I64(i), more[1]), row, done)
-                c.position_at_end(row)
-            target = c.at(out, c.mul(ldo, I64(i)), self.kind)
-            self.add(c, sums[i * vectors:(i + 1) * vectors], target, masks, is_fresh)
-        c.branch(done)
-        c.position_at_end(done)
-        c.ret_void()
-        return c.fn
+    def __init__(self, dtype: DType, shape: Tiling, vectors: int) -> None:
+        self.lanes, self.width = shape.lanes, panel_width(shape, False)
+        self.b = b = LoopBuilder(symbol(f"filters_{vectors}", dtype))
+        self.v = arguments(b, dtype, FILTERS)
+        self.pack = pack(shape, dtype)
+        self.tiles = [[(rows, filters_tile(shape, dtype, rows, wide, False)) for rows in _heights(shape, wide)]
+                      for wide in range(1, vectors + 1)]
+        self.scattered = [filters_tile(shape, dtype, _SCATTERED, wide, True) for wide in range(1, vectors + 1)]
+        self.places, self.right = b.scratch(dt.int64, BLOCK), b.scratch(dtype, BLOCK * self.width)
+        self.offsets, self.zeros = b.scratch(dt.int64, _SCATTERED), zeros(b, dtype, shape)
+        self.direct = b.le(self.v.n, self.width if shape.masks else 0)
 
-    def write(self) -> None:
-        c = self.begin()
-        v = self.v
-        places, right = c.room(I64, BLOCK), c.room(self.kind, BLOCK * self.width)
-        offsets = c.room(I64, _SCATTERED)
-        direct = c.icmp_signed("<=", v.n, I64(self.width if self.shape.masks else 0))
+    def recorded(self) -> Kernel:
+        """The finished kernel."""
+        b, v = self.b, self.v
+        with b.for_(b.start, b.stop) as unit:
+            number, split = parted(b, unit, v.splits)
+            lines = share(b, split, v.lines, v.splits)
+            first, last = share(b, number, v.places, v.shares)
+            out = b.at(v.out, number * v.share)
+            end = b.select(b.lt(first, last), last, first + 1)  # a block without places writes zeros
+            with b.for_(first, end, BLOCK) as begin:
+                depth = b.minimum(last - begin, BLOCK)
+                with b.if_(b.gt(depth, 0)):
+                    self.table(begin, depth)
+                with b.for_(0, v.n, self.width) as column:
+                    self.column(lines, self.panel(begin, depth, column, out, b.eq(begin, first)))
+        return b.finish()
 
-        def unit(number: Any) -> None:
-            share = c.udiv(number, v.splits)
-            split = c.sub(number, c.mul(share, v.splits))
-            line, last_line = (c.udiv(c.mul(n, v.lines), v.splits) for n in (split, c.add(split, I64(1))))
-            first, last = (c.udiv(c.mul(n, v.places), v.shares) for n in (share, c.add(share, I64(1))))
-            out = c.at(v.out, c.mul(share, v.share), self.kind)
+    def panel(self, begin: Value, depth: Value, column: Value, out: Value, fresh: Value) -> _Panel:
+        """The panel of B from `column` on, packed if it has to be."""
+        b, v = self.b, self.v
+        columns, source = b.minimum(v.n - column, self.width), b.at(v.b, begin * v.ldb + column)
+        right = b.at(self.right, 0)
+        with b.if_(b.not_(self.direct)):
+            b.invoke(self.pack, right, self.width, source, 1, v.ldb, columns, depth)
+        rows = (b.at(self.places, 0), depth, b.select(self.direct, source, right),
+                b.select(self.direct, v.ldb, self.width))
+        return _Panel(rows, b.at(out, column), columns, fresh, b.select(fresh, 0, v.ldo))
 
-            def block(begin: Any) -> None:
-                depth = c.least(c.sub(last, begin), I64(BLOCK))
-                with c.if_then(c.less(I64(0), depth)):
-                    self.table(c, places, begin, depth)
-                fresh = c.zext(c.icmp_signed("==", begin, first), I64)
+    def target(self, panel: _Panel, row: Value) -> tuple[Value, ...]:
+        """What tiles take for the rows of the result from `row` on."""
+        out = self.b.at(panel.out, row * self.v.ldo)
+        return self.b.select(panel.fresh, self.b.at(self.zeros, 0), out), panel.step, out, self.v.ldo, panel.columns
 
-                def panel(column: Any) -> None:
-                    columns = c.least(c.sub(v.n, column), I64(self.width))
-                    from_ = c.at(v.b, c.add(c.mul(begin, v.ldb), column), self.kind)
-                    with c.if_then(c.not_(direct)):
-                        c.call(self.pack, [right, I64(self.width), from_, I64(1), v.ldb, columns, depth])
-                    rows = c.select(direct, from_, right)
-                    ldb = c.select(direct, v.ldb, I64(self.width))
-                    arguments = [places, depth, rows, ldb]
-                    to = c.at(out, column, self.kind)
-                    with c.if_else(c.icmp_signed("<=", v.length, I64(_SCATTERED))) as (short, long):
-                        with short:
-                            self.gathered(c, line, last_line, arguments, to, columns, fresh, offsets)
-                        with long:
-                            c.each(line, last_line, I64(1),
-                                   lambda n: self.tiled(c, n, arguments, to, columns, fresh))
-                c.each(I64(0), v.n, I64(self.width), panel)
-            some = c.select(c.less(first, last), last, c.add(first, I64(1)))  # a block without places writes zeros
-            c.each(first, some, I64(BLOCK), block)
-        c.each(c.fn.args[0], c.fn.args[1], I64(1), unit)
-        c.ret(I64(0))
+    def column(self, lines: tuple[Value, Value], panel: _Panel) -> None:
+        """The tiles beside one panel."""
+        b, v = self.b, self.v
+        with b.if_(b.le(v.length, _SCATTERED)):
+            self.gathered(lines[0] * v.length, lines[1] * v.length, panel)
+        with b.else_(), b.for_(*lines) as line:
+            self.tiled(line, panel)
 
-    def gathered(self, c: Code, line: Any, last: Any, arguments: list[Any], out: Any, columns: Any, fresh: Any,
-                 offsets: Any) -> None:
-        """All tiles of short lines, whose elements are put together."""
-        v = self.v
-        end = c.mul(last, v.length)
+    def gathered(self, first: Value, end: Value, panel: _Panel) -> None:
+        """All tiles of short lines, whose elements are put together: those from number `first` on."""
+        b, v = self.b, self.v
+        with b.for_(first, end, _SCATTERED) as top:
+            self.scatter(top, end)
+            given = (b.at(v.x, 0), *panel.rows, *self.target(panel, top), b.at(self.offsets, 0), end - top)
+            by_width(b, self.lanes, panel.columns, [functools.partial(b.invoke, f, *given) for f in self.scattered])
 
-        def tile(first: Any) -> None:
-            def element(n: Any) -> None:
-                number = c.least(c.add(first, n), c.sub(end, I64(1)))
-                line = c.udiv(number, v.length)
-                at = c.sub(number, c.mul(line, v.length))
-                c.store(c.add(self.line(c, line), self.bytes(c, at)), c.at(offsets, n, I64))
-            c.each(I64(0), I64(_SCATTERED), I64(1), element)
-            call = [v.x, *arguments, c.at(out, c.mul(first, v.ldo), self.kind), v.ldo, columns, fresh, offsets,
-                    c.sub(end, first)]
-            self.by_width(c, columns, lambda vectors: c.call(self.scattered[vectors], call))
-        c.each(c.mul(line, v.length), end, I64(_SCATTERED), tile)
+    def scatter(self, top: Value, end: Value) -> None:
+        """Fills in the offsets of the elements of short lines from number `top` on; the last one's for those beyond."""
+        b, v = self.b, self.v
+        line, at = (b.local(x) for x in parted(b, top, v.length))
+        start = b.local(line_start(b, v, line.get()))
+        with b.for_(0, _SCATTERED) as n:
+            b.store(self.offsets, n, start.get() + at.get())
+            with b.if_(b.lt(top + n + 1, end)):
+                at.set(at.get() + 1)
+                with b.if_(b.eq(at.get(), v.length)):
+                    at.set(0)
+                    line.set(line.get() + 1)
+                    start.set(line_start(b, v, line.get()))
 
-    def tiled(self, c: Code, line: Any, arguments: list[Any], out: Any, columns: Any, fresh: Any) -> None:
+    def tiled(self, line: Value, panel: _Panel) -> None:
         """All tiles of a line, from the largest on as they fit."""
-        v = self.v
-        x = c.gep(v.x, [self.line(c, line)], source_etype=BYTE)
-        top = c.mul(line, v.length)
+        b, v = self.b, self.v
+        x, top = b.at(v.x, line_start(b, v, line)), line * v.length
 
-        def whole(pos: Any, rows: int, kernel: Any) -> Any:
-            def tile(values: list[Any]) -> list[Any]:
-                at, = values
-                to = c.at(out, c.mul(c.add(top, at), v.ldo), self.kind)
-                c.call(kernel, [c.at(x, at, self.kind), *arguments, to, v.ldo, columns, fresh])
-                return [c.add(at, I64(rows))]
-            return looped(c, [pos], lambda values: c.icmp_signed("<=", c.add(values[0], I64(rows)), v.length), tile)[0]
+        def tiles(functions: list[tuple[int, Function]]) -> None:
+            done = b.local(0)
+            for rows, function in functions:
+                with b.for_(done.get(), v.length - (rows - 1), rows) as at:
+                    b.invoke(function, b.at(x, at), *panel.rows, *self.target(panel, top + at))
+                    done.set(at + rows)
+        by_width(b, self.lanes, panel.columns, [functools.partial(tiles, functions) for functions in self.tiles])
 
-        def tiles(vectors: int) -> None:
-            pos: Any = I64(0)
-            for rows, kernel in self.tiles[vectors]:
-                pos = whole(pos, rows, kernel)
-        self.by_width(c, columns, tiles)
-
-    def table(self, c: Code, places: Any, begin: Any, depth: Any) -> None:
+    def table(self, begin: Value, depth: Value) -> None:
         """Fills in the offsets of `depth` places from number `begin` on."""
-        v = self.v
-        of_line = c.udiv(begin, v.out_x)
-        x = c.sub(begin, c.mul(of_line, v.out_x))
-        of_plane = c.udiv(of_line, v.out_y)
-        y = c.sub(of_line, c.mul(of_plane, v.out_y))
-        image = c.udiv(of_plane, v.out_z)
-        z = c.sub(of_plane, c.mul(image, v.out_z))
-        step_x, step_y, step_z, step_n = (self.bytes(c, s) for s in (v.x_x, v.x_y, v.x_z, v.x_n))
-
-        def sum_of(*pairs: tuple[Any, Any]) -> Any:
-            return functools.reduce(c.add, [c.mul(n, step) for n, step in pairs])
-
-        def place(values: list[Any]) -> list[Any]:
-            n, at, x, y, z, image = values
-            c.store(at, c.at(places, n, I64))
-            over = c.icmp_signed("==", c.add(x, I64(1)), v.out_x)
-            here = c.block
-            turn, after = c.fn.append_basic_block(), c.fn.append_basic_block()
-            straight = [c.add(at, step_x), c.add(x, I64(1)), y, z, image]
-            c.cbranch(over, turn, after)
-            c.position_at_end(turn)
-            y2 = c.add(y, I64(1))
-            over_y = c.icmp_signed("==", y2, v.out_y)
-            y2, z2 = c.select(over_y, I64(0), y2), c.add(z, c.zext(over_y, I64))
-            over_z = c.icmp_signed("==", z2, v.out_z)
-            z2, image2 = c.select(over_z, I64(0), z2), c.add(image, c.zext(over_z, I64))
-            turned = [sum_of((y2, step_y), (z2, step_z), (image2, step_n)), I64(0), y2, z2, image2]
-            there = c.block
-            c.branch(after)
-            c.position_at_end(after)
-            merged = []
-            for a, b in zip(straight, turned, strict=True):
-                phi = c.phi(I64)
-                phi.add_incoming(a, here)
-                phi.add_incoming(b, there)
-                merged.append(phi)
-            at, x, y, z, image = merged
-            return [c.add(n, I64(1)), at, x, y, z, image]
-
-        start = sum_of((x, step_x), (y, step_y), (z, step_z), (image, step_n))
-        looped(c, [I64(0), start, x, y, z, image], lambda values: c.less(values[0], depth),
-               place)
+        b, v = self.b, self.v
+        rest, first_x = parted(b, begin, v.out_x)
+        rest, first_y = parted(b, rest, v.out_y)
+        first_image, first_z = parted(b, rest, v.out_z)
+        x, y, z, image = (b.local(at) for at in (first_x, first_y, first_z, first_image))
+        at = b.local(first_x * v.x_x + first_y * v.x_y + first_z * v.x_z + first_image * v.x_n)
+        with b.for_(0, depth) as n:
+            b.store(self.places, n, at.get())
+            at.set(at.get() + v.x_x)
+            x.set(x.get() + 1)
+            with b.if_(b.eq(x.get(), v.out_x)):  # on to the next line
+                x.set(0)
+                y.set(y.get() + 1)
+                with b.if_(b.eq(y.get(), v.out_y)):
+                    y.set(0)
+                    z.set(z.get() + 1)
+                    with b.if_(b.eq(z.get(), v.out_z)):
+                        z.set(0)
+                        image.set(image.get() + 1)
+                at.set(y.get() * v.x_y + z.get() * v.x_z + image.get() * v.x_n)

@@ -16,7 +16,7 @@ from twofold.ir.dtypes import DType
 from twofold.ir.scalar import Value
 
 from .conv_shapes import FORWARD, MAX_ROWS, symbol
-from .conv_tile import arguments, choose, forward_tile, line_start, parted, quotient
+from .conv_tile import arguments, by_width, choose, forward_tile, line_start, parted, quotient, share, zeros
 from .gemm_shapes import BLOCK, PACKED, Tiling, panel_width
 from .loop import Function, Kernel, LoopBuilder
 from .value_types import vector
@@ -71,7 +71,7 @@ class _Forward:
         self.spaced = [{rows: forward_tile(shape, dtype, rows, wide, True) for rows in heights}
                        for wide in range(1, vectors + 1)]
         self.places, self.to = (b.scratch(dt.int64, MAX_ROWS + shape.tall) for _ in range(2))
-        self.lines = b.scratch(dt.int64, BLOCK + 1)
+        self.lines, self.zeros = b.scratch(dt.int64, BLOCK + 1), zeros(b, dtype, shape)
         self.blocks = quotient(b, self.v.k - 1, BLOCK) + 1
         self.panels = quotient(b, self.v.n - 1, self.width) + 1
         self.packed = b.eq(self.v.mode, PACKED)
@@ -80,15 +80,11 @@ class _Forward:
         """The finished kernel."""
         b, v = self.b, self.v
         with b.for_(b.start, b.stop) as part:
-            first, last = self.share(part, v.units, v.parts)
+            first, last = share(b, part, v.units, v.parts)
             work = b.at(v.work, part * v.box_n * v.room)
             with b.for_(first, last) as unit:
                 self.unit(unit, work)
         return b.finish()
-
-    def share(self, number: Value, count: Value, shares: Value) -> tuple[Value, Value]:
-        """Where the share `number` of so many things begins and ends."""
-        return quotient(self.b, number * count, shares), quotient(self.b, (number + 1) * count, shares)
 
     def unit(self, number: Value, work: Value) -> None:
         """Some panels of columns of one box."""
@@ -98,7 +94,7 @@ class _Forward:
         rest, y = parted(b, rest, v.boxes_y)
         n, z = parted(b, rest, v.boxes_z)
         box = self.box([n * v.box_n, z * v.box_z, y * v.box_y, x * v.box_x], work)
-        first, last = self.share(piece, self.panels, v.pieces)
+        first, last = share(b, piece, self.panels, v.pieces)
         with b.for_(0, self.blocks) as index:
             block = self.block(index)
             with b.for_(first, last) as panel:
@@ -134,19 +130,22 @@ class _Forward:
         middle = (b.at(self.lines, 0), block.lines, block.some, v.length, block.depth, right,
                   b.select(self.packed, self.width, v.ldb))
         columns, out = b.minimum(v.n - column, self.width), b.at(box.target, column)
-        last = (columns, b.eq(block.number, 0))
-        length, height = box.sizes[3], box.height
+        fresh = b.eq(block.number, 0)
+        kept = b.select(fresh, b.const(0, dt.int64), -1)
+        length, height, zeros = box.sizes[3], box.height, b.at(self.zeros, 0)
         with b.if_(b.le(height, length)), b.for_(0, box.rows, length) as line, b.for_(0, length, height) as at:
             # The last tile begins early enough to be whole, and leaves out what was done.
             begin = b.minimum(at, length - height)
             row = line + begin
             source, target = b.at(box.source, b.load(self.places, row)), b.at(out, b.load(self.to, row))
             self.tile(self.spaced, height, columns,
-                      (source, v.x_x, *middle, target, v.to_x, at - begin, *last))
+                      (source, v.x_x, *middle, b.select(fresh, zeros, target), kept, target, v.to_x, at - begin,
+                       columns))
         with b.else_(), b.for_(0, box.rows, self.shape.tall) as row:
             count = b.minimum(box.rows - row, self.shape.tall)
             self.tile(self.tiles, count, columns,
-                      (box.source, b.at(self.places, row), *middle, out, b.at(self.to, row), count, *last))
+                      (box.source, b.at(self.places, row), *middle, b.select(fresh, zeros, out), kept, out,
+                       b.at(self.to, row), count, columns))
 
     def tile(self, functions: list[dict[int, Function]], height: Value, columns: Value, given: tuple[Any, ...]) -> None:
         """Invokes the micro-kernel that does the least for a tile of so many rows and columns."""
@@ -157,9 +156,7 @@ class _Forward:
                                for rows, function in of_heights.items()]
             choose(b, lower, tallest[2])
 
-        *narrow, widest = [(columns, (n + 1) * self.lanes, functools.partial(of_width, of_heights))
-                           for n, of_heights in enumerate(functions)]
-        choose(b, narrow, widest[2])
+        by_width(b, self.lanes, columns, [functools.partial(of_width, of_heights) for of_heights in functions])
 
     # -- boxes ----------------------------------------------------------------------------------------------------
     def covered(self, images: Value, first: list[Value], work: Value, inside: Value) -> Value:

@@ -7,6 +7,7 @@ lines of windows; `filters_tile` has elements of lines for rows and goes along p
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -15,12 +16,13 @@ from twofold.ir import dtypes as dt
 from twofold.ir.dtypes import DType
 from twofold.ir.scalar import Value
 
-from .gemm_shapes import Tiling
-from .gemm_tile import multiply_add
-from .loop import BlockBuilder, Cell, Function, FunctionBuilder, LoopBuilder
+from .gemm_shapes import Tiling, panel_width
+from .gemm_tile import multiply_add, while_below
+from .loop import BlockBuilder, Cell, Function, FunctionBuilder, LoopBuilder, Pointer
 from .value_types import address, vector
 
-__all__ = ["arguments", "quotient", "parted", "line_start", "choose", "forward_tile"]
+__all__ = ["arguments", "zeros", "quotient", "parted", "share", "line_start", "choose", "by_width", "forward_tile",
+           "filters_tile"]
 
 _MEMORY = ("out", "x", "b", "work")
 # Columns of a line that a pass takes, by the vectors of a tile: few registers in use leave room for more.
@@ -30,6 +32,14 @@ _UNROLLED = {1: (4, 1), 2: (1,)}
 def arguments(b: LoopBuilder, dtype: DType, words: Sequence[str]) -> Any:
     """The arguments of a kernel by their names, which `conv_shapes.py` explains: memory, and integers."""
     return SimpleNamespace(**{w: b.pointer(w, dtype) if w in _MEMORY else b.integer() for w in words})
+
+
+def zeros(b: BlockBuilder, dtype: DType, shape: Tiling) -> Pointer:
+    """A row of zeros as wide as a panel: what a result that is new begins with."""
+    held = b.scratch(dtype, panel_width(shape, False))
+    for n in range(0, held.size, shape.lanes):
+        b.store(held, n, b.const(0.0, vector(dtype, shape.lanes)))
+    return held
 
 
 def quotient(b: BlockBuilder, x: Value, y: Value | int) -> Value:
@@ -42,6 +52,11 @@ def parted(b: BlockBuilder, number: Value, size: Value) -> tuple[Value, Value]:
     """Quotient and remainder, of numbers that are not negative."""
     rest = quotient(b, number, size)
     return rest, number - rest * size
+
+
+def share(b: BlockBuilder, number: Value, count: Value, shares: Value) -> tuple[Value, Value]:
+    """Where share `number` of so many things begins and ends."""
+    return quotient(b, number * count, shares), quotient(b, (number + 1) * count, shares)
 
 
 def line_start(b: BlockBuilder, v: Any, number: Value) -> Value:
@@ -62,6 +77,12 @@ def choose(b: BlockBuilder, cases: Sequence[tuple[Value, int, Callable[[], None]
         record()
     with b.else_():
         choose(b, rest, otherwise)
+
+
+def by_width(b: BlockBuilder, lanes: int, columns: Value, records: Sequence[Callable[[], None]]) -> None:
+    """Records what depends on how many vectors so many columns take: `records`, for one vector and more."""
+    *narrow, widest = [(columns, (n + 1) * lanes, record) for n, record in enumerate(records)]
+    choose(b, narrow, widest[2])
 
 
 class _Columns:
@@ -87,44 +108,21 @@ class _Columns:
         for cell, x in zip(sums, right, strict=True):
             cell.set(multiply_add(f, left, x, cell.get()))
 
-    def add_up(self, sums: list[list[Cell]], outs: list[Value], fresh: Value) -> None:
-        """Adds what stands in the rows of the result to sums; zeros where it is `fresh`."""
-        f = self.f
-        with f.if_(fresh):
-            for row in sums:
-                for cell in row:
-                    cell.set(self.zero + cell.get())
-        with f.else_():
-            for row, out in zip(sums, outs, strict=True):
-                for j, (cell, mask) in enumerate(zip(row, self.masks, strict=True)):
-                    cell.set(f.load(out, j * self.lanes, self.lanes, mask) + cell.get())
-
-    def write(self, sums: list[Cell], out: Value) -> None:
-        """Writes a row of the result."""
+    def add(self, sums: list[Cell], old: Value, out: Value) -> None:
+        """Writes old + sums to a row of the result."""
         for j, (cell, mask) in enumerate(zip(sums, self.masks, strict=True)):
-            self.f.store(out, j * self.lanes, cell.get(), mask)
+            before = self.f.load(old, j * self.lanes, self.lanes, mask)
+            self.f.store(out, j * self.lanes, before + cell.get(), mask)
 
 
-class _Spaced:
-    """Rows that lie `step` elements apart, which spares a tile reading where they are."""
-
-    def __init__(self, f: BlockBuilder, step: Value) -> None:
-        self.f, self.step = f, step
-
-    def row(self, start: Value, number: int) -> Value:
-        """The address of a row, of the first one's."""
-        return self.f.at(start, self.step * number)
+def _spaced(f: BlockBuilder, step: Value, number: int) -> Value:
+    """The offset of a row, of rows `step` elements apart, which spares a tile reading it."""
+    return step * number
 
 
-class _Listed:
-    """Rows whose offsets, in elements, stand in a table."""
-
-    def __init__(self, f: BlockBuilder, table: Value) -> None:
-        self.f, self.table = f, table
-
-    def row(self, start: Value, number: int) -> Value:
-        """The address of a row."""
-        return self.f.at(start, self.f.load(self.table, number))
+def _listed(f: BlockBuilder, table: Value, number: int) -> Value:
+    """The offset of a row, in elements, that stands in a table."""
+    return f.load(table, number)
 
 
 def _integers(f: FunctionBuilder, *names: str) -> list[Value]:
@@ -132,52 +130,82 @@ def _integers(f: FunctionBuilder, *names: str) -> list[Value]:
 
 
 def forward_tile(tiling: Tiling, dtype: DType, rows: int, vectors: int, spaced: bool) -> Function:
-    """The micro-kernel `(x, places, lines, used, some, length, k, b, ldb, out, to, rest, n, fresh)`.
+    """The micro-kernel `(x, places, lines, used, some, length, k, b, ldb, old, kept, out, to, rest, n)`.
 
-    Its rows lie in `x` and in `out` at the offsets in `places` and `to`; or, if `spaced`, so many elements apart. Of
-    each row it takes k elements: along `used` lines, whose offsets are in `lines`, `some` of the first and up to
-    `length` of each other. Of the tile n columns are written, unless `fresh` added to what is there, and of the rows
-    the first `rest`; if `spaced`, all but the first `rest`.
+    It writes old + sums to `out`. Its rows lie in `x` and in `out` at the offsets in `places` and `to`; or, if
+    `spaced`, so many elements apart; in `old` as in `out` where `kept` is -1, or all at `old` where it is 0. Of each
+    row it takes k elements: along `used` lines, whose offsets are in `lines`, `some` of the first and up to `length` of
+    each other. Of the tile n columns are written, and of the rows the first `rest`; if `spaced`, all but the first
+    `rest`.
     """
     f = FunctionBuilder(f"conv_{'spaced_' if spaced else ''}{rows}x{vectors}")
     number, memory, table = dt.int64, address(dtype), address(dt.int64)
     x, places = f.parameter("x", memory), f.parameter("places", number if spaced else table)
     lines, used, some, length, k = f.parameter("lines", table), *_integers(f, "used", "some", "length", "k")
     right, ldb = f.parameter("b", memory), f.parameter("ldb", number)
+    old, kept = f.parameter("old", memory), f.parameter("kept", number)
     out, to = f.parameter("out", memory), f.parameter("to", number if spaced else table)
-    rest, n, fresh = *_integers(f, "rest", "n"), f.parameter("fresh", dt.bool_)
+    rest, n = _integers(f, "rest", "n")
     columns = _Columns(f, tiling, dtype, vectors, n)
     sums = columns.sums(rows)
-    kind = _Spaced if spaced else _Listed
-    sources, places_out = kind(f, places), kind(f, to)
+    rows_at = _spaced if spaced else _listed
     room, left, at_b = f.local(some), f.local(k), f.local(right)
     with f.for_(0, used) as line:
         count = f.minimum(room.get(), left.get())
         at_x, rest_of_line = f.local(f.at(x, f.load(lines, line))), count
         for together in _UNROLLED[vectors]:
             with f.for_(rest_of_line, together - 1, -together):
-                _along(f, columns, sums, sources, at_x, at_b, ldb, together)
+                _along(f, columns, sums, functools.partial(rows_at, f, places), at_x, at_b, ldb, together)
             rest_of_line = rest_of_line & (together - 1)
         left.set(left.get() - count)
         room.set(length)
-    outs = [places_out.row(out, i) for i in range(rows)]
-    columns.add_up(sums, outs, fresh)
     for i, row in enumerate(sums):
         with f.if_(f.le(rest, i) if spaced else f.gt(rest, i)):
-            columns.write(row, outs[i])
+            offset = rows_at(f, to, i)
+            columns.add(row, f.at(old, offset & kept), f.at(out, offset))
     return f.finish()
 
 
-def _along(f: BlockBuilder, columns: _Columns, sums: list[list[Cell]], sources: _Spaced | _Listed, at_x: Cell,
+def _along(f: BlockBuilder, columns: _Columns, sums: list[list[Cell]], offset: Callable[[int], Value], at_x: Cell,
            at_b: Cell, ldb: Value, together: int) -> None:
-    """Takes some elements of a line at once."""
+    """Takes some elements of a line at once, of rows at offsets."""
     here, rows = at_x.get(), [at_b.get()]
     for _ in range(together):
         rows.append(f.at(rows[-1], ldb))
     right = [columns.read(row) for row in rows[:-1]]
     for i, row in enumerate(sums):
-        left = sources.row(here, i)
+        left = f.at(here, offset(i))
         for u in range(together):
             columns.multiply(row, f.load(left, u), right[u])
     at_x.set(f.at(here, together))
     at_b.set(rows[-1])
+
+
+def filters_tile(tiling: Tiling, dtype: DType, rows: int, vectors: int, scattered: bool) -> Function:
+    """The micro-kernel `(x, places, k, b, ldb, old, step, out, ldo, n)` for `rows` neighbours in `x`: out = old + sums.
+
+    `places` holds k offsets into `x`. n columns are written. Where the rows are `scattered`, two more arguments are
+    `(offsets, m)`: where they are in `x`, and how many of them are written.
+    """
+    f = FunctionBuilder(f"filters_{'scattered_' if scattered else ''}{rows}x{vectors}")
+    number, memory, table = dt.int64, address(dtype), address(dt.int64)
+    x, places, k = f.parameter("x", memory), f.parameter("places", table), f.parameter("k", number)
+    right, ldb = f.parameter("b", memory), f.parameter("ldb", number)
+    old, step = f.parameter("old", memory), f.parameter("step", number)
+    out, ldo, n = f.parameter("out", memory), *_integers(f, "ldo", "n")
+    columns = _Columns(f, tiling, dtype, vectors, n)
+    sums = columns.sums(rows)
+    offsets: Sequence[Any] = range(rows)
+    if scattered:
+        listed, m = f.parameter("offsets", table), f.parameter("m", number)
+        offsets = [f.load(listed, i) for i in range(rows)]
+    at_place, at_b = f.local(places), f.local(right)
+    with f.for_(k, 0, -1):
+        here, row_of_b = f.at(x, f.load(at_place.get(), 0)), columns.read(at_b.get())
+        for row, offset in zip(sums, offsets, strict=True):
+            columns.multiply(row, f.load(here, offset), row_of_b)
+        at_place.set(f.at(at_place.get(), 1))
+        at_b.set(f.at(at_b.get(), ldb))
+    for i in while_below(f, rows, m) if scattered else range(rows):
+        columns.add(sums[i], f.at(old, step * i), f.at(out, ldo * i))
+    return f.finish()

@@ -10,7 +10,6 @@ import pytest
 
 import twofold as tf
 from twofold.codegen import conv, conv_shapes, gemm, lockstep
-from twofold.codegen.conv_forward import forward
 from twofold.codegen.kernels.windows import geometry
 from twofold.codegen.loop_verify import verify
 from twofold.ir import dtypes as dt
@@ -167,24 +166,37 @@ def memory(x, at=0):
     return lockstep.Memory(x.reshape(-1).view(np.uint8), at * x.dtype.itemsize)
 
 
-@pytest.mark.parametrize("padding", ["VALID", "SAME"])
-@pytest.mark.parametrize("shape", [gemm.Tiling(4, (3, 2, 1), True), gemm.Tiling(8, (14, 8, 4), True)], ids=str)
-def test_lockstep_gives_the_same_bits(shape, padding, monkeypatch):
-    for case in (CASES[1], CASES[5]):
-        x, w, _, window = drawn(case, dt.float32)
-        window = {**window, "padding": padding}
-        expected = ops.conv(tf.constant(x), tf.constant(w), **window).numpy()
-        g = geometry(x.shape, expected.shape[1:-1], w.shape[:-2], window)
+def in_lockstep(cut, shape, out, x, b, *more):
+    """Runs a cut of a convolution; its kernel must be well formed."""
+    kernel = conv.kernel(dt.float32, shape, cut.kernel)
+    verify(kernel)
+    given = [memory(out, cut.out), memory(x, cut.x), memory(b, cut.b), *more]
+    assert lockstep.run(kernel, cut.total, given) == 0
+
+
+@pytest.mark.parametrize("case", [CASES[1], CASES[5]], ids=["2-D", "3-D"])
+@pytest.mark.parametrize("shape", [gemm.Tiling(4, (3, 2, 1), True), gemm.Tiling(8, (14, 8, 4), True)],
+                         ids=lambda s: str(s.lanes))
+def test_lockstep_gives_the_same_bits(shape, case, monkeypatch):
+    x, w, ct, window = drawn(case, dt.float32)
+    for padding in ("VALID", "SAME"):
+        padded = {**window, "padding": padding}
+        expected = ops.conv(tf.constant(x), tf.constant(w), **padded).numpy()
+        g = geometry(x.shape, expected.shape[1:-1], w.shape[:-2], padded)
         with monkeypatch.context() as patched:
             patched.setattr(conv_shapes, "tiling", lambda _: shape)
             cut = conv_shapes.forward(g, w.shape[-1], 0, 1, dt.float32)
-        kernel = forward(dt.float32, shape, int(cut.kernel[-1]))
-        verify(kernel)
         out, work = np.full_like(expected, np.nan), np.full(cut.work, np.nan, np.float32)
-        integers = (gemm.DIRECT, *cut.integers[1:])
-        given = [memory(out), memory(x, cut.x), memory(w), memory(work) if cut.work else 0, *integers]
-        assert lockstep.run(kernel, cut.total, given) == 0
+        in_lockstep(cut, shape, out, x, w, memory(work) if cut.work else 0, gemm.DIRECT, *cut.integers[1:])
         np.testing.assert_array_equal(out, expected)
+    g = geometry(x.shape, ct.shape[1:-1], w.shape[:-2], window)
+    with monkeypatch.context() as patched:
+        patched.setattr(conv_shapes, "tiling", lambda _: shape)
+        cut = conv_shapes.filters(g, w.shape[-1], 0, 1, 1, dt.float32)
+    found = np.full(w.shape, np.nan, np.float32)
+    in_lockstep(cut, shape, found, x, ct, *cut.integers)
+    expected = ops.conv_filter_grad(tf.constant(x), tf.constant(ct), filter_shape=w.shape, **window).numpy()
+    np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize("dtype", [tf.float32, tf.float64, tf.bfloat16], ids=lambda d: d.name)
