@@ -51,7 +51,7 @@ class MemoryCache(Selection):
 
 
 class _Kept(Stream):
-    """Reads from what is kept, or keeps what it reads."""
+    """Reads the kept elements, or keeps those of its input as it reads them."""
 
     def __init__(self, store: _Store, start: Callable[[], Stream]) -> None:
         self.store, self.start, self.at = store, start, 0

@@ -30,7 +30,7 @@ class MapMethods:
 
     def map(self, map_func: Callable[..., Any], num_parallel_calls: Any = None, deterministic: bool | None = None,
             synchronous: bool | None = None, use_unbounded_threadpool: bool = False, name: str | None = None) -> Any:
-        """What a function makes of each element.
+        """The results of a function for each element.
 
         Args:
             map_func: of an element; gives tensors in a structure, or datasets.
@@ -79,7 +79,7 @@ class MapMethods:
         return self._then(TakeWhile(self._node, predicate))
 
     def scan(self, initial_state: Any, scan_func: Callable[[Any, Any], Any], name: str | None = None) -> Any:
-        """What a function makes of a state and each element; it also makes the next state.
+        """The results of a function for a state and each element; it also gives the next state.
 
         Args:
             initial_state: a structure of tensors.

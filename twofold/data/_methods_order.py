@@ -167,7 +167,7 @@ class OrderMethods:
         return self._then(IgnoreErrors(self._node, _warn if log_warning else None))
 
     def apply(self, transformation_func: Callable[[Any], Any], name: str | None = None) -> Any:
-        """What a function makes of this dataset.
+        """The result of a function for this dataset.
 
         Args:
             transformation_func: from a dataset to a dataset.

@@ -81,7 +81,7 @@ class SourceMethods:
     @staticmethod
     def from_generator(generator: Callable[..., Any], output_types: Any = None, output_shapes: Any = None,
                        args: Any = None, output_signature: Any = None, name: str | None = None) -> Any:
-        """A dataset of what a Python generator yields. Each iteration calls the function anew.
+        """A dataset of the elements that a Python generator yields. Each iteration calls the function anew.
 
         Args:
             generator: a function that gives an iterable.

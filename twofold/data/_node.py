@@ -59,7 +59,8 @@ class Node(ABC):
         raise TypeError(f"{self.name} has no rows")
 
     def settle(self) -> None:
-        """Turn tensors that have got their values into what the node keeps: called on a bound copy."""
+        """Turn attributes that are tensors with values into the Python values that the node keeps; called on a bound
+        copy."""
         for key, value in list(vars(self).items()):
             if isinstance(value, tf.Tensor) and not engine.is_symbolic(value):
                 setattr(self, key, self.settled(key, value))
@@ -69,7 +70,7 @@ class Node(ABC):
         return number(value, key)
 
     def resolved(self) -> Node:
-        """The node that a bound one stands for: itself, unless it is a placeholder."""
+        """The node itself, or the one bound to it if it is a placeholder."""
         return self
 
     def inputs(self) -> list[Node]:

@@ -1,4 +1,4 @@
-"""Which elements, in what order: take, skip, shard, repeat, shuffle. None of these looks at elements."""
+"""Nodes that choose elements and their order: take, skip, shard, repeat, shuffle. None of these looks at elements."""
 
 from __future__ import annotations
 
@@ -294,7 +294,7 @@ class _Shuffled(Stream):
         return item
 
     def take(self, count: int) -> Any:
-        """As `next`, `count` times over; what is pulled ahead are positions, which cannot fail."""
+        """As `next`, `count` times over; only positions are pulled ahead, which cannot fail."""
         items: list[Any] = []
         while len(items) < count:
             self._fill_at_once()

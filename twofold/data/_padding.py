@@ -70,7 +70,7 @@ def _leaves(spec: Any, given: Any) -> list[Any]:
 
 
 def _values(form: Form, given: Any) -> list[np.ndarray]:
-    """What each component is padded with: 0, "" or False by default; one value may stand for all."""
+    """The padding of each component: 0, "" or False by default; one value may be given for all."""
     if given is None:
         return [_default(s.dtype) for s in form.flat]
     single = not tf.nest.is_nested(given)

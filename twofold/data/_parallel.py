@@ -305,7 +305,7 @@ def prefetched(source: Stream, room: int) -> Stream:
 
 def mapped_in_parallel(source: Stream, fn: Callable[[Any], Any], threads: int, ordered: bool,
                        steps: Steps = None) -> Stream:
-    """What a function makes of the items of a stream, on several threads; in order, or as it comes.
+    """The results of a function for the items of a stream, on several threads; in order, or as they are ready.
 
     Args:
         steps: for a function with a state, such as a stream of random numbers: what it does with one item after

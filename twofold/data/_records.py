@@ -35,7 +35,7 @@ def compression_of(value: Any) -> str:
 
 
 def framed(record: bytes) -> bytes:
-    """A record as it lies in a file."""
+    """The bytes of a record in a file, with its length and checksums."""
     length = struct.pack("<Q", len(record))
     return b"".join([length, _checksum(length), record, _checksum(record)])
 

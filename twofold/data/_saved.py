@@ -96,7 +96,7 @@ def _spec(tree: Any) -> Any:
 
 
 def _index(folder: str) -> dict[str, Any]:
-    """What the index of a folder says, with `spec` as a structure of specs.
+    """The index of a folder, with `spec` as a structure of specs.
 
     Raises:
         NotFoundError: there is none. DataLossError: it is damaged, or of another format.

@@ -198,7 +198,7 @@ class _Random(Stream):
 
 
 class Generated(Node):
-    """What a Python generator yields.
+    """The elements that a Python generator yields.
 
     A saved iterator starts the generator anew when it is restored, and passes over as many elements.
     """
@@ -275,7 +275,8 @@ def _mismatch(message: str) -> tf.errors.InvalidArgumentError:
 
 
 def _leaves(spec: Any, value: Any) -> list[Any]:
-    """The leaves of what a generator yields, by the structure that was promised; lists may stand for tuples."""
+    """The leaves of an element of a generator, by the structure that was declared; lists may take the place of
+    tuples."""
     if not tf.nest.is_nested(spec):
         return [value]
     if isinstance(spec, dict):

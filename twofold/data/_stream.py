@@ -19,7 +19,7 @@ __all__ = ["Draws", "Orders", "Positions", "RowItems", "Rows", "ArithmeticRows",
 
 
 class Run:
-    """What the streams of one iteration share.
+    """The settings that the streams of one iteration share.
 
     Attributes:
         fuse: whether selections of rows run as arithmetic on positions.

@@ -1,4 +1,4 @@
-"""What an element is: a structure of tensors and datasets, and its form.
+"""Elements: structures of tensors and datasets, and their form.
 
 Tuples, named tuples, dicts, dataclasses and attrs classes are structure; lists become tensors. Pipelines pass elements
 as flat tuples of NumPy arrays (and datasets, where elements hold datasets); `Form` packs and unpacks them at the edges.

@@ -278,7 +278,8 @@ class Iterator(Trackable):
                 "orders": [orders.save() for orders in self._node.random_steps()]})}
 
     def _steps(self) -> list[str]:
-        """What a state goes with: the kinds of steps, and whether they run on positions."""
+        """The part of a saved state that must agree with the pipeline: the kinds of steps, and whether they run on
+        positions."""
         return [*self._node.steps(), "fused" if run_of(self._options).fuse else "single"]
 
     def _restore_values(self, values: dict[str, Any]) -> None:

@@ -135,7 +135,7 @@ class Options(_Settings):
         object.__setattr__(self, "autotune", AutotuneOptions())
 
     def merge(self, options: Options) -> Options:
-        """These options, with what the others set in place of what these set.
+        """These options, overridden by those that `options` sets.
 
         Args:
             options: the others.

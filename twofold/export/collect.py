@@ -1,4 +1,4 @@
-"""What a library is made from: the traces of what a user hands in, each with a name.
+"""The functions of a library: the traces of the objects that a user hands in, each with a name.
 
 In: a `tf.function`, a concrete function, a mapping of names to these, an object with such methods, a model of
 `tf.keras`, or the folder of a saved model. Out: traces by name.
@@ -97,7 +97,7 @@ def _of_model(model: Any, inputs: Sequence[Any]) -> Traced:
 
 
 def _of_function(given: Function) -> list[Traced]:
-    """The traces of a function that no other one stands for; where a signature was declared, the one for it."""
+    """The traces of a function that no other trace can replace; where a signature was declared, the one for it."""
     if given.input_signature is not None and given._restored is None:
         return [given.get_concrete_function()._traced]
     traces = []

@@ -66,7 +66,7 @@ class Streams:
 
 
 def _written(build: Any, like: g.Node) -> tuple[list[g.Node], g.Value]:
-    """The nodes that `build` writes, and what it gives; their line is that of `like`."""
+    """The nodes that `build` writes, and its result; their line is that of `like`."""
     scratch = g.Graph()
     builder = Builder(scratch)
     builder.loc = like.loc

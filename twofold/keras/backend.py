@@ -1,4 +1,4 @@
-"""`tf.keras.backend`: what is left of Keras's backend functions: settings, names, the learning phase, values."""
+"""`tf.keras.backend`: the backend functions that Keras still has: settings, names, the learning phase, values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the `call` of a layer takes: which argument is which, whether it knows training and masks."""
+"""The parameters of a layer's `call`: which argument is which, whether it takes `training` and masks."""
 
 from __future__ import annotations
 

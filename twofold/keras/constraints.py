@@ -1,4 +1,4 @@
-"""`tf.keras.constraints`: what an optimiser does to a weight after each update, by Keras's formulas."""
+"""`tf.keras.constraints`: functions that an optimiser applies to a weight after each update, by Keras's formulas."""
 
 from __future__ import annotations
 

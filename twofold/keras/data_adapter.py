@@ -129,7 +129,7 @@ class ArraySource(Source):
 
 
 def _is_plain(array: Any) -> bool:
-    """Whether what is taken of an array can be a tensor's memory."""
+    """Whether rows of an array can be the memory of a tensor without conversion."""
     return isinstance(array, np.ndarray) and array.dtype.kind not in "OSU" and array.dtype.isnative
 
 
@@ -284,7 +284,7 @@ class WeightedSource(Source):
 
 def source_of(x: Any, y: Any = None, sample_weight: Any = None, batch_size: int | None = None, shuffle: Any = False,
               class_weight: Any = None, steps: int | None = None) -> Source:
-    """The batches of what a training method was given.
+    """The batches of the data that a training method was given.
 
     Args:
         x: arrays or tensors in a structure; or a dataset, a generator, an iterable of batches, a `Sequence`.

@@ -157,7 +157,7 @@ def _download(origin: str, target: Path, expected: str | None, algorithm: str) -
 
 
 def _fetch(origin: str, file: BinaryIO, target: Path) -> None:
-    """Write what is at an address to a file, with a progress bar.
+    """Download an address into a file, with a progress bar.
 
     Raises:
         OSError: there is nothing, or it ends too early.

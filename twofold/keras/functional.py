@@ -18,11 +18,11 @@ __all__ = ["NetworkGraph"]
 
 
 class _Place(int):
-    """Stands for a KerasTensor: its number."""
+    """The number of a KerasTensor, which takes its place in the arguments of a call."""
 
 
 class _About:
-    """Stands for a KerasTensor: the arguments that make an equal one."""
+    """The arguments that make an equal KerasTensor, which take its place in a config."""
 
     def __init__(self, shape: Any, dtype: Any, name: str) -> None:
         self.parts = shape, dtype, name
@@ -218,7 +218,7 @@ class NetworkGraph:
 
 
 def _fitted(value: Any, x: KerasTensor) -> Any:
-    """An input in the dtype and rank of the KerasTensor that stands for it."""
+    """An input in the dtype and rank of its KerasTensor."""
     if value is None or isinstance(value, KerasTensor):
         return value
     if value.dtype is not x.dtype and (value.dtype.is_floating or value.dtype.is_integer or value.dtype.is_bool):

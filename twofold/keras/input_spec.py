@@ -1,4 +1,4 @@
-"""`InputSpec`: what a layer expects of its inputs, and the error that says how one differs."""
+"""`InputSpec`: the inputs that a layer expects, and the error that says how one differs."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class InputSpec:
         return f"InputSpec({', '.join([f'{k}={v}' for k, v in said.items() if v is not None])})"
 
     def fault(self, shape: Sequence[Any], dtype: Any) -> str:
-        """How an input differs from what is expected; empty when it does not."""
+        """How an input differs from the spec; empty when it does not."""
         rank, shown = len(shape), tuple(shape)
         if self.ndim is not None and not self.allow_last_axis_squeeze and rank != self.ndim:
             return f"expected ndim={self.ndim}, found ndim={rank}. Full shape received: {shown}"
@@ -92,7 +92,7 @@ class InputSpec:
 
 
 def assert_input_compatibility(input_spec: Any, inputs: Any, layer_name: str) -> None:
-    """Check that inputs fit what a layer expects.
+    """Check that inputs fit the specs of a layer.
 
     Args:
         input_spec: an InputSpec or a structure of them; None for no expectation.

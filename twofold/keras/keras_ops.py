@@ -1,4 +1,4 @@
-"""Functions of `tf.keras.ops` as operations: what they do with KerasTensors, and the layers that models keep of them.
+"""Functions of `tf.keras.ops` as operations: their calls with KerasTensors, and the layers by which models keep them.
 
 `operation` makes a function of `tf.keras.ops` out of a function of tensors. Called with a KerasTensor it becomes a
 layer of the functional model: a `KerasOperation`, written as Keras 3 writes it, with the arguments that are no tensors

@@ -1,4 +1,4 @@
-"""`KerasTensor`: what stands for a tensor while a functional model is put together.
+"""`KerasTensor`: takes the place of a tensor while a functional model is put together.
 
 It has a shape and a dtype, and remembers the call that made it. Calling a layer on one, or using it in an operator or
 a function of `tf`, gives others; `functional.py` makes a model of them.

@@ -98,7 +98,8 @@ class LayerState(tf.Module):
         return children
 
     def _functions_to_save(self) -> dict[str, Any]:
-        """What a saved model holds of this object besides its children: the functions that its class or user made."""
+        """The functions of this object that a saved model holds besides its children: those that its class or user
+        made."""
         from twofold.saved_model.collect import functions_of
         return {name: value for name, value in functions_of(self).items() if not name.startswith("_")}
 

@@ -132,7 +132,7 @@ def weights_room(model: Any) -> int:
 
 @contextlib.contextmanager
 def _opened(path: str, data: bytes | None, room: int) -> Iterator[_Reader]:
-    """An HDF5 file, or one that lies within another file; what is wrong with it names the file.
+    """An HDF5 file, or one that lies within another file; errors in its contents name the file.
 
     Args:
         path: of the file.

@@ -67,7 +67,7 @@ def as_shape(value: Any) -> Any:
 
 
 def shapes_of(value: Any) -> Any:
-    """The shapes of tensors in structures; what has none is None."""
+    """The shapes of tensors in structures; None for objects without a shape."""
     return tf.nest.map_structure(_shape, value)
 
 

@@ -142,7 +142,7 @@ class StepFunction:
 
 
 def _repeating(one: Any) -> Callable[..., Any]:
-    """A function of stacked tensors that gives what `one` gives for the last row."""
+    """A function of stacked tensors that runs `one` on each row; its result is that for the last."""
     def several(*stacked: Any) -> Any:
         count = tf.shape(stacked[0])[0]
         start = tf.nest.map_structure(lambda s: None if s is None else tf.zeros(s.shape, s.dtype),
@@ -154,7 +154,7 @@ def _repeating(one: Any) -> Callable[..., Any]:
 
 
 def _mapping(one: Any) -> Callable[..., Any]:
-    """A function of stacked tensors that gives what `one` gives for each row, joined along the first axis."""
+    """A function of stacked tensors that runs `one` on each row; its results are joined along the first axis."""
     def several(*stacked: Any) -> Any:
         signature = tf.nest.map_structure(lambda s: tf.TensorSpec(s.shape, s.dtype), one.structured_outputs)
         stacked_outputs = tf.map_fn(lambda rows: one(*rows), stacked, fn_output_signature=signature)

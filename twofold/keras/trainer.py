@@ -402,7 +402,7 @@ class Trainer(LayerState):
         return data_adapter.source_of(data, batch_size=batch_size, steps=steps)
 
     def _steps(self, kind: str, source: Any, group: Any) -> tuple[int, Any]:
-        """Take the steps of an epoch: how many there were, and what the last reported."""
+        """Take the steps of an epoch; returns how many there were, and the logs of the last."""
         function = self._executed(kind)
         begin, end = group.batch_hooks(kind)
         batches, count = source.epoch(), self.steps_per_execution

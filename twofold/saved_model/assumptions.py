@@ -1,4 +1,4 @@
-"""Guards for what a loaded graph assumes of its sizes, so that running it tests them.
+"""Guards for the assumptions of a loaded graph about its sizes, which are checked when it runs.
 
 Where the sizes of a value have one name outside of a region and another inside, a trace knows that they are equal; a
 graph from a file may only pretend to. Such pairs become guards: those of

@@ -1,4 +1,4 @@
-"""Collects what is saved of an object: the objects that it leads to, and their functions.
+"""Collects everything that is saved with an object: the objects that it leads to, and their functions.
 
 The graph of objects is `twofold.tracking`'s, with functions added: the `tf.function`s among an object's attributes,
 its methods, and in its containers. A class that knows better which functions of its own are to be saved has a method

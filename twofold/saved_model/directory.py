@@ -45,7 +45,7 @@ class NoModelError(NotFoundError, OSError):
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a manifest says.
+    """The contents of a manifest.
 
     Attributes:
         data: the folder of the files.

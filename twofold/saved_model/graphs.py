@@ -1,4 +1,4 @@
-"""Graphs in saved models: what of a traced graph can leave the process, as text, and reading it back.
+"""Graphs in saved models: traced graphs as text, if they can leave the process, and reading them back.
 
 Text is that of `ir/graph_text.py`, with every attribute written out. Of the user's source a graph keeps the names of
 files without folders, line numbers, and the lines themselves, so that errors still show them. What has no text is

@@ -402,7 +402,7 @@ def _fits(spec: TensorSpec, value: g.Value) -> bool:
 
 
 def _holds(shape: list[int | None] | None, dims: tuple[Any, ...], now: tuple[int, ...]) -> bool:
-    """Whether all values of a variable of this shape are what an input of these dims takes."""
+    """Whether an input of these dims takes every value that a variable of this shape may have."""
     if len(dims) != len(now):
         return False
     known = shape if shape is not None else [None] * len(now)

@@ -50,7 +50,7 @@ class CheckpointOptions:
 
 
 def called_back(options: Any, path: str) -> None:
-    """Call what the options say is to be called after writing."""
+    """Call the callbacks that the options have for after writing."""
     for callback in getattr(options, "experimental_write_callbacks", None) or ():
         callback(path) if inspect.signature(callback).parameters else callback()
 

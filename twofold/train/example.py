@@ -54,7 +54,7 @@ class _Message:
         return made
 
     def ParseFromString(self, s: bytes) -> int:
-        """Become the message that bytes hold; gives their number.
+        """Become the message that bytes hold; returns how many bytes there are.
 
         Raises:
             DataLossError: they hold none. TypeError: they are no bytes.
@@ -63,7 +63,7 @@ class _Message:
         return self.MergeFromString(s)
 
     def MergeFromString(self, s: bytes) -> int:
-        """Add what the message has that bytes hold; gives their number.
+        """Add the fields of the message that bytes hold; returns how many bytes there are.
 
         Raises:
             DataLossError: they hold none.

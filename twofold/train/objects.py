@@ -130,7 +130,7 @@ class Restoration:
         self.finalizer.atexit = False
 
     def bind(self, value: Any, number: int, owner: Any = None, name: str = "") -> None:
-        """Give an object, and all it has already, what a node holds.
+        """Restore an object, and the children that it has already, from a node.
 
         Raises:
             ValueError: a variable has another shape.

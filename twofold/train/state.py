@@ -28,7 +28,7 @@ _LINE = re.compile(r'\s*(\w+)\s*:\s*(?:"((?:[^"\\]|\\.)*)"|([-+0-9.eE]+))\s*')
 
 @dataclass
 class CheckpointState:
-    """What the file says.
+    """The contents of the file.
 
     Attributes:
         model_checkpoint_path: the latest checkpoint.
@@ -76,7 +76,7 @@ def _unquoted(text: str) -> str:
 
 @public
 def get_checkpoint_state(checkpoint_dir: Any, latest_filename: str | None = None) -> CheckpointState | None:
-    """What the file `checkpoint` of a folder says; None where there is none, or it cannot be read.
+    """The contents of the file `checkpoint` of a folder; None where there is none, or it cannot be read.
 
     Args:
         checkpoint_dir: the folder.

@@ -132,7 +132,7 @@ class Bundle:
         return made
 
     def _stored(self, key: str, entry: _Entry) -> np.ndarray:
-        """What lies in one piece."""
+        """The array of an entry that is stored in one piece."""
         assert entry.dtype is not None
         path = Path(f"{self.prefix}.data-{entry.shard:05d}-of-{self._shards:05d}")
         if not path.is_file():

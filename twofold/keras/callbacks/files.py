@@ -181,7 +181,7 @@ def _text(value: Any) -> Any:
 
 
 class BackupAndRestore(Callback):
-    """Keeps what a training needs to go on after it was interrupted.
+    """Keeps the state that a training needs to go on after it was interrupted.
 
     A `fit` with the same folder goes on after the last epoch that was kept: weights, the optimizer's state and the
     number of the epoch come back. The folder is removed when the training ends.
@@ -215,7 +215,7 @@ class BackupAndRestore(Callback):
         return os.path.join(self.backup_dir, "latest.npz")
 
     def on_train_begin(self, logs: Any = None) -> None:
-        """Bring back what is kept."""
+        """Restore the state that was kept."""
         self.restored_epoch = None
         if not os.path.exists(self._file()):
             return

@@ -154,7 +154,7 @@ class TensorBoard(Callback):
         self._enter("train")
 
     def on_train_end(self, logs: Any = None) -> None:
-        """Write what is left, and close the files."""
+        """Write everything that is still to be written, and close the files."""
         self._training = False
         self._context.close()
         if self._profiling:
@@ -188,7 +188,7 @@ class TensorBoard(Callback):
             self._end_profile()
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        """Write the values of an epoch, and what is due of the weights."""
+        """Write the values of an epoch, and the weights' histograms and images where they are due."""
         logs = logs or {}
         train = {f"epoch_{k}": v for k, v in logs.items() if not k.startswith("val_")}
         held = {f"epoch_{k.removeprefix('val_')}": v for k, v in logs.items() if k.startswith("val_")}
@@ -273,7 +273,7 @@ class TensorBoard(Callback):
         return [layer for layer in self.model.layers if isinstance(layer, tf.keras.layers.Embedding)]
 
     def _describe_embeddings(self) -> None:
-        """Write what the projector reads first: where tables and the names of their rows are."""
+        """Write the configuration of the projector: where tables and the names of their rows are."""
         from tensorboard.plugins import projector
         config, named = projector.ProjectorConfig(), self.embeddings_metadata
         layers = self._embeddings()

@@ -69,7 +69,7 @@ class _Unpickler(pickle.Unpickler):
     """The stack machine, which calls nothing but the functions of this module."""
 
     def find_class(self, module: str, name: str) -> _Name:
-        """What a name stands for.
+        """The object of a name.
 
         Raises:
             ValueError: it is not among those that are known here.

@@ -71,7 +71,7 @@ def _first_output(step: Step, inputs: Any, states: Any) -> Any:
 
 
 def _masked(step: Step, slices: Any, states: Any, before: Any, mask: Any, zero: bool) -> tuple[Any, Any]:
-    """One step, of which masked examples keep what they had."""
+    """One step, in which masked examples keep their states and the output `before`."""
     output, after = step(slices, states)
     after = tf.nest.pack_sequence_as(states, tf.nest.flatten(after))
     if mask is None:

@@ -27,7 +27,8 @@ _OPTIONS = ("activation", "use_bias", "kernel_initializer", "bias_initializer", 
 
 
 def spread_size(size: Any, window: int, stride: int, padding: str, extra: int | None, dilation: int) -> Any:
-    """The size that a transposed convolution makes of one; `extra` is what is added for, None for what fits."""
+    """The output size of a transposed convolution; `extra` is its output padding, None for the one that suits
+    `padding`."""
     reach = (window - 1) * dilation + 1
     if padding == "same":
         return size * stride if extra is None else (size - 1) * stride + reach % 2 + extra
@@ -35,7 +36,7 @@ def spread_size(size: Any, window: int, stride: int, padding: str, extra: int | 
 
 
 class _Windowed(FirstOrLast):
-    """What layers with a sliding window share: its size, strides, padding and dilation."""
+    """The base of layers with a sliding window: its size, strides, padding and dilation."""
 
     _paddings: tuple[str, ...] = ()
 

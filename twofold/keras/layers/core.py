@@ -299,7 +299,7 @@ class Lambda(Layer):
         self._passed = tuple(name for name in ("mask", "training") if name in names)
 
     def call(self, inputs: Any, mask: Any = None, training: Any = None) -> Any:
-        """What the function gives."""
+        """The result of the function."""
         given = {"mask": mask, "training": training}
         return self.function(inputs, **self.arguments, **{name: given[name] for name in self._passed})
 

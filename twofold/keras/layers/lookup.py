@@ -34,7 +34,7 @@ def as_bytes(value: Any) -> bytes:
 
 
 def by_python(fn: Any, inputs: Any, shape: Any, dtype: Any) -> Any:
-    """What a function of arrays gives for a tensor: now, or whenever a graph comes by."""
+    """The result of a function of arrays for a tensor: computed now, or each time that a traced function runs."""
     return tf.numpy_function(fn, [inputs], tf.TensorSpec(shape, dtype))
 
 

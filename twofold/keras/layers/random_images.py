@@ -82,11 +82,11 @@ class RandomImages(DeclaredLayer):
 
     @abstractmethod
     def _draw(self, images: Any) -> Any:
-        """What is random about a batch."""
+        """The random numbers for a batch."""
 
     @abstractmethod
     def _changed(self, images: Any, drawn: Any, mask: bool) -> Any:
-        """The images with what was drawn."""
+        """The images changed by the numbers drawn."""
 
     def _labelled(self, labels: Any, drawn: Any) -> Any:
         """The labels of changed images."""

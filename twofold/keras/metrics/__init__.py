@@ -130,7 +130,7 @@ _EXPECTED = ("Expected a tf.keras.metrics.Metric, a function of y_true and y_pre
 
 
 def _table() -> dict[str, Any]:
-    """What names stand for: functions, and first of all classes, by their names in either form."""
+    """The metrics by name: functions, and classes by their names in both forms, which take precedence."""
     functions = {name: globals()[name] for name in __all__ if not inspect.isclass(globals()[name])}
     classes = {name: globals()[name] for name in __all__ if inspect.isclass(globals()[name])}
     table = {**functions, **_OLDER, **classes, **{to_snake_case(name): value for name, value in classes.items()}}

@@ -331,7 +331,7 @@ def append(x1: Any, x2: Any, axis: int | None = None) -> Any:
 
 
 def _parts(x: Any, cuts: Sequence[Any], axis: int) -> list[Any]:
-    """What is between cuts along an axis, which count as in slices."""
+    """The parts of a tensor between cuts along an axis; cuts count as the bounds of slices do."""
     ends: list[Any] = [None, *[int(c) for c in cuts], None]
     before = (slice(None),) * axis
     return [x[(*before, slice(start, stop))] for start, stop in zip(ends[:-1], ends[1:], strict=True)]

@@ -255,7 +255,7 @@ def copy(x: Any) -> Any:
 
 @operation("numpy")
 def nan_to_num(x: Any, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Any:
-    """Numbers in place of what is none.
+    """NaN and infinities replaced by numbers.
 
     Args:
         x: a tensor.

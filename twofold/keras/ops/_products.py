@@ -1,4 +1,4 @@
-"""Products of vectors, matrices and tensors, and what is made of them, with NumPy's names."""
+"""Products of vectors, matrices and tensors, and functions made of these, with NumPy's names."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ def _nan_var(x: Any, axis: Any, keepdims: bool) -> Any:
 
 
 def _nan_extreme(reduce: _Reduce, sign: float) -> _Reduce:
-    """An extreme of what is a number; NaN where nothing is."""
+    """An extreme of the elements that are not NaN; NaN where all are."""
     def compute(x: Any, axis: Any, keepdims: bool) -> Any:
         extreme = reduce(_filled(x, sign * float("inf")), axis, keepdims)
         if not x.dtype.is_floating:
@@ -426,7 +426,7 @@ def quantile(x: Any, q: Any, axis: Any = None, method: str = "linear", keepdims:
 
 @operation("numpy")
 def nanquantile(x: Any, q: Any, axis: Any = None, method: str = "linear", keepdims: bool = False) -> Any:
-    """Quantiles of what is not NaN; arguments as for `quantile`.
+    """Quantiles of the elements that are not NaN; arguments as for `quantile`.
 
     >>> import twofold as tf
     >>> tf.keras.ops.nanquantile([1.0, float("nan"), 2.0], 0.5).numpy().tolist()
@@ -452,7 +452,7 @@ def percentile(x: Any, q: Any, axis: Any = None, method: str = "linear", keepdim
 
 @operation("numpy")
 def nanpercentile(x: Any, q: Any, axis: Any = None, method: str = "linear", keepdims: bool = False) -> Any:
-    """Percentiles of what is not NaN; arguments as for `percentile`.
+    """Percentiles of the elements that are not NaN; arguments as for `percentile`.
 
     >>> import twofold as tf
     >>> tf.keras.ops.nanpercentile([1.0, float("nan"), 2.0], 50).numpy().tolist()
@@ -474,7 +474,7 @@ def median(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
 
 @operation("numpy")
 def nanmedian(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    """The median of what is not NaN.
+    """The median of the elements that are not NaN.
 
     >>> import twofold as tf
     >>> tf.keras.ops.nanmedian([1.0, float("nan"), 2.0]).numpy().tolist()

@@ -257,7 +257,7 @@ def scatter_update(inputs: Any, indices: Any, updates: Any, reduction: str | Non
 # -- control --------------------------------------------------------------------------------------
 @operation("core")
 def cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any]) -> Any:
-    """What one of two functions gives.
+    """The result of one of two functions.
 
     Args:
         pred: a bool: whether it is the first one.
@@ -274,7 +274,7 @@ def cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any]) -> 
 
 @operation("core")
 def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -> Any:
-    """What one of several functions gives.
+    """The result of one of several functions.
 
     Args:
         index: which, an integer; brought between 0 and the last.

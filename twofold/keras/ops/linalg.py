@@ -317,7 +317,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
 
 @operation("linalg", "JVP")
 def jvp(fun: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = False) -> Any:
-    """What a function gives, and how it changes along a direction.
+    """The result of a function, and its derivative along a direction.
 
     Args:
         fun: a function of tensors that gives a tensor or a structure; with `has_aux` and something else besides.

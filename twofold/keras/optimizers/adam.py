@@ -13,7 +13,7 @@ __all__ = ["Adam", "AdamW", "Adamax", "Lamb", "Nadam", "ScheduleFreeAdamW"]
 
 
 class _Moments(Optimizer):
-    """What the kin share: two decay rates, and a mean of gradients (and of their squares) for each variable."""
+    """The base of Adam's kin: two decay rates, and a mean of gradients (and of their squares) for each variable."""
 
     _slots: tuple[str, ...] = ("momentum", "velocity")
 
@@ -218,7 +218,7 @@ class Nadam(_Moments):
         super()._backend_update_step(grads, variables, learning_rate)
 
     def _ahead(self, dtype: tf.DType) -> tuple[Any, Any]:
-        """What the mean and the gradient of this update count for in the step."""
+        """The weights of the mean and of this update's gradient in the step."""
         return self._once("ahead", dtype, lambda: self._looked_ahead(dtype))
 
     def _looked_ahead(self, dtype: tf.DType) -> tuple[Any, Any]:

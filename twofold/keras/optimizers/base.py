@@ -144,7 +144,8 @@ class Optimizer(Slots):
 
     @property
     def learning_rate(self) -> Any:
-        """The learning rate: a variable to which a number can be assigned, or what a schedule or function gives now."""
+        """The learning rate: a variable to which a number can be assigned, or the present value of a schedule or
+        function."""
         rate = self._learning_rate
         if isinstance(rate, LearningRateSchedule):
             return rate(self._iterations)

@@ -1,4 +1,4 @@
-"""What is done to gradients before variables move by them: missing ones are left out, long ones are clipped."""
+"""The preparation of gradients for an update: missing ones are left out, long ones are clipped."""
 
 from __future__ import annotations
 
