@@ -146,6 +146,8 @@ def number(value: g.Value) -> DimLike | None:
         counted = counting(value.node)
         return None if counted is None else counted.after.get(value.index)
     node = node_of(value)
+    if node is not None and node.op.name in ("shape", "strided_slice"):
+        return _element_of_shape(node)
     if node is None or node.op.name not in ("add", "subtract"):
         return None
     left, right = map(number, node.inputs)
@@ -156,6 +158,17 @@ def number(value: g.Value) -> DimLike | None:
         left, more = more, left
     whole = not isinstance(more, Dim) and -_LARGE < more <= (0 if isinstance(left, Dim) else _LARGE)
     return left + more if whole and (isinstance(left, Dim) or abs(left) < _LARGE) else None
+
+
+def _element_of_shape(node: g.Node) -> DimLike | None:
+    """The size that `tf.shape(x)[axis]` is, or the one element of `tf.shape(x)`."""
+    spec = node.attrs["spec"] if node.op.name == "strided_slice" else (0,)
+    shape = node_of(node.inputs[0]) if node.op.name == "strided_slice" else node
+    if shape is None or shape.op.name != "shape" or len(spec) != 1 or type(spec[0]) is not int:
+        return None
+    dims = shape.inputs[0].dims
+    whole = node is shape and len(dims) != 1
+    return dims[spec[0]] if not whole and -len(dims) <= spec[0] < len(dims) else None
 
 
 def affine(value: g.Value) -> Affine:

@@ -326,7 +326,7 @@ class LoopPullback(Pullback):
         added: dict[int, Exists] = {}
         for i in every:
             added[i] = given_by(flags[i]) if i in flags else None
-            if i in self.idle or (i >= count and i not in flags):
+            if i in self.idle or (i not in flags and (i >= count or cts[i] is None)):
                 added[i] = both(added[i], ran)
         return self._summed(b, dict(zip(every, sums, strict=True)), place, cts, starts, added)
 
@@ -338,8 +338,17 @@ class LoopPullback(Pullback):
             back = self.lin.backward(seeds, started, joined, asked, tuple([i in late for i in range(self.count)]))
             more = {i for i in chosen(range(self.count), seeds) if back.told[i] or not back.given[i]} - late
             if not more:
-                return back, late
+                break
             late |= more
+        # Where a round surely gives a cotangent, and reads nowhere whether there was one before, nobody has to know.
+        read = {v for node in back.graph.nodes for v in node.inputs} | set(back.graph.outputs)
+        flags = dict(zip(sorted(late), back.graph.inputs[len(back.graph.inputs) - len(late):], strict=True))
+        idle = {i for i, flag in flags.items() if flag not in read and back.given[i] and not back.told[i]
+                and i not in self.named}
+        if idle:
+            late -= idle
+            back = self.lin.backward(seeds, started, joined, asked, tuple([i in late for i in range(self.count)]))
+        return back, late
 
     def _fits(self, i: int) -> bool:
         """Whether a carried value has one size before the loop, in its rounds, and after it."""

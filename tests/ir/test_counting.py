@@ -83,6 +83,9 @@ def test_numbers_that_graphs_are_known_to_hold() -> None:
         assert number(ops.subtract(last, 1)) == size - 1
         assert number(ops.add(last, 1)) is None  # which may overflow
         assert number(ops.add(ops.subtract(5, 2), 3)) == 6
+        assert number(ops.strided_slice(ops.shape(x), spec=(0,))) == size
+        assert number(ops.strided_slice(ops.shape(graph.add_input((3, 5), tf.float32)), spec=(-1,))) == 5
+        assert number(ops.shape(graph.add_input((3, 5), tf.float32))) is None
     assert number(graph.constant(np.array(4, np.int64))) == 4
     assert number(graph.constant(np.array([[4]], np.int32))) == 4
     assert number(graph.constant(np.array(4.0))) is None
