@@ -24,6 +24,7 @@ from .gemm_shapes import (
     TURNED,
     VECTORS,
     Tiling,
+    most_packed,
     panel_width,
     symbol,
     tiles_at_once,
@@ -301,7 +302,8 @@ class _Tall(_Product):
         super().sizes()
         b, x = self.b, self.x
         self.scattered = b.not_(b.or_(b.eq(x.a_m, 1), b.eq(x.a_k, 1)))
-        self.panel_size = b.minimum(x.k, BLOCK) * self.shape.depth
+        lanes = self.shape.lanes  # packing turns squares, which may reach beyond the last inner index
+        self.panel_size = b.minimum(b.and_(x.k + (lanes - 1), -lanes), BLOCK) * self.shape.depth
         # Micro-kernels read A as it lies where rows or inner indices are neighbours. But rows that far apart share few
         # places of the first cache, so that packing them repays when several panels read them.
         self.lies: Value | None = None
@@ -312,7 +314,7 @@ class _Tall(_Product):
 
     def room_for_rows(self) -> tuple[Value, int]:
         tiles = _ceil(self.b, self.b.minimum(self.x.m, self.x.rows), self.shape.tall)
-        return tiles * self.panel_size, BLOCK * tiles_at_once(self.shape, self.dtype) * self.shape.depth
+        return tiles * self.panel_size, most_packed(self.shape, self.dtype)
 
     def below(self, a: Value, top: Value, rows: Value, batch: Value) -> Value:
         b, x = self.b, self.x

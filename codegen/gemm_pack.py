@@ -24,7 +24,8 @@ __all__ = ["pack", "dots"]
 def pack(tiling: Tiling, dtype: DType) -> Function:
     """The function `(panel, width, source, s, t, m, k)`: panel[t', s'] = source[s' s + t' t] for s' < m and t' < k.
 
-    A panel has `width` elements for one inner index t', whole vectors; those from m on may hold anything.
+    A panel has `width` elements for one inner index t', whole vectors; those from m on may hold anything. It has room
+    for whole vectors of inner indices, too.
 
     Args:
         dtype: of the source. The panel holds what it computes in.
@@ -130,21 +131,11 @@ class _Packing:
             self.one_by_one(whole)
 
     def square(self, rows: list[Value], s: Value, t: Value) -> None:
-        """Turns one square, which may be cut off along the inner dimension where vectors have masks."""
-        f, lanes, x = self.f, self.lanes, self.source
-        left = x.k - t
-        columns = x.columns(rows, t, left if x.tiling.masks else None)
-        places = [(t + n) * self.width + s for n in range(lanes)]
-        if not x.tiling.masks:
-            for column, place in zip(columns, places, strict=True):
-                f.store(self.panel, place, column)
-            return
-        with f.if_(f.lt(left, lanes)):
-            for n in while_below(f, lanes, left):
-                f.store(self.panel, places[n], columns[n])
-        with f.else_():
-            for column, place in zip(columns, places, strict=True):
-                f.store(self.panel, place, column)
+        """Turns one square. Where vectors have masks, zeros may follow the last inner index."""
+        f, x = self.f, self.source
+        columns = x.columns(rows, t, x.k - t if x.tiling.masks else None)
+        for n, column in enumerate(columns):
+            f.store(self.panel, (t + n) * self.width + s, column)
 
     def one_by_one(self, start: Value | int) -> None:
         """Whatever the strides, from inner index `start`."""

@@ -13,7 +13,8 @@ from twofold.ir.dtypes import DType
 from . import target as targets
 
 __all__ = ["BLOCK", "DIRECT", "PACKED", "HERE", "TURNED", "HEADER", "MAX_BATCH_RANK", "VECTORS", "FLAT_VECTORS",
-           "PARTS", "Tiling", "tiling", "panel_width", "tiles_at_once", "symbol"]
+           "PARTS", "Tiling", "tiling", "panel_width", "tiles_at_once",
+           "most_packed", "symbol"]
 
 BLOCK = 256  # inner indices summed before they join the total; part of what results mean
 VECTORS = 2  # of a tile of C, side by side
@@ -68,7 +69,13 @@ def panel_width(shape: Tiling, flat: bool) -> int:
 
 def tiles_at_once(shape: Tiling, dtype: DType, inner: int = BLOCK) -> int:
     """How many tiles of rows a unit of work may have in products over `inner` indices."""
-    return max(_STACK // (min(max(inner, 1), BLOCK) * shape.depth * dtype.compute.size), 1)
+    depth = min(-(-max(inner, 1) // shape.lanes) * shape.lanes, BLOCK)  # panels have room for whole vectors of indices
+    return max(_STACK // (depth * shape.depth * dtype.compute.size), 1)
+
+
+def most_packed(shape: Tiling, dtype: DType) -> int:
+    """Elements that the panels of `tiles_at_once` tiles take at most, whatever the inner size."""
+    return max(_STACK // dtype.compute.size, BLOCK * shape.depth)
 
 
 def symbol(name: str, dtype: DType) -> str:

@@ -17,12 +17,14 @@ from typing import Any
 
 from llvmlite import ir
 
+from twofold.ir import dtypes as dt
 from twofold.ir.scalar import Instr, Value
 
-from . import llvm_lanes, llvm_memory, llvm_module, llvm_ops, llvm_vectors
+from . import llvm_lanes, llvm_memory, llvm_module, llvm_ops, llvm_vectors, loop_verify
 from .llvm_memory import Scopes, Unique
 from .llvm_variables import Exit, settled
 from .statements import (
+    VECTOR_OPS,
     At,
     Break,
     Call,
@@ -88,6 +90,8 @@ def emit_kernel(module: ir.Module, kernel: Kernel, name: str, *, inline: bool = 
         `int64 name(int64 start, int64 stop, int64* args)`: 0, or 1 + the number of the first failed check, or the
         first status of a call that was not 0.
     """
+    if loop_verify.CHECKING:
+        loop_verify.verify(kernel)
     fn = ir.Function(module, KERNEL, name)
     fn.attributes.add("nounwind")
     fn.args[2].add_attribute("noalias")
@@ -249,14 +253,11 @@ class _Emitter:
     def instruction(self, instr: Instr) -> Any:
         """The value of an instruction."""
         at, args = [self.values[a.id] for a in instr.args], instr.args
-        match instr.op:
-            case "splat":
-                return llvm_vectors.splat(self.b, at[0], lanes_of(instr.out.dtype))
-            case "first":
-                return llvm_vectors.first(self.b, at[0], lanes_of(instr.out.dtype))
-            case "shuffle":
+        if instr.op in VECTOR_OPS:
+            if instr.op == "shuffle":
                 return llvm_vectors.shuffle(self.b, at[0], at[1], instr.const)
-        known = _folded(instr.op, at, args)
+            return getattr(llvm_vectors, instr.op)(self.b, at[0], lanes_of(instr.out.dtype))
+        known = _folded(instr.op, at, args) if args[0].dtype is dt.int64 or instr.op == "select" else None
         return known if known is not None else \
             llvm_ops.emit(self.b, instr.op, tuple(at), args[-1].dtype, instr.out.dtype)
 

@@ -458,6 +458,7 @@ def _prune(block: list[Statement], used: set[int]) -> list[Statement]:
             statement.body = _prune(statement.body, used)
             if not any(blocks(statement)):
                 continue
-        used.update(v.id for v in uses(statement))
+        for value in uses(statement):
+            used.add(value.id)
         kept.append(statement)
     return kept[::-1]

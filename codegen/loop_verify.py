@@ -7,6 +7,7 @@ as whether an index lies inside of memory, only running tells (`lockstep.py`).
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from twofold.ir import dtypes as dt
@@ -38,7 +39,9 @@ from .statements import (
 )
 from .value_types import Address, Vector, lane_type, lanes_of, like
 
-__all__ = ["verify"]
+__all__ = ["verify", "CHECKING"]
+
+CHECKING = os.environ.get("TWOFOLD_VERIFY") == "1"  # whether all kernels are verified before code is made of them
 
 
 def verify(of: Kernel | Function) -> None:

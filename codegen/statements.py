@@ -26,7 +26,7 @@ __all__ = ["Pointer", "Kernel", "Function", "Load", "Store", "At", "Prefetch", "
 VECTOR_OPS = frozenset(("splat", "first", "shuffle"))
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class Pointer:
     """Typed memory: an argument, whose place in the args array is `slot`; `size` elements of the kernel's own stack; or
     what an address leads to, `at`."""
@@ -39,7 +39,7 @@ class Pointer:
     at: Value | None = None
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class Load:
     """`out = ptr[index]`; a 16-bit float widens to float32. A vector is as many neighbours from `index` on; lanes that
     are not in `mask` are 0, and their memory is not read."""
@@ -50,7 +50,7 @@ class Load:
     mask: Value | None = None
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class Store:
     """`ptr[index] = value`, rounded once where `ptr` holds 16-bit floats (from float32 or float64). The lanes of a
     vector become neighbours from `index` on; those not in `mask` are not written."""
@@ -61,7 +61,7 @@ class Store:
     mask: Value | None = None
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class At:
     """`out` = the address of `ptr[index]`, which need not exist."""
 
@@ -70,7 +70,7 @@ class At:
     index: Value
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class Prefetch:
     """Asks for the cache line of `ptr[index]`, which need not exist: the first cache if it is to be written, else the
     second. It changes nothing."""
@@ -80,7 +80,7 @@ class Prefetch:
     write: bool
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class Slot:
     """`out = args[index]`: an integer argument."""
 
@@ -88,7 +88,7 @@ class Slot:
     index: int
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class Set:
     """Gives mutable variable number `var` a value; the first Set of a variable declares it."""
 
@@ -96,7 +96,7 @@ class Set:
     value: Value
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class Get:
     """`out` = what variable `var` holds now."""
 
@@ -122,7 +122,7 @@ class If:
     otherwise: list[Statement] = field(default_factory=list)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class Break:
     """Leaves the innermost loop where `cond` holds."""
 
@@ -142,7 +142,7 @@ class Room:
     body: list[Statement]
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class Check:
     """Where `cond` is false the kernel, having run to its end, returns 1 + `code`."""
 
@@ -150,14 +150,14 @@ class Check:
     code: int
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class Fail:
     """The kernel, having run to its end, returns the first `status` that is not 0."""
 
     status: Value
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class Callee:
     """A kernel that is an argument. What `word` of the args array stands for it is the backend's affair, which puts it
     there: on the processor, the address at which the kernel was loaded."""
@@ -165,7 +165,7 @@ class Callee:
     word: Value
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class Call:
     """`out = kernel(start, stop, args)` for a kernel of the same module or an argument; `args` is memory of int64."""
 
@@ -176,7 +176,7 @@ class Call:
     args: Pointer
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class Invoke:
     """Runs a function of the same module."""
 

@@ -44,7 +44,7 @@ INSTRUCTIONS = {
 _INT64 = 1 << 63
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class Value:
     """One SSA value of a scalar body; Python operators record instructions."""
 
@@ -113,7 +113,7 @@ class Value:
         raise TypeError("a scalar body cannot branch on a value: use s.select")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, slots=True)
 class Instr:
     """`out = op args`; `const` holds the value of a constant."""
 

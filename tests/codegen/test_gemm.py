@@ -8,8 +8,9 @@ import itertools
 import llvmlite.binding as llvm
 import numpy as np
 import pytest
+from llvmlite import ir
 
-from twofold.codegen import gemm, gemm_kernels, gemm_tile, llvm_module, lockstep, lockstep_memory
+from twofold.codegen import gemm, gemm_kernels, gemm_shapes, gemm_tile, llvm_module, lockstep, lockstep_memory
 from twofold.codegen.loop_verify import verify
 from twofold.ir import dtypes as dt
 from twofold.runtime import products, threads
@@ -226,8 +227,9 @@ def test_too_many_batch_dimensions():
 # -- other processors -------------------------------------------------------------------------------------------
 def shapes_for_other_processors(dtype):
     size = dtype.compute.size
-    return [gemm.Tiling(width // size, heights, masks) for width in (16, 32, 64)
-            for heights, masks in (((6, 4, 2), False), ((14, 8, 4), True), ((3, 2, 1), False))]
+    shapes = [gemm.Tiling(width // size, heights, masks) for width in (16, 32, 64)
+              for heights, masks in (((6, 4, 2), False), ((14, 8, 4), True), ((3, 2, 1), False))]
+    return [*shapes, gemm.Tiling(16 // size, (14, 8, 4), False)]
 
 
 def run(start, mode, a, b, dtype, shape):
@@ -250,7 +252,7 @@ def run(start, mode, a, b, dtype, shape):
 
 
 @pytest.mark.parametrize("dtype", FLOATS + HALVES, **ids)
-@pytest.mark.parametrize("number", range(9))
+@pytest.mark.parametrize("number", range(10))
 def test_other_widths_and_heights_give_the_same_bits(number, dtype):
     shape = shapes_for_other_processors(dtype)[number]
     engine, start = load(dtype, shape)
@@ -268,14 +270,31 @@ def test_other_widths_and_heights_give_the_same_bits(number, dtype):
     assert engine is not None
 
 
-def load(dtype, shape):
+@pytest.mark.parametrize("dtype", FLOATS, **ids)
+def test_the_largest_units_without_a_heap(dtype):
+    """As exported libraries compute them: all packed operands are on the stack."""
+    shape = gemm.Tiling(16 // dtype.size, (14, 8, 4), False)
+    engine, start = load(dtype, shape, heap=False)
+    for k in (30, 100, 300):
+        rows = gemm.tiles_at_once(shape, dtype, k) * shape.tall
+        a, b = draw(0, rows, 2 * k, dtype=dtype)[:, ::2], draw(1, k, 40, dtype=dtype)
+        out = np.full((rows, 40), np.nan, dtype.np)
+        assert start("tall", 1, (gemm.HERE, rows, 40, k, 40, 2 * k, 2, 40, 1, rows, 40, 0), (out, a, b)) == 0
+        assert_same(out, multiply(a, b, dtype))
+    assert engine is not None
+
+
+def load(dtype, shape, heap=True):
     """The functions of a tile shape in an engine of their own: their names are taken in the process's."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     machine = llvm.Target.from_default_triple().create_target_machine()
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine, use_lmm=True)
     for part in gemm.PARTS:
-        engine.add_object_file(llvm.ObjectFileRef.from_data(gemm.object_code(dtype, shape, part)))
+        module = ir.Module()
+        gemm.build(module, dtype, shape, part, heap)
+        image = llvm_module.object_code(llvm_module.verified(module))
+        engine.add_object_file(llvm.ObjectFileRef.from_data(image))
     engine.finalize_object()
     names = [name for part in gemm.PARTS.values() for name in part]
     addresses = {name: engine.get_function_address(gemm.symbol(name, dtype)) for name in names}
@@ -391,6 +410,15 @@ def test_a_small_product_in_lockstep():
     arrays = [lockstep.Memory(x.reshape(-1).view(np.uint8)) for x in (out, a, b)]
     assert lockstep.run(kernel, 1, [*arrays, 20, 7, 6]) == 0
     assert_same(out, multiply(a, b, dt.float32))
+
+
+def test_room_for_packed_rows_is_enough_for_every_inner_size():
+    for dtype in FLOATS + HALVES:
+        for shape in shapes_for_other_processors(dtype):
+            for inner in range(1, 300):
+                depth = min(-(-inner // shape.lanes) * shape.lanes, gemm.BLOCK)
+                packed = gemm.tiles_at_once(shape, dtype, inner) * depth * shape.depth
+                assert packed <= gemm_shapes.most_packed(shape, dtype)
 
 
 def test_panels_hold_no_leftovers():
