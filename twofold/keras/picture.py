@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._front import diagram
+from .._formats import diagram
 
 __all__ = ["svg_of"]
 
