@@ -134,8 +134,8 @@ class GroupKernel:
         """The results of a map item."""
         b = self.b
         b.owner = self.group.items.index(item) if len(self.group.items) < 64 else self.numbers()[item]
-        made = item.body(b, *values, **item.attrs)  # type: ignore[misc]
-        results = tuple(made) if isinstance(made, (tuple, list)) else (made,)
+        computed = item.body(b, *values, **item.attrs)  # type: ignore[misc]
+        results = tuple(computed) if isinstance(computed, (tuple, list)) else (computed,)
         return [b.rounded(r, v.dtype) for r, v in zip(results, item.outs, strict=True)]
 
     def numbers(self) -> dict[Item, int]:

@@ -188,8 +188,8 @@ class _Fuser:
 
     @staticmethod
     def viewed(op: Op, node: g.Node, layout: Layout) -> Layout:
-        made = op.view(layout, **node.attrs)  # type: ignore[misc]
-        return Layout(node.outputs[0].dims, made.strides, made.offset)
+        view = op.view(layout, **node.attrs)  # type: ignore[misc]
+        return Layout(node.outputs[0].dims, view.strides, view.offset)
 
     def reduce(self, node: g.Node, op: Op) -> None:
         attrs = {k: v for k, v in node.attrs.items() if k not in ("axis", "keepdims")}
@@ -210,12 +210,12 @@ class _Fuser:
         last = max((self.made_at.get(s.base, -1) for s in item.sources), default=-1)
         if after >= last:  # a group that makes an operand would do, one that must come before would not
             last = after
-        made = [(s.base, at) for s in item.sources if (at := self.made_at.get(s.base, -1)) >= 0]
-        units = {at: self.units[at] for _, at in made}
+        makers = [(s.base, at) for s in item.sources if (at := self.made_at.get(s.base, -1)) >= 0]
+        units = {at: self.units[at] for _, at in makers}
         refusals: dict[int, tuple[str, tuple[Any, ...]]] = {}
         self.settle(item, axes, space, last, after, refusals)
-        latest = next((base for base, at in made if at == last), None)
-        for base, at in made:
+        latest = next((base for base, at in makers if at == last), None)
+        for base, at in makers:
             text, about = refusals.get(at) or _not_offered(units[at], at, last, latest)
             self.apart.append(Apart(base, item, text, about))
 

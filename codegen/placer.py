@@ -218,10 +218,10 @@ class PlanPlacer(Placer):
 
     def _write(self, whole: g.Value, layout: Layout, sources: list[Source], body: Callable[..., Any], after: int,
                name: str) -> None:
-        made = g.Value(layout.shape, whole.dtype)
-        self.fuser.place(Item(name, sources, [made], {}, body, None, self.node, Source(whole, layout)), after=after)
+        part = g.Value(layout.shape, whole.dtype)
+        self.fuser.place(Item(name, sources, [part], {}, body, None, self.node, Source(whole, layout)), after=after)
         at = self.fuser.made_at
-        self.fuser.own(whole, max(at.get(whole, -1), at[made]))
+        self.fuser.own(whole, max(at.get(whole, -1), at[part]))
 
 
 def moved(rank: int, axis: int) -> tuple[int, ...]:

@@ -71,8 +71,8 @@ class _Writer:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.names: dict[Any, str] = {}
-        made = [size for size in self.all_sizes() if isinstance(size, Dim) and len(str(size)) > _LONG]
-        self.short = {size: f"n{n}" for n, size in enumerate(dict.fromkeys(made))}
+        long = [size for size in self.all_sizes() if isinstance(size, Dim) and len(str(size)) > _LONG]
+        self.short = {size: f"n{n}" for n, size in enumerate(dict.fromkeys(long))}
 
     def all_sizes(self) -> Iterator[Any]:
         """The sizes that the text shows."""
@@ -224,9 +224,9 @@ class _Writer:
                 operands.append((n, self.at(a.value, a.offset)))
             else:
                 sizes.append(a.name if isinstance(a, Library) else self.size(a))
-        made = [text for n, text in operands if n in writes]
+        written = [text for n, text in operands if n in writes]
         given = [text for n, text in operands if n in reads or n not in writes]
-        left = f"{', '.join(dict.fromkeys(made))} = " if made else ""
+        left = f"{', '.join(dict.fromkeys(written))} = " if written else ""
         right = f"({', '.join(given)}{'; ' if sizes else ''}{', '.join(sizes)})"
         return f"{left}{step.kernel.name}{right} over {self.size(step.total)} x {self.size(step.weight)}"
 

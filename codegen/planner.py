@@ -93,8 +93,8 @@ class _Planner:
         if self.loops:
             return True
         wanted = {self.outputs[n] for n in self.donated}
-        made = {out: n for n, step in enumerate(self.steps) for out in _results(step)}
-        return any(out not in made or made[out] <= max(checks) for out in wanted)
+        made_at = {out: n for n, step in enumerate(self.steps) for out in _results(step)}
+        return any(out not in made_at or made_at[out] <= max(checks) for out in wanted)
 
     def finish(self, interruptible: bool) -> Plan:
         """The plan, with places for all memory that the steps use, and the work of a run."""
@@ -173,8 +173,8 @@ class _Planner:
 
 
 def _results(step: Step) -> list[g.Value]:
-    made = [out for item in step.items for out in item.outs]
-    return made if step.node is None else [*made, *step.node.outputs]
+    results = [out for item in step.items for out in item.outs]
+    return results if step.node is None else [*results, *step.node.outputs]
 
 
 class _Body:
@@ -248,7 +248,7 @@ class _Body:
         """Gives every output memory of its own, row-major; copies what is a view, an input or a constant."""
         self.outputs: list[g.Value] = []
         taken: set[g.Value] = set(self.graph.inputs)
-        made = {v for u in self.grouping.units for v in (
+        computed = {v for u in self.grouping.units for v in (
             (*u.full, *u.outer, *[s.base for s in u.into.values()]) if isinstance(u, Group) else u.outs)}
         for n, value in enumerate(self.graph.outputs):
             source = self.grouping.sources[value]
@@ -257,7 +257,7 @@ class _Body:
                 self.donated[n] = n
                 continue
             whole = source.layout.is_contiguous() and dm.numel(source.layout.shape) == dm.numel(source.base.dims)
-            if not whole or source.base in taken or source.base not in made or source.base in self.grouping.slots:
+            if not whole or source.base in taken or source.base not in computed or source.base in self.grouping.slots:
                 source = Source(self.copied(source), contiguous(value.dims))
             taken.add(source.base)
             self.outputs.append(source.base)
@@ -313,8 +313,9 @@ class _Body:
         if not stored:
             return
         written = None if group.axes is not None or group.into else stored
-        for made in fused.kernels_of(group, stored, overwrites, self.shared.backend.caches):
-            step = Step(made.kernel, made.arguments, made.total, made.weight, made.items, codes=made.kernel.codes)
+        for kernel in fused.kernels_of(group, stored, overwrites, self.shared.backend.caches):
+            step = Step(kernel.kernel, kernel.arguments, kernel.total, kernel.weight, kernel.items,
+                        codes=kernel.kernel.codes)
             self.add(step, written)
 
     def overwritten(self, group: Group, stored: Sequence[g.Value]) -> dict[g.Value, g.Value]:

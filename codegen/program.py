@@ -85,7 +85,7 @@ def _calls(plan: Plan, module: ir.Module, name: str) -> list[tuple[Any, list[Any
         if isinstance(step.kernel, Library):
             calls.append((plan.libraries.index(step.kernel), step.arguments))
             continue
-        parts, made, arguments = parts_of(step), [], []
+        parts, functions, arguments = parts_of(step), [], []
         for at, part in enumerate(parts):
             run, one = next(written)
             arguments.append([*part.arguments, *one.values])
@@ -99,11 +99,12 @@ def _calls(plan: Plan, module: ir.Module, name: str) -> list[tuple[Any, list[Any
                     known[text].attributes.add("noinline")  # else each part, and one thread, had a copy
                 elif inline:
                     known[text].attributes.add("inlinehint")
-            made.append(known[text])
+            functions.append(known[text])
         if len(parts) > 1:
-            calls.append((_dispatcher(module, f"{name}_k{number}", arguments, made), batch_arguments(parts, arguments)))
+            whole = _dispatcher(module, f"{name}_k{number}", arguments, functions)
+            calls.append((whole, batch_arguments(parts, arguments)))
         else:
-            calls.append((made[0], arguments[0]))
+            calls.append((functions[0], arguments[0]))
     return calls
 
 

@@ -160,6 +160,6 @@ def _may_lie_there(p: PlanPlacer, source: Source, index: Source) -> bool:
     """Whether an item may be made in a slot: it is all of a value that is made after its place is known."""
     base, made_at, layout = source.base, p.fuser.made_at, source.layout
     whole = layout.is_contiguous() and dm.numel(layout.shape) == dm.numel(base.dims) and base.dtype is p.out.dtype
-    made = made_at.get(base, -1)
+    last = made_at.get(base, -1)
     free = base not in p.fuser.slots and base not in p.fuser.told
-    return whole and free and made > made_at.get(index.base, -1)
+    return whole and free and last > made_at.get(index.base, -1)

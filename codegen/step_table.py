@@ -151,10 +151,10 @@ class StepTable:
                                     _I64(count)])
 
     def _constant(self, what: str, kind: Any, elements: Sequence[Any]) -> Any:
-        made = ir.GlobalVariable(self.module, ir.ArrayType(kind, len(elements)), f"{self.name}_{what}")
-        made.linkage, made.global_constant, made.unnamed_addr = "private", True, True
-        made.initializer = ir.Constant(made.value_type, elements)
-        return made
+        table = ir.GlobalVariable(self.module, ir.ArrayType(kind, len(elements)), f"{self.name}_{what}")
+        table.linkage, table.global_constant, table.unnamed_addr = "private", True, True
+        table.initializer = ir.Constant(table.value_type, elements)
+        return table
 
     def _function(self, what: str, result: Any, arguments: Sequence[Any]) -> tuple[ir.IRBuilder, ir.Function]:
         fn = ir.Function(self.module, ir.FunctionType(result, arguments), f"{self.name}_{what}")

@@ -60,12 +60,12 @@ def _complex_product(p: Placer, a: Source, b: Source) -> None:
     flips = [p.attrs["adjoint_a"], p.attrs["adjoint_b"]]
     parts = [(p.copy(s, half, _real), p.copy(s, half, _negative_imag if flip else _imag))
              for s, flip in zip((a, b), flips, strict=True)]
-    made = []
+    real = []
     for i, j in ((0, 0), (1, 1), (0, 1), (1, 0)):
         out = g.Value(p.out.dims, half)
         p.product(out, parts[0][i], parts[1][j], contiguous(out.dims))
-        made.append(Source(out, contiguous(out.dims)))
-    p.item(made, p.out, _joined)
+        real.append(Source(out, contiguous(out.dims)))
+    p.item(real, p.out, _joined)
 
 
 def _real(e: Any, x: Any) -> Any:

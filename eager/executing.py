@@ -87,13 +87,13 @@ class Host:
     def op(self, node: g.Node, op: Op, arrays: list[np.ndarray], sizes: dict[str, DimLike]) -> Sequence[np.ndarray]:
         attrs = {k: resolve(v, sizes) for k, v in node.attrs.items()} if sizes else node.attrs
         try:
-            made: Any = dispatch.eager.apply(op, tuple([wrap(a) for a in arrays]), attrs)
+            result: Any = dispatch.eager.apply(op, tuple([wrap(a) for a in arrays]), attrs)
         except InvalidArgumentError as error:
             if node.loc is None:
                 raise
             first = error.message.split("\n  At ", 1)[0]
             raise of_values(type(error)(None, op.name, first + constructs.where(node))) from None
-        results: tuple[Tensor, ...] = made if isinstance(made, tuple) else (made,)
+        results: tuple[Tensor, ...] = result if isinstance(result, tuple) else (result,)
         return [t._memory for t in results]
 
     def loop(self, node: g.Node, arrays: list[np.ndarray], sizes: dict[str, DimLike]) -> Sequence[np.ndarray]:

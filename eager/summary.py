@@ -76,15 +76,15 @@ def _shortest(x: float, few: int, many: int, kind: Any) -> str:
 def _quoted(item: bytes) -> str:
     """A string in quotes, with C's escapes; text in UTF-8 stays as it is."""
     text = item.decode("utf-8", "surrogateescape")
-    made = []
+    characters = []
     for ch in text:
         if ch in _ESCAPES:
-            made.append(_ESCAPES[ch])
+            characters.append(_ESCAPES[ch])
         elif "\udc80" <= ch <= "\udcff":
-            made.append(f"\\{ord(ch) - 0xdc00:03o}")
+            characters.append(f"\\{ord(ch) - 0xdc00:03o}")
         else:
-            made.append(ch if ch >= " " and ch != "\x7f" else f"\\{ord(ch):03o}")
-    return '"' + "".join(made) + '"'
+            characters.append(ch if ch >= " " and ch != "\x7f" else f"\\{ord(ch):03o}")
+    return '"' + "".join(characters) + '"'
 
 
 _ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "'": "\\'", "\\": "\\\\"}

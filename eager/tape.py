@@ -218,16 +218,16 @@ class GradientTape:
             inputs = tuple([x if k else _outline(x) for x, k in zip(inputs, kept, strict=True)])
         if len(outputs) == 1:
             out = outputs[0]
-            made: tuple[int, ...] = (0,)
+            followed: tuple[int, ...] = (0,)
             if out._memory.dtype.num in _SMOOTH if type(out) is Tensor else out.dtype.is_differentiable:
-                made = (out._id,)
+                followed = (out._id,)
                 tracked.add(out._id)
             if not kept_out:
                 outputs = (_outline(out),)
         else:
-            made = self._track(outputs)
+            followed = self._track(outputs)
             outputs = outputs if kept_out else tuple(map(_outline, outputs))
-        self._entries.append((op, attrs, numbers, made, inputs, outputs))
+        self._entries.append((op, attrs, numbers, followed, inputs, outputs))
 
     def _follows(self, tensor: Any) -> bool:
         """Whether ops on `tensor` are recorded now."""
@@ -241,12 +241,12 @@ class GradientTape:
             kind = playing.CONTINUES if continues else None
             depends = getattr(vjp, "connected", None) if continues else None
             if depends is None:
-                made = self._track(outputs)
+                followed = self._track(outputs)
             else:  # of control flow some results may not depend on what this tape follows
                 connections = depends([n in self._tracked for n in numbers])
                 connected = [o if x is not False else None for o, x in zip(outputs, connections, strict=True)]
-                made = self._track(tuple(connected))
-            self._entries.append((vjp, kind, numbers, list(made) if continues else made, (), ()))
+                followed = self._track(tuple(connected))
+            self._entries.append((vjp, kind, numbers, list(followed) if continues else followed, (), ()))
 
     def _record_further(self, vjp: Callable[..., Sequence[Any]], inputs: tuple[Any, ...],
                        outputs: tuple[Any, ...], first: int) -> None:
@@ -258,10 +258,10 @@ class GradientTape:
 
     def _track(self, outputs: tuple[Any, ...]) -> tuple[int, ...]:
         """Follow those results that are differentiable; their numbers, 0 for the others and where there is None."""
-        made = tuple([o._id if o is not None and _is_smooth(o) else 0 for o in outputs])
-        self._tracked.update(made)
+        followed = tuple([o._id if o is not None and _is_smooth(o) else 0 for o in outputs])
+        self._tracked.update(followed)
         self._tracked.discard(0)
-        return made
+        return followed
 
     @contextmanager
     def stop_recording(self) -> Iterator[None]:

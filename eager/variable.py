@@ -276,8 +276,8 @@ class Variable(ScatterMethods, SessionMethods, metaclass=_Creating):
         self._check(value)
         trace = tracing()
         if trace is not None:
-            made = trace.assign_variable(self, value)
-            return self if made is None else made
+            assignment = trace.assign_variable(self, value)
+            return self if assignment is None else assignment
         before = self._value
         if not claims.swap(self, _assigned(before, value)):
             with self._claimed():
@@ -356,12 +356,12 @@ class Variable(ScatterMethods, SessionMethods, metaclass=_Creating):
 
 def _remade(cls: type[Variable], value: Tensor, state: dict[str, Any]) -> Variable:
     """A variable like another one, from its value and the rest of its state."""
-    made, trace = cls.__new__(cls), tracing()
-    vars(made).update(state)
-    made._value = alias(value if trace is None else trace.initial_value(value, None))
-    made._begin()
-    made._tell()
-    return made
+    variable, trace = cls.__new__(cls), tracing()
+    vars(variable).update(state)
+    variable._value = alias(value if trace is None else trace.initial_value(value, None))
+    variable._begin()
+    variable._tell()
+    return variable
 
 
 class _Sliced:
@@ -425,8 +425,8 @@ class VariableSlice(SliceMethods, Tensor):
 
 def _start(initial_value: Any, dtype: DType | None) -> Tensor:
     """The first value of a variable."""
-    made = callable(initial_value) and not isinstance(initial_value, Variable)
-    return convert.as_tensor(initial_value() if made else initial_value, dtype=dtype)
+    computed = callable(initial_value) and not isinstance(initial_value, Variable)
+    return convert.as_tensor(initial_value() if computed else initial_value, dtype=dtype)
 
 
 def _assigned(before: Tensor, value: Tensor) -> Tensor:
@@ -435,12 +435,12 @@ def _assigned(before: Tensor, value: Tensor) -> Tensor:
     Its gradient is the variable's: recorders that follow the value before take it to come from that, and never from
     what was assigned.
     """
-    made = alias(value)
+    after = alias(value)
     recorders = active.get()
     if recorders and before.dtype.is_differentiable and before._memory.shape == value._memory.shape and any(
             r._follows(before) for r in recorders):
-        record_custom(lambda cts: list(cts), (before,), (made,))
-    return made
+        record_custom(lambda cts: list(cts), (before,), (after,))
+    return after
 
 
 

@@ -97,9 +97,9 @@ def _content(handle: int, status: os.stat_result) -> bytes:
 
 
 def _checksum(kind: str, key: str, data: bytes) -> bytes:
-    made = hashlib.sha256(f"{kind}\0{key}\0".encode())
-    made.update(data)
-    return made.digest()
+    checksum = hashlib.sha256(f"{kind}\0{key}\0".encode())
+    checksum.update(data)
+    return checksum.digest()
 
 
 def write(kind: str, key: str, data: bytes, text: str = "", suffix: str = ".txt") -> None:

@@ -205,10 +205,10 @@ def _made(graph: g.Graph, backend: Backend, donate: dict[int, int], origin: g.Gr
     lines = {id(node.loc): n for n, node in enumerate(origin.walk())}  # passes keep the objects
     # The names of functions are the same in every program: each is linked by itself.
     with _without_collections():
-        made = compile_program(graph, backend, "entry", donate, interruptible=bool(interrupts.poll_words()))
-    with _beside([lib.key for lib in made.plan.libraries], _is_shared(made.plan.work)):
-        code = llvm_module.object_code(llvm_module.optimise(made.module))
-    about = describe(made.plan, lambda node: None if node.loc is None else lines.get(id(node.loc)))
+        compiled = compile_program(graph, backend, "entry", donate, interruptible=bool(interrupts.poll_words()))
+    with _beside([lib.key for lib in compiled.plan.libraries], _is_shared(compiled.plan.work)):
+        code = llvm_module.object_code(llvm_module.optimise(compiled.module))
+    about = describe(compiled.plan, lambda node: None if node.loc is None else lines.get(id(node.loc)))
     if cache.enabled() and environment() == _environment():  # else sources changed: which of both compiled this?
         cache.write("programs", _key(origin, donate, label), pack(about, code))
     return about, code

@@ -185,13 +185,13 @@ def _instead(error: Exception, function: Any, name: str, entries: list[Traceback
         lines = [f"{name}: not enough memory for what was asked" + (f" ({told})." if told else ".")]
     lines += [f"  {parameter} : {_shown(value)}" for parameter, value in _arguments(function, frame)]
     where = user_line()
-    made = wanted(None, name, "\n".join([*lines, f"  {where}"] if where else lines))
-    made.from_inside = True  # type: ignore[attr-defined]
-    made.__cause__ = error
-    made.__traceback__ = error.__traceback__
+    replacement = wanted(None, name, "\n".join([*lines, f"  {where}"] if where else lines))
+    replacement.from_inside = True  # type: ignore[attr-defined]
+    replacement.__cause__ = error
+    replacement.__traceback__ = error.__traceback__
     if not FULL:
         tracebacks.trim(error)
-    return made
+    return replacement
 
 
 def _depth(frame: FrameType | None) -> int:

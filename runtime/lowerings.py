@@ -205,12 +205,12 @@ def _planned(x: products.Matrices, dtype: Any, often: bool = False) -> products.
     wide = max(typical(x.n), 2)  # a single column would be planned as a row, for another kernel
     guess = products.Matrices(max(typical(x.m), 2), wide, typical(x.k), (typical(x.k), 1), (wide, beside), wide)
     often = often and not x.batch and _number(x.n) and _number(x.k) and 0 not in (x.n, x.k)
-    made = products.plan(guess, dtype, _threads(), often)
+    plan = products.plan(guess, dtype, _threads(), often)
     shape = gemm.tiling(dtype)
-    rows, columns, mode = shape.tall * 4, gemm.panel_width(shape, False) * 4, made.integers[0]
+    rows, columns, mode = shape.tall * 4, gemm.panel_width(shape, False) * 4, plan.integers[0]
     if _number(x.n):
-        columns = made.integers[10]
-    packs, room = (made.packs, made.room) if often and x.n > 1 else (0, 0)
+        columns = plan.integers[10]
+    packs, room = (plan.packs, plan.room) if often and x.n > 1 else (0, 0)
     if mode == gemm.PACKED and not packs:
         mode = gemm.HERE
     count = dm.numel([d[0] for d in x.batch])

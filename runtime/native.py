@@ -299,12 +299,12 @@ def _fill(native: Core, tensor_type: type) -> None:
     for name, thing in (("ndarray", np.ndarray), ("float", float), ("int", int), ("bool", bool), ("true", True)):
         native.hold(name, thing)
     offset = slot_offset(tensor_type, "_memory")
-    made: Any = object.__new__(tensor_type)
+    tensor: Any = object.__new__(tensor_type)
     array = np.zeros(3)
-    place = ctypes.c_void_p.from_address(id(made) + offset)
+    place = ctypes.c_void_p.from_address(id(tensor) + offset)
     if place.value is not None:
         raise RuntimeError("a new Tensor's array slot is not empty")
-    made._memory = array
+    tensor._memory = array
     if place.value != id(array):
         raise RuntimeError("a Tensor's array slot is not where it was found")
     native.set("tensor.array", offset)
@@ -326,9 +326,9 @@ _TP_ALLOC = 47  # Py_tp_alloc of typeslots.h
 def _try_entry(native: Core, tensor_type: type) -> None:
     """One op on the fast path, one scalar, and one call that must reach the Python function."""
     def tensor(value: Any) -> Any:
-        made: Any = object.__new__(tensor_type)
-        made._memory = np.array(value, np.int64)
-        return made
+        result: Any = object.__new__(tensor_type)
+        result._memory = np.array(value, np.int64)
+        return result
 
     table, number = OpTable(), np.dtype(np.int64).num
     for mask in ("vv", "vs"):

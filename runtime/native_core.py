@@ -91,10 +91,10 @@ class Core:
 
     def bound(self, fn: Any, name: str, *words: int) -> Bound:
         """A `Bound` for `fn` whose raw words are the context's address and `words`."""
-        made = Bound(name)
-        made.fn = made.op = fn
-        made.raw = struct.pack(f"={1 + len(words)}q", self._address, *words)
-        return made
+        builtin = Bound(name)
+        builtin.fn = builtin.op = fn
+        builtin.raw = struct.pack(f"={1 + len(words)}q", self._address, *words)
+        return builtin
 
     def _try_guard(self) -> None:
         def trial(*args: Any, **options: Any) -> Any:

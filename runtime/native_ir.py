@@ -133,9 +133,9 @@ def _fresh(module: ir.Module, layout: dict[str, int]) -> ir.Function:
     c.each(rank, put)
     c.put(shape, operands, 0)
     c.put(descr, operands, 8)
-    made = c.api("PyObject_Vectorcall", ptr, c.shared("empty"), operands, i64(2), null)
+    array = c.api("PyObject_Vectorcall", ptr, c.shared("empty"), operands, i64(2), null)
     c.release(shape)
-    c.ret(made)
+    c.ret(array)
     c.position_at_end(failed)
     c.ret(null)
     return c.fn

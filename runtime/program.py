@@ -337,13 +337,13 @@ def _fill(graph: g.Graph, parts: list[Any]) -> None:
 
 def _subgraph(graph: g.Graph, part: _Segment) -> g.Graph:
     """The graph of a segment alone."""
-    made = g.Graph(graph.name)
-    known = {v: made.add_input(v.dims, v.dtype, v.name) for v in part.inputs}
+    subgraph = g.Graph(graph.name)
+    known = {v: subgraph.add_input(v.dims, v.dtype, v.name) for v in part.inputs}
     for node in part.nodes:
-        new = made.add(node.op, [known[v] for v in node.inputs], node.attrs, node.outputs, node.regions, node.loc)
+        new = subgraph.add(node.op, [known[v] for v in node.inputs], node.attrs, node.outputs, node.regions, node.loc)
         known.update(zip(node.outputs, new.outputs, strict=True))
-    made.outputs = [known[v] for v in part.outputs]
-    return made
+    subgraph.outputs = [known[v] for v in part.outputs]
+    return subgraph
 
 
 def unexpected(node: g.Node) -> InternalError:

@@ -98,18 +98,18 @@ def for_arguments(bound: Bound, arguments: Sequence[Any]) -> Bound:
     native_core = core()
     assert native_core is not None
     table = bound.keep.with_arguments(arguments)
-    made = native_core.bound(bound.fn, "compiled", ctypes.addressof(table.words))
-    made.keep = table
-    return made
+    bound_variant = native_core.bound(bound.fn, "compiled", ctypes.addressof(table.words))
+    bound_variant.keep = table
+    return bound_variant
 
 
 def direct(bound: Bound, slow: Callable[..., Any]) -> Callable[..., Any]:
     """A builtin that takes the tensors of a variant, with another Python function for what it cannot do."""
     native_core = core()
     assert native_core is not None
-    made = native_core.bound(slow, "compiled", ctypes.addressof(bound.keep.words))
-    made.keep = bound.keep
-    return _builtin(native_core, made)
+    builtin = native_core.bound(slow, "compiled", ctypes.addressof(bound.keep.words))
+    builtin.keep = bound.keep
+    return _builtin(native_core, builtin)
 
 
 _variables = 0
@@ -183,11 +183,11 @@ class _Table:
 
     def with_arguments(self, arguments: Sequence[Any]) -> _Table:
         """The same table for other arguments."""
-        made = object.__new__(_Table)
-        made.fits, made.program, made.kept = True, self.program, [self]
-        made.head = dict(self.head)
-        made.finish(list(arguments))
-        return made
+        table = object.__new__(_Table)
+        table.fits, table.program, table.kept = True, self.program, [self]
+        table.head = dict(self.head)
+        table.finish(list(arguments))
+        return table
 
     def array(self, values: Sequence[int]) -> int:
         """The address of words that live as long as the table."""

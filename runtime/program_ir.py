@@ -323,8 +323,8 @@ class _Attempt(Glue):
         plain, given, on = (self.fn.append_basic_block() for _ in range(3))
         self.cbranch(self.icmp_signed("<", donor, i64(0)), plain, given)
         self.position_at_end(plain)
-        made = self.new(n, row)
-        self.store(self.get(made, self.layout["array.data"], i64), self.word(self.buffers, self.add(self.inputs, n)))
+        array = self.new(n, row)
+        self.store(self.get(array, self.layout["array.data"], i64), self.word(self.buffers, self.add(self.inputs, n)))
         self.branch(on)
         self.position_at_end(given)
         self.leave_if(self.alone(donor), on)
@@ -343,12 +343,12 @@ class _Attempt(Glue):
         dims = self.get(row, 8 * OUTPUT["dims"], i64)
         static = self.same(self.get(row, 8 * OUTPUT["static"], i64), i64(1))
         at = self.select(static, dims, self.add(self.ptrtoint(self.sizes, i64), dims))
-        made = self.call(self.fresh, [self.context, self.get(row, 8 * OUTPUT["descr"]),
-                                      self.get(row, 8 * OUTPUT["rank"], i64), self.inttoptr(at, ptr),
-                                      self.get(row, 8 * OUTPUT["size"], i64)])
-        self.leave_if(self.is_null(made), self.fail)
-        self.store(made, self.word(self.outs, n))
-        return made
+        array = self.call(self.fresh, [self.context, self.get(row, 8 * OUTPUT["descr"]),
+                                       self.get(row, 8 * OUTPUT["rank"], i64), self.inttoptr(at, ptr),
+                                       self.get(row, 8 * OUTPUT["size"], i64)])
+        self.leave_if(self.is_null(array), self.fail)
+        self.store(array, self.word(self.outs, n))
+        return array
 
     def current(self, donor: Any) -> Any:
         """The tensor that the variable of input number `donor` holds now; leaves where it holds none."""
@@ -473,10 +473,10 @@ class _Attempt(Glue):
         self.branch(on)
         self.position_at_end(large)
         descr = self.head("bytes", ptr)
-        made = self.call(self.fresh, [self.context, descr, i64(1), dims, i64(1)])
-        self.leave_if(self.is_null(made), self.fail)
-        self.store(made, self.scratch)
-        data = self.get(made, self.layout["array.data"], i64)
+        array = self.call(self.fresh, [self.context, descr, i64(1), dims, i64(1)])
+        self.leave_if(self.is_null(array), self.fail)
+        self.store(array, self.scratch)
+        data = self.get(array, self.layout["array.data"], i64)
         from_large = self.block
         self.branch(on)
         self.position_at_end(on)
@@ -595,12 +595,12 @@ class _Attempt(Glue):
                 self.push(stack, top, thing)
                 self.branch(on)
             self.position_at_end(blocks["tuple"])
-            self.container("PyTuple_New", what, stack, top, lost, lambda made, i, x: self.store(
-                x, self.word(self.at(made, self.layout["tuple.items"]), i)))
+            self.container("PyTuple_New", what, stack, top, lost, lambda container, i, x: self.store(
+                x, self.word(self.at(container, self.layout["tuple.items"]), i)))
             self.branch(on)
             self.position_at_end(blocks["list"])
             self.container("PyList_New", what, stack, top, lost,
-                           lambda made, i, x: self.api("PyList_SetItem", i32, made, i, x))
+                           lambda container, i, x: self.api("PyList_SetItem", i32, container, i, x))
             self.branch(on)
             self.position_at_end(blocks["dict"])
             self.dictionary(self.inttoptr(what, ptr), stack, top, lost)
@@ -622,18 +622,18 @@ class _Attempt(Glue):
 
     def container(self, function: str, count: Any, stack: Any, top: Any, lost: ir.Block, put: Any) -> None:
         """Puts a new container in the place of the last `count` objects, which it takes over."""
-        made = self.api(function, ptr, count)
-        self.leave_if(self.is_null(made), lost)
+        container = self.api(function, ptr, count)
+        self.leave_if(self.is_null(container), lost)
         first = self.sub(self.load(top, typ=i64), count)
-        self.each(count, lambda i: put(made, i, self.load(self.word(stack, self.add(first, i)), typ=ptr)))
+        self.each(count, lambda i: put(container, i, self.load(self.word(stack, self.add(first, i)), typ=ptr)))
         self.store(first, top)
-        self.push(stack, top, made)
+        self.push(stack, top, container)
 
     def dictionary(self, keys: Any, stack: Any, top: Any, lost: ir.Block) -> None:
         """Puts a new dict in the place of the objects for the tuple `keys`."""
         count = self.get(keys, self.layout["tuple.size"], i64)
-        made = self.api("PyDict_New", ptr)
-        self.leave_if(self.is_null(made), lost)
+        dictionary = self.api("PyDict_New", ptr)
+        self.leave_if(self.is_null(dictionary), lost)
         first = self.sub(self.load(top, typ=i64), count)
         failed = self.room(i32)
         self.store(i32(0), failed)
@@ -641,13 +641,13 @@ class _Attempt(Glue):
         def put(i: Any) -> None:
             value = self.load(self.word(stack, self.add(first, i)), typ=ptr)
             key = self.load(self.word(self.at(keys, self.layout["tuple.items"]), i), typ=ptr)
-            status = self.api("PyDict_SetItem", i32, made, key, value)
+            status = self.api("PyDict_SetItem", i32, dictionary, key, value)
             self.store(self.or_(self.load(failed, typ=i32), status), failed)
             self.release(value)
 
         self.each(count, put)
         self.store(first, top)
-        self.push(stack, top, made)
+        self.push(stack, top, dictionary)
         self.unless(self.same(self.load(failed, typ=i32), i32(0)), lost)
 
     def wrap(self, n: Any) -> None:

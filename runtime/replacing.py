@@ -66,11 +66,11 @@ def replace_all(files: Mapping[str | os.PathLike[str], Contents]) -> None:
         OSError: one cannot be written; all are as they were, unless a rename failed.
     """
     with contextlib.ExitStack() as stack:
-        made = [stack.enter_context(contextlib.closing(Replacement(path))) for path in files]
-        for each, contents in zip(made, files.values(), strict=True):
+        replacements = [stack.enter_context(contextlib.closing(Replacement(path))) for path in files]
+        for each, contents in zip(replacements, files.values(), strict=True):
             _fill(each.file, contents)
             each.finish()
-        for each in made:
+        for each in replacements:
             each.commit()
 
 
@@ -81,9 +81,9 @@ def replaced(path: str | os.PathLike[str], durable: bool = True, mode: int | Non
     Raises:
         OSError: as of `replace`. Where the block raises, what was there is as it was.
     """
-    with contextlib.closing(Replacement(path, durable, mode)) as made:
-        yield made.file
-        made.commit()
+    with contextlib.closing(Replacement(path, durable, mode)) as replacement:
+        yield replacement.file
+        replacement.commit()
 
 
 def _fill(file: BinaryIO, contents: Contents) -> None:
@@ -158,16 +158,16 @@ def folder_beside(path: str | os.PathLike[str]) -> Iterator[str]:
     path = os.fspath(path)
     _sweep(os.path.dirname(path) or ".")
     while True:
-        made = _name_beside(path)
-        os.mkdir(made)
-        handle = os.open(made, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
-        if _locked(handle) and os.path.isdir(made):
+        folder = _name_beside(path)
+        os.mkdir(folder)
+        handle = os.open(folder, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
+        if _locked(handle) and os.path.isdir(folder):
             break
         os.close(handle)  # another process has seen it before it was locked
     try:
-        yield made
+        yield folder
     finally:
-        shutil.rmtree(made, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
         os.close(handle)
 
 

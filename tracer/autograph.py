@@ -205,12 +205,12 @@ class _Factory:
         cells = dict(zip(self.freevars, fn.__closure__ or (), strict=True))
         inner = types.FunctionType(self.outer, fn.__globals__, fn.__name__, (),
                                    tuple([cells[n] for n in self.outer.co_freevars]))
-        made = inner(_namespace())
-        made.__defaults__, made.__kwdefaults__ = fn.__defaults__, fn.__kwdefaults__
-        made.__name__, made.__qualname__, made.__module__ = fn.__name__, fn.__qualname__, fn.__module__
-        made.__doc__, made.__annotations__ = fn.__doc__, fn.__annotations__
-        setattr(made, MARK, True)
-        return made
+        converted = inner(_namespace())
+        converted.__defaults__, converted.__kwdefaults__ = fn.__defaults__, fn.__kwdefaults__
+        converted.__name__, converted.__qualname__, converted.__module__ = fn.__name__, fn.__qualname__, fn.__module__
+        converted.__doc__, converted.__annotations__ = fn.__doc__, fn.__annotations__
+        setattr(converted, MARK, True)
+        return converted
 
 
 _OURS = ("if_body", "else_body", "loop_body", "loop_test", "get_state", "set_state", "extra_test")

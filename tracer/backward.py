@@ -40,15 +40,15 @@ def compiled(entries: Sequence[Entry], numbers: Sequence[Sequence[int]], cts: di
 
     saved = [x for e in entries for x in (*e[4], *e[5]) if type(x) is Tensor] + list(cts.values())
     try:
-        made = traced.trace(backward, [TensorSpec(t.dims, t.dtype) for t in saved], "backward")
-        if any(g.effect_of(node) is not None for node in made.graph.walk()) or (stored and not running.is_stored(made)):
+        pull = traced.trace(backward, [TensorSpec(t.dims, t.dtype) for t in saved], "backward")
+        if any(g.effect_of(node) is not None for node in pull.graph.walk()) or (stored and not running.is_stored(pull)):
             return None
         from twofold.runtime.compiled import native  # imports compilers, which eager code does not need
 
-        program = native(made.runner.program.whole)
+        program = native(pull.runner.program.whole)
         if program is not None and not isinstance(program.about.work, Dim) and program.about.work < sharing.IN_BACKWARD:
             program.run_alone()
-        call: Callable[..., list[Any]] = made.runner.call
+        call: Callable[..., list[Any]] = pull.runner.call
         return call
     except Exception as error:  # noqa: BLE001 - whatever it is, playing op by op does not meet it, or tells the user
         log.log("gradient", f"compiling a backward pass failed: {type(error).__name__}: {error}")

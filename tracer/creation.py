@@ -116,7 +116,7 @@ class Creation:
         if isinstance(node.op, g.Construct):
             results = run_construct(node, operands, self._sizes)
         else:
-            made = apply(node.op, tuple(operands), {k: resolve(v, self._sizes) for k, v in node.attrs.items()})
-            results = made if isinstance(made, tuple) else (made,)
+            computed = apply(node.op, tuple(operands), {k: resolve(v, self._sizes) for k, v in node.attrs.items()})
+            results = computed if isinstance(computed, tuple) else (computed,)
         for value, result in zip(node.outputs, results, strict=True):
             self._keep(value, result)

@@ -35,8 +35,8 @@ def stage_custom(trace: Any, results: Sequence[Tensor], inputs: Sequence[Tensor]
     operands, region, attrs = _gradient(trace, specs, inputs, backward)
     attrs = {"results": len(results), "inputs": len(inputs), **attrs}
     values = [trace.lift(t) for t in [*results, *inputs, *operands]]
-    made: tuple[Tensor, ...] = trace.add(g.CUSTOM, values, attrs, specs, [region])
-    return made
+    staged: tuple[Tensor, ...] = trace.add(g.CUSTOM, values, attrs, specs, [region])
+    return staged
 
 
 def _gradient(trace: Any, specs: Sequence[TensorSpec], inputs: Sequence[Tensor],

@@ -110,20 +110,20 @@ def _first_places(inputs: Sequence[Tensor], wanted: Mask) -> tuple[int, ...] | N
 
 def _merged(graph: g.Graph, places: Sequence[int]) -> g.Graph:
     """The graph with one input for those that are the same tensor, which has one cotangent."""
-    made = graph.copy()
-    inputs = list(made.inputs)
+    merged = graph.copy()
+    inputs = list(merged.inputs)
     same = {v: inputs[place] for v, place in zip(inputs, places, strict=True)}
     names = {name: kept for v, by in same.items() for d, kept in zip(v.dims, by.dims, strict=True)
              if v is not by and isinstance(d, Dim) and (name := d.name_alone()) is not None}
-    for node in made.nodes:
+    for node in merged.nodes:
         node.inputs = [same.get(v, v) for v in node.inputs]
-    made.outputs = [same.get(v, v) for v in made.outputs]
-    made.inputs = [v for n, v in enumerate(inputs) if places[n] == n]
-    for n, v in enumerate(made.inputs):
+    merged.outputs = [same.get(v, v) for v in merged.outputs]
+    merged.inputs = [v for n, v in enumerate(inputs) if places[n] == n]
+    for n, v in enumerate(merged.inputs):
         v.index = n
-    bound = made.symbols()
-    symbols.rename(made, {name: size for name, size in names.items() if name not in bound})
-    return made
+    bound = merged.symbols()
+    symbols.rename(merged, {name: size for name, size in names.items() if name not in bound})
+    return merged
 
 
 class _Pull(NamedTuple):
@@ -167,19 +167,19 @@ class _Gradient:
         for _ in range(order - 2):
             levels.append(levels[-1].deeper())
         last = levels[-1]
-        made = last.forward.run(inputs)
-        if len(last._own) == len(made) and not last._flags:
-            record.record_custom(self.told(_rule(levels, inputs, made, None), range(len(made))),
-                                 tuple(inputs), tuple(made), True)
-            return made[:self.lin.count]
-        outputs = [inputs[-1 - n] if n < 0 else made[n] for n in last._same]
+        outputs_of_run = last.forward.run(inputs)
+        if len(last._own) == len(outputs_of_run) and not last._flags:
+            record.record_custom(self.told(_rule(levels, inputs, outputs_of_run, None), range(len(outputs_of_run))),
+                                 tuple(inputs), tuple(outputs_of_run), True)
+            return outputs_of_run[:self.lin.count]
+        outputs = [inputs[-1 - n] if n < 0 else outputs_of_run[n] for n in last._same]
         own = dict.fromkeys(last._own)
         for n, place, at in last._flags:  # the result is that very tensor
-            if n in own and bool(made[at]._array):
+            if n in own and bool(outputs_of_run[at]._array):
                 outputs[n] = inputs[place] if place >= 0 else outputs[-1 - place]
                 del own[n]
         record.record_custom(self.told(_rule(levels, inputs, outputs, tuple(own)), tuple(own)), tuple(inputs),
-                             tuple([made[n] for n in own]), True)
+                             tuple([outputs_of_run[n] for n in own]), True)
         return outputs[:self.lin.count]
 
     def told(self, rule: Callable[..., list[Any]], own: Sequence[int]) -> Callable[..., list[Any]]:
@@ -215,17 +215,17 @@ class _Gradient:
         """A cotangent or None for each input, which includes the sum so far that is given in `starts`."""
         key = (tuple([ct is not None for ct in cts]), tuple([s is not None for s in starts]),
                tuple([link[:2] for link in links]))
-        made = self._backward.get(key)
-        if made is None:
-            made = self._backward[key] = self._made(*key)
-        if made.run is None:
+        pull = self._backward.get(key)
+        if pull is None:
+            pull = self._backward[key] = self._made(*key)
+        if pull.run is None:
             return list(starts)
-        kept = [kept[n] for n in made.back.reads]
-        kept += [ct for ct, s in zip(cts, made.seeded, strict=True) if s]
-        kept += [start for start, s in zip(starts, made.started, strict=True) if s]
+        kept = [kept[n] for n in pull.back.reads]
+        kept += [ct for ct, s in zip(cts, pull.seeded, strict=True) if s]
+        kept += [start for start, s in zip(starts, pull.started, strict=True) if s]
         kept += [link.holds() for link in links]
-        cotangents = iter(made.run(kept))
-        return [next(cotangents) if x else None for x in made.back.given]
+        cotangents = iter(pull.run(kept))
+        return [next(cotangents) if x else None for x in pull.back.given]
 
     def _made(self, given: Mask, begun: Mask, joined: tuple[tuple[int, int], ...]) -> _Pull:
         """The gradient for cotangents of the results `given`, where those of the inputs `begun` have parts already, and

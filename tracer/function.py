@@ -167,9 +167,9 @@ class Function:
             held = weakref.ref(instance, lambda _: methods.pop(number, None))
         except TypeError:
             return Function(types.MethodType(self._python_function, instance), self._settings)
-        made = Function(self._python_function, self._settings, held)
-        methods[number] = (held, made)
-        return made
+        method = Function(self._python_function, self._settings, held)
+        methods[number] = (held, method)
+        return method
 
     # -- calling ----------------------------------------------------------------------------------
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -198,12 +198,12 @@ class Function:
         key = (traced.number, call.key)
         if key in self._told or len(self._told) >= _SERVED:
             return
-        made = traced.runner.for_arguments(args, call.leaves)
+        entry = traced.runner.for_arguments(args, call.leaves)
         with _quickening:
             if key not in self._told:
                 self._told.add(key)
-                if made is not None:
-                    self._quick = (made, *self._quick[:_QUICK - 1])
+                if entry is not None:
+                    self._quick = (entry, *self._quick[:_QUICK - 1])
 
     def _find(self, call: CallArguments, here: Any) -> tuple[Traced, dict[str, Any]] | None:
         """The trace for a call, made where there is none; None where it is to run eagerly."""
@@ -295,9 +295,9 @@ class Function:
                                 values=values)
         self._under_way.append(mark)
         try:
-            traced, made = run(may_create=not self._created)
+            traced, creates = run(may_create=not self._created)
             self._count += 1
-            if made:
+            if creates:
                 self._created = True
                 traced, _ = run(may_create=False)
                 self._count += 1

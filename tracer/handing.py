@@ -96,11 +96,11 @@ def _behind(values: Sequence[g.Value], nodes: Sequence[g.Node], known: Sequence[
 
 def _part(graph: g.Graph, nodes: set[g.Node], given: Sequence[g.Value], outputs: Sequence[g.Value]) -> g.Graph:
     """The graph of some values, by some nodes, all inputs, and values that are given."""
-    made = g.Graph(graph.name)
-    known = {v: made.add_input(v.dims, v.dtype, v.name) for v in (*graph.inputs, *given)}
+    part = g.Graph(graph.name)
+    known = {v: part.add_input(v.dims, v.dtype, v.name) for v in (*graph.inputs, *given)}
     for node in graph.nodes:
         if node in nodes:
-            new = made.add(node.op, [known[v] for v in node.inputs], node.attrs, node.outputs, node.regions, node.loc)
+            new = part.add(node.op, [known[v] for v in node.inputs], node.attrs, node.outputs, node.regions, node.loc)
             known.update(zip(node.outputs, new.outputs, strict=True))
-    made.outputs = [known[v] for v in outputs]
-    return made
+    part.outputs = [known[v] for v in outputs]
+    return part

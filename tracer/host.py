@@ -98,14 +98,14 @@ def staged(trace: Trace, fn: Callable[..., Any], name: str, operands: Sequence[A
                            [o if o.dims is not None else spec((), o.dtype) for o in outlines], (), location())
     tensors: list[Any] = []
     for value, outline in zip(node.outputs, outlines, strict=True):
-        made = SymbolicTensor.__new__(SymbolicTensor if outline.dims is not None else Unranked)
+        tensor = SymbolicTensor.__new__(SymbolicTensor if outline.dims is not None else Unranked)
         if outline.dims is None:
             value.dims = None  # type: ignore[assignment]
-            made._late = value  # type: ignore[attr-defined]
+            tensor._late = value  # type: ignore[attr-defined]
         else:
-            made.value = value
-        made.trace = trace
-        tensors.append(made)
+            tensor.value = value
+        tensor.trace = trace
+        tensors.append(tensor)
     return tensors
 
 
@@ -183,9 +183,9 @@ def differentiable(fn: Callable[..., Any], name: str, operands: Sequence[Tensor]
         specs = [spec(operands[i].dims, operands[i].dtype) for i in smooth]
         here = current()
         assert here is not None
-        made = staged(here, taped.backward(smooth, wanted), f"gradient of {name}", [token, *given], specs)
+        staged_gradients = staged(here, taped.backward(smooth, wanted), f"gradient of {name}", [token, *given], specs)
         gradients: list[Any] = [None] * len(operands)
-        for i, gradient in zip(smooth, made, strict=True):
+        for i, gradient in zip(smooth, staged_gradients, strict=True):
             gradients[i] = gradient
         return gradients
     record.record_custom(vjp, tuple(operands), tuple(outputs))

@@ -83,10 +83,10 @@ def _collect(graph: g.Graph, kernels: list[PlannedKernel], plans: list[Plan], lo
     programs = 0
     for piece in pieces(graph, cpu, origins):
         if isinstance(piece, g.Graph):
-            made = _of_piece(piece, origins, (graph, programs), plans)
-            for kernel in made:
+            planned = _of_piece(piece, origins, (graph, programs), plans)
+            for kernel in planned:
                 kernel.loops = (*loops, *kernel.loops)
-            kernels += made
+            kernels += planned
             programs += 1
             continue
         inside = (*loops, origins.get(piece, piece)) if piece.op is g.WHILE else loops
@@ -99,10 +99,10 @@ def _of_piece(piece: g.Graph, origins: dict[g.Node, g.Node], which: tuple[g.Grap
     kernels: list[PlannedKernel] = []
     taken: dict[g.Node, PlannedKernel] = {}
     waiting: list[tuple[int, Step]] = []
-    made = planner.plan(piece, cpu)
-    why, memory_of = made.reasons(), made.memory_of
-    plans.append(made)
-    for at, step in enumerate(made.steps):
+    plan = planner.plan(piece, cpu)
+    why, memory_of = plan.reasons(), plan.memory_of
+    plans.append(plan)
+    for at, step in enumerate(plan.steps):
         nodes = [origins.get(node, node) for node in _nodes(step)]
         own = [node for node in dict.fromkeys(nodes) if node not in taken]
         if not own:
@@ -134,9 +134,9 @@ def _extend(kernel: PlannedKernel, which: tuple[g.Graph, int], at: int, step: St
     kernel.steps.append((*which, at))
     reads, writes = _traffic(step, memory_of)
     kernel.reads, kernel.writes = kernel.reads + reads, kernel.writes + writes
-    made = [f"leaves {v.node.op.name if v.node else 'a copy'} in memory: {why[v]}" for v in _values(step)
-            if v in why and _makes(step, v)]
-    kernel.because += [text for text in dict.fromkeys(made) if text not in kernel.because]
+    reasons = [f"leaves {v.node.op.name if v.node else 'a copy'} in memory: {why[v]}" for v in _values(step)
+               if v in why and _makes(step, v)]
+    kernel.because += [text for text in dict.fromkeys(reasons) if text not in kernel.because]
     kernel.code = "\n\n".join(text for text in (kernel.code, _code(step.kernel)) if text)
 
 
@@ -146,19 +146,19 @@ def _makes(step: Step, value: g.Value) -> bool:
 
 def _traffic(step: Step, memory_of: Callable[[Any], Any]) -> tuple[DimLike, DimLike]:
     """Bytes of the values that a step reads and of those that it writes."""
-    made = {out for item in step.items for out in item.outs}
+    computed = {out for item in step.items for out in item.outs}
     if step.node is not None:
-        made |= set(step.node.outputs)
+        computed |= set(step.node.outputs)
     placed = {item.into.base: item for item in step.items if item.into is not None}  # parts of a larger value
     values = _values(step)
     memory = {memory_of(value) for value in values}
-    inplace = [v for v in made if v not in values and memory_of(v) is not v and memory_of(v) in memory]
+    inplace = [v for v in computed if v not in values and memory_of(v) is not v and memory_of(v) in memory]
     reads: DimLike = 0
     writes = _bytes(inplace)
     for value in values:
         if value in placed:
             writes = writes + _bytes(placed[value].outs)
-        elif value in made:
+        elif value in computed:
             writes = writes + _bytes([value])
         else:
             reads = reads + _bytes([value])

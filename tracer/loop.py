@@ -348,11 +348,11 @@ class _TracedLoop:
         graphs = [_over(test, hidden, outer, [condition]), _over(body, hidden, outer, outputs)]
         specs = self._result_specs(outputs, len(carried))
         self._test_sizes()
-        made = self.trace.construct(g.WHILE, [*tensors, *outer], {"carried": len(outputs), "trips": self.trips},
-                                    specs, graphs)
-        for variable, tensor in zip(written, made[len(tensors):], strict=True):
+        node_results = self.trace.construct(g.WHILE, [*tensors, *outer], {"carried": len(outputs), "trips": self.trips},
+                                            specs, graphs)
+        for variable, tensor in zip(written, node_results[len(tensors):], strict=True):
             self.trace.assigned_within(variable, tensor)
-        return self._values(made, carried, late)
+        return self._values(node_results, carried, late)
 
     def _test_sizes(self) -> None:
         """Integers from outside that the body takes as sizes must not be negative if there is a round."""
@@ -419,8 +419,8 @@ class _TracedLoop:
         asked = node.inputs[0] if node is not None and negated else condition
         return {id(leaf): negated for (_, leaf), value in zip(carried, inputs, strict=False) if value is asked}
 
-    def _values(self, made: Sequence[Any], carried: list[Any], late: list[Any]) -> tuple[list[Any], Any]:
-        results = iter(made)
+    def _values(self, node_results: Sequence[Any], carried: list[Any], late: list[Any]) -> tuple[list[Any], Any]:
+        results = iter(node_results)
         unchanged = {id(leaf) for (_, leaf), value, given in
                      zip(carried, self.outputs, self.regions[1].trace.graph.inputs, strict=False) if value is given}
         values: list[Any] = []

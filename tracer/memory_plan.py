@@ -92,7 +92,7 @@ def memory_plan(program: Any, sizes: Mapping[str, int]) -> MemoryPlan:
     steps = {b.first for b in buffers}
     live = max([sum(-(-b.size // ALIGNED) * ALIGNED for b in buffers if b.first <= n <= b.last) for n in steps],
                default=0)
-    made = [dm.numel(dm.evaluate(dims, sizes)) * dt.as_dtype(name).size for dims, name in about.outputs]
-    in_place = sum(size for n, size in enumerate(made) if n in about.donated)
-    outputs = sum(made) - in_place
+    sizes_of_outputs = [dm.numel(dm.evaluate(dims, sizes)) * dt.as_dtype(name).size for dims, name in about.outputs]
+    in_place = sum(size for n, size in enumerate(sizes_of_outputs) if n in about.donated)
+    outputs = sum(sizes_of_outputs) - in_place
     return MemoryPlan(buffers, arena, live, outputs, in_place, sum(c.nbytes for c in about.constants), arena + outputs)

@@ -43,10 +43,10 @@ class Runner:
             graph, fast_math=fast_math), label=label)
         self.graph = self.program.graph
         self.call: Callable[..., Any] = self.slowly
-        made = self._variant()
+        variant = self._variant()
         self.variant = None
-        if made is not None:
-            self.variant, self.call = made
+        if variant is not None:
+            self.variant, self.call = variant
 
     def slowly(self, *leaves: Tensor) -> Any:
         """The result, by way of Python."""

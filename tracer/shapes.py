@@ -109,9 +109,9 @@ class RelaxedShape(TensorShape):
 def _shape(sizes: tuple[int | None, ...], left_open: tuple[bool, ...], relaxed: Relaxed) -> TensorShape:
     if not any(left_open):
         return TensorShape._of(sizes)
-    made = RelaxedShape.__new__(RelaxedShape)
-    made._dims, made._open, made._relaxed = sizes, left_open, relaxed
-    return made
+    shape = RelaxedShape.__new__(RelaxedShape)
+    shape._dims, shape._open, shape._relaxed = sizes, left_open, relaxed
+    return shape
 
 
 def shape_of(dims: tuple[Any, ...], relaxed: Relaxed | None) -> TensorShape:

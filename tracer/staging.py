@@ -118,6 +118,6 @@ def _known(node: g.Node, sizes: dict[str, DimLike], trace: Any) -> dict[str, Dim
 
 def _renamed(region: g.Graph, names: Mapping[str, DimLike]) -> g.Graph:
     """A copy of a region in which sizes are what they are called here."""
-    made = region.copy()
-    symbols.rename(made, names)
-    return made
+    copy = region.copy()
+    symbols.rename(copy, names)
+    return copy

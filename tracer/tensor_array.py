@@ -148,8 +148,8 @@ class TensorArray(Composite):
             buffer = _grown(buffer, room, more)
             length = ops.maximum(length, more)
         place = ops.reshape(index, shape=(1, 1))
-        made = ops.tensor_scatter(buffer, place, ops.reshape(item, shape=(1, *item.dims)), mode="update")
-        return self._with(made, length)
+        written = ops.tensor_scatter(buffer, place, ops.reshape(item, shape=(1, *item.dims)), mode="update")
+        return self._with(written, length)
 
     def read(self, index: Any, name: str | None = None) -> Tensor:
         """The item with a number.
@@ -252,10 +252,10 @@ class TensorArray(Composite):
         return ops.gather(buffer, places)
 
     def _with(self, buffer: Any, length: Any) -> TensorArray:
-        made = TensorArray.__new__(TensorArray)
-        made.__dict__.update(self.__dict__)
-        made._items, made._buffer, made._length = None, buffer, length
-        return made
+        array = TensorArray.__new__(TensorArray)
+        array.__dict__.update(self.__dict__)
+        array._items, array._buffer, array._length = None, buffer, length
+        return array
 
     # -- in control flow --------------------------------------------------------------------------
     def parts(self) -> list[Any]:
@@ -277,9 +277,9 @@ class TensorArray(Composite):
         dims = [0 if isinstance(d, Dim) and not d.symbols() <= known else d for d in self._buffer.dims[1:]]
         if before._buffer is not None:
             return before
-        made = before._with(before._empty(dims), before._length)
-        made._unsized = made._unsized or dims != list(self._buffer.dims[1:])
-        return made
+        adapted = before._with(before._empty(dims), before._length)
+        adapted._unsized = adapted._unsized or dims != list(self._buffer.dims[1:])
+        return adapted
 
     def invariants(self) -> list[Any]:
         """The shape of the buffer with None where a loop may change it: the first size of an array that grows."""

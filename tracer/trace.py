@@ -264,15 +264,15 @@ class Trace:
         else:
             outer = self._outer(tensor)
             dims, dtype = outer.dims, outer.dtype
-        made = self.input(dims, dtype, "capture")
+        captured = self.input(dims, dtype, "capture")
         self.captured.append(outer)
         if self.parent is not None:
-            self.sources[made.value] = outer.value
-        self._inputs[key] = made
+            self.sources[captured.value] = outer.value
+        self._inputs[key] = captured
         self._held.append(tensor)
         if getattr(tensor, "_id", 0):
-            made._id = tensor._id  # for recorders it is the same tensor
-        return made
+            captured._id = tensor._id  # for recorders it is the same tensor
+        return captured
 
     def _encloses(self, other: Any) -> bool:
         """Whether `other` is a trace around the function that is traced here."""
@@ -291,9 +291,9 @@ class Trace:
 
     def input(self, dims: Sequence[Any], dtype: Any, name: str = "") -> SymbolicTensor:
         """A new input of the graph."""
-        made = symbolic(self.graph.add_input(dims, dtype, name), self)
-        self.given.append(made)
-        return made
+        tensor = symbolic(self.graph.add_input(dims, dtype, name), self)
+        self.given.append(tensor)
+        return tensor
 
     # -- variables --------------------------------------------------------------------------------
     def read_variable(self, variable: Any) -> SymbolicTensor:
@@ -312,10 +312,10 @@ class Trace:
         ct, _ = [region.add_input(v.dims, v.dtype) for v in (value, before)]
         region.outputs = [ct] if same else []
         attrs = {"results": 1, "inputs": 1, "given": (same,)}
-        made, = self.add(g.CUSTOM, [value, before.value], attrs, [value.spec], [region])
+        assigned, = self.add(g.CUSTOM, [value, before.value], attrs, [value.spec], [region])
         if same and record.active.get():
-            record.record_custom(lambda cts: list(cts), (before,), (made,))
-        self.assigned_within(variable, made)
+            record.record_custom(lambda cts: list(cts), (before,), (assigned,))
+        self.assigned_within(variable, assigned)
 
     def assigned_within(self, variable: Any, tensor: Tensor) -> None:
         """From here on `variable` has the value that a construct or a call gave it."""
@@ -337,10 +337,10 @@ class Trace:
                 dims, dtype = self.parent.variables[id(variable)].tensor.dims, variable.dtype
             else:
                 outer, dims, dtype = variable, self._variable_dims(variable), variable.dtype
-            made = self.input(dims, dtype, variable._name)
+            read = self.input(dims, dtype, variable._name)
             self.captured.append(outer)
             self._held.append(variable)
-            state = self.variables[id(variable)] = _State(variable, made)
+            state = self.variables[id(variable)] = _State(variable, read)
         return state
 
     def _variable_dims(self, variable: Any) -> tuple[Any, ...]:
