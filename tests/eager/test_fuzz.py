@@ -205,6 +205,9 @@ def numpy_reverse(a: np.ndarray, axis: list[int]) -> np.ndarray:
 
 
 def numpy_gather(a: np.ndarray, indices: list[int], axis: int) -> np.ndarray:
+    shape = (*a.shape[:axis], len(indices), *a.shape[axis:][1:]) if a.ndim else (1,)
+    if 0 in shape and -a.ndim <= axis < a.ndim:  # of nothing no index is looked at, as in TensorFlow
+        return np.zeros(shape, a.dtype)
     if not a.ndim or any(not 0 <= i < a.shape[axis] for i in indices):
         raise IndexError("bounds")
     return np.take(a, np.array(indices, int), axis)
