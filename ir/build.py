@@ -138,9 +138,9 @@ def splice(builder: Builder, graph: Graph, inputs: Sequence[Any]) -> list[Value]
 
 def copy_node(into: Graph, node: Node, known: dict[Value, Value] | Mapping[Value, Value]) -> Node:
     """Append a copy of `node` whose operands are looked up in `known`, which its results join."""
-    made = into.add(node.op, [known[v] for v in node.inputs], node.attrs, node.outputs,
+    copy = into.add(node.op, [known[v] for v in node.inputs], node.attrs, node.outputs,
                     [r.copy() for r in node.regions], node.loc)
-    for old, out in zip(node.outputs, made.outputs, strict=True):
+    for old, out in zip(node.outputs, copy.outputs, strict=True):
         out.name = old.name
         known[old] = out  # type: ignore[index]
-    return made
+    return copy

@@ -92,13 +92,13 @@ def staged(builder: Builder, node: Node, given: Sequence[bool | Value]) -> tuple
             connected = [any_of if x is None else x for x in connected]
         builder.graph.nodes.append(node)
         return node, connected
-    made = (_loop if node.op is g.WHILE else _sides)(builder, node, list(given), asked)
+    extended = (_loop if node.op is g.WHILE else _sides)(builder, node, list(given), asked)
     for k, value in enumerate(node.outputs):
-        made.outputs[k] = value
-        value.node = made
-    for k, flag in zip(asked, made.outputs[len(node.outputs):], strict=False):
+        extended.outputs[k] = value
+        value.node = extended
+    for k, flag in zip(asked, extended.outputs[len(node.outputs):], strict=False):
         connected[k] = flag
-    return made, connected
+    return extended, connected
 
 
 def _either(builder: Builder, flags: Sequence[Value]) -> Any:
@@ -161,11 +161,11 @@ def _extended(region: Graph, given: Sequence[Any], more: int, asked: Sequence[in
     builder = Builder(region)
     for node in nodes:
         flags = [known[v] for v in node.inputs]
-        made, connected = node, told(node, [x if isinstance(x, bool) else None for x in flags])
+        extended, connected = node, told(node, [x if isinstance(x, bool) else None for x in flags])
         if None in connected:
-            made, connected = staged(builder, node, flags)
+            extended, connected = staged(builder, node, flags)
         else:
             region.nodes.append(node)
-        known.update(zip(made.outputs, connected, strict=False))
-        known.update(dict.fromkeys(made.outputs[len(connected):], False))
+        known.update(zip(extended.outputs, connected, strict=False))
+        known.update(dict.fromkeys(extended.outputs[len(connected):], False))
     return [x if isinstance(x := known[region.outputs[k]], Value) else builder.constant(np.array(x)) for k in asked]

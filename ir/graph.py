@@ -198,9 +198,9 @@ class Graph:
         new = Graph(self.name)
         known: dict[Value, Value] = {v: new.add_input(v.dims, v.dtype, v.name) for v in self.inputs}
         for node in self.nodes:
-            made = new.add(node.op, [known[v] for v in node.inputs], node.attrs, node.outputs,
+            copy = new.add(node.op, [known[v] for v in node.inputs], node.attrs, node.outputs,
                            [r.copy() for r in node.regions], node.loc)
-            for old, out in zip(node.outputs, made.outputs, strict=True):
+            for old, out in zip(node.outputs, copy.outputs, strict=True):
                 out.name = old.name
                 known[old] = out
         new.outputs = [known[v] for v in self.outputs]
@@ -239,8 +239,8 @@ class Graph:
 
     def as_graph_def(self) -> GraphDef:
         """The nodes by name, as TensorFlow lists them; see `graph_def.graph_def`."""
-        made: GraphDef = _SHOWN["definition"](self)
-        return made
+        definition: GraphDef = _SHOWN["definition"](self)
+        return definition
 
     def __str__(self) -> str:
         return str(_SHOWN["text"](self))

@@ -110,18 +110,18 @@ def array_of(elements: Any, dims: tuple[Any, ...], dtype: DType) -> np.ndarray:
     if not dm.all_static(dims):
         raise ValueError("a constant has no unknown sizes")
     if isinstance(elements, bytes) and dtype is not dt.string:
-        made = np.frombuffer(elements, dtype.np.newbyteorder("<")).astype(dtype.np)
-        if made.size != dm.numel(dims):
-            raise ValueError(f"the bytes hold {made.size} elements; the shape has {dm.numel(dims)}")
+        array = np.frombuffer(elements, dtype.np.newbyteorder("<")).astype(dtype.np)
+        if array.size != dm.numel(dims):
+            raise ValueError(f"the bytes hold {array.size} elements; the shape has {dm.numel(dims)}")
     else:
         cells: list[np.ndarray] = []
         _flatten(elements, dims, cells)
-        made = np.empty(len(cells), dtype.np)
+        array = np.empty(len(cells), dtype.np)
         for i, cell in enumerate(cells):
-            made[i] = cell
-    made = made.reshape(dims)
-    made.flags.writeable = False
-    return made
+            array[i] = cell
+    array = array.reshape(dims)
+    array.flags.writeable = False
+    return array
 
 
 def _flatten(elements: Any, dims: tuple[int, ...], cells: list[Any]) -> None:
@@ -152,10 +152,10 @@ def element_of(text: str, dtype: DType) -> Any:
             raise ValueError(f"{text} is no {dtype.name}")
         return int(text)
     if dtype.is_complex and text.startswith("(") and text.endswith(")") and text.count(",") == 1:
-        made = np.empty((), dtype.np)
+        item = np.empty((), dtype.np)
         real, imag = text[1:-1].split(",")
-        made.real, made.imag = element_of(real.strip(), dtype.real_dtype), element_of(imag.strip(), dtype.real_dtype)
-        return made[()]
+        item.real, item.imag = element_of(real.strip(), dtype.real_dtype), element_of(imag.strip(), dtype.real_dtype)
+        return item[()]
     if dtype.is_floating:
         bits = _NAN.fullmatch(text)
         if bits is not None:

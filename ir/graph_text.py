@@ -96,9 +96,9 @@ def _write(graph: g.Graph, indent: str, locations: bool, defaults: bool, lines: 
 
 def _node_text(node: g.Node, names: dict[g.Value, str], defaults: bool = False) -> str:
     operands = ", ".join([names.get(v, "%?") for v in node.inputs])
-    made = ", ".join([_defined(v, names) for v in node.outputs])
-    left = f"{made} = " if made else ""
-    right = " : " + ", ".join([_spec_text(v) for v in node.outputs]) if made else ""
+    results = ", ".join([_defined(v, names) for v in node.outputs])
+    left = f"{results} = " if results else ""
+    right = " : " + ", ".join([_spec_text(v) for v in node.outputs]) if results else ""
     if node.op is g.CONSTANT:
         return f"{left}constant {array_text(node.attrs['value'], node.outputs[0].dtype)}{right}"
     return f"{left}{node.op.name}({operands}){_attrs(node, defaults)}{right}"

@@ -45,24 +45,24 @@ def to_networkx(graph: g.Graph) -> networkx.DiGraph:
     import networkx as nx
 
     dataflow = nx.DiGraph(name=graph.name)
-    made: dict[g.Value, tuple[object, int]] = {}
+    origins: dict[g.Value, tuple[object, int]] = {}
     for i, value in enumerate(graph.inputs):
         dataflow.add_node(("input", i), op="input", loc=None, node=value)
-        made[value] = (("input", i), 0)
+        origins[value] = (("input", i), 0)
     last: int | None = None
     for number, node in enumerate(graph.nodes):
         dataflow.add_node(number, op=node.op.name, loc=node.loc, node=node)
         for place, value in enumerate(node.inputs):
-            _data_edge(dataflow, made[value], number, place)
+            _data_edge(dataflow, origins[value], number, place)
         for value in node.outputs:
-            made[value] = (number, value.index)
+            origins[value] = (number, value.index)
         if not g.is_pure(node):
             if last is not None and not dataflow.has_edge(last, number):
                 dataflow.add_edge(last, number, kind="effect", values=[])
             last = number
     for i, value in enumerate(graph.outputs):
         dataflow.add_node(("output", i), op="output", loc=None, node=value)
-        _data_edge(dataflow, made[value], ("output", i), 0)
+        _data_edge(dataflow, origins[value], ("output", i), 0)
     return dataflow
 
 

@@ -41,13 +41,13 @@ def _of_results(node: Node, known: dict[Value, frozenset[Value]]) -> list[frozen
         places = [roots(v, inner) for v in region.outputs[:len(possible)]]
         if node.op is g.WHILE:
             places = _of_rounds(places, node)
-        made: dict[Value, Value] = {}  # of what the region makes, the first result that it is
+        firsts: dict[Value, Value] = {}  # of what the region makes, the first result that it is
         for k, values in enumerate(places):
             for v in values:
                 if v.node is None:
                     possible[k] |= roots(node.inputs[first + v.index], known)
                 else:
-                    possible[k].add(made.setdefault(v, node.outputs[k]))
+                    possible[k].add(firsts.setdefault(v, node.outputs[k]))
     return [frozenset(values) for values in possible]
 
 

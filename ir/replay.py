@@ -41,8 +41,8 @@ def replay(graph: g.Graph, inputs: Sequence[Any], construct: Constructs, sizes: 
             results = construct(node, operands, env)
         else:
             attrs = {k: resolve(v, env) for k, v in node.attrs.items()} if env else node.attrs
-            made = _applied(node, tuple(operands), attrs)
-            results = made if isinstance(made, tuple) else (made,)
+            computed = _applied(node, tuple(operands), attrs)
+            results = computed if isinstance(computed, tuple) else (computed,)
         for value, result in zip(node.outputs, results, strict=True):
             known[value] = result
             bind_sizes(value.dims, result.dims, env)

@@ -457,20 +457,20 @@ class TensorSpec:
 
 
 def _make(dims: Shape | None, dtype: DType, name: str | None) -> TensorSpec:
-    made = _new(TensorSpec)
-    made.dims = dims
-    made.dtype = dtype
-    made.name = name
-    return made
+    new = _new(TensorSpec)
+    new.dims = dims
+    new.dtype = dtype
+    new.name = name
+    return new
 
 
 def spec(dims: Shape | None, dtype: DType) -> TensorSpec:
     """The spec of dims and a dtype that are known to be right, for shape rules; nothing is checked."""
-    made = _new(TensorSpec)
-    made.dims = dims
-    made.dtype = dtype
-    made.name = None
-    return made
+    new = _new(TensorSpec)
+    new.dims = dims
+    new.dtype = dtype
+    new.name = None
+    return new
 
 
 def parse_short(text: str) -> TensorSpec:

@@ -106,18 +106,18 @@ def _rewrite(body: g.Graph, n: int, sums: list[tuple[g.Node, g.Node]]) -> None:
     """Put scatters in the place of additions."""
     total = body.inputs[n]
     for node, scatter in reversed(sums):
-        made = g.Node(scatter.op, [total, *scatter.inputs[1:]], scatter.attrs, node.outputs, (), scatter.loc)
-        body.nodes[body.nodes.index(node)] = made
+        scattered = g.Node(scatter.op, [total, *scatter.inputs[1:]], scatter.attrs, node.outputs, (), scatter.loc)
+        body.nodes[body.nodes.index(node)] = scattered
         body.nodes.remove(scatter)
-        total = made.outputs[0]
+        total = scattered.outputs[0]
     body.outputs[n] = total
 
 
 def _zeros(graph: g.Graph, node: g.Node, like: g.Value) -> g.Value:
     """An array of +0.0 before the loop."""
-    made = g.Graph()
-    with use_interpreter(Builder(made)):
+    zeros = g.Graph()
+    with use_interpreter(Builder(zeros)):
         value: g.Value = ops.fill(np.zeros((), like.dtype.np), shape=like.dims)
     at = graph.nodes.index(node)
-    graph.nodes[at:at] = made.nodes
+    graph.nodes[at:at] = zeros.nodes
     return value

@@ -43,9 +43,9 @@ def _take(graph: g.Graph, top: g.Graph, names: Names, around: Callable[[], set[s
         for region in node.regions:
             changed |= _take(region, top, names, have)
         if node.op is g.COND and (known := g.constant_of(node.inputs[0])) is not None:
-            made, results = inlined(node.regions[not known], node.inputs[1:], node.outputs, names)
+            copies, results = inlined(node.regions[not known], node.inputs[1:], node.outputs, names)
             rename_results(graph, top, node.outputs, results, have)
-            nodes += made
+            nodes += copies
             replaced.update(zip(node.outputs, results, strict=True))
             continue
         if node.op is g.WHILE and _never_runs(node):

@@ -63,10 +63,10 @@ def _inline(graph: g.Graph, top: g.Graph, names: Names, around: Callable[[], set
         changed = True
         callee, sizes = node.regions[0].copy(), dict(node.attrs["sizes"])
         _inline(callee, callee, names, set)
-        made, results = inlined(callee, node.inputs, node.outputs, names, sizes)
+        copies, results = inlined(callee, node.inputs, node.outputs, names, sizes)
         _assume(top, callee, sizes)  # in which the names of the callee's own sizes are now, too
         rename_results(graph, top, node.outputs, results, have)
-        nodes += made
+        nodes += copies
         replaced.update(zip(node.outputs, results, strict=True))
     if changed:
         graph.nodes = nodes
@@ -160,8 +160,8 @@ def _copy_nodes(graph: g.Graph, into: g.Graph, known: dict[g.Value, g.Value], en
         if node.op is g.BIND and node.attrs["symbol"] in env:
             attrs = {"symbol": str(env[node.attrs["symbol"]])}
         regions = [_renamed(r, env) for r in node.regions]
-        made = into.add(node.op, [known[v] for v in node.inputs], attrs, node.outputs, regions, node.loc)
-        for old, new in zip(node.outputs, made.outputs, strict=True):
+        copy = into.add(node.op, [known[v] for v in node.inputs], attrs, node.outputs, regions, node.loc)
+        for old, new in zip(node.outputs, copy.outputs, strict=True):
             new.dims, new.name = dm.substitute(old.dims, env), old.name
             known[old] = new
 

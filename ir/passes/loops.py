@@ -149,9 +149,9 @@ def _hand_in(node: g.Node, region: g.Graph, handed: list[g.Value], known: dict[g
     for value in handed:
         node.inputs.append(known[value])
         for each in node.regions:
-            made = each.add_input(value.dims, value.dtype, value.name)
+            entry = each.add_input(value.dims, value.dtype, value.name)
             if each is region:
-                entered[value] = made
+                entered[value] = entry
     for inner in region.nodes:
         inner.inputs = [entered.get(v, v) for v in inner.inputs]
     region.outputs = [entered.get(v, v) for v in region.outputs]

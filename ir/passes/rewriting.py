@@ -126,9 +126,9 @@ class Rewriter:
                 try:
                     result = rule(self, node)
                     if result is not None:
-                        made = [result] if isinstance(result, g.Value) else list(result)
-                        self._check(node, made)
-                        return made
+                        replacements = [result] if isinstance(result, g.Value) else list(result)
+                        self._check(node, replacements)
+                        return replacements
                 except _TakenBack:
                     pass
                 del self.nodes[before:]
