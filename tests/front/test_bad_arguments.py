@@ -119,6 +119,7 @@ ITERABLES: dict[str, Callable[[Any], Any]] = {
     "set_weights": lambda x: K.layers.Dense(1).set_weights(x), "apply": lambda x: K.optimizers.SGD().apply(x, [1]),
     "add_variable": lambda x: K.optimizers.SGD().add_variable(x),
     "weight": lambda x: K.metrics.Mean().add_weight("w", x), "Print": lambda x: tf.compat.v1.Print([1.0], x),
+    "tuple of TensorFlow 1": tf.compat.v1.tuple,
 }
 
 

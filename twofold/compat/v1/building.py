@@ -167,7 +167,7 @@ def tuple_(tensors: Sequence[Any], name: str | None = None, control_inputs: Sequ
         name: accepted, without effect.
         control_inputs: further operations that come first.
     """
-    graph = current_graph()
+    graph, tensors = current_graph(), listed(tensors, "tensors")
     if graph is None:
         return [None if t is None else tf.convert_to_tensor(t) for t in tensors]
     with graph.control_dependencies([*[t for t in tensors if t is not None], *(control_inputs or ())]):
