@@ -2,8 +2,8 @@
 
 A backend says which nodes it runs and how they enter a plan, from how much work its threads share a step, and runs
 plans over memory of its own. What it knows besides, such as instructions and addresses, stays behind these questions.
-Lowerings whose kernels are loop IR serve every backend (`EVERY`); those that need kernels of a backend's own, such as
-the convolutions of a processor, belong to that backend alone.
+Lowerings whose kernels are loop IR serve every backend (`EVERY`); those that need what a backend alone has, such as the
+processor's way to sort, belong to it.
 
 The processor's backend is `runtime/cpu.py`'s, the one that runs loop IR as it is `runtime/reference.py`'s.
 """

@@ -18,31 +18,24 @@ from llvmlite import ir
 from twofold.ir.dtypes import DType
 
 from . import llvm_cpu, llvm_module
-from .conv_filters import filters
-from .conv_forward import forward
-from .conv_shapes import KERNELS, PARTS, symbol
+from .conv_kernels import kernels
+from .conv_shapes import PARTS, symbol
 from .gemm_shapes import Tiling, tiling
-from .loop import Kernel
 
-__all__ = ["PARTS", "symbol", "tiling", "kernel", "build", "object_code"]
+__all__ = ["PARTS", "symbol", "tiling", "build", "object_code"]
 
 
-def kernel(dtype: DType, shape: Tiling, part: str) -> Kernel:
-    """A kernel that returns 0, `forward` or `filters`; see `conv_shapes.py`.
+def build(module: ir.Module, dtype: DType, shape: Tiling, part: str) -> None:
+    """Writes a kernel `(start, stop, args)` that returns 0, `forward` or `filters`; see `conv_shapes.py`.
 
     Args:
+        module: takes the functions.
         dtype: float32 or float64.
         shape: the tile shapes of matrix products, also for another processor than the host.
         part: a key of PARTS.
     """
-    name, vectors = KERNELS[part]
-    return (forward if name == "forward" else filters)(dtype, shape, vectors)
-
-
-def build(module: ir.Module, dtype: DType, shape: Tiling, part: str) -> None:
-    """Writes a kernel into `module`, with arguments as `kernel` takes them."""
-    made = kernel(dtype, shape, part)
-    llvm_cpu.emit_kernel(module, made, made.name, apart=False)
+    for kernel in kernels(dtype, shape, part).values():
+        llvm_cpu.emit_kernel(module, kernel, kernel.name, apart=False)
 
 
 def object_code(dtype: DType, shape: Tiling, part: str) -> bytes:

@@ -15,10 +15,11 @@ from twofold.ir.dtypes import DType
 from twofold.ir.scalar import Value
 
 from .conv_shapes import FILTERS, symbol
-from .conv_tile import arguments, by_width, filters_tile, line_start, parted, share, zeros
+from .conv_tile import arguments, by_width, filters_tile, line_start, zeros
 from .gemm_pack import pack
 from .gemm_shapes import BLOCK, Tiling, panel_width
 from .loop import Function, Kernel, LoopBuilder
+from .loop_sizes import parted, share
 
 __all__ = ["filters"]
 

@@ -16,9 +16,10 @@ from twofold.ir.dtypes import DType
 from twofold.ir.scalar import Value
 
 from .conv_shapes import FORWARD, MAX_ROWS, symbol
-from .conv_tile import arguments, by_width, choose, forward_tile, line_start, parted, quotient, share, zeros
+from .conv_tile import arguments, by_width, forward_tile, line_start, zeros
 from .gemm_shapes import BLOCK, PACKED, Tiling, panel_width
 from .loop import Function, Kernel, LoopBuilder
+from .loop_sizes import choose, covering, parted, share
 from .value_types import vector
 
 __all__ = ["forward"]
@@ -72,8 +73,7 @@ class _Forward:
                        for wide in range(1, vectors + 1)]
         self.places, self.to = (b.scratch(dt.int64, MAX_ROWS + shape.tall) for _ in range(2))
         self.lines, self.zeros = b.scratch(dt.int64, BLOCK + 1), zeros(b, dtype, shape)
-        self.blocks = quotient(b, self.v.k - 1, BLOCK) + 1
-        self.panels = quotient(b, self.v.n - 1, self.width) + 1
+        self.blocks, self.panels = covering(b, self.v.k, BLOCK), covering(b, self.v.n, self.width)
         self.packed = b.eq(self.v.mode, PACKED)
 
     def recorded(self) -> Kernel:
@@ -115,7 +115,7 @@ class _Forward:
         begin = index * BLOCK
         depth = b.minimum(v.k - begin, BLOCK)
         line, pos = parted(b, begin, v.length)
-        lines = quotient(b, pos + depth - 1, v.length) + 1
+        lines = covering(b, pos + depth, v.length)
         with b.for_(0, lines) as i:
             b.store(self.lines, i, line_start(b, v, line + i))
         b.store(self.lines, 0, b.load(self.lines, 0) + pos)
@@ -216,8 +216,8 @@ class _Forward:
     def height(self, length: Value) -> Value:
         """The tiles that part a line of places evenly: how many of these one takes, if that many there are."""
         b, tall = self.b, self.shape.tall
-        count = quotient(b, length + (tall - 1), tall)
-        even = quotient(b, length + count - 1, count)
+        count = covering(b, length, tall)
+        even = covering(b, length, count)
         height = b.const(tall, dt.int64)
         for rows in sorted(self.spaced[0], reverse=True)[1:]:
             height = b.select(b.le(even, rows), rows, height)

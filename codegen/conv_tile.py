@@ -17,12 +17,12 @@ from twofold.ir.dtypes import DType
 from twofold.ir.scalar import Value
 
 from .gemm_shapes import Tiling, panel_width
-from .gemm_tile import multiply_add, while_below
+from .gemm_tile import multiply_add, row_at, while_below
 from .loop import BlockBuilder, Cell, Function, FunctionBuilder, LoopBuilder, Pointer
+from .loop_sizes import choose, parted
 from .value_types import address, vector
 
-__all__ = ["arguments", "zeros", "quotient", "parted", "share", "line_start", "choose", "by_width", "forward_tile",
-           "filters_tile"]
+__all__ = ["arguments", "zeros", "line_start", "by_width", "forward_tile", "filters_tile"]
 
 _MEMORY = ("out", "x", "b", "work")
 # Columns of a line that a pass takes, by the vectors of a tile: few registers in use leave room for more.
@@ -42,41 +42,11 @@ def zeros(b: BlockBuilder, dtype: DType, shape: Tiling) -> Pointer:
     return held
 
 
-def quotient(b: BlockBuilder, x: Value, y: Value | int) -> Value:
-    """x // y, of numbers that are not negative."""
-    x, y = (b.bitcast(b.coerce(v, dt.int64), dt.uint64) for v in (x, y))
-    return b.bitcast(b.idiv(x, y), dt.int64)
-
-
-def parted(b: BlockBuilder, number: Value, size: Value) -> tuple[Value, Value]:
-    """Quotient and remainder, of numbers that are not negative."""
-    rest = quotient(b, number, size)
-    return rest, number - rest * size
-
-
-def share(b: BlockBuilder, number: Value, count: Value, shares: Value) -> tuple[Value, Value]:
-    """Where share `number` of so many things begins and ends."""
-    return quotient(b, number * count, shares), quotient(b, (number + 1) * count, shares)
-
-
 def line_start(b: BlockBuilder, v: Any, number: Value) -> Value:
     """Where line `number` of a window begins, in elements; `v` are the arguments."""
     rest, x = parted(b, number, v.lines_x)
     z, y = parted(b, rest, v.lines_y)
     return z * v.line_z + y * v.line_y + x * v.line_x
-
-
-def choose(b: BlockBuilder, cases: Sequence[tuple[Value, int, Callable[[], None]]],
-           otherwise: Callable[[], None]) -> None:
-    """Records the first case whose value is not above its limit."""
-    if not cases:
-        otherwise()
-        return
-    (value, limit, record), *rest = cases
-    with b.if_(b.le(value, limit)):
-        record()
-    with b.else_():
-        choose(b, rest, otherwise)
 
 
 def by_width(b: BlockBuilder, lanes: int, columns: Value, records: Sequence[Callable[[], None]]) -> None:
@@ -90,7 +60,7 @@ class _Columns:
 
     def __init__(self, f: BlockBuilder, tiling: Tiling, dtype: DType, vectors: int, n: Value) -> None:
         self.f, self.lanes, self.reads_masked = f, tiling.lanes, tiling.masks
-        self.masks = [f.first(n - j * tiling.lanes, tiling.lanes) for j in range(vectors)]
+        self.masks = [f.first(n - j * tiling.lanes if j else n, tiling.lanes) for j in range(vectors)]
         self.zero = f.const(0.0, vector(dtype, tiling.lanes))
 
     def sums(self, rows: int) -> list[list[Cell]]:
@@ -207,5 +177,5 @@ def filters_tile(tiling: Tiling, dtype: DType, rows: int, vectors: int, scattere
         at_place.set(f.at(at_place.get(), 1))
         at_b.set(f.at(at_b.get(), ldb))
     for i in while_below(f, rows, m) if scattered else range(rows):
-        columns.add(sums[i], f.at(old, step * i), f.at(out, ldo * i))
+        columns.add(sums[i], row_at(f, old, step, i), row_at(f, out, ldo, i))
     return f.finish()

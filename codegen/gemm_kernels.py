@@ -31,6 +31,7 @@ from .gemm_shapes import (
 )
 from .gemm_tile import micro
 from .loop import Function, Kernel, LoopBuilder, Pointer
+from .loop_sizes import choose, covering, quotient
 from .target import CACHES
 from .value_types import vector
 
@@ -54,10 +55,10 @@ def _pack_b(dtype: DType, shape: Tiling, packing: Function) -> Kernel:
     b = LoopBuilder(symbol("pack_b", dtype))
     x = _Operands(b, dtype)
     width = panel_width(shape, False)
-    count, panels = _blocks(b, x.k), _ceil(b, x.n, width)
+    count, panels = _blocks(b, x.k), covering(b, x.n, width)
     with b.for_(b.start, b.stop) as number:
-        of_batch = _quotient(b, number, panels)
-        batch = _quotient(b, of_batch, count)
+        of_batch = quotient(b, number, panels)
+        batch = quotient(b, of_batch, count)
         column, first = (number - of_batch * panels) * width, (of_batch - batch * count) * BLOCK
         _, at_b, _ = x.seek(batch)
         source = b.at(x.b, at_b + (first * x.b_k + column * x.b_n))
@@ -77,27 +78,13 @@ def _small(dtype: DType, shape: Tiling, tall: Kernel) -> Kernel:
         mode = b.select(b.lt(2 * shape.tall, m), b.const(HERE, dt.int64), DIRECT)
     for i, word in enumerate((out, left, right, mode, m, n, k, n, k, 1, n, 1, rows, n, 0)):
         b.store(words, i, word)
-    b.fail(b.call(tall, 0, _ceil(b, m, rows), words))
+    b.fail(b.call(tall, 0, covering(b, m, rows), words))
     return b.finish()
-
-
-# -- arithmetic on sizes ----------------------------------------------------------------------------------------------
-def _quotient(b: LoopBuilder, x: Value, y: Value | int) -> Value:
-    """x // y, of numbers that are not negative."""
-    if isinstance(y, int) and y & y - 1 == 0:
-        return b.shr(x, y.bit_length() - 1)
-    x, y = (b.bitcast(b.coerce(v, dt.int64), dt.uint64) for v in (x, y))
-    return b.bitcast(b.idiv(x, y), dt.int64)
-
-
-def _ceil(b: LoopBuilder, x: Value, y: int) -> Value:
-    """How many times `y` it takes to cover x."""
-    return _quotient(b, x + (y - 1), y)
 
 
 def _blocks(b: LoopBuilder, k: Value) -> Value:
     """How many blocks of the inner dimension there are; one where it is empty, so that C is written."""
-    return b.select(b.eq(k, 0), 1, _ceil(b, k, BLOCK))
+    return b.select(b.eq(k, 0), 1, covering(b, k, BLOCK))
 
 
 class _Operands:
@@ -116,7 +103,7 @@ class _Operands:
         number, offsets = b.local(batch), [b.local(0) for _ in range(3)]
         with b.for_(self.rank - 1, -1, -1) as dim:
             length, *steps = (b.load(b.args, dim * 4 + (HEADER + n)) for n in range(4))
-            rest = _quotient(b, number.get(), length)
+            rest = quotient(b, number.get(), length)
             index = number.get() - rest * length
             for offset, step in zip(offsets, steps, strict=True):
                 offset.set(offset.get() + index * step)
@@ -203,9 +190,9 @@ class _Product(abc.ABC):
         self.count = _blocks(b, x.k)
         self.empty = b.eq(x.m * x.n, 0)  # C has no elements: nothing to do
         self.row_units, self.column_units = (
-            _quotient(b, size + (unit - 1), b.select(self.empty, 1, unit))
+            quotient(b, size + (unit - 1), b.select(self.empty, 1, unit))
             for size, unit in ((x.m, x.rows), (x.n, x.columns)))
-        self.panels = _ceil(b, x.n, self.width)
+        self.panels = covering(b, x.n, self.width)
         self.size_of_b = self.panels * self.count * (BLOCK * self.width)  # of one packed B
         self.direct, self.here, self.packed = (b.eq(x.mode, mode) for mode in (DIRECT, HERE, PACKED))
 
@@ -228,8 +215,8 @@ class _Product(abc.ABC):
     def unit(self, number: Value) -> None:
         """One unit of work."""
         b, x = self.b, self.x
-        of_batch = _quotient(b, number, self.column_units)
-        batch = _quotient(b, of_batch, self.row_units)
+        of_batch = quotient(b, number, self.column_units)
+        batch = quotient(b, of_batch, self.row_units)
         top, edge = (of_batch - batch * self.row_units) * x.rows, (number - of_batch * self.column_units) * x.columns
         at_a, at_b, at_c = x.seek(batch)
         a, rows = b.at(x.a, at_a + top * x.a_m), b.minimum(x.m - top, x.rows)
@@ -313,7 +300,7 @@ class _Tall(_Product):
             self.lies = b.or_(b.eq(x.a_m, 1), b.and_(b.eq(x.a_k, 1), b.not_(packs)))
 
     def room_for_rows(self) -> tuple[Value, int]:
-        tiles = _ceil(self.b, self.b.minimum(self.x.m, self.x.rows), self.shape.tall)
+        tiles = covering(self.b, self.b.minimum(self.x.m, self.x.rows), self.shape.tall)
         return tiles * self.panel_size, most_packed(self.shape, self.dtype)
 
     def below(self, a: Value, top: Value, rows: Value, batch: Value) -> Value:
@@ -323,7 +310,7 @@ class _Tall(_Product):
 
     def packed_at(self, row: Value) -> Value:
         """Where the packed tile from `row` on lies."""
-        return self.b.at(self.left, _quotient(self.b, row, self.shape.tall) * self.panel_size)
+        return self.b.at(self.left, quotient(self.b, row, self.shape.tall) * self.panel_size)
 
     def is_whole(self, height: Value, narrow: Value) -> Value:
         """Whether a micro-kernel reads just so many rows, in `narrow` panels or others."""
@@ -336,7 +323,7 @@ class _Tall(_Product):
         b, x, tile = self.b, self.x, self.shape.tall
         start: Value | int = 0
         if self.lies is not None:
-            whole = _quotient(b, unit.rows, tile) * tile
+            whole = quotient(b, unit.rows, tile) * tile
             rest = b.and_(unit.end - unit.edge, self.width - 1)
             narrow = b.and_(b.lt(0, rest), b.le(rest, self.shape.lanes))
             whole = b.select(self.is_whole(unit.rows - whole, narrow), unit.rows, whole)
@@ -376,7 +363,9 @@ class _Tall(_Product):
                          following)
             cases = [(panel.columns, self.shape.lanes, self.narrow)]
             cases += [(height, rows, self.tiles[rows]) for rows in sorted(self.shape.heights)[:-1]]
-            _choose(b, cases, self.tiles[self.shape.tall], arguments)
+            invokes = [(value, limit, functools.partial(b.invoke, function, *arguments))
+                       for value, limit, function in cases]
+            choose(b, invokes, functools.partial(b.invoke, self.tiles[self.shape.tall], *arguments))
 
     def tile_of_a(self, of: _Rows, panel: _Panel, row: Value, height: Value) -> tuple[Value, Any, Any]:
         """Where a tile of A is read, and the strides from row to row and along the inner dimension."""
@@ -391,8 +380,8 @@ class _Tall(_Product):
     def share(self, unit: _Unit, of: _Rows, panel: _Panel) -> tuple[Value, Value]:
         """The first of the inner indices of the next block of A that are fetched during one panel, and how many."""
         b = self.b
-        panels, number = _ceil(b, unit.end - unit.edge, self.width), _quotient(b, panel.column - unit.edge, self.width)
-        count = _quotient(b, of.depth + (panels - 1), panels)
+        panels = covering(b, unit.end - unit.edge, self.width)
+        number, count = quotient(b, panel.column - unit.edge, self.width), covering(b, of.depth, panels)
         return number * count, count
 
     def fetch(self, of: _Rows, row: Value, height: Value, first: Value, count: Value) -> None:
@@ -405,16 +394,3 @@ class _Tall(_Product):
                 b.prefetch(from_, t)
         with b.if_(b.eq(x.a_m, 1)), b.for_(0, count) as t:
             b.prefetch(start, t * x.a_k)
-
-
-def _choose(b: LoopBuilder, cases: list[tuple[Value, int, Function]], otherwise: Function,
-            arguments: tuple[Any, ...]) -> None:
-    """Runs the function of the first case whose value is not above its limit."""
-    if not cases:
-        b.invoke(otherwise, *arguments)
-        return
-    (value, limit, function), *rest = cases
-    with b.if_(b.le(value, limit)):
-        b.invoke(function, *arguments)
-    with b.else_():
-        _choose(b, rest, otherwise, arguments)

@@ -22,7 +22,7 @@ from .loop import BlockBuilder, Cell, Function, FunctionBuilder
 from .target import CACHES
 from .value_types import address, lanes_of, vector
 
-__all__ = ["micro", "multiply_add", "while_below"]
+__all__ = ["micro", "multiply_add", "row_at", "while_below"]
 
 _HURRIED = 100  # inner indices below which C is not there by itself when it is to be written
 
@@ -53,7 +53,7 @@ def micro(tiling: Tiling, dtype: DType, rows: int, vectors: int) -> Function:
         with f.if_(f.lt(k, _HURRIED)):
             for i in range(rows):
                 for j in _lines(tiling, dtype, vectors):
-                    f.prefetch(_row(f, c, ldc, i), j, write=True)
+                    f.prefetch(row_at(f, c, ldc, i), j, write=True)
     zero = f.const(0.0, vector(dtype, tiling.lanes))
     sums = [[f.local(zero) for _ in range(vectors)] for _ in range(rows)]
     places, beyond = [0, *[a_m * i for i in range(1, rows)]], a_m * (2 * rows - 1)
@@ -73,7 +73,7 @@ def micro(tiling: Tiling, dtype: DType, rows: int, vectors: int) -> Function:
         for at, step in ((at_a, a_k), (at_b, ldb), (at_next, ldb)):
             at.set(f.at(at.get(), step))
     for i in while_below(f, rows, m):
-        _add(f, sums[i], _row(f, old, ldo, i), _row(f, c, ldc, i), masks)
+        _add(f, sums[i], row_at(f, old, ldo, i), row_at(f, c, ldc, i), masks)
     return f.finish()
 
 
@@ -86,7 +86,7 @@ def while_below(f: BlockBuilder, most: int, end: Value) -> Iterator[int]:
             yield number
 
 
-def _row(f: BlockBuilder, start: Value, stride: Value, number: int) -> Value:
+def row_at(f: BlockBuilder, start: Value, stride: Value, number: int) -> Value:
     """Where a row begins."""
     return f.at(start, stride * number) if number else start
 

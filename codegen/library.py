@@ -16,7 +16,7 @@ from .operands import Run
 
 __all__ = ["LOWERINGS", "lowering", "plans_products", "product_runs", "provide", "address", "wider"]
 
-LOWERINGS: dict[str, Lowering] = {}  # those that only processors have (`runtime/lowerings.py`)
+LOWERINGS: dict[str, Lowering] = {}  # those that only processors have (`structured_alone.py`)
 
 _PROVIDERS: dict[str, Callable[..., int]] = {}
 _WIDER: dict[str, Mapping[str, str]] = {}

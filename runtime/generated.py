@@ -1,7 +1,7 @@
-"""Functions that `codegen` writes as LLVM IR by hand: compiled part by part when first asked for, or read from disk.
+"""Kernels that all programs share, in families: compiled part by part when first asked for, or read from disk.
 
-Such a family has two modules in `codegen`: one that compiles, with `object_code(dtype, tiling, part)`, and `X_shapes`,
-with `PARTS`, which says what is compiled together, and `symbol`. What the functions compute is theirs to say.
+A family has two modules in `codegen` for this: one that compiles, with `object_code(dtype, tiling, part)`, and
+`X_shapes`, with `PARTS`, which says what is compiled together, and `symbol`. What the kernels compute is theirs to say.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Functions(dict[str, int]):
         symbols = {n: shapes.symbol(n, self.dtype) for n in shapes.PARTS[part]}
         here = Path(codegen.__file__ or "").parent
         sources = [path.read_text() for path in sorted(here.glob("*.py"))
-                   if path.name.startswith(("gemm", self.family))]
+                   if path.name.startswith(("gemm", "loop_sizes", self.family))]
         with self.locks.setdefault(part, RLock()):
             if name not in self:
                 addresses = kernels.functions(symbols.values(), sources, lambda: self._compiled(part))

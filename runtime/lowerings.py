@@ -1,4 +1,4 @@
-"""The processor's own lowerings of structured ops: its kernels of products and convolutions, in plans.
+"""Lowerings of matrix products and convolutions: the runs of library kernels that they become in plans.
 
 Sizes may be unknown here. Where a plan needs numbers it is made for typical ones; results do not depend on it.
 """
@@ -84,7 +84,7 @@ def _convolves(node: g.Node, backend: Backend) -> bool:
     return shapes.backward(geometry(image, first[1:-1], filters[:-2], node.attrs), filters[-1]) is not None
 
 
-@lowering("conv", "conv_input_grad", "conv_filter_grad", handles=_convolves, table=library.LOWERINGS)
+@lowering("conv", "conv_input_grad", "conv_filter_grad", handles=_convolves)
 def _convolution(p: Placer) -> None:
     x, y = p.operands
     name = p.node.op.name

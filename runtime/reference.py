@@ -1,20 +1,20 @@
 """The reference backend: plans run as they are, their kernels by NumPy in lockstep. Slow, and exact.
 
 It has no machine code, no threads and no memory but NumPy's. What it gives is what a plan means: other backends are
-tested against it, also where their hardware is not at hand. Products are planned as the processor's are, and run by the
-same kernels, with tiles for the processor at hand. Convolutions it leaves to Python.
+tested against it, also where their hardware is not at hand. Products and convolutions are planned as the processor's
+are, and run by the same kernels, with tiles for the processor at hand.
 """
 
 from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from twofold.codegen import backend, gemm_kernels, gemm_shapes, library, lockstep
+from twofold.codegen import backend, conv_kernels, conv_shapes, gemm_kernels, gemm_shapes, library, lockstep
 from twofold.codegen.kernels import indexing
 from twofold.codegen.lockstep import Memory
 from twofold.codegen.loop import Kernel
@@ -133,11 +133,15 @@ class _Execution:
 
 @functools.cache
 def _library_kernel(key: tuple[str, ...]) -> Kernel:
-    """A kernel that programs share, of matrix products."""
-    _, dtype, name = key
-    part = next(part for part, names in gemm_shapes.PARTS.items() if name in names)
-    kernels = gemm_kernels.kernels(as_dtype(dtype), gemm_shapes.tiling(as_dtype(dtype)), part)
-    return kernels[name]
+    """A kernel that programs share, of matrix products or convolutions."""
+    family, dtype, name = key
+    parts, kernels = _FAMILIES[family]
+    part = next(part for part, names in parts.items() if name in names)
+    return kernels(as_dtype(dtype), gemm_shapes.tiling(as_dtype(dtype)), part)[name]
+
+
+_FAMILIES: dict[str, tuple[Mapping[str, Sequence[str]], Callable[..., dict[str, Kernel]]]] = {
+    "gemm": (gemm_shapes.PARTS, gemm_kernels.kernels), "conv": (conv_shapes.PARTS, conv_kernels.kernels)}
 
 
 class Reference(backend.Backend):

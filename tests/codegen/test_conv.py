@@ -10,6 +10,7 @@ import pytest
 
 import twofold as tf
 from twofold.codegen import conv, conv_shapes, gemm, lockstep
+from twofold.codegen.conv_kernels import kernels
 from twofold.codegen.kernels.windows import geometry
 from twofold.codegen.loop_verify import verify
 from twofold.ir import dtypes as dt
@@ -168,7 +169,7 @@ def memory(x, at=0):
 
 def in_lockstep(cut, shape, out, x, b, *more):
     """Runs a cut of a convolution; its kernel must be well formed."""
-    kernel = conv.kernel(dt.float32, shape, cut.kernel)
+    kernel = kernels(dt.float32, shape, cut.kernel)[cut.kernel]
     verify(kernel)
     given = [memory(out, cut.out), memory(x, cut.x), memory(b, cut.b), *more]
     assert lockstep.run(kernel, cut.total, given) == 0
