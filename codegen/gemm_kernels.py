@@ -322,24 +322,25 @@ class _Tall(_Product):
         """Packs tile after tile of A; if it is read as it lies only the last one, where that is not whole."""
         b, x, tile = self.b, self.x, self.shape.tall
         start: Value | int = 0
+        rest = b.and_(unit.end - unit.edge, self.width - 1)
+        narrow = b.and_(b.lt(0, rest), b.le(rest, self.shape.lanes))
         if self.lies is not None:
             whole = quotient(b, unit.rows, tile) * tile
-            rest = b.and_(unit.end - unit.edge, self.width - 1)
-            narrow = b.and_(b.lt(0, rest), b.le(rest, self.shape.lanes))
             whole = b.select(self.is_whole(unit.rows - whole, narrow), unit.rows, whole)
             start = b.select(self.lies, whole, 0)
         with b.for_(start, unit.rows, tile) as row:
             panel, height = self.packed_at(row), b.minimum(unit.rows - row, tile)
-            self.clear(panel, height, of.depth)
+            self.clear(panel, height, narrow, of.depth)
             source = b.at(of.source, row * x.a_m)
             b.invoke(self.packing, panel, self.shape.depth, source, x.a_m, x.a_k, height, of.depth)
 
-    def clear(self, panel: Value, height: Value, depth: Value) -> None:
-        """Makes rows of a panel 0 that packing leaves as they are, and micro-kernels read: arithmetic on what happens
-        to lie there, such as subnormal numbers, may take a hundred times as long."""
+    def clear(self, panel: Value, height: Value, narrow: Value, depth: Value) -> None:
+        """Makes rows of a panel 0 that packing leaves as they are, and micro-kernels read (a narrow one all of them):
+        arithmetic on what happens to lie there, such as subnormal numbers, may take a hundred times as long."""
         b, lanes, width = self.b, self.shape.lanes, self.shape.depth
         zero = b.const(0.0, vector(self.compute, lanes))
-        cases = [(b.and_(b.lt(height, self.shape.tall), self.scattered), 0), (b.le(height, width - lanes), lanes)]
+        cases = [(b.and_(b.lt(height, self.shape.tall), self.scattered), 0),
+                 (b.and_(narrow, b.le(height, width - lanes)), lanes)]
         for partial, first in cases if width > lanes else cases[:1]:
             with b.if_(partial), b.for_(0, depth) as t:
                 for n in range(first, width, lanes):

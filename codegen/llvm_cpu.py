@@ -59,6 +59,7 @@ KERNEL = ir.FunctionType(_I64, [_I64, _I64, _POINTER])  # (start, stop, args) ->
 # fill that time, so the loop takes several at once, written side by side: four, or two beyond _WIDE instructions, where
 # four leave too few registers and take a third longer to compile; beyond _LONG the code grows too much.
 _CHAIN, _WIDE, _LONG = 12, 96, 256
+_STATUS = -1  # the variable of a kernel's status; those of its checks come before it, its own after it
 _SHORT = 8  # vectors that a loop of known length may be written as
 
 
@@ -104,8 +105,8 @@ def emit_kernel(module: ir.Module, kernel: Kernel, name: str, *, inline: bool = 
         start, stop = _I64(0), _I64(1)
     emitter = _Emitter(fn, kernel, {kernel.start.id: start, kernel.stop.id: stop}, short, apart, heap, numbers or {})
     emitter.begin(kernel.args, args, constants or {})
-    emitter.emit(kernel.codes)
-    emitter.b.ret(emitter.result())
+    emitter.emit(len(kernel.codes))
+    emitter.b.ret(emitter.result(len(kernel.codes)))
     return fn
 
 
@@ -140,8 +141,6 @@ class _Emitter:
         self.slots: dict[int, Any] = {}  # memory of arguments
         self.variables: dict[int, Any] = {}  # what they hold at the place at hand
         self.exits: list[Exit] = []  # of the loops around the place at hand
-        self.failed: list[Any] = []
-        self.status: Any = None
         self.scratch, self.body = of.scratch, of.body
         self.statements = list(walk(of.body))
         self.sets: dict[int, frozenset[int]] = {}  # by block: the variables that are set in it
@@ -156,8 +155,8 @@ class _Emitter:
                 read[slot] = self.b.add(self.argument(slot), _I64(1))
         self.given = {constant: read[slot] for constant, slot in constants.items()}
 
-    def emit(self, codes: Sequence[str] = ()) -> None:
-        """Writes the body, up to what the function gives back."""
+    def emit(self, checks: int = 0) -> None:
+        """Writes the body, which has so many checks, up to what the function gives back."""
         for scratch in self.scratch:
             kind = ir.ArrayType(llvm_ops.llvm_type(scratch.dtype, memory=True), scratch.size)
             held = self.b.alloca(kind, name=scratch.name)
@@ -168,9 +167,7 @@ class _Emitter:
         slots = {s.ptr.slot for s in self.statements if isinstance(s, (Load, Store, At, Prefetch))}
         for slot in sorted(slot for slot in slots if slot is not None):
             self.slots[slot] = self.b.inttoptr(self.argument(slot), _POINTER)
-        self.failed = [self.flag(_I1(0)) for _ in codes]
-        if any(isinstance(s, Fail) for s in self.statements):
-            self.status = self.flag(_I64(0))
+        self.variables = {_STATUS: _I64(0), **{_failed(code): _I1(0) for code in range(checks)}}
         self.block(self.body)
 
     def argument(self, slot: int) -> Any:
@@ -178,17 +175,12 @@ class _Emitter:
             return _I64(self.numbers[slot])
         return self.b.load(self.b.gep(self.args, [_I64(slot)], source_etype=_I64), typ=_I64)
 
-    def flag(self, first: Any) -> Any:
-        """Memory for a variable that begins with `first`. LLVM makes a register of it."""
-        held = self.b.alloca(first.type)
-        self.b.store(first, held)
-        return held
-
-    def result(self) -> Any:
-        b = self.b
-        result = b.load(self.status, typ=_I64) if self.status is not None else _I64(0)
-        for n in reversed(range(len(self.failed))):
-            result = b.select(b.load(self.failed[n], typ=_I1), _I64(n + 1), result)
+    def result(self, checks: int) -> Any:
+        """The status of a kernel with so many checks, where it ends."""
+        b, result = self.b, settled(self.b, self.variables[_STATUS])
+        for code in reversed(range(checks)):
+            failed = settled(b, self.variables[_failed(code)])
+            result = b.select(failed, _I64(code + 1), result)
         return result
 
     def block(self, block: list[Statement]) -> None:
@@ -239,11 +231,11 @@ class _Emitter:
         b, values = self.b, self.values
         match statement:
             case Check(cond=cond, code=code):
-                held = self.failed[code]
-                b.store(b.or_(b.load(held, typ=_I1), b.not_(values[cond.id])), held)
+                before = settled(b, self.variables[_failed(code)])
+                self.variables[_failed(code)] = b.or_(before, b.not_(values[cond.id]))
             case Fail(status=status):
-                now = b.load(self.status, typ=_I64)
-                b.store(b.select(b.icmp_signed("==", now, _I64(0)), values[status.id], now), self.status)
+                now = settled(b, self.variables[_STATUS])
+                self.variables[_STATUS] = b.select(b.icmp_signed("==", now, _I64(0)), values[status.id], now)
             case Call(out=out):
                 values[out.id] = self.call(statement)
             case Invoke(function=function, args=args):
@@ -296,7 +288,8 @@ class _Emitter:
         known = self.sets.get(id(block))
         if known is None:
             inner = [self.set_in(b) for s in block if isinstance(s, (For, If, Room)) for b in blocks(s)]
-            known = self.sets[id(block)] = frozenset({s.var for s in block if isinstance(s, Set)}).union(*inner)
+            own = frozenset([var for s in block if (var := _set_by(s)) is not None])
+            known = self.sets[id(block)] = own.union(*inner)
         return known
 
     def loop(self, loop: For) -> None:
@@ -412,6 +405,23 @@ class _Emitter:
         else:
             fn = b.inttoptr(values[kernel.word.id], KERNEL.as_pointer())
         return b.call(fn, [values[call.start.id], values[call.stop.id], self.base(call.args)])
+
+
+def _failed(code: int) -> int:
+    """The variable that tells whether a check failed."""
+    return _STATUS - 1 - code
+
+
+def _set_by(statement: Statement) -> int | None:
+    """The variable that a statement sets."""
+    match statement:
+        case Set(var=var):
+            return var
+        case Check(code=code):
+            return _failed(code)
+        case Fail():
+            return _STATUS
+    return None
 
 
 def _is_half(ptr: Pointer) -> bool:
