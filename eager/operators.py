@@ -81,7 +81,7 @@ def install() -> None:
     OPERATORS.update({f"__{name}__": op for name, op in {**_BINARY, **_COMPARISONS, **_UNARY}.items()})
     OPERATORS.update({f"__r{name}__": op for name, op in _BINARY.items()})
     OPERATORS.update({f"__{r}{name}__": on_bool for name, (on_bool, _) in _LOGIC.items() for r in ("", "r")})
-    OPERATORS.update({"__eq__": "equal", "__ne__": "not_equal", "__invert__": "invert"})
+    OPERATORS.update({"__eq__": "equal", "__ne__": "not_equal", "__invert__": "invert", "__getitem__": "strided_slice"})
 
 
 def _guard_methods() -> None:

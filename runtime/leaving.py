@@ -134,6 +134,7 @@ def title(function: Any, name: str, frame: FrameType | None = None) -> str:
         return stem.rpartition(".")[2]
     if name.startswith("_") or name == "<lambda>":
         return ""
+    name = name.rstrip("_")  # `tuple_` is public as `tuple`
     return f"{stem.rpartition('.')[2]}.{name}" if owner is not None else name
 
 

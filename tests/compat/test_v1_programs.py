@@ -95,6 +95,13 @@ def test_flags(capsys):
         flags.DEFINE_enum("kind", "a", ["a", "b"], "kind")
         with pytest.raises(ValueError, match="twice"):
             flags.DEFINE_string("kind", "", "again")
+        for name, error in ((float("inf"), TypeError), (None, TypeError), ("", ValueError), ("a b", ValueError),
+                            ("help", ValueError), ("nodeep", ValueError)):
+            with pytest.raises(error, match="^DEFINE_float: "):
+                flags.DEFINE_float(name, 1.0)
+            assert name not in known
+        with pytest.raises(TypeError, match="^DEFINE_string: The help"):
+            flags.DEFINE_string("words", "", 3)
     finally:
         flags.FLAGS = before
     assert known(["program", "--nodeep", "--sizes=3, 4", "rest"]) == ["program", "rest"]

@@ -7,6 +7,7 @@ when a value is first asked for or `app.run` runs.
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -66,11 +67,18 @@ class FlagValues:
         return {name: getattr(self, name) for name in self._known}
 
     def _define(self, name: str, default: Any, text: str | None, kind: Callable[[str], Any], **more: Any) -> None:
-        if name in self._known:
-            raise ValueError(f"The flag {name!r} is defined twice.")
+        if not isinstance(name, str):
+            raise TypeError(f"The name of a flag is a string; got {describe(name)}.")
+        if not re.fullmatch(r"[^\s=-][^\s=]*", name):
+            raise ValueError(f"The name of a flag is a word without spaces and =, which begins without -; got {name!r}.")
+        if text is not None and not isinstance(text, str):
+            raise TypeError(f"The help of the flag {name!r} is a string; got {describe(text)}.")
+        try:
+            self._parser.add_argument(f"--{name}", f"-{name}", dest=name, default=default, type=kind,
+                                      help=(text or "").replace("%", "%%"), **more)
+        except argparse.ArgumentError:
+            raise ValueError(f"The flag {name!r} is defined twice, or one that means it.") from None
         self._known[name] = default
-        self._parser.add_argument(f"--{name}", f"-{name}", dest=name, default=default, type=kind,
-                                  help=(text or "").replace("%", "%%"), **more)
 
 
 FLAGS = FlagValues()
