@@ -70,7 +70,7 @@ class FlagValues:
         if not isinstance(name, str):
             raise TypeError(f"The name of a flag is a string; got {describe(name)}.")
         if not re.fullmatch(r"[^\s=-][^\s=]*", name):
-            raise ValueError(f"The name of a flag is a word without spaces and =, which begins without -; got {name!r}.")
+            raise ValueError(f"The name of a flag has no spaces, no = and no - before it; got {name!r}.")
         if text is not None and not isinstance(text, str):
             raise TypeError(f"The help of the flag {name!r} is a string; got {describe(text)}.")
         try:
