@@ -17,13 +17,20 @@ from twofold.ir.dtypes import DType
 from . import kernels
 from .locks import RLock
 
-__all__ = ["functions", "Functions", "Function"]
+__all__ = ["functions", "sources_of", "Functions", "Function"]
 
 
 def functions(family: str, dtype: DType) -> Functions:
     """The functions of a family for one dtype."""
     known = _families.get((family, dtype))
     return _families.setdefault((family, dtype), Functions(family, dtype)) if known is None else known
+
+
+def sources_of(family: str) -> list[Path]:
+    """The files that say what the code of a family is, beside those that compile any kernel (`kernels.COMPILERS`)."""
+    here = Path(codegen.__file__ or "").parent
+    return [path for path in sorted(here.glob("*.py")) if path.name.startswith(("gemm", "loop_sizes", family))
+            ] + [here / "kernels" / "windows.py"]
 
 
 class Functions(dict[str, int]):
@@ -42,9 +49,7 @@ class Functions(dict[str, int]):
         shapes = import_module(f"{codegen.__name__}.{self.family}_shapes")
         part = next(part for part, names in shapes.PARTS.items() if name in names)
         symbols = {n: shapes.symbol(n, self.dtype) for n in shapes.PARTS[part]}
-        here = Path(codegen.__file__ or "").parent
-        sources = [path.read_text() for path in sorted(here.glob("*.py"))
-                   if path.name.startswith(("gemm", "loop_sizes", self.family))]
+        sources = [path.read_text() for path in sources_of(self.family)]
         with self.locks.setdefault(part, RLock()):
             if name not in self:
                 addresses = kernels.functions(symbols.values(), sources, lambda: self._compiled(part))

@@ -11,10 +11,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from house.test_circles import shipped_edges
+from house.tree import module_name
 
 from twofold.codegen.loop import Kernel, LoopBuilder
 from twofold.ir import dtypes as dt
-from twofold.runtime import identity, kernels, launch
+from twofold.runtime import generated, identity, kernels, launch
 
 _PROGRAM = """
     import sys
@@ -138,3 +140,17 @@ def test_the_key_covers_everything_that_code_depends_on() -> None:
         assert sys.version.split()[0] in found and compiler in found
         for package in packages:
             assert identity.digest(Path(package.__file__).with_name("_version.py").read_bytes()) in found
+
+
+@pytest.mark.parametrize("family", ["gemm", "conv"])
+def test_the_key_of_a_family_covers_every_file_that_says_its_code(family: str) -> None:
+    room, edges = "twofold.codegen.", shipped_edges()
+    reached, todo = set(), [room + family]
+    while todo:
+        module = todo.pop()
+        if module.startswith(room) and module not in reached:
+            reached.add(module)
+            todo += edges[module]
+    covered = {module_name(path) for path in generated.sources_of(family)}
+    covered |= {room + name for name in kernels.COMPILERS["llvm"][0]}
+    assert reached - covered <= {f"{room}loop_verify"}  # which checks kernels and adds nothing to their code
