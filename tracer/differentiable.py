@@ -142,8 +142,10 @@ class _Gradient:
     def __init__(self, lin: Linearised) -> None:
         self.lin = lin
         flags = {key: holds for key, holds in lin.names().items() if holds is not None}
-        # For results that may be an input or an earlier one: number, place as in `Linearised.names`, what tells it.
-        self._flags = [(*key, len(lin.forward.outputs) + n) for n, key in enumerate(sorted(flags))]
+        # For each result that may be an input or an earlier one: places as in `Linearised.names`, and what tells it.
+        self._flags: dict[int, list[tuple[int, int]]] = {}
+        for n, (number, place) in enumerate(sorted(flags), len(lin.forward.outputs)):
+            self._flags.setdefault(number, []).append((place, n))
         lin.forward.outputs += [flags[key] for key in sorted(flags)]
         self.forward = Differentiable(lin.forward)
         self._backward: dict[tuple[Mask, Mask, tuple[tuple[int, int], ...]], _Pull] = {}
@@ -172,15 +174,28 @@ class _Gradient:
             record.record_custom(self.told(_rule(levels, inputs, outputs_of_run, None), range(len(outputs_of_run))),
                                  tuple(inputs), tuple(outputs_of_run), True)
             return outputs_of_run[:self.lin.count]
-        outputs = [inputs[-1 - n] if n < 0 else outputs_of_run[n] for n in last._same]
-        own = dict.fromkeys(last._own)
-        for n, place, at in last._flags:  # the result is that very tensor
-            if n in own and bool(outputs_of_run[at]._array):
-                outputs[n] = inputs[place] if place >= 0 else outputs[-1 - place]
-                del own[n]
-        record.record_custom(self.told(_rule(levels, inputs, outputs, tuple(own)), tuple(own)), tuple(inputs),
-                             tuple([outputs_of_run[n] for n in own]), True)
+        outputs, own = last.named(inputs, outputs_of_run)
+        record.record_custom(self.told(_rule(levels, inputs, outputs, own), own), tuple(inputs),
+                             tuple([outputs[n] for n in own]), True)
         return outputs[:self.lin.count]
+
+    def named(self, inputs: Sequence[Tensor], outputs_of_run: Sequence[Tensor]) -> tuple[list[Tensor], tuple[int, ...]]:
+        """The results, of which each that is an input or an earlier result is that very tensor, and the numbers of the
+        others."""
+        outputs, own = list(outputs_of_run), []
+        for n, same in enumerate(self._same):
+            if same < 0:
+                outputs[n] = inputs[-1 - same]
+            elif same < n:
+                outputs[n] = outputs[same]
+            else:
+                for place, flag in self._flags.get(n, ()):
+                    if bool(outputs_of_run[flag]._array):
+                        outputs[n] = inputs[place] if place >= 0 else outputs[-1 - place]
+                        break
+                else:
+                    own.append(n)
+        return outputs, tuple(own)
 
     def told(self, rule: Callable[..., list[Any]], own: Sequence[int]) -> Callable[..., list[Any]]:
         """The rule, which says what depends on what where some tape might be wrong about it.

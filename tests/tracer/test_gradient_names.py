@@ -307,31 +307,36 @@ def test_second_order_of_arrays_that_grow(f: Function) -> None:
 def chosen(b: tf.Tensor, n: tf.Tensor) -> list[tf.Tensor]:
     y = b if n > 0 else tf.sin(b)
     z = y if n > 1 else tf.cos(b)
-    return [y, b, z]
+    return [y, b, z, y, z]
 
 
 def looped(b: tf.Tensor, n: tf.Tensor) -> list[tf.Tensor]:
     y = z = b
     for _ in tf.range(tf.maximum(n - 1, 0)):
         y, z = z * 2.0, y
-    return [y, b, z]
+    return [y, b, z, y, z]
 
 
 @pytest.mark.parametrize("f", [chosen, looped], ids=lambda f: f.__name__)
-@pytest.mark.parametrize("which", [(0,), (2,), (0, 1), (1, 0), (0, 2), (2, 1, 0)], ids=str)
-def test_targets_that_are_names(f: Function, which: tuple[int, ...]) -> None:
-    """What a target begins with counts for the value that it is another name of."""
-    def gradient(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
-        with tf.GradientTape() as tape:
-            tape.watch(b)
-            values = f(b, n)
-        return tape.gradient([values[k] for k in which], b, output_gradients=[b + float(k) for k in which])
+@pytest.mark.parametrize("which", [(0,), (2,), (1, 0), (0, 3), (2, 1, 0), (4, 2, 3, 1)], ids=str)
+@pytest.mark.parametrize("used", [False, True])
+def test_targets_that_are_names(f: Function, which: tuple[int, ...], used: bool) -> None:
+    """What a target, or a use of a result, begins with counts for the value that it is another name of."""
+    def derived(f: Function) -> Function:
+        def gradient(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+            with tf.GradientTape() as tape:
+                tape.watch(b)
+                values = f(b, n)
+                targets = [tf.square(values[k]) if used else values[k] for k in which]
+            return tape.gradient(targets, b, output_gradients=[b + float(k) for k in which])
+        return gradient
 
-    traced = compiled(gradient)
+    placements = [compiled(derived(f)), derived(compiled(f)), compiled(derived(compiled(f)))]
     b = tf.constant(np.linspace(-1.0, 2.0, 5, dtype=np.float32))
     for n in range(4):
-        expected, got = gradient(b, tf.constant(n)), traced(b, tf.constant(n))
-        np.testing.assert_array_equal(got, expected)
+        expected = derived(f)(b, tf.constant(n))
+        for gradient in placements:
+            np.testing.assert_array_equal(gradient(b, tf.constant(n)), expected)
 
 
 def replaced(x: tf.Tensor, v: tf.Tensor, n: tf.Tensor) -> Any:
