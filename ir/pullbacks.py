@@ -143,7 +143,8 @@ class _CondPullback(Pullback):
         def owned(k: int, place: int) -> bool:
             """Whether what a result is on a side can share its sum."""
             value = operands[1 + place] if place >= 0 else node.outputs[-1 - place]
-            return seeded[k] and value.dims == node.outputs[k].dims and (place < 0 or wanted[1 + place])
+            has_sum = wanted[1 + place] if place >= 0 else seeded[-1 - place]
+            return seeded[k] and value.dims == node.outputs[k].dims and has_sum
         self.lins = [Linearised(with_distinct(r, operands[1:]), wanted[1:], seeded, scope, outer, owned=owned)
                      for r in node.regions]
         self.slots: list[tuple[Any, ...]] = []  # dtype and sizes of each slot

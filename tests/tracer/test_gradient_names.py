@@ -474,3 +474,51 @@ def test_what_did_not_run_has_no_part(f: Function) -> None:
             for a, b in zip(wanted, g(x, v, tf.constant(n)), strict=True):
                 np.testing.assert_array_equal(a, b)
                 np.testing.assert_array_equal(np.signbit(a), np.signbit(b))
+
+
+def in_a_branch(x: tf.Tensor, y: tf.Tensor, n: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    if n > 0:
+        x = tf.sin(x)
+        y = x
+    return x, y
+
+
+def in_rounds(x: tf.Tensor, y: tf.Tensor, n: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    for _ in tf.range(n):
+        x = tf.sin(x)
+        y = x
+    return x, y
+
+
+def in_a_branch_of_a_round(x: tf.Tensor, y: tf.Tensor, n: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    for _ in tf.range(n):
+        if x[0] > 0.1:
+            x = tf.sin(x)
+            y = x
+    return x, y
+
+
+in_a_helper = tf.function(in_a_branch)
+
+
+@pytest.mark.parametrize("one_value", [in_a_branch, in_rounds, in_a_branch_of_a_round, in_a_helper],
+                         ids=["branch", "rounds", "branch of a round", "helper"])
+@pytest.mark.parametrize("used", [0, 1])
+def test_of_two_names_one_decides_and_the_other_is_used(one_value: Function, used: int) -> None:
+    """What only decides has no sum of cotangents that the other could share."""
+    def program(x: tf.Tensor, y: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+        names = one_value(x, y, n)
+        return names[used] * 2.0 if tf.reduce_max(names[1 - used]) > 0.1 else names[used] * 3.0
+
+    def derived(f: Function) -> Function:
+        def gradient(x: tf.Tensor, y: tf.Tensor, n: tf.Tensor) -> Any:
+            with tf.GradientTape() as tape:
+                tape.watch((x, y))
+                z = f(x, y, n)
+            return tape.gradient(z, (x, y), unconnected_gradients="zero")
+        return gradient
+
+    x, y = tf.constant([1.0, 2.0, 3.0]), tf.constant([1.0, 1.25, 1.5])
+    for gradient in (derived(compiled(program)), compiled(derived(program))):
+        for n in map(tf.constant, range(3)):
+            np.testing.assert_array_equal(gradient(x, y, n), derived(program)(x, y, n))
