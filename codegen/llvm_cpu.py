@@ -56,9 +56,8 @@ __all__ = ["emit_kernel", "emit_function", "compile_kernel", "KERNEL"]
 _I1, _I64, _POINTER = ir.IntType(1), ir.IntType(64), ir.PointerType()
 KERNEL = ir.FunctionType(_I64, [_I64, _I64, _POINTER])  # (start, stop, args) -> status
 # The instructions of a vector wait for each other. From _CHAIN of them on a processor sees too few vectors ahead to
-# fill that time, so the loop takes several at once, written side by side: four, or two beyond _WIDE instructions, where
-# four leave too few registers and take a third longer to compile; beyond _LONG the code grows too much.
-_CHAIN, _WIDE, _LONG = 12, 96, 256
+# fill that time, so the loop takes several at once, written side by side; beyond _LONG the code grows too much.
+_INTERLEAVE, _CHAIN, _LONG = 4, 12, 256
 _STATUS = -1  # the variable of a kernel's status; those of its checks come before it, its own after it
 _SHORT = 8  # vectors that a loop of known length may be written as
 
@@ -332,7 +331,7 @@ class _Emitter:
         if isinstance(low, ir.Constant) and isinstance(high, ir.Constant):
             together = _rounds_at_once(loop, high.constant - low.constant)
         else:
-            together = 1 if self.short else _vectors_at_once(loop)
+            together = _INTERLEAVE if _is_interleaved(loop) and not self.short else 1
         if together > 1:
             latch.set_metadata("llvm.loop", self.interleaved(together))
 
@@ -428,14 +427,10 @@ def _is_half(ptr: Pointer) -> bool:
     return ptr.dtype.is_floating and ptr.dtype.size == 2
 
 
-def _vectors_at_once(loop: For) -> int:
-    """How many vectors are written side by side, where each round is a chain of instructions, independent of the other
-    rounds."""
+def _is_interleaved(loop: For) -> bool:
+    """Whether each round is a chain of instructions, independent of the other rounds."""
     plain = all(isinstance(s, (Instr, Load, Store, Check)) for s in loop.body)
-    length = instruction_count(loop.body)
-    if not plain or loop.step != 1 or not _CHAIN <= length <= _LONG:
-        return 1
-    return 4 if length <= _WIDE else 2
+    return plain and loop.step == 1 and _CHAIN <= instruction_count(loop.body) <= _LONG
 
 
 def _rounds_at_once(loop: For, rounds: int) -> int:
