@@ -440,8 +440,7 @@ class LoopPullback(Pullback):
         lin, node, count = self.lin, self.node, self.count
         body = Graph(node.regions[1].name + "_grad")
         stacks = {s.residual: s for s in self.stacks}
-        need = sorted({*back.reads, *[lin.sizes[name] for n in back.reads for name in
-                                      sorted(dm.symbols_of(lin.residuals[n].dims)) if name in lin.sizes]})
+        need = self._needed(back)
         carried: list[Any] = [node.outputs[count]]
         at = body.add_input((), dt.int64)
         offsets: dict[int, Value] = {}
@@ -490,15 +489,16 @@ class LoopPullback(Pullback):
         for i in [i for i in self.named if seeds[i]]:
             operands.append(node.outputs[self.identities[i].place])
             identities[i] = body.add_input(operands[-1].dims, dt.int64)
-        test = Graph(node.regions[0].name + "_grad")
-        for v in body.inputs:
-            test.add_input(v.dims, v.dtype)
-        with use_interpreter(Builder(test)):
-            test.outputs = [ops.greater(test.inputs[0], 0)]
         with use_interpreter(Builder(body)) as inner:
             body.outputs = self._round(inner, back, at, offsets, sources, stacks, given, seeds,  # type: ignore
                                        holds, sum_of, pasts, identities, flags)
-        return carried, operands, [test, body]
+        return carried, operands, [_is_positive(node.regions[0].name + "_grad", body.inputs), body]
+
+    def _needed(self, back: Backward) -> list[int]:
+        """The numbers of the residuals that the gradient of a round reads, and of those that tell their sizes."""
+        lin = self.lin
+        return sorted({*back.reads, *[lin.sizes[name] for n in back.reads for name in
+                                      sorted(dm.symbols_of(lin.residuals[n].dims)) if name in lin.sizes]})
 
     def _kept(self, residual: int, stacks: dict[int, _Stack]) -> Value:
         """The operand that holds a residual: a stack, or a value that no round changes."""
@@ -624,3 +624,17 @@ class LoopPullback(Pullback):
 
 
 LOOP_FLOW = Flow(_loop_forward, _loop_backward)
+
+
+def _is_positive(name: str, inputs: Sequence[Value]) -> Graph:
+    """The test of a loop that goes on while its first carried value, the rounds that are left, is above 0.
+
+    Args:
+        name: of the test. inputs: of the body, like which the test's are.
+    """
+    test = Graph(name)
+    for v in inputs:
+        test.add_input(v.dims, v.dtype)
+    with use_interpreter(Builder(test)):
+        test.outputs = [ops.greater(test.inputs[0], 0)]
+    return test
