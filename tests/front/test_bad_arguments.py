@@ -120,6 +120,12 @@ ITERABLES: dict[str, Callable[[Any], Any]] = {
     "add_variable": lambda x: K.optimizers.SGD().add_variable(x),
     "weight": lambda x: K.metrics.Mean().add_weight("w", x), "Print": lambda x: tf.compat.v1.Print([1.0], x),
     "tuple of TensorFlow 1": tf.compat.v1.tuple,
+    "mask of Add": lambda x: K.layers.Add().compute_mask([1], x),
+    "mask of Concatenate": lambda x: K.layers.Concatenate().compute_mask([1], x),
+    "checkpoints": lambda x: tf.compat.v1.train.Saver({"a": tf.Variable(1.0)}).set_last_checkpoints(x),
+    "checkpoints with times": lambda x: tf.compat.v1.train.Saver({"a": tf.Variable(1.0)}
+                                                                 ).set_last_checkpoints_with_time(x),
+    "earlier checkpoints": lambda x: tf.compat.v1.train.Saver({"a": tf.Variable(1.0)}).recover_last_checkpoints(x),
 }
 
 

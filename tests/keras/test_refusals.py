@@ -169,3 +169,12 @@ def test_a_draw_that_is_refused_leaves_a_seed(name: str) -> None:
     with warnings.catch_warnings(), pytest.raises((tf.errors.OpError, ValueError, TypeError, IndexError)):
         OF_SEEDS[name](seed)
     assert seed.state.numpy().tolist() == before
+
+
+@pytest.mark.parametrize("kind", ["train_on_batch", "test_on_batch", "predict_on_batch"])
+def test_batches_without_samples(kind: str) -> None:
+    model = keras.Sequential([keras.Input([3]), keras.layers.Dense(1)])
+    model.compile("sgd", "mse", metrics=["mae"])
+    empty = [np.zeros((0, 3)), np.zeros((0, 1))][:1 if kind == "predict_on_batch" else 2]
+    with pytest.raises(ValueError, match=rf"{kind}: x has no samples\.\n"):
+        getattr(model, kind)(*empty)

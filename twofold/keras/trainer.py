@@ -539,15 +539,28 @@ class Trainer(LayerState):
     def _on_batch(self, kind: str, x: Any, y: Any, sample_weight: Any, class_weight: Any, return_dict: bool,
                   reset: bool) -> Any:
         source = data_adapter.source_of(x, y, sample_weight, 1 << 62, False, class_weight)
+        batch = _only_batch(source)
         if reset:
             self.reset_metrics()
-        logs = _python(self._function(kind).on_batch(next(source.epoch())))
+        logs = _python(self._function(kind).on_batch(batch))
         return logs if return_dict else self._in_order(logs)
 
     def predict_on_batch(self, x: Any) -> Any:
-        """The outputs for one batch, as NumPy arrays in the structure of the outputs."""
-        source = data_adapter.source_of(x, batch_size=1 << 62)
-        return tf.nest.map_structure(np.asarray, self._function("predict").on_batch(next(source.epoch())))
+        """The outputs for one batch, as NumPy arrays in the structure of the outputs.
+
+        Raises:
+            ValueError: the batch has no samples.
+        """
+        batch = _only_batch(data_adapter.source_of(x, batch_size=1 << 62))
+        return tf.nest.map_structure(np.asarray, self._function("predict").on_batch(batch))
+
+
+def _only_batch(source: Any) -> Any:
+    """The batch of a source that has one."""
+    batch = next(source.epoch(), None)
+    if batch is None:
+        raise ValueError("x has no samples.")
+    return batch
 
 
 def _batch_of(x: Any) -> Any:

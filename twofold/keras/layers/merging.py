@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import twofold as tf
-from twofold._front.api import public
+from twofold._front.api import listed, public
 
 from .. import call_context
 from ..operands import same
@@ -65,10 +65,11 @@ class _Merge(DeclaredLayer):
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """Where the mask of any input lets through; None where an input has none."""
-        if mask is None or any(m is None for m in mask):
+        masks = [None] if mask is None else listed(mask, "mask")
+        if any(m is None for m in masks):
             return None
-        merged = mask[0]
-        for one in mask[1:]:
+        merged = masks[0]
+        for one in masks[1:]:
             merged = tf.logical_or(merged, one)
         return merged
 
@@ -261,10 +262,11 @@ class Concatenate(_Merge):
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """The masks joined in the same way; an input without one is let through."""
-        if mask is None or all(m is None for m in mask):
+        masks = [None] if mask is None else listed(mask, "mask")
+        if all(m is None for m in masks):
             return None
         wide = []
-        for x, one in zip(inputs, mask, strict=True):
+        for x, one in zip(inputs, masks, strict=True):
             if one is None:
                 one = tf.ones(tf.shape(x), tf.bool)
             elif len(one.shape) < len(x.shape):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
-from twofold._front.api import public, public_class
+from twofold._front.api import listed, public, public_class
 from twofold.train import files, state
 
 from .. import variables as own
@@ -153,7 +153,7 @@ class Saver:
         Args:
             last_checkpoints: their paths.
         """
-        self._kept = dict.fromkeys(last_checkpoints, time.time())
+        self._kept = dict.fromkeys(listed(last_checkpoints, "last_checkpoints"), time.time())
 
     def set_last_checkpoints_with_time(self, last_checkpoints_with_time: Sequence[tuple[str, float]]) -> None:
         """Say which checkpoints there are, the oldest first, and when they were written.
@@ -161,7 +161,7 @@ class Saver:
         Args:
             last_checkpoints_with_time: pairs of a path and a time in seconds since 1970.
         """
-        self._kept = dict(last_checkpoints_with_time)
+        self._kept = dict(listed(last_checkpoints_with_time, "last_checkpoints_with_time"))
 
     def recover_last_checkpoints(self, checkpoint_paths: Sequence[str]) -> None:
         """Take over the checkpoints of an earlier process that still exist.
@@ -169,8 +169,8 @@ class Saver:
         Args:
             checkpoint_paths: their paths, the oldest first.
         """
-        self._kept = dict(zip([p for p in checkpoint_paths if checkpoint_exists(p)],
-                              get_checkpoint_mtimes(checkpoint_paths), strict=True))
+        paths = listed(checkpoint_paths, "checkpoint_paths")
+        self._kept = dict(zip([p for p in paths if checkpoint_exists(p)], get_checkpoint_mtimes(paths), strict=True))
 
     # -- restoring --------------------------------------------------------------------------------
     def restore(self, sess: Any, save_path: Any) -> None:
