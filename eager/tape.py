@@ -126,6 +126,7 @@ class GradientTape:
         self._entries: list[Entry] = []
         self._tracked: set[int] = set()
         self._watched: set[int] = set()  # numbers that were watched by name, without those of values computed from them
+        self._is_uncertain = False  # whether only running tells what some results depend on
         self._reads: dict[int, list[int]] = {}  # id(variable) -> numbers of the values read from it
 
     # -- recording --------------------------------------------------------------------------------
@@ -243,6 +244,7 @@ class GradientTape:
             if depends is None:
                 followed = self._track(outputs)
             else:  # of control flow some results may not depend on what this tape follows
+                self._is_uncertain = True
                 connections = depends([n in self._tracked for n in numbers])
                 connected = [o if x is not False else None for o, x in zip(outputs, connections, strict=True)]
                 followed = self._track(tuple(connected))
@@ -310,11 +312,11 @@ class GradientTape:
         self._begin()
         numbers, cts = [self._numbers_of(s) for s in flat], self._seeds(targets, weights)
         entries, reads = self._entries, self._reads
-        late = self._uncertain(flat)
+        late = self._uncertain(flat) if self._is_uncertain else None
         if not self._persistent:
             self._release()
         gradients = playing.gradients(entries, numbers, cts, free=not self._persistent)
-        for n, connected in late.items():
+        for n, connected in late.items() if late else ():
             if (total := gradients[n]) is not None:
                 gradients[n] = None if connected is None else ops.where(connected, total, grad.zeros_like(total))
         for n, source in enumerate(flat):
@@ -346,9 +348,10 @@ class GradientTape:
         """For sources that were computed in a trace: a tensor that tells whether they depend on what was watched."""
         late: dict[int, Any] = {}
         for n, source in enumerate(sources):
-            number = getattr(source, "_id", 0) if type(source) is not Tensor else 0  # eagerly all is known
-            if number in self._tracked and number not in self._watched:
-                flags = playing.connection(self._entries, self._tracked, self._watched, number)
+            if type(source) is Tensor or not isinstance(source, Tensor):  # eagerly all is known
+                continue
+            if source._id in self._tracked and source._id not in self._watched:
+                flags = playing.connection(self._entries, self._tracked, self._watched, source._id)
                 if flags is not True:
                     late[n] = reduce(ops.logical_or, flags) if flags else None
         return late
