@@ -14,19 +14,19 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from twofold.ir import dtypes as dt
 from twofold.ir.scalar import Instr
 
 from .statements import For, If, Kernel, Printer, Room, Statement, blocks
 
-__all__ = ["Candidate", "Shared", "shared"]
+__all__ = ["Candidate", "Ranges", "Shared", "shared"]
 
 ALIKE = 2  # kernels from which one for all of them is worth its arguments
 _SMALL = 8  # known arguments below it tell kernels apart
 _MARK = re.compile(r"<(\d+)\|(-?\d+)>")
-_KEPT = {"idiv", "irem", "shl", "shr", "and", "or", "xor"}
+_FIXED = {"idiv", "irem", "shl", "shr", "and", "or", "xor"}
 
 
 @dataclass
@@ -47,18 +47,30 @@ class Shared:
     numbers: Mapping[int, int] = field(default_factory=dict)
 
 
+class Ranges(NamedTuple):
+    """The ranges that a kernel runs over, as far as its code depends on them.
+
+    Attributes:
+        short: whether they are short.
+        alone: whether they are [0, 1).
+    """
+
+    short: bool
+    alone: bool
+
+
 class Candidate(NamedTuple):
     """A run of a kernel that may share its code with other runs.
 
     Attributes:
         kernel: what runs.
-        rest: what else its code depends on; kernels that may be one agree in it.
+        ranges: kernels that may be one agree in them.
         takes: how many args it takes.
         numbers: those that are known integers, by their place.
     """
 
     kernel: Kernel
-    rest: Any  # hashable
+    ranges: Ranges
     takes: int
     numbers: Mapping[int, int]
 
@@ -68,8 +80,8 @@ class _Form(Printer):
 
     def __init__(self, kernel: Kernel) -> None:
         super().__init__(kernel)
-        self.kept: set[int] = set()  # constants that some code is made for
-        self.known = 0  # loops around of known length
+        self.fixed: set[int] = set()  # constants that some code is made for
+        self.counted = 0  # loops around of known length
         self.levels: list[int] = []  # of loops inside of each loop around
 
     def block(self, block: list[Statement], depth: int) -> None:
@@ -79,24 +91,24 @@ class _Form(Printer):
             elif isinstance(statement, For):
                 line = self.plain(self.line(statement))
                 self.lines.append("  " * depth + line)
-                known = re.search(r" in -?\d+\.\.-?\d+", line) is not None
-                self.known += known
+                counted = re.search(r" in -?\d+\.\.-?\d+", line) is not None
+                self.counted += counted
                 self.levels.append(_levels(statement.body))
                 self.block(statement.body, depth + 1)
                 self.levels.pop()
-                self.known -= known
+                self.counted -= counted
                 self.lines.append("  " * depth + "}")
             else:
                 before = len(self.lines)
                 super().block([statement], depth)
                 inner = bool(self.levels) and self.levels[-1] < 2  # what is done for a row or an element
-                kept = self.known or inner and isinstance(statement, Instr) and statement.op in _KEPT
-                if kept and not hasattr(statement, "body"):
+                fixed = self.counted or inner and isinstance(statement, Instr) and statement.op in _FIXED
+                if fixed and not hasattr(statement, "body"):
                     self.lines[before:] = map(self.plain, self.lines[before:])
 
     def plain(self, line: str) -> str:
         """A line whose integers are no arguments."""
-        self.kept.update(int(mark.group(1)) for mark in _MARK.finditer(line))
+        self.fixed.update(int(mark.group(1)) for mark in _MARK.finditer(line))
         return _MARK.sub(r"\2", line)
 
 
@@ -106,7 +118,7 @@ def _levels(block: list[Statement]) -> int:
     return max(inner, default=0)
 
 
-class _Member(NamedTuple):
+class _FormMember(NamedTuple):
     """A run in a group of one form: its number, the form, and the constants marked in it with their values."""
 
     number: int
@@ -121,27 +133,27 @@ class _Member(NamedTuple):
 
 def shared(runs: Sequence[Candidate]) -> list[Shared]:
     """For each run, the kernel to write in the place of its own."""
-    groups: dict[Hashable, list[_Member]] = {}
+    groups: dict[Hashable, list[_FormMember]] = {}
     for number, run in enumerate(runs):
         form = _Form(run.kernel)
         text = form.text().removeprefix(f"kernel {run.kernel.name}")
         marks = [(int(m.group(1)), int(m.group(2))) for m in _MARK.finditer(text)]
-        known = frozenset((slot, n if abs(n) < _SMALL else None) for slot, n in run.numbers.items())
-        key = _MARK.sub("#", text), run.rest, run.takes, known
-        groups.setdefault(key, []).append(_Member(number, form, marks))
+        small = frozenset((slot, n if abs(n) < _SMALL else None) for slot, n in run.numbers.items())
+        key = _MARK.sub("#", text), run.ranges, run.takes, small
+        groups.setdefault(key, []).append(_FormMember(number, form, marks))
     kernels = [Shared(run.kernel, numbers=run.numbers) for run in runs]
     for group in groups.values():
         _settle(runs, group, kernels)
     return kernels
 
 
-def _settle(runs: Sequence[Candidate], group: list[_Member], kernels: list[Shared]) -> None:
-    """Finds what to write for a group of one form: one kernel for all, or for those with the same known arguments."""
+def _settle(runs: Sequence[Candidate], group: list[_FormMember], kernels: list[Shared]) -> None:
+    """Decides what to write for a group of one form: one kernel for all, or for those with the same known arguments."""
     numbers = [runs[m.number].numbers for m in group]
     variants = {(m.constants, tuple(sorted(own.items()))) for m, own in zip(group, numbers, strict=True)}
     if len(variants) < ALIKE or _share(runs, group, kernels):
         return
-    parts: dict[Hashable, list[_Member]] = {}
+    parts: dict[Hashable, list[_FormMember]] = {}
     for member, own in zip(group, numbers, strict=True):
         parts.setdefault(tuple(sorted(own.items())), []).append(member)
     if len(parts) > 1:
@@ -149,7 +161,7 @@ def _settle(runs: Sequence[Candidate], group: list[_Member], kernels: list[Share
             _settle(runs, part, kernels)
 
 
-def _share(runs: Sequence[Candidate], group: list[_Member], kernels: list[Shared]) -> bool:
+def _share(runs: Sequence[Candidate], group: list[_FormMember], kernels: list[Shared]) -> bool:
     """Shares one kernel among a group of one form, if one of its kernels has a constant of its own for each number that
     differs between them; returns whether there is one."""
     columns = list(zip(*[m.constants for m in group], strict=True))  # one for each place
@@ -161,12 +173,12 @@ def _share(runs: Sequence[Candidate], group: list[_Member], kernels: list[Shared
             places.setdefault(constant, set()).add(column)
         varying = {constant: next(iter(ways)) for constant, ways in places.items()
                    if len(ways) == 1 and len(set(next(iter(ways)))) > 1}
-        if any(len(ways) > 1 for ways in places.values()) or not member.form.kept.isdisjoint(varying):
+        if any(len(ways) > 1 for ways in places.values()) or not member.form.fixed.isdisjoint(varying):
             continue  # a constant of this one stands for two numbers of another
-        given = list(dict.fromkeys(varying.values()))
+        arguments = list(dict.fromkeys(varying.values()))
         run = runs[member.number]
-        slots = {constant: run.takes + given.index(way) for constant, way in varying.items()}
+        slots = {constant: run.takes + arguments.index(way) for constant, way in varying.items()}
         for n, other in enumerate(group):
-            kernels[other.number] = Shared(run.kernel, slots, tuple([way[n] - 1 for way in given]), agreed)
+            kernels[other.number] = Shared(run.kernel, slots, tuple([way[n] - 1 for way in arguments]), agreed)
         return True
     return False

@@ -11,9 +11,10 @@ from __future__ import annotations
 import bisect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from twofold.ir.dims import Dim, DimLike, ceil_div
+
+from .operands import Memory
 
 __all__ = ["Block", "Arena", "plan", "bound", "ALIGNED"]
 
@@ -22,9 +23,9 @@ ALIGNED = 64  # bytes: a cache line, and the widest vector
 
 @dataclass(eq=False, slots=True)
 class Block:
-    """What needs `size` bytes from step `first` to step `last`, both included."""
+    """Memory of `size` bytes that is needed from step `first` to step `last`, both included."""
 
-    owner: Any
+    owner: Memory
     size: DimLike
     first: int
     last: int
@@ -41,14 +42,14 @@ class Arena:
     sums: how places follow from each other: (a place, bytes there, the next place), in order.
     """
 
-    offsets: dict[Any, DimLike]
+    offsets: dict[Memory, DimLike]
     size: DimLike
     sums: list[tuple[DimLike, DimLike, DimLike]]
 
 
 def plan(blocks: Sequence[Block]) -> Arena:
     """The layout of `blocks`."""
-    offsets: dict[Any, DimLike] = {}
+    offsets: dict[Memory, DimLike] = {}
     total: DimLike = _place_known([b for b in blocks if not isinstance(b.size, Dim)], offsets)
     slots: list[tuple[DimLike, DimLike, list[Block]]] = []
     sums: list[tuple[DimLike, DimLike, DimLike]] = []
@@ -87,8 +88,8 @@ def bound(blocks: Sequence[Block]) -> int:
     return most
 
 
-_Placement = tuple[int, list[Block], dict[Any, int]]  # bytes, the order of placing, places
-_ORDERS: tuple[Callable[[Block], Any], ...] = (
+_Placement = tuple[int, list[Block], dict[Memory, int]]  # bytes, the order of placing, places
+_ORDERS: tuple[Callable[[Block], tuple[DimLike, ...]], ...] = (
     lambda b: (-b.size, b.first),
     lambda b: (b.first - b.last, -b.size),
     lambda b: (b.first, -b.size),
@@ -99,7 +100,7 @@ _MANY = 400  # blocks from which only one order is tried
 _TRIES = 200
 
 
-def _place_known(blocks: Sequence[Block], offsets: dict[Any, DimLike]) -> int:
+def _place_known(blocks: Sequence[Block], offsets: dict[Memory, DimLike]) -> int:
     """Places blocks of known size: tries several orders until one needs no more than `bound`, and takes the best."""
     least = bound(blocks)
     best: _Placement | None = None
@@ -136,7 +137,7 @@ def _improved(best: _Placement, least: int) -> _Placement:
 def _placed(blocks: list[Block]) -> _Placement:
     """Each block at the lowest place that is free while it lives, in this order: bytes, the order, and places."""
     placed: list[tuple[int, int, Block]] = []  # by place
-    offsets: dict[Any, int] = {}
+    offsets: dict[Memory, int] = {}
     end = 0
     for block in blocks:
         size = int(_rounded(block.size))  # type: ignore[arg-type]

@@ -1,4 +1,5 @@
-"""What a kind of machine is to the planner and to whoever runs graphs: a `Backend` answers for it.
+"""Kinds of machines, as the planner and whoever runs graphs see them: a `Backend` answers for one; and lowerings of
+ops, which `lowering` registers.
 
 A backend says which nodes it runs and how they enter a plan, from how much work its threads share a step, and runs
 plans over memory of its own. What it knows besides, such as instructions and addresses, stays behind these questions.
@@ -12,29 +13,34 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
 from twofold.ir import graph as g
-from twofold.ir.dims import Dim
+from twofold.ir.dims import Dim, DimLike
 
-from .operands import Run
+from .layout import Layout
+from .operands import LibraryKey, Run
+from .placer import Placer
 from .plan import Plan, Shares
 from .target import CACHES
+from .units import Source
 
-__all__ = ["Backend", "Lowering", "Runnable", "EVERY"]
+__all__ = ["Backend", "Lower", "Lowering", "CompiledGraph", "EVERY", "lowering"]
+
+Lower: TypeAlias = Callable[[Placer], None]  # asks for the kernels that a node becomes
+DeviceMemory: TypeAlias = Any  # whatever a backend keeps arrays in
 
 
 class Lowering(NamedTuple):
-    """How an op becomes kernels: `lower(placer)` asks a `Placer` (`placer.py`) for them; `handles` says for which of
-    the op's nodes in graphs, on a backend."""
+    """How an op becomes kernels; `handles` says for which of the op's nodes in graphs, on a backend."""
 
     handles: Callable[[g.Node, Backend], bool]
-    lower: Callable[[Any], None]
+    lower: Lower
 
 
-class Runnable(Protocol):
+class CompiledGraph(Protocol):
     """A compiled graph."""
 
     @property
@@ -79,13 +85,13 @@ class Backend(ABC):
         """How nodes of the op `name` enter a plan, where some do by a lowering."""
         return self.own.get(name) or EVERY.get(name)
 
-    def lowered(self, node: g.Node) -> Callable[[Any], None] | None:
+    def lowered(self, node: g.Node) -> Lower | None:
         """The function that lowers a structured node into a plan; None where the node is a unit itself."""
         lowering = self.lowering(node.op.name)
         return lowering.lower if lowering is not None and lowering.handles(node, self) else None
 
     @abstractmethod
-    def product(self, p: Any, out: g.Value, left: Any, right: Any, layout: Any) -> list[Run]:
+    def product(self, p: Placer, out: g.Value, left: Source, right: Source, layout: Layout | None) -> list[Run]:
         """The runs of a matrix product of real floats, with arguments as `Placer.product` takes them."""
 
     def supports(self, node: g.Node) -> bool:
@@ -103,13 +109,13 @@ class Backend(ABC):
             return True
         return self.lowered(node) is not None
 
-    def wider(self, keys: Collection[tuple[Any, ...]]) -> dict[tuple[Any, ...], tuple[Any, ...]]:
+    def wider(self, keys: Collection[LibraryKey]) -> dict[LibraryKey, LibraryKey]:
         """For each library kernel of a plan that another one of the plan can replace, the key of the other one, by its
         own key."""
         return {}
 
     @abstractmethod
-    def shares(self, work: Any) -> Shares | None:
+    def shares(self, work: DimLike) -> Shares | None:
         """How threads may share a step of `work` simple operations; None where one thread runs it."""
 
     # -- running ----------------------------------------------------------------------------------
@@ -118,12 +124,12 @@ class Backend(ABC):
         """The part of a cache key that has all that compiled plans depend on besides their graph."""
 
     @abstractmethod
-    def compile(self, plan: Plan) -> Runnable:
-        """What runs a plan."""
+    def compile(self, plan: Plan) -> CompiledGraph:
+        """A callable that runs a plan."""
 
     @abstractmethod
-    def program(self, graph: g.Graph, donate: dict[int, int], origin: g.Graph, label: str) -> Runnable:
-        """What runs a graph of supported nodes, which is planned for it unless that was done before.
+    def program(self, graph: g.Graph, donate: dict[int, int], origin: g.Graph, label: str) -> CompiledGraph:
+        """A callable that runs a graph of supported nodes, which is planned for it unless that was done before.
 
         Args:
             donate: output number -> number of an input whose memory it may take; not used where a run could fail
@@ -132,20 +138,24 @@ class Backend(ABC):
             label: stands for those passes.
         """
 
-    def stored(self, graph: g.Graph, donate: dict[int, int], label: str) -> Runnable | None:
+    def stored(self, graph: g.Graph, donate: dict[int, int], label: str) -> CompiledGraph | None:
         """The compiled program that `program` kept for the graph `origin`, if there is one."""
         return None
 
     @abstractmethod
-    def empty(self, shape: Sequence[int], dtype: np.dtype) -> Any:
+    def empty(self, shape: Sequence[int], dtype: np.dtype) -> DeviceMemory:
         """Memory for an array, uninitialised."""
 
+    def allocator(self, shape: Sequence[int], dtype: np.dtype) -> Callable[[tuple[int, ...], np.dtype], Any]:
+        """The function that gives such memory, called with the same shape and dtype: for those who need it often."""
+        return self.empty
+
     @abstractmethod
-    def copy_to(self, array: np.ndarray) -> Any:
+    def copy_to(self, array: np.ndarray) -> DeviceMemory:
         """The backend's memory with the elements of an array of the host."""
 
     @abstractmethod
-    def copy_from(self, memory: Any) -> np.ndarray:
+    def copy_from(self, memory: DeviceMemory) -> np.ndarray:
         """An array of the host with the elements of the backend's memory."""
 
 
@@ -160,3 +170,18 @@ def _is_steady(node: g.Node) -> bool:
     count = node.attrs["carried"]
     return all(v.dims == w.dims == out.dims == body.inputs[n].dims == test.inputs[n].dims
                for n, (v, w, out) in enumerate(zip(node.inputs[:count], body.outputs, node.outputs, strict=True)))
+
+
+def lowering(*names: str, handles: Callable[[g.Node, Backend], bool] = lambda node, backend: True,
+             table: dict[str, Lowering] = EVERY) -> Callable[[Lower], Lower]:
+    """Registers the decorated function of a `Placer` as the lowering of the ops `names`.
+
+    Args:
+        handles: which of their nodes in graphs, on a backend.
+        table: of a backend, where it needs kernels that others have not.
+    """
+    def add(lower: Lower) -> Lower:
+        for name in names:
+            table[name] = Lowering(handles, lower)
+        return lower
+    return add

@@ -12,13 +12,13 @@ from typing import NamedTuple
 
 from twofold.ir import dtypes as dt
 from twofold.ir.dtypes import DType
-from twofold.ir.scalar import Value
+from twofold.ir.scalar import Scalar
 
 from .conv_shapes import FILTERS, symbol
 from .conv_tile import arguments, by_width, filters_tile, line_start, zeros
 from .gemm_pack import pack
 from .gemm_shapes import BLOCK, Tiling, panel_width
-from .loop import Function, Kernel, LoopBuilder
+from .loop import Kernel, LoopBuilder, LoopFunction
 from .loop_sizes import parted, share
 
 __all__ = ["filters"]
@@ -38,18 +38,18 @@ def _heights(shape: Tiling, vectors: int) -> tuple[int, ...]:
     return tuple(n for n in (24, 16, 12, 8, 5, 4, 2, 1) if n <= most)
 
 
-class _Panel(NamedTuple):
-    """What the tiles beside one panel of B have in common.
+class _FilterPanel(NamedTuple):
+    """The operands that the tiles beside one panel of B have in common.
 
     rows: places, depth, where the panel lies and the step from one of its rows to the next. out: the result above it.
     columns: how many. fresh: whether the result holds nothing yet. step: from a row of what it holds to the next.
     """
 
-    rows: tuple[Value, ...]
-    out: Value
-    columns: Value
-    fresh: Value
-    step: Value
+    rows: tuple[Scalar, ...]
+    out: Scalar
+    columns: Scalar
+    fresh: Scalar
+    step: Scalar
 
 
 class _Filters:
@@ -84,7 +84,7 @@ class _Filters:
                     self.column(lines, self.panel(begin, depth, column, out, b.eq(begin, first)))
         return b.finish()
 
-    def panel(self, begin: Value, depth: Value, column: Value, out: Value, fresh: Value) -> _Panel:
+    def panel(self, begin: Scalar, depth: Scalar, column: Scalar, out: Scalar, fresh: Scalar) -> _FilterPanel:
         """The panel of B from `column` on, packed if it has to be."""
         b, v = self.b, self.v
         columns, source = b.minimum(v.n - column, self.width), b.at(v.b, begin * v.ldb + column)
@@ -93,14 +93,14 @@ class _Filters:
             b.invoke(self.pack, right, self.width, source, 1, v.ldb, columns, depth)
         rows = (b.at(self.places, 0), depth, b.select(self.direct, source, right),
                 b.select(self.direct, v.ldb, self.width))
-        return _Panel(rows, b.at(out, column), columns, fresh, b.select(fresh, 0, v.ldo))
+        return _FilterPanel(rows, b.at(out, column), columns, fresh, b.select(fresh, 0, v.ldo))
 
-    def target(self, panel: _Panel, row: Value) -> tuple[Value, ...]:
-        """What tiles take for the rows of the result from `row` on."""
+    def target(self, panel: _FilterPanel, row: Scalar) -> tuple[Scalar, ...]:
+        """The operands of tiles for the rows of the result from `row` on."""
         out = self.b.at(panel.out, row * self.v.ldo)
         return self.b.select(panel.fresh, self.b.at(self.zeros, 0), out), panel.step, out, self.v.ldo, panel.columns
 
-    def column(self, lines: tuple[Value, Value], panel: _Panel) -> None:
+    def column(self, lines: tuple[Scalar, Scalar], panel: _FilterPanel) -> None:
         """The tiles beside one panel."""
         b, v = self.b, self.v
         with b.if_(b.le(v.length, _SCATTERED)):
@@ -108,15 +108,15 @@ class _Filters:
         with b.else_(), b.for_(*lines) as line:
             self.tiled(line, panel)
 
-    def gathered(self, first: Value, end: Value, panel: _Panel) -> None:
+    def gathered(self, first: Scalar, end: Scalar, panel: _FilterPanel) -> None:
         """All tiles of short lines, whose elements are put together: those from number `first` on."""
         b, v = self.b, self.v
         with b.for_(first, end, _SCATTERED) as top:
             self.scatter(top, end)
-            given = (b.at(v.x, 0), *panel.rows, *self.target(panel, top), b.at(self.offsets, 0), end - top)
-            by_width(b, self.lanes, panel.columns, [functools.partial(b.invoke, f, *given) for f in self.scattered])
+            operands = (b.at(v.x, 0), *panel.rows, *self.target(panel, top), b.at(self.offsets, 0), end - top)
+            by_width(b, self.lanes, panel.columns, [functools.partial(b.invoke, f, *operands) for f in self.scattered])
 
-    def scatter(self, top: Value, end: Value) -> None:
+    def scatter(self, top: Scalar, end: Scalar) -> None:
         """Fills in the offsets of the elements of short lines from number `top` on; the last one's for those beyond."""
         b, v = self.b, self.v
         line, at = (b.local(x) for x in parted(b, top, v.length))
@@ -130,12 +130,12 @@ class _Filters:
                     line.set(line.get() + 1)
                     start.set(line_start(b, v, line.get()))
 
-    def tiled(self, line: Value, panel: _Panel) -> None:
+    def tiled(self, line: Scalar, panel: _FilterPanel) -> None:
         """All tiles of a line, from the largest on as they fit."""
         b, v = self.b, self.v
         x, top = b.at(v.x, line_start(b, v, line)), line * v.length
 
-        def tiles(functions: list[tuple[int, Function]]) -> None:
+        def tiles(functions: list[tuple[int, LoopFunction]]) -> None:
             done = b.local(0)
             for rows, function in functions:
                 with b.for_(done.get(), v.length - (rows - 1), rows) as at:
@@ -143,7 +143,7 @@ class _Filters:
                     done.set(at + rows)
         by_width(b, self.lanes, panel.columns, [functools.partial(tiles, functions) for functions in self.tiles])
 
-    def table(self, begin: Value, depth: Value) -> None:
+    def table(self, begin: Scalar, depth: Scalar) -> None:
         """Fills in the offsets of `depth` places from number `begin` on."""
         b, v = self.b, self.v
         rest, first_x = parted(b, begin, v.out_x)

@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from twofold.ir import dtypes as dt
 from twofold.ir.dtypes import DType
-from twofold.ir.scalar import Value
+from twofold.ir.instructions import ScalarLike
+from twofold.ir.scalar import Scalar
 
 from .conv_shapes import FORWARD, MAX_ROWS, symbol
 from .conv_tile import arguments, by_width, forward_tile, line_start, zeros
 from .gemm_shapes import BLOCK, PACKED, Tiling, panel_width
-from .loop import Function, Kernel, LoopBuilder
+from .loop import Kernel, LoopBuilder, LoopFunction
 from .loop_sizes import choose, covering, parted, share
 from .value_types import vector
 
@@ -30,32 +31,32 @@ def forward(dtype: DType, shape: Tiling, vectors: int) -> Kernel:
     return _Forward(dtype, shape, vectors).recorded()
 
 
-class _Box(NamedTuple):
+class _PlaceBox(NamedTuple):
     """A box of places.
 
     sizes: how many images, and places along each axis. rows: how many places. source, target: where the windows and the
     results of the first one lie. height: the places of a line that a tile takes.
     """
 
-    sizes: list[Value]
-    rows: Value
-    source: Value
-    target: Value
-    height: Value
+    sizes: list[Scalar]
+    rows: Scalar
+    source: Scalar
+    target: Scalar
+    height: Scalar
 
 
-class _Block(NamedTuple):
+class _WindowBlock(NamedTuple):
     """A block of a window's elements.
 
     number: which it is. begin: its first element. depth: how many. lines: in how many lines they lie. some: how many of
     them in the first one.
     """
 
-    number: Value
-    begin: Value
-    depth: Value
-    lines: Value
-    some: Value
+    number: Scalar
+    begin: Scalar
+    depth: Scalar
+    lines: Scalar
+    some: Scalar
 
 
 class _Forward:
@@ -86,7 +87,7 @@ class _Forward:
                 self.unit(unit, work)
         return b.finish()
 
-    def unit(self, number: Value, work: Value) -> None:
+    def unit(self, number: Scalar, work: Scalar) -> None:
         """Some panels of columns of one box."""
         b, v = self.b, self.v
         rest, piece = parted(b, number, v.pieces)
@@ -100,16 +101,16 @@ class _Forward:
             with b.for_(first, last) as panel:
                 self.panel(box, block, panel)
 
-    def box(self, first: list[Value], work: Value) -> _Box:
+    def box(self, first: list[Scalar], work: Scalar) -> _PlaceBox:
         """The box whose first place lies at `first`."""
         b, v = self.b, self.v
         sizes = [b.minimum(count - at, size) for count, at, size in zip(
             (v.images, v.out_z, v.out_y, v.out_x), first, (v.box_n, v.box_z, v.box_y, v.box_x), strict=True)]
         source = self.covered(sizes[0], first, work, b.at(v.x, _offset(first, (v.x_n, v.x_z, v.x_y, v.x_x))))
         target = b.at(v.out, _offset(first, (v.to_n, v.to_z, v.to_y, v.to_x)))
-        return _Box(sizes, self.table(sizes), source, target, self.height(sizes[3]))
+        return _PlaceBox(sizes, self.table(sizes), source, target, self.height(sizes[3]))
 
-    def block(self, index: Value) -> _Block:
+    def block(self, index: Scalar) -> _WindowBlock:
         """A block of elements, the offsets of whose lines are filled in."""
         b, v = self.b, self.v
         begin = index * BLOCK
@@ -119,9 +120,9 @@ class _Forward:
         with b.for_(0, lines) as i:
             b.store(self.lines, i, line_start(b, v, line + i))
         b.store(self.lines, 0, b.load(self.lines, 0) + pos)
-        return _Block(index, begin, depth, lines, v.length - pos)
+        return _WindowBlock(index, begin, depth, lines, v.length - pos)
 
-    def panel(self, box: _Box, block: _Block, number: Value) -> None:
+    def panel(self, box: _PlaceBox, block: _WindowBlock, number: Scalar) -> None:
         """The tiles of a box beside one panel of B."""
         b, v = self.b, self.v
         column = number * self.width
@@ -131,7 +132,7 @@ class _Forward:
                   b.select(self.packed, self.width, v.ldb))
         columns, out = b.minimum(v.n - column, self.width), b.at(box.target, column)
         fresh = b.eq(block.number, 0)
-        kept = b.select(fresh, b.const(0, dt.int64), -1)
+        mask = b.select(fresh, b.const(0, dt.int64), -1)
         length, height, zeros = box.sizes[3], box.height, b.at(self.zeros, 0)
         with b.if_(b.le(height, length)), b.for_(0, box.rows, length) as line, b.for_(0, length, height) as at:
             # The last tile begins early enough to be whole, and leaves out what was done.
@@ -139,27 +140,28 @@ class _Forward:
             row = line + begin
             source, target = b.at(box.source, b.load(self.places, row)), b.at(out, b.load(self.to, row))
             self.tile(self.spaced, height, columns,
-                      (source, v.x_x, *middle, b.select(fresh, zeros, target), kept, target, v.to_x, at - begin,
+                      (source, v.x_x, *middle, b.select(fresh, zeros, target), mask, target, v.to_x, at - begin,
                        columns))
         with b.else_(), b.for_(0, box.rows, self.shape.tall) as row:
             count = b.minimum(box.rows - row, self.shape.tall)
             self.tile(self.tiles, count, columns,
-                      (box.source, b.at(self.places, row), *middle, b.select(fresh, zeros, out), kept, out,
+                      (box.source, b.at(self.places, row), *middle, b.select(fresh, zeros, out), mask, out,
                        b.at(self.to, row), count, columns))
 
-    def tile(self, functions: list[dict[int, Function]], height: Value, columns: Value, given: tuple[Any, ...]) -> None:
+    def tile(self, functions: list[dict[int, LoopFunction]], height: Scalar, columns: Scalar,
+             operands: tuple[ScalarLike, ...]) -> None:
         """Invokes the micro-kernel that does the least for a tile of so many rows and columns."""
         b = self.b
 
-        def of_width(of_heights: dict[int, Function]) -> None:
-            *lower, tallest = [(height, rows, functools.partial(b.invoke, function, *given))
+        def of_width(of_heights: dict[int, LoopFunction]) -> None:
+            *lower, tallest = [(height, rows, functools.partial(b.invoke, function, *operands))
                                for rows, function in of_heights.items()]
             choose(b, lower, tallest[2])
 
         by_width(b, self.lanes, columns, [functools.partial(of_width, of_heights) for of_heights in functions])
 
     # -- boxes ----------------------------------------------------------------------------------------------------
-    def covered(self, images: Value, first: list[Value], work: Value, inside: Value) -> Value:
+    def covered(self, images: Scalar, first: list[Scalar], work: Scalar, inside: Scalar) -> Scalar:
         """Where the windows of a box lie: `inside` of the images, or in `work` after a copy with zeros around it."""
         b, v = self.b, self.v
         source = b.local(inside)
@@ -181,13 +183,13 @@ class _Forward:
                 self.stretch(to, end, v.cover_x * v.channels, None)
         return source.get()
 
-    def stretch(self, to: Value, begin: Any, end: Value, source: Value | None) -> None:
+    def stretch(self, to: Scalar, begin: ScalarLike, end: Scalar, source: Scalar | None) -> None:
         """Fills elements of `to` with those of `source`, or with zeros."""
         b = self.b
 
-        def move(at: Value, mask: Value | None) -> None:
-            held = b.const(0.0, self.zero) if source is None else b.load(source, at, self.lanes, mask)
-            b.store(to, at, held, mask)
+        def move(at: Scalar, mask: Scalar | None) -> None:
+            elements = b.const(0.0, self.zero) if source is None else b.load(source, at, self.lanes, mask)
+            b.store(to, at, elements, mask)
 
         with b.for_(begin, end, self.lanes) as at:
             with b.if_(b.lt(end - at, self.lanes)):
@@ -195,7 +197,7 @@ class _Forward:
             with b.else_():
                 move(at, None)
 
-    def table(self, sizes: Sequence[Value]) -> Value:
+    def table(self, sizes: Sequence[Scalar]) -> Scalar:
         """Fills in the offsets of a box's places; how many there are. The last is repeated to fill a tile."""
         b, v = self.b, self.v
         size_n, size_z, size_y, size_x = sizes
@@ -208,12 +210,12 @@ class _Forward:
                 b.store(self.to, first + x, to + x * v.to_x)
         rows = size_n * size_z * size_y * size_x
         for table in (self.places, self.to):
-            held = b.load(table, rows - 1)
+            last = b.load(table, rows - 1)
             for beyond in range(self.shape.tall - 1):
-                b.store(table, rows + beyond, held)
+                b.store(table, rows + beyond, last)
         return rows
 
-    def height(self, length: Value) -> Value:
+    def height(self, length: Scalar) -> Scalar:
         """The tiles that part a line of places evenly: how many of these one takes, if that many there are."""
         b, tall = self.b, self.shape.tall
         count = covering(b, length, tall)
@@ -224,6 +226,6 @@ class _Forward:
         return height
 
 
-def _offset(at: Sequence[Value], steps: Sequence[Value]) -> Value:
+def _offset(at: Sequence[Scalar], steps: Sequence[Scalar]) -> Scalar:
     """The offset of a place from the first one."""
     return functools.reduce(lambda x, y: x + y, [index * step for index, step in zip(at, steps, strict=True)])

@@ -31,14 +31,15 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from twofold.ir import dims as dm
-from twofold.ir.dims import Dim, DimLike
+from twofold.ir.dims import Dim, Size, Sizes
 from twofold.ir.dtypes import DType
 
 from .gemm_shapes import BLOCK, DIRECT, PACKED, VECTORS, Tiling, panel_width, tiling
 from .kernels.windows import Geometry
+from .target import CACHES
 
 __all__ = ["FORWARD", "FILTERS", "KERNELS", "PARTS", "WIDER", "MAX_ROWS", "Cut", "Phase", "symbol", "is_plain",
            "padded", "forward", "backward", "filters", "shares"]
@@ -57,8 +58,8 @@ PARTS = {name: (name,) for name in KERNELS}
 WIDER = {f"{name}_1": f"{name}_{VECTORS}" for name in ("forward", "filters")}
 MAX_ROWS = 1024  # places of a box
 
-_LARGE = 1 << 17  # elements of filters that take more than the nearest caches
-_LINE = 256  # places of a line that a box has at most: several lines share what their windows cover
+_LARGE = CACHES.second // 4  # elements of filters that take more than the near caches
+_LINE = CACHES.places  # places of a line that a box has at most: several lines share what their windows cover
 _PARTS = 64  # of all boxes, at most: each may need memory
 _UNITS = 32  # boxes, or shares by splits, that are worth having
 _SHARE = 1 << 11  # places of a share, at least
@@ -66,7 +67,7 @@ _HELD = 1 << 20  # elements of all shares together, unless one has more
 
 
 def symbol(name: str, dtype: DType) -> str:
-    """What a kernel for `dtype` is called in machine code."""
+    """The symbol of a kernel for `dtype` in machine code."""
     return f"conv_{name}_{dtype.name}"
 
 
@@ -83,14 +84,14 @@ class Cut(NamedTuple):
     """
 
     kernel: str
-    integers: tuple[Any, ...]
-    total: Any
-    weight: Any
-    work: Any = 0
-    x: Any = 0
-    out: Any = 0
-    b: Any = 0
-    packs: tuple[tuple[Any, ...], int, int] | None = None
+    integers: Sizes
+    total: Size
+    weight: Size
+    work: Size = 0
+    x: Size = 0
+    out: Size = 0
+    b: Size = 0
+    packs: tuple[tuple[int, ...], int, int] | None = None
 
 
 class Phase(NamedTuple):
@@ -118,7 +119,7 @@ def is_plain(w: Geometry) -> bool:
     return w.taps == 1 and w.sizes == w.outputs and w.strides == (1, 1, 1) and w.before == (0, 0, 0)
 
 
-def _reach(w: Geometry) -> tuple[Any, ...]:
+def _reach(w: Geometry) -> Sizes:
     """The pixels along each axis that windows reach over, from the first window's first tap on."""
     return tuple((o - 1) * s + (k - 1) * d + 1
                  for o, s, k, d in zip(w.outputs, w.strides, w.window, w.dilations, strict=True))
@@ -132,13 +133,13 @@ def padded(w: Geometry) -> Geometry | None:
     return None if all(inside) else w._replace(sizes=reaches, before=(0, 0, 0))
 
 
-def _steps(sizes: Sequence[Any], channels: Any) -> tuple[Any, Any, Any, Any]:
+def _steps(sizes: Sequence[Size], channels: Size) -> tuple[Size, Size, Size, Size]:
     """From one image, plane, line and pixel to the next."""
     _, y, x = sizes
     return math.prod(sizes) * channels, y * x * channels, x * channels, channels
 
 
-def _window(w: Geometry, images: Geometry, groups: int) -> tuple[tuple[Any, ...], int, int, DimLike]:
+def _window(w: Geometry, images: Geometry, groups: int) -> tuple[Sizes, int, int, Size]:
     """The words of a window over `w`, which is of `images` or of what is copied of them; how many lines it has, their
     length, and where the first one begins."""
     image = _steps(images.sizes, images.channels)[0]
@@ -153,7 +154,7 @@ def _window(w: Geometry, images: Geometry, groups: int) -> tuple[tuple[Any, ...]
 
 
 def forward(w: Geometry, outputs: int, group: int, groups: int, dtype: DType,
-            pixels: tuple[tuple[Any, ...], tuple[int, ...], tuple[int, ...]] | None = None) -> Cut:
+            pixels: tuple[Sizes, tuple[int, ...], tuple[int, ...]] | None = None) -> Cut:
     """The convolution by the filters of a group, [taps, channels / groups, outputs] in memory.
 
     Args:
@@ -189,7 +190,7 @@ def forward(w: Geometry, outputs: int, group: int, groups: int, dtype: DType,
     integers = (mode, columns, outputs, k, *words, image, *(n * s for n, s in zip(strides, steps, strict=True)),
                 w.images, images, *box, *boxes, pieces, units, parts, place, *copied)
     each = images * math.prod(box) * _weight(k, -(-panels // pieces) * width if pieces > 1 else columns)
-    weight = each * units // dm.maximum(parts, 1) + 1
+    weight = each * dm.maximum(units, _PARTS) // _PARTS + 1  # units over parts, without dividing by an unknown size
     begin_out = sum(f * s for f, s in zip(first, steps, strict=True))
     return Cut(_kernel("forward", columns, shape), integers, parts, weight, parts * images * room,
                begin + group * inner, begin_out + group * columns, group * columns, packs)
@@ -249,13 +250,13 @@ def backward(w: Geometry, outputs: int) -> list[Phase] | None:
     return combined
 
 
-def shares(w: Geometry, outputs: int, groups: int) -> Any:
+def shares(w: Geometry, outputs: int, groups: int) -> Size:
     """In how many shares the places are summed for the gradient of filters; part of what results mean."""
     most = min(_HELD // (w.taps * w.channels // groups * outputs), _UNITS // 2)
     return dm.maximum(dm.minimum(w.places // _SHARE, most) // 4 * 4, 1)  # by fours: they part evenly among threads
 
 
-def filters(w: Geometry, outputs: int, group: int, groups: int, count: Any, dtype: DType) -> Cut:
+def filters(w: Geometry, outputs: int, group: int, groups: int, count: Size, dtype: DType) -> Cut:
     """The gradient for a group's filters, [shares, taps, channels / groups, outputs] in memory, in `count` shares.
 
     Args:

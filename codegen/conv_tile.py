@@ -1,4 +1,4 @@
-"""What the kernels of convolutions (`conv_forward.py`, `conv_filters.py`) are recorded with: tiles and arguments.
+"""The parts that kernels of convolutions (`conv_forward.py`, `conv_filters.py`) are recorded with: tiles, arguments.
 
 A *tile* of the result is kept in registers, rows by vectors of columns, and its sums take the products of a block in
 order. What its rows are, and where their elements lie, differs: `forward_tile` has places for rows and goes along the
@@ -10,46 +10,57 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
-from typing import Any
 
 from twofold.ir import dtypes as dt
 from twofold.ir.dtypes import DType
-from twofold.ir.scalar import Value
+from twofold.ir.scalar import Scalar
 
 from .gemm_shapes import Tiling, panel_width
 from .gemm_tile import multiply_add, row_at, while_below
-from .loop import BlockBuilder, Cell, Function, FunctionBuilder, LoopBuilder, Pointer
+from .loop import BlockBuilder, Cell, FunctionBuilder, LoopBuilder, LoopFunction, Pointer
 from .loop_sizes import choose, parted
 from .value_types import address, vector
 
-__all__ = ["arguments", "zeros", "line_start", "by_width", "forward_tile", "filters_tile"]
+__all__ = ["Arguments", "arguments", "zeros", "line_start", "by_width", "forward_tile", "filters_tile"]
 
 _MEMORY = ("out", "x", "b", "work")
 # Columns of a line that a pass takes, by the vectors of a tile: few registers in use leave room for more.
 _UNROLLED = {1: (4, 1), 2: (1,)}
 
 
-def arguments(b: LoopBuilder, dtype: DType, words: Sequence[str]) -> Any:
+class Arguments(SimpleNamespace):
     """The arguments of a kernel by their names, which `conv_shapes.py` explains: memory, and integers."""
-    return SimpleNamespace(**{w: b.pointer(w, dtype) if w in _MEMORY else b.integer() for w in words})
+
+    out: Pointer
+    x: Pointer
+    b: Pointer
+    work: Pointer
+
+    def __getattr__(self, name: str) -> Scalar:
+        raise AttributeError(f"the kernel has no argument {name}")
+
+
+def arguments(b: LoopBuilder, dtype: DType, words: Sequence[str]) -> Arguments:
+    """The next arguments of a kernel."""
+    return Arguments(**{w: b.pointer(w, dtype) if w in _MEMORY else b.integer() for w in words})
 
 
 def zeros(b: BlockBuilder, dtype: DType, shape: Tiling) -> Pointer:
-    """A row of zeros as wide as a panel: what a result that is new begins with."""
-    held = b.scratch(dtype, panel_width(shape, False))
-    for n in range(0, held.size, shape.lanes):
-        b.store(held, n, b.const(0.0, vector(dtype, shape.lanes)))
-    return held
+    """A row of zeros as wide as a panel, with which a new result begins."""
+    row = b.scratch(dtype, panel_width(shape, False))
+    for n in range(0, row.size, shape.lanes):
+        b.store(row, n, b.const(0.0, vector(dtype, shape.lanes)))
+    return row
 
 
-def line_start(b: BlockBuilder, v: Any, number: Value) -> Value:
+def line_start(b: BlockBuilder, v: Arguments, number: Scalar) -> Scalar:
     """Where line `number` of a window begins, in elements; `v` are the arguments."""
     rest, x = parted(b, number, v.lines_x)
     z, y = parted(b, rest, v.lines_y)
     return z * v.line_z + y * v.line_y + x * v.line_x
 
 
-def by_width(b: BlockBuilder, lanes: int, columns: Value, records: Sequence[Callable[[], None]]) -> None:
+def by_width(b: BlockBuilder, lanes: int, columns: Scalar, records: Sequence[Callable[[], None]]) -> None:
     """Records what depends on how many vectors so many columns take: `records`, for one vector and more."""
     *narrow, widest = [(columns, (n + 1) * lanes, record) for n, record in enumerate(records)]
     choose(b, narrow, widest[2])
@@ -58,7 +69,7 @@ def by_width(b: BlockBuilder, lanes: int, columns: Value, records: Sequence[Call
 class _Columns:
     """The columns of a tile: vectors, of which only the first `n` elements are there."""
 
-    def __init__(self, f: BlockBuilder, tiling: Tiling, dtype: DType, vectors: int, n: Value) -> None:
+    def __init__(self, f: BlockBuilder, tiling: Tiling, dtype: DType, vectors: int, n: Scalar) -> None:
         self.f, self.lanes, self.reads_masked = f, tiling.lanes, tiling.masks
         self.masks = [f.first(n - j * tiling.lanes if j else n, tiling.lanes) for j in range(vectors)]
         self.zero = f.const(0.0, vector(dtype, tiling.lanes))
@@ -67,43 +78,43 @@ class _Columns:
         """The sums of so many rows, where they begin."""
         return [[self.f.local(self.zero) for _ in self.masks] for _ in range(rows)]
 
-    def read(self, row: Value) -> list[Value]:
+    def read(self, row: Scalar) -> list[Scalar]:
         """A row of B."""
         return [self.f.load(row, j * self.lanes, self.lanes, mask if self.reads_masked else None)
                 for j, mask in enumerate(self.masks)]
 
-    def multiply(self, sums: list[Cell], left: Value, right: list[Value]) -> None:
+    def multiply(self, sums: list[Cell], left: Scalar, right: list[Scalar]) -> None:
         """Adds `left` times a row of B to the sums of a row."""
         f, left = self.f, self.f.splat(left, self.lanes)
         for cell, x in zip(sums, right, strict=True):
             cell.set(multiply_add(f, left, x, cell.get()))
 
-    def add(self, sums: list[Cell], old: Value, out: Value) -> None:
+    def add(self, sums: list[Cell], old: Scalar, out: Scalar) -> None:
         """Writes old + sums to a row of the result."""
         for j, (cell, mask) in enumerate(zip(sums, self.masks, strict=True)):
             before = self.f.load(old, j * self.lanes, self.lanes, mask)
             self.f.store(out, j * self.lanes, before + cell.get(), mask)
 
 
-def _spaced(f: BlockBuilder, step: Value, number: int) -> Value:
+def _spaced(f: BlockBuilder, step: Scalar, number: int) -> Scalar:
     """The offset of a row, of rows `step` elements apart, which spares a tile reading it."""
     return step * number
 
 
-def _listed(f: BlockBuilder, table: Value, number: int) -> Value:
+def _listed(f: BlockBuilder, table: Scalar, number: int) -> Scalar:
     """The offset of a row, in elements, that stands in a table."""
     return f.load(table, number)
 
 
-def _integers(f: FunctionBuilder, *names: str) -> list[Value]:
+def _integers(f: FunctionBuilder, *names: str) -> list[Scalar]:
     return [f.parameter(name, dt.int64) for name in names]
 
 
-def forward_tile(tiling: Tiling, dtype: DType, rows: int, vectors: int, spaced: bool) -> Function:
-    """The micro-kernel `(x, places, lines, used, some, length, k, b, ldb, old, kept, out, to, rest, n)`.
+def forward_tile(tiling: Tiling, dtype: DType, rows: int, vectors: int, spaced: bool) -> LoopFunction:
+    """The micro-kernel `(x, places, lines, used, some, length, k, b, ldb, old, mask, out, to, rest, n)`.
 
     It writes old + sums to `out`. Its rows lie in `x` and in `out` at the offsets in `places` and `to`; or, if
-    `spaced`, so many elements apart; in `old` as in `out` where `kept` is -1, or all at `old` where it is 0. Of each
+    `spaced`, so many elements apart; in `old` as in `out` where `mask` is -1, or all at `old` where it is 0. Of each
     row it takes k elements: along `used` lines, whose offsets are in `lines`, `some` of the first and up to `length` of
     each other. Of the tile n columns are written, and of the rows the first `rest`; if `spaced`, all but the first
     `rest`.
@@ -113,7 +124,7 @@ def forward_tile(tiling: Tiling, dtype: DType, rows: int, vectors: int, spaced: 
     x, places = f.parameter("x", memory), f.parameter("places", number if spaced else table)
     lines, used, some, length, k = f.parameter("lines", table), *_integers(f, "used", "some", "length", "k")
     right, ldb = f.parameter("b", memory), f.parameter("ldb", number)
-    old, kept = f.parameter("old", memory), f.parameter("kept", number)
+    old, mask = f.parameter("old", memory), f.parameter("mask", number)
     out, to = f.parameter("out", memory), f.parameter("to", number if spaced else table)
     rest, n = _integers(f, "rest", "n")
     columns = _Columns(f, tiling, dtype, vectors, n)
@@ -132,12 +143,12 @@ def forward_tile(tiling: Tiling, dtype: DType, rows: int, vectors: int, spaced: 
     for i, row in enumerate(sums):
         with f.if_(f.le(rest, i) if spaced else f.gt(rest, i)):
             offset = rows_at(f, to, i)
-            columns.add(row, f.at(old, offset & kept), f.at(out, offset))
+            columns.add(row, f.at(old, offset & mask), f.at(out, offset))
     return f.finish()
 
 
-def _along(f: BlockBuilder, columns: _Columns, sums: list[list[Cell]], offset: Callable[[int], Value], at_x: Cell,
-           at_b: Cell, ldb: Value, together: int) -> None:
+def _along(f: BlockBuilder, columns: _Columns, sums: list[list[Cell]], offset: Callable[[int], Scalar], at_x: Cell,
+           at_b: Cell, ldb: Scalar, together: int) -> None:
     """Takes some elements of a line at once, of rows at offsets."""
     here, rows = at_x.get(), [at_b.get()]
     for _ in range(together):
@@ -151,7 +162,7 @@ def _along(f: BlockBuilder, columns: _Columns, sums: list[list[Cell]], offset: C
     at_b.set(rows[-1])
 
 
-def filters_tile(tiling: Tiling, dtype: DType, rows: int, vectors: int, scattered: bool) -> Function:
+def filters_tile(tiling: Tiling, dtype: DType, rows: int, vectors: int, scattered: bool) -> LoopFunction:
     """The micro-kernel `(x, places, k, b, ldb, old, step, out, ldo, n)` for `rows` neighbours in `x`: out = old + sums.
 
     `places` holds k offsets into `x`. n columns are written. Where the rows are `scattered`, two more arguments are
@@ -165,7 +176,7 @@ def filters_tile(tiling: Tiling, dtype: DType, rows: int, vectors: int, scattere
     out, ldo, n = f.parameter("out", memory), *_integers(f, "ldo", "n")
     columns = _Columns(f, tiling, dtype, vectors, n)
     sums = columns.sums(rows)
-    offsets: Sequence[Any] = range(rows)
+    offsets: Sequence[Scalar | int] = range(rows)
     if scattered:
         listed, m = f.parameter("offsets", table), f.parameter("m", number)
         offsets = [f.load(listed, i) for i in range(rows)]

@@ -16,7 +16,7 @@ from twofold.ir import graph as g
 from .fused_base import FusedKernel
 from .fused_map import Map
 from .fused_reduce import Reduce
-from .fused_rows import Rows
+from .fused_rows import RowPasses
 from .target import Caches
 from .units import Group
 
@@ -36,5 +36,5 @@ def kernels_of(group: Group, stored: Sequence[g.Value], overwrites: dict[g.Value
     if group.axes is None:
         return [Map(group, stored, overwrites, caches.tile).kernel()]
     if group.rowwise:
-        return [Rows(group, stored, overwrites).kernel()]
+        return [RowPasses(group, stored, overwrites).kernel()]
     return Reduce(group, stored, overwrites).kernels()

@@ -1,21 +1,20 @@
-"""What kernels of fused groups share: a loop builder that takes values and sizes as arguments, and items at a place."""
+"""The base of kernels of fused groups: a loop builder that takes values and sizes as arguments; items at a place."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from twofold.ir import dtypes as dt
 from twofold.ir import graph as g
 from twofold.ir.dims import Dim, DimLike
 from twofold.ir.dtypes import DType
-from twofold.ir.scalar import Value
+from twofold.ir.scalar import Scalar
 
 from . import loop
 from .layout import Layout
-from .operands import Partial, Within
-from .units import Group, Item, Source, is_inline, scalar_constant
+from .operands import Argument, PartialResults, Within
+from .units import FusionItem, Group, Source, is_inline, scalar_constant
 
 __all__ = ["GroupKernel", "FusedBuilder", "FusedKernel"]
 
@@ -25,10 +24,10 @@ class FusedKernel:
     """A kernel with what fills its args array: memory for each pointer, then integers."""
 
     kernel: loop.Kernel
-    arguments: list[g.Value | Partial | DimLike]
+    arguments: list[Argument]
     total: DimLike
     weight: DimLike  # of one iteration, in simple operations
-    items: list[Item]  # what failed checks refer to, by the number before the colon of a code
+    items: list[FusionItem]  # what failed checks refer to, by the number before the colon of a code
 
 
 class FusedBuilder(loop.LoopBuilder):
@@ -38,15 +37,15 @@ class FusedBuilder(loop.LoopBuilder):
         super().__init__(name)
         self.owner = 0
         self._into = into
-        self.arguments: dict[int, Any] = {}
-        self._sizes: dict[Any, Value] = {}
-        self._memory: dict[Any, loop.Pointer] = {}
+        self.arguments: dict[int, Argument] = {}
+        self._sizes: dict[tuple[Dim, bool], Scalar] = {}
+        self._memory: dict[g.Value | PartialResults, loop.Pointer] = {}
         self._overwrites = overwrites
 
-    def check(self, cond: Value, code: str) -> None:
+    def check(self, cond: Scalar, code: str) -> None:
         super().check(cond, f"{self.owner}:{code}")
 
-    def memory(self, of: g.Value | Partial) -> loop.Pointer:
+    def memory(self, of: g.Value | PartialResults) -> loop.Pointer:
         """The pointer to a value's memory."""
         of = self._overwrites.get(of, of)  # type: ignore[arg-type]
         pointer = self._memory.get(of)
@@ -57,7 +56,7 @@ class FusedBuilder(loop.LoopBuilder):
             pointer = self._memory[of] = self.pointer(f"m{self.next_slot}", of.dtype)
         return pointer
 
-    def number(self, size: DimLike, stride: bool = False) -> Value:
+    def number(self, size: DimLike, stride: bool = False) -> Scalar:
         """A size as a value: a constant, or an argument; a stride is passed less 1 (`LoopBuilder.stride`)."""
         if not isinstance(size, Dim):
             return self.const(size, dt.int64)
@@ -67,7 +66,7 @@ class FusedBuilder(loop.LoopBuilder):
             self._sizes[key] = self.late_integer()
         return self._sizes[key] + 1 if stride else self._sizes[key]
 
-    def affine(self, base: Value | None, coords: Sequence[Value], strides: Sequence[DimLike]) -> Value:
+    def affine(self, base: Scalar | None, coords: Sequence[Scalar], strides: Sequence[DimLike]) -> Scalar:
         """base + sum of coords * strides."""
         total = base
         for coord, stride in zip(coords, strides, strict=True):
@@ -77,9 +76,9 @@ class FusedBuilder(loop.LoopBuilder):
             total = part if total is None else total + part
         return self.const(0, dt.int64) if total is None else total
 
-    def split(self, position: Value, sizes: Sequence[DimLike]) -> list[Value]:
+    def split(self, position: Scalar, sizes: Sequence[DimLike]) -> list[Scalar]:
         """The coordinates, in a box of `sizes`, of its element number `position`."""
-        coords: list[Value] = []
+        coords: list[Scalar] = []
         for size in reversed(sizes[1:]):
             n = self.number(size)
             above = self.idiv(position, n)
@@ -87,7 +86,7 @@ class FusedBuilder(loop.LoopBuilder):
             position = above
         return [position, *coords[::-1]] if sizes else []
 
-    def rounded(self, value: Value, dtype: DType) -> Value:
+    def rounded(self, value: Scalar, dtype: DType) -> Scalar:
         """`value` as memory of `dtype` would hold it."""
         value = self.cast(value, dtype) if value.dtype is not dtype.compute and not _halved(value, dtype) else value
         if dtype.size == 2 and dtype.is_floating:
@@ -96,12 +95,12 @@ class FusedBuilder(loop.LoopBuilder):
             return self.load(cell, 0)
         return value
 
-    def done(self, items: list[Item], total: DimLike, weight: DimLike) -> FusedKernel:
+    def done(self, items: list[FusionItem], total: DimLike, weight: DimLike) -> FusedKernel:
         arguments = [self.arguments[n] for n in range(self.next_slot)]
         return FusedKernel(self.finish(), arguments, total, weight, items)
 
 
-def _halved(value: Value, dtype: DType) -> bool:
+def _halved(value: Scalar, dtype: DType) -> bool:
     return dtype.size == 2 and dtype.is_floating and value.dtype is dt.float64
 
 
@@ -115,7 +114,7 @@ class GroupKernel:
         self.inside = group.full.keys() | group.outer
         self.cost = max(1, len(group.items))
 
-    def external(self, items: Iterable[Item]) -> list[Source]:
+    def external(self, items: Iterable[FusionItem]) -> list[Source]:
         """The operands from outside that lie in memory, each once."""
         sources: dict[tuple[g.Value, Layout], Source] = {}
         for item in items:
@@ -124,13 +123,13 @@ class GroupKernel:
                     sources.setdefault((s.base, s.layout), s)
         return list(sources.values())
 
-    def constant(self, base: g.Value) -> Value | None:
+    def constant(self, base: g.Value) -> Scalar | None:
         if base.node is not None and base.node.op is g.SIZE:
             return self.b.cast(self.b.number(base.node.attrs["size"]), base.dtype)
         value = scalar_constant(base)
         return None if value is None else self.b.const(value, base.dtype)
 
-    def compute(self, item: Item, values: Sequence[Value]) -> list[Value]:
+    def compute(self, item: FusionItem, values: Sequence[Scalar]) -> list[Scalar]:
         """The results of a map item."""
         b = self.b
         b.owner = self.group.items.index(item) if len(self.group.items) < 64 else self.numbers()[item]
@@ -138,12 +137,12 @@ class GroupKernel:
         results = tuple(computed) if isinstance(computed, (tuple, list)) else (computed,)
         return [b.rounded(r, v.dtype) for r, v in zip(results, item.outs, strict=True)]
 
-    def numbers(self) -> dict[Item, int]:
+    def numbers(self) -> dict[FusionItem, int]:
         return {item: n for n, item in enumerate(self.group.items)}
 
-    def needed(self, wanted: Iterable[g.Value], known: Iterable[g.Value] = ()) -> list[Item]:
-        """The map items over the whole space that `wanted` need, in order, where `known` are there already."""
-        want, have = set(wanted), set(known)
+    def needed(self, wanted: Iterable[g.Value], ready: Iterable[g.Value] = ()) -> list[FusionItem]:
+        """The map items over the whole space that `wanted` need, in order, where `ready` are there already."""
+        want, have = set(wanted), set(ready)
         items = []
         for item in reversed(self.group.items):
             if item.reduction is None and item.outs[0] in self.group.full and not want.isdisjoint(item.outs):

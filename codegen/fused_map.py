@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from twofold.ir import dims as dm
 from twofold.ir import graph as g
 from twofold.ir.dims import Dim, DimLike
-from twofold.ir.scalar import Value
+from twofold.ir.scalar import Scalar
 
 from . import loop
 from .fused_base import FusedKernel, GroupKernel
-from .layout import Layout, contiguous, merged
-from .units import Group, Item, Source
+from .layout import Dimensions, Layout, contiguous, merged
+from .units import FusionItem, Group, Source
 
 __all__ = ["Map"]
 
 
-def _turned(dims: list[tuple[DimLike, tuple[Any, ...]]], tall: int) -> int | None:
+def _turned(dims: Dimensions, tall: int) -> int | None:
     """The dimension along which an operand has neighbours that are apart along the last one, if both are long."""
     size, steps = dims[-1]
     for operand, step in enumerate(steps):
@@ -67,7 +66,7 @@ class Map(GroupKernel):
     def instructions(self) -> int:
         return loop.instruction_count(self.b._blocks[0])
 
-    def boxes(self, dims: list[tuple[DimLike, tuple[Any, ...]]], sources: list[Source], items: list[Item]) -> None:
+    def boxes(self, dims: Dimensions, sources: list[Source], items: list[FusionItem]) -> None:
         """Rows of the last dimension; the range counts elements, and may begin and end inside a row."""
         b = self.b
         length = b.number(dims[-1][0])
@@ -80,8 +79,8 @@ class Map(GroupKernel):
             starts = [b.affine(None, coords, [steps[n] for _, steps in dims[:-1]]) for n in range(len(dims[0][1]))]
             self.rows(starts, dims[-1][1], sources, items, lo, hi)
 
-    def tiles(self, dims: list[tuple[DimLike, tuple[Any, ...]]], down: int, sources: list[Source],
-              items: list[Item]) -> FusedKernel:
+    def tiles(self, dims: Dimensions, down: int, sources: list[Source],
+              items: list[FusionItem]) -> FusedKernel:
         """Tiles of dimension `down` and the last: what a row of one touches is still in the cache for the next row."""
         b, inner, (tall, wide) = self.b, len(dims) - 1, self.tile
         outer = [n for n in range(inner) if n != down]
@@ -96,16 +95,16 @@ class Map(GroupKernel):
                 self.rows(starts, dims[inner][1], sources, items, left, b.minimum(left + wide, width))
         return b.done(self.group.items, dm.numel(counts), wide * tall * (1 + self.instructions() // 8))
 
-    def rows(self, starts: list[Value] | None, steps: Sequence[DimLike], sources: list[Source], items: list[Item],
-             lo: Value, hi: Value) -> None:
+    def rows(self, starts: list[Scalar] | None, steps: Sequence[DimLike], sources: list[Source],
+             items: list[FusionItem], lo: Scalar, hi: Scalar) -> None:
         """Elements lo to hi of a row in which operand n begins at starts[n] and moves by steps[n]."""
         b = self.b
         bases = [self.begin(None if starts is None else starts[n], s.layout.offset) for n, s in enumerate(sources)]
         outs = [None if starts is None else starts[len(sources) + n] for n in range(len(self.stored))]
-        fixed = {n: b.load(b.memory(s.base), bases[n] if bases[n] is not None else 0)
+        fixed = {n: b.load(b.memory(s.base), 0 if (base := bases[n]) is None else base)
                  for n, s in enumerate(sources) if steps[n] == 0}
         with b.for_(lo, hi) as i:
-            loaded: dict[tuple[g.Value, Layout], Value] = {}
+            loaded: dict[tuple[g.Value, Layout], Scalar] = {}
             for n, s in enumerate(sources):
                 value = fixed[n] if n in fixed else b.load(b.memory(s.base), b.affine(bases[n], [i], [steps[n]]))
                 loaded[s.base, s.layout] = value
@@ -113,21 +112,22 @@ class Map(GroupKernel):
             for n, v in enumerate(self.stored):
                 b.store(b.memory(v), b.affine(outs[n], [i], [steps[len(sources) + n]]), env[v])
 
-    def begin(self, start: Value | None, offset: DimLike) -> Value | None:
+    def begin(self, start: Scalar | None, offset: DimLike) -> Scalar | None:
         if offset == 0:
             return start
         at = self.b.number(offset)
         return at if start is None else start + at
 
-    def compute_items(self, items: list[Item], loaded: dict[tuple[g.Value, Layout], Value]) -> dict[g.Value, Value]:
-        env: dict[g.Value, Value] = {}
+    def compute_items(self, items: list[FusionItem],
+                      loaded: dict[tuple[g.Value, Layout], Scalar]) -> dict[g.Value, Scalar]:
+        env: dict[g.Value, Scalar] = {}
         for item in items:
             values = []
             for s in item.sources:
-                known = env.get(s.base)
-                if known is None:
-                    known = self.constant(s.base)
-                values.append(loaded[s.base, s.layout] if known is None else known)
-            for value, result in zip(item.outs, self.compute(item, values), strict=True):
-                env[value] = result
+                value = env.get(s.base)
+                if value is None:
+                    value = self.constant(s.base)
+                values.append(loaded[s.base, s.layout] if value is None else value)
+            for out, result in zip(item.outs, self.compute(item, values), strict=True):
+                env[out] = result
         return env

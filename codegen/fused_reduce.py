@@ -4,37 +4,38 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TypeAlias
 
 from twofold.ir import dims as dm
 from twofold.ir import dtypes as dt
 from twofold.ir import graph as g
 from twofold.ir.dims import Dim, DimLike
-from twofold.ir.scalar import Value
+from twofold.ir.scalar import Scalar
 
 from . import reduce
 from .fused_base import FusedBuilder, FusedKernel, GroupKernel
-from .layout import Layout, contiguous, merged
-from .operands import Partial
-from .units import Group, Item, Source
+from .layout import Dimensions, Layout, contiguous, merged
+from .operands import Argument, PartialResults
+from .units import FusionItem, Group, Source
 
 __all__ = ["Reduce", "Reducing", "ReductionItem"]
 
 _TILE = 64  # columns that are reduced side by side
+_Lanes: TypeAlias = tuple[reduce.Accumulators, reduce.Accumulators]  # of a reduction: in a chunk, and at its end
 
 
 class ReductionItem:
     """A reduction item as `reduce.py` sees it."""
 
-    def __init__(self, item: Item) -> None:
+    def __init__(self, item: FusionItem) -> None:
         assert item.reduction is not None
         self.item = item
-        self.spec = reduce.Spec(item.name, item.reduction, tuple(s.base.dtype for s in item.sources),
+        self.spec = reduce.ReductionSpec(item.name, item.reduction, tuple(s.base.dtype for s in item.sources),
                                 tuple(v.dtype for v in item.outs), item.attrs)
 
 
 class Reducing(GroupKernel):
-    """What kernels with reductions share: elements of a row at a place."""
+    """The base of kernels with reductions: elements of a row at a place."""
 
     def __init__(self, group: Group, stored: Sequence[g.Value], overwrites: dict[g.Value, g.Value]) -> None:
         super().__init__(group, stored, overwrites)
@@ -43,15 +44,15 @@ class Reducing(GroupKernel):
         self.reduced = [n for n in range(len(group.space)) if n in axes]
         self.unreduced = [n for n in range(len(group.space)) if n not in axes]
         self.count = dm.numel([group.space[n] for n in self.reduced])
-        self.outputs = dm.numel(group.kept)
+        self.outputs = dm.numel(group.unreduced)
         self.cost = sum(s.spec.instruction_count() for s in self.specs) + 4 * len(group.items)
 
     def over(self, layout: Layout, axes: Sequence[int]) -> Layout:
-        """What `layout`, over the space, does along some of its axes."""
+        """The part of `layout`, over the space, that some of its axes have."""
         return Layout(tuple([layout.shape[a] for a in axes]), tuple([layout.strides[a] for a in axes]), 0)
 
     def places(self, sources: Sequence[Source], axes: Sequence[int],
-               position: Value) -> dict[tuple[g.Value, Layout], Value]:
+               position: Scalar) -> dict[tuple[g.Value, Layout], Scalar]:
         """For each source, how far element `position` of the box of `axes` lies from its beginning."""
         b = self.b
         layouts = [self.over(s.layout, axes) for s in sources]
@@ -60,18 +61,18 @@ class Reducing(GroupKernel):
         return {(s.base, s.layout): b.affine(None, coords, [steps[n] for _, steps in dims])
                 for n, s in enumerate(sources)}
 
-    def begins(self, sources: Sequence[Source], row: Value) -> dict[tuple[g.Value, Layout], Value]:
+    def begins(self, sources: Sequence[Source], row: Scalar) -> dict[tuple[g.Value, Layout], Scalar]:
         """Where each source's row number `row` begins."""
         at = self.places(sources, self.unreduced, row)
         return {(s.base, s.layout): at[s.base, s.layout] + self.b.number(s.layout.offset) for s in sources}
 
-    def operands(self, item: Item, env: dict[Any, Value], load: Callable[[Source], Value]) -> list[Value]:
+    def operands(self, item: FusionItem, env: dict[g.Value, Scalar], load: Callable[[Source], Scalar]) -> list[Scalar]:
         values = []
         for s in item.sources:
-            known = env.get(s.base)
-            if known is None:
-                known = self.constant(s.base)
-            values.append(load(s) if known is None else known)
+            value = env.get(s.base)
+            if value is None:
+                value = self.constant(s.base)
+            values.append(load(s) if value is None else value)
         return values
 
 
@@ -92,7 +93,7 @@ class Reduce(Reducing):
             self.chunks = dm.maximum(self.chunks, 1)
         self.whole = not isinstance(self.chunks, Dim) and self.chunks == 1
         self.partials = {} if self.whole else {
-            s: [Partial(d, self.chunks * self.outputs) for d in s.spec.acc_dtypes] for s in self.specs}
+            s: [PartialResults(d, self.chunks * self.outputs) for d in s.spec.acc_dtypes] for s in self.specs}
         first = self.columns() if self.beside() else self.rows()
         return [first] if self.whole else [first, *[self.tree(s) for s in self.specs]]
 
@@ -104,13 +105,13 @@ class Reduce(Reducing):
         wide = [s.layout.strides for s in self.sources] or [contiguous(self.group.space).strides]
         return any(st[self.unreduced[-1]] == 1 for st in wide) and (isinstance(width, Dim) or width >= 8)
 
-    def element(self, at: dict[tuple[g.Value, Layout], Value], out: Value) -> dict[ReductionItem, list[Value]]:
+    def element(self, at: dict[tuple[g.Value, Layout], Scalar], out: Scalar) -> dict[ReductionItem, list[Scalar]]:
         """The elements that each reduction takes at a place; stores the values of the whole space that others read, at
         `out`."""
         b = self.b
-        env: dict[g.Value, Value] = {}
+        env: dict[g.Value, Scalar] = {}
 
-        def load(s: Source) -> Value:
+        def load(s: Source) -> Scalar:
             return b.load(b.memory(s.base), at[s.base, s.layout])
 
         for item in self.items:
@@ -138,11 +139,11 @@ class Reduce(Reducing):
             count = b.minimum(b.number(self.count) - first, reduce.CHUNK)
             begins = self.begins(every, row)
 
-            def at_place(along: dict[tuple[g.Value, Layout], Value]) -> dict[ReductionItem, list[Value]]:
+            def at_place(along: dict[tuple[g.Value, Layout], Scalar]) -> dict[ReductionItem, list[Scalar]]:
                 at = {k: begins[k] + along[k] for k in begins}
                 return self.element(at, at[dense.base, dense.layout])
 
-            def element(i: Value) -> dict[ReductionItem, list[Value]]:
+            def element(i: Scalar) -> dict[ReductionItem, list[Scalar]]:
                 return at_place(self.places(every, self.reduced, first + i))
 
             walk = _Walk.over(self, every, first)
@@ -158,7 +159,7 @@ class Reduce(Reducing):
         """About how many elements a chunk has."""
         return self.count // self.chunks if isinstance(self.count, Dim) else min(self.count, reduce.CHUNK)
 
-    def finish(self, spec: ReductionItem, acc: tuple[Value, ...], row: Value, chunk: Value) -> None:
+    def finish(self, spec: ReductionItem, acc: tuple[Scalar, ...], row: Scalar, chunk: Scalar) -> None:
         b = self.b
         if self.whole:
             results = spec.spec.reduction.result(b, acc, b.number(self.count), spec.spec.attrs)
@@ -216,7 +217,7 @@ class Reduce(Reducing):
         across_all = _TILE if isinstance(width, Dim) else min(width, _TILE)
         return b.done(self.group.items, total, 1 + self.share() * across_all * (1 + self.cost // 8) // 4)
 
-    def parts(self, position: Value, size: DimLike, swap: bool = False) -> tuple[Value, Value]:
+    def parts(self, position: Scalar, size: DimLike, swap: bool = False) -> tuple[Scalar, Scalar]:
         """position // size and position % size."""
         b = self.b
         if not isinstance(size, Dim) and size == 1:
@@ -228,7 +229,7 @@ class Reduce(Reducing):
     def tree(self, spec: ReductionItem) -> FusedKernel:
         """Joins the accumulators of chunks into results: `reduce.tree`."""
         kernel = reduce.tree(spec.spec)
-        arguments: list[Any] = [*spec.item.outs, *self.partials[spec], self.count, self.chunks, self.outputs]
+        arguments: list[Argument] = [*spec.item.outs, *self.partials[spec], self.count, self.chunks, self.outputs]
         return FusedKernel(kernel, arguments, self.outputs, 4 * spec.spec.instruction_count(), self.group.items)
 
 
@@ -236,7 +237,7 @@ class _Walk:
     """Goes over the reduced elements of some sources, which lie in rows of known length, LANES at a time."""
 
     @classmethod
-    def over(cls, kernel: Reducing, sources: Sequence[Source], first: Value) -> _Walk | None:
+    def over(cls, kernel: Reducing, sources: Sequence[Source], first: Scalar) -> _Walk | None:
         """From element `first` on; None where elements lie in one row, or rows may be shorter than LANES."""
         space = [kernel.group.space[a] for a in kernel.reduced]
         dims = merged(space, [kernel.over(s.layout, kernel.reduced).strides for s in sources])
@@ -244,8 +245,8 @@ class _Walk:
             return None
         return cls(kernel.b, [(s.base, s.layout) for s in sources], dims, first)
 
-    def __init__(self, b: FusedBuilder, keys: list[tuple[g.Value, Layout]], dims: list[tuple[DimLike, tuple[Any, ...]]],
-                 first: Value) -> None:
+    def __init__(self, b: FusedBuilder, keys: list[tuple[g.Value, Layout]], dims: Dimensions,
+                 first: Scalar) -> None:
         self.b, self.keys, self.size = b, keys, b.number(dims[-1][0])
         self.outer, self.steps = dims[:-1], dims[-1][1]
         row = b.idiv(first, self.size)
@@ -253,13 +254,13 @@ class _Walk:
         self.here = [b.local(v) for v in self.begins(row)]
         self.next = [b.local(v) for v in self.begins(row + 1)]
 
-    def begins(self, row: Value) -> list[Value]:
+    def begins(self, row: Scalar) -> list[Scalar]:
         """Where a row begins in each source."""
         coords = self.b.split(row, [d for d, _ in self.outer])
         return [self.b.affine(None, coords, [steps[n] for _, steps in self.outer]) for n in range(len(self.keys))]
 
-    def block(self, element: Callable[..., dict[ReductionItem, list[Value]]],
-              take: Callable[[Value, dict[ReductionItem, list[Value]]], None]) -> None:
+    def block(self, element: Callable[..., dict[ReductionItem, list[Scalar]]],
+              take: Callable[[Scalar, dict[ReductionItem, list[Scalar]]], None]) -> None:
         """Hands LANES elements to `take`, each with its number among them, and moves on."""
         b, place = self.b, self.place.get()
         here, following = ([c.get() for c in cells] for cells in (self.here, self.next))
@@ -284,9 +285,10 @@ class _Walk:
                 own.set(value)
 
 
-def _sweep(b: FusedBuilder, specs: Sequence[ReductionItem], lanes: Sequence[tuple[Any, Any]], first: Value,
-           count: Value, element: Callable[[Value], dict[ReductionItem, list[Value]]],
-           block_of: Callable[[Callable[[Value, dict[ReductionItem, list[Value]]], None]], None] | None = None) -> None:
+def _sweep(b: FusedBuilder, specs: Sequence[ReductionItem], lanes: Sequence[_Lanes], first: Scalar, count: Scalar,
+           element: Callable[[Scalar], dict[ReductionItem, list[Scalar]]],
+           block_of: Callable[[Callable[[Scalar, dict[ReductionItem, list[Scalar]]], None]], None] | None = None
+           ) -> None:
     """`reduce._reduce_chunk` for several reductions of the same elements.
 
     Args:
@@ -297,7 +299,7 @@ def _sweep(b: FusedBuilder, specs: Sequence[ReductionItem], lanes: Sequence[tupl
             own.clear(lane)
     whole = b.shr(count, 5) * reduce.LANES
     with b.for_(0, whole, reduce.LANES) as block:
-        def take(lane: Value, contributions: dict[ReductionItem, list[Value]]) -> None:
+        def take(lane: Scalar, contributions: dict[ReductionItem, list[Scalar]]) -> None:
             for spec, (own, _) in zip(specs, lanes, strict=True):
                 own.take(lane, contributions[spec], first + block + lane)
 

@@ -8,20 +8,20 @@ from collections.abc import Callable
 from twofold.ir import dtypes as dt
 from twofold.ir import graph as g
 from twofold.ir.dims import Dim
-from twofold.ir.scalar import Value
+from twofold.ir.scalar import Scalar
 
 from . import loop, reduce
 from .fused_base import FusedKernel
 from .fused_reduce import Reducing, ReductionItem
 from .layout import merged
-from .units import Item, Source
+from .units import FusionItem, Source
 
-__all__ = ["Rows"]
+__all__ = ["RowPasses"]
 
 _COSTLY = 8  # instructions from which a value that two passes need is kept rather than computed again
 
 
-class Rows(Reducing):
+class RowPasses(Reducing):
     """Short rows, each gone over in several passes: reductions, what follows from them, and what that gives."""
 
     @property
@@ -33,17 +33,17 @@ class Rows(Reducing):
     def kernel(self) -> FusedKernel:
         b = self.b
         self.sources = self.external(self.group.items)
-        self.kept_sources = {(s.base, s.layout) for s in self.sources if s.layout.shape != self.group.space}
+        self.row_sources = {(s.base, s.layout) for s in self.sources if s.layout.shape != self.group.space}
         self.spilled: dict[g.Value, loop.Pointer] = {}
         self.ready: set[g.Value] = set()
         last = max((self.group.passes[v] for v in self.group.outer), default=0)
         self.lanes = {s: (reduce.Accumulators(b, s.spec, reduce.LANES), reduce.Accumulators(b, s.spec, reduce.LANES))
                       for s in self.specs}
         with b.for_(b.start, b.stop) as row:
-            wide = [s for s in self.sources if (s.base, s.layout) not in self.kept_sources]
+            wide = [s for s in self.sources if (s.base, s.layout) not in self.row_sources]
             self.at = self.begins(wide, row)
             self.row = row
-            self.env: dict[g.Value, Value] = {}
+            self.env: dict[g.Value, Scalar] = {}
             for number in range(last + 1):
                 self.one_pass(number)
             self.store_row()
@@ -59,12 +59,12 @@ class Rows(Reducing):
                     self.group.passes[item.outs[0]] == number + bool(specs) and item.outs[0] not in self.env:
                 self.outer_item(item)
 
-    def outer_item(self, item: Item) -> None:
-        values = self.operands(item, self.env, self.load_kept)
+    def outer_item(self, item: FusionItem) -> None:
+        values = self.operands(item, self.env, self.load_for_row)
         for value, result in zip(item.outs, self.compute(item, values), strict=True):
             self.env[value] = result
 
-    def load_kept(self, source: Source) -> Value:
+    def load_for_row(self, source: Source) -> Scalar:
         b = self.b
         layout = source.layout
         dims = merged(layout.shape, [layout.strides])
@@ -78,7 +78,7 @@ class Rows(Reducing):
         items = self.needed(wanted, self.ready)
         keep = [v for item in items for v in item.outs if self.worth_keeping(v, number)]
 
-        def element(i: Value) -> dict[ReductionItem, list[Value]]:
+        def element(i: Scalar) -> dict[ReductionItem, list[Scalar]]:
             env, load = self.full_values(items, i)
             for v in keep:
                 b.store(self.spill(v), self.spill_at(v, i), env[v])
@@ -94,7 +94,7 @@ class Rows(Reducing):
             for value, result in zip(spec.item.outs, results, strict=True):
                 self.env[value] = b.rounded(b.cast(result, value.dtype), value.dtype)
 
-    def sweep(self, specs: list[ReductionItem], element: Callable[[Value], dict[ReductionItem, list[Value]]]) -> None:
+    def sweep(self, specs: list[ReductionItem], element: Callable[[Scalar], dict[ReductionItem, list[Scalar]]]) -> None:
         """Leaves the accumulators of a row in the first of the second lanes; see `reduce._reduce_chunk`."""
         b, lanes = self.b, [self.lanes[s] for s in specs]
         count = self.length
@@ -125,13 +125,14 @@ class Rows(Reducing):
                         ends.fold(lane, lane + half)
             half //= 2
 
-    def full_values(self, items: list[Item], i: Value) -> tuple[dict[g.Value, Value], Callable[[Source], Value]]:
+    def full_values(self, items: list[FusionItem],
+                    i: Scalar) -> tuple[dict[g.Value, Scalar], Callable[[Source], Scalar]]:
         b = self.b
-        wide = [s for s in self.sources if (s.base, s.layout) not in self.kept_sources]
+        wide = [s for s in self.sources if (s.base, s.layout) not in self.row_sources]
         along = self.places(wide, self.reduced, i)
         env = dict(self.env)
 
-        def load(s: Source) -> Value:
+        def load(s: Source) -> Scalar:
             if s.base in self.ready:
                 return b.load(self.spill(s.base), self.spill_at(s.base, i))
             return b.load(b.memory(s.base), self.at[s.base, s.layout] + along[s.base, s.layout])
@@ -160,7 +161,7 @@ class Rows(Reducing):
             self.spilled[value] = self.b.scratch(value.dtype, self.length)
         return self.spilled[value]
 
-    def spill_at(self, value: g.Value, i: Value) -> Value:
+    def spill_at(self, value: g.Value, i: Scalar) -> Scalar:
         return self.row * self.b.number(self.count) + i if value in self.stored else i
 
     def store_row(self) -> None:

@@ -15,34 +15,37 @@ over them in several passes, so that a softmax or a layer norm written out is on
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TypeAlias
 
 from twofold.ir import dims as dm
 from twofold.ir import graph as g
+from twofold.ir.dims import DimLike, Shape
 from twofold.ir.op import Op
 from twofold.ir.passes.views import order_of
 
 from . import loop_info, slots
 from .backend import Backend
 from .layout import Layout, NotAView, contiguous
-from .operands import Run, Slot
-from .placer import PlanPlacer
-from .units import Apart, Group, Grouping, Item, Single, Source, by_rows, is_inline
+from .operands import Memory, Run, Slot
+from .plan_placer import PlanPlacer
+from .units import About, Apart, FusionItem, Group, Grouping, Single, Source, by_rows, is_inline
 
 __all__ = ["fuse", "resume"]
 
 _LIMIT = 400  # items of one kernel: what compiles in linear time
 _NEAR = 4  # groups of one space that a node is offered to
+_MOVED = Group(-1, ())
+_Refusal: TypeAlias = tuple[str, Sequence[About]]  # why an item cannot be in a group: a text, and its operands
 
 
 def fuse(graph: g.Graph, backend: Backend, loop: loop_info.LoopInfo | None = None) -> Grouping:
     """The units of `graph` on a backend; `loop` is the one that the graph is the body of."""
-    return _Fuser(backend, loop).fuse(graph)
+    return _GraphFuser(backend, loop).fuse(graph)
 
 
-def resume(grouping: Grouping, backend: Backend) -> _Fuser:
+def resume(grouping: Grouping, backend: Backend) -> _GraphFuser:
     """A fuser that can put further items into the groups of `grouping`."""
-    fuser = _Fuser(backend)
+    fuser = _GraphFuser(backend)
     fuser.units, fuser.sources, fuser.slots = grouping.units, grouping.sources, grouping.slots
     fuser.apart, fuser.moving = grouping.apart, False
     for unit in grouping.units:
@@ -56,21 +59,21 @@ def resume(grouping: Grouping, backend: Backend) -> _Fuser:
     return fuser
 
 
-class _Fuser:
+class _GraphFuser:
     def __init__(self, backend: Backend, loop: loop_info.LoopInfo | None = None) -> None:
         self.backend, self.loop = backend, loop or loop_info.LoopInfo()
         self.slots: dict[g.Value, Slot] = {}
         self.changing: set[g.Value] = set()  # values that may be changed in place
         self.checked: set[g.Node] = set()  # writers of items whose places have been checked
-        self.told: set[g.Value] = set()  # what messages of failed checks read: in memory of its own, never in a slot
-        self.units: list[Any] = []  # Group, Single, or None where a group was that moved
+        self.reported: set[Memory] = set()  # what messages of failed checks read: in memory of its own, never in a slot
+        self.units: list[Group | Single] = []  # _MOVED where a group was that moved
         self.sources: dict[g.Value, Source] = {}
         self.made_at: dict[g.Value, int] = {}
-        self.spaces: dict[tuple[Any, ...], list[Group]] = {}
+        self.spaces: dict[Shape, list[Group]] = {}
         self.moving = True  # whether groups may still move behind others
         self.orders: dict[g.Value, tuple[int, ...]] = {}  # in which values are wanted
         self.apart: list[Apart] = []
-        self.refusal: tuple[str, tuple[Any, ...]] = ("", ())  # why an item could not be in the group tried last
+        self.refusal: _Refusal = ("", ())  # why an item could not be in the group tried last
 
     def fuse(self, graph: g.Graph) -> Grouping:
         for value in graph.inputs:
@@ -80,7 +83,7 @@ class _Fuser:
         self.orders = _orders(graph)
         for node in graph.nodes:
             self.node(node)
-        units = [unit for unit in self.units if unit is not None]
+        units = [unit for unit in self.units if unit is not _MOVED]
         for at, unit in enumerate(units):
             unit.at = at
         return Grouping(units, self.sources, self.slots, self.apart)
@@ -101,7 +104,7 @@ class _Fuser:
         elif op.body is not None:
             shape = node.outputs[0].dims
             sources = [Source(s.base, s.layout.broadcast_to(shape)) for s in self.inputs(node)]
-            self.place(Item(op.name, sources, node.outputs, node.attrs, op.body, None, node))
+            self.place(FusionItem(op.name, sources, node.outputs, node.attrs, op.body, None, node))
         elif op.reduction is not None:
             self.reduce(node, op)
         else:
@@ -126,7 +129,7 @@ class _Fuser:
         """A unit that is no group; its results have memory of their own."""
         unit = Single(len(self.units), node, sources, outs, list(runs))
         self.units.append(unit)
-        self.told.update(w.value for run in runs if run.detail is not None for w, _ in run.detail.arrays)
+        self.reported.update(w.value for run in runs if run.detail is not None for w, _ in run.detail.arrays)
         self.note_reads(unit, sources)
         for s in sources:
             if self.made_at.get(s.base, -1) >= 0:
@@ -148,12 +151,12 @@ class _Fuser:
             group.items = other.items + group.items
             group.full = {**other.full, **group.full}
             group.reads |= other.reads
-            self.units[at] = None
+            self.units[at] = _MOVED
             self.spaces[other.space].remove(other)
             for value in other.full:
                 self.made_at[value] = group.at
 
-    def note_reads(self, reader: Any, sources: Sequence[Source]) -> None:
+    def note_reads(self, reader: Group | Single, sources: Sequence[Source]) -> None:
         """Notes in the groups that make operands that somebody else reads them."""
         for s in sources:
             at = self.made_at.get(s.base, -1)
@@ -172,7 +175,7 @@ class _Fuser:
         if whole and not is_inline(source.base):
             return source
         copy = g.Value(source.layout.shape, source.base.dtype)
-        self.place(Item("copy", [source], [copy], {}, lambda s, x: x, None, None))
+        self.place(FusionItem("copy", [source], [copy], {}, lambda s, x: x, None, None))
         return self.sources[copy]
 
     def view(self, node: g.Node, op: Op) -> None:
@@ -181,7 +184,7 @@ class _Fuser:
             layout = self.viewed(op, node, source.layout)
         except NotAView:
             copy = g.Value(source.layout.shape, source.base.dtype)
-            self.place(Item("copy", [source], [copy], {}, lambda s, x: x, None, node))
+            self.place(FusionItem("copy", [source], [copy], {}, lambda s, x: x, None, node))
             source = self.sources[copy]
             layout = self.viewed(op, node, source.layout)
         self.sources[out] = Source(source.base, layout)
@@ -194,13 +197,13 @@ class _Fuser:
     def reduce(self, node: g.Node, op: Op) -> None:
         attrs = {k: v for k, v in node.attrs.items() if k not in ("axis", "keepdims")}
         rank, axis = len(node.inputs[0].dims), node.attrs["axis"]
-        given = range(rank) if axis is None else axis if isinstance(axis, tuple) else (axis,)
-        axes = tuple(sorted({a % rank for a in given})) if rank else ()
-        item = Item(op.name, self.inputs(node), node.outputs, attrs, None, op.reduction, node)
+        chosen = range(rank) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+        axes = tuple(sorted({a % rank for a in chosen})) if rank else ()
+        item = FusionItem(op.name, self.inputs(node), node.outputs, attrs, None, op.reduction, node)
         self.place(item, axes)
 
     # -- joining ----------------------------------------------------------------------------------
-    def place(self, item: Item, axes: tuple[int, ...] | None = None, after: int = -1) -> None:
+    def place(self, item: FusionItem, axes: tuple[int, ...] | None = None, after: int = -1) -> None:
         """Puts an item into a group; `axes` are those that it reduces.
 
         Args:
@@ -212,15 +215,15 @@ class _Fuser:
             last = after
         makers = [(s.base, at) for s in item.sources if (at := self.made_at.get(s.base, -1)) >= 0]
         units = {at: self.units[at] for _, at in makers}
-        refusals: dict[int, tuple[str, tuple[Any, ...]]] = {}
+        refusals: dict[int, _Refusal] = {}
         self.settle(item, axes, space, last, after, refusals)
         latest = next((base for base, at in makers if at == last), None)
         for base, at in makers:
             text, about = refusals.get(at) or _not_offered(units[at], at, last, latest)
             self.apart.append(Apart(base, item, text, about))
 
-    def settle(self, item: Item, axes: tuple[int, ...] | None, space: tuple[Any, ...], last: int, after: int,
-               refusals: dict[int, tuple[str, tuple[Any, ...]]]) -> None:
+    def settle(self, item: FusionItem, axes: tuple[int, ...] | None, space: Shape, last: int, after: int,
+               refusals: dict[int, _Refusal]) -> None:
         """Finds the group for an item, and notes which units could not take it, and why."""
         for group in self.offered(space, last, item):
             if group.at <= after:
@@ -236,7 +239,7 @@ class _Fuser:
         if not self.join(group, item, axes):
             raise AssertionError(f"{item.name} does not fit a group of its own")
 
-    def behind(self, item: Item, axes: tuple[int, ...] | None) -> bool:
+    def behind(self, item: FusionItem, axes: tuple[int, ...] | None) -> bool:
         """Puts an item into a group that makes one of its operands, which moves behind the others' for that.
 
         So an update waits for a number that is computed late. Only a group that nobody reads yet can move.
@@ -248,7 +251,7 @@ class _Fuser:
                 continue
             group.at = len(self.units)
             if self.join(group, item, axes):
-                self.units[at] = None
+                self.units[at] = _MOVED
                 self.units.append(group)
                 for value in (*group.full, *group.outer):
                     self.made_at[value] = group.at
@@ -256,7 +259,7 @@ class _Fuser:
             group.at = at
         return False
 
-    def offered(self, space: tuple[Any, ...], last: int, item: Item) -> list[Group]:
+    def offered(self, space: Shape, last: int, item: FusionItem) -> list[Group]:
         groups = []
         if last >= 0:
             unit = self.units[last]
@@ -268,12 +271,12 @@ class _Fuser:
                 groups.append(group)
         return groups
 
-    def refuse(self, text: str, *about: Any) -> bool:
+    def refuse(self, text: str, *about: About) -> bool:
         """Notes why an item cannot be in a group; gives False."""
         self.refusal = text, about
         return False
 
-    def join(self, group: Group, item: Item, axes: tuple[int, ...] | None) -> bool:
+    def join(self, group: Group, item: FusionItem, axes: tuple[int, ...] | None) -> bool:
         """Puts `item` into `group` if it may be there, else notes why not."""
         if len(group.items) >= _LIMIT:
             return self.refuse("it has as many ops as a kernel may, {}", _LIMIT)
@@ -291,15 +294,15 @@ class _Fuser:
             return True
         if item.into is not None:
             return False
-        if group.rowwise and _same(dims, group.kept) and (known := self.outer_pass(group, item)) is not None:
+        if group.rowwise and _same(dims, group.unreduced) and (last := self.outer_pass(group, item)) is not None:
             for value in item.outs:
                 group.outer.add(value)
-                group.passes[value] = known
+                group.passes[value] = last
             self.enter(group, item)
             return True
         return False
 
-    def join_reduction(self, group: Group, item: Item, axes: tuple[int, ...]) -> bool:
+    def join_reduction(self, group: Group, item: FusionItem, axes: tuple[int, ...]) -> bool:
         space = item.sources[0].layout.shape
         if group.into:
             return self.refuse("a kernel that writes parts of larger arrays does not reduce")
@@ -321,7 +324,7 @@ class _Fuser:
         self.enter(group, item)
         return True
 
-    def trivial(self, group: Group, item: Item) -> bool:
+    def trivial(self, group: Group, item: FusionItem) -> bool:
         """A reduction of no axes: of each element alone, in a group of its own."""
         group.axes = ()
         for value in item.outs:
@@ -330,7 +333,7 @@ class _Fuser:
         self.enter(group, item)
         return True
 
-    def full_pass(self, group: Group, item: Item) -> int | None:
+    def full_pass(self, group: Group, item: FusionItem) -> int | None:
         """The pass in which an item over the whole space can run; None where it cannot be in the group."""
         first = 0
         for source in item.sources:
@@ -351,22 +354,23 @@ class _Fuser:
                 return None
         return first
 
-    def outer_pass(self, group: Group, item: Item) -> int | None:
-        known = 0
+    def outer_pass(self, group: Group, item: FusionItem) -> int | None:
+        """The pass after which an item with one element for a row can run; None where it cannot be in the group."""
+        last = 0
         for source in item.sources:
             base = source.base
             if base in group.full:
                 self.refuse("the next has a value for a row, and reads one for each element")
                 return None
             if base in group.outer:
-                if not source.layout.is_contiguous() or not _same(source.layout.shape, group.kept):
+                if not source.layout.is_contiguous() or not _same(source.layout.shape, group.unreduced):
                     self.refuse("the next reads it in another order")
                     return None
-                known = max(known, group.passes[base])
+                last = max(last, group.passes[base])
             elif self.made_at.get(base, -1) >= group.at:
                 self.refuse("the next also reads what {} gives, which is made later", base)
                 return None
-        return known
+        return last
 
     @staticmethod
     def spread(group: Group, layout: Layout) -> bool:
@@ -378,7 +382,7 @@ class _Fuser:
         return layout.offset == 0 and layout.shape == group.space and all(
             a == b or _is_one(d) for a, b, d in strides)
 
-    def enter(self, group: Group, item: Item) -> None:
+    def enter(self, group: Group, item: FusionItem) -> None:
         self.absorb(group, item.sources)
         group.items.append(item)
         group.reads.update(s.base for s in item.sources)
@@ -389,7 +393,7 @@ class _Fuser:
             group.into[item.outs[0]] = item.into
 
 
-def _not_offered(unit: Group | Single, at: int, last: int, latest: g.Value | None) -> tuple[str, tuple[Any, ...]]:
+def _not_offered(unit: Group | Single, at: int, last: int, latest: g.Value | None) -> _Refusal:
     """Why an item was not offered to a unit that makes an operand; `latest` is the operand that is made last."""
     if not isinstance(unit, Group):
         return "{} gives its result as a whole", (unit.node.op.name,)
@@ -410,15 +414,15 @@ def _orders(graph: g.Graph) -> dict[g.Value, tuple[int, ...]]:
     return {value: order for value, order in turned.items() if uses[value] == 1}
 
 
-def _walks(layout: Layout, space: Sequence[Any]) -> bool:
+def _walks(layout: Layout, space: Sequence[DimLike]) -> bool:
     """Whether `layout` goes over the elements of `space` in their order."""
     return layout.shape == tuple(space) and layout.is_contiguous()
 
 
-def _is_one(size: Any) -> bool:
+def _is_one(size: DimLike) -> bool:
     return type(size) is int and size == 1
 
 
-def _same(a: Sequence[Any], b: Sequence[Any]) -> bool:
+def _same(a: Sequence[DimLike], b: Sequence[DimLike]) -> bool:
     """Whether two shapes differ in axes of size 1 at most."""
     return [d for d in a if not _is_one(d)] == [d for d in b if not _is_one(d)]

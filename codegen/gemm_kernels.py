@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import abc
 import functools
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from twofold.ir import dtypes as dt
 from twofold.ir.dtypes import DType
-from twofold.ir.scalar import Value
+from twofold.ir.instructions import ScalarLike
+from twofold.ir.scalar import Scalar
 
 from .gemm_pack import dots, pack
 from .gemm_shapes import (
@@ -30,14 +31,13 @@ from .gemm_shapes import (
     tiles_at_once,
 )
 from .gemm_tile import micro
-from .loop import Function, Kernel, LoopBuilder, Pointer
+from .loop import Kernel, LoopBuilder, LoopFunction, Pointer
 from .loop_sizes import choose, covering, quotient
 from .target import CACHES
 from .value_types import vector
 
 __all__ = ["kernels"]
 
-_CLASH = 2048  # bytes: rows that are multiples of it apart crowd the first cache
 _FEW = 2  # panels of B for which packing such rows does not repay
 
 
@@ -50,7 +50,7 @@ def kernels(dtype: DType, shape: Tiling, part: str) -> dict[str, Kernel]:
     return {"tall": tall, "pack_b": _pack_b(dtype, shape, packing), "small": _small(dtype, shape, tall)}
 
 
-def _pack_b(dtype: DType, shape: Tiling, packing: Function) -> Kernel:
+def _pack_b(dtype: DType, shape: Tiling, packing: LoopFunction) -> Kernel:
     """Packs B for PACKED."""
     b = LoopBuilder(symbol("pack_b", dtype))
     x = _Operands(b, dtype)
@@ -73,7 +73,7 @@ def _small(dtype: DType, shape: Tiling, tall: Kernel) -> Kernel:
     words = b.scratch(dt.int64, HEADER)
     out, left, right, m, n, k = (b.integer() for _ in range(6))
     rows = tiles_at_once(shape, dtype) * shape.tall
-    mode: Any = HERE
+    mode: Scalar | int = HERE
     if shape.masks and dtype.compute is dtype:  # few rows are not worth packing B
         mode = b.select(b.lt(2 * shape.tall, m), b.const(HERE, dt.int64), DIRECT)
     for i, word in enumerate((out, left, right, mode, m, n, k, n, k, 1, n, 1, rows, n, 0)):
@@ -82,7 +82,7 @@ def _small(dtype: DType, shape: Tiling, tall: Kernel) -> Kernel:
     return b.finish()
 
 
-def _blocks(b: LoopBuilder, k: Value) -> Value:
+def _blocks(b: LoopBuilder, k: Scalar) -> Scalar:
     """How many blocks of the inner dimension there are; one where it is empty, so that C is written."""
     return b.select(b.eq(k, 0), 1, covering(b, k, BLOCK))
 
@@ -97,7 +97,7 @@ class _Operands:
         self.a_m, self.a_k, self.b_k, self.b_n = (b.integer() for _ in range(4))
         self.rows, self.columns, self.rank = (b.integer() for _ in range(3))
 
-    def seek(self, batch: Value) -> list[Value]:
+    def seek(self, batch: Scalar) -> list[Scalar]:
         """The offsets of A, B and C for product number `batch`."""
         b = self.builder
         number, offsets = b.local(batch), [b.local(0) for _ in range(3)]
@@ -118,56 +118,56 @@ class _Unit(NamedTuple):
     columns. rows: how many. below: the rows of A that are needed after it.
     """
 
-    out: Value
-    a: Value
-    at_b: Value
-    batch: Value
-    edge: Value
-    end: Value
-    rows: Value
-    below: Value
+    out: Scalar
+    a: Scalar
+    at_b: Scalar
+    batch: Scalar
+    edge: Scalar
+    end: Scalar
+    rows: Scalar
+    below: Scalar
 
 
-class _Rows(NamedTuple):
+class _UnitRows(NamedTuple):
     """The rows of a unit, for one block of the inner dimension.
 
     source: where they lie. depth: of the block. fresh: whether it is the first one. after: where the block lies that is
     needed next.
     """
 
-    source: Value
-    depth: Value
-    fresh: Value
-    after: Value
+    source: Scalar
+    depth: Scalar
+    fresh: Scalar
+    after: Scalar
 
 
-class _Panel(NamedTuple):
+class _ProductPanel(NamedTuple):
     """A panel of B.
 
     source: where it lies in B. base: where it is read. ldb: from one inner index to the next. column: its first one.
     columns: how many. out: C above it.
     """
 
-    source: Value
-    base: Value
-    ldb: Value
-    column: Value
-    columns: Value
-    out: Value
+    source: Scalar
+    base: Scalar
+    ldb: Scalar
+    column: Scalar
+    columns: Scalar
+    out: Scalar
 
 
-class _Product(abc.ABC):
+class _ProductKernel(abc.ABC):
     """A kernel that computes units of products, being recorded."""
 
-    def __init__(self, dtype: DType, shape: Tiling, packing: Function, name: str) -> None:
+    def __init__(self, dtype: DType, shape: Tiling, packing: LoopFunction, name: str) -> None:
         self.dtype, self.shape, self.compute, self.packing = dtype, shape, dtype.compute, packing
         self.b = LoopBuilder(symbol(name, dtype))
         self.x = _Operands(self.b, dtype)
         self.plain = dtype.compute is dtype  # read as it lies
         self.width = panel_width(shape, name == "flat")
         self.zeros: Pointer
-        self.left: Value  # packed rows of A
-        self.right: Value  # a packed panel of B
+        self.left: Scalar  # packed rows of A
+        self.right: Scalar  # a packed panel of B
 
     def recorded(self) -> Kernel:
         """The finished kernel."""
@@ -185,7 +185,7 @@ class _Product(abc.ABC):
         return b.finish()
 
     def sizes(self) -> None:
-        """What is the same for all units."""
+        """Computes what is the same for all units."""
         b, x = self.b, self.x
         self.count = _blocks(b, x.k)
         self.empty = b.eq(x.m * x.n, 0)  # C has no elements: nothing to do
@@ -197,22 +197,22 @@ class _Product(abc.ABC):
         self.direct, self.here, self.packed = (b.eq(x.mode, mode) for mode in (DIRECT, HERE, PACKED))
 
     @abc.abstractmethod
-    def room_for_rows(self) -> tuple[Value, int]:
+    def room_for_rows(self) -> tuple[Scalar, int]:
         """Elements of A that are packed at once: in this run, and at most."""
 
-    def below(self, a: Value, top: Value, rows: Value, batch: Value) -> Value:
+    def below(self, a: Scalar, top: Scalar, rows: Scalar, batch: Scalar) -> Scalar:
         """The rows of A that are needed after those at `a`, where that is told ahead."""
         return a
 
     @abc.abstractmethod
-    def rows(self, unit: _Unit, of: _Rows) -> None:
+    def rows(self, unit: _Unit, of: _UnitRows) -> None:
         """Packs the rows of a unit."""
 
     @abc.abstractmethod
-    def columns(self, unit: _Unit, of: _Rows, panel: _Panel) -> None:
+    def columns(self, unit: _Unit, of: _UnitRows, panel: _ProductPanel) -> None:
         """Computes C beside a panel."""
 
-    def unit(self, number: Value) -> None:
+    def unit(self, number: Scalar) -> None:
         """One unit of work."""
         b, x = self.b, self.x
         of_batch = quotient(b, number, self.column_units)
@@ -225,13 +225,13 @@ class _Product(abc.ABC):
         with b.for_(0, self.count) as index:
             self.block(unit, index)
 
-    def block(self, unit: _Unit, index: Value) -> None:
+    def block(self, unit: _Unit, index: Scalar) -> None:
         """One block of the inner dimension."""
         b, x = self.b, self.x
         first = index * BLOCK
         here = b.at(unit.a, first * x.a_k)
         after = b.select(b.eq(index + 1, self.count), unit.below, b.at(here, x.a_k * BLOCK))
-        of = _Rows(here, b.minimum(x.k - first, BLOCK), b.eq(index, 0), after)
+        of = _UnitRows(here, b.minimum(x.k - first, BLOCK), b.eq(index, 0), after)
         self.rows(unit, of)
         source = b.at(x.b, unit.at_b + first * x.b_k)
         ready = unit.batch * self.size_of_b + index * self.panels * (BLOCK * self.width)
@@ -239,7 +239,7 @@ class _Product(abc.ABC):
         with b.for_(unit.edge, unit.end, self.width) as column:
             self.columns(unit, of, self.panel(unit, of, column, source, packed))
 
-    def panel(self, unit: _Unit, of: _Rows, column: Value, source: Value, packed: Value) -> _Panel:
+    def panel(self, unit: _Unit, of: _UnitRows, column: Scalar, source: Scalar, packed: Scalar) -> _ProductPanel:
         """A panel of B, packed here if it has to be."""
         b, x = self.b, self.x
         from_, before = b.at(source, column * x.b_n), b.at(packed, column * BLOCK)
@@ -249,25 +249,25 @@ class _Product(abc.ABC):
         base, ldb = b.select(self.packed, before, self.right), b.const(self.width, dt.int64)
         if self.plain:
             base, ldb = b.select(self.direct, from_, base), b.select(self.direct, x.b_k, ldb)
-        return _Panel(from_, base, ldb, column, columns, b.at(unit.out, column))
+        return _ProductPanel(from_, base, ldb, column, columns, b.at(unit.out, column))
 
 
-class _Flat(_Product):
+class _Flat(_ProductKernel):
     """Products of one row."""
 
-    def __init__(self, dtype: DType, shape: Tiling, packing: Function) -> None:
+    def __init__(self, dtype: DType, shape: Tiling, packing: LoopFunction) -> None:
         super().__init__(dtype, shape, packing, "flat")
         self.strip = micro(shape, self.compute, 1, FLAT_VECTORS)
         self.dots = dots(shape, dtype, FLAT_VECTORS)
 
-    def room_for_rows(self) -> tuple[Value, int]:
+    def room_for_rows(self) -> tuple[Scalar, int]:
         return self.b.const(BLOCK, dt.int64), BLOCK
 
-    def rows(self, unit: _Unit, of: _Rows) -> None:
+    def rows(self, unit: _Unit, of: _UnitRows) -> None:
         """The row becomes a column of a panel, all of it neighbours."""
         self.b.invoke(self.packing, self.left, BLOCK, of.source, self.x.a_k, 0, of.depth, 1)
 
-    def columns(self, unit: _Unit, of: _Rows, panel: _Panel) -> None:
+    def columns(self, unit: _Unit, of: _UnitRows, panel: _ProductPanel) -> None:
         b, x = self.b, self.x
         old = b.select(of.fresh, b.at(self.zeros, 0), panel.out)
         with b.if_(b.eq(x.mode, TURNED)):
@@ -277,10 +277,10 @@ class _Flat(_Product):
                      panel.columns, panel.base)
 
 
-class _Tall(_Product):
+class _Tall(_ProductKernel):
     """Products of any height."""
 
-    def __init__(self, dtype: DType, shape: Tiling, packing: Function) -> None:
+    def __init__(self, dtype: DType, shape: Tiling, packing: LoopFunction) -> None:
         super().__init__(dtype, shape, packing, "tall")
         self.tiles = {rows: micro(shape, self.compute, rows, VECTORS) for rows in shape.heights}
         self.narrow = micro(shape, self.compute, shape.tall, 1)
@@ -293,35 +293,35 @@ class _Tall(_Product):
         self.panel_size = b.minimum(b.and_(x.k + (lanes - 1), -lanes), BLOCK) * self.shape.depth
         # Micro-kernels read A as it lies where rows or inner indices are neighbours. But rows that far apart share few
         # places of the first cache, so that packing them repays when several panels read them.
-        self.lies: Value | None = None
+        self.lies: Scalar | None = None
         if self.plain:
-            clash = b.eq(b.and_(x.a_m, _CLASH // self.dtype.size - 1), 0)
+            clash = b.eq(b.and_(x.a_m, CACHES.clash // self.dtype.size - 1), 0)
             packs = b.and_(clash, b.lt(_FEW * self.width, x.columns))
             self.lies = b.or_(b.eq(x.a_m, 1), b.and_(b.eq(x.a_k, 1), b.not_(packs)))
 
-    def room_for_rows(self) -> tuple[Value, int]:
+    def room_for_rows(self) -> tuple[Scalar, int]:
         tiles = covering(self.b, self.b.minimum(self.x.m, self.x.rows), self.shape.tall)
         return tiles * self.panel_size, most_packed(self.shape, self.dtype)
 
-    def below(self, a: Value, top: Value, rows: Value, batch: Value) -> Value:
+    def below(self, a: Scalar, top: Scalar, rows: Scalar, batch: Scalar) -> Scalar:
         b, x = self.b, self.x
         follows, _, _ = x.seek(batch + 1)
         return b.select(b.lt(top + rows, x.m), b.at(a, rows * x.a_m), b.at(x.a, follows))
 
-    def packed_at(self, row: Value) -> Value:
+    def packed_at(self, row: Scalar) -> Scalar:
         """Where the packed tile from `row` on lies."""
         return self.b.at(self.left, quotient(self.b, row, self.shape.tall) * self.panel_size)
 
-    def is_whole(self, height: Value, narrow: Value) -> Value:
+    def is_whole(self, height: Scalar, narrow: Scalar) -> Scalar:
         """Whether a micro-kernel reads just so many rows, in `narrow` panels or others."""
         b = self.b
         low = functools.reduce(b.or_, [b.eq(height, h) for h in self.shape.heights[1:]])
         return b.or_(b.eq(height, self.shape.tall), b.and_(low, b.not_(narrow)))
 
-    def rows(self, unit: _Unit, of: _Rows) -> None:
+    def rows(self, unit: _Unit, of: _UnitRows) -> None:
         """Packs tile after tile of A; if it is read as it lies only the last one, where that is not whole."""
         b, x, tile = self.b, self.x, self.shape.tall
-        start: Value | int = 0
+        start: Scalar | int = 0
         rest = b.and_(unit.end - unit.edge, self.width - 1)
         narrow = b.and_(b.lt(0, rest), b.le(rest, self.shape.lanes))
         if self.lies is not None:
@@ -334,7 +334,7 @@ class _Tall(_Product):
             source = b.at(of.source, row * x.a_m)
             b.invoke(self.packing, panel, self.shape.depth, source, x.a_m, x.a_k, height, of.depth)
 
-    def clear(self, panel: Value, height: Value, narrow: Value, depth: Value) -> None:
+    def clear(self, panel: Scalar, height: Scalar, narrow: Scalar, depth: Scalar) -> None:
         """Makes rows of a panel 0 that packing leaves as they are, and micro-kernels read (a narrow one all of them):
         arithmetic on what happens to lie there, such as subnormal numbers, may take a hundred times as long."""
         b, lanes, width = self.b, self.shape.lanes, self.shape.depth
@@ -346,7 +346,7 @@ class _Tall(_Product):
                 for n in range(first, width, lanes):
                     b.store(panel, t * width + n, zero)
 
-    def columns(self, unit: _Unit, of: _Rows, panel: _Panel) -> None:
+    def columns(self, unit: _Unit, of: _UnitRows, panel: _ProductPanel) -> None:
         """The tiles of C beside one panel of B."""
         b, x = self.b, self.x
         step = b.select(self.packed, BLOCK * self.width, b.const(0, dt.int64))
@@ -368,7 +368,8 @@ class _Tall(_Product):
                        for value, limit, function in cases]
             choose(b, invokes, functools.partial(b.invoke, self.tiles[self.shape.tall], *arguments))
 
-    def tile_of_a(self, of: _Rows, panel: _Panel, row: Value, height: Value) -> tuple[Value, Any, Any]:
+    def tile_of_a(self, of: _UnitRows, panel: _ProductPanel, row: Scalar,
+                  height: Scalar) -> tuple[Scalar, ScalarLike, ScalarLike]:
         """Where a tile of A is read, and the strides from row to row and along the inner dimension."""
         b, x = self.b, self.x
         packed = self.packed_at(row)
@@ -378,14 +379,14 @@ class _Tall(_Product):
         return (b.select(lies, b.at(of.source, row * x.a_m), packed), b.select(lies, x.a_m, 1),
                 b.select(lies, x.a_k, self.shape.depth))
 
-    def share(self, unit: _Unit, of: _Rows, panel: _Panel) -> tuple[Value, Value]:
+    def share(self, unit: _Unit, of: _UnitRows, panel: _ProductPanel) -> tuple[Scalar, Scalar]:
         """The first of the inner indices of the next block of A that are fetched during one panel, and how many."""
         b = self.b
         panels = covering(b, unit.end - unit.edge, self.width)
         number, count = quotient(b, panel.column - unit.edge, self.width), covering(b, of.depth, panels)
         return number * count, count
 
-    def fetch(self, of: _Rows, row: Value, height: Value, first: Value, count: Value) -> None:
+    def fetch(self, of: _UnitRows, row: Scalar, height: Scalar, first: Scalar, count: Scalar) -> None:
         """Fetches what a panel and the tile from `row` on have of the next block of A."""
         b, x = self.b, self.x
         start = b.at(of.after, row * x.a_m + first * x.a_k)

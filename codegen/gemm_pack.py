@@ -11,17 +11,17 @@ from __future__ import annotations
 
 from twofold.ir import dtypes as dt
 from twofold.ir.dtypes import DType
-from twofold.ir.scalar import Value
+from twofold.ir.scalar import Scalar
 
 from .gemm_shapes import Tiling
 from .gemm_tile import multiply_add, while_below
-from .loop import BlockBuilder, Function, FunctionBuilder, Pointer
+from .loop import BlockBuilder, FunctionBuilder, LoopFunction, Pointer
 from .value_types import address, lanes_of, vector
 
 __all__ = ["pack", "dots"]
 
 
-def pack(tiling: Tiling, dtype: DType) -> Function:
+def pack(tiling: Tiling, dtype: DType) -> LoopFunction:
     """The function `(panel, width, source, s, t, m, k)`: panel[t', s'] = source[s' s + t' t] for s' < m and t' < k.
 
     A panel has `width` elements for one inner index t', whole vectors; those from m on may hold anything. It has room
@@ -32,7 +32,7 @@ def pack(tiling: Tiling, dtype: DType) -> Function:
     """
     f = FunctionBuilder("pack")
     panel, width = f.parameter("panel", address(dtype.compute)), f.parameter("width", dt.int64)
-    source = _Source(f, tiling, f.parameter("source", address(dtype)),
+    source = _SquareSource(f, tiling, f.parameter("source", address(dtype)),
                      *[f.parameter(name, dt.int64) for name in ("s", "t", "m", "k")])
     packing = _Packing(source, panel, width)
     with f.if_(f.eq(source.s, 1)):
@@ -45,7 +45,7 @@ def pack(tiling: Tiling, dtype: DType) -> Function:
     return f.finish()
 
 
-def dots(tiling: Tiling, dtype: DType, groups: int) -> Function:
+def dots(tiling: Tiling, dtype: DType, groups: int) -> LoopFunction:
     """The function `(a, b, s, old, c, k, n)`: C = old + a B for one row, as a micro-kernel does it.
 
     For a B whose inner indices are neighbours, and its columns `s` apart: squares of it are turned in registers, as in
@@ -59,7 +59,7 @@ def dots(tiling: Tiling, dtype: DType, groups: int) -> Function:
     a, b, s = f.parameter("a", address(compute)), f.parameter("b", address(dtype)), f.parameter("s", dt.int64)
     old, c = f.parameter("old", address(compute)), f.parameter("c", address(compute))
     k, n = f.parameter("k", dt.int64), f.parameter("n", dt.int64)
-    source = _Source(f, tiling, b, s, f.const(1, dt.int64), n, k)
+    source = _SquareSource(f, tiling, b, s, f.const(1, dt.int64), n, k)
     sums = f.scratch(compute, groups * lanes)
     with f.for_(0, n, lanes) as first:
         f.store(sums, first, f.const(0.0, vector(compute, lanes)))
@@ -71,7 +71,7 @@ def dots(tiling: Tiling, dtype: DType, groups: int) -> Function:
     return f.finish()
 
 
-def _add_square(f: BlockBuilder, source: _Source, sums: Pointer, a: Value, t: Value, first: Value) -> None:
+def _add_square(f: BlockBuilder, source: _SquareSource, sums: Pointer, a: Scalar, t: Scalar, first: Scalar) -> None:
     """Adds the products of the inner indices from `t` on to the sums of a vector of columns."""
     lanes, left = source.lanes, source.k - t
     columns = source.columns(source.rows(first), t, left)
@@ -81,20 +81,21 @@ def _add_square(f: BlockBuilder, source: _Source, sums: Pointer, a: Value, t: Va
     f.store(sums, first, total.get())
 
 
-class _Source:
+class _SquareSource:
     """A matrix that is read in squares: its elements lie `s` apart, and `t` along the inner dimension."""
 
-    def __init__(self, f: BlockBuilder, tiling: Tiling, start: Value, s: Value, t: Value, m: Value, k: Value) -> None:
+    def __init__(self, f: BlockBuilder, tiling: Tiling, start: Scalar, s: Scalar, t: Scalar, m: Scalar,
+                 k: Scalar) -> None:
         self.f, self.tiling, self.lanes = f, tiling, tiling.lanes
         self.start, self.s, self.t, self.m, self.k = start, s, t, m, k
 
-    def rows(self, s: Value) -> list[Value]:
+    def rows(self, s: Scalar) -> list[Scalar]:
         """The addresses of a vector's rows from `s` on; those beyond the edge repeat the last one."""
         f = self.f
         last = self.m - 1
         return [f.at(self.start, f.minimum(s + r, last) * self.s) for r in range(self.lanes)]
 
-    def columns(self, rows: list[Value], t: Value, left: Value | None = None) -> list[Value]:
+    def columns(self, rows: list[Scalar], t: Scalar, left: Scalar | None = None) -> list[Scalar]:
         """Vectors along the rows, for inner indices from `t`, of which there may be only `left`."""
         f = self.f
         mask = None if left is None else f.first(left, self.lanes)
@@ -104,7 +105,7 @@ class _Source:
 class _Packing:
     """The ways to fill a panel, being recorded; what the names mean, `pack` says."""
 
-    def __init__(self, source: _Source, panel: Value, width: Value) -> None:
+    def __init__(self, source: _SquareSource, panel: Scalar, width: Scalar) -> None:
         self.source, self.f, self.lanes, self.panel, self.width = source, source.f, source.lanes, panel, width
 
     def copy(self) -> None:
@@ -130,21 +131,21 @@ class _Packing:
         if not x.tiling.masks:
             self.one_by_one(whole)
 
-    def square(self, rows: list[Value], s: Value, t: Value) -> None:
+    def square(self, rows: list[Scalar], s: Scalar, t: Scalar) -> None:
         """Turns one square. Where vectors have masks, zeros may follow the last inner index."""
         f, x = self.f, self.source
         columns = x.columns(rows, t, x.k - t if x.tiling.masks else None)
         for n, column in enumerate(columns):
             f.store(self.panel, (t + n) * self.width + s, column)
 
-    def one_by_one(self, start: Value | int) -> None:
+    def one_by_one(self, start: Scalar | int) -> None:
         """Whatever the strides, from inner index `start`."""
         f, x = self.f, self.source
         with f.for_(start, x.k) as t, f.for_(0, x.m) as s:
             f.store(self.panel, t * self.width + s, f.load(x.start, s * x.s + t * x.t))
 
 
-def _transposed(f: BlockBuilder, rows: list[Value]) -> list[Value]:
+def _transposed(f: BlockBuilder, rows: list[Scalar]) -> list[Scalar]:
     """The columns of a square of vectors: first within quarters of 16 bytes, then the quarters."""
     lanes, quarter = len(rows), 16 // rows[0].dtype.size
     groups = [_within_quarters(f, rows[g:g + quarter]) for g in range(0, lanes, quarter)]
@@ -152,11 +153,11 @@ def _transposed(f: BlockBuilder, rows: list[Value]) -> list[Value]:
     return [columns[n % quarter][n // quarter] for n in range(lanes)]
 
 
-def _within_quarters(f: BlockBuilder, rows: list[Value]) -> list[Value]:
+def _within_quarters(f: BlockBuilder, rows: list[Scalar]) -> list[Scalar]:
     """Result n holds, in quarter q, element n of the quarters q of all rows."""
     quarter, lanes = len(rows), lanes_of(rows[0].dtype)
 
-    def interleaved(x: Value, y: Value, unit: int, high: bool) -> Value:
+    def interleaved(x: Scalar, y: Scalar, unit: int, high: bool) -> Scalar:
         picked: list[int] = []
         for start in range(0, lanes, quarter):
             half = start + (quarter // 2 if high else 0)
@@ -170,12 +171,12 @@ def _within_quarters(f: BlockBuilder, rows: list[Value]) -> list[Value]:
     return [interleaved(x, y, 2, high) for x, y in pairs for high in (False, True)]
 
 
-def _quarters(f: BlockBuilder, rows: list[Value], lanes: int) -> list[Value]:
+def _quarters(f: BlockBuilder, rows: list[Scalar], lanes: int) -> list[Scalar]:
     """The square of quarters, transposed."""
     count = len(rows)
     quarter = lanes // count
 
-    def picked(x: Value, y: Value, of_x: list[int], of_y: list[int]) -> Value:
+    def picked(x: Scalar, y: Scalar, of_x: list[int], of_y: list[int]) -> Scalar:
         starts = [q * quarter for q in of_x] + [lanes + q * quarter for q in of_y]
         return f.shuffle(x, y, [s + n for s in starts for n in range(quarter)])
 

@@ -1,4 +1,4 @@
-"""What the code of matrix products and its callers agree on: tile shapes, blocks, ways to read B, names.
+"""Numbers that the code of matrix products and its callers agree on: tile shapes, blocks, ways to read B, names.
 
 No compiler is needed for these; the code itself is written in `gemm.py`.
 """
@@ -79,5 +79,5 @@ def most_packed(shape: Tiling, dtype: DType) -> int:
 
 
 def symbol(name: str, dtype: DType) -> str:
-    """What the function `name` of products of `dtype` is called in machine code."""
+    """The symbol of the function `name` of products of `dtype` in machine code."""
     return f"gemm_{name}_{dtype.name}"

@@ -14,11 +14,11 @@ from contextlib import ExitStack
 
 from twofold.ir import dtypes as dt
 from twofold.ir.dtypes import DType
-from twofold.ir.scalar import Value
+from twofold.ir.scalar import Scalar
 
 from . import target as targets
 from .gemm_shapes import Tiling
-from .loop import BlockBuilder, Cell, Function, FunctionBuilder
+from .loop import BlockBuilder, Cell, FunctionBuilder, LoopFunction
 from .target import CACHES
 from .value_types import address, lanes_of, vector
 
@@ -27,12 +27,12 @@ __all__ = ["micro", "multiply_add", "row_at", "while_below"]
 _HURRIED = 100  # inner indices below which C is not there by itself when it is to be written
 
 
-def multiply_add(b: BlockBuilder, x: Value, y: Value, z: Value) -> Value:
+def multiply_add(b: BlockBuilder, x: Scalar, y: Scalar, z: Scalar) -> Scalar:
     """x y + z, rounded once; where the target has no instruction for it, the product is rounded too."""
     return b.fma(x, y, z) if targets.current().fused else x * y + z
 
 
-def micro(tiling: Tiling, dtype: DType, rows: int, vectors: int) -> Function:
+def micro(tiling: Tiling, dtype: DType, rows: int, vectors: int) -> LoopFunction:
     """The micro-kernel `(a, a_m, a_k, b, ldb, old, ldo, c, ldc, k, m, n, next)`: C = old + A B on a tile.
 
     The sum over k is taken in order. `next` is where the B of a later call begins, which is fetched meanwhile.
@@ -56,7 +56,8 @@ def micro(tiling: Tiling, dtype: DType, rows: int, vectors: int) -> Function:
                     f.prefetch(row_at(f, c, ldc, i), j, write=True)
     zero = f.const(0.0, vector(dtype, tiling.lanes))
     sums = [[f.local(zero) for _ in range(vectors)] for _ in range(rows)]
-    places, beyond = [0, *[a_m * i for i in range(1, rows)]], a_m * (2 * rows - 1)
+    places: list[Scalar | int] = [0, *[a_m * i for i in range(1, rows)]]
+    beyond = a_m * (2 * rows - 1)
     at_a, at_b, at_next = f.local(a), f.local(right), f.local(ahead)
     with f.for_(k, 0, -1):  # what counts down takes one register
         row = at_b.get()
@@ -77,7 +78,7 @@ def micro(tiling: Tiling, dtype: DType, rows: int, vectors: int) -> Function:
     return f.finish()
 
 
-def while_below(f: BlockBuilder, most: int, end: Value) -> Iterator[int]:
+def while_below(f: BlockBuilder, most: int, end: Scalar) -> Iterator[int]:
     """0, 1, ... below `most`; what is recorded for a number runs where it is below `end`, inside of what is for the
     number before, so that the first one that is not ends it all."""
     with ExitStack() as conditions:
@@ -86,7 +87,7 @@ def while_below(f: BlockBuilder, most: int, end: Value) -> Iterator[int]:
             yield number
 
 
-def row_at(f: BlockBuilder, start: Value, stride: Value, number: int) -> Value:
+def row_at(f: BlockBuilder, start: Scalar, stride: Scalar, number: int) -> Scalar:
     """Where a row begins."""
     return f.at(start, stride * number) if number else start
 
@@ -96,7 +97,7 @@ def _lines(tiling: Tiling, dtype: DType, vectors: int) -> range:
     return range(0, vectors * tiling.lanes, CACHES.line // dtype.size)
 
 
-def _add(f: BlockBuilder, sums: list[Cell], old: Value, out: Value, masks: list[Value]) -> None:
+def _add(f: BlockBuilder, sums: list[Cell], old: Scalar, out: Scalar, masks: list[Scalar]) -> None:
     """Writes old + sums to a row of C."""
     for j, (cell, mask) in enumerate(zip(sums, masks, strict=True)):
         total = cell.get()

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from types import EllipsisType
+from typing import TypeAlias
 
 from twofold.ir import dims as dm
-from twofold.ir.dims import DimLike
+from twofold.ir.dims import DimLike, Size, Sizes
 
-__all__ = ["Layout", "NotAView", "contiguous", "merged"]
+__all__ = ["Layout", "NotAView", "Dimensions", "contiguous", "merged"]
+
+Dimensions: TypeAlias = list[tuple[DimLike, Sizes]]  # each with the stride of every operand along it
+_Index: TypeAlias = Size | slice | None
 
 
 class NotAView(Exception):
@@ -25,7 +29,7 @@ def contiguous(shape: Sequence[DimLike]) -> Layout:
     return Layout(tuple(shape), _row_major(shape), 0)
 
 
-def _row_major(shape: Sequence[DimLike]) -> tuple[DimLike, ...]:
+def _row_major(shape: Sequence[DimLike]) -> Sizes:
     strides: list[DimLike] = []
     step: DimLike = 1
     for size in reversed(shape):
@@ -44,9 +48,9 @@ class Layout:
     Layout(shape=(4,), strides=(-1,), offset=3)
     """
 
-    shape: tuple[Any, ...]
-    strides: tuple[Any, ...]
-    offset: Any
+    shape: Sizes
+    strides: Sizes
+    offset: Size
 
     @property
     def ndim(self) -> int:
@@ -72,7 +76,7 @@ class Layout:
     def broadcast_to(self, shape: Sequence[DimLike]) -> Layout:
         """Repeated along new axes and those of size 1."""
         missing = len(shape) - len(self.shape)
-        strides: list[Any] = [0] * missing
+        strides: list[DimLike] = [0] * missing
         for have, want, stride in zip(self.shape, shape[missing:], self.strides, strict=True):
             strides.append(0 if type(have) is int and have == 1 and want != 1 else stride)
         return Layout(tuple(shape), tuple(strides), self.offset)
@@ -87,10 +91,10 @@ class Layout:
         if self.is_dense():
             return Layout(shape, _row_major(shape), self.offset)
         groups = merged(self.shape, [self.strides])
-        strides: list[Any] = []
+        strides: list[DimLike] = []
         at = 0
         for size, (stride,) in groups:
-            inside: list[Any] = []
+            inside: list[DimLike] = []
             total: DimLike = 1
             while at < len(shape) and (total != size or _is_one(shape[at])):
                 total = total * shape[at]
@@ -103,13 +107,13 @@ class Layout:
             raise NotAView
         return Layout(shape, (*strides, *[1] * (len(shape) - at)), self.offset)
 
-    def __getitem__(self, key: Any) -> Layout:
-        key = key if isinstance(key, tuple) else (key,)
-        taken = sum(k is not None and k is not Ellipsis for k in key)
-        at = next((n for n, k in enumerate(key) if k is Ellipsis), len(key))
-        filled = (*key[:at], *[slice(None)] * (len(self.shape) - taken), *key[at + 1:])
-        shape: list[Any] = []
-        strides: list[Any] = []
+    def __getitem__(self, key: _Index | EllipsisType | tuple[_Index | EllipsisType, ...]) -> Layout:
+        keys = key if isinstance(key, tuple) else (key,)
+        taken = sum(k is not None and k is not Ellipsis for k in keys)
+        at = next((n for n, k in enumerate(keys) if k is Ellipsis), len(keys))
+        filled = (*keys[:at], *[slice(None)] * (len(self.shape) - taken), *keys[at + 1:])
+        shape: list[DimLike] = []
+        strides: list[DimLike] = []
         offset, axis = self.offset, 0
         for k in filled:
             if k is None:
@@ -128,22 +132,22 @@ class Layout:
         return Layout(tuple(shape), tuple(strides), offset)
 
 
-def _is_one(size: Any) -> bool:
+def _is_one(size: DimLike) -> bool:
     return type(size) is int and size == 1
 
 
-def _completed(old: Sequence[DimLike], shape: Sequence[DimLike]) -> tuple[DimLike, ...]:
+def _completed(old: Sequence[DimLike], shape: Sequence[DimLike]) -> Sizes:
     if not any(type(d) is int and d == -1 for d in shape):
         return tuple(shape)
     rest = dm.numel([d for d in shape if not (type(d) is int and d == -1)])
     return tuple([dm.numel(old) // rest if type(d) is int and d == -1 else d for d in shape])
 
 
-def _from_end(index: Any, size: DimLike) -> DimLike:
+def _from_end(index: DimLike, size: DimLike) -> DimLike:
     return size + index if type(index) is int and index < 0 else index
 
 
-def _bounds(key: slice, size: DimLike) -> tuple[Any, Any, int]:
+def _bounds(key: slice, size: DimLike) -> tuple[DimLike, DimLike, int]:
     """First element, number of elements, and step of a slice of an axis of `size`, as Python counts."""
     step = 1 if key.step is None else int(key.step)
     if type(size) is int and all(b is None or type(b) is int for b in (key.start, key.stop)):
@@ -158,7 +162,7 @@ def _bounds(key: slice, size: DimLike) -> tuple[Any, Any, int]:
     return first, dm.maximum(dm.ceil_div(first - last, -step), 0), step
 
 
-def _clamped(bound: Any, size: DimLike, low: DimLike, high: DimLike, default: DimLike) -> DimLike:
+def _clamped(bound: DimLike | None, size: DimLike, low: DimLike, high: DimLike, default: DimLike) -> DimLike:
     if bound is None:
         return default
     bound = _from_end(bound, size)
@@ -169,13 +173,13 @@ def _clamped(bound: Any, size: DimLike, low: DimLike, high: DimLike, default: Di
     return bound
 
 
-def merged(shape: Sequence[DimLike], strides: Sequence[Sequence[Any]]) -> list[tuple[DimLike, tuple[Any, ...]]]:
+def merged(shape: Sequence[DimLike], strides: Sequence[Sequence[DimLike]]) -> Dimensions:
     """The fewest dimensions `(size, each operand's stride)` that walk the same elements in the same order.
 
     >>> merged((2, 1, 3), [(3, 3, 1), (0, 0, 1)])
     [(2, (3, 0)), (3, (1, 1))]
     """
-    out: list[tuple[DimLike, tuple[Any, ...]]] = []
+    out: Dimensions = []
     for size, *steps in zip(shape, *strides, strict=True):
         if _is_one(size):
             continue

@@ -7,20 +7,26 @@ modes call the same machine code, so their results agree to the bit.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from typing import Any
+from typing import TypeAlias
 
 from twofold.ir import graph as g
 
-from .backend import EVERY, Lowering
-from .operands import Run
+from .backend import EVERY, Lower, Lowering
+from .layout import Layout
+from .operands import LibraryKey, Run
+from .placer import Placer
+from .units import Source
 
 __all__ = ["LOWERINGS", "lowering", "plans_products", "product_runs", "provide", "address", "wider"]
+
+# (placer, result, left and right operand, layout of the result) -> the runs
+ProductRuns: TypeAlias = Callable[[Placer, g.Value, Source, Source, Layout | None], list[Run]]
 
 LOWERINGS: dict[str, Lowering] = {}  # those that only processors have (`structured_alone.py`)
 
 _PROVIDERS: dict[str, Callable[..., int]] = {}
 _WIDER: dict[str, Mapping[str, str]] = {}
-_PRODUCTS: list[Callable[..., list[Run]]] = []
+_PRODUCTS: list[ProductRuns] = []
 
 
 def provide(kind: str, load: Callable[..., int], wider: Mapping[str, str] | None = None) -> None:
@@ -34,35 +40,35 @@ def provide(kind: str, load: Callable[..., int], wider: Mapping[str, str] | None
     _WIDER[kind] = wider or {}
 
 
-def wider(keys: Collection[tuple[Any, ...]]) -> dict[tuple[Any, ...], tuple[Any, ...]]:
+def wider(keys: Collection[LibraryKey]) -> dict[LibraryKey, LibraryKey]:
     """Which kernels others of them can stand for: see `Backend.wider`."""
-    others = {key: (*key[:-1], _WIDER.get(key[0], {}).get(key[-1])) for key in keys}
+    others = {key: (*key[:-1], _WIDER.get(key[0], {}).get(key[-1], "")) for key in keys}
     return {key: other for key, other in others.items() if other in keys}
 
 
-def address(key: tuple[Any, ...]) -> int:
+def address(key: LibraryKey) -> int:
     """The address of a library kernel."""
     return _PROVIDERS[key[0]](*key[1:])
 
 
-def plans_products(runs: Callable[..., list[Run]]) -> Callable[..., list[Run]]:
+def plans_products(runs: ProductRuns) -> ProductRuns:
     """Makes the decorated function what plans products for programs: see `product_runs`."""
     _PRODUCTS.append(runs)
     return runs
 
 
-def product_runs(p: Any, out: g.Value, left: Any, right: Any, layout: Any) -> list[Run]:
+def product_runs(p: Placer, out: g.Value, left: Source, right: Source, layout: Layout | None) -> list[Run]:
     """The runs of a matrix product in a plan, with arguments as `Placer.product` takes them."""
     return _PRODUCTS[-1](p, out, left, right, layout)
 
 
-def lowering(name: str) -> Callable[[Any], None]:
+def lowering(name: str) -> Lower:
     """The processor's lowering of op `name`, for calls that run at once.
 
     Raises:
         NotImplementedError: it has none.
     """
-    known = LOWERINGS.get(name) or EVERY.get(name)
-    if known is None:
+    registered = LOWERINGS.get(name) or EVERY.get(name)
+    if registered is None:
         raise NotImplementedError(f"{name}: a structured op without a lowering")
-    return known.lower
+    return registered.lower

@@ -13,16 +13,15 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from llvmlite import ir
 
 from twofold.ir import dtypes as dt
-from twofold.ir.scalar import Instr, Value
+from twofold.ir.scalar import Instr, Scalar
 
 from . import llvm_lanes, llvm_memory, llvm_module, llvm_ops, llvm_vectors, loop_verify
-from .llvm_memory import Scopes, Unique
-from .llvm_variables import Exit, settled
+from .llvm_memory import AliasScopes, Unique
+from .llvm_variables import Contents, Exit, settled
 from .statements import (
     VECTOR_OPS,
     At,
@@ -31,17 +30,17 @@ from .statements import (
     Check,
     Fail,
     For,
-    Function,
     Get,
     If,
+    IntegerArgument,
     Invoke,
     Kernel,
     Load,
+    LoopFunction,
     Pointer,
     Prefetch,
     Room,
     Set,
-    Slot,
     Statement,
     Store,
     blocks,
@@ -102,66 +101,67 @@ def emit_kernel(module: ir.Module, kernel: Kernel, name: str, *, inline: bool = 
     start, stop, args = fn.args
     if alone:
         start, stop = _I64(0), _I64(1)
-    emitter = _Emitter(fn, kernel, {kernel.start.id: start, kernel.stop.id: stop}, short, apart, heap, numbers or {})
+    bounds = {kernel.start.id: start, kernel.stop.id: stop}
+    emitter = _FunctionEmitter(fn, kernel, bounds, short, apart, heap, numbers or {})
     emitter.begin(kernel.args, args, constants or {})
     emitter.emit(len(kernel.codes))
     emitter.b.ret(emitter.result(len(kernel.codes)))
     return fn
 
 
-def emit_function(module: ir.Module, function: Function) -> ir.Function:
+def emit_function(module: ir.Module, function: LoopFunction) -> ir.Function:
     """Writes a function that the kernels of a module share, once."""
-    known = module.globals.get(function.name)
-    if known is not None:
-        return known
+    existing = module.globals.get(function.name)
+    if existing is not None:
+        return existing
     kinds = [llvm_ops.llvm_type(p.dtype) for _, p in function.params]
     fn = ir.Function(module, ir.FunctionType(ir.VoidType(), kinds), function.name)
     fn.linkage = "internal"
     for attribute in ("nounwind", "noinline"):
         fn.attributes.add(attribute)
-    emitter = _Emitter(fn, function, {p.id: a for (_, p), a in zip(function.params, fn.args, strict=True)})
+    emitter = _FunctionEmitter(fn, function, {p.id: a for (_, p), a in zip(function.params, fn.args, strict=True)})
     emitter.emit()
     emitter.b.ret_void()
     return fn
 
 
-class _Emitter:
+class _FunctionEmitter:
     """The state of one function being written."""
 
-    def __init__(self, fn: ir.Function, of: Kernel | Function, values: dict[int, Any], short: bool = False,
+    def __init__(self, fn: ir.Function, of: Kernel | LoopFunction, values: dict[int, ir.Value], short: bool = False,
                  apart: bool = False, heap: bool = False, numbers: Mapping[int, int] | None = None) -> None:
         self.fn, self.values, self.short, self.heap, self.numbers = fn, values, short, heap, numbers or {}
         self.entry = fn.append_basic_block("entry")
         self.b = ir.IRBuilder(self.entry)
-        self.given: dict[int, Any] = {}  # constants that are arguments
+        self.passed: dict[int, ir.Value] = {}  # constants that are arguments
         self.args_pointer: Pointer | None = None
-        self.args: Any = None
-        self.bases: dict[str, Any] = {}  # scratch memory
-        self.slots: dict[int, Any] = {}  # memory of arguments
-        self.variables: dict[int, Any] = {}  # what they hold at the place at hand
+        self.args: ir.Value | None = None
+        self.bases: dict[str, ir.Value] = {}  # scratch memory
+        self.slots: dict[int, ir.Value] = {}  # memory of arguments
+        self.variables: dict[int, Contents] = {}  # at the place at hand
         self.exits: list[Exit] = []  # of the loops around the place at hand
         self.scratch, self.body = of.scratch, of.body
         self.statements = list(walk(of.body))
         self.sets: dict[int, frozenset[int]] = {}  # by block: the variables that are set in it
-        self.scopes = Scopes(fn.module, self.statements, apart)
+        self.scopes = AliasScopes(fn.module, self.statements, apart)
 
-    def begin(self, pointer: Pointer, args: Any, constants: Mapping[int, int]) -> None:
+    def begin(self, pointer: Pointer, args: ir.Value, constants: Mapping[int, int]) -> None:
         """Makes the args array known, and which constants lie there."""
         self.args_pointer, self.args = pointer, args
-        read: dict[int, Any] = {}
+        read: dict[int, ir.Value] = {}
         for slot in constants.values():
             if slot not in read:
                 read[slot] = self.b.add(self.argument(slot), _I64(1))
-        self.given = {constant: read[slot] for constant, slot in constants.items()}
+        self.passed = {constant: read[slot] for constant, slot in constants.items()}
 
     def emit(self, checks: int = 0) -> None:
         """Writes the body, which has so many checks, up to what the function gives back."""
         for scratch in self.scratch:
             kind = ir.ArrayType(llvm_ops.llvm_type(scratch.dtype, memory=True), scratch.size)
-            held = self.b.alloca(kind, name=scratch.name)
-            held.align = CACHES.line
-            held.type = _POINTER  # its elements' type is that of each access
-            self.bases[scratch.name] = held
+            elements = self.b.alloca(kind, name=scratch.name)
+            elements.align = CACHES.line
+            elements.type = _POINTER  # the elements' type is that of each access
+            self.bases[scratch.name] = elements
         self.scopes.declare(self.b)
         slots = {s.ptr.slot for s in self.statements if isinstance(s, (Load, Store, At, Prefetch))}
         for slot in sorted(slot for slot in slots if slot is not None):
@@ -169,12 +169,12 @@ class _Emitter:
         self.variables = {_STATUS: _I64(0), **{_failed(code): _I1(0) for code in range(checks)}}
         self.block(self.body)
 
-    def argument(self, slot: int) -> Any:
+    def argument(self, slot: int) -> ir.Value:
         if slot in self.numbers:
             return _I64(self.numbers[slot])
         return self.b.load(self.b.gep(self.args, [_I64(slot)], source_etype=_I64), typ=_I64)
 
-    def result(self, checks: int) -> Any:
+    def result(self, checks: int) -> ir.Value:
         """The status of a kernel with so many checks, where it ends."""
         b, result = self.b, settled(self.b, self.variables[_STATUS])
         for code in reversed(range(checks)):
@@ -191,7 +191,7 @@ class _Emitter:
         b, values = self.b, self.values
         match statement:
             case Instr(op="const", out=out, const=const):
-                values[out.id] = self.given.get(out.id) or _constant(out, const)
+                values[out.id] = self.passed.get(out.id) or _constant(out, const)
             case Instr(out=out):
                 values[out.id] = self.instruction(statement)
             case Load(out=out):
@@ -202,7 +202,7 @@ class _Emitter:
                 values[out.id] = self.address(ptr, values[index.id])
             case Prefetch(ptr=ptr, index=index, write=write):
                 llvm_vectors.prefetch(b, self.address(ptr, values[index.id]), write)
-            case Slot(out=out, index=index):
+            case IntegerArgument(out=out, index=index):
                 values[out.id] = self.argument(index)
             case Set(var=var, value=value):
                 self.variables[var] = values[value.id]
@@ -213,7 +213,7 @@ class _Emitter:
             case If():
                 self.condition(statement)
             case Room(out=out, count=count, body=body):
-                def inside(address: Any) -> None:
+                def inside(address: ir.Value) -> None:
                     values[out.id] = address
                     self.block(body)
                 llvm_memory.room(b, statement, values[count.id], self.heap, inside)
@@ -242,15 +242,15 @@ class _Emitter:
             case _:
                 raise TypeError(f"not a statement: {statement!r}")
 
-    def instruction(self, instr: Instr) -> Any:
+    def instruction(self, instr: Instr) -> ir.Value:
         """The value of an instruction."""
         at, args = [self.values[a.id] for a in instr.args], instr.args
         if instr.op in VECTOR_OPS:
             if instr.op == "shuffle":
                 return llvm_vectors.shuffle(self.b, at[0], at[1], instr.const)
             return getattr(llvm_vectors, instr.op)(self.b, at[0], lanes_of(instr.out.dtype))
-        known = _folded(instr.op, at, args) if args[0].dtype is dt.int64 or instr.op == "select" else None
-        return known if known is not None else \
+        folded = _folded(instr.op, at, args) if args[0].dtype is dt.int64 or instr.op == "select" else None
+        return folded if folded is not None else \
             llvm_ops.emit(self.b, instr.op, tuple(at), args[-1].dtype, instr.out.dtype)
 
     # -- control --------------------------------------------------------------------------------------------------
@@ -284,18 +284,18 @@ class _Emitter:
 
     def set_in(self, block: list[Statement]) -> frozenset[int]:
         """The variables that the statements of a block set, those inside them included."""
-        known = self.sets.get(id(block))
-        if known is None:
+        variables = self.sets.get(id(block))
+        if variables is None:
             inner = [self.set_in(b) for s in block if isinstance(s, (For, If, Room)) for b in blocks(s)]
             own = frozenset([var for s in block if (var := _set_by(s)) is not None])
-            known = self.sets[id(block)] = own.union(*inner)
-        return known
+            variables = self.sets[id(block)] = own.union(*inner)
+        return variables
 
     def loop(self, loop: For) -> None:
         """Writes a loop: tested at its end, with what variables hold in registers from round to round."""
         b, low, high = self.b, self.values[loop.lo.id], self.values[loop.hi.id]
-        known = isinstance(loop.step, int) and isinstance(low, ir.Constant) and isinstance(high, ir.Constant)
-        if known and self.unrolled(loop, low.constant, high.constant):
+        constant = isinstance(loop.step, int) and isinstance(low, ir.Constant) and isinstance(high, ir.Constant)
+        if constant and self.unrolled(loop, low.constant, high.constant):
             return
         step = _I64(loop.step) if isinstance(loop.step, int) else self.values[loop.step.id]
         order = ">" if isinstance(loop.step, int) and loop.step < 0 else "<"
@@ -326,7 +326,7 @@ class _Emitter:
         b.position_at_end(done.block)
         self.variables = outside | done.values()
 
-    def interleave(self, loop: For, latch: Any, low: Any, high: Any) -> None:
+    def interleave(self, loop: For, latch: ir.ConditionalBranch, low: ir.Value, high: ir.Value) -> None:
         """Tells the vectoriser how many vectors of a loop to write side by side."""
         if isinstance(low, ir.Constant) and isinstance(high, ir.Constant):
             together = _rounds_at_once(loop, high.constant - low.constant)
@@ -348,37 +348,37 @@ class _Emitter:
             self.block(loop.body)
         return True
 
-    def interleaved(self, together: int) -> Any:
+    def interleaved(self, together: int) -> ir.MDValue:
         """Metadata that makes the vectoriser write `together` vectors side by side."""
         module = self.fn.module
         count = module.add_metadata(["llvm.loop.interleave.count", ir.IntType(32)(together)])
         return Unique(module, (count,))
 
     # -- memory ---------------------------------------------------------------------------------------------------
-    def address(self, ptr: Pointer, index: Any) -> Any:
+    def address(self, ptr: Pointer, index: ir.Value) -> ir.Value:
         if isinstance(index, ir.Constant) and index.constant == 0:
             return self.base(ptr)
         return self.b.gep(self.base(ptr), [index], source_etype=llvm_ops.llvm_type(ptr.dtype, memory=True))
 
-    def base(self, ptr: Pointer) -> Any:
+    def base(self, ptr: Pointer) -> ir.Value:
         if ptr.at is not None:
             return self.values[ptr.at.id]
         if ptr is self.args_pointer:
             return self.args
         return self.bases[ptr.name] if ptr.slot is None else self.slots[ptr.slot]
 
-    def load(self, load: Load) -> Any:
+    def load(self, load: Load) -> ir.Value:
         b, ptr, dtype = self.b, load.ptr, load.ptr.dtype
         kind, address = llvm_ops.llvm_type(dtype, memory=True), self.address(ptr, self.values[load.index.id])
         if isinstance(load.out.dtype, Vector):
             mask = None if load.mask is None else self.values[load.mask.id]
-            held = llvm_vectors.load(b, address, llvm_ops.Lanes(kind, load.out.dtype.lanes), dtype.size, mask)
+            value = llvm_vectors.load(b, address, llvm_ops.Lanes(kind, load.out.dtype.lanes), dtype.size, mask)
         else:
-            held = b.load(address, typ=kind)
-        self.scopes.mark(held, ptr)
+            value = b.load(address, typ=kind)
+        self.scopes.mark(value, ptr)
         if dtype.is_bool:
-            return b.icmp_unsigned("!=", held, held.type(0))
-        return llvm_ops.widen(b, held, dtype) if _is_half(ptr) else held
+            return b.icmp_unsigned("!=", value, value.type(0))
+        return llvm_ops.widen(b, value, dtype) if _is_half(ptr) else value
 
     def store(self, store: Store) -> None:
         b, ptr, dtype, value = self.b, store.ptr, store.ptr.dtype, self.values[store.value.id]
@@ -395,7 +395,7 @@ class _Emitter:
         else:
             self.scopes.mark(b.store(value, address), ptr)
 
-    def call(self, call: Call) -> Any:
+    def call(self, call: Call) -> ir.Value:
         b, values, kernel = self.b, self.values, call.kernel
         if isinstance(kernel, Kernel):
             module = self.fn.module
@@ -442,7 +442,7 @@ def _rounds_at_once(loop: For, rounds: int) -> int:
     return rounds // width if width and rounds % width == 0 and rounds // width <= _SHORT else 1
 
 
-def _constant(out: Value, value: Any) -> Any:
+def _constant(out: Scalar, value: float) -> ir.Constant:
     kind = llvm_ops.llvm_type(out.dtype)
     number = float(value) if out.dtype.is_floating else int(value)
     if isinstance(out.dtype, Vector):
@@ -452,7 +452,7 @@ def _constant(out: Value, value: Any) -> Any:
 
 _SAME = {("add", 0, 0): 1, ("add", 1, 0): 0, ("sub", 1, 0): 0, ("mul", 0, 1): 1, ("mul", 1, 1): 0,
          ("mul", 0, 0): 0, ("mul", 1, 0): 1, ("idiv", 1, 1): 0}  # (op, operand, its number) -> the operand it equals
-_EXACT: dict[str, Callable[..., Any]] = {
+_EXACT: dict[str, Callable[..., int]] = {
     "add": operator.add, "sub": operator.sub, "mul": operator.mul, "eq": operator.eq, "ne": operator.ne,
     "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge,
     "and": operator.and_, "or": operator.or_, "shr": lambda x, n: x >> (n & 63), "idiv": lambda x, y: _quotient(x, y)}
@@ -464,8 +464,8 @@ def _quotient(x: int, y: int) -> int:
     return size if (x < 0) == (y < 0) else -size
 
 
-def _folded(op: str, at: list[Any], args: Sequence[Value]) -> Any:
-    """What an instruction on sizes and places gives, where that is known now; else None.
+def _folded(op: str, at: list[ir.Value], args: Sequence[Scalar]) -> ir.Value | None:
+    """The value of an instruction on sizes and places, where that is known now; else None.
 
     It saves LLVM, and the text that it reads, what would vanish at once.
     """

@@ -9,19 +9,19 @@ all rounds, and no round reads what another one writes. All others stay loops, f
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Protocol
 
 from llvmlite import ir
 
 from twofold.ir.dtypes import DType
-from twofold.ir.scalar import Instr, Value
+from twofold.ir.scalar import Instr, Scalar
 
 from . import llvm_ops, llvm_vectors
 from . import target as targets
 from .statements import For, Load, Pointer, Statement, Store, uses
 from .value_types import Address, Vector
 
-__all__ = ["Emitter", "written"]
+__all__ = ["KernelEmitter", "written"]
 
 _MOST = 8  # vectors that a value may take
 _I64 = ir.IntType(64)
@@ -31,61 +31,61 @@ _ON_LANES = frozenset((
 _Place = tuple[tuple[tuple[int, bool], ...], int]  # values added and subtracted, and a number: what round 0 has
 
 
-class Scopes(Protocol):
+class AccessScopes(Protocol):
     """Which accesses of a kernel meet no others (`llvm_cpu.py`)."""
 
-    def mark(self, access: Any, ptr: Pointer) -> None:
+    def mark(self, access: ir.Instruction, ptr: Pointer) -> None:
         """Tells LLVM so of an access to `ptr`."""
 
 
-class Emitter(Protocol):
-    """What writes the kernel around the loop (`llvm_cpu.py`)."""
+class KernelEmitter(Protocol):
+    """Writes the kernel around the loop (`llvm_cpu.py`)."""
 
     b: ir.IRBuilder
     fn: ir.Function
-    values: dict[int, Any]
+    values: dict[int, ir.Value]
 
     @property
-    def scopes(self) -> Scopes:
+    def scopes(self) -> AccessScopes:
         """Of the kernel."""
 
-    def address(self, ptr: Pointer, index: Any) -> Any:
+    def address(self, ptr: Pointer, index: ir.Value) -> ir.Value:
         """Where an element lies."""
 
     def statement(self, statement: Statement) -> None:
         """Writes one statement."""
 
 
-def written(emitter: Emitter, loop: For, first: int, count: int) -> bool:
+def written(emitter: KernelEmitter, loop: For, first: int, count: int) -> bool:
     """Writes `loop`, of `count` rounds from index `first` on, if it can be written so; says whether it was."""
     rounds = _Rounds(loop, first, count, emitter.values)
     if not rounds.fit():
         return False
-    _Writer(emitter, loop, rounds, count).write()
+    _LaneWriter(emitter, loop, rounds, count).write()
     return True
 
 
 class _Rounds:
-    """What the rounds of a loop have to do with one another.
+    """How the rounds of a loop depend on one another.
 
     Attributes:
         places: values that are one more in each round, by id.
         varying: the ids of all others that differ from round to round.
     """
 
-    def __init__(self, loop: For, first: int, count: int, outside: dict[int, Any]) -> None:
+    def __init__(self, loop: For, first: int, count: int, outside: dict[int, ir.Value]) -> None:
         self.loop, self.count, self.outside = loop, count, outside
         self.places: dict[int, _Place] = {loop.index.id: ((), first)}
         self.varying: set[int] = set()
         self.numbers: dict[int, int] = {}  # constants
-        self.touched: dict[Any, list[tuple[Pointer, _Place | None, bool]]] = {}
+        self.touched: dict[tuple[int | None, str], list[tuple[Pointer, _Place | None, bool]]] = {}
 
     def fit(self) -> bool:
         """Whether the rounds can be lanes."""
         return self.loop.step == 1 and all(self.takes(s) for s in self.loop.body) and \
             all(self.apart(accesses) for accesses in self.touched.values()) and self.suits()
 
-    def takes(self, statement: Any) -> bool:
+    def takes(self, statement: Statement) -> bool:
         match statement:
             case Instr(op=op, out=out, args=args):
                 self.note(statement)
@@ -103,11 +103,11 @@ class _Rounds:
                 return index.id in self.places and not _is_half(ptr.dtype)
         return False
 
-    def differs(self, value: Value) -> bool:
+    def differs(self, value: Scalar) -> bool:
         return value.id in self.varying or value.id in self.places
 
     def note(self, instr: Instr) -> None:
-        """What is known of the result."""
+        """Notes whether the result is a place, or differs from round to round in another way."""
         if instr.op == "const":
             if instr.out.dtype.is_integer:
                 self.numbers[instr.out.id] = int(instr.const)
@@ -129,8 +129,8 @@ class _Rounds:
             return None
         terms, number = self.places[x.id]
         minus = instr.op == "sub"
-        known = self.outside.get(y.id)
-        step = known.constant if isinstance(known, ir.Constant) else self.numbers.get(y.id)
+        added = self.outside.get(y.id)
+        step = added.constant if isinstance(added, ir.Constant) else self.numbers.get(y.id)
         if step is not None:
             return terms, number - step if minus else number + step
         return tuple(sorted((*terms, (y.id, minus)))), number
@@ -165,7 +165,7 @@ def lanes_for(count: int) -> int:
     return 1 << (count - 1).bit_length()
 
 
-def _out(statement: Any) -> tuple[Value, ...]:
+def _out(statement: Statement) -> tuple[Scalar, ...]:
     return (statement.out,) if isinstance(statement, (Instr, Load)) else ()
 
 
@@ -173,14 +173,14 @@ def _is_half(dtype: DType) -> bool:
     return dtype.is_floating and dtype.size == 2
 
 
-class _Writer:
+class _LaneWriter:
     """Writes the rounds of one loop."""
 
-    def __init__(self, emitter: Emitter, loop: For, rounds: _Rounds, count: int) -> None:
+    def __init__(self, emitter: KernelEmitter, loop: For, rounds: _Rounds, count: int) -> None:
         self.emitter, self.loop, self.rounds = emitter, loop, rounds
         self.b, self.module = emitter.b, emitter.fn.module
         self.count, self.lanes = count, lanes_for(count)
-        self.vectors: dict[int, Any] = {}
+        self.vectors: dict[int, ir.Value] = {}
 
     def write(self) -> None:
         emitter, rounds = self.emitter, self.rounds
@@ -197,7 +197,7 @@ class _Writer:
                 case _:
                     emitter.statement(s)  # what all rounds share, and the places of round 0
 
-    def vector(self, value: Value) -> Any:
+    def vector(self, value: Scalar) -> ir.Value:
         """All lanes of a value."""
         vector = self.vectors.get(value.id)
         if vector is None:
@@ -208,14 +208,14 @@ class _Writer:
         return vector
 
     # -- memory -----------------------------------------------------------------------------------
-    def load(self, ptr: Pointer, index: Any) -> Any:
+    def load(self, ptr: Pointer, index: ir.Value) -> ir.Value:
         b, address = self.b, self.emitter.address(ptr, index)
         kind = llvm_ops.Lanes(llvm_ops.llvm_type(ptr.dtype, memory=True), self.lanes)
-        held = llvm_vectors.load(b, address, kind, ptr.dtype.size, None if self.has_room(ptr, index) else self.mask)
-        self.emitter.scopes.mark(held, ptr)
-        return b.icmp_unsigned("!=", held, held.type(0)) if ptr.dtype.is_bool else held
+        elements = llvm_vectors.load(b, address, kind, ptr.dtype.size, None if self.has_room(ptr, index) else self.mask)
+        self.emitter.scopes.mark(elements, ptr)
+        return b.icmp_unsigned("!=", elements, elements.type(0)) if ptr.dtype.is_bool else elements
 
-    def store(self, ptr: Pointer, index: Any, value: Any) -> None:
+    def store(self, ptr: Pointer, index: ir.Value, value: ir.Value) -> None:
         b, address = self.b, self.emitter.address(ptr, index)
         if ptr.dtype.is_bool:
             value = b.zext(value, llvm_ops.Lanes(llvm_ops.llvm_type(ptr.dtype, memory=True), self.lanes))
@@ -225,14 +225,14 @@ class _Writer:
         done = llvm_vectors.store(b, value, address, ptr.dtype.size, mask)
         self.emitter.scopes.mark(done, ptr)
 
-    def has_room(self, ptr: Pointer, index: Any) -> bool:
+    def has_room(self, ptr: Pointer, index: ir.Value) -> bool:
         """Whether the lanes that are no rounds lie in the kernel's own memory too. LLVM makes registers of memory that
         is accessed without masks."""
         return ptr.slot is None and ptr.base is None and isinstance(index, ir.Constant) and \
             index.constant + self.lanes <= ptr.size
 
     @property
-    def mask(self) -> Any:
+    def mask(self) -> ir.Constant | None:
         """The lanes that are rounds; None where all are."""
         if self.lanes == self.count:
             return None

@@ -1,9 +1,8 @@
-"""What LLVM is told of memory: which accesses of a kernel never meet, and memory of a kernel's own of any size."""
+"""Memory in LLVM's terms: which accesses of a kernel never meet, and memory of a kernel's own of any size."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from llvmlite import ir
 
@@ -11,14 +10,14 @@ from . import llvm_ops
 from .statements import Load, Pointer, Room, Statement, Store
 from .target import CACHES
 
-__all__ = ["Scopes", "Unique", "room"]
+__all__ = ["AliasScopes", "Unique", "room"]
 
 _ON_STACK = 32 << 10  # bytes: more comes from the heap, so that threads may have small stacks
 _I8, _I64, _POINTER = ir.IntType(8), ir.IntType(64), ir.PointerType()
 
 
-class Scopes:
-    """What may overlap what, as LLVM's alias scopes: one for each argument that is stored to.
+class AliasScopes:
+    """Which accesses may overlap, as LLVM's alias scopes: one for each argument that is stored to.
 
     An access names the scope it belongs to, and those it has nothing to do with. The declarations at the head of the
     function keep scopes of several inlined copies, or of several rounds of a loop around them, apart. What an address
@@ -38,7 +37,7 @@ class Scopes:
             self.slots = []
         domain = Unique(module, ()) if self.slots else None
         self.scopes = {slot: Unique(module, (domain,)) for slot in self.slots}
-        self.lists: dict[tuple[int, ...], Any] = {}
+        self.lists: dict[tuple[int, ...], ir.MDValue] = {}
 
     def declare(self, b: ir.IRBuilder) -> None:
         """Writes the declarations."""
@@ -55,18 +54,18 @@ class Scopes:
         if others:
             access.set_metadata("noalias", self.list(others))
 
-    def list(self, slots: tuple[int, ...]) -> Any:
+    def list(self, slots: tuple[int, ...]) -> ir.MDValue:
         """The list of some scopes."""
-        known = self.lists.get(slots)
-        if known is None:
-            known = self.lists[slots] = self.module.add_metadata([self.scopes[s] for s in slots])
-        return known
+        scopes = self.lists.get(slots)
+        if scopes is None:
+            scopes = self.lists[slots] = self.module.add_metadata([self.scopes[s] for s in slots])
+        return scopes
 
 
 class Unique(ir.MDValue):
     """A metadata node whose first operand is itself, which makes it one of its kind."""
 
-    def __init__(self, module: ir.Module, operands: tuple[Any, ...]) -> None:
+    def __init__(self, module: ir.Module, operands: tuple[ir.Value, ...]) -> None:
         super().__init__(module, (), str(len(module.metadata)))
         self.operands = (self, *operands)
 
@@ -75,7 +74,7 @@ class Unique(ir.MDValue):
     __hash__ = object.__hash__
 
 
-def room(b: ir.IRBuilder, of: Room, count: Any, heap: bool, write: Callable[[Any], None]) -> None:
+def room(b: ir.IRBuilder, of: Room, count: ir.Value, heap: bool, write: Callable[[ir.Value], None]) -> None:
     """Memory for `count` elements, on a cache line of its own.
 
     Args:
@@ -86,9 +85,9 @@ def room(b: ir.IRBuilder, of: Room, count: Any, heap: bool, write: Callable[[Any
     kind = llvm_ops.llvm_type(of.dtype, memory=True)
     if not heap:
         with b.goto_entry_block():
-            held = b.alloca(ir.ArrayType(kind, of.most))
-        held.align, held.type = CACHES.line, _POINTER
-        write(held)
+            elements = b.alloca(ir.ArrayType(kind, of.most))
+        elements.align, elements.type = CACHES.line, _POINTER
+        write(elements)
         return
     need = b.add(b.mul(count, _I64(of.dtype.size)), _I64(CACHES.line))
     much = b.icmp_signed("<", _I64(_ON_STACK), need)
@@ -103,21 +102,21 @@ def room(b: ir.IRBuilder, of: Room, count: Any, heap: bool, write: Callable[[Any
         b.call(_c_function(b.module, "free", ir.VoidType(), _POINTER), [start])
 
 
-def _allocated(b: ir.IRBuilder, need: Any, much: Any) -> Any:
+def _allocated(b: ir.IRBuilder, need: ir.Value, much: ir.Value) -> ir.Value:
     """The address of so many bytes, of the heap where they are `much`; null where there is no memory."""
     with b.if_else(much) as (large, small):
         with large:
-            held = b.call(_c_function(b.module, "malloc", _POINTER, _I64), [need])
+            allocated = b.call(_c_function(b.module, "malloc", _POINTER, _I64), [need])
             from_large = b.block
         with small:
             local = b.alloca(_I8, need)
             local = b.inttoptr(b.ptrtoint(local, _I64), _POINTER)
             from_small = b.block
     start = b.phi(_POINTER)
-    start.add_incoming(held, from_large)
+    start.add_incoming(allocated, from_large)
     start.add_incoming(local, from_small)
     return start
 
 
-def _c_function(module: ir.Module, name: str, result: ir.Type, argument: ir.Type) -> Any:
+def _c_function(module: ir.Module, name: str, result: ir.Type, argument: ir.Type) -> ir.Function:
     return module.globals.get(name) or ir.Function(module, ir.FunctionType(result, [argument]), name)

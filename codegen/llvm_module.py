@@ -14,12 +14,12 @@ import ctypes
 import functools
 import platform
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from . import target as targets
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from llvmlite import binding, ir
 
@@ -53,7 +53,7 @@ def optimise(module: ir.Module | str) -> binding.ModuleRef:
     return parsed
 
 
-def _run(parsed: binding.ModuleRef, target: _Target, passes: binding.ModulePassManager | None = None) -> None:
+def _run(parsed: binding.ModuleRef, target: _TargetMachine, passes: binding.ModulePassManager | None = None) -> None:
     """Runs passes over a module in place, by default those of the pipeline."""
     import llvmlite.binding as llvm
 
@@ -90,13 +90,13 @@ def object_code(module: binding.ModuleRef) -> bytes:
 
 
 def linked(modules: Sequence[ir.Module | str], ready: Sequence[ir.Module | str],
-           kept: Collection[str]) -> binding.ModuleRef:
-    """One module of several, optimised, in which only the symbols `kept` can be seen from outside.
+           exported: Collection[str]) -> binding.ModuleRef:
+    """One module of several, optimised, in which only the symbols `exported` can be seen from outside.
 
     Args:
         modules: to be optimised together.
         ready: modules that are written as LLVM's optimisations would leave them.
-        kept: the symbols.
+        exported: the symbols.
     Raises:
         RuntimeError: a module is not valid LLVM.
     """
@@ -105,28 +105,28 @@ def linked(modules: Sequence[ir.Module | str], ready: Sequence[ir.Module | str],
     target, context = _target(), llvm.create_context()
 
     def parsed(module: ir.Module | str) -> binding.ModuleRef:
-        made = llvm.parse_assembly(_with_target(str(module), target), context)
-        made.verify()
-        return made
+        in_context = llvm.parse_assembly(_with_target(str(module), target), context)
+        in_context.verify()
+        return in_context
 
     whole, *others = [parsed(m) for m in modules]
     for other in others:
         whole.link_in(other)
-    _hide(whole, kept)
+    _hide(whole, exported)
     _run(whole, target)
     for other in ready:
         whole.link_in(parsed(other))
-    _hide(whole, kept)
+    _hide(whole, exported)
     passes = llvm.create_new_module_pass_manager()
     passes.add_global_dead_code_eliminate_pass()
     _run(whole, target, passes)
     return whole
 
 
-def _hide(module: binding.ModuleRef, kept: Collection[str]) -> None:
-    """Makes all that a module defines its own, but for the symbols `kept`."""
+def _hide(module: binding.ModuleRef, exported: Collection[str]) -> None:
+    """Makes all that a module defines its own, but for the symbols `exported`."""
     for value in (*module.functions, *module.global_variables):
-        if not value.is_declaration and value.name not in kept:
+        if not value.is_declaration and value.name not in exported:
             value.linkage = "internal"
 
 
@@ -140,7 +140,7 @@ def vector_bits() -> int:
     return targets.current().vector_bits
 
 
-class _Target:
+class _TargetMachine:
     """A target machine and the pipeline's settings, which hold no state between modules."""
 
     def __init__(self, target: targets.Target) -> None:
@@ -160,7 +160,7 @@ class _Target:
         self.tuning = llvm.create_pipeline_tuning_options(speed_level=3)
         self.tuning.loop_unrolling = False
 
-    def function(self, name: str) -> Any:
+    def function(self, name: str) -> Callable[..., int | None]:
         """A function of llvmlite's library, without llvmlite's lock where threads share nothing: each has a machine
         for the host, and modules have contexts of their own. Under the lock all would wait for the largest module."""
         from llvmlite.binding import ffi
@@ -169,7 +169,7 @@ class _Target:
 
 
 @functools.cache
-def _unlocked(name: str) -> Any:
+def _unlocked(name: str) -> Callable[..., int | None]:
     from llvmlite.binding import ffi
 
     locked = getattr(ffi.lib, name)
@@ -178,7 +178,7 @@ def _unlocked(name: str) -> Any:
     return function
 
 
-def _with_target(text: str, target: _Target) -> str:
+def _with_target(text: str, target: _TargetMachine) -> str:
     """The text of a module with the triple and data layout of the target in place of those that llvmlite leaves open.
 
     They must be there when it is parsed: accesses get the alignment of their types then.
@@ -190,10 +190,10 @@ def _with_target(text: str, target: _Target) -> str:
 _own = threading.local()
 
 
-def _target() -> _Target:
+def _target() -> _TargetMachine:
     """The machine of this thread for the current target."""
     wanted = targets.current()
-    made: dict[targets.Target, _Target] = _own.__dict__.setdefault("made", {})
-    if wanted not in made:
-        made[wanted] = _Target(wanted)
-    return made[wanted]
+    machines: dict[targets.Target, _TargetMachine] = _own.__dict__.setdefault("machines", {})
+    if wanted not in machines:
+        machines[wanted] = _TargetMachine(wanted)
+    return machines[wanted]

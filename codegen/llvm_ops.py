@@ -9,8 +9,8 @@ No instruction carries fast-math flags, and none may be contracted.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 from llvmlite import ir
 
@@ -23,6 +23,9 @@ __all__ = ["llvm_type", "Lanes", "emit", "widen", "narrow", "converts_half"]
 
 _I1, _I16, _I32, _I64 = (ir.IntType(n) for n in (1, 16, 32, 64))
 _HALF, _FLOAT, _DOUBLE, _POINTER = ir.HalfType(), ir.FloatType(), ir.DoubleType(), ir.PointerType()
+_Values: TypeAlias = tuple[ir.Value, ...]
+# Writes one kind of instruction: (builder, operands, their dtype, the result's) -> the value.
+_Rule: TypeAlias = Callable[[ir.IRBuilder, _Values, DType, DType], ir.Value]
 
 
 def llvm_type(dtype: DType, memory: bool = False) -> ir.Type:
@@ -47,18 +50,18 @@ class Lanes(ir.VectorType):
     def intrinsic_name(self) -> str:
         return f"v{self.count}{self.element.intrinsic_name}"
 
-    def format_constant(self, value: Any) -> str:
+    def format_constant(self, value: Sequence[ir.Constant]) -> str:
         if all(v is value[0] for v in value):
             return f"splat ({value[0]})"
         return super().format_constant(value)
 
 
-def _as_wide(kind: ir.Type, x: Any) -> ir.Type:
+def _as_wide(kind: ir.Type, x: ir.Value) -> ir.Type:
     """`kind`, or a vector of it where `x` is one."""
     return Lanes(kind, x.type.count) if isinstance(x.type, ir.VectorType) else kind
 
 
-def emit(b: ir.IRBuilder, op: str, args: tuple[Any, ...], dtype: DType, out: DType) -> Any:
+def emit(b: ir.IRBuilder, op: str, args: _Values, dtype: DType, out: DType) -> ir.Value:
     """The value of instruction `op`.
 
     Args:
@@ -73,30 +76,30 @@ def emit(b: ir.IRBuilder, op: str, args: tuple[Any, ...], dtype: DType, out: DTy
     return _EMIT[op](b, args, dtype, out)
 
 
-def _intrinsic(b: ir.IRBuilder, name: str, result: ir.Type, args: tuple[Any, ...], over: tuple[Any, ...]) -> Any:
+def _intrinsic(b: ir.IRBuilder, name: str, result: ir.Type, args: _Values, over: tuple[ir.Type, ...]) -> ir.Value:
     # What shuffles and comparisons give is a vector of llvmlite's own, which has no part in a name.
     named = tuple([Lanes(t.element, t.count) if isinstance(t, ir.VectorType) else t for t in over])
     fn = b.module.declare_intrinsic(name, named, ir.FunctionType(result, [a.type for a in args]))
     return b.call(fn, args)
 
 
-def _by_kind(on_float: str, on_integer: str) -> Callable[..., Any]:
+def _by_kind(on_float: str, on_integer: str) -> _Rule:
     """An instruction with one builder method for floats and one for integers."""
     return lambda b, args, dtype, out: getattr(b, on_float if dtype.is_floating else on_integer)(*args)
 
 
-def _plain(method: str) -> Callable[..., Any]:
+def _plain(method: str) -> _Rule:
     return lambda b, args, dtype, out: getattr(b, method)(*args)
 
 
-def _float_intrinsic(name: str) -> Callable[..., Any]:
+def _float_intrinsic(name: str) -> _Rule:
     return lambda b, args, dtype, out: _intrinsic(b, name, args[0].type, args, (args[0].type,))
 
 
 _COMPARE = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 
 
-def _compare(b: ir.IRBuilder, op: str, args: tuple[Any, ...], dtype: DType) -> Any:
+def _compare(b: ir.IRBuilder, op: str, args: _Values, dtype: DType) -> ir.Value:
     if dtype.is_floating:
         compare = b.fcmp_unordered if op == "ne" else b.fcmp_ordered  # NaN differs from everything
     else:
@@ -104,7 +107,7 @@ def _compare(b: ir.IRBuilder, op: str, args: tuple[Any, ...], dtype: DType) -> A
     return compare(_COMPARE[op], *args)
 
 
-def _safe_divisor(b: ir.IRBuilder, x: Any, y: Any, dtype: DType) -> Any:
+def _safe_divisor(b: ir.IRBuilder, x: ir.Value, y: ir.Value, dtype: DType) -> ir.Value:
     """`y`, or 1 where dividing by it would trap."""
     traps = b.icmp_unsigned("==", y, y.type(0))
     if dtype.kind == "i":
@@ -114,7 +117,7 @@ def _safe_divisor(b: ir.IRBuilder, x: Any, y: Any, dtype: DType) -> Any:
     return b.select(traps, y.type(1), y)
 
 
-def _idiv(b: ir.IRBuilder, args: tuple[Any, ...], dtype: DType, out: DType) -> Any:
+def _idiv(b: ir.IRBuilder, args: _Values, dtype: DType, out: DType) -> ir.Value:
     x, y = args
     if isinstance(y, ir.Constant) and y.constant not in (0, -1) and not isinstance(y.type, ir.VectorType):
         return (b.udiv if dtype.is_unsigned else b.sdiv)(x, y)
@@ -122,27 +125,27 @@ def _idiv(b: ir.IRBuilder, args: tuple[Any, ...], dtype: DType, out: DType) -> A
     return b.select(b.icmp_unsigned("==", y, y.type(0)), y.type(0), quotient)
 
 
-def _irem(b: ir.IRBuilder, args: tuple[Any, ...], dtype: DType, out: DType) -> Any:
+def _irem(b: ir.IRBuilder, args: _Values, dtype: DType, out: DType) -> ir.Value:
     x, y = args
     return (b.urem if dtype.is_unsigned else b.srem)(x, _safe_divisor(b, x, y, dtype))
 
 
-def _neg(b: ir.IRBuilder, args: tuple[Any, ...], dtype: DType, out: DType) -> Any:
+def _neg(b: ir.IRBuilder, args: _Values, dtype: DType, out: DType) -> ir.Value:
     return b.fneg(args[0]) if dtype.is_floating else b.sub(args[0].type(0), args[0])
 
 
-def _abs(b: ir.IRBuilder, args: tuple[Any, ...], dtype: DType, out: DType) -> Any:
+def _abs(b: ir.IRBuilder, args: _Values, dtype: DType, out: DType) -> ir.Value:
     x = args[0]
     if dtype.is_floating:
         return _intrinsic(b, "llvm.fabs", x.type, args, (x.type,))
     return x if dtype.kind != "i" else b.select(b.icmp_signed("<", x, x.type(0)), b.sub(x.type(0), x), x)
 
 
-def _not(b: ir.IRBuilder, args: tuple[Any, ...], dtype: DType, out: DType) -> Any:
+def _not(b: ir.IRBuilder, args: _Values, dtype: DType, out: DType) -> ir.Value:
     return b.xor(args[0], args[0].type(-1))
 
 
-def _is_within(x: Any, limit: int) -> bool:
+def _is_within(x: ir.Value, limit: int) -> bool:
     """Whether all numbers of a constant are at least 0 and below `limit`."""
     if not isinstance(x, ir.Constant):
         return False
@@ -150,8 +153,8 @@ def _is_within(x: Any, limit: int) -> bool:
     return all(0 <= n < limit for n in numbers)
 
 
-def _shift(method_signed: str, method_unsigned: str) -> Callable[..., Any]:
-    def shift(b: ir.IRBuilder, args: tuple[Any, ...], dtype: DType, out: DType) -> Any:
+def _shift(method_signed: str, method_unsigned: str) -> _Rule:
+    def shift(b: ir.IRBuilder, args: _Values, dtype: DType, out: DType) -> ir.Value:
         x, count = args
         if not _is_within(count, 8 * dtype.size):
             count = b.and_(count, count.type(8 * dtype.size - 1))
@@ -159,7 +162,7 @@ def _shift(method_signed: str, method_unsigned: str) -> Callable[..., Any]:
     return shift
 
 
-def _mulhi(b: ir.IRBuilder, args: tuple[Any, ...], dtype: DType, out: DType) -> Any:
+def _mulhi(b: ir.IRBuilder, args: _Values, dtype: DType, out: DType) -> ir.Value:
     bits = 8 * dtype.size
     if bits == 64 and not targets.current().wide:
         return _mulhi_by_halves(b, *args)
@@ -168,7 +171,7 @@ def _mulhi(b: ir.IRBuilder, args: tuple[Any, ...], dtype: DType, out: DType) -> 
     return b.trunc(b.lshr(product, wide(bits)), args[0].type)
 
 
-def _mulhi_by_halves(b: ir.IRBuilder, x: Any, y: Any) -> Any:
+def _mulhi_by_halves(b: ir.IRBuilder, x: ir.Value, y: ir.Value) -> ir.Value:
     """The high word of the product of two unsigned 64-bit integers, from products of 32-bit halves."""
     half, mask = _I64(32), _I64(0xFFFFFFFF)
     (xl, xh), (yl, yh) = ((b.and_(v, mask), b.lshr(v, half)) for v in (x, y))
@@ -178,7 +181,7 @@ def _mulhi_by_halves(b: ir.IRBuilder, x: Any, y: Any) -> Any:
     return b.add(b.mul(xh, yh), b.add(b.lshr(first, half), b.lshr(second, half)))
 
 
-def _fma(b: ir.IRBuilder, args: tuple[Any, ...], dtype: DType, out: DType) -> Any:
+def _fma(b: ir.IRBuilder, args: _Values, dtype: DType, out: DType) -> ir.Value:
     x, y, z = args
     if targets.current().fused:
         return _intrinsic(b, "llvm.fma", x.type, args, (x.type,))
@@ -187,16 +190,16 @@ def _fma(b: ir.IRBuilder, args: tuple[Any, ...], dtype: DType, out: DType) -> An
     return _fma_by_double(b, x, y, z) if x.type == _FLOAT else _fma_by_parts(b, x, y, z)
 
 
-def _lane_by_lane(b: ir.IRBuilder, f: Callable[..., Any], *vectors: Any) -> Any:
-    """What `f` makes of each lane of some vectors."""
+def _lane_by_lane(b: ir.IRBuilder, f: Callable[..., ir.Value], *vectors: ir.Value) -> ir.Value:
+    """The vector of the results of `f` on the lanes of some vectors, one lane after another."""
     lanes = [f(*[b.extract_element(v, _I32(n)) for v in vectors]) for n in range(vectors[0].type.count)]
-    made = ir.Constant(Lanes(lanes[0].type, len(lanes)), ir.Undefined)
+    vector = ir.Constant(Lanes(lanes[0].type, len(lanes)), ir.Undefined)
     for n, lane in enumerate(lanes):
-        made = b.insert_element(made, lane, _I32(n))
-    return made
+        vector = b.insert_element(vector, lane, _I32(n))
+    return vector
 
 
-def _fma_by_double(b: ir.IRBuilder, x: Any, y: Any, z: Any) -> Any:
+def _fma_by_double(b: ir.IRBuilder, x: ir.Value, y: ir.Value, z: ir.Value) -> ir.Value:
     """x y + z of float32, rounded once: the product is exact as a float64, and the sum is rounded to odd first."""
     product = b.fmul(b.fpext(x, _DOUBLE), b.fpext(y, _DOUBLE))
     total, lost = _two_sum(b, product, b.fpext(z, _DOUBLE))
@@ -206,7 +209,7 @@ def _fma_by_double(b: ir.IRBuilder, x: Any, y: Any, z: Any) -> Any:
     return b.fptrunc(b.select(b.fcmp_ordered("!=", lost, _DOUBLE(0)), odd, total), _FLOAT)
 
 
-def _fma_by_parts(b: ir.IRBuilder, x: Any, y: Any, z: Any) -> Any:
+def _fma_by_parts(b: ir.IRBuilder, x: ir.Value, y: ir.Value, z: ir.Value) -> ir.Value:
     """x y + z of float64, from exact parts: exact where the result is, else rounded nearly as if once.
 
     Dekker, "A floating-point technique for extending the available precision", Numerische Mathematik 18, 1971.
@@ -221,21 +224,21 @@ def _fma_by_parts(b: ir.IRBuilder, x: Any, y: Any, z: Any) -> Any:
     return b.select(b.fcmp_unordered("uno", exact, exact), total, exact)  # NaN: the parts of large numbers overflow
 
 
-def _halves(b: ir.IRBuilder, x: Any) -> tuple[Any, Any]:
+def _halves(b: ir.IRBuilder, x: ir.Value) -> tuple[ir.Value, ir.Value]:
     """Two numbers of 26 bits whose sum is `x`."""
     scaled = b.fmul(x, _DOUBLE(134217729.0))
     high = b.fsub(scaled, b.fsub(scaled, x))
     return high, b.fsub(x, high)
 
 
-def _two_sum(b: ir.IRBuilder, x: Any, y: Any) -> tuple[Any, Any]:
+def _two_sum(b: ir.IRBuilder, x: ir.Value, y: ir.Value) -> tuple[ir.Value, ir.Value]:
     """The sum, and what rounding it lost."""
     total = b.fadd(x, y)
     part = b.fsub(total, x)
     return total, b.fadd(b.fsub(x, b.fsub(total, part)), b.fsub(y, part))
 
 
-def _cast(b: ir.IRBuilder, args: tuple[Any, ...], dtype: DType, out: DType) -> Any:
+def _cast(b: ir.IRBuilder, args: _Values, dtype: DType, out: DType) -> ir.Value:
     x, to = args[0], _as_wide(llvm_type(out), args[0])
     if x.type == to:
         return x
@@ -251,12 +254,12 @@ def _cast(b: ir.IRBuilder, args: tuple[Any, ...], dtype: DType, out: DType) -> A
     return b.sext(x, to) if dtype.kind == "i" else b.zext(x, to)
 
 
-def _bitcast(b: ir.IRBuilder, args: tuple[Any, ...], dtype: DType, out: DType) -> Any:
+def _bitcast(b: ir.IRBuilder, args: _Values, dtype: DType, out: DType) -> ir.Value:
     to = _as_wide(llvm_type(out), args[0])
     return args[0] if args[0].type == to else b.bitcast(args[0], to)
 
 
-_EMIT: dict[str, Callable[..., Any]] = {
+_EMIT: dict[str, _Rule] = {
     "add": _by_kind("fadd", "add"), "sub": _by_kind("fsub", "sub"), "mul": _by_kind("fmul", "mul"),
     "div": _plain("fdiv"), "idiv": _idiv, "irem": _irem, "neg": _neg, "abs": _abs, "mulhi": _mulhi,
     "and": _plain("and_"), "or": _plain("or_"), "xor": _plain("xor"), "not": _not,
@@ -270,7 +273,7 @@ _EMIT: dict[str, Callable[..., Any]] = {
 
 
 # -- 16-bit floats --------------------------------------------------------------------------------------------------
-def widen(b: ir.IRBuilder, bits: Any, dtype: DType) -> Any:
+def widen(b: ir.IRBuilder, bits: ir.Value, dtype: DType) -> ir.Value:
     """The float32 that the 16 `bits` of a float16 or bfloat16 stand for, or those of a vector."""
     word, half, wide = (_as_wide(kind, bits) for kind in (_I32, _HALF, _FLOAT))
     if dtype.name == "bfloat16":
@@ -282,7 +285,7 @@ def widen(b: ir.IRBuilder, bits: Any, dtype: DType) -> Any:
     return half_to_float(b, bits)
 
 
-def narrow(b: ir.IRBuilder, x: Any, dtype: DType) -> Any:
+def narrow(b: ir.IRBuilder, x: ir.Value, dtype: DType) -> ir.Value:
     """The 16 bits of `x` (float32 or float64) rounded once to `dtype`, to nearest, ties to even; NaN stays NaN.
     Of a vector, lane by lane."""
     if isinstance(x.type, ir.VectorType):
@@ -298,7 +301,7 @@ def narrow(b: ir.IRBuilder, x: Any, dtype: DType) -> Any:
     return b.trunc(b.select(b.fcmp_unordered("uno", x, x), quiet, rounded), _I16)
 
 
-def _settled(b: ir.IRBuilder, x: Any) -> Any:
+def _settled(b: ir.IRBuilder, x: ir.Value) -> ir.Value:
     """`x`, a float32, as a value that LLVM moves no rounding to float16 past: the lesser of it and a number that is
     infinity already as a float16.
 
@@ -319,7 +322,7 @@ _MAGNITUDE = 0x7FFFFFFF
 _REBIAS = 127 - 15  # between the exponents of float32 and float16
 
 
-def half_to_float(b: ir.IRBuilder, bits: Any) -> Any:
+def half_to_float(b: ir.IRBuilder, bits: ir.Value) -> ir.Value:
     """The float32 of 16 `bits` of a float16, by integer arithmetic and one exact product."""
     wide = b.zext(bits, _I32)
     sign = b.shl(b.and_(wide, _I32(0x8000)), _I32(16))
@@ -330,7 +333,7 @@ def half_to_float(b: ir.IRBuilder, bits: Any) -> Any:
     return b.bitcast(b.or_(b.select(special, b.or_(moved, _I32(0xFF << 23)), finite), sign), _FLOAT)
 
 
-def float_to_half(b: ir.IRBuilder, x: Any) -> Any:
+def float_to_half(b: ir.IRBuilder, x: ir.Value) -> ir.Value:
     """The 16 bits of float32 `x` rounded to float16, to nearest, ties to even, by integer arithmetic."""
     bits = b.bitcast(x, _I32)
     size = b.and_(bits, _I32(_MAGNITUDE))
@@ -347,7 +350,7 @@ def float_to_half(b: ir.IRBuilder, x: Any) -> Any:
     return b.trunc(b.or_(result, sign), _I16)
 
 
-def _round_to_odd(b: ir.IRBuilder, x: Any) -> Any:
+def _round_to_odd(b: ir.IRBuilder, x: ir.Value) -> ir.Value:
     """`x` as a float32 whose last bit tells that digits were lost, so that rounding it again rounds `x` rightly.
 
     Boldo and Melquiond, "When double rounding is odd", IMACS 2005.

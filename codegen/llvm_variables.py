@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TypeAlias
 
 from llvmlite import ir
 
-__all__ = ["Exit", "settled"]
+__all__ = ["Contents", "Exit", "settled"]
+
+Contents: TypeAlias = "ir.Value | _Merged"  # of a variable at one place in the code
 
 
 class Exit:
@@ -18,38 +20,38 @@ class Exit:
             carried: the variables whose values may differ.
         """
         self.block, self.carried = block, carried
-        self.arrivals: list[tuple[ir.Block, dict[int, Any]]] = []
+        self.arrivals: list[tuple[ir.Block, dict[int, Contents]]] = []
 
-    def arrive(self, block: ir.Block, variables: Mapping[int, Any]) -> None:
+    def arrive(self, block: ir.Block, variables: Mapping[int, Contents]) -> None:
         """Notes that the end of `block` leads here."""
         self.arrivals.append((block, {var: variables[var] for var in self.carried}))
 
-    def values(self) -> dict[int, Any]:
-        """What the variables hold from here on."""
+    def values(self) -> dict[int, Contents]:
+        """The contents of the variables from here on."""
         return {var: _Merged(self, var) for var in self.carried}
 
 
 class _Merged:
-    """What a variable holds behind an exit: a phi, once it is read. (One that is not would still count as a use of
-    what leads to it, and change how LLVM chooses the registers of a loop.)"""
+    """The contents of a variable behind an exit: a phi, once it is read. (One that is not would still count as a use
+    of what leads to it, and change how LLVM chooses the registers of a loop.)"""
 
     def __init__(self, exit: Exit, var: int) -> None:
         self.exit, self.var = exit, var
-        self.phi: Any = None
+        self.phi: ir.PhiInstr | None = None
 
-    def value(self, b: ir.IRBuilder) -> Any:
+    def value(self, b: ir.IRBuilder) -> ir.PhiInstr:
         """The phi."""
         if self.phi is None:
-            arrivals = [(block, settled(b, held[self.var])) for block, held in self.exit.arrivals]
+            arrivals = [(block, settled(b, variables[self.var])) for block, variables in self.exit.arrivals]
             start = ir.IRBuilder()
             start.position_at_start(self.exit.block)
             self.phi = start.phi(arrivals[0][1].type)
-            for block, held in arrivals:
-                self.phi.add_incoming(held, block)
+            for block, value in arrivals:
+                self.phi.add_incoming(value, block)
             b.position_at_end(b.block)  # the block that is being written may be the one that got a phi
         return self.phi
 
 
-def settled(b: ir.IRBuilder, held: Any) -> Any:
-    """The LLVM value of what a variable holds, while `b` writes at the end of its block."""
-    return held.value(b) if isinstance(held, _Merged) else held
+def settled(b: ir.IRBuilder, contents: Contents) -> ir.Value:
+    """The LLVM value of a variable's contents, while `b` writes at the end of its block."""
+    return contents.value(b) if isinstance(contents, _Merged) else contents

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import Any
 
 from llvmlite import ir
 
@@ -18,7 +17,7 @@ __all__ = ["load", "store", "splat", "first", "shuffle", "prefetch"]
 _I1, _I32, _I64, _POINTER, _VOID = ir.IntType(1), ir.IntType(32), ir.IntType(64), ir.PointerType(), ir.VoidType()
 
 
-def load(b: ir.IRBuilder, address: Any, kind: Lanes, size: int, mask: Any = None) -> Any:
+def load(b: ir.IRBuilder, address: ir.Value, kind: Lanes, size: int, mask: ir.Value | None = None) -> ir.Value:
     """The vector of `kind` at `address`, aligned to `size` bytes; 0 in lanes that `mask` leaves out."""
     if mask is None:
         return b.load(address, typ=kind, align=size)
@@ -26,7 +25,8 @@ def load(b: ir.IRBuilder, address: Any, kind: Lanes, size: int, mask: Any = None
     return b.call(fn, [address, _I32(size), mask, ir.Constant(kind, None)])
 
 
-def store(b: ir.IRBuilder, value: Any, address: Any, size: int, mask: Any = None) -> Any:
+def store(b: ir.IRBuilder, value: ir.Value, address: ir.Value, size: int,
+          mask: ir.Value | None = None) -> ir.Instruction:
     """Stores the lanes of `value` that `mask` has; gives the instruction."""
     if mask is None:
         return b.store(value, address, align=size)
@@ -34,7 +34,7 @@ def store(b: ir.IRBuilder, value: Any, address: Any, size: int, mask: Any = None
     return b.call(fn, [value, address, _I32(size), mask])
 
 
-def splat(b: ir.IRBuilder, x: Any, lanes: int) -> Any:
+def splat(b: ir.IRBuilder, x: ir.Value, lanes: int) -> ir.Value:
     """The vector with `x` in all lanes."""
     kind = Lanes(x.type, lanes)
     if isinstance(x, ir.Constant):
@@ -48,12 +48,12 @@ def _zeros(lanes: int) -> ir.Constant:
     return ir.Constant(Lanes(_I32, lanes), None)
 
 
-def shuffle(b: ir.IRBuilder, x: Any, y: Any, picked: Sequence[int]) -> Any:
+def shuffle(b: ir.IRBuilder, x: ir.Value, y: ir.Value, picked: Sequence[int]) -> ir.Value:
     """The given lanes of `x`, and of `y` after them."""
     return b.shuffle_vector(x, y, ir.Constant(ir.VectorType(_I32, len(picked)), list(picked)))
 
 
-def first(b: ir.IRBuilder, count: Any, lanes: int) -> Any:
+def first(b: ir.IRBuilder, count: ir.Value, lanes: int) -> ir.Value:
     """The mask of the first `count` lanes: none for a negative number, all for a large one."""
     low = b.select(b.icmp_signed("<", count, _I64(lanes)), count, _I64(lanes))
     count = b.select(b.icmp_signed("<", count, _I64(0)), _I64(0), low)
@@ -61,17 +61,17 @@ def first(b: ir.IRBuilder, count: Any, lanes: int) -> Any:
     return b.bitcast(b.trunc(bits, ir.IntType(lanes)), Lanes(_I1, lanes))
 
 
-def prefetch(b: ir.IRBuilder, address: Any, write: bool) -> None:
+def prefetch(b: ir.IRBuilder, address: ir.Value, write: bool) -> None:
     """Asks the second cache for the line at `address`, or the first if it is to be written."""
     fn = _declared(b, "llvm.prefetch.p0", ir.FunctionType(_VOID, [_POINTER, _I32, _I32, _I32]))
     b.call(fn, [address, _I32(int(write)), _I32(3 if write else 2), _I32(1)])
 
 
-def _masked(b: ir.IRBuilder, what: str, kind: Any, result: Any, arguments: list[Any]) -> Any:
+def _masked(b: ir.IRBuilder, what: str, kind: ir.VectorType, result: ir.Type, arguments: list[ir.Type]) -> ir.Function:
     # a vector that a shuffle gave is none of our `Lanes`, which would know its name
     name = f"llvm.masked.{what}.v{kind.count}{kind.element.intrinsic_name}.p0"
     return _declared(b, name, ir.FunctionType(result, arguments))
 
 
-def _declared(b: ir.IRBuilder, name: str, kind: ir.FunctionType) -> Any:
+def _declared(b: ir.IRBuilder, name: str, kind: ir.FunctionType) -> ir.Function:
     return b.module.globals.get(name) or ir.Function(b.module, kind, name)

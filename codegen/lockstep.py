@@ -10,15 +10,14 @@ with a kernel or a plan where another backend's result differs.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
 from twofold.ir import dtypes as dt
 from twofold.ir import reference
-from twofold.ir.scalar import Instr, Value
+from twofold.ir.scalar import Instr, Scalar
 
-from .lockstep_memory import Memory, Space
+from .lockstep_memory import AddressSpace, ByteMemory
 from .statements import (
     VECTOR_OPS,
     At,
@@ -28,26 +27,28 @@ from .statements import (
     Check,
     Fail,
     For,
-    Function,
     Get,
     If,
+    IntegerArgument,
     Invoke,
     Kernel,
     Load,
+    LoopFunction,
     Pointer,
     Prefetch,
     Room,
     Set,
-    Slot,
     Statement,
     Store,
 )
 from .value_types import lanes_of
 
-__all__ = ["Memory", "run"]
+__all__ = ["ByteMemory", "run"]
+
+_NOWHERE = np.int64(0)
 
 
-def run(kernel: Kernel, total: int, args: Sequence[Memory | Kernel | int]) -> int:
+def run(kernel: Kernel, total: int, args: Sequence[ByteMemory | Kernel | int]) -> int:
     """Runs a kernel over [0, total); gives its status.
 
     Args:
@@ -58,16 +59,17 @@ def run(kernel: Kernel, total: int, args: Sequence[Memory | Kernel | int]) -> in
     """
     if total <= 0:
         return 0
-    space = Space()
+    space = AddressSpace()
     words = np.array([a if isinstance(a, int) else space.word(a) for a in args], np.int64)
     start, mask = np.arange(total, dtype=np.int64), np.ones(total, bool)
     with np.errstate(all="ignore"):
-        status = _called(space, kernel, start, start + 1, np.int64(space.place(Memory(words.view(np.uint8)))), mask)
+        status = _called(space, kernel, start, start + 1, np.int64(space.place(ByteMemory(words.view(np.uint8)))), mask)
     checked = status[(status > 0) & (status <= len(kernel.codes))]
     return int(checked.min()) if len(checked) else next((int(s) for s in status if s), 0)
 
 
-def _called(space: Space, kernel: Kernel, start: Any, stop: Any, args: Any, mask: np.ndarray) -> np.ndarray:
+def _called(space: AddressSpace, kernel: Kernel, start: np.ndarray, stop: np.ndarray, args: np.ndarray | np.int64,
+            mask: np.ndarray) -> np.ndarray:
     """The status of a run over the range [start, stop) of each iteration in `mask`; 0 for the others."""
     frame = _Frame(space, kernel, {kernel.start.id: start, kernel.stop.id: stop}, len(mask), args)
     frame.run(mask)
@@ -80,13 +82,13 @@ def _called(space: Space, kernel: Kernel, start: Any, stop: Any, args: Any, mask
 class _Frame:
     """A kernel or function that runs: for each value an array with an element for each iteration, or one for all."""
 
-    def __init__(self, space: Space, of: Kernel | Function, values: Mapping[int, Any], total: int,
-                 args: Any = None) -> None:
+    def __init__(self, space: AddressSpace, of: Kernel | LoopFunction, values: Mapping[int, np.ndarray], total: int,
+                 args: np.ndarray | np.int64 = _NOWHERE) -> None:
         """Args:
             args: the address of a kernel's args array.
         """
         self.space, self.of, self.total, self.args = space, of, total, args
-        self.values: dict[int, Any] = dict(values)
+        self.values: dict[int, np.ndarray] = dict(values)
         self.variables: dict[int, np.ndarray] = {}
         self.scratch: dict[str, np.ndarray] = {}
         self.bases: dict[int, np.ndarray] = {}  # of what arguments point to
@@ -97,16 +99,16 @@ class _Frame:
 
     def run(self, mask: np.ndarray) -> None:
         """Runs it for the iterations in `mask`."""
-        kept = len(self.space.pieces)
+        pieces = len(self.space.pieces)
         self.scratch = {p.name: self.space.allocate(self.total, p.size, p.dtype) for p in self.of.scratch}
         self.block(self.of.body, mask)
-        self.space.release(kept)
+        self.space.release(pieces)
 
-    def every(self, value: Value) -> np.ndarray:
+    def every(self, value: Scalar) -> np.ndarray:
         """A value with an element, or a row of lanes, for each iteration."""
-        lanes, held = lanes_of(value.dtype), self.values[value.id]
+        lanes, array = lanes_of(value.dtype), self.values[value.id]
         shape = (self.total, lanes) if lanes else (self.total,)
-        return held if np.shape(held) == shape else np.broadcast_to(held, shape)
+        return array if np.shape(array) == shape else np.broadcast_to(array, shape)
 
     def block(self, block: list[Statement], mask: np.ndarray) -> None:
         """Runs the statements of a block for the iterations in `mask`, as long as they do not leave the loop."""
@@ -123,7 +125,7 @@ class _Frame:
         match statement:
             case Instr(out=out):
                 self.values[out.id] = self.instruction(statement)
-            case Slot(out=out, index=index):
+            case IntegerArgument(out=out, index=index):
                 self.values[out.id] = self.space.load(np.atleast_1d(self.args + 8 * index), out.dtype)
             case Load(out=out):
                 self.values[out.id] = self.load(statement, mask).astype(out.dtype.np)
@@ -155,10 +157,10 @@ class _Frame:
         """Runs a statement about memory of its own, the status of this kernel, or another function."""
         match statement:
             case Room(out=out, dtype=dtype, count=count, body=body):
-                kept = len(self.space.pieces)
+                pieces = len(self.space.pieces)
                 self.values[out.id] = self.space.allocate(self.total, int(self.every(count)[mask].max()), dtype)
                 self.block(body, mask)
-                self.space.release(kept)
+                self.space.release(pieces)
             case Check(cond=cond, code=code):
                 self.failed[code] = self.failed.get(code, False) | (mask & ~self.every(cond))
             case Fail(status=status):
@@ -168,10 +170,10 @@ class _Frame:
                 at = np.broadcast_to(self.base(args), (self.total,))
                 self.values[out.id] = _called(self.space, called, self.every(start), self.every(stop), at, mask)
             case Invoke(function=function, args=args):
-                given = {p.id: self.values[a.id] for (_, p), a in zip(function.params, args, strict=True)}
-                _Frame(self.space, function, given, self.total).run(mask)
+                params = {p.id: self.values[a.id] for (_, p), a in zip(function.params, args, strict=True)}
+                _Frame(self.space, function, params, self.total).run(mask)
 
-    def instruction(self, instr: Instr) -> Any:
+    def instruction(self, instr: Instr) -> np.ndarray:
         """The value of an instruction."""
         lanes = lanes_of(instr.out.dtype)
         if instr.op in VECTOR_OPS:
@@ -202,7 +204,7 @@ class _Frame:
         self.left.pop()
 
     # -- memory -----------------------------------------------------------------------------------
-    def base(self, ptr: Pointer) -> Any:
+    def base(self, ptr: Pointer) -> np.ndarray | np.int64:
         """Where the memory of a pointer begins, for each iteration or all."""
         if ptr.at is not None:
             return self.values[ptr.at.id]
@@ -214,11 +216,11 @@ class _Frame:
             self.bases[ptr.slot] = self.space.load(np.atleast_1d(self.args + 8 * ptr.slot), dt.int64)
         return self.bases[ptr.slot]
 
-    def address(self, ptr: Pointer, index: Value) -> np.ndarray:
+    def address(self, ptr: Pointer, index: Scalar) -> np.ndarray:
         """The addresses of an element, one for each iteration."""
         return np.broadcast_to(self.base(ptr) + self.every(index) * ptr.dtype.np.itemsize, (self.total,))
 
-    def accessed(self, access: Load | Store, value: Value, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def accessed(self, access: Load | Store, value: Scalar, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The addresses of what an access is about, and which of them it touches."""
         addresses, lanes, touched = self.address(access.ptr, access.index), lanes_of(value.dtype), mask
         if lanes:
@@ -232,19 +234,19 @@ class _Frame:
         return addresses, touched
 
     def outside(self, access: Load | Store, mask: np.ndarray) -> IndexError:
-        """What to raise where an access lies outside of memory."""
+        """The error of an access outside of memory."""
         index = self.every(access.index)[mask]
         return IndexError(f"{access.ptr.name or 'memory'}[{index.min()}..{index.max()}] lies outside of memory")
 
     def load(self, load: Load, mask: np.ndarray) -> np.ndarray:
         """The elements that are read; zeros for all others."""
         addresses, touched = self.accessed(load, load.out, mask)
-        held = np.zeros(addresses.shape, load.ptr.dtype.np)
+        elements = np.zeros(addresses.shape, load.ptr.dtype.np)
         try:
-            held[touched] = self.space.load(addresses[touched], load.ptr.dtype)
+            elements[touched] = self.space.load(addresses[touched], load.ptr.dtype)
         except IndexError:
             raise self.outside(load, mask) from None
-        return held
+        return elements
 
     def store(self, store: Store, mask: np.ndarray) -> None:
         """Writes the elements."""

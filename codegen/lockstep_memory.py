@@ -6,7 +6,8 @@ is parts. What runs over it is `lockstep.py`'s affair.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from types import EllipsisType
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,39 +15,39 @@ from twofold.ir.dtypes import DType
 
 from .statements import Kernel
 
-__all__ = ["Memory", "Space"]
+__all__ = ["ByteMemory", "AddressSpace"]
 
 _APART = 40  # bits of the range of one piece, half of them below its first byte
 
 
-class Memory(NamedTuple):
-    """What a pointer points into, as bytes, and the byte that it points to."""
+class ByteMemory(NamedTuple):
+    """Bytes that a pointer points into, and the number of the byte that it points to."""
 
-    held: np.ndarray
+    array: np.ndarray
     at: int = 0
 
-    def beside(self, offset: int) -> Memory:
+    def beside(self, offset: int) -> ByteMemory:
         """The memory so many bytes further on."""
-        return Memory(self.held, self.at + offset)
+        return ByteMemory(self.array, self.at + offset)
 
 
-class Space:
+class AddressSpace:
     """Pieces of memory, by their addresses."""
 
     def __init__(self) -> None:
         self.pieces: list[np.ndarray] = []
         self.kernels: list[Kernel] = []
 
-    def word(self, thing: Memory | Kernel) -> int:
-        """What stands in args arrays for memory, or for a kernel: its address, or its number."""
-        if isinstance(thing, Memory):
+    def word(self, thing: ByteMemory | Kernel) -> int:
+        """The word of an args array that stands for memory, or for a kernel: its address, or its number."""
+        if isinstance(thing, ByteMemory):
             return self.place(thing)
         self.kernels.append(thing)
         return len(self.kernels) - 1
 
-    def place(self, memory: Memory) -> int:
+    def place(self, memory: ByteMemory) -> int:
         """The address of memory that is new here."""
-        self.pieces.append(memory.held)
+        self.pieces.append(memory.array)
         return (len(self.pieces) << _APART) + memory.at
 
     def allocate(self, lanes: int, count: int, dtype: DType) -> np.ndarray:
@@ -55,12 +56,12 @@ class Space:
         What was allocated last is released first (`release`).
         """
         size = -(-count * dtype.np.itemsize // 64) * 64
-        start = self.place(Memory(np.full(lanes * size, 0xFF, np.uint8)))
+        start = self.place(ByteMemory(np.full(lanes * size, 0xFF, np.uint8)))
         return start + np.arange(lanes, dtype=np.int64) * size
 
-    def release(self, kept: int) -> None:
-        """Forgets all pieces but the first `kept`."""
-        del self.pieces[kept:]
+    def release(self, count: int) -> None:
+        """Forgets all pieces but the first `count`."""
+        del self.pieces[count:]
 
     def load(self, addresses: np.ndarray, dtype: DType) -> np.ndarray:
         """The elements at some addresses.
@@ -82,7 +83,8 @@ class Space:
         for chosen, elements, places in self._parts(addresses, dtype):
             elements[places] = _rounded(values[chosen], dtype)
 
-    def _parts(self, addresses: np.ndarray, dtype: DType) -> list[tuple[Any, np.ndarray, np.ndarray]]:
+    def _parts(self, addresses: np.ndarray,
+               dtype: DType) -> list[tuple[np.ndarray | EllipsisType, np.ndarray, np.ndarray]]:
         """For each piece that addresses lie in: which do, its elements, and their numbers."""
         if not addresses.size:
             return []
@@ -99,8 +101,8 @@ class Space:
         first = int(at.flat[0]) % size
         if not 0 < number <= len(self.pieces) or ((at - first) % size).any():
             raise IndexError("outside of memory")
-        held = self.pieces[number - 1][first:]
-        elements, places = held[:len(held) // size * size].view(dtype.np), (at - first) // size
+        piece = self.pieces[number - 1][first:]
+        elements, places = piece[:len(piece) // size * size].view(dtype.np), (at - first) // size
         if places.min() < 0 or places.max() >= len(elements):
             raise IndexError("outside of memory")
         return elements, places

@@ -3,7 +3,7 @@
 A kernel is a C function `int64 kernel(int64 start, int64 stop, int64* args)` over the half-open range [start, stop)
 of its outermost iteration, which threads share; `args` holds addresses and integers. Its body is a list of statements
 (`statements.py`): the pure instructions of `ir/scalar.py`, loads and stores, loops, conditions, mutable cells, and
-checks. A `Function` is what kernels of one module share: statements over parameters.
+checks. A `LoopFunction` is shared by kernels of one module: statements over parameters.
 
 A kernel, once finished, holds values of the scalar compute types, vectors of these, masks and addresses. Complex
 numbers are pairs of floats by then; 16-bit floats are float32 from the load to the store, which rounds once. Every
@@ -34,11 +34,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 from twofold.ir import dtypes as dt
 from twofold.ir.dtypes import DType
-from twofold.ir.scalar import Instr, ScalarBuilder, ScalarFunction, Value
+from twofold.ir.instructions import Immediate, ScalarLike
+from twofold.ir.scalar import Instr, Scalar, ScalarBuilder, ScalarFunction
 
 from . import value_types
 from .statements import (
@@ -50,27 +50,27 @@ from .statements import (
     Check,
     Fail,
     For,
-    Function,
     Get,
     If,
+    IntegerArgument,
     Invoke,
     Kernel,
     Load,
+    LoopFunction,
     Pointer,
     Prefetch,
     Room,
     Set,
-    Slot,
     Statement,
     Store,
     blocks,
     instruction_count,
-    made,
+    result_of,
     uses,
 )
 from .value_types import Address, Vector
 
-__all__ = ["Cell", "BlockBuilder", "LoopBuilder", "FunctionBuilder", "Kernel", "Function", "Pointer",
+__all__ = ["Cell", "BlockBuilder", "LoopBuilder", "FunctionBuilder", "Kernel", "LoopFunction", "Pointer",
            "instruction_count"]
 
 
@@ -82,7 +82,7 @@ class Cell:
     dtype: DType
     vars: tuple[int, ...]
 
-    def get(self) -> Value:
+    def get(self) -> Scalar:
         """The value held at this point."""
         b = self.builder
         if self.dtype.is_complex:
@@ -90,7 +90,7 @@ class Cell:
             return b.complex(re, im)
         return b.read_variable(self.vars[0], self.dtype)
 
-    def set(self, value: Any) -> None:
+    def set(self, value: ScalarLike) -> None:
         b = self.builder
         value = b.coerce(value, self.dtype)
         if value.dtype is not self.dtype:
@@ -115,12 +115,12 @@ class BlockBuilder(ScalarBuilder):
     def scratch(self, dtype: DType, n: int) -> Pointer:
         """`n` uninitialised elements on the kernel's stack."""
         size = 2 * n if dtype.is_complex else n
-        held = Pointer(f"scratch{len(self._scratch)}", dtype.real_dtype, None, size)
-        self._scratch.append(held)
-        return Pointer(held.name, dtype, None, n, held) if dtype.is_complex else held
+        elements = Pointer(f"scratch{len(self._scratch)}", dtype.real_dtype, None, size)
+        self._scratch.append(elements)
+        return Pointer(elements.name, dtype, None, n, elements) if dtype.is_complex else elements
 
     @contextmanager
-    def room(self, dtype: DType, count: Any, most: int) -> Iterator[Value]:
+    def room(self, dtype: DType, count: ScalarLike, most: int) -> Iterator[Scalar]:
         """The address of `count` uninitialised elements, at most `most`, on a cache line of their own, for a block.
 
         They are on the stack, or from the heap if they are many and what the kernel is written for has one.
@@ -134,29 +134,29 @@ class BlockBuilder(ScalarBuilder):
         """The memory of an argument as elements of another type."""
         return ptr if ptr.dtype is dtype else Pointer(ptr.name, dtype, ptr.slot, base=ptr)
 
-    def at(self, ptr: Pointer | Value, index: Any) -> Value:
+    def at(self, ptr: Pointer | Scalar, index: ScalarLike) -> Scalar:
         """The address of element `index`, which need not exist."""
         ptr, index = self._pointed(ptr), self.coerce(index, dt.int64)
         key = ("at", id(ptr) if ptr.at is None else ptr.at.id, index.id)
-        known = self._memo.get(key)
-        if known is None:
-            known = self._memo[key] = self.new(value_types.address(ptr.dtype))
-            self.append(At(known, ptr, index))
-        return known
+        out = self._memo.get(key)
+        if out is None:
+            out = self._memo[key] = self.new(value_types.address(ptr.dtype))
+            self.append(At(out, ptr, index))
+        return out
 
-    def prefetch(self, ptr: Pointer | Value, index: Any, write: bool = False) -> None:
+    def prefetch(self, ptr: Pointer | Scalar, index: ScalarLike, write: bool = False) -> None:
         """Asks for the cache line of element `index`, which need not exist, for reading it or for writing it."""
         self.append(Prefetch(self._pointed(ptr), self.coerce(index, dt.int64), write))
 
-    def _pointed(self, ptr: Pointer | Value) -> Pointer:
-        """What a pointer or an address leads to."""
+    def _pointed(self, ptr: Pointer | Scalar) -> Pointer:
+        """The memory that a pointer or an address leads to."""
         if isinstance(ptr, Pointer):
             return ptr
         if not isinstance(ptr.dtype, Address):
             raise TypeError(f"{self.name}: expected a pointer or an address, got {ptr.dtype.short}")
         return Pointer("", ptr.dtype.element, at=ptr)
 
-    def load(self, ptr: Pointer | Value, index: Any, lanes: int = 0, mask: Value | None = None) -> Value:
+    def load(self, ptr: Pointer | Scalar, index: ScalarLike, lanes: int = 0, mask: Scalar | None = None) -> Scalar:
         """Element `index` of `ptr`: float32 for the 16-bit floats.
 
         Args:
@@ -171,7 +171,7 @@ class BlockBuilder(ScalarBuilder):
         self.append(Load(out, ptr, index, mask))
         return out
 
-    def store(self, ptr: Pointer | Value, index: Any, value: Any, mask: Value | None = None) -> None:
+    def store(self, ptr: Pointer | Scalar, index: ScalarLike, value: ScalarLike, mask: Scalar | None = None) -> None:
         """Writes element `index` of `ptr`; or, of a vector, the lanes in `mask` as neighbours from there on.
 
         Raises:
@@ -190,9 +190,9 @@ class BlockBuilder(ScalarBuilder):
             return
         self.append(Store(ptr, index, value, mask))
 
-    def local(self, init: Any, dtype: DType | None = None) -> Cell:
+    def local(self, init: ScalarLike, dtype: DType | None = None) -> Cell:
         """A mutable variable with a first value; `dtype` is needed where that is a Python number."""
-        if not isinstance(init, Value):
+        if not isinstance(init, Scalar):
             init = self.const(init, dtype or dt.int64)
         count = 2 if init.dtype.is_complex else 1
         cell = Cell(self, init.dtype, tuple(range(self._vars, self._vars + count)))
@@ -200,22 +200,22 @@ class BlockBuilder(ScalarBuilder):
         cell.set(init)
         return cell
 
-    def read_variable(self, var: int, dtype: DType) -> Value:
+    def read_variable(self, var: int, dtype: DType) -> Scalar:
         out = self.new(dtype)
         self.append(Get(out, var))
         return out
 
     # -- control ----------------------------------------------------------------------------------
     @contextmanager
-    def for_(self, lo: Any, hi: Any, step: Any = 1) -> Iterator[Value]:
-        """`for i in range(lo, hi, step)`; a step that is a Value must be positive."""
+    def for_(self, lo: ScalarLike, hi: ScalarLike, step: Scalar | int = 1) -> Iterator[Scalar]:
+        """`for i in range(lo, hi, step)`; a step that is a Scalar must be positive."""
         lo, hi, index = self.coerce(lo, dt.int64), self.coerce(hi, dt.int64), self.new(dt.int64)
         with self._block() as body:
             yield index
         self.append(For(index, lo, hi, step, body))
 
     @contextmanager
-    def if_(self, cond: Value) -> Iterator[None]:
+    def if_(self, cond: Scalar) -> Iterator[None]:
         """Runs the block where `cond` holds."""
         with self._block() as body:
             yield
@@ -230,48 +230,48 @@ class BlockBuilder(ScalarBuilder):
         with self._block() as before.otherwise:
             yield
 
-    def break_(self, cond: Value) -> None:
+    def break_(self, cond: Scalar) -> None:
         """Leaves the innermost loop where `cond` holds."""
         if len(self._blocks) == 1:
             raise ValueError("break_ outside of a loop")
         self.append(Break(cond))
 
-    def check(self, cond: Value, code: str) -> None:
+    def check(self, cond: Scalar, code: str) -> None:
         """Require `cond`. The kernel runs on and reports at its end, so what follows must be safe where it is false."""
         if code not in self._codes:
             self._codes.append(code)
         self.append(Check(cond, self._codes.index(code)))
 
-    def call(self, kernel: Kernel | Callee, start: Any, stop: Any, args: Pointer) -> Value:
+    def call(self, kernel: Kernel | Callee, start: ScalarLike, stop: ScalarLike, args: Pointer) -> Scalar:
         """The status of a kernel, of this module or an argument, run over [start, stop) with `args`."""
         out = self.new(dt.int64)
         self.append(Call(out, kernel, self.coerce(start, dt.int64), self.coerce(stop, dt.int64), args))
         return out
 
-    def invoke(self, function: Function, *args: Any) -> None:
+    def invoke(self, function: LoopFunction, *args: ScalarLike) -> None:
         """Runs a function of this module.
 
         Raises:
             TypeError: the arguments are not what it takes.
         """
-        given = tuple([self.coerce(a, p.dtype) for a, (_, p) in zip(args, function.params, strict=True)])
-        for value, (name, param) in zip(given, function.params, strict=True):
+        values = tuple([self.coerce(a, p.dtype) for a, (_, p) in zip(args, function.params, strict=True)])
+        for value, (name, param) in zip(values, function.params, strict=True):
             if value.dtype is not param.dtype:
                 raise TypeError(f"{self.name}: {function.name} takes {param.dtype.short} as {name}, got "
                                 f"{value.dtype.short}")
-        self.append(Invoke(function, given))
+        self.append(Invoke(function, values))
 
-    def fail(self, status: Value) -> None:
+    def fail(self, status: Scalar) -> None:
         """Makes the kernel's result the first `status` given here that is not 0, whatever its own checks say."""
         self.append(Fail(status))
 
     @contextmanager
     def _block(self) -> Iterator[list[Statement]]:
-        known = len(self._memo)
+        before = len(self._memo)
         self._blocks.append([])
         yield self._blocks[-1]
         self._blocks.pop()
-        while len(self._memo) > known:  # insertion order: what the block added is last
+        while len(self._memo) > before:  # insertion order: what the block added is last
             self._memo.popitem()
 
     def append(self, statement: Statement) -> None:
@@ -286,28 +286,28 @@ class BlockBuilder(ScalarBuilder):
         return _prune(self._blocks[0], set())
 
     # -- vectors ----------------------------------------------------------------------------------
-    def splat(self, x: Value, lanes: int) -> Value:
+    def splat(self, x: Scalar, lanes: int) -> Scalar:
         """The vector with `x` in all lanes."""
         return self._emit("splat", (x,), value_types.vector(x.dtype, lanes))
 
-    def first(self, count: Any, lanes: int) -> Value:
+    def first(self, count: ScalarLike, lanes: int) -> Scalar:
         """The mask of the first `count` lanes: none where that is negative, all where there are no more lanes."""
         return self._emit("first", (self.coerce(count, dt.int64),), value_types.vector(dt.bool_, lanes))
 
-    def shuffle(self, x: Value, y: Value, picked: Sequence[int]) -> Value:
+    def shuffle(self, x: Scalar, y: Scalar, picked: Sequence[int]) -> Scalar:
         """The lanes of `x`, and after them those of `y`, picked by number."""
         dtype = value_types.vector(value_types.lane_type(x.dtype), len(picked))
         return self._emit("shuffle", (x, y), dtype, tuple(picked))
 
-    def select(self, cond: Value, x: Any, y: Any) -> Value:
+    def select(self, cond: Scalar, x: ScalarLike, y: ScalarLike) -> Scalar:
         """`x` where `cond` holds, else `y`; of vectors lane by lane, or for all lanes."""
         if not isinstance(cond.dtype, Vector):
             return super().select(cond, x, y)
-        like = x if isinstance(x, Value) else y
-        return self._emit("select", (cond, self.coerce(x, like.dtype), self.coerce(y, like.dtype)), like.dtype)
+        dtype = next(v.dtype for v in (x, y) if isinstance(v, Scalar))
+        return self._emit("select", (cond, self.coerce(x, dtype), self.coerce(y, dtype)), dtype)
 
     # -- scalar bodies ----------------------------------------------------------------------------
-    def _emit(self, op: str, args: tuple[Value, ...], dtype: DType, const: Any = None) -> Value:
+    def _emit(self, op: str, args: tuple[Scalar, ...], dtype: DType, const: Immediate = None) -> Scalar:
         if op == "select" and dtype.is_complex:
             cond, x, y = args
             return self.complex(self.select(cond, self.real(x), self.real(y)),
@@ -316,18 +316,18 @@ class BlockBuilder(ScalarBuilder):
             dtype = value_types.like(dtype, args[0].dtype)
         return super()._emit(op, args, dtype, const)
 
-    def inline(self, fn: ScalarFunction, *values: Value) -> tuple[Value, ...]:
+    def inline(self, fn: ScalarFunction, *values: Scalar) -> tuple[Scalar, ...]:
         """Records `fn` here for the given arguments; returns its results."""
-        known = {p.id: v for p, v in zip(fn.params, values, strict=True)}
+        recorded = {p.id: v for p, v in zip(fn.params, values, strict=True)}
         for instr in fn.instrs:
-            args = tuple(known[a.id] for a in instr.args)
+            args = tuple(recorded[a.id] for a in instr.args)
             if instr.op in ("complex", "real", "imag"):
-                known[instr.out.id] = getattr(self, instr.op)(*args)
+                recorded[instr.out.id] = getattr(self, instr.op)(*args)
             else:
-                known[instr.out.id] = self._emit(instr.op, args, instr.out.dtype, instr.const)
+                recorded[instr.out.id] = self._emit(instr.op, args, instr.out.dtype, instr.const)
         for cond, code in fn.checks:
-            self.check(known[cond.id], code)
-        return tuple(known[r.id] for r in fn.results)
+            self.check(recorded[cond.id], code)
+        return tuple(recorded[r.id] for r in fn.results)
 
 
 class LoopBuilder(BlockBuilder):
@@ -366,12 +366,12 @@ class LoopBuilder(BlockBuilder):
         self.pointers.append(pointer)
         return pointer
 
-    def integer(self) -> Value:
+    def integer(self) -> Scalar:
         """The next argument: an integer, read where the kernel begins."""
         if len(self._blocks) > 1:
             raise ValueError("integer arguments are read at the top of a kernel")
         out = self.new(dt.int64)
-        self.append(Slot(out, self._slots))
+        self.append(IntegerArgument(out, self._slots))
         self._slots += 1
         return out
 
@@ -379,15 +379,15 @@ class LoopBuilder(BlockBuilder):
         """The next argument: a kernel that this one calls."""
         return Callee(self.integer())
 
-    def late_integer(self) -> Value:
+    def late_integer(self) -> Scalar:
         """The next argument, asked for inside a block: an integer, read where the kernel begins."""
         out = self.new(dt.int64)
-        self._blocks[0].insert(self._late, Slot(out, self._slots))
+        self._blocks[0].insert(self._late, IntegerArgument(out, self._slots))
         self._late += 1
         self._slots += 1
         return out
 
-    def stride(self) -> Value:
+    def stride(self) -> Scalar:
         """The next argument: a stride, passed less 1.
 
         A sum is not a plain argument to LLVM, which would guess that it is 1, specialise the loop for that, and leave
@@ -427,17 +427,17 @@ class FunctionBuilder(BlockBuilder):
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
-        self._params: list[tuple[str, Value]] = []
+        self._params: list[tuple[str, Scalar]] = []
 
-    def parameter(self, name: str, dtype: DType) -> Value:
+    def parameter(self, name: str, dtype: DType) -> Scalar:
         """The next parameter: a number or an address."""
         value = self.new(dtype)
         self._params.append((name, value))
         return value
 
-    def finish(self) -> Function:
+    def finish(self) -> LoopFunction:
         """The recorded function, without the instructions whose results nothing uses."""
-        return Function(self.name, tuple(self._params), self._scratch, self._finished())
+        return LoopFunction(self.name, tuple(self._params), self._scratch, self._finished())
 
 
 def _parts_of(ptr: Pointer) -> Pointer:
@@ -447,9 +447,9 @@ def _parts_of(ptr: Pointer) -> Pointer:
 
 def _prune(block: list[Statement], used: set[int]) -> list[Statement]:
     """`block` without dead values; `used` gathers the ids of values that are read."""
-    kept: list[Statement] = []
+    live: list[Statement] = []
     for statement in reversed(block):
-        out = None if isinstance(statement, Call) else made(statement)
+        out = None if isinstance(statement, Call) else result_of(statement)
         if out is not None and out.id not in used:
             continue
         if isinstance(statement, (For, If, Room)):
@@ -460,5 +460,5 @@ def _prune(block: list[Statement], used: set[int]) -> list[Statement]:
                 continue
         for value in uses(statement):
             used.add(value.id)
-        kept.append(statement)
-    return kept[::-1]
+        live.append(statement)
+    return live[::-1]

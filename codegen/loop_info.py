@@ -1,4 +1,4 @@
-"""What is known of a `while` before it is lowered: how counters run, and which carried values rounds write in place.
+"""Facts about a `while` before it is lowered: how counters run, and which carried values rounds write in place.
 
 An array that a loop fills is a carried value of which every round replaces one item. A round may then write the item
 into the array's own memory; and where the rounds' items make up the whole array, nothing of what it was before is ever
@@ -44,11 +44,13 @@ class LoopInfo:
     def _from_the_end(self, index: g.Value) -> g.Value | None:
         """The x of `where(x < 0, x + n, x)`, with which indices count from the end too, if it is never negative."""
         node = node_of(index)
-        test = node_of(node.inputs[0]) if node is not None and node.op.name == "where" else None
+        if node is None or node.op.name != "where":
+            return None
+        test = node_of(node.inputs[0])
         if test is None or test.op.name != "less" or test.inputs[0] is not node.inputs[2] or \
                 number(test.inputs[1]) != 0:
             return None
-        x: g.Value = node.inputs[2]
+        x = node.inputs[2]
         value, factor, more = affine(x)
         low, _ = self.ranges.get(value, (-1, 0))
         up = dm.decide_le(0, factor) is True and dm.decide_le(0, low * factor + more) is True
@@ -107,7 +109,7 @@ class Written(NamedTuple):
 
 
 def written(node: g.Node) -> Written | None:
-    """What a node replaces in its first operand, where that is one item and all of it is replaced."""
+    """The item that a node replaces in its first operand, where that is one item and all of it is replaced."""
     if node.op is g.PUSH:
         same = not node.attrs["add"] and node.inputs[0].dims == node.outputs[0].dims
         return Written(node.inputs[2], dm.numel(node.inputs[1].dims), 1) if same else None

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from twofold.ir import dtypes as dt
-from twofold.ir.scalar import Value
+from twofold.ir.scalar import Scalar
 
 from .loop import BlockBuilder
 
 __all__ = ["quotient", "parted", "covering", "share", "choose"]
 
 
-def quotient(b: BlockBuilder, x: Value, y: Value | int) -> Value:
+def quotient(b: BlockBuilder, x: Scalar, y: Scalar | int) -> Scalar:
     """x // y."""
     if isinstance(y, int) and y & y - 1 == 0:
         return b.shr(x, y.bit_length() - 1)
@@ -20,23 +20,23 @@ def quotient(b: BlockBuilder, x: Value, y: Value | int) -> Value:
     return b.bitcast(b.idiv(x, y), dt.int64)
 
 
-def parted(b: BlockBuilder, x: Value, y: Value) -> tuple[Value, Value]:
+def parted(b: BlockBuilder, x: Scalar, y: Scalar) -> tuple[Scalar, Scalar]:
     """Quotient and remainder."""
     whole = quotient(b, x, y)
     return whole, x - whole * y
 
 
-def covering(b: BlockBuilder, x: Value, y: Value | int) -> Value:
+def covering(b: BlockBuilder, x: Scalar, y: Scalar | int) -> Scalar:
     """How many times `y` it takes to cover x."""
     return quotient(b, x + (y - 1), y)
 
 
-def share(b: BlockBuilder, number: Value, count: Value, shares: Value) -> tuple[Value, Value]:
+def share(b: BlockBuilder, number: Scalar, count: Scalar, shares: Scalar) -> tuple[Scalar, Scalar]:
     """Where share `number` begins and ends, of `count` things."""
     return quotient(b, number * count, shares), quotient(b, (number + 1) * count, shares)
 
 
-def choose(b: BlockBuilder, cases: Sequence[tuple[Value, int, Callable[[], None]]],
+def choose(b: BlockBuilder, cases: Sequence[tuple[Scalar, int, Callable[[], None]]],
            otherwise: Callable[[], None]) -> None:
     """Records a choice: what the first case records whose value is not above its limit."""
     if not cases:

@@ -8,11 +8,10 @@ as whether an index lies inside of memory, only running tells (`lockstep.py`).
 from __future__ import annotations
 
 import os
-from typing import Any
 
 from twofold.ir import dtypes as dt
 from twofold.ir.dtypes import DType
-from twofold.ir.scalar import INSTRUCTIONS, Instr, Value
+from twofold.ir.scalar import INSTRUCTIONS, Instr, Scalar
 
 from .statements import (
     VECTOR_OPS,
@@ -21,20 +20,20 @@ from .statements import (
     Call,
     Check,
     For,
-    Function,
     Get,
     If,
+    IntegerArgument,
     Invoke,
     Kernel,
     Load,
+    LoopFunction,
     Pointer,
     Room,
     Set,
-    Slot,
     Statement,
     Store,
     blocks,
-    made,
+    result_of,
     uses,
 )
 from .value_types import Address, Vector, lane_type, lanes_of, like
@@ -44,7 +43,7 @@ __all__ = ["verify", "CHECKING"]
 CHECKING = os.environ.get("TWOFOLD_VERIFY") == "1"  # whether all kernels are verified before code is made of them
 
 
-def verify(of: Kernel | Function) -> None:
+def verify(of: Kernel | LoopFunction) -> None:
     """Requires a kernel or function to be well formed, and the functions and kernels that it runs.
 
     Raises:
@@ -53,18 +52,18 @@ def verify(of: Kernel | Function) -> None:
     _verify(of, ())
 
 
-def _verify(of: Kernel | Function, around: tuple[Any, ...]) -> None:
+def _verify(of: Kernel | LoopFunction, around: tuple[Kernel | LoopFunction, ...]) -> None:
     if of in around:
         raise ValueError(f"{of.name}: runs itself")
-    known = {of.start.id, of.stop.id} if isinstance(of, Kernel) else {p.id for _, p in of.params}
-    _Checker(of, known, (*around, of)).block(of.body, {}, False)
+    parameters = {of.start.id, of.stop.id} if isinstance(of, Kernel) else {p.id for _, p in of.params}
+    _LoopChecker(of, parameters, (*around, of)).block(of.body, {}, False)
 
 
-class _Checker:
+class _LoopChecker:
     """Goes through the statements of one kernel or function."""
 
-    def __init__(self, of: Kernel | Function, known: set[int], around: tuple[Any, ...]) -> None:
-        self.of, self.known, self.around = of, known, around
+    def __init__(self, of: Kernel | LoopFunction, visible: set[int], around: tuple[Kernel | LoopFunction, ...]) -> None:
+        self.of, self.visible, self.around = of, visible, around
 
     def require(self, holds: bool, statement: Statement, what: str) -> None:
         if not holds:
@@ -81,19 +80,20 @@ class _Checker:
         cells = dict(cells)
         for statement in block:
             for value in uses(statement):
-                self.require(value.id in self.known, statement, "a value is used where it is not made yet, or not seen")
+                self.require(value.id in self.visible, statement,
+                             "a value is used where it is not made yet, or not seen")
             self.statement(statement, cells, looped)
             inside = _inside(statement)
-            self.known.update(inside)
+            self.visible.update(inside)
             for inner in blocks(statement) if isinstance(statement, (For, If, Room)) else ():
                 self.block(inner, cells, looped or isinstance(statement, For))
-            self.known.difference_update(inside)
-            out = made(statement)
+            self.visible.difference_update(inside)
+            out = result_of(statement)
             if out is not None:
-                self.require(out.id not in self.known, statement, "a value is made twice")
-                self.known.add(out.id)
+                self.require(out.id not in self.visible, statement, "a value is made twice")
+                self.visible.add(out.id)
                 new.add(out.id)
-        self.known -= new
+        self.visible -= new
 
     def statement(self, statement: Statement, cells: dict[int, DType], looped: bool) -> None:
         """Checks the types of one statement."""
@@ -129,8 +129,8 @@ class _Checker:
                     _verify(kernel, self.around)
             case Room():
                 self.require(not looped, statement, "a room in a loop would need new memory in each round")
-        if isinstance(self.of, Function):
-            self.require(not isinstance(statement, (Slot, Check, Room)), statement, "functions have none")
+        if isinstance(self.of, LoopFunction):
+            self.require(not isinstance(statement, (IntegerArgument, Check, Room)), statement, "functions have none")
 
     def memory(self, statement: Statement, ptr: Pointer) -> None:
         """Checks what a statement accesses."""
@@ -143,7 +143,7 @@ class _Checker:
         else:
             self.require(isinstance(self.of, Kernel), statement, "functions have no arguments in an array")
 
-    def mask(self, statement: Statement, mask: Value | None, of: Value) -> None:
+    def mask(self, statement: Statement, mask: Scalar | None, of: Scalar) -> None:
         """Checks the mask of an access."""
         if mask is not None:
             self.require(bool(lanes_of(of.dtype)) and mask.dtype is like(dt.bool_, of.dtype), statement,

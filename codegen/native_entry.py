@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from llvmlite import ir
 
@@ -101,7 +101,7 @@ class CFunction:
 
 @dataclass(eq=False)
 class Texts:
-    """What statuses mean, by number."""
+    """The meanings of statuses, by number."""
 
     texts: list[str] = field(default_factory=lambda: ["no error"])
 
@@ -147,7 +147,7 @@ def write_entry(module: ir.Module, entry: CFunction, texts: Texts) -> None:
     _CallFunction(module, entry, texts, bind)
 
 
-class _Function:
+class _StatusFunction:
     """A function that gives a status, being written: checks follow one another, the first that fails ends it."""
 
     def __init__(self, module: ir.Module, name: str, arguments: Sequence[tuple[str, ir.Type]], entry: CFunction,
@@ -157,7 +157,7 @@ class _Function:
         self.fn.attributes.add("nounwind")
         if internal:
             self.fn.linkage = "internal"
-        self.given = dict(zip([name for name, _ in arguments], self.fn.args, strict=True))
+        self.arguments = dict(zip([name for name, _ in arguments], self.fn.args, strict=True))
         for (name_, _), argument in zip(arguments, self.fn.args, strict=True):
             argument.name = name_
         self.b = ir.IRBuilder(self.fn.append_basic_block("entry"))
@@ -166,11 +166,11 @@ class _Function:
         self.status = after.phi(_I32)
         after.ret(self.status)
 
-    def require(self, holds: Any, kind: str, text: str) -> None:
+    def require(self, holds: ir.Value, kind: str, text: str) -> None:
         """Ends the function with a status unless `holds`."""
         self.require_status(holds, _I32(self.texts.status(kind, f"{self.entry.name}: {text}")))
 
-    def require_status(self, holds: Any, status: Any) -> None:
+    def require_status(self, holds: ir.Value, status: ir.Value) -> None:
         follow = self.fn.append_basic_block("next")
         self.status.add_incoming(status, self.b.block)
         self.b.cbranch(holds, follow, self.out)
@@ -182,26 +182,26 @@ class _Function:
         if not self.status.incomings:
             self.fn.blocks.remove(self.out)
 
-    def not_null(self, pointer: Any, what: str) -> None:
+    def not_null(self, pointer: ir.Value, what: str) -> None:
         null = ir.Constant(_PTR, None)
         self.require(self.b.icmp_unsigned("!=", pointer, null), "null", f"{what} is a null pointer")
 
-    def member(self, struct: Any, members: Sequence[Member], n: int) -> Any:
+    def member(self, struct: ir.Value, members: Sequence[Member], n: int) -> ir.Value:
         """The address of a tensor's elements."""
         at = self.b.gep(struct, [_I32(0), _I32(n), _I32(0)], source_etype=struct_type(members))
         return self.b.load(at, typ=_PTR)
 
-    def size_at(self, struct: Any, members: Sequence[Member], n: int, axis: int) -> Any:
+    def size_at(self, struct: ir.Value, members: Sequence[Member], n: int, axis: int) -> ir.Value:
         """Where a size of a tensor's shape is."""
         return self.b.gep(struct, [_I32(0), _I32(n), _I32(1), _I32(axis)], source_etype=struct_type(members))
 
-    def symbols(self) -> Any:
+    def symbols(self) -> ir.Value:
         """Memory for the values of the program's symbols."""
-        held = self.b.alloca(_I64, len(self.entry.plan.symbols) or 1)
-        held.align = 8
-        return held
+        values = self.b.alloca(_I64, len(self.entry.plan.symbols) or 1)
+        values.align = 8
+        return values
 
-    def equal(self, numbers: Arithmetic, size: Any, wanted: DimLike) -> Any:
+    def equal(self, numbers: Arithmetic, size: ir.Value, wanted: DimLike) -> ir.Value:
         return self.b.icmp_signed("==", size, numbers.size(wanted))
 
 
@@ -210,16 +210,16 @@ def shape_text(dims: Sequence[DimLike]) -> str:
     return f"[{', '.join(map(str, dims))}]"
 
 
-class _BindFunction(_Function):
+class _BindFunction(_StatusFunction):
     """`int32 bind(in*, int64* symbols)`: sizes from the shapes of the inputs, all of which are checked."""
 
     def __init__(self, module: ir.Module, entry: CFunction, texts: Texts) -> None:
         super().__init__(module, f"{entry.symbol}_bind", [("in", _PTR), ("symbols", _PTR)], entry, texts, True)
         b, symbols = self.b, entry.plan.symbols
-        struct, values = self.given["in"], self.given["symbols"]
-        for known, number in entry.sizes.items():
-            if known in symbols:
-                b.store(_I64(number), b.gep(values, [_I64(symbols.index(known))], source_etype=_I64))
+        struct, values = self.arguments["in"], self.arguments["symbols"]
+        for symbol, number in entry.sizes.items():
+            if symbol in symbols:
+                b.store(_I64(number), b.gep(values, [_I64(symbols.index(symbol))], source_etype=_I64))
         bound, later = set(entry.sizes), []
         for n, member in enumerate(entry.inputs):
             text = f"input {member.name} must have shape {shape_text(member.dims)}"
@@ -253,39 +253,39 @@ class _BindFunction(_Function):
                      "computed from it, are 2^62 or more")
 
 
-class _SizesFunction(_Function):
+class _SizesFunction(_StatusFunction):
     """`int32 NAME_sizes(in*, out*, int64* workspace)`."""
 
     def __init__(self, module: ir.Module, entry: CFunction, texts: Texts, bind: ir.Function) -> None:
         arguments = [("in", _PTR)] * bool(entry.inputs) + [("out", _PTR)] * bool(entry.outputs) + [("workspace", _PTR)]
         super().__init__(module, f"{entry.name}_sizes", arguments, entry, texts)
         b = self.b
-        for name in self.given:
-            self.not_null(self.given[name], f"`{name}`")
+        for name in self.arguments:
+            self.not_null(self.arguments[name], f"`{name}`")
         values = self.symbols()
-        status = b.call(bind, [self.given.get("in", ir.Constant(_PTR, None)), values])
+        status = b.call(bind, [self.arguments.get("in", ir.Constant(_PTR, None)), values])
         self.require_status(b.icmp_unsigned("==", status, _I32(0)), status)
         numbers = Arithmetic(b, values, entry.plan.symbols)
         for n, member in enumerate(entry.outputs):
             for axis, dim in enumerate(member.dims):
-                b.store(numbers.size(dim), self.size_at(self.given["out"], entry.outputs, n, axis))
-        b.store(numbers.size(workspace_of(entry)), self.given["workspace"])
+                b.store(numbers.size(dim), self.size_at(self.arguments["out"], entry.outputs, n, axis))
+        b.store(numbers.size(workspace_of(entry)), self.arguments["workspace"])
         self.done()
 
 
-class _CallFunction(_Function):
+class _CallFunction(_StatusFunction):
     """The function itself."""
 
     def __init__(self, module: ir.Module, entry: CFunction, texts: Texts, bind: ir.Function) -> None:
         self.needs = workspace_of(entry)
-        self.elements: dict[str, list[Any]] = {}  # addresses
+        self.elements: dict[str, list[ir.Value]] = {}  # addresses
         super().__init__(module, entry.name, arguments_of(entry, self.needs), entry, texts)
-        b, given = self.b, self.given
+        b, passed = self.b, self.arguments
         for name in ("in", "out", "state", "weights"):
-            if name in given:
-                self.not_null(given[name], f"`{name}`")
+            if name in passed:
+                self.not_null(passed[name], f"`{name}`")
         values = self.symbols()
-        status = b.call(bind, [given.get("in", ir.Constant(_PTR, None)), values])
+        status = b.call(bind, [passed.get("in", ir.Constant(_PTR, None)), values])
         self.require_status(b.icmp_unsigned("==", status, _I32(0)), status)
         self.numbers = Arithmetic(b, values, entry.plan.symbols)
         self.tensors("in", entry.inputs, "input")
@@ -299,16 +299,16 @@ class _CallFunction(_Function):
         """Loads addresses, none of which may be null; checks the shapes of results."""
         pointers = []
         for n, member in enumerate(members):
-            pointer = self.member(self.given[struct], members, n)
+            pointer = self.member(self.arguments[struct], members, n)
             pointers.append(pointer)
             text = f"{what} {member.name} must have shape {shape_text(member.dims)}"
             for axis, dim in enumerate(member.dims if struct == "out" else ()):
-                size = self.b.load(self.size_at(self.given[struct], members, n, axis), typ=_I64)
+                size = self.b.load(self.size_at(self.arguments[struct], members, n, axis), typ=_I64)
                 self.require(self.equal(self.numbers, size, dim), "shape", text)
             self.filled(pointer, declared_bytes(member), f"the data of {what} {member.name}")
         self.elements[struct] = pointers
 
-    def filled(self, pointer: Any, size: DimLike, what: str) -> None:
+    def filled(self, pointer: ir.Value, size: DimLike, what: str) -> None:
         """Requires an address where there are elements."""
         b = self.b
         holds = b.icmp_unsigned("!=", pointer, ir.Constant(_PTR, None))
@@ -319,28 +319,28 @@ class _CallFunction(_Function):
     def variables(self) -> None:
         """Loads the addresses of the variables that the function has to do with."""
         b, entry = self.b, self.entry
-        self.state: dict[int, Any] = {}
+        self.state: dict[int, ir.Value] = {}
         for place in (*entry.places, *entry.results):
             if place.kind == "state" and place.at not in self.state:
                 kind = ir.ArrayType(_PTR, entry.state or 1)
-                at = b.gep(self.given["state"], [_I32(0), _I32(place.at)], source_etype=kind)
+                at = b.gep(self.arguments["state"], [_I32(0), _I32(place.at)], source_etype=kind)
                 self.state[place.at] = b.load(at, typ=_PTR)
                 self.not_null(self.state[place.at], "a variable of `state`")
 
-    def workspace(self) -> Any:
+    def workspace(self) -> ir.Value:
         """The aligned address of the workspace, which must be large enough."""
         b, zero = self.b, _I64(0)
-        if "workspace" not in self.given:
+        if "workspace" not in self.arguments:
             return zero
-        need, have = self.numbers.size(self.needs), self.given["workspace_size"]
+        need, have = self.numbers.size(self.needs), self.arguments["workspace_size"]
         self.require(b.icmp_signed(">=", have, need), "workspace",
                      f"the workspace is smaller than {self.entry.name}_sizes tells")
-        at = b.ptrtoint(self.given["workspace"], _I64)
+        at = b.ptrtoint(self.arguments["workspace"], _I64)
         self.require(b.or_(b.icmp_unsigned("!=", at, zero), b.icmp_signed("==", need, zero)), "null",
                      "`workspace` is a null pointer")
         return b.and_(b.add(at, _I64(ALIGNED - 1)), _I64(-ALIGNED))
 
-    def call_program(self, values: Any) -> None:
+    def call_program(self, values: ir.Value) -> None:
         """Calls the program, and stores variables once nothing can fail any more."""
         b, entry, p = self.b, self.entry, self.entry.plan
         spare, end = {}, _rounded(p.arena)
@@ -356,24 +356,24 @@ class _CallFunction(_Function):
         kind = ir.FunctionType(_I64, [_PTR] * 4)
         target = ir.Function(self.module, kind, entry.symbol)
         result = b.call(target, [buffers, values, b.inttoptr(self.arena, _PTR), self.table()])
-        self.told(result)
+        self.leave_if_failed(result)
         copy = self.module.declare_intrinsic("llvm.memcpy", [_PTR, _PTR, _I64])
         for n, source in spare.items():
             size = self.numbers.size(declared_bytes(_result(entry, n)))
             to = self.state[entry.results[n].at]
             b.call(copy, [to, b.inttoptr(source, _PTR), size, _I1(0)])
 
-    def address(self, place: Place) -> Any:
+    def address(self, place: Place) -> ir.Value:
         b = self.b
         if place.kind == "constant":
             return b.ptrtoint(_external(self.module, place.symbol), _I64)
         if place.kind == "weights":
-            return b.add(b.ptrtoint(self.given["weights"], _I64), _I64(place.at))
+            return b.add(b.ptrtoint(self.arguments["weights"], _I64), _I64(place.at))
         pointer = self.state[place.at] if place.kind == "state" else \
             self.elements["in" if place.kind == "input" else "out"][place.at]
         return b.ptrtoint(pointer, _I64)
 
-    def table(self) -> Any:
+    def table(self) -> ir.GlobalVariable:
         """The words that the program's entry takes last: threads, and library kernels."""
         module, entry = self.module, self.entry
         fork, context, threads = entry.fork or ("", "", 1)
@@ -387,8 +387,8 @@ class _CallFunction(_Function):
         table.linkage, table.global_constant, table.initializer = "internal", True, ir.Constant(kind, words)
         return table
 
-    def told(self, result: Any) -> None:
-        """Ends the function with the status that a result of the program stands for."""
+    def leave_if_failed(self, result: ir.Value) -> None:
+        """Ends the function where a result of the program says that a check failed, with the status of the check."""
         b, entry = self.b, self.entry
         if not entry.checks:
             return
@@ -415,7 +415,7 @@ def arguments_of(entry: CFunction, workspace: DimLike) -> list[tuple[str, ir.Typ
     return arguments
 
 
-def _external(module: ir.Module, symbol: str) -> Any:
+def _external(module: ir.Module, symbol: str) -> ir.GlobalVariable:
     """A symbol that another module defines."""
     variable = module.globals.get(symbol)
     if variable is None:
@@ -424,7 +424,7 @@ def _external(module: ir.Module, symbol: str) -> Any:
     return variable
 
 
-def _function(module: ir.Module, symbol: str, kind: ir.FunctionType) -> Any:
+def _function(module: ir.Module, symbol: str, kind: ir.FunctionType) -> ir.Function:
     """A function that another module defines."""
     return module.globals.get(symbol) or ir.Function(module, kind, symbol)
 
@@ -437,23 +437,24 @@ def write_texts(module: ir.Module, name: str, texts: Texts) -> None:
     for text in (*texts.texts, unknown):
         offsets.append(len(blob))
         blob += text.encode() + b"\0"
-    held = _constant(module, f"{name}_text", ir.ArrayType(_I8, len(blob)), blob)
+    characters = _constant(module, f"{name}_text", ir.ArrayType(_I8, len(blob)), blob)
     table = _constant(module, f"{name}_offsets", ir.ArrayType(_I32, len(offsets)), [_I32(n) for n in offsets])
     fn = ir.Function(module, ir.FunctionType(_PTR, [_I32]), name)
     fn.attributes.add("nounwind")
     b = ir.IRBuilder(fn.append_basic_block("entry"))
     number = b.lshr(fn.args[0], _I32(8))
-    known = b.icmp_unsigned("<", number, _I32(len(texts.texts)))
-    number = b.select(known, number, _I32(len(texts.texts)))
+    in_table = b.icmp_unsigned("<", number, _I32(len(texts.texts)))
+    number = b.select(in_table, number, _I32(len(texts.texts)))
     offset = b.load(b.gep(table, [b.zext(number, _I64)], source_etype=_I32), typ=_I32)
-    b.ret(b.gep(held, [b.zext(offset, _I64)], source_etype=_I8))
+    b.ret(b.gep(characters, [b.zext(offset, _I64)], source_etype=_I8))
 
 
-def _constant(module: ir.Module, name: str, kind: ir.Type, value: Any) -> ir.GlobalVariable:
-    held = ir.GlobalVariable(module, kind, name)
-    held.linkage, held.global_constant, held.initializer = "internal", True, ir.Constant(kind, value)
-    held.unnamed_addr = True
-    return held
+def _constant(module: ir.Module, name: str, kind: ir.Type,
+              value: bytes | bytearray | list[ir.Constant]) -> ir.GlobalVariable:
+    constant = ir.GlobalVariable(module, kind, name)
+    constant.linkage, constant.global_constant, constant.initializer = "internal", True, ir.Constant(kind, value)
+    constant.unnamed_addr = True
+    return constant
 
 
 def write_number(module: ir.Module, name: str, value: int) -> None:
@@ -475,21 +476,21 @@ def write_state(module: ir.Module, name: str, variables: Sequence[tuple[Member, 
     """
     entry = CFunction(name, [], [], [], [], {}, len(variables), [], weights, None, "", [], [], [])  # type: ignore[arg-type]
     arguments = [("state", _PTR), *[("weights", _PTR)] * weights, ("memory", _PTR), ("size", _I64)]
-    f = _Function(module, name, arguments, entry, texts)
+    f = _StatusFunction(module, name, arguments, entry, texts)
     b, at = f.b, 0
-    for given in ("state", "weights", "memory"):
-        if given in f.given:
-            f.not_null(f.given[given], f"`{given}`")
+    for argument in ("state", "weights", "memory"):
+        if argument in f.arguments:
+            f.not_null(f.arguments[argument], f"`{argument}`")
     lengths = dm.evaluate([declared_bytes(m) for m, _ in variables], {})
     total = sum(dm.evaluate(map(_rounded, lengths), {})) + ALIGNED
-    f.require(b.icmp_signed(">=", f.given["size"], _I64(total)), "workspace", f"the state needs {total} bytes")
-    start = b.and_(b.add(b.ptrtoint(f.given["memory"], _I64), _I64(ALIGNED - 1)), _I64(-ALIGNED))
+    f.require(b.icmp_signed(">=", f.arguments["size"], _I64(total)), "workspace", f"the state needs {total} bytes")
+    start = b.and_(b.add(b.ptrtoint(f.arguments["memory"], _I64), _I64(ALIGNED - 1)), _I64(-ALIGNED))
     copy = module.declare_intrinsic("llvm.memcpy", [_PTR, _PTR, _I64])
     for n, ((_, place), length) in enumerate(zip(variables, lengths, strict=True)):
         to = b.inttoptr(b.add(start, _I64(at)), _PTR)
-        b.store(to, b.gep(f.given["state"], [_I32(0), _I32(n)], source_etype=ir.ArrayType(_PTR, len(variables))))
+        b.store(to, b.gep(f.arguments["state"], [_I32(0), _I32(n)], source_etype=ir.ArrayType(_PTR, len(variables))))
         source = _external(module, place.symbol) if place.kind == "constant" else \
-            b.gep(f.given["weights"], [_I64(place.at)], source_etype=_I8)
+            b.gep(f.arguments["weights"], [_I64(place.at)], source_etype=_I8)
         b.call(copy, [to, source, _I64(length), _I1(0)])
         at += -(-length // ALIGNED) * ALIGNED
     f.done()

@@ -7,7 +7,8 @@ first compilation, which takes a third of a second. The helpers that the source 
 from __future__ import annotations
 
 import functools
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from twofold.ir import dtypes as dt
 from twofold.ir import scalar
@@ -16,7 +17,18 @@ from twofold.ir.dtypes import DType
 from . import llvm_module, llvm_ops, numba_source
 from .loop import Kernel
 
+if TYPE_CHECKING:
+    from llvmlite.ir import IRBuilder, Value
+    from numba.core.base import BaseContext
+    from numba.core.compiler_machinery import PassManager
+    from numba.core.types import Type
+    from numba.core.typing.templates import Signature
+
 __all__ = ["compile_kernel", "helpers"]
+
+_Intrinsic: TypeAlias = Callable[..., "Type"]  # what numba's `intrinsic` gives: a function that kernels call
+# The types of a call, and what writes it: (context, builder, signature, operands) -> the value.
+_Typed: TypeAlias = tuple["Signature", Callable[["BaseContext", "IRBuilder", "Signature", Sequence["Value"]], "Value"]]
 
 _VALUES = tuple(sorted((d for d in dt.ALL if d.compute is d and not d.is_complex), key=lambda d: d.index))
 
@@ -33,7 +45,7 @@ def compile_kernel(kernel: Kernel, name: str) -> bytes:
     return llvm_module.object_code(optimised)
 
 
-def _llvm_text(function: Any) -> tuple[str, str]:
+def _llvm_text(function: Callable[..., object]) -> tuple[str, str]:
     """The LLVM module that numba makes of a kernel, not yet optimised, and the kernel's symbol."""
     from numba import types
     from numba.core import ccallback, compiler_lock
@@ -44,7 +56,7 @@ def _llvm_text(function: Any) -> tuple[str, str]:
     signature = ((word, word, types.CPointer(word)), word)
     with compiler_lock.global_compiler_lock:
         _ = cpu_target.target_context  # made on first use, with the level that other users of numba expect
-        config: Any = numba_config
+        config: Any = numba_config  # which makes its attributes of the environment
         level, config.OPT = config.OPT, 0
         try:
             callback: Any = ccallback.CFunc(function, signature, locals={}, options={"error_model": "numpy"},
@@ -56,8 +68,8 @@ def _llvm_text(function: Any) -> tuple[str, str]:
 
 
 @functools.cache
-def _pipeline() -> Any:
-    """numba's passes that a kernel needs: it is typed and flat as written."""
+def _pipeline() -> type[Any]:
+    """The compiler with those of numba's passes that a kernel needs: it is typed and flat as written."""
     from numba.core import typed_passes, untyped_passes
     from numba.core.compiler import CompilerBase
     from numba.core.compiler_machinery import PassManager
@@ -66,7 +78,7 @@ def _pipeline() -> Any:
               typed_passes.NopythonTypeInference, typed_passes.NativeLowering, typed_passes.NoPythonBackend)
 
     class KernelCompiler(CompilerBase):
-        def define_pipelines(self) -> list[Any]:
+        def define_pipelines(self) -> list[PassManager]:
             manager = PassManager("kernel")
             for step in passes:
                 manager.add_pass(step, step.__name__)
@@ -77,9 +89,9 @@ def _pipeline() -> Any:
 
 
 @functools.cache
-def helpers() -> dict[str, Any]:
+def helpers() -> dict[str, _Intrinsic]:
     """Everything that kernel source calls, by name."""
-    functions: dict[str, Any] = {}
+    functions: dict[str, _Intrinsic] = {}
     for op, (count, kind) in scalar.INSTRUCTIONS.items():
         if kind != "given":
             name = numba_source.helper_name(op)
@@ -97,28 +109,28 @@ def helpers() -> dict[str, Any]:
     return functions
 
 
-def _numba_type(dtype: DType) -> Any:
+def _numba_type(dtype: DType) -> Type:
     from numba import types
 
     return types.boolean if dtype.is_bool else getattr(types, dtype.name)
 
 
 @functools.cache
-def _dtypes() -> dict[Any, DType]:
+def _dtypes() -> dict[Type, DType]:
     return {_numba_type(d): d for d in _VALUES}
 
 
-def _dtype_of(kind: Any) -> DType | None:
+def _dtype_of(kind: Type) -> DType | None:
     """The DType of a numba type, or None where it is no scalar of kernels (numba then reports a typing error)."""
     from numba import types
 
     return _dtypes().get(types.unliteral(kind))
 
 
-def _instruction(op: str, name: str, count: int, kind: str) -> Any:
+def _instruction(op: str, name: str, count: int, kind: str) -> _Intrinsic:
     from numba.extending import intrinsic
 
-    def typing(*operands: Any) -> Any:
+    def typing(*operands: Type) -> _Typed | None:
         kinds = [_dtype_of(o) for o in operands]
         dtype = kinds[-1]
         values = kinds[1:] if kind == "select" else kinds
@@ -137,15 +149,16 @@ def _instruction(op: str, name: str, count: int, kind: str) -> Any:
     def three(typingctx, x, y, z):
         return typing(x, y, z)
 
-    return _named(intrinsic, {1: one, 2: two, 3: three}[count], name)
+    by_count: dict[int, Callable[..., object]] = {1: one, 2: two, 3: three}
+    return _named(intrinsic, by_count[count], name)
 
 
-def _named(decorator: Any, function: Any, name: str) -> Any:
+def _named(decorator: Callable[..., _Intrinsic], function: Callable[..., object], name: str) -> _Intrinsic:
     function.__name__ = function.__qualname__ = name
     return decorator(function)
 
 
-def _conversion(op: str, name: str, out: DType) -> Any:
+def _conversion(op: str, name: str, out: DType) -> _Intrinsic:
     from numba.extending import intrinsic
 
     def convert(typingctx, x):
@@ -158,7 +171,7 @@ def _conversion(op: str, name: str, out: DType) -> Any:
     return _named(intrinsic, convert, name)
 
 
-def _pointer(dtype: DType) -> Any:
+def _pointer(dtype: DType) -> _Intrinsic:
     from numba import types
     from numba.extending import intrinsic
 
@@ -173,7 +186,7 @@ def _pointer(dtype: DType) -> Any:
     return _named(intrinsic, pointer, f"pointer_{dtype.short}")
 
 
-def _scratch(dtype: DType) -> Any:
+def _scratch(dtype: DType) -> _Intrinsic:
     from llvmlite import ir
     from numba import types
     from numba.extending import intrinsic
@@ -185,16 +198,16 @@ def _scratch(dtype: DType) -> Any:
 
         def codegen(context, b, sig, args):
             with b.goto_entry_block():
-                held = b.alloca(ir.ArrayType(llvm_ops.llvm_type(dtype), n.literal_value))
-            held.align = 64  # a cache line, and the widest vector
-            return b.bitcast(held, context.get_value_type(result))
+                elements = b.alloca(ir.ArrayType(llvm_ops.llvm_type(dtype), n.literal_value))
+            elements.align = 64  # a cache line, and the widest vector
+            return b.bitcast(elements, context.get_value_type(result))
 
         return result(n), codegen
 
     return _named(intrinsic(prefer_literal=True), scratch, f"scratch_{dtype.short}")
 
 
-def _widen(dtype: DType) -> Any:
+def _widen(dtype: DType) -> _Intrinsic:
     from numba import types
     from numba.extending import intrinsic
 
@@ -204,7 +217,7 @@ def _widen(dtype: DType) -> Any:
     return _named(intrinsic, widen, f"widen_{dtype.short}")
 
 
-def _narrow(dtype: DType) -> Any:
+def _narrow(dtype: DType) -> _Intrinsic:
     from numba import types
     from numba.extending import intrinsic
 
@@ -214,7 +227,7 @@ def _narrow(dtype: DType) -> Any:
     return _named(intrinsic, narrow, f"narrow_{dtype.short}")
 
 
-def _call_kernel() -> Any:
+def _call_kernel() -> _Intrinsic:
     from llvmlite import ir
     from numba import types
     from numba.extending import intrinsic

@@ -9,11 +9,10 @@ rest goes through the helpers of `numba_cpu.helpers`, each of which is one instr
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from twofold.ir import dtypes as dt
 from twofold.ir.dtypes import DType
-from twofold.ir.scalar import Instr, Value
+from twofold.ir.scalar import Instr, Scalar
 
 from .statements import (
     Break,
@@ -23,16 +22,16 @@ from .statements import (
     For,
     Get,
     If,
+    IntegerArgument,
     Invoke,
     Kernel,
     Load,
     Pointer,
     Room,
     Set,
-    Slot,
     Statement,
     Store,
-    made,
+    result_of,
     uses,
     walk,
 )
@@ -52,12 +51,12 @@ def source(kernel: Kernel) -> str:
         NotImplementedError: it has vectors, addresses or functions, which numba's kernels do not have.
     """
     for statement in walk(kernel.body):
-        values = [made(statement), *uses(statement)]
+        values = [result_of(statement), *uses(statement)]
         other = isinstance(statement, (Invoke, Room)) or \
             isinstance(statement, Call) and isinstance(statement.kernel, Kernel)
         if other or any(v is not None and isinstance(v.dtype, (Vector, Address)) for v in values):
             raise NotImplementedError(f"{kernel.name}: numba has no {type(statement).__name__.lower()} of this kind")
-    return _Writer(kernel).text()
+    return _SourceWriter(kernel).text()
 
 
 def memory_type(dtype: DType) -> str:
@@ -68,7 +67,7 @@ def memory_type(dtype: DType) -> str:
 
 
 def helper_name(op: str) -> str:
-    """What the helper for an instruction is called."""
+    """The name of the helper for an instruction."""
     return _RESERVED.get(op, op)
 
 
@@ -76,7 +75,7 @@ def _is_half(dtype: DType) -> bool:
     return dtype.is_floating and dtype.size == 2
 
 
-class _Writer:
+class _SourceWriter:
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
         self.names: dict[int, str] = {kernel.start.id: "start", kernel.stop.id: "stop"}
@@ -108,7 +107,7 @@ class _Writer:
     def put(self, depth: int, text: str) -> None:
         self.lines.append("    " * depth + text)
 
-    def new(self, value: Value) -> str:
+    def new(self, value: Scalar) -> str:
         name = self.names[value.id] = f"v{self.values}"
         self.values += 1
         return name
@@ -129,7 +128,7 @@ class _Writer:
                 self.put(depth, f"{self.new(out)} = {_loaded(ptr, at[0])}")
             case Store(ptr=ptr, value=value):
                 self.put(depth, f"{ptr.name}[{at[0]}] = {_stored(ptr, value, at[1])}")
-            case Slot(out=out, index=index):
+            case IntegerArgument(out=out, index=index):
                 self.put(depth, f"{self.new(out)} = args[{index}]")
             case Set(var=var):
                 self.put(depth, f"var{var} = {at[0]}")
@@ -164,7 +163,7 @@ class _Writer:
         self.block(loop.body, depth + 1)
         self.put(depth + 1, f"{index} = {index} + {step}")
 
-    def constant(self, value: Any, dtype: DType) -> str:
+    def constant(self, value: float, dtype: DType) -> str:
         """The text of a constant: a literal where a literal has the right type, else a named constant."""
         if dtype is dt.bool_ or dtype is dt.int64:
             return repr(value)
@@ -196,7 +195,7 @@ def _loaded(ptr: Pointer, index: str) -> str:
     return f"widen_{ptr.dtype.short}({element})" if _is_half(ptr.dtype) else element
 
 
-def _stored(ptr: Pointer, value: Value, text: str) -> str:
+def _stored(ptr: Pointer, value: Scalar, text: str) -> str:
     if ptr.dtype.is_bool:
         return f"to_u8({text})"
     return f"narrow_{ptr.dtype.short}({text})" if _is_half(ptr.dtype) else text

@@ -1,4 +1,4 @@
-"""What runs of kernels take: memory, places in it, and kernels that lie outside of a program.
+"""The operands of kernel runs: memory, places in it, and kernels that lie outside of a program.
 
 Lowerings name these when they ask for a `Run`; a plan (`plan.py`) says where each piece of memory lies. A value of the
 graph is memory by itself; here is what memory there is besides, and how an argument names a part of any.
@@ -6,15 +6,19 @@ graph is memory by itself; here is what memory there is besides, and how an argu
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from twofold.ir import dims as dm
 from twofold.ir import graph as g
-from twofold.ir.dims import DimLike
+from twofold.ir.dims import DimLike, Shape
 from twofold.ir.dtypes import DType
 
-__all__ = ["Work", "Partial", "Within", "Slot", "Library", "Detail", "Run", "bytes_of"]
+__all__ = ["Work", "PartialResults", "Within", "Slot", "LibraryKey", "Library", "Detail", "Run", "Memory", "Argument",
+           "RunKernel", "bytes_of"]
+
+LibraryKey: TypeAlias = tuple[str, ...]  # a kind that somebody provides, then what tells its kernels apart
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -26,7 +30,7 @@ class Work:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Partial:
+class PartialResults:
     """Memory between the two kernels of a reduction: `size` accumulators of `dtype`."""
 
     dtype: DType
@@ -37,7 +41,7 @@ class Partial:
 class Within:
     """A place in the memory of `value`: `offset` elements from its beginning."""
 
-    value: Any
+    value: Memory
     offset: DimLike
 
 
@@ -56,27 +60,35 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """A kernel outside of the program: its key is a kind that somebody provides, then text and numbers."""
+    """A kernel outside of the program."""
 
-    key: tuple[Any, ...]
+    key: LibraryKey
 
     @property
     def name(self) -> str:
         """The key as one word."""
-        return "/".join(map(str, self.key))
+        return "/".join(self.key)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Detail:
-    """What the message of a failed check shows besides the check's text.
+    """The operands that the message of a failed check shows besides the check's text.
 
     `codegen/kernels/indexing.py: detail` makes the text, from `kind`, the arrays that `arrays` describe, (a `Within`,
     its shape) each, and the integers `sizes`.
     """
 
     kind: str
-    arrays: tuple[tuple[Within, tuple[Any, ...]], ...]
+    arrays: tuple[tuple[Within, Shape], ...]
     sizes: tuple[DimLike, ...] = ()
+
+
+# Memory by itself. A value of the graph has its own, or that of another value (`Plan.aliases`).
+Memory: TypeAlias = g.Value | Work | PartialResults
+# What fills a word of an args array: the address of memory or of a kernel, or a number.
+Argument: TypeAlias = Memory | Within | Library | DimLike
+# In plans a `loop.Kernel` or a `Library`; where an op runs at once, a `Library` or what has been compiled and loaded.
+RunKernel: TypeAlias = Any
 
 
 @dataclass(eq=False, slots=True)
@@ -86,20 +98,20 @@ class Run:
     fixed: it does the same in every round of the loop around it, and may run once, before.
     """
 
-    kernel: Any  # a loop.Kernel or a Library
-    arguments: list[Any]
+    kernel: RunKernel
+    arguments: Sequence[Argument]
     total: DimLike
-    weight: Any
+    weight: DimLike
     detail: Detail | None = None
     fixed: bool = False
 
     def values(self) -> list[g.Value]:
         """The values whose memory the kernel gets."""
-        given = [a.value if isinstance(a, Within) else a for a in self.arguments]
-        return [a for a in given if isinstance(a, g.Value)]
+        memory = [a.value if isinstance(a, Within) else a for a in self.arguments]
+        return [a for a in memory if isinstance(a, g.Value)]
 
 
-def bytes_of(memory: g.Value | Work | Partial) -> DimLike:
+def bytes_of(memory: Memory) -> DimLike:
     """How large a piece of memory is."""
-    size = memory.size if isinstance(memory, (Partial, Work)) else dm.numel(memory.dims)
+    size = memory.size if isinstance(memory, (PartialResults, Work)) else dm.numel(memory.dims)
     return size * memory.dtype.size

@@ -12,9 +12,9 @@ kernel told; or `INTERRUPTED`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -22,14 +22,16 @@ from twofold.ir import graph as g
 from twofold.ir.dims import Dim, DimLike
 
 from .arena import Block
-from .operands import Detail, Library, Partial, Slot, Within, Work, bytes_of
-from .units import Grouping, Item
+from .operands import Argument, Detail, Library, Memory, PartialResults, Slot, Within, Work, bytes_of
+from .statements import Kernel
+from .units import FusionItem, Grouping
 
-__all__ = ["INTERRUPTED", "UNBOUNDED", "Plan", "Step", "Shares", "Batch", "Branch", "While", "Copy", "Tree", "parts_of",
-           "batch_arguments", "memory_of", "owners", "slots_of"]
+__all__ = ["INTERRUPTED", "UNBOUNDED", "Plan", "Step", "Shares", "Batch", "Branch", "While", "Copy", "Tree", "Aliases",
+           "parts_of", "batch_arguments", "memory_of", "owners", "slots_of"]
 
 INTERRUPTED = 1 << 62  # the status of a run that a signal has ended in one of its loops
 UNBOUNDED = 1 << 62  # the work of a plan with loops
+Aliases: TypeAlias = dict[g.Value, g.Value | Slot]  # value -> the one whose memory it has, or the slot it lies in
 
 
 class Shares(NamedTuple):
@@ -46,7 +48,7 @@ class Step:
     """One kernel run.
 
     Attributes:
-        kernel: a `loop.Kernel`, a `Library`, or a `Batch`.
+        kernel: of the program, outside of it, or several run as one.
         arguments: what fills its args array: memory, places in it (`Within`), library kernels, and sizes.
         total: its range is [0, total).
         weight: the work of an iteration, in simple operations.
@@ -58,21 +60,21 @@ class Step:
         shares: how threads may share it; None where one runs it.
     """
 
-    kernel: Any
-    arguments: list[Any]
+    kernel: Kernel | Library | Batch
+    arguments: Sequence[Argument]
     total: DimLike
-    weight: Any
-    items: list[Item] = field(default_factory=list)
+    weight: DimLike
+    items: list[FusionItem] = field(default_factory=list)
     node: g.Node | None = None
     codes: tuple[str, ...] = ()
     detail: Detail | None = None
     loops: tuple[g.Node, ...] = ()
     shares: Shares | None = None
 
-    def memory(self) -> list[Any]:
+    def memory(self) -> list[Memory]:
         """The values, and other memory, that the arguments are addresses of."""
-        given = [a.value if isinstance(a, Within) else a for a in self.arguments]
-        return [a for a in given if isinstance(a, (g.Value, Partial, Work))]
+        arguments = [a.value if isinstance(a, Within) else a for a in self.arguments]
+        return [a for a in arguments if isinstance(a, (g.Value, PartialResults, Work))]
 
     def failed(self, status: int) -> tuple[g.Node | None, str]:
         """The node whose check a nonzero status reports, and the check's text."""
@@ -132,7 +134,7 @@ Tree = list[int | Branch | While | Copy]  # numbers of steps, and control flow, 
 
 @dataclass(eq=False)
 class Plan:
-    """What a run of a graph does, step by step.
+    """The work of a run of a graph, step by step.
 
     Attributes:
         graph: of native nodes only.
@@ -160,12 +162,12 @@ class Plan:
     symbols: list[str]
     steps: list[Step]
     tree: Tree
-    buffers: dict[Any, int]
-    offsets: dict[Any, DimLike]
+    buffers: dict[Memory, int]
+    offsets: dict[Memory, DimLike]
     arena: DimLike
     blocks: list[Block]
     sums: list[tuple[DimLike, DimLike, DimLike]]
-    aliases: dict[Any, Any]
+    aliases: Aliases
     donated: dict[int, int]
     libraries: list[Library]
     work: DimLike
@@ -177,11 +179,11 @@ class Plan:
         """The graph's."""
         return self.graph.inputs
 
-    def memory_of(self, value: Any) -> Any:
+    def memory_of(self, value: Memory) -> Memory | Slot:
         """The value whose memory `value` has, or the slot that it lies in."""
         return memory_of(self.aliases, value)
 
-    def place_of(self, value: Any) -> tuple[int | None, DimLike] | None:
+    def place_of(self, value: Memory) -> tuple[int | None, DimLike] | None:
         """The buffer, or None for the arena, and the byte in it at which the memory of a value begins; None for one in
         a slot, which lies elsewhere in every round."""
         memory = self.memory_of(value)
@@ -189,11 +191,11 @@ class Plan:
             return None
         return (self.buffers[memory], 0) if memory in self.buffers else (None, self.offsets[memory])
 
-    def owners(self, values: Sequence[Any]) -> list[Any]:
+    def owners(self, values: Iterable[Memory]) -> list[Memory]:
         """The memory in which values are found: for one in a slot, what that lies in, and the index."""
         return owners(self.aliases, values)
 
-    def slots_of(self, values: Sequence[Any]) -> list[Slot]:
+    def slots_of(self, values: Iterable[Memory]) -> list[Slot]:
         """The slots that tell where values are found."""
         return slots_of(self.aliases, values)
 
@@ -215,14 +217,14 @@ class Plan:
         """The expressions of unknown sizes that a run computes, in the order in which it needs them."""
         needed: dict[Dim, None] = {}
 
-        def need(size: Any) -> None:
+        def need(size: DimLike) -> None:
             if isinstance(size, Dim):
                 needed.setdefault(size)
         for step in self.steps:
             for a in step.arguments:
                 if isinstance(a, Within):
                     need(a.offset * a.value.dtype.size)
-                elif not isinstance(a, (g.Value, Partial, Work, Library)):
+                elif not isinstance(a, (g.Value, PartialResults, Work, Library)):
                     need(a)
             self._places(step.memory(), need)
             need(step.total)
@@ -233,7 +235,7 @@ class Plan:
             need(bytes_of(value))
         return list(needed)
 
-    def _places(self, values: Sequence[Any], need: Any) -> None:
+    def _places(self, values: Iterable[Memory], need: Callable[[DimLike], None]) -> None:
         for owner in self.owners(values):
             if owner not in self.buffers:
                 need(self.offsets[owner])
@@ -254,30 +256,31 @@ def parts_of(step: Step) -> list[Step]:
     return step.kernel.parts if isinstance(step.kernel, Batch) else [step]
 
 
-def batch_arguments(parts: Sequence[Step], arguments: Sequence[list[Any]]) -> list[Any]:
+def batch_arguments(parts: Sequence[Step], arguments: Sequence[Sequence[Argument]]) -> list[Argument]:
     """The args of a `Batch` whose parts have these."""
-    return [part.total for part in parts] + [a for given in arguments for a in given]
+    return [part.total for part in parts] + [a for args in arguments for a in args]
 
 
 # -- whose memory a value has --------------------------------------------------------------------------
-def memory_of(aliases: dict[Any, Any], value: Any) -> Any:
+def memory_of(aliases: Aliases, value: Memory) -> Memory | Slot:
     """The value whose memory `value` has, or the slot that it lies in; `aliases` says of each whose it takes over."""
-    while value in aliases:
-        value = aliases[value]
-    return value
+    of: Memory | Slot = value
+    while isinstance(of, g.Value) and of in aliases:
+        of = aliases[of]
+    return of
 
 
-def owners(aliases: dict[Any, Any], values: Sequence[Any]) -> list[Any]:
+def owners(aliases: Aliases, values: Iterable[Memory]) -> list[Memory]:
     """The memory in which values are found: for one in a slot, what that lies in, and the index."""
     return [a for a in _places(aliases, values) if not isinstance(a, Slot)]
 
 
-def slots_of(aliases: dict[Any, Any], values: Sequence[Any]) -> list[Slot]:
+def slots_of(aliases: Aliases, values: Iterable[Memory]) -> list[Slot]:
     """The slots that tell where values are found."""
     return [a for a in _places(aliases, values) if isinstance(a, Slot)]
 
 
-def _places(aliases: dict[Any, Any], values: Sequence[Any]) -> list[Any]:
+def _places(aliases: Aliases, values: Iterable[Memory]) -> list[Memory | Slot]:
     places = [memory_of(aliases, a) for a in values]
     for a in places:  # which grows meanwhile
         if isinstance(a, Slot):

@@ -29,13 +29,12 @@ it reads and, behind a semicolon, the sizes that it gets; then its iterations x 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
 
 from twofold.ir import graph as g
 from twofold.ir.dims import Dim, DimLike
 
 from . import statements
-from .operands import Library, Partial, Slot, Within, Work, bytes_of
+from .operands import Argument, Library, Memory, PartialResults, Slot, Within, Work, bytes_of
 from .plan import UNBOUNDED, Batch, Branch, Copy, Plan, Shares, Step, Tree, parts_of
 
 __all__ = ["text"]
@@ -62,19 +61,19 @@ def text(plan: Plan, kernels: bool = False) -> str:
       work 20
     }
     """
-    return "\n".join(_Writer(plan).lines(kernels))
+    return "\n".join(_PlanWriter(plan).lines(kernels))
 
 
-class _Writer:
+class _PlanWriter:
     """Writes one plan."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        self.names: dict[Any, str] = {}
+        self.names: dict[Memory | Slot, str] = {}
         long = [size for size in self.all_sizes() if isinstance(size, Dim) and len(str(size)) > _LONG]
         self.short = {size: f"n{n}" for n, size in enumerate(dict.fromkeys(long))}
 
-    def all_sizes(self) -> Iterator[Any]:
+    def all_sizes(self) -> Iterator[Argument]:
         """The sizes that the text shows."""
         plan = self.plan
         for block in plan.blocks:
@@ -107,7 +106,7 @@ class _Writer:
             yield f"  {line}"
 
     def sizes(self) -> Iterator[str]:
-        """What is computed from the symbols."""
+        """The sizes that are computed from the symbols."""
         if self.plan.symbols:
             yield f"sizes of {', '.join(self.plan.symbols)}"
         for size, name in self.short.items():
@@ -117,15 +116,17 @@ class _Writer:
     def buffers(self) -> Iterator[str]:
         """The caller's memory."""
         plan = self.plan
-        roles: dict[Any, list[str]] = {v: [f"input {n}"] for n, v in enumerate(plan.inputs)}
+        roles: dict[Memory, list[str]] = {v: [f"input {n}"] for n, v in enumerate(plan.inputs)}
         for n, value in enumerate(plan.outputs):
-            roles.setdefault(plan.memory_of(value), []).append(f"output {n}")
+            owner = plan.memory_of(value)
+            assert not isinstance(owner, Slot)
+            roles.setdefault(owner, []).append(f"output {n}")
         first = len(plan.inputs) + len(plan.outputs)
-        for value, number in plan.buffers.items():
+        for memory, number in plan.buffers.items():
             if number >= first:
-                roles[value] = [f"constant {number - first}"]
-        for value, given in roles.items():
-            yield f"{self.named(value)} is {', '.join(given)}{self.holds(value)}"
+                roles[memory] = [f"constant {number - first}"]
+        for memory, names in roles.items():
+            yield f"{self.named(memory, memory)} is {', '.join(names)}{self.holds(memory)}"
 
     def arena(self) -> Iterator[str]:
         """Scratch memory."""
@@ -135,12 +136,12 @@ class _Writer:
         for block in plan.blocks:
             steps = f"step {block.first}" if block.first == block.last else f"steps {block.first}-{block.last}"
             at = self.size(plan.offsets[block.owner])
-            yield f"{self.named(block.owner)} at {at} in {steps}{self.holds(block.owner)}"
+            yield f"{self.named(block.owner, block.owner)} at {at} in {steps}{self.holds(block.owner)}"
 
     def slots(self) -> Iterator[str]:
         """Values inside of others, at places that are told while the program runs."""
         used = set(self.plan.slots_of([a for step in self.plan.steps for a in step.memory()]))
-        values = {slot: value for value, slot in self.plan.aliases.items() if slot in used}
+        values = {slot: value for value, slot in self.plan.aliases.items() if isinstance(slot, Slot) and slot in used}
         heads = [self.named(slot, value) for slot, value in values.items()]
         for head, slot in zip(heads, values, strict=True):
             yield f"{head} in {self.name(slot.base)} from {self.first(slot)}"
@@ -152,28 +153,27 @@ class _Writer:
         scaled = index if slot.stride == 1 else f"{stride if plain else f'({stride})'}*{index}"
         return scaled if slot.offset == 0 else f"{scaled} + {self.size(slot.offset)}"
 
-    def named(self, memory: Any, value: Any = None) -> str:
-        """A new number for memory, with the type of what lies there."""
-        value = memory if value is None else value
+    def named(self, memory: Memory | Slot, value: Memory) -> str:
+        """A new number for memory, with the type of the value that lies there."""
         number = self.names[memory] = f"%{len(self.names)}"
         name = f" {value.name}" if isinstance(value, g.Value) and value.name else ""
         return f"{number}{name}: {value.dtype.short}[{','.join(map(self.size, _dims(value)))}]"
 
-    def holds(self, memory: Any) -> str:
+    def holds(self, memory: Memory) -> str:
         """The ops whose results lie in memory, where it is no other's."""
         if isinstance(memory, Work):
             return " holds scratch"
-        if isinstance(memory, Partial):
+        if isinstance(memory, PartialResults):
             return " holds partial results"
         values = [memory, *[v for v in self.plan.aliases if self.plan.memory_of(v) is memory]]
         ops = [v.node.op.name for v in values if v.node is not None and v.node.op is not g.CONSTANT]
         return f" holds {', '.join(dict.fromkeys(ops))}" if ops else ""
 
-    def name(self, value: Any) -> str:
+    def name(self, value: Memory) -> str:
         memory = self.plan.memory_of(value)
         return self.names.get(memory, "%?")
 
-    def at(self, value: Any, offset: DimLike) -> str:
+    def at(self, value: Memory, offset: DimLike) -> str:
         return self.name(value) if offset == 0 else f"{self.name(value)}[{self.size(offset)}:]"
 
     # -- steps ------------------------------------------------------------------------------------
@@ -218,24 +218,24 @@ class _Writer:
         operands: list[tuple[int, str]] = []
         sizes = []
         for n, a in enumerate(step.arguments):
-            if isinstance(a, (g.Value, Partial, Work)):
+            if isinstance(a, (g.Value, PartialResults, Work)):
                 operands.append((n, self.name(a)))
             elif isinstance(a, Within):
                 operands.append((n, self.at(a.value, a.offset)))
             else:
                 sizes.append(a.name if isinstance(a, Library) else self.size(a))
         written = [text for n, text in operands if n in writes]
-        given = [text for n, text in operands if n in reads or n not in writes]
+        read = [text for n, text in operands if n in reads or n not in writes]
         left = f"{', '.join(dict.fromkeys(written))} = " if written else ""
-        right = f"({', '.join(given)}{'; ' if sizes else ''}{', '.join(sizes)})"
+        right = f"({', '.join(read)}{'; ' if sizes else ''}{', '.join(sizes)})"
         return f"{left}{step.kernel.name}{right} over {self.size(step.total)} x {self.size(step.weight)}"
 
     def cost(self) -> Iterator[str]:
         yield f"work {'unknown' if self.plan.work == UNBOUNDED else self.size(self.plan.work)}"
 
 
-def _dims(memory: Any) -> Sequence[Any]:
-    return (memory.size,) if isinstance(memory, (Work, Partial)) else memory.dims
+def _dims(memory: Memory) -> Sequence[DimLike]:
+    return (memory.size,) if isinstance(memory, (Work, PartialResults)) else memory.dims
 
 
 def _sharing(shares: Shares | None, total: DimLike) -> str:
@@ -251,10 +251,11 @@ def _checks(step: Step) -> str:
     return f", checks {'; '.join(texts)}" if texts else ""
 
 
-def _accesses(kernel: Any, count: int) -> tuple[set[int], set[int]]:
+def _accesses(kernel: statements.Kernel | Library | Batch, count: int) -> tuple[set[int], set[int]]:
     """The places in the args array of memory that a kernel reads, and of memory that it writes."""
     if isinstance(kernel, Library):  # results come first
         return set(range(1, count)), {0}
+    assert isinstance(kernel, statements.Kernel)  # a batch's parts are asked for one by one
     reads: set[int] = set()
     writes: set[int] = set()
     for statement in statements.walk(kernel.body):

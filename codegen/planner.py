@@ -9,7 +9,6 @@ scratch memory are `arena.py`'s.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -19,10 +18,11 @@ from twofold.ir.dims import Dim, DimLike
 
 from . import arena, fused, fusion, loop_info, structured, structured_products, structured_windows
 from .backend import Backend
-from .layout import contiguous
-from .operands import Library, Run, Within, bytes_of
+from .layout import Layout, contiguous
+from .operands import Library, Memory, Run, Slot, Within, bytes_of
 from .plan import (
     UNBOUNDED,
+    Aliases,
     Batch,
     Branch,
     Copy,
@@ -37,7 +37,7 @@ from .plan import (
     parts_of,
     slots_of,
 )
-from .units import Group, Grouping, Item, Single, Source
+from .units import FusionItem, Group, Grouping, Single, Source
 
 __all__ = ["plan"]
 
@@ -72,14 +72,14 @@ def plan(graph: g.Graph, backend: Backend, donate: dict[int, int] | None = None,
 
 
 class _Planner:
-    """What the graphs of a program share: its steps in order, and which values share memory."""
+    """The state that the graphs of a program share: its steps in order, and which values share memory."""
 
     def __init__(self, graph: g.Graph, donate: dict[int, int], backend: Backend) -> None:
         self.graph, self.backend = graph, backend
         self.steps: list[Step] = []
         self.touched: list[tuple[int, g.Value]] = []  # memory that is used between steps
         self.loops: list[tuple[int, int]] = []  # the steps of each loop
-        self.aliases: dict[Any, Any] = {}
+        self.aliases: Aliases = {}
         self.groupings: list[Grouping] = []
         body = _Body(self, graph, donate)
         self.tree = body.steps()
@@ -129,10 +129,11 @@ class _Planner:
         sizes += [size for a in slots_of(self.aliases, memory) for size in (a.skip, a.stride, a.offset)]
         return dm.symbols_of([a for a in sizes if isinstance(a, Dim)])
 
-    def temporaries(self, buffers: dict[Any, int]) -> list[arena.Block]:
+    def temporaries(self, buffers: dict[Memory, int]) -> list[arena.Block]:
         """The blocks of the arena, with the first and last step that each is live at."""
-        live: dict[Any, list[int]] = {}
-        uses = [*[(n, step.memory()) for n, step in enumerate(self.steps)], *[(n, [v]) for n, v in self.touched]]
+        live: dict[Memory, list[int]] = {}
+        uses: list[tuple[int, Sequence[Memory]]] = [(n, step.memory()) for n, step in enumerate(self.steps)]
+        uses += [(n, [v]) for n, v in self.touched]
         for number, memory in sorted(uses, key=lambda use: use[0]):
             for a in owners(self.aliases, memory):
                 if a not in buffers:
@@ -143,13 +144,13 @@ class _Planner:
                     span[1] = last
         return [arena.Block(a, bytes_of(a), first, last) for a, (first, last) in live.items()]
 
-    def place(self) -> tuple[dict[Any, int], list[np.ndarray]]:
+    def place(self) -> tuple[dict[Memory, int], list[np.ndarray]]:
         """The number of the buffer of each input, output and constant; and the constants."""
-        buffers: dict[Any, int] = {v: n for n, v in enumerate(self.graph.inputs)}
+        buffers: dict[Memory, int] = {v: n for n, v in enumerate(self.graph.inputs)}
         for n, v in enumerate(self.outputs):
-            v = memory_of(self.aliases, v)
-            if v not in buffers:
-                buffers[v] = len(self.graph.inputs) + n
+            owner = memory_of(self.aliases, v)
+            assert not isinstance(owner, Slot)
+            buffers.setdefault(owner, len(self.graph.inputs) + n)
         start = len(self.graph.inputs) + len(self.outputs)
         constants: list[np.ndarray] = []
         used = [a for step in self.steps for a in step.memory()] + [a for _, a in self.touched]
@@ -168,8 +169,8 @@ class _Planner:
 
     def libraries(self) -> list[Library]:
         """The kernels outside of the program: those that kernels call, then those that are steps."""
-        given = [a for step in self.steps for a in step.arguments if isinstance(a, Library)]
-        return list(dict.fromkeys([*given, *[s.kernel for s in self.steps if isinstance(s.kernel, Library)]]))
+        called = [a for step in self.steps for a in step.arguments if isinstance(a, Library)]
+        return list(dict.fromkeys([*called, *[s.kernel for s in self.steps if isinstance(s.kernel, Library)]]))
 
 
 def _results(step: Step) -> list[g.Value]:
@@ -189,7 +190,7 @@ class _Body:
         shared.aliases.update(self.grouping.slots)
         self.donated: dict[int, int] = {}
         self.tree: Tree = []
-        self.written: set[Any] | None = None  # memory that the last step writes, where that is a map
+        self.written: set[Memory] | None = None  # memory that the last step writes, where that is a map
 
     def steps(self) -> Tree:
         """The tree of steps."""
@@ -209,7 +210,7 @@ class _Body:
         codes = () if isinstance(run.kernel, Library) else run.kernel.codes
         self.add(Step(run.kernel, run.arguments, run.total, run.weight, [], node, codes, run.detail))
 
-    def add(self, step: Step, written: Sequence[Any] | None = None) -> None:
+    def add(self, step: Step, written: Sequence[Memory] | None = None) -> None:
         """Appends a step; `written` is the memory that a map writes, None for any other step."""
         steps = self.shared.steps
         batch = self.batched(step, written)
@@ -220,7 +221,7 @@ class _Body:
         steps.append(step)
         self.written = None if written is None or step.codes else set(owners(self.shared.aliases, written))
 
-    def batched(self, step: Step, written: Sequence[Any] | None) -> Step | None:
+    def batched(self, step: Step, written: Sequence[Memory] | None) -> Step | None:
         """The step before and this one as one, where both are maps that do not touch what the other writes."""
         steps = self.shared.steps
         if written is None or self.written is None or step.codes or not self.tree or self.tree[-1] != len(steps) - 1:
@@ -228,8 +229,9 @@ class _Body:
         before = steps[-1]
         parts = before.kernel.parts if isinstance(before.kernel, Batch) else [before]
         works = [p.total * p.weight for p in (*parts, step)]
+        weights = [p.weight for p in (*parts, step) if not isinstance(p.weight, Dim)]  # those of maps are known
         if all(not isinstance(w, Dim) and w < _WORTH for w in works) or len(parts) >= _PARTS or \
-                max(p.weight for p in (*parts, step)) > 4 * min(p.weight for p in (*parts, step)):
+                max(weights) > 4 * min(weights):
             return None
         mine = set(owners(self.shared.aliases, written))
         if not mine.isdisjoint(owners(self.shared.aliases, before.memory())) or \
@@ -241,7 +243,7 @@ class _Body:
         total: DimLike = 0
         for p in parts:
             total = total + p.total
-        return Step(Batch(parts), arguments, total, max(p.weight for p in parts), [i for p in parts for i in p.items])
+        return Step(Batch(parts), arguments, total, max(weights), [i for p in parts for i in p.items])
 
     # -- what must be in memory -------------------------------------------------------------------
     def settle_outputs(self) -> None:
@@ -266,7 +268,7 @@ class _Body:
         """A new value with the elements of `source`, in the group of its last operand or one of its own."""
         copy = g.Value(source.layout.shape, source.base.dtype)
         fuser = fusion.resume(self.grouping, self.shared.backend)
-        fuser.place(Item("copy", [source], [copy], {}, lambda s, x: x, None, None))
+        fuser.place(FusionItem("copy", [source], [copy], {}, lambda s, x: x, None, None))
         return copy
 
     def find_uses(self) -> None:
@@ -323,7 +325,7 @@ class _Body:
         if group.axes is not None:
             return {}
         elsewhere = self.around_slots(group)
-        layouts: dict[g.Value, set[Any]] = {}
+        layouts: dict[g.Value, set[Layout]] = {}
         for item in group.items:
             for s in item.sources:
                 layouts.setdefault(s.base, set()).add(s.layout)
@@ -373,12 +375,12 @@ class _Body:
         """Whether `value` may have the memory of `base`, whose elements nobody needs any more."""
         if value in self.grouping.slots or base in self.grouping.slots:
             return False
-        number, given = self.is_output.get(value), self.is_input.get(base)
-        if number is None and given is None:
+        number, of_input = self.is_output.get(value), self.is_input.get(base)
+        if number is None and of_input is None:
             return base.node is None or base.node.op not in (g.CONSTANT, g.SIZE)
-        if number is None or given is None or self.donate.get(number) != given:
+        if number is None or of_input is None or self.donate.get(number) != of_input:
             return False
-        self.donated[number] = given
+        self.donated[number] = of_input
         return True
 
     # -- control flow -----------------------------------------------------------------------------

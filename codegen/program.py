@@ -15,7 +15,7 @@ What runs, over what memory, is the plan's (`planner.py`); the entry is `program
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from llvmlite import ir
 
@@ -24,9 +24,11 @@ from twofold.ir.dims import Dim
 
 from . import alike, llvm_cpu, planner, sizes
 from .backend import Backend
-from .operands import Library
+from .operands import Argument, Library
 from .plan import Plan, Step, batch_arguments, parts_of
 from .program_entry import EntryWriter
+from .statements import Kernel
+from .step_calls import StepCall
 
 __all__ = ["Program", "compile_graph", "emit"]
 
@@ -74,10 +76,10 @@ def emit(plan: Plan, name: str, timed: bool = False) -> Program:
     return Program(plan, str(module))
 
 
-def _calls(plan: Plan, module: ir.Module, name: str) -> list[tuple[Any, list[Any]]]:
+def _calls(plan: Plan, module: ir.Module, name: str) -> list[StepCall]:
     """For each step its function, or the number of a library kernel, and its arguments."""
-    calls: list[tuple[Any, list[Any]]] = []
-    known: dict[str, Any] = {}
+    calls: list[StepCall] = []
+    by_text: dict[str, ir.Function] = {}
     inline = len(plan.steps) <= _INLINE
     runs = [run for step in plan.steps for run in _runs_of(step)]
     written = iter(zip(runs, alike.shared(runs), strict=True))
@@ -85,21 +87,23 @@ def _calls(plan: Plan, module: ir.Module, name: str) -> list[tuple[Any, list[Any
         if isinstance(step.kernel, Library):
             calls.append((plan.libraries.index(step.kernel), step.arguments))
             continue
-        parts, functions, arguments = parts_of(step), [], []
+        parts = parts_of(step)
+        functions: list[ir.Function] = []
+        arguments: list[list[Argument]] = []
         for at, part in enumerate(parts):
             run, one = next(written)
             arguments.append([*part.arguments, *one.values])
-            text = f"{run.rest} {sorted(one.numbers.items())} {sorted(one.slots.items())} {one.kernel}"
-            if text not in known:
-                known[text] = llvm_cpu.emit_kernel(
-                    module, one.kernel, f"{name}_k{number}_{at}", short=run.rest.short, alone=run.rest.alone,
+            text = f"{run.ranges} {sorted(one.numbers.items())} {sorted(one.slots.items())} {one.kernel}"
+            if text not in by_text:
+                by_text[text] = llvm_cpu.emit_kernel(
+                    module, one.kernel, f"{name}_k{number}_{at}", short=run.ranges.short, alone=run.ranges.alone,
                     numbers=one.numbers, constants=one.slots)
-                known[text].linkage = "internal"
+                by_text[text].linkage = "internal"
                 if len(parts) > 1 or part.shares is not None:
-                    known[text].attributes.add("noinline")  # else each part, and one thread, had a copy
+                    by_text[text].attributes.add("noinline")  # else each part, and one thread, had a copy
                 elif inline:
-                    known[text].attributes.add("inlinehint")
-            functions.append(known[text])
+                    by_text[text].attributes.add("inlinehint")
+            functions.append(by_text[text])
         if len(parts) > 1:
             whole = _dispatcher(module, f"{name}_k{number}", arguments, functions)
             calls.append((whole, batch_arguments(parts, arguments)))
@@ -108,33 +112,31 @@ def _calls(plan: Plan, module: ir.Module, name: str) -> list[tuple[Any, list[Any
     return calls
 
 
-class _Ranges(NamedTuple):
-    """What the code of a kernel depends on besides its text: whether its ranges are short, and whether they are [0,
-    1)."""
-
-    short: bool
-    alone: bool
-
-
 def _runs_of(step: Step) -> list[alike.Candidate]:
     """The kernels of a step."""
     parts = parts_of(step)
     short = all(not isinstance(part.total, Dim) and part.total <= _SHORT for part in parts)
-    return [alike.Candidate(part.kernel, _Ranges(short, not isinstance(part.total, Dim) and part.total == 1),
+    return [alike.Candidate(_kernel_of(part), alike.Ranges(short, not isinstance(part.total, Dim) and part.total == 1),
                             len(part.arguments), {slot: a for slot, a in enumerate(part.arguments) if type(a) is int})
             for part in parts]
 
 
-def _dispatcher(module: ir.Module, name: str, arguments: Sequence[list[Any]],
+def _kernel_of(part: Step) -> Kernel:
+    """The kernel of a part of a step, which is the program's own."""
+    assert isinstance(part.kernel, Kernel)
+    return part.kernel
+
+
+def _dispatcher(module: ir.Module, name: str, arguments: Sequence[Sequence[Argument]],
                 functions: Sequence[ir.Function]) -> ir.Function:
     """The kernel of a `Batch`: each part runs over its share of the range."""
     fn = ir.Function(module, llvm_cpu.KERNEL, name)
     fn.linkage = "internal"
     b = ir.IRBuilder(fn.append_basic_block("entry"))
     start, stop, args = fn.args
-    begin: Any = _I64(0)
+    begin: ir.Value = _I64(0)
     at = len(arguments)
-    for n, (given, function) in enumerate(zip(arguments, functions, strict=True)):
+    for n, (args_of_part, function) in enumerate(zip(arguments, functions, strict=True)):
         length = b.load(b.gep(args, [_I64(n)], source_etype=_I64), typ=_I64)
         low, high = b.sub(start, begin), b.sub(stop, begin)
         low = b.select(b.icmp_signed("<", low, _I64(0)), _I64(0), low)
@@ -142,6 +144,6 @@ def _dispatcher(module: ir.Module, name: str, arguments: Sequence[list[Any]],
         with b.if_then(b.icmp_signed("<", low, high)):
             b.call(function, [low, high, b.gep(args, [_I64(at)], source_etype=_I64)])
         begin = b.add(begin, length)
-        at += len(given)
+        at += len(args_of_part)
     b.ret(_I64(0))
     return fn

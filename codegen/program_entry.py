@@ -6,8 +6,7 @@ says so, control flow, checks.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from llvmlite import ir
 
@@ -15,9 +14,9 @@ from twofold.ir import graph as g
 from twofold.ir.dims import Dim
 
 from . import sizes, step_calls
-from .operands import Library, Partial, Slot, Within, Work, bytes_of
+from .operands import Argument, Library, Memory, PartialResults, Slot, Within, Work, bytes_of
 from .plan import INTERRUPTED, Branch, Copy, Plan, Shares, Step, Tree, While
-from .step_calls import LIBRARIES
+from .step_calls import LIBRARIES, StepCall
 from .step_table import Base, Row, StepTable
 
 __all__ = ["EntryWriter"]
@@ -33,10 +32,10 @@ _ENTRY = ir.FunctionType(_I64, [_PTR, _PTR, _PTR, _PTR])
 class EntryWriter(sizes.Arithmetic):
     """Writes the entry function."""
 
-    def __init__(self, plan: Plan, module: ir.Module, name: str, calls: list[tuple[Any, list[Any]]],
+    def __init__(self, plan: Plan, module: ir.Module, name: str, calls: list[StepCall],
                  timed: bool) -> None:
         """Args:
-            calls: for each step its function, or the number of a library kernel, and its arguments.
+            calls: one for each step.
             timed: whether to count how long each step takes.
         """
         self.plan, self.calls, self.timed = plan, calls, timed
@@ -46,14 +45,14 @@ class EntryWriter(sizes.Arithmetic):
         self.first = self.b.block
         self.table = StepTable(module, name) if len(plan.steps) >= _MANY else None
         self.rows: dict[int, int] = {}  # of steps, by their number
-        self.moving: dict[int, list[tuple[int, Any]]] = {}  # arguments in slots, with their places
+        self.moving: dict[int, list[tuple[int, Argument]]] = {}  # arguments in slots, with their places
         if self.table is not None:
             sizes.compiled_as_written(self.fn)
         self.buffers, values, self.arena, self.threads = self.fn.args
         super().__init__(self.b, values, plan.symbols)
         self.sums(plan.sums)
-        self.addresses: dict[Any, Any] = {}
-        self.polled: Any = None  # what `poll` keeps
+        self.addresses: dict[Memory, ir.Value] = {}
+        self.polled: ir.Value | None = None  # the words that `poll` counts in
 
     def write(self) -> None:
         b = self.b
@@ -102,11 +101,11 @@ class EntryWriter(sizes.Arithmetic):
         return Row(kernel, self.place(table, step.total), self.place(table, how.work), how.grain, how.least,
                    bool(step.codes) or isinstance(kernel, int), number, places)
 
-    def place(self, table: StepTable, a: Any) -> int:
+    def place(self, table: StepTable, a: Argument) -> int:
         """The place of an argument among the table's values; -1 for one in a slot, which is elsewhere each time."""
         if isinstance(a, (Dim, Library)):
             return table.place(a, a)
-        if not isinstance(a, (g.Value, Partial, Work, Within)):
+        if not isinstance(a, (g.Value, PartialResults, Work, Within)):
             return table.place(int(a), Base(0, int(a)))
         within = a if isinstance(a, Within) else Within(a, 0)
         memory = self.plan.memory_of(within.value)
@@ -190,7 +189,7 @@ class EntryWriter(sizes.Arithmetic):
         b.cbranch(b.icmp_unsigned("!=", answer, _I64(0)), self.failed, on)
         b.position_at_end(on)
 
-    def holds(self, value: g.Value) -> Any:
+    def holds(self, value: g.Value) -> ir.Value:
         b = self.b
         byte = b.load(b.inttoptr(self.address(value), _PTR), typ=ir.IntType(8))
         return b.icmp_unsigned("!=", byte, ir.IntType(8)(0))
@@ -214,17 +213,17 @@ class EntryWriter(sizes.Arithmetic):
         if step.codes or isinstance(function, int):
             self.leave_if(result, number)
 
-    def leave_if(self, result: Any, number: int | None = None) -> None:
+    def leave_if(self, result: ir.Value, number: int | None = None) -> None:
         """Ends the entry with a status that is not 0: that of a step, where its number is given."""
         b = self.b
         bad = b.icmp_unsigned("!=", result, _I64(0))
-        told = result if number is None else b.or_(result, _I64((number + 1) << 16))
+        status = result if number is None else b.or_(result, _I64((number + 1) << 16))
         follow = self.fn.append_basic_block("next")
-        self.status.add_incoming(told, b.block)
+        self.status.add_incoming(status, b.block)
         b.cbranch(bad, self.failed, follow)
         b.position_at_end(follow)
 
-    def step(self, step: Step, function: Any, arguments: list[Any]) -> Any:
+    def step(self, step: Step, function: ir.Function | int, arguments: Sequence[Argument]) -> ir.Value:
         b = self.b
         with b.goto_block(self.first):
             b.position_at_start(self.first)
@@ -241,21 +240,21 @@ class EntryWriter(sizes.Arithmetic):
         return step_calls.shared_call(b, self.threads, target, total, args, self.size(how.work), _I64(how.grain),
                                       _I64(how.least))
 
-    def word(self, n: int) -> Any:
+    def word(self, n: int) -> ir.Value:
         return step_calls.word(self.b, self.threads, _I64(n))
 
-    def argument(self, a: Any) -> Any:
+    def argument(self, a: Argument) -> ir.Value:
         if isinstance(a, Within):
             at = self.address(a.value)
             return at if a.offset == 0 else self.b.add(at, self.size(a.offset * a.value.dtype.size))
-        if isinstance(a, (g.Value, Partial, Work)):
+        if isinstance(a, (g.Value, PartialResults, Work)):
             return self.address(a)
         if isinstance(a, Library):
             return self.word(LIBRARIES + self.plan.libraries.index(a))
         return self.size(a)
 
-    def address(self, of: Any) -> Any:
-        of = self.plan.memory_of(of)
+    def address(self, memory: Memory) -> ir.Value:
+        of = self.plan.memory_of(memory)
         if isinstance(of, Slot):
             return self.slot(of)
         address = self.addresses.get(of)
@@ -268,7 +267,7 @@ class EntryWriter(sizes.Arithmetic):
             self.addresses[of] = address
         return address
 
-    def slot(self, slot: Slot) -> Any:
+    def slot(self, slot: Slot) -> ir.Value:
         """The address of a slot at this point of the run."""
         b, kind = self.b, slot.index.dtype
         at = b.add(self.address(slot.index), self.size(slot.skip * kind.size))

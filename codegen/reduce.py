@@ -12,19 +12,19 @@ lie along one dimension too; which dimensions those are is decided in `runtime/g
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 from twofold.ir import dtypes as dt
 from twofold.ir.dtypes import DType
-from twofold.ir.scalar import Reduction, ScalarBuilder, Value
+from twofold.ir.scalar import Reduction, Scalar, ScalarBuilder
+from twofold.ir.types import Attrs
 
 from .loop import Cell, Kernel, LoopBuilder
 from .target import CACHES
 
-__all__ = ["CHUNK", "LANES", "Spec", "rows", "columns", "tree"]
+__all__ = ["CHUNK", "LANES", "ReductionSpec", "rows", "columns", "tree"]
 
 CHUNK = 4096
 LANES = 32
@@ -34,14 +34,14 @@ _LEVELS = 64  # of the tree over chunks
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Spec:
+class ReductionSpec:
     """A reduction for given dtypes and attributes."""
 
     name: str
     reduction: Reduction
     in_dtypes: tuple[DType, ...]
     out_dtypes: tuple[DType, ...]
-    attrs: dict[str, Any]
+    attrs: Attrs
 
     @property
     def acc_dtypes(self) -> tuple[DType, ...]:
@@ -59,27 +59,27 @@ class Spec:
 class Accumulators:
     """Accumulators in the kernel's stack memory, `size` of each kind."""
 
-    def __init__(self, b: LoopBuilder, spec: Spec, size: int) -> None:
+    def __init__(self, b: LoopBuilder, spec: ReductionSpec, size: int) -> None:
         self.b, self.spec = b, spec
         self.memory = [b.scratch(d, size) for d in spec.acc_dtypes]
 
-    def clear(self, at: Value) -> None:
+    def clear(self, at: Scalar) -> None:
         self.set(at, self.spec.reduction.start(self.b, self.spec.in_dtypes))
 
-    def get(self, at: Value) -> tuple[Value, ...]:
+    def get(self, at: Scalar) -> tuple[Scalar, ...]:
         return tuple(self.b.load(p, at) for p in self.memory)
 
-    def set(self, at: Value, values: Sequence[Value]) -> None:
+    def set(self, at: Scalar, values: Sequence[Scalar]) -> None:
         for p, v in zip(self.memory, values, strict=True):
             self.b.store(p, at, v)
 
-    def take(self, at: Value, xs: Sequence[Value], index: Value) -> None:
+    def take(self, at: Scalar, xs: Sequence[Scalar], index: Scalar) -> None:
         """An element joins the accumulators `at`."""
         r, spec = self.spec.reduction, self.spec
         own = r.element(self.b, spec.in_dtypes, tuple(xs), index, spec.attrs)
         self.set(at, r.join(self.b, self.get(at), own))
 
-    def take_all(self, at: Value, elements: Sequence[tuple[Sequence[Value], Value]]) -> None:
+    def take_all(self, at: Scalar, elements: Sequence[tuple[Sequence[Scalar], Scalar]]) -> None:
         """Elements, each with its number, join the accumulators `at` one after another."""
         r, spec = self.spec.reduction, self.spec
         acc = self.get(at)
@@ -87,7 +87,7 @@ class Accumulators:
             acc = r.join(self.b, acc, r.element(self.b, spec.in_dtypes, tuple(xs), index, spec.attrs))
         self.set(at, acc)
 
-    def fold(self, at: Value, other: Value) -> None:
+    def fold(self, at: Scalar, other: Scalar) -> None:
         """The accumulators at `other` join those `at`."""
         self.set(at, self.spec.reduction.join(self.b, self.get(at), self.get(other)))
 
@@ -95,7 +95,7 @@ class Accumulators:
 class _ReduceKernel:
     """A kernel of `rows` or `columns` being recorded: its arguments, and the loads and stores that both need."""
 
-    def __init__(self, spec: Spec, kind: str, mask: str, partial: bool) -> None:
+    def __init__(self, spec: ReductionSpec, kind: str, mask: str, partial: bool) -> None:
         b = self.b = LoopBuilder(f"{spec.name} {kind} {mask}{' partial' if partial else ''}")
         self.spec, self.partial = spec, partial
         out_dtypes = spec.acc_dtypes if partial else spec.out_dtypes
@@ -104,25 +104,25 @@ class _ReduceKernel:
         self.position = b.integer()  # among the operands: the number of the first element
         self.total = b.integer()
 
-    def store(self, at: Sequence[Value], acc: tuple[Value, ...]) -> None:
+    def store(self, at: Sequence[Scalar], acc: tuple[Scalar, ...]) -> None:
         """Puts accumulators, or the results they give, into the outputs."""
         b, spec = self.b, self.spec
         values = acc if self.partial else spec.reduction.result(b, acc, self.total, spec.attrs)
         for p, a, v in zip(self.outs, at, values, strict=True):
             b.store(p, a, b.cast(v, p.dtype))
 
-    def load(self, at: Sequence[Value]) -> list[Value]:
+    def load(self, at: Sequence[Scalar]) -> list[Scalar]:
         return [self.b.load(p, a) for p, a in zip(self.ins, at, strict=True)]
 
 
-def _offset(base: Value | None, i: Value, letter: str, step: Value | None) -> Value:
+def _offset(base: Scalar | None, i: Scalar, letter: str, step: Scalar | None) -> Scalar:
     """Element number `i` from `base` for an operand that moves as its mask letter says."""
     b = i.builder
     moved = b.const(0, dt.int64) if letter == "s" else i if letter == "v" or step is None else i * step
     return moved if base is None else base + moved
 
 
-def rows(spec: Spec, mask: str, partial: bool) -> Kernel:
+def rows(spec: ReductionSpec, mask: str, partial: bool) -> Kernel:
     """Reduces a chunk for each output in the range.
 
     args: addresses of the outputs (or accumulators) and inputs; the number of the chunk's first element; the number of
@@ -145,7 +145,7 @@ def rows(spec: Spec, mask: str, partial: bool) -> Kernel:
         count = b.minimum(f.total - first, CHUNK)
         bases = [o * s for s in in_steps]
 
-        def element(i: Value) -> list[Value]:
+        def element(i: Scalar) -> list[Scalar]:
             return f.load([_offset(base, i, m, s) for base, m, s in zip(bases, mask, steps, strict=True)])
 
         _reduce_chunk(b, lanes, ends, first, count, element)
@@ -153,8 +153,8 @@ def rows(spec: Spec, mask: str, partial: bool) -> Kernel:
     return b.finish()
 
 
-def _reduce_chunk(b: LoopBuilder, lanes: Accumulators, ends: Accumulators, first: Value, count: Value,
-                  element: Any) -> None:
+def _reduce_chunk(b: LoopBuilder, lanes: Accumulators, ends: Accumulators, first: Scalar, count: Scalar,
+                  element: Callable[[Scalar], Sequence[Scalar]]) -> None:
     """Leaves the accumulators of `count` elements in `ends` at 0.
 
     `lanes` is only ever indexed by loops of constant length, so that a compiler can keep it in registers; the elements
@@ -178,7 +178,7 @@ def _reduce_chunk(b: LoopBuilder, lanes: Accumulators, ends: Accumulators, first
         half //= 2
 
 
-def columns(spec: Spec, mask: str, partial: bool) -> Kernel:
+def columns(spec: ReductionSpec, mask: str, partial: bool) -> Kernel:
     """Reduces a chunk for all outputs in the range, side by side.
 
     args: addresses of the outputs (or accumulators) and inputs; the number of the chunk's first element; the number of
@@ -201,7 +201,7 @@ def columns(spec: Spec, mask: str, partial: bool) -> Kernel:
         with b.for_(0, used) as lane, b.for_(0, width) as c:
             lanes.clear(lane * tile + c)
 
-        def take(i: Value, rows_at_once: int) -> None:
+        def take(i: Scalar, rows_at_once: int) -> None:
             numbers = [i + LANES * k for k in range(rows_at_once)]
             row, bases = b.and_(i, LANES - 1) * tile, [[n * d for d in down] for n in numbers]
             with b.for_(0, width) as c:
@@ -224,13 +224,13 @@ def columns(spec: Spec, mask: str, partial: bool) -> Kernel:
     return b.finish()
 
 
-def _tile(spec: Spec) -> int:
+def _tile(spec: ReductionSpec) -> int:
     """How many columns are reduced side by side: a power of two."""
     size = sum(d.size for d in spec.acc_dtypes)
     return 1 << (_TILE // size).bit_length() - 1
 
 
-def tree(spec: Spec) -> Kernel:
+def tree(spec: ReductionSpec) -> Kernel:
     """Joins the accumulators of chunks into results, for each output in the range.
 
     args: addresses of the outputs and of the accumulators; the number of elements; the number of chunks; the stride of
@@ -248,24 +248,24 @@ def tree(spec: Spec) -> Kernel:
         depth = b.local(0)
         with b.for_(0, chunks) as chunk:
             at = o + chunk * step
-            held = _cells(b, [b.load(p, at) for p in accs])
+            joined = _cells(b, [b.load(p, at) for p in accs])
             with _while_odd(b, chunk):
                 top = depth.get() - 1
-                _assign(held, r.join(b, stack.get(top), _values(held)))
+                _assign(joined, r.join(b, stack.get(top), _values(joined)))
                 depth.set(top)
-            stack.set(depth.get(), _values(held))
+            stack.set(depth.get(), _values(joined))
             depth.set(depth.get() + 1)
         last = depth.get() - 1
-        held = _cells(b, stack.get(last))
+        joined = _cells(b, stack.get(last))
         with b.for_(last - 1, -1, -1) as level:
-            _assign(held, r.join(b, stack.get(level), _values(held)))
-        for p, v in zip(outs, r.result(b, _values(held), total, spec.attrs), strict=True):
+            _assign(joined, r.join(b, stack.get(level), _values(joined)))
+        for p, v in zip(outs, r.result(b, _values(joined), total, spec.attrs), strict=True):
             b.store(p, o, b.cast(v, p.dtype))
     return b.finish()
 
 
 @contextmanager
-def _while_odd(b: LoopBuilder, number: Value) -> Iterator[None]:
+def _while_odd(b: LoopBuilder, number: Scalar) -> Iterator[None]:
     """Repeats once for each 1 that `number` ends in."""
     left = b.local(number)
     with b.for_(0, _LEVELS):
@@ -274,14 +274,14 @@ def _while_odd(b: LoopBuilder, number: Value) -> Iterator[None]:
         left.set(b.shr(left.get(), 1))
 
 
-def _cells(b: LoopBuilder, values: Sequence[Value]) -> list[Cell]:
+def _cells(b: LoopBuilder, values: Sequence[Scalar]) -> list[Cell]:
     return [b.local(v) for v in values]
 
 
-def _values(cells: Sequence[Cell]) -> tuple[Value, ...]:
+def _values(cells: Sequence[Cell]) -> tuple[Scalar, ...]:
     return tuple(c.get() for c in cells)
 
 
-def _assign(cells: Sequence[Cell], values: Sequence[Value]) -> None:
+def _assign(cells: Sequence[Cell], values: Sequence[Scalar]) -> None:
     for cell, value in zip(cells, values, strict=True):
         cell.set(value)

@@ -10,12 +10,12 @@ How a call's shapes become these arguments is `runtime/geometry.py`'s; reduction
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from twofold.ir import dtypes as dt
 from twofold.ir.dtypes import DType
-from twofold.ir.scalar import Value
+from twofold.ir.scalar import Scalar, ScalarBody
+from twofold.ir.types import Attrs
 
 from .loop import Kernel, LoopBuilder, Pointer
 from .target import CACHES
@@ -28,8 +28,8 @@ MAX_OPERANDS = 64
 _, TILE_WIDTH = CACHES.tile  # elements of a row that `tiles` takes at once
 
 
-def results_of(b: LoopBuilder, body: Callable[..., Any], values: Sequence[Value], attrs: dict[str, Any],
-               count: int) -> tuple[Value, ...]:
+def results_of(b: LoopBuilder, body: ScalarBody, values: Sequence[Scalar], attrs: Attrs,
+               count: int) -> tuple[Scalar, ...]:
     """The results of a body recorded on `b`.
 
     Raises:
@@ -42,8 +42,8 @@ def results_of(b: LoopBuilder, body: Callable[..., Any], values: Sequence[Value]
     return results
 
 
-def map_rows(name: str, body: Callable[..., Any], in_dtypes: Sequence[DType], out_dtypes: Sequence[DType],
-             attrs: dict[str, Any], mask: str) -> Kernel:
+def map_rows(name: str, body: ScalarBody, in_dtypes: Sequence[DType], out_dtypes: Sequence[DType],
+             attrs: Attrs, mask: str) -> Kernel:
     """The row kernel of `body`.
 
     args: addresses of the outputs, then of the inputs; then for every `g` operand in that order its stride in elements,
@@ -65,8 +65,8 @@ def map_rows(name: str, body: Callable[..., Any], in_dtypes: Sequence[DType], ou
         values = []
         for n, letter in enumerate(mask[len(outs):]):
             place = int(letter) if letter.isdigit() else len(outs) + n
-            held = fixed[n]
-            values.append(b.load((*outs, *ins)[place], at[place]) if held is None else held)
+            value = fixed[n]
+            values.append(b.load((*outs, *ins)[place], at[place]) if value is None else value)
         for p, a, v in zip(outs, at, results_of(b, body, values, attrs, len(outs)), strict=False):
             b.store(p, a, v)
     return b.finish()
@@ -159,19 +159,19 @@ class _OuterAxes:
     strides; then the row kernel's integers.
     """
 
-    def __init__(self, b: LoopBuilder, rank: Value, operands: Value, pitch: Value, row_args: Pointer) -> None:
+    def __init__(self, b: LoopBuilder, rank: Scalar, operands: Scalar, pitch: Scalar, row_args: Pointer) -> None:
         self.b, self.rank, self.operands, self.pitch, self.row_args = b, rank, operands, pitch, row_args
         self.table = b.const(b.next_slot, dt.int64)
         self.entries = self.table + rank
 
-    def append_integers(self, count: Value) -> None:
+    def append_integers(self, count: Scalar) -> None:
         """Puts the row kernel's integers after the addresses."""
         b = self.b
         integers = self.entries + self.operands * self.pitch
         with b.for_(0, count) as n:
             b.store(self.row_args, self.operands + n, b.load(b.args, integers + n))
 
-    def seek(self, position: Value, counts: Pointer | None = None) -> None:
+    def seek(self, position: Scalar, counts: Pointer | None = None) -> None:
         """Goes to number `position` of the space, row-major; notes the place along each dimension in `counts`."""
         b = self.b
         with b.for_(0, self.operands) as n:
@@ -196,7 +196,7 @@ class _OuterAxes:
             self.move(dim, b.select(full, 1 - size, 1))
             b.break_(b.not_(full))
 
-    def move(self, dim: Value, count: Value) -> None:
+    def move(self, dim: Scalar, count: Scalar) -> None:
         """`count` steps along dimension `dim` of the table."""
         b = self.b
         with b.for_(0, self.operands) as n:

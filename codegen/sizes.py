@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from llvmlite import ir
 
 from twofold.ir import graph as g
-from twofold.ir.dim_expr import Atom, divided, without_number
+from twofold.ir.dim_expr import Atom, Mono, divided, without_number
 from twofold.ir.dims import Dim, DimLike
 
 __all__ = ["BOUND", "Arithmetic", "write_plan", "compiled_as_written"]
@@ -32,26 +31,26 @@ class Arithmetic:
     before all later uses: a function that branches asks for all of them where it begins.
     """
 
-    def __init__(self, builder: ir.IRBuilder, values: Any, symbols: Sequence[str], checked: bool = False) -> None:
+    def __init__(self, builder: ir.IRBuilder, values: ir.Value, symbols: Sequence[str], checked: bool = False) -> None:
         """Args:
             builder: writes the function.
             values: points to the values of `symbols`.
             checked: whether `overflow` says, as one bit, whether anything computed so far is `BOUND` or more.
         """
         self.b, self._values, self._symbols, self._checked = builder, values, list(symbols), checked
-        self.overflow: Any = ir.IntType(1)(0)
-        self._known: dict[Any, Any] = {}
+        self.overflow: ir.Value = ir.IntType(1)(0)
+        self._computed: dict[Dim | Atom | Mono, ir.Value] = {}
 
-    def size(self, size: DimLike) -> Any:
+    def size(self, size: DimLike) -> ir.Value:
         """The value of a size."""
         if not isinstance(size, Dim):
             return _I64(int(size))
-        value = self._known.get(size)
+        value = self._computed.get(size)
         if value is None:
-            value = self._known[size] = self._sum(size)
+            value = self._computed[size] = self._sum(size)
         return value
 
-    def _sum(self, size: Dim) -> Any:
+    def _sum(self, size: Dim) -> ir.Value:
         """The value of a size that is not known yet. Strides of an array are multiples of one sum, and sizes are often
         the same but for a number: the sum is computed once."""
         whole, rest = without_number(size)
@@ -60,7 +59,7 @@ class Arithmetic:
         scale = math.gcd(*[factor for _, factor in size.terms])
         if scale > 1 and len(size.terms) > 1:
             return self._mul(self.size(divided(size, scale)), _I64(scale))
-        total: Any = None
+        total: ir.Value | None = None
         for mono, factor in size.terms:
             part = self._product(mono)
             if factor != 1:
@@ -73,45 +72,45 @@ class Arithmetic:
     def sums(self, running: Sequence[tuple[DimLike, DimLike, DimLike]]) -> None:
         """Computes each third size as the sum of the first two: of a row of places, each is one addition."""
         for first, second, both in running:
-            if isinstance(both, Dim) and both not in self._known:
-                self._known[both] = self._add(self.size(first), self.size(second))
+            if isinstance(both, Dim) and both not in self._computed:
+                self._computed[both] = self._add(self.size(first), self.size(second))
 
-    def bounded(self, size: DimLike) -> Any:
+    def bounded(self, size: DimLike) -> ir.Value:
         """The value of a size; `overflow` says whether it is within the bounds, too."""
         value = self.size(size)
         self._note(self.b.sitofp(value, _F64))
         return value
 
-    def _mul(self, x: Any, y: Any) -> Any:
+    def _mul(self, x: ir.Value, y: ir.Value) -> ir.Value:
         if self._checked:
             self._note(self.b.fmul(self.b.sitofp(x, _F64), self.b.sitofp(y, _F64)))
         return self.b.mul(x, y)
 
-    def _add(self, x: Any, y: Any) -> Any:
+    def _add(self, x: ir.Value, y: ir.Value) -> ir.Value:
         if self._checked:
             self._note(self.b.fadd(self.b.sitofp(x, _F64), self.b.sitofp(y, _F64)))
         return self.b.add(x, y)
 
-    def _note(self, result: Any) -> None:
+    def _note(self, result: ir.Value) -> None:
         """Records whether a result is too large, by its value as float64: checks for overflow of integers call library
         functions on some processors."""
         b, most = self.b, float(BOUND)
         beyond = b.or_(b.fcmp_ordered(">=", result, _F64(most)), b.fcmp_ordered("<=", result, _F64(-most)))
         self.overflow = b.or_(self.overflow, beyond)
 
-    def _product(self, atoms: tuple[Atom, ...]) -> Any:
+    def _product(self, atoms: Mono) -> ir.Value | None:
         """The value of a product; None for that of nothing."""
         if not atoms:
             return None
-        product = self._known.get(atoms)
+        product = self._computed.get(atoms)
         if product is None:
             product, last = self._product(atoms[:-1]), self._atom(atoms[-1])
-            product = self._known[atoms] = last if product is None else self._mul(product, last)
+            product = self._computed[atoms] = last if product is None else self._mul(product, last)
         return product
 
-    def _atom(self, atom: Atom) -> Any:
+    def _atom(self, atom: Atom) -> ir.Value:
         b = self.b
-        value = self._known.get(atom)
+        value = self._computed.get(atom)
         if value is None:
             if atom.kind == "sym":
                 n = self._symbols.index(atom.name)
@@ -121,11 +120,11 @@ class Arithmetic:
                 value = b.select(b.icmp_signed(">", a, _I64(0)), a, _I64(0))
             else:
                 value = _floor_divided(b, self.size(atom.a), self.size(atom.b))
-            self._known[atom] = value
+            self._computed[atom] = value
         return value
 
 
-def _floor_divided(b: ir.IRBuilder, x: Any, y: Any) -> Any:
+def _floor_divided(b: ir.IRBuilder, x: ir.Value, y: ir.Value) -> ir.Value:
     """x // y as Python rounds it; 0 where y is 0."""
     if isinstance(y, ir.Constant):
         quotient, rest = b.sdiv(x, y), b.srem(x, y)
@@ -163,7 +162,7 @@ def write_plan(module: ir.Module, symbols: Sequence[str], out: Sequence[DimLike]
     numbers.sums(sums)
     for n, size in enumerate(out):
         b.store(numbers.size(size), b.gep(fn.args[1], [_I64(n)], source_etype=_I64))
-    holds: Any = ir.IntType(1)(1)
+    holds: ir.Value = ir.IntType(1)(1)
     bound = graph.symbols()
     for guard in graph.guards:
         if guard.symbols() <= bound:

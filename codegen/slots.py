@@ -8,8 +8,6 @@ they get no slot, they copy. What is known of loops is `loop_info.py`'s.
 
 from __future__ import annotations
 
-from typing import Any
-
 from twofold.ir import dims as dm
 from twofold.ir import dtypes as dt
 from twofold.ir import graph as g
@@ -19,7 +17,7 @@ from . import loop_info
 from .kernels import checks, indexing, stacks
 from .layout import Layout, contiguous
 from .operands import Detail, Run, Slot, Within
-from .placer import PlanPlacer
+from .plan_placer import Fuser, PlanPlacer
 from .units import Source, is_inline
 
 __all__ = ["changed_in_place", "checked_first", "read", "read_stack", "write"]
@@ -78,8 +76,8 @@ def _seen(p: PlanPlacer, x: Source, place: loop_info.Affine, limit: DimLike, str
     """Makes the result a view of the memory of `x`; the place, times `stride`, is less than `limit` if all is well, or
     if what is checked, which comes first in `check`, has no elements."""
     fuser = p.fuser
-    known = fuser.loop.within(place, limit - 1)
-    if not known:  # as the graph computes it: a number that overflowed on the way has been noticed
+    inside = fuser.loop.within(place, limit - 1)
+    if not inside:  # as the graph computes it: a number that overflowed on the way has been noticed
         place = loop_info.Affine(loop_info.root(p.node.inputs[1]), 1, 0)
     index = fuser.sources.get(place.value)
     if index is None or index.base in fuser.slots or place.value.dtype not in _INDEX or is_inline(index.base):
@@ -87,7 +85,7 @@ def _seen(p: PlanPlacer, x: Source, place: loop_info.Affine, limit: DimLike, str
     seen = g.Value(layout.shape, p.out.dtype, p.node, 0, p.out.name)
     fuser.slots[seen] = Slot(x.base, index.base, index.layout.offset, stride * place.factor,
                              x.layout.offset + stride * place.more)
-    fuser.unit(p.node, [index, x], [seen], [] if known else [_check(index, limit, *check)])
+    fuser.unit(p.node, [index, x], [seen], [] if inside else [_check(index, limit, *check)])
     fuser.sources[p.out] = Source(seen, layout)
     return True
 
@@ -98,14 +96,14 @@ def _check(index: Source, limit: DimLike, row: DimLike, text: str, detail: Detai
 
 
 # -- writing ------------------------------------------------------------------------------------------
-def checked_first(fuser: Any) -> None:
+def checked_first(fuser: Fuser) -> None:
     """Checks the indices of items that rounds write in place and that are inputs of the body, before all else."""
     for writer in fuser.loop.writers.values():
         item = loop_info.written(writer)
         assert item is not None
         index, limit = loop_info.root(item.place), _limit(writer, item)
-        known = fuser.loop.within(fuser.loop.place(item.place), limit - 1)
-        if index.node is None and index.dtype in _INDEX and not known:
+        inside = fuser.loop.within(fuser.loop.place(item.place), limit - 1)
+        if index.node is None and index.dtype in _INDEX and not inside:
             source = fuser.sources[index]
             fuser.unit(writer, [source], [], [_check(source, limit, 1, *_words(writer, source, limit))])
             fuser.checked.add(writer)
@@ -161,5 +159,5 @@ def _may_lie_there(p: PlanPlacer, source: Source, index: Source) -> bool:
     base, made_at, layout = source.base, p.fuser.made_at, source.layout
     whole = layout.is_contiguous() and dm.numel(layout.shape) == dm.numel(base.dims) and base.dtype is p.out.dtype
     last = made_at.get(base, -1)
-    free = base not in p.fuser.slots and base not in p.fuser.told
+    free = base not in p.fuser.slots and base not in p.fuser.reported
     return whole and free and last > made_at.get(index.base, -1)

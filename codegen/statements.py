@@ -11,13 +11,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from twofold.ir.dtypes import DType
-from twofold.ir.scalar import Instr, Value
+from twofold.ir.scalar import Instr, Scalar
 
 from .value_types import Vector
 
-__all__ = ["Pointer", "Kernel", "Function", "Load", "Store", "At", "Prefetch", "Slot", "Set", "Get", "For", "If",
-           "Break", "Room", "Check", "Fail", "Callee", "Call", "Invoke", "Statement", "VECTOR_OPS", "Printer", "uses",
-           "made", "blocks", "walk", "instruction_count"]
+__all__ = ["Pointer", "Kernel", "LoopFunction", "Load", "Store", "At", "Prefetch", "IntegerArgument", "Set", "Get",
+           "For", "If", "Break", "Room", "Check", "Fail", "Callee", "Call", "Invoke", "Statement", "VECTOR_OPS",
+           "Printer", "uses", "result_of", "blocks", "walk", "instruction_count"]
 
 # Instructions of vectors, which scalar bodies do not have:
 #   splat x           x in all lanes
@@ -36,7 +36,7 @@ class Pointer:
     slot: int | None = None
     size: int = 0
     base: Pointer | None = None  # the pointer that this one views as another type
-    at: Value | None = None
+    at: Scalar | None = None
 
 
 @dataclass(eq=False, slots=True)
@@ -44,10 +44,10 @@ class Load:
     """`out = ptr[index]`; a 16-bit float widens to float32. A vector is as many neighbours from `index` on; lanes that
     are not in `mask` are 0, and their memory is not read."""
 
-    out: Value
+    out: Scalar
     ptr: Pointer
-    index: Value
-    mask: Value | None = None
+    index: Scalar
+    mask: Scalar | None = None
 
 
 @dataclass(eq=False, slots=True)
@@ -56,18 +56,18 @@ class Store:
     vector become neighbours from `index` on; those not in `mask` are not written."""
 
     ptr: Pointer
-    index: Value
-    value: Value
-    mask: Value | None = None
+    index: Scalar
+    value: Scalar
+    mask: Scalar | None = None
 
 
 @dataclass(eq=False, slots=True)
 class At:
     """`out` = the address of `ptr[index]`, which need not exist."""
 
-    out: Value
+    out: Scalar
     ptr: Pointer
-    index: Value
+    index: Scalar
 
 
 @dataclass(eq=False, slots=True)
@@ -76,15 +76,15 @@ class Prefetch:
     second. It changes nothing."""
 
     ptr: Pointer
-    index: Value
+    index: Scalar
     write: bool
 
 
 @dataclass(eq=False, slots=True)
-class Slot:
-    """`out = args[index]`: an integer argument."""
+class IntegerArgument:
+    """`out = args[index]`."""
 
-    out: Value
+    out: Scalar
     index: int
 
 
@@ -93,14 +93,14 @@ class Set:
     """Gives mutable variable number `var` a value; the first Set of a variable declares it."""
 
     var: int
-    value: Value
+    value: Scalar
 
 
 @dataclass(eq=False, slots=True)
 class Get:
     """`out` = what variable `var` holds now."""
 
-    out: Value
+    out: Scalar
     var: int
 
 
@@ -108,16 +108,16 @@ class Get:
 class For:
     """`for index in range(lo, hi, step)`; a constant step may be negative."""
 
-    index: Value
-    lo: Value
-    hi: Value
-    step: Value | int
+    index: Scalar
+    lo: Scalar
+    hi: Scalar
+    step: Scalar | int
     body: list[Statement]
 
 
 @dataclass(eq=False, slots=True)
 class If:
-    cond: Value
+    cond: Scalar
     body: list[Statement]
     otherwise: list[Statement] = field(default_factory=list)
 
@@ -126,7 +126,7 @@ class If:
 class Break:
     """Leaves the innermost loop where `cond` holds."""
 
-    cond: Value
+    cond: Scalar
 
 
 @dataclass(eq=False, slots=True)
@@ -135,9 +135,9 @@ class Room:
     which `body` has. They are on the stack, or from the heap where they are many and the code may use one; where there
     is no memory, the kernel returns 1 at once."""
 
-    out: Value
+    out: Scalar
     dtype: DType
-    count: Value
+    count: Scalar
     most: int
     body: list[Statement]
 
@@ -146,7 +146,7 @@ class Room:
 class Check:
     """Where `cond` is false the kernel, having run to its end, returns 1 + `code`."""
 
-    cond: Value
+    cond: Scalar
     code: int
 
 
@@ -154,7 +154,7 @@ class Check:
 class Fail:
     """The kernel, having run to its end, returns the first `status` that is not 0."""
 
-    status: Value
+    status: Scalar
 
 
 @dataclass(eq=False, slots=True)
@@ -162,17 +162,17 @@ class Callee:
     """A kernel that is an argument. What `word` of the args array stands for it is the backend's affair, which puts it
     there: on the processor, the address at which the kernel was loaded."""
 
-    word: Value
+    word: Scalar
 
 
 @dataclass(eq=False, slots=True)
 class Call:
     """`out = kernel(start, stop, args)` for a kernel of the same module or an argument; `args` is memory of int64."""
 
-    out: Value
+    out: Scalar
     kernel: Kernel | Callee
-    start: Value
-    stop: Value
+    start: Scalar
+    stop: Scalar
     args: Pointer
 
 
@@ -180,12 +180,12 @@ class Call:
 class Invoke:
     """Runs a function of the same module."""
 
-    function: Function
-    args: tuple[Value, ...]
+    function: LoopFunction
+    args: tuple[Scalar, ...]
 
 
-Statement = (Instr | Load | Store | At | Prefetch | Slot | Set | Get | For | If | Break | Room | Check | Fail | Call
-             | Invoke)
+Statement = (Instr | Load | Store | At | Prefetch | IntegerArgument | Set | Get | For | If | Break | Room | Check | Fail
+             | Call | Invoke)
 
 
 @dataclass(slots=True)
@@ -193,8 +193,8 @@ class Kernel:
     """A finished loop nest; `str` gives its text."""
 
     name: str
-    start: Value
-    stop: Value
+    start: Scalar
+    stop: Scalar
     args: Pointer
     pointers: list[Pointer]
     scratch: list[Pointer]
@@ -206,12 +206,12 @@ class Kernel:
 
 
 @dataclass(slots=True)
-class Function:
-    """What kernels of one module share: statements over named parameters, numbers and addresses. It has no checks, and
-    gives nothing back but what it stores."""
+class LoopFunction:
+    """A function that kernels of one module share: statements over named parameters, numbers and addresses. It has no
+    checks, and gives nothing back but what it stores."""
 
     name: str
-    params: tuple[tuple[str, Value], ...]
+    params: tuple[tuple[str, Scalar], ...]
     scratch: list[Pointer]
     body: list[Statement]
 
@@ -219,21 +219,21 @@ class Function:
         return Printer(self).text()
 
 
-def uses(statement: Statement) -> Sequence[Value]:
+def uses(statement: Statement) -> Sequence[Scalar]:
     """The values that a statement reads itself, blocks apart."""
     match statement:
         case Instr(args=args):
             return args
         case Load(ptr=ptr, index=index, mask=mask):
-            return _known(index, ptr.at, mask)
+            return _present(index, ptr.at, mask)
         case Store(ptr=ptr, index=index, value=value, mask=mask):
-            return _known(index, value, ptr.at, mask)
+            return _present(index, value, ptr.at, mask)
         case At(ptr=ptr, index=index) | Prefetch(ptr=ptr, index=index):
-            return _known(index, ptr.at)
+            return _present(index, ptr.at)
         case Set(value=value):
             return (value,)
         case For(lo=lo, hi=hi, step=step):
-            return (lo, hi, step) if isinstance(step, Value) else (lo, hi)
+            return (lo, hi, step) if isinstance(step, Scalar) else (lo, hi)
         case If(cond=cond) | Break(cond=cond) | Check(cond=cond):
             return (cond,)
         case Room(count=count):
@@ -241,19 +241,19 @@ def uses(statement: Statement) -> Sequence[Value]:
         case Fail(status=status):
             return (status,)
         case Call(kernel=kernel, start=start, stop=stop, args=args):
-            return _known(start, stop, kernel.word if isinstance(kernel, Callee) else None, args.at)
+            return _present(start, stop, kernel.word if isinstance(kernel, Callee) else None, args.at)
         case Invoke(args=args):
             return args
     return ()
 
 
-def _known(*values: Value | None) -> tuple[Value, ...]:
+def _present(*values: Scalar | None) -> tuple[Scalar, ...]:
     return tuple([v for v in values if v is not None])
 
 
-def made(statement: Statement) -> Value | None:
+def result_of(statement: Statement) -> Scalar | None:
     """The value that a statement gives to those after it."""
-    return statement.out if isinstance(statement, (Instr, Load, At, Slot, Get, Call)) else None
+    return statement.out if isinstance(statement, (Instr, Load, At, IntegerArgument, Get, Call)) else None
 
 
 def blocks(statement: Statement) -> tuple[list[Statement], ...]:
@@ -283,7 +283,7 @@ def instruction_count(block: list[Statement]) -> int:
 class Printer:
     """The text of a kernel or function: values are numbered in order of appearance."""
 
-    def __init__(self, of: Kernel | Function) -> None:
+    def __init__(self, of: Kernel | LoopFunction) -> None:
         self.of = of
         self.names: dict[int, str] = {}
         self.count = 0
@@ -306,7 +306,7 @@ class Printer:
         self.lines += [f"  check {n} is {code!r}" for n, code in enumerate(codes)]
         return "\n".join([*self.lines, "}"])
 
-    def new(self, value: Value) -> str:
+    def new(self, value: Scalar) -> str:
         """The name of a value that appears."""
         name = self.names[value.id] = f"%{self.count}"
         self.count += 1
@@ -326,7 +326,7 @@ class Printer:
                     self.block(statement.otherwise, depth + 1)
                 self.lines.append("  " * depth + "}")
 
-    def place(self, ptr: Pointer, index: Value) -> str:
+    def place(self, ptr: Pointer, index: Scalar) -> str:
         """An element of memory."""
         return f"{ptr.name if ptr.at is None else self.names[ptr.at.id]}[{self.names[index.id]}]"
 
@@ -339,7 +339,7 @@ class Printer:
                 return f"{self.new(out)} = {' '.join(words)} : {out.dtype.short}"
             case Load() | Store() | At() | Prefetch():
                 return self.access(statement)
-            case Slot(out=out, index=index):
+            case IntegerArgument(out=out, index=index):
                 return f"{self.new(out)} = args[{index}]"
             case Set(var=var):
                 return f"var{var} = {at[0]}"

@@ -7,45 +7,49 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from collections.abc import Sequence
+from typing import TypeAlias
 
 from llvmlite import ir
 
 from . import llvm_cpu
+from .operands import Argument
 
-__all__ = ["LIBRARIES", "Typed", "word", "kernel_at", "shared_call", "nanoseconds", "add_time"]
+__all__ = ["LIBRARIES", "StepCall", "Typed", "word", "kernel_at", "shared_call", "nanoseconds", "add_time"]
 
 LIBRARIES = 3  # the word of `threads` from which on there are the addresses of library kernels
 _I64, _PTR = ir.IntType(64), ir.PointerType()
+# The function of a step, or the number of a library kernel; and the arguments.
+StepCall: TypeAlias = tuple[ir.Function | int, Sequence[Argument]]
 
 
 class Typed:
     """A function known by its address: what llvmlite's `call` asks of a callee."""
 
-    def __init__(self, pointer: Any, function_type: ir.FunctionType) -> None:
+    def __init__(self, pointer: ir.Value, function_type: ir.FunctionType) -> None:
         self.pointer = pointer
         self.function_type = function_type
         self.type = pointer.type
         self.callingconvention = ""
-        self.attributes: Any = None
+        self.attributes: ir.FunctionAttributes | None = None
 
     def get_reference(self) -> str:
         """The operand's text."""
         return self.pointer.get_reference()
 
 
-def word(b: ir.IRBuilder, words: Any, at: Any) -> Any:
+def word(b: ir.IRBuilder, words: ir.Value, at: ir.Value) -> ir.Value:
     """An int64 of an array of them."""
     return b.load(b.gep(words, [at], source_etype=_I64), typ=_I64)
 
 
-def kernel_at(address: Any) -> Typed:
+def kernel_at(address: ir.Value) -> Typed:
     """The kernel that a pointer leads to."""
     return Typed(address, llvm_cpu.KERNEL)
 
 
-def shared_call(b: ir.IRBuilder, threads: Any, target: Any, total: Any, args: Any, work: Any, grain: Any,
-                least: Any) -> Any:
+def shared_call(b: ir.IRBuilder, threads: ir.Value, target: ir.Function | Typed, total: ir.Value, args: ir.Value,
+                work: ir.Value, grain: ir.Value, least: ir.Value) -> ir.Value:
     """Runs a kernel over [0, total), on threads where its work is worth it (`plan.Shares`); its status."""
     shares = b.udiv(work, grain)
     count = b.load(b.inttoptr(word(b, threads, _I64(2)), _PTR), typ=_I64)
@@ -69,7 +73,7 @@ def shared_call(b: ir.IRBuilder, threads: Any, target: Any, total: Any, args: An
     return result
 
 
-def nanoseconds(b: ir.IRBuilder, threads: Any, libraries: int) -> Any:
+def nanoseconds(b: ir.IRBuilder, threads: ir.Value, libraries: int) -> ir.Value:
     """The time by the system's clock that only goes ahead.
 
     Args:
@@ -83,7 +87,7 @@ def nanoseconds(b: ir.IRBuilder, threads: Any, libraries: int) -> Any:
     return b.add(b.mul(b.load(moment, typ=_I64), _I64(1_000_000_000)), word(b, moment, _I64(1)))
 
 
-def add_time(b: ir.IRBuilder, threads: Any, libraries: int, number: Any, since: Any) -> None:
+def add_time(b: ir.IRBuilder, threads: ir.Value, libraries: int, number: ir.Value, since: ir.Value) -> None:
     """Adds what has passed since a time to that of the step of a number."""
     spent = b.sub(nanoseconds(b, threads, libraries), since)
     counts = b.inttoptr(word(b, threads, _I64(LIBRARIES + 2 + libraries)), _PTR)

@@ -8,13 +8,14 @@ What must be computed, and when, is the entry's affair (`program_entry.py`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any, NamedTuple
+from collections.abc import Hashable, Sequence
+from typing import NamedTuple
 
 from llvmlite import ir
 
 from . import step_calls
+from .llvm_loops import each
+from .operands import Argument
 from .step_calls import word
 
 __all__ = ["Base", "Row", "StepTable"]
@@ -47,7 +48,7 @@ class Row(NamedTuple):
         arguments: the places of its args.
     """
 
-    kernel: Any
+    kernel: ir.Function | int
     total: int
     work: int
     grain: int
@@ -58,7 +59,7 @@ class Row(NamedTuple):
 
     @property
     def words(self) -> list[int]:
-        """What the table has of it."""
+        """The words of the table that are the row."""
         library = self.kernel + step_calls.LIBRARIES if isinstance(self.kernel, int) else 0
         return [library, self.total, self.work, self.grain, self.least, -int(self.reports), self.number + 1 << 16,
                 len(self.arguments), *self.arguments]
@@ -76,12 +77,12 @@ class StepTable:
             name: the entry's, with which those of what is written begin.
         """
         self.module, self.name = module, name
-        self.computed: dict[int, Any] = {}
-        self._places: dict[Any, int] = {}
+        self.computed: dict[int, Argument] = {}
+        self._places: dict[Hashable, int] = {}
         self._bases: list[Base] = []
         self._rows: list[Row] = []
 
-    def place(self, key: Any, value: Any) -> int:
+    def place(self, key: Hashable, value: Base | Argument) -> int:
         """The place of what `key` stands for, a new one at first.
 
         Args:
@@ -106,7 +107,7 @@ class StepTable:
         self._rows.append(row)
         return len(self._rows) - 1
 
-    def begin(self, b: ir.IRBuilder, arena: Any, buffers: Any, count: int) -> None:
+    def begin(self, b: ir.IRBuilder, arena: ir.Value, buffers: ir.Value, count: int) -> None:
         """Writes the memory that runs need, and what fills in all values that have a base.
 
         Args:
@@ -121,10 +122,10 @@ class StepTable:
         if count:
             move = self.module.declare_intrinsic("llvm.memcpy", [_PTR, _PTR, _I64])
             b.call(move, [b.gep(bases, [_I64(2)], source_etype=_I64), buffers, _I64(8 * count), ir.IntType(1)(0)])
-        known = self._constant("values", _I64, [_I64(n) for base in self._bases for n in base])
-        b.call(self._filler(), [self.values, bases, known, _I64(len(self._bases))])
+        constants = self._constant("values", _I64, [_I64(n) for base in self._bases for n in base])
+        b.call(self._filler(), [self.values, bases, constants, _I64(len(self._bases))])
 
-    def store(self, b: ir.IRBuilder, place: int, value: Any) -> None:
+    def store(self, b: ir.IRBuilder, place: int, value: ir.Value) -> None:
         """Writes a value into its place."""
         b.store(value, b.gep(self.values, [_I64(place)], source_etype=_I64))
 
@@ -143,20 +144,20 @@ class StepTable:
             self.begins.append(self.begins[-1] + len(row.words))
         self.runner = self._runner(libraries, timed)
 
-    def run(self, b: ir.IRBuilder, threads: Any, first: int, count: int) -> Any:
+    def run(self, b: ir.IRBuilder, threads: ir.Value, first: int, count: int) -> ir.Value:
         """Writes the run of `count` rows from number `first` on; 0, or the status of the run."""
         table = b.gep(self.table, [_I64(0), _I64(self.begins[first])])
         kernels = b.gep(self.kernels, [_I64(0), _I64(first)])
         return b.call(self.runner, [threads, self.values, self.row, b.bitcast(table, _PTR), b.bitcast(kernels, _PTR),
                                     _I64(count)])
 
-    def _constant(self, what: str, kind: Any, elements: Sequence[Any]) -> Any:
+    def _constant(self, what: str, kind: ir.Type, elements: Sequence[ir.Constant]) -> ir.GlobalVariable:
         table = ir.GlobalVariable(self.module, ir.ArrayType(kind, len(elements)), f"{self.name}_{what}")
         table.linkage, table.global_constant, table.unnamed_addr = "private", True, True
         table.initializer = ir.Constant(table.value_type, elements)
         return table
 
-    def _function(self, what: str, result: Any, arguments: Sequence[Any]) -> tuple[ir.IRBuilder, ir.Function]:
+    def _function(self, what: str, result: ir.Type, arguments: Sequence[ir.Type]) -> tuple[ir.IRBuilder, ir.Function]:
         fn = ir.Function(self.module, ir.FunctionType(result, arguments), f"{self.name}_{what}")
         fn.linkage = "internal"
         for attribute in ("nounwind", "noinline"):
@@ -164,11 +165,11 @@ class StepTable:
         return ir.IRBuilder(fn.append_basic_block("begin")), fn
 
     def _filler(self) -> ir.Function:
-        """The function `(values, bases, known, count)` that computes all that have a base."""
+        """The function `(values, bases, constants, count)` that computes all that have a base."""
         b, fn = self._function("fill", ir.VoidType(), [_PTR, _PTR, _PTR, _I64])
-        values, bases, known, count = fn.args
-        with _each(b, count) as n:
-            base, number = (word(b, known, b.add(b.mul(n, _I64(2)), _I64(k))) for k in range(2))
+        values, bases, constants, count = fn.args
+        with each(b, count) as n:
+            base, number = (word(b, constants, b.add(b.mul(n, _I64(2)), _I64(k))) for k in range(2))
             b.store(b.add(word(b, bases, base), number), b.gep(values, [n], source_etype=_I64))
         b.ret_void()
         return fn
@@ -179,12 +180,12 @@ class StepTable:
         threads, values, row, table, kernels, count = fn.args
         place = b.alloca(_PTR)
         b.store(table, place)
-        with _each(b, count) as n:
+        with each(b, count) as n:
             here = b.load(place, typ=_PTR)
             library, total, work, grain, least, mask, number, length = (word(b, here, _I64(k)) for k in range(_FIELDS))
             places = b.gep(here, [_I64(_FIELDS)], source_etype=_I64)
             b.store(b.gep(places, [length], source_etype=_I64), place)
-            with _each(b, length) as k:
+            with each(b, length) as k:
                 b.store(word(b, values, word(b, places, k)), b.gep(row, [k], source_etype=_I64))
             own = b.load(b.gep(kernels, [n], source_etype=_PTR), typ=_PTR)
             linked = b.inttoptr(word(b, threads, library), _PTR)  # of a kernel of the program's own, any word
@@ -203,25 +204,8 @@ class StepTable:
             if since is not None:
                 step = b.sub(b.lshr(number, _I64(16)), _I64(1))
                 step_calls.add_time(b, threads, libraries, step, since)
-            told = b.and_(result, mask)
-            with b.if_then(b.icmp_unsigned("!=", told, _I64(0))):
-                b.ret(b.or_(told, number))
+            status = b.and_(result, mask)
+            with b.if_then(b.icmp_unsigned("!=", status, _I64(0))):
+                b.ret(b.or_(status, number))
         b.ret(_I64(0))
         return fn
-
-
-@contextmanager
-def _each(b: ir.IRBuilder, count: Any) -> Iterator[Any]:
-    """Writes a loop over every index below `count`; what is written meanwhile is its body."""
-    before = b.block
-    test, body, after = (b.append_basic_block(name) for name in ("test", "body", "after"))
-    b.branch(test)
-    b.position_at_end(test)
-    index = b.phi(_I64)
-    index.add_incoming(_I64(0), before)
-    b.cbranch(b.icmp_signed("<", index, count), body, after)
-    b.position_at_end(body)
-    yield index
-    index.add_incoming(b.add(index, _I64(1)), b.block)
-    b.branch(test)
-    b.position_at_end(after)

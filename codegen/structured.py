@@ -8,7 +8,6 @@ the runtime's; windows and random draws are in `structured_windows.py`, matrix p
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from twofold.ir import dims as dm
 from twofold.ir import dtypes as dt
@@ -17,11 +16,12 @@ from twofold.ir.dims import Dim, DimLike
 from twofold.ir.dtypes import DType
 
 from . import slots
-from .backend import Backend
+from .backend import Backend, lowering
 from .kernels import indexing, scan, segment, softmax, stacks
 from .layout import Layout, contiguous
-from .operands import Detail, Run, Within, Work
-from .placer import Placer, PlanPlacer, lowering, moved_back
+from .operands import Argument, Detail, Run, Within, Work
+from .placer import Placer, moved_back
+from .plan_placer import PlanPlacer
 from .units import Source
 
 __all__ = ["install"]
@@ -74,7 +74,7 @@ def _axis_sizes(p: Placer, dims: Sequence[DimLike], indices: Sequence[DimLike]) 
             dm.numel(indices[batch:]))
 
 
-def _gather_run(p: Placer, x: Source, index: Any, index_type: DType, sizes: Sequence[DimLike],
+def _gather_run(p: Placer, x: Source, index: Argument, index_type: DType, sizes: Sequence[DimLike],
                 detail: Detail | None) -> Run:
     lead, outer, size, row, count = sizes
     unit, factor = _units(x.base.dtype)
@@ -117,7 +117,7 @@ def _linear(p: Placer, indices: Source, dims: Sequence[DimLike]) -> tuple[Work, 
 
 
 def _joins(p: Placer, start: Callable[[DType], g.Value], updates: Source, mode: str,
-           runs: Callable[[], tuple[list[Run], Any, DType]], sizes: Sequence[DimLike],
+           runs: Callable[[], tuple[list[Run], Argument, DType]], sizes: Sequence[DimLike],
            detail: Detail | None) -> None:
     """Joins updates into what `start` gives. 16-bit floats are joined in float32, save where nothing is computed."""
     lead, outer, size, row, count = sizes
@@ -128,7 +128,7 @@ def _joins(p: Placer, start: Callable[[DType], g.Value], updates: Source, mode: 
     before, index, index_type = runs()
     unit, factor = _units(dtype) if plain else (dtype, 1)
     kernel = p.kernel(indexing.scatter_rows, unit, index_type, mode)
-    arguments = [whole, p.at(values), index, outer, size, count, row * factor]
+    arguments: list[Argument] = [whole, p.at(values), index, outer, size, count, row * factor]
     p.change(whole, *before, Run(kernel, arguments, lead * outer * row * factor, count, detail))
     p.give(whole)
 
@@ -148,7 +148,7 @@ def _joins_at(p: Placer, start: Callable[[DType], g.Value], indices: Source, upd
     depth = shape[-1]
     sizes = (1, 1, dm.numel(dims[:depth]), dm.numel(dims[depth:]), dm.numel(shape[:-1]))
 
-    def before() -> tuple[list[Run], Any, DType]:
+    def before() -> tuple[list[Run], Argument, DType]:
         places, linear = _linear(p, index, dims[:depth])
         return [linear], places, dt.int64
     _joins(p, start, updates, mode, before, sizes, None)
@@ -242,7 +242,7 @@ def _pop(p: Placer) -> None:
     stack, at = p.dense(p.operands[0]), p.dense(p.operands[1])
     dtype = p.out.dtype
     unit = dtype if dtype.size > 8 else _PLAIN[dtype.size]
-    arguments = [p.out, p.at(stack), p.at(at), dm.numel(stack.layout.shape)]
+    arguments: list[Argument] = [p.out, p.at(stack), p.at(at), dm.numel(stack.layout.shape)]
     p.fill([p.out], Run(stacks.pop(unit), arguments, dm.numel(p.out.dims), 1))
 
 
@@ -258,7 +258,8 @@ def _scan(p: Placer) -> None:
     operands = [p.dense(s) for s in p.operands]
     total = outer if alone else outer * dm.ceil_div(inner, scan.TILE)
     weight = length * p.weight(kernel) * (1 if alone else scan.TILE)
-    p.fill([p.out], Run(kernel, [p.out, *[p.at(s) for s in operands], length, inner], total, weight))
+    arguments: list[Argument] = [p.out, *[p.at(s) for s in operands], length, inner]
+    p.fill([p.out], Run(kernel, arguments, total, weight))
 
 
 @lowering(*[f"unsorted_segment_{kind}" for kind in segment.COMBINE])
@@ -268,7 +269,7 @@ def _segments(p: Placer) -> None:
     dtype, rows = p.out.dtype, dm.numel(ids.layout.shape)
     segments, columns = p.out.dims[0], dm.numel(p.out.dims[1:])
     kernel = p.kernel(segment.join, kind, dtype, ids.base.dtype, False, False)
-    acc: Any = p.out if dtype.compute is dtype else Work(dtype.compute, dm.numel(p.out.dims))
+    acc = p.out if dtype.compute is dtype else Work(dtype.compute, dm.numel(p.out.dims))
     weight = (rows + segments) * p.weight(kernel) * (columns if not isinstance(columns, Dim) and
                                                      columns < segment.TILE else segment.TILE)
     arguments = [p.out, acc, p.at(data), p.at(ids), rows, segments, columns]

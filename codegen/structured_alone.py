@@ -1,4 +1,4 @@
-"""What programs of the processor do themselves where they are for another process: sorting, and telling of assertions.
+"""Lowerings of the processor for programs of another process: sorting, and telling of assertions.
 
 In this process NumPy sorts, and Python tells what an assertion was about.
 """
@@ -10,10 +10,10 @@ from twofold.ir import dtypes as dt
 from twofold.ir import graph as g
 
 from . import library, target
-from .backend import Backend
+from .backend import Backend, lowering
 from .kernels import checks, order
 from .operands import Run, Within, Work
-from .placer import Placer, lowering
+from .placer import Placer
 from .units import Source
 
 __all__ = ["install"]

@@ -5,16 +5,15 @@ A backend says which kernels compute products of real floats (`Backend.product`)
 
 from __future__ import annotations
 
-from typing import Any
-
 from twofold.ir import dims as dm
 from twofold.ir import graph as g
+from twofold.ir.scalar import Scalar, ScalarBuilder
 
-from .backend import Backend
+from .backend import Backend, lowering
 from .kernels import products
 from .layout import contiguous
 from .operands import Run
-from .placer import Placer, lowering
+from .placer import Placer
 from .units import Source
 
 __all__ = ["install", "transposed"]
@@ -68,20 +67,20 @@ def _complex_product(p: Placer, a: Source, b: Source) -> None:
     p.item(real, p.out, _joined)
 
 
-def _real(e: Any, x: Any) -> Any:
-    return e.real(x)
+def _real(s: ScalarBuilder, x: Scalar) -> Scalar:
+    return s.real(x)
 
 
-def _imag(e: Any, x: Any) -> Any:
-    return e.imag(x)
+def _imag(s: ScalarBuilder, x: Scalar) -> Scalar:
+    return s.imag(x)
 
 
-def _negative_imag(e: Any, x: Any) -> Any:
-    return -e.imag(x)
+def _negative_imag(s: ScalarBuilder, x: Scalar) -> Scalar:
+    return -s.imag(x)
 
 
-def _joined(e: Any, rr: Any, ii: Any, ri: Any, ir: Any) -> Any:
-    return e.complex(rr - ii, ri + ir)
+def _joined(s: ScalarBuilder, rr: Scalar, ii: Scalar, ri: Scalar, ir: Scalar) -> Scalar:
+    return s.complex(rr - ii, ri + ir)
 
 
 def _integer_product(p: Placer, a: Source, b: Source) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -10,14 +10,16 @@ from twofold.ir import dims as dm
 from twofold.ir import dtypes as dt
 from twofold.ir import graph as g
 from twofold.ir import math_random
-from twofold.ir.dims import Dim
-from twofold.ir.spec import TensorSpec
+from twofold.ir.dims import Dim, DimLike
+from twofold.ir.dtypes import DType
+from twofold.ir.spec import spec
 
+from .backend import lowering
 from .kernels import convolution, pool, random
 from .kernels.windows import Geometry, geometry
 from .layout import Layout, contiguous
-from .operands import Detail, Run, Work
-from .placer import Placer, lowering
+from .operands import Argument, Detail, Run, Work
+from .placer import Placer
 from .units import Source
 
 __all__ = ["install", "window_of", "depthwise"]
@@ -27,7 +29,7 @@ def install() -> None:
     """Does nothing: importing the module registers its lowerings."""
 
 
-def window_of(p: Placer, dims: Any, places: Any, window: Any) -> Geometry:
+def window_of(p: Placer, dims: Sequence[DimLike], places: Sequence[DimLike], window: Sequence[int]) -> Geometry:
     """The geometry of a node for input `dims` with the output `places`."""
     return geometry(dims, places, window, p.attrs)
 
@@ -79,7 +81,7 @@ def _avg_pool_grad(p: Placer) -> None:
 
 
 # -- depthwise convolution ----------------------------------------------------------------------------
-def depthwise(p: Placer, w: Geometry, filters: Any) -> None:
+def depthwise(p: Placer, w: Geometry, filters: Sequence[int]) -> None:
     """A convolution, or a gradient of one, whose filters take one channel each; `filters` is their shape."""
     compute, name = p.out.dtype.compute, p.node.op.name
     multiplier = filters[-1] // w.channels
@@ -115,7 +117,7 @@ def _fill(p: Placer) -> None:
 @lowering("random_integers")
 def _integers(p: Placer) -> None:
     dtype = p.out.dtype
-    state, low, high = p.dense(p.operands[0]), p.kept(p.operands[1]), p.kept(p.operands[2])
+    state, low, high = p.dense(p.operands[0]), p.lasting(p.operands[1]), p.lasting(p.operands[2])
     pair = Work(dt.uint64, 2)
     ends = [p.at(low), p.at(high)]
     bounds, kernel = p.kernel(random.bounds, dtype), p.kernel(random.integers, dtype)
@@ -133,7 +135,7 @@ def _searched(p: Placer) -> None:
         strides.append(int(not alone))
         operands.append(p.dense(s if alone else Source(s.base, s.layout.broadcast_to(p.out.dims))))
     kernel = p.kernel(build, p.out.dtype, *[s.base.dtype for s in operands])
-    arguments = [p.out, p.at(state), *[p.at(s) for s in operands], *strides]
+    arguments: list[Argument] = [p.out, p.at(state), *[p.at(s) for s in operands], *strides]
     p.fill([p.out], Run(kernel, arguments, dm.numel(p.out.dims), 8 * p.weight(kernel)))
 
 
@@ -150,9 +152,9 @@ def _seeded(p: Placer) -> None:
 
 
 # -- sizes --------------------------------------------------------------------------------------------
-def _number(size: Any, dtype: Any) -> g.Value:
+def _number(size: DimLike, dtype: DType) -> g.Value:
     """A size as a value that kernels hold themselves."""
-    return g.Node(g.SIZE, (), {"size": size, "dtype": dtype}, (TensorSpec((), dtype),)).outputs[0]
+    return g.Node(g.SIZE, (), {"size": size, "dtype": dtype}, (spec((), dtype),)).outputs[0]
 
 
 @lowering("shape")
@@ -175,5 +177,5 @@ def _size(p: Placer) -> None:
 
 
 def _constant(p: Placer, array: np.ndarray) -> None:
-    node = g.Node(g.CONSTANT, (), {"value": array}, (TensorSpec(array.shape, p.out.dtype),))
+    node = g.Node(g.CONSTANT, (), {"value": array}, (spec(array.shape, p.out.dtype),))
     p.give(node.outputs[0], contiguous(array.shape))

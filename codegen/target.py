@@ -1,4 +1,4 @@
-"""What machine code is generated for: the processor at hand, or another one that a block asks for (`use`).
+"""Targets of machine code: the processor at hand, or another one that a block asks for (`use`).
 
 A `Target` says what generated code depends on beyond LLVM: how wide vectors are, whether the processor has fused
 multiply-add, converts float16, loads under a mask. For the host these are read off its features; for any other
@@ -32,15 +32,29 @@ class Caches:
     Attributes:
         line: what is fetched at once.
         nearest: what the nearest cache holds.
+        second: what the caches hold that no other processor shares.
+        ways: how many lines at the same place of its parts the nearest cache can hold.
     """
 
     line: int = 64
     nearest: int = 32 << 10
+    second: int = 512 << 10
+    ways: int = 8
 
     @property
     def tile(self) -> tuple[int, int]:
         """Rows, and elements of a row, of a tile in which an operand is transposed: both ways they fill lines."""
         return self.line // 4, self.line
+
+    @property
+    def clash(self) -> int:
+        """The distance of rows that crowd few places of the nearest cache, as do multiples of it."""
+        return self.nearest // self.ways // 2
+
+    @property
+    def places(self) -> int:
+        """The pixels that the nearest cache holds, at two lines each."""
+        return self.nearest // (2 * self.line)
 
 
 CACHES = Caches()  # what processors of today have at least
@@ -122,7 +136,7 @@ def host_machine() -> tuple[str, str]:
 
 @functools.cache
 def machine_for(triple: str, cpu: str, features: str) -> binding.TargetMachine:
-    """What makes position-independent code for another program than this process.
+    """The target machine for position-independent code of another program than this process.
 
     Raises:
         RuntimeError: LLVM has no code generator for it.

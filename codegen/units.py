@@ -1,27 +1,29 @@
-"""What fusion gives: the units of a graph in order, each a group of ops that share a kernel, or a node by itself.
+"""The results of fusion: the units of a graph in order, each a group of ops that share a kernel, or a node by itself.
 
 Data alone. Which nodes are put together is `fusion.py`'s affair, what becomes of a unit the planner's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from twofold.ir import dims as dm
 from twofold.ir import graph as g
-from twofold.ir.dims import Dim
+from twofold.ir.dims import Dim, DimLike, Shape
 from twofold.ir.dtypes import DType
-from twofold.ir.scalar import Reduction
+from twofold.ir.scalar import Reduction, ScalarBody
+from twofold.ir.types import Attrs
 
 from . import reduce
 from .layout import Layout
 from .operands import Run, Slot
 
-__all__ = ["Source", "Item", "Group", "Single", "Apart", "Grouping", "by_rows", "scalar_constant", "is_inline"]
+__all__ = ["Source", "FusionItem", "Group", "Single", "About", "Apart", "Grouping", "by_rows", "scalar_constant",
+           "is_inline"]
 
 _SHORT = reduce.CHUNK  # elements of a row that several passes go over
 _ROWS = 8  # rows from which passes over each are worth it
@@ -36,14 +38,14 @@ class Source:
 
 
 @dataclass(eq=False, slots=True)
-class Item:
+class FusionItem:
     """One node inside a group, or a copy that a view needs."""
 
     name: str
     sources: list[Source]
     outs: list[g.Value]
-    attrs: dict[str, Any]
-    body: Callable[..., Any] | None
+    attrs: Attrs
+    body: ScalarBody | None
     reduction: Reduction | None
     node: g.Node | None
     into: Source | None = None  # where in the memory of another value the one result goes
@@ -54,9 +56,9 @@ class Group:
     """Items over one index space; `axes` are the reduced ones, or None where nothing is reduced."""
 
     at: int
-    space: tuple[Any, ...]
+    space: Shape
     axes: tuple[int, ...] | None = None
-    items: list[Item] = field(default_factory=list)
+    items: list[FusionItem] = field(default_factory=list)
     outer: set[g.Value] = field(default_factory=set)
     full: dict[g.Value, int] = field(default_factory=dict)  # with the pass in which it can be computed first
     reads: set[g.Value] = field(default_factory=set)
@@ -65,7 +67,7 @@ class Group:
     passes: dict[g.Value, int] = field(default_factory=dict)  # of outer values: the pass after which they are known
 
     @property
-    def kept(self) -> tuple[Any, ...]:
+    def unreduced(self) -> Shape:
         """The sizes that are not reduced."""
         gone = self.axes or ()
         return tuple([d for n, d in enumerate(self.space) if n not in gone])
@@ -90,6 +92,9 @@ class Single:
     runs: list[Run] = field(default_factory=list)
 
 
+About: TypeAlias = g.Value | Shape | str | int  # an operand of the text that says why two units are apart
+
+
 class Apart(NamedTuple):
     """Why a reader of a value is not in the unit that makes the value: a text with places for operands, and the
     operands.
@@ -98,9 +103,9 @@ class Apart(NamedTuple):
     """
 
     value: g.Value
-    reader: Item | Single
+    reader: FusionItem | Single
     text: str
-    about: tuple[Any, ...]
+    about: Sequence[About]
 
 
 @dataclass(eq=False, slots=True)
@@ -115,26 +120,26 @@ class Grouping:
 
     def reasons(self) -> dict[g.Value, str]:
         """For each value that one unit leaves in memory for others, why the last of them is not one with it."""
-        home: dict[g.Value, Any] = {}
-        readers: dict[Any, Any] = {}
+        home: dict[g.Value, Group | Single] = {}
+        readers: dict[FusionItem | Single, Group] = {}
         for unit in self.units:
             if isinstance(unit, Group):
                 readers.update(dict.fromkeys(unit.items, unit))
                 home.update((v, unit) for item in unit.items for v in item.outs)
             else:
                 home.update(dict.fromkeys(unit.outs, unit))
-        return {a.value: a.text.format(*map(_told, a.about)) for a in self.apart
+        return {a.value: a.text.format(*map(_in_words, a.about)) for a in self.apart
                 if home.get(a.value) is not readers.get(a.reader, a.reader)}
 
 
-def _told(part: Any) -> str:
+def _in_words(part: About) -> str:
     """A part of a reason in words: the op that makes a value, a shape."""
     if isinstance(part, g.Value):
         return "a copy" if part.node is None else part.node.op.name
     return f"[{','.join(map(str, part))}]" if isinstance(part, tuple) else str(part)
 
 
-def by_rows(space: Sequence[Any], axes: Sequence[int]) -> bool:
+def by_rows(space: Sequence[DimLike], axes: Sequence[int]) -> bool:
     """Whether the reduced axes are the last ones and short, of known size, and there are rows enough."""
     first = len(space) - len(axes)
     if tuple(axes) != tuple(range(first, len(space))):
@@ -145,12 +150,12 @@ def by_rows(space: Sequence[Any], axes: Sequence[int]) -> bool:
     return isinstance(rows, Dim) or rows >= _ROWS or rows * count <= _SHORT
 
 
-def scalar_constant(value: g.Value) -> Any:
+def scalar_constant(value: g.Value) -> complex | None:
     """The one element of a constant as a Python number; None where the value is anything else."""
     array = g.constant_of(value)
     if array is None or array.size != 1 or array.dtype == object:
         return None
-    item: Any = array.reshape(-1).astype(_wide(value.dtype))[0].item()
+    item: complex = array.reshape(-1).astype(_wide(value.dtype))[0].item()
     return item
 
 

@@ -8,7 +8,7 @@ per type. Element types of tensors are `ir/dtypes.py`'s.
 from __future__ import annotations
 
 import functools
-from typing import Any
+from collections.abc import Callable
 
 from twofold.ir.dtypes import DType
 
@@ -24,7 +24,7 @@ class Vector(DType):
         super().__init__(f"{element.name}x{lanes}", element.np, element.kind, element.index, f"{element.short}x{lanes}")
         self.element, self.lanes = element, lanes
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[Callable[[DType, int], Vector], tuple[DType, int]]:
         return (vector, (self.element, self.lanes))
 
 
@@ -37,7 +37,7 @@ class Address(DType):
         super().__init__(f"{element.name}*", "int64", "p", 0, f"{element.short}*")
         self.element = element
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[Callable[[DType], Address], tuple[DType]]:
         return (address, (self.element,))
 
 

@@ -6,44 +6,48 @@ eager code, so tapes see the ops of the branches and rounds that were taken.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from twofold.ir import graph as g
-from twofold.ir.dims import DimLike, evaluate
+from twofold.ir.dims import evaluate
 from twofold.ir.errors import InvalidArgumentError, line_text, of_values
 from twofold.ir.grad import zeros_like
 from twofold.ir.replay import replay
+from twofold.ir.types import AnyTensor
 
 from . import convert, record, stacks
 from .tensor import Tensor, alias, text_of, wrap
 
+if TYPE_CHECKING:
+    from twofold.runtime.program import KnownSizes
+
 __all__ = ["run_graph", "run_construct"]
 
 
-def run_graph(graph: g.Graph, inputs: Sequence[Any], sizes: dict[str, DimLike] | None = None,
-              watch: Any = None) -> list[Any]:
+def run_graph(graph: g.Graph, inputs: Sequence[Tensor], sizes: KnownSizes | None = None,
+              watch: Callable[[g.Node, Sequence[Tensor]], None] | None = None) -> list[Tensor]:
     """The outputs of `graph` for tensors `inputs`, op by op."""
     return replay(graph, inputs, run_construct, sizes, watch)
 
 
-def run_construct(node: g.Node, operands: list[Any], sizes: dict[str, DimLike]) -> Sequence[Any]:
+def run_construct(node: g.Node, operands: list[Tensor], sizes: KnownSizes) -> Sequence[Tensor]:
     """The results of a node that is no op; see `ir/graph.py` for what each means."""
     return _RUN[node.op](node, operands, sizes)  # type: ignore[index]
 
 
-def _constant(node: g.Node, operands: list[Any], sizes: dict[str, DimLike]) -> Sequence[Any]:
+def _constant(node: g.Node, operands: list[Tensor], sizes: KnownSizes) -> Sequence[Tensor]:
     return (wrap(node.attrs["value"]),)
 
 
-def _size(node: g.Node, operands: list[Any], sizes: dict[str, DimLike]) -> Sequence[Any]:
-    size, = evaluate((node.attrs["size"],), sizes)  # type: ignore[arg-type]
+def _size(node: g.Node, operands: list[Tensor], sizes: KnownSizes) -> Sequence[Tensor]:
+    size, = evaluate((node.attrs["size"],), sizes)
     return (wrap(np.array(size, node.attrs["dtype"].np)),)
 
 
-def _bind(node: g.Node, operands: list[Any], sizes: dict[str, DimLike]) -> Sequence[Any]:
+def _bind(node: g.Node, operands: list[Tensor], sizes: KnownSizes) -> Sequence[Tensor]:
     sizes[node.attrs["symbol"]] = checked_size(node, int(operands[0]))
     return ()
 
@@ -65,12 +69,12 @@ def where(node: g.Node) -> str:
     return "" if node.loc is None else "\n  " + line_text(*node.loc)
 
 
-def _cond(node: g.Node, operands: list[Any], sizes: dict[str, DimLike]) -> Sequence[Any]:
+def _cond(node: g.Node, operands: list[Tensor], sizes: KnownSizes) -> Sequence[Tensor]:
     taken = node.regions[0] if bool(operands[0]) else node.regions[1]
     return run_graph(taken, operands[1:], sizes)
 
 
-def _while(node: g.Node, operands: list[Any], sizes: dict[str, DimLike]) -> Sequence[Any]:
+def _while(node: g.Node, operands: list[Tensor], sizes: KnownSizes) -> Sequence[Tensor]:
     test, body = node.regions
     count = node.attrs["carried"]
     carried, rest = list(operands[:count]), operands[count:]
@@ -79,14 +83,14 @@ def _while(node: g.Node, operands: list[Any], sizes: dict[str, DimLike]) -> Sequ
     return carried
 
 
-def _call(node: g.Node, operands: list[Any], sizes: dict[str, DimLike]) -> Sequence[Any]:
-    own = {name: evaluate((size,), sizes)[0] for name, size in node.attrs["sizes"]}  # type: ignore[arg-type]
-    return run_graph(node.regions[0], operands, own)  # type: ignore[arg-type]
+def _call(node: g.Node, operands: list[Tensor], sizes: KnownSizes) -> Sequence[Tensor]:
+    own = {name: evaluate((size,), sizes)[0] for name, size in node.attrs["sizes"]}
+    return run_graph(node.regions[0], operands, own)
 
 
-def _array(node: g.Node, operands: list[Any], sizes: dict[str, DimLike]) -> Sequence[Any]:
-    given = node.attrs["fn"](*operands)
-    results = given if isinstance(given, (tuple, list)) else () if given is None else (given,)
+def _array(node: g.Node, operands: list[Tensor], sizes: KnownSizes) -> Sequence[Tensor]:
+    returned = node.attrs["fn"](*operands)
+    results = returned if isinstance(returned, (tuple, list)) else () if returned is None else (returned,)
     if len(results) != len(node.outputs):
         raise InvalidArgumentError(None, node.attrs["name"], f"{node.attrs['name']}: gave {len(results)} results; "
                                    f"expected {len(node.outputs)}.{where(node)}")
@@ -102,7 +106,7 @@ def _declared(node: g.Node, result: Tensor, value: g.Value) -> Tensor:
     return result
 
 
-def _assert(node: g.Node, operands: list[Any], sizes: dict[str, DimLike]) -> Sequence[Any]:
+def _assert(node: g.Node, operands: list[Tensor], sizes: KnownSizes) -> Sequence[Tensor]:
     if not bool(operands[0]):
         raise failed_assertion(node, operands[1:])
     return ()
@@ -115,27 +119,28 @@ def failed_assertion(node: g.Node, data: Sequence[Tensor]) -> InvalidArgumentErr
     return of_values(error(None, "assert", f"{node.attrs['message']}{shown}{where(node)}"))
 
 
-def _custom(node: g.Node, operands: list[Any], sizes: dict[str, DimLike]) -> Sequence[Any]:
-    count, given = node.attrs["results"], node.attrs["given"]
+def _custom(node: g.Node, operands: list[Tensor], sizes: KnownSizes) -> Sequence[Tensor]:
+    count, is_given = node.attrs["results"], node.attrs["given"]
     results = [alias(t) for t in operands[:count]]
     rest = operands[count:]
 
-    def vjp(cts: Sequence[Any]) -> list[Any]:
-        full = [zeros_like(r) if ct is None else ct for ct, r in zip(cts, results, strict=True)]
+    def vjp(cts: Sequence[AnyTensor | None]) -> list[AnyTensor | None]:
+        full: list[Any] = [  # tensors of this mode, which `ir/grad.py` does not know
+            zeros_like(r) if ct is None else ct for ct, r in zip(cts, results, strict=True)]
         gradients = iter(run_graph(node.regions[0], [*full, *rest], sizes))
-        return [next(gradients) if x else None for x in given]
+        return [next(gradients) if x else None for x in is_given]
     record.record_custom(vjp, tuple(rest[:node.attrs["inputs"]]), tuple(results))
     return results
 
 
-def _push(node: g.Node, operands: list[Any], sizes: dict[str, DimLike]) -> Sequence[Any]:
+def _push(node: g.Node, operands: list[Tensor], sizes: KnownSizes) -> Sequence[Tensor]:
     stack, value, at = operands
-    return (wrap(stacks.push(stack._array, value._array, int(at), node.attrs["add"])),)
+    return (stacks.push(stack, value, int(at), node.attrs["add"]),)
 
 
-def _pop(node: g.Node, operands: list[Any], sizes: dict[str, DimLike]) -> Sequence[Any]:
+def _pop(node: g.Node, operands: list[Tensor], sizes: KnownSizes) -> Sequence[Tensor]:
     stack, at = operands
-    return (wrap(stacks.pop(stack._array, int(at), evaluate(node.attrs["dims"], sizes))),)  # type: ignore[arg-type]
+    return (stacks.pop(stack, int(at), evaluate(node.attrs["dims"], sizes)),)
 
 
 _RUN = {g.CONSTANT: _constant, g.SIZE: _size, g.BIND: _bind, g.COND: _cond, g.WHILE: _while, g.CALL: _call,

@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 import numbers
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -19,13 +18,14 @@ from twofold.ir.errors import user_line
 
 from .tensor import Tensor
 
-__all__ = ["converted", "known", "register"]
+__all__ = ["converted", "is_convertible", "register"]
 
 _BUILT_IN = (numbers.Number, np.ndarray, np.generic)
-_functions: list[tuple[int, int, Any, Callable[..., Any]]] = []  # priority, number, types, function
+# priority, number, types, function
+_functions: list[tuple[int, int, tuple[type, ...], Callable[..., object]]] = []
 
 
-def register(base_type: Any, conversion_func: Callable[..., Any], priority: int = 100) -> None:
+def register(base_type: object, conversion_func: Callable[..., object], priority: int = 100) -> None:
     """Add a conversion function; see `tf.register_tensor_conversion_function`."""
     types = base_type if isinstance(base_type, tuple) else (base_type,)
     if not types or not all(isinstance(t, type) for t in types):
@@ -38,7 +38,7 @@ def register(base_type: Any, conversion_func: Callable[..., Any], priority: int 
     _functions.sort(key=lambda entry: entry[:2])
 
 
-def converted(value: Any, dtype: DType | None, hint: DType | None) -> Any:
+def converted(value: object, dtype: DType | None, hint: DType | None) -> Tensor | None:
     """A value as a tensor, by a conversion that the user registered; None if there is none for it.
 
     Args:
@@ -50,44 +50,45 @@ def converted(value: Any, dtype: DType | None, hint: DType | None) -> Any:
     """
     for _, _, types, function in _functions:
         if isinstance(value, types):
-            made = _asked(functools.partial(_by_function, function, value), dtype, hint)
-            if made is not NotImplemented:
-                return _checked(made, function, value, dtype)
+            result = _asked(functools.partial(_by_function, function, value), dtype, hint)
+            if result is not NotImplemented:
+                return _checked(result, function, value, dtype)
     method = getattr(type(value), "__tf_tensor__", None)
     if method is None:
         return None
     return _checked(_asked(lambda wanted: method(value, dtype=wanted, name=None), dtype, hint), method, value, dtype)
 
 
-def _by_function(function: Callable[..., Any], value: Any, wanted: DType | None) -> Any:
+def _by_function(function: Callable[..., object], value: object, wanted: DType | None) -> object:
     return function(value, dtype=wanted, name=None, as_ref=False)
 
 
-def known(value: Any) -> bool:
+def is_convertible(value: object) -> bool:
     """Whether a conversion of the user's may exist for a value."""
     return hasattr(type(value), "__tf_tensor__") or any(isinstance(value, entry[2]) for entry in _functions)
 
 
-def _asked(call: Callable[[DType | None], Any], dtype: DType | None, hint: DType | None) -> Any:
+def _asked(call: Callable[[DType | None], object], dtype: DType | None, hint: DType | None) -> object:
     """The result of a conversion for `dtype`. Where that is None it is asked for `hint` first, and for no dtype if it
     does not give the hint's."""
     if dtype is None and hint is not None:
         try:
-            made = call(hint)
+            result = call(hint)
         except (TypeError, ValueError):
             return call(None)
-        if isinstance(made, Tensor) and made.dtype is hint:
-            return made
+        if isinstance(result, Tensor) and result.dtype is hint:
+            return result
         return call(None)
     return call(dtype)
 
 
-def _checked(made: Any, function: Any, value: Any, dtype: DType | None) -> Tensor:
-    made = made._read_tensor() if hasattr(made, "_read_tensor") else made
-    told = f"Conversion function {function!r} for type {type(value)} returned"
-    if not isinstance(made, Tensor):
-        raise RuntimeError(f"{told} non-Tensor: {made!r}\n  {user_line()}")
-    if dtype is not None and made.dtype is not dtype:
-        raise RuntimeError(f"{told} incompatible dtype: requested = {dtype.name}, actual = {made.dtype.name}\n"
+def _checked(result: object, function: object, value: object, dtype: DType | None) -> Tensor:
+    """The result of a conversion as a tensor, which it must be."""
+    tensor = result._read_tensor() if hasattr(result, "_read_tensor") else result
+    problem = f"Conversion function {function!r} for type {type(value)} returned"
+    if not isinstance(tensor, Tensor):
+        raise RuntimeError(f"{problem} non-Tensor: {tensor!r}\n  {user_line()}")
+    if dtype is not None and tensor.dtype is not dtype:
+        raise RuntimeError(f"{problem} incompatible dtype: requested = {dtype.name}, actual = {tensor.dtype.name}\n"
                            f"  {user_line()}")
-    return made
+    return tensor

@@ -7,7 +7,7 @@ precision: a float never becomes an integer. Tensors are never promoted here.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,11 +27,11 @@ __all__ = ["as_tensor", "number", "operands", "to_array"]
 _RANK = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3, "s": 4}
 _PLAIN = frozenset({bool, int, float, complex, str, bytes, list, tuple, range, type(None), np.ndarray})
 _INT32 = range(-(1 << 31), 1 << 31)
-_scalars: dict[Any, Tensor] = {}  # operands that programs repeat: `x * 2`, `1 - y`
+_scalars: dict[tuple[object, ...], Tensor] = {}  # operands that programs repeat: `x * 2`, `1 - y`
 _SCALARS = 1024
 
 
-def operands(op: Op, inputs: tuple[Any, ...]) -> tuple[Tensor, ...]:
+def operands(op: Op, inputs: tuple[object, ...]) -> tuple[Tensor, ...]:
     """The operands of `op` as tensors; those that share a dtype adopt it from the tensors among them."""
     inputs = tuple([x._read_tensor() if hasattr(x, "_read_tensor") else x for x in inputs])
     match = op.match
@@ -41,8 +41,8 @@ def operands(op: Op, inputs: tuple[Any, ...]) -> tuple[Tensor, ...]:
             hint = dtype
             break
     if hint is None and match != ():
-        inputs = tuple([x if type(x) in _PLAIN or (made := conversions.converted(x, None, None)) is None else made
-                        for x in inputs])
+        inputs = tuple([x if type(x) in _PLAIN or (converted := conversions.converted(x, None, None)) is None
+                        else converted for x in inputs])
         hint = next((d for i, x in enumerate(inputs) if (match is None or i in match)
                      and (d := _dtype_of(x)) is not None), None)
     if hint is None and match != ():
@@ -53,10 +53,10 @@ def operands(op: Op, inputs: tuple[Any, ...]) -> tuple[Tensor, ...]:
     except InvalidArgumentError:  # a whole number beyond the range of `hint`
         if "compares" not in op.traits or hint is None or hint.size > 4:
             raise
-        return tuple(ops.cast(x, dtype=dt.int64) if hasattr(x, "dims") else _operand(x, dt.int64) for x in inputs)
+        return tuple(ops.cast(x, dtype=dt.int64) if isinstance(x, Tensor) else _operand(x, dt.int64) for x in inputs)
 
 
-def _dtype_of(value: Any) -> DType | None:
+def _dtype_of(value: Any) -> DType | None:  # a user's value, which shows by its attributes what it is
     if isinstance(value, Tensor) or hasattr(value, "_read_tensor"):
         return value.dtype
     if type(value) in (list, tuple):
@@ -64,7 +64,7 @@ def _dtype_of(value: Any) -> DType | None:
     return None
 
 
-def _common(values: Sequence[Any]) -> DType | None:
+def _common(values: Sequence[object]) -> DType | None:
     """The dtype that values without a tensor among them share: an array's own, else the widest Python kind."""
     arrays = [v for v in values if isinstance(v, (np.ndarray, np.generic))]
     if arrays:
@@ -73,8 +73,10 @@ def _common(values: Sequence[Any]) -> DType | None:
     return max(dtypes, key=lambda d: (_RANK[d.kind], d.size)) if dtypes else None
 
 
-def _operand(value: Any, hint: DType | None) -> Tensor:
-    return number(value, hint) if type(value) in (float, int, bool) else as_tensor(value, hint=hint)
+def _operand(value: object, hint: DType | None) -> Tensor:
+    if type(value) is float or type(value) is int or type(value) is bool:
+        return number(value, hint)
+    return as_tensor(value, hint=hint)
 
 
 def number(value: float | int | bool, hint: DType | None) -> Tensor:
@@ -88,7 +90,7 @@ def number(value: float | int | bool, hint: DType | None) -> Tensor:
     return tensor
 
 
-def as_tensor(value: Any, dtype: DType | None = None, hint: DType | None = None) -> Tensor:
+def as_tensor(value: object, dtype: DType | None = None, hint: DType | None = None) -> Tensor:
     """`value` as a tensor.
 
     Args:
@@ -108,10 +110,10 @@ def as_tensor(value: Any, dtype: DType | None = None, hint: DType | None = None)
                              f" {value!r}\n  Hint: use tf.cast(value, tf.{dtype.name}).\n  {user_line()}")
         return value
     if type(value) not in _PLAIN:
-        made = conversions.converted(value, dtype, hint)
-        if made is not None:
-            return made
-    elif type(value) in (list, tuple) and _holds_tensors(value):
+        converted = conversions.converted(value, dtype, hint)
+        if converted is not None:
+            return converted
+    elif (type(value) is list or type(value) is tuple) and _holds_tensors(value):
         return _stacked(value, dtype or hint)
     want = dtype or hint
     array = to_array(value, want)
@@ -127,7 +129,7 @@ def as_tensor(value: Any, dtype: DType | None = None, hint: DType | None = None)
     return wrap(array)
 
 
-def to_array(value: Any, want: DType | None = None) -> np.ndarray:
+def to_array(value: object, want: DType | None = None) -> np.ndarray:
     """`value` as an array of a tensor's dtype, with memory that nobody else can write to."""
     if isinstance(value, np.ndarray):
         return _own(value)
@@ -145,7 +147,7 @@ def to_array(value: Any, want: DType | None = None) -> np.ndarray:
     return _from_nested(value, want)
 
 
-def _from_number(value: Any, want: DType | None) -> np.ndarray:
+def _from_number(value: object, want: DType | None) -> np.ndarray:
     if type(value) is int and want is None and value in _INT32:
         return np.array(value, np.int32)
     if want is not None and type(value) is int and want.kind == "u" and 1 << 63 <= value < 1 << 64:
@@ -158,7 +160,7 @@ def _from_number(value: Any, want: DType | None) -> np.ndarray:
     return np.array(value, {bool: np.bool_, int: np.int64, float: np.float64, complex: np.complex128}[type(value)])
 
 
-def _from_nested(value: Any, want: DType | None) -> np.ndarray:
+def _from_nested(value: object, want: DType | None) -> np.ndarray:
     """Arrays of lists, ranges and anything that NumPy can read."""
     has_own_dtype = hasattr(value, "__array__") or hasattr(value, "dtype")
     try:
@@ -180,15 +182,15 @@ _KINDS: dict[type, str] = {bool: "b", int: "i", float: "f", complex: "c"}  # boo
 _WHOLE = ("i", "u", "b")
 
 
-def _kind(leaf: Any) -> str | None:
+def _kind(leaf: object) -> str | None:
     """The kind of NumPy's dtype of a number or array; None for what is neither."""
     if isinstance(leaf, (np.generic, np.ndarray)):
         return leaf.dtype.kind
     return next((kind for python, kind in _KINDS.items() if isinstance(leaf, python)), None)
 
 
-def _inferred(value: Any, array: np.ndarray) -> np.ndarray:
-    """What NumPy reads a list as, in the dtype that TensorFlow infers.
+def _inferred(value: object, array: np.ndarray) -> np.ndarray:
+    """The array that NumPy reads a list as, in the dtype that TensorFlow infers.
 
     The first number decides: a float has its own dtype (float32 if it is Python's), and so have all that follow; an
     integer of whatever size is int32, or int64 where one does not fit, or float32 where floats follow; a complex number
@@ -209,24 +211,24 @@ def _inferred(value: Any, array: np.ndarray) -> np.ndarray:
     if kind == "b" or lead is None:
         return array
     with np.errstate(over="ignore"):
-        own = isinstance(first, (np.generic, np.ndarray)) and lead not in _WHOLE
-        return array.astype(first.dtype if own else np.float32)
+        own = first.dtype if isinstance(first, (np.generic, np.ndarray)) and lead not in _WHOLE else None
+        return array.astype(np.float32 if own is None else own)
 
 
-def _first(value: Any) -> Any:
+def _first(value: object) -> object:
     while isinstance(value, (list, tuple)) and value:
         value = value[0]
     return value
 
 
-def _all_whole(value: Any) -> bool:
+def _all_whole(value: object) -> bool:
     """Whether a list holds no floats: NumPy takes int64 beside uint64 for such."""
     if isinstance(value, (list, tuple)):
         return all(_all_whole(v) for v in value)
     return _kind(value) in _WHOLE
 
 
-def _whole(value: Any) -> np.ndarray:
+def _whole(value: object) -> np.ndarray:
     """The array of a list of integers, of which some are uint64."""
     array = np.array(value, object)
     return array.astype(np.int64 if all(int(v) < 1 << 63 for v in array.flat) else np.uint64)
@@ -239,11 +241,11 @@ def _own(array: np.ndarray) -> np.ndarray:
     return np.array(array, dtype.np, order="C", copy=True, subok=False)
 
 
-def _strings(array: np.ndarray, given: Any = None) -> np.ndarray:
+def _strings(array: np.ndarray, source: object = None) -> np.ndarray:
     out = np.empty(array.shape, object)
     for i, item in enumerate(array.flat):
         if not isinstance(item, (str, bytes)):
-            raise ValueError(f"Failed to convert {_short(given if given is not None else item)} to a Tensor: "
+            raise ValueError(f"Failed to convert {_short(source if source is not None else item)} to a Tensor: "
                              f"unsupported element type {type(item).__name__}.")
         out.flat[i] = item.encode() if isinstance(item, str) else bytes(item)
     return out
@@ -271,7 +273,7 @@ def _cast(array: np.ndarray, want: DType) -> np.ndarray:
         return reference.evaluate(body, array.astype(have.compute.np))[0].astype(want.np)
 
 
-def _cast_value(value: Any, array: np.ndarray, want: DType) -> np.ndarray:
+def _cast_value(value: object, array: np.ndarray, want: DType) -> np.ndarray:
     if want.is_integer and array.size:
         low, high = want.min, want.max
         if int(array.min()) < low or int(array.max()) > high:
@@ -281,19 +283,19 @@ def _cast_value(value: Any, array: np.ndarray, want: DType) -> np.ndarray:
         return array.astype(want.np)
 
 
-def _holds_tensors(value: Any) -> bool:
+def _holds_tensors(values: Iterable[object]) -> bool:
     return any(isinstance(v, Tensor) or hasattr(v, "_read_tensor")
-               or (type(v) in (list, tuple) and _holds_tensors(v))
-               or (type(v) not in _PLAIN and conversions.known(v)) for v in value)
+               or ((type(v) is list or type(v) is tuple) and _holds_tensors(v))
+               or (type(v) not in _PLAIN and conversions.is_convertible(v)) for v in values)
 
 
-def _stacked(value: Any, want: DType | None) -> Tensor:
+def _stacked(value: Sequence[object], want: DType | None) -> Tensor:
     """A list with tensors in it, stacked along a new first axis (differentiably)."""
     want = want or _dtype_of(value)
     parts = [as_tensor(v, hint=want) for v in value]
     return ops.concat(*[ops.expand_dims(p, axis=0) for p in parts], axis=0)
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     text = repr(value)
     return f"{type(value).__name__} {text if len(text) <= 80 else text[:77] + '...'}"

@@ -2,7 +2,7 @@
 
 Such a function runs as any other, so that what its gradient function captures depends on its arguments and
 higher orders hold. Its results are then renamed, and recorders are told that the new tensors come from the
-arguments by the given rule.
+arguments by the rule of the user.
 """
 
 from __future__ import annotations
@@ -10,23 +10,25 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from twofold.ir import nest, ops
 from twofold.ir.grad import zeros_like
-from twofold.ir.op import tracing
+from twofold.ir.op import Op, tracing
 from twofold.ir.spec import spec
+from twofold.ir.types import AnyTensor, Attrs
 from twofold.runtime import native
+from twofold.runtime.native_layout import PythonFunction
 
 from . import convert, record
 from .tape import GradientTape
 from .tensor import Tensor, alias
+from .types import AnyVariable, Args, Kwargs, Nest, Vjp
 
 __all__ = ["custom_gradient", "recompute_grad", "grad_pass_through"]
 
 
 @native.guard
-def custom_gradient(f: Callable[..., Any] | None = None) -> Any:
+def custom_gradient(f: PythonFunction | None = None) -> PythonFunction:
     """Decorator that gives a function a gradient of its own.
 
     Args:
@@ -61,7 +63,7 @@ def custom_gradient(f: Callable[..., Any] | None = None) -> Any:
 
 
 @native.guard
-def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
+def recompute_grad(f: PythonFunction) -> PythonFunction:
     """A function like `f` that keeps no intermediate values for its gradient and computes them once more instead.
 
     Args:
@@ -83,7 +85,7 @@ def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @native.guard
-def grad_pass_through(f: Callable[..., Any]) -> Callable[..., Any]:
+def grad_pass_through(f: PythonFunction) -> PythonFunction:
     """A function that computes `f` and whose gradient is that of the identity.
 
     Args:
@@ -98,15 +100,15 @@ def grad_pass_through(f: Callable[..., Any]) -> Callable[..., Any]:
     >>> y.numpy().item(), tape.gradient(y, x).numpy().item()
     (2.0, 1.0)
     """
-    def passing(*args: Any, **kwargs: Any) -> Any:
-        def grad_fn(*dys: Any, variables: Sequence[Any] | None = None) -> Any:
+    def passing(*args: object, **kwargs: object) -> tuple[Nest, PythonFunction]:
+        def grad_fn(*dys: Tensor, variables: Sequence[AnyVariable] | None = None) -> Nest:
             return (list(dys), [None] * len(variables)) if variables else list(dys)
         return f(*args, **kwargs), grad_fn
     functools.update_wrapper(passing, f)
     return Decorated(passing, _call_custom)
 
 
-def _enter(decorated: Decorated, *args: Any, **kwargs: Any) -> Any:
+def _enter(decorated: Decorated, *args: object, **kwargs: object) -> Nest:
     return decorated._call_with(decorated.function, args, kwargs)
 
 
@@ -117,17 +119,17 @@ class Decorated:
         function: the function that was decorated.
     """
 
-    __call__: Any = native.as_method(native.guard(_enter, "__call__"))
+    __call__: PythonFunction = native.as_method(native.guard(_enter, "__call__"))
 
-    def __init__(self, f: Callable[..., Any], call: Callable[..., Any]):
+    def __init__(self, f: PythonFunction, call: Callable[[PythonFunction, Args, Kwargs], Nest]):
         functools.update_wrapper(self, f)
         self.function, self._call_with = f, call
 
-    def over(self, f: Callable[..., Any]) -> Decorated:
+    def over(self, f: PythonFunction) -> Decorated:
         """The same decoration of another form of the function, such as the converted one."""
         return self if f is self.function else Decorated(f, self._call_with)
 
-    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+    def __get__(self, instance: object, owner: type | None = None) -> Decorated:
         return self if instance is None else Decorated(self.function.__get__(instance, owner), self._call_with)
 
     def __repr__(self) -> str:
@@ -138,22 +140,23 @@ class _Reads:
     """A recorder of the trainable variables that are read, with the last value of each."""
 
     def __init__(self) -> None:
-        self.variables: dict[int, tuple[Any, Any]] = {}
+        self.variables: dict[int, tuple[AnyVariable, Tensor]] = {}
 
-    def _record(self, op: Any, attrs: Any, inputs: Any, outputs: Any) -> None:
+    def _record(self, op: Op, attrs: Attrs, inputs: tuple[Tensor, ...], outputs: tuple[Tensor, ...]) -> None:
         """Does nothing: this recorder only notes variables."""
 
-    def _record_custom(self, vjp: Any, inputs: Any, outputs: Any, continues: bool = False) -> None:
+    def _record_custom(self, vjp: Vjp, inputs: tuple[Tensor, ...], outputs: tuple[Tensor, ...],
+                       continues: bool = False) -> None:
         """Does nothing."""
 
-    def _record_further(self, vjp: Any, inputs: Any, outputs: Any, first: int) -> None:
+    def _record_further(self, vjp: Vjp, inputs: tuple[Tensor, ...], outputs: tuple[Tensor, ...], first: int) -> None:
         """Does nothing."""
 
-    def _follows(self, tensor: Any) -> bool:
+    def _follows(self, tensor: Tensor) -> bool:
         """Follows no tensor."""
         return False
 
-    def _variable_read(self, variable: Any, value: Any) -> None:
+    def _variable_read(self, variable: AnyVariable, value: Tensor) -> None:
         """Remember the variable, if gradients may be wanted for it."""
         if variable.trainable and variable.dtype.is_differentiable:
             self.variables[id(variable)] = (variable, value)
@@ -162,7 +165,7 @@ class _Reads:
 class _Inputs:
     """The arguments of one call: what `f` gets, and the tensors among them that have gradients."""
 
-    def __init__(self, f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]):
+    def __init__(self, f: PythonFunction, args: Args, kwargs: Kwargs):
         self.args = nest.map_structure(convert.as_tensor, list(args))
         self.kwargs = {name: nest.map_structure(_value, kwargs[name]) for name in _in_order(f, kwargs)}
         named = nest.flatten(list(self.kwargs.values()))
@@ -170,21 +173,21 @@ class _Inputs:
         self.counted = [True] * self.positional + [_counts(x) for x in named]  # which leaves are inputs
         self.tensors = [x for x, c in zip(nest.flatten(self.args) + named, self.counted, strict=True) if c]
 
-    def replaced(self, tensors: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
+    def replaced(self, tensors: Sequence[Tensor]) -> tuple[list[object], Kwargs]:
         """`(args, kwargs)` with `tensors` in the places of the inputs."""
         leaves = iter(tensors)
         args = nest.pack(self.args, [next(leaves) for _ in range(self.positional)])
         return args, {name: nest.map_structure(lambda x: next(leaves) if _counts(x) else x, value)
                       for name, value in self.kwargs.items()}
 
-    def gradients(self, given: Any) -> list[Any]:
+    def gradients(self, returned: Nest) -> list[AnyTensor | None]:
         """One gradient or None per input, from what a gradient function returned.
 
         Entries for all arguments do as well, if there are any that are no inputs.
         Raises:
             ValueError: there are too few or too many.
         """
-        flat = nest.flatten(given)
+        flat = nest.flatten(returned)
         if len(flat) == len(self.counted):
             flat = [g for g, counts in zip(flat, self.counted, strict=True) if counts]
         if len(flat) != len(self.tensors):
@@ -195,26 +198,26 @@ class _Inputs:
                 for g, x in zip(flat, self.tensors, strict=True)]
 
 
-def _value(x: Any) -> Any:
+def _value(x: object) -> object:
     return x._read_tensor() if hasattr(x, "_read_tensor") else x
 
 
-def _counts(value: Any) -> bool:
+def _counts(value: object) -> bool:
     return isinstance(value, Tensor) and value.dtype.is_differentiable
 
 
-def _in_order(f: Callable[..., Any], kwargs: dict[str, Any]) -> list[str]:
+def _in_order(f: PythonFunction, kwargs: Kwargs) -> list[str]:
     """The names of `kwargs` in the order of the signature of `f`; those it does not name come last."""
     if not kwargs:
         return []
     try:
-        known = list(inspect.signature(f).parameters)
+        names = list(inspect.signature(f).parameters)
     except (TypeError, ValueError):  # a builtin without a signature
-        known = []
-    return [n for n in known if n in kwargs] + [n for n in kwargs if n not in known]
+        names = []
+    return [n for n in names if n in kwargs] + [n for n in kwargs if n not in names]
 
 
-def _call_custom(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _call_custom(f: PythonFunction, args: Args, kwargs: Kwargs) -> Nest:
     inputs = _Inputs(f, args, kwargs)
     reads = _Reads()
     with record.telling((reads, *record.active.get())):
@@ -229,7 +232,7 @@ def _call_custom(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
                         f"variables: {[v.name for v, _ in read]}.")
     variables = [v for v, _ in read]
 
-    def backward(dys: list[Any]) -> list[Any]:
+    def backward(dys: list[AnyTensor]) -> list[AnyTensor | None]:
         if not variables:
             return inputs.gradients(grad_fn(*dys))
         both = grad_fn(*dys, variables=variables)
@@ -245,7 +248,7 @@ def _call_custom(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
     return _renamed(result, inputs.tensors + [value for _, value in read], backward)
 
 
-def _call_recomputed(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _call_recomputed(f: PythonFunction, args: Args, kwargs: Kwargs) -> Nest:
     inputs = _Inputs(f, args, kwargs)
     reads = _Reads()
     with record.telling((reads,)):
@@ -256,30 +259,31 @@ def _call_recomputed(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
         for recorder in record.active.get():
             recorder._variable_read(variable, value)
 
-    def backward(dys: list[Any]) -> list[Any]:
+    def backward(dys: list[AnyTensor]) -> list[AnyTensor | None]:
         with GradientTape(watch_accessed_variables=False) as tape:
             sources = [ops.identity(x) for x in inputs.tensors]
             tape.watch([*sources, *variables])
             again, named = inputs.replaced(sources)
             results = [convert.as_tensor(r) for r in nest.flatten(f(*again, **named))]
-        gradients: list[Any] = tape.gradient(results, [*sources, *variables], dys)
+        gradients: list[AnyTensor | None] = tape.gradient(results, [*sources, *variables], dys)
         return gradients
     return _renamed(result, inputs.tensors + values, backward)
 
 
-def _renamed(result: Any, inputs: list[Any], backward: Callable[[list[Any]], list[Any]]) -> Any:
+def _renamed(result: Nest, inputs: list[Tensor],
+             backward: Callable[[list[AnyTensor]], list[AnyTensor | None]]) -> Nest:
     """The tensors of `result` under other identities, which recorders know to come from `inputs` by `backward`."""
     results, trace = [convert.as_tensor(r) for r in nest.flatten(result)], tracing()
     outputs = [alias(r) for r in results] if trace is None else trace.custom(results, inputs, backward)
     outlines = [spec(o.dims, o.dtype) for o in outputs]
 
-    def vjp(cts: Sequence[Any]) -> list[Any]:
+    def vjp(cts: Sequence[AnyTensor | None]) -> list[AnyTensor | None]:
         return backward([zeros_like(o) if ct is None else ct for ct, o in zip(cts, outlines, strict=True)])
     record.record_custom(vjp, tuple(inputs), tuple(outputs))
     return nest.pack(result, outputs)
 
 
-def _takes_variables(grad_fn: Callable[..., Any]) -> bool:
+def _takes_variables(grad_fn: PythonFunction) -> bool:
     try:
         params = inspect.signature(grad_fn).parameters.values()
     except (TypeError, ValueError):
@@ -287,5 +291,5 @@ def _takes_variables(grad_fn: Callable[..., Any]) -> bool:
     return any(p.kind is p.VAR_KEYWORD or (p.name == "variables" and p.kind is not p.POSITIONAL_ONLY) for p in params)
 
 
-def _name(f: Callable[..., Any]) -> str:
+def _name(f: PythonFunction) -> str:
     return getattr(f, "__name__", repr(f))

@@ -9,15 +9,16 @@ elementwise ops do not come here at all once their native entries (`entries.py`)
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Hashable
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
+from twofold.ir.dtypes import DType
 from twofold.ir.errors import InvalidArgumentError, of_values, op_error
 from twofold.ir.op import Op
 from twofold.ir.scalar import Reduction
-from twofold.ir.spec import TensorSpec
+from twofold.ir.types import Attrs, HostFunction, Results, Spec
 from twofold.runtime.launch import KernelCheck, MapFamily, ReduceFamily
 
 from . import convert, entries, kernels, placing
@@ -28,24 +29,28 @@ __all__ = ["EagerInterpreter", "eager"]
 
 _PLANS = 8192
 _EMPTY = inspect.Parameter.empty
-Plan = tuple[Callable[[list[np.ndarray]], Any], bool, dict[str, Any]]
+Computed: TypeAlias = np.ndarray | tuple[np.ndarray, ...]  # an op's result, or its results where it has several
+Execute: TypeAlias = Callable[[list[np.ndarray]], Computed]  # what computes them from the operands
+OpPlan: TypeAlias = tuple[Execute, bool, Attrs]  # whether there is one result; all attributes
+F = TypeVar("F", MapFamily, ReduceFamily)
+B = TypeVar("B")
 
 
 class EagerInterpreter:
     """The interpreter of eager execution: it computes each op when it is called."""
 
     def __init__(self) -> None:
-        self._plans: dict[Any, Plan] = {}
-        self._families: dict[Any, Any] = {}
+        self._plans: dict[Hashable, OpPlan] = {}
+        self._families: dict[Hashable, Any] = {}  # for each op those of the kind that it has
 
-    def apply(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
-        """Run `op` now; see `ir.op.apply`."""
+    def apply(self, op: Op, inputs: tuple[Any, ...], attrs: Attrs) -> Results:
+        """Run `op` now; see `ir.op.apply`. From the conversion on `inputs` are tensors."""
         for x in inputs:
             if type(x) is not Tensor:
                 inputs = convert.operands(op, inputs)
                 break
         arrays = [t._memory for t in inputs]
-        key: tuple[Any, ...]
+        key: tuple[Hashable, ...]
         if len(arrays) == 1:  # one and two operands are spelt out: this runs for every op
             a = arrays[0]
             key = (op, a.dtype.num, a.shape)
@@ -64,7 +69,7 @@ class EagerInterpreter:
             plan = self._plan(op, inputs, attrs, key)
         execute, single, attrs = plan
         try:
-            result = execute(arrays)
+            result: Any = execute(arrays)  # as `single` says
         except KernelCheck as e:
             raise of_values(op_error(InvalidArgumentError, op.name, e.code, op.operands(inputs))) from None
         outputs: Any = wrap(result) if single else tuple(map(wrap, result))
@@ -72,21 +77,21 @@ class EagerInterpreter:
             tell(op, attrs, inputs, (outputs,) if single else outputs)
         return outputs
 
-    def _plan(self, op: Op, inputs: tuple[Tensor, ...], attrs: dict[str, Any], key: Any) -> Plan:
+    def _plan(self, op: Op, inputs: tuple[Tensor, ...], attrs: Attrs, key: Hashable) -> OpPlan:
         if not op.variadic and len(inputs) != len(op.params):
             raise TypeError(f"{op.name}: takes {len(op.params)} operands ({', '.join(op.params)}); got {len(inputs)}")
         attrs = _complete(op, attrs)
         outs = op.infer(op, *inputs, **attrs)
         single = not isinstance(outs, tuple)
-        specs = (outs,) if single else outs
+        specs = outs if isinstance(outs, tuple) else (outs,)
         plan = (self._runner(op, inputs, specs, single, attrs), single, attrs)
         if len(self._plans) >= _PLANS:
             self._plans.clear()
         self._plans[key] = plan
         return plan
 
-    def _runner(self, op: Op, inputs: tuple[Tensor, ...], outs: tuple[TensorSpec, ...], single: bool,
-                attrs: dict[str, Any]) -> Callable[[list[np.ndarray]], Any]:
+    def _runner(self, op: Op, inputs: tuple[Tensor, ...], outs: tuple[Spec, ...], single: bool,
+                attrs: Attrs) -> Execute:
         if op.body is not None:
             family = self._family(op, MapFamily, op.body, inputs, outs, attrs)
             shape: Any = outs[0].dims  # numbers only, as the operands' are
@@ -104,8 +109,8 @@ class EagerInterpreter:
             return lambda arrays: driver(arrays, outs, attrs)
         return placing.prepare(op, inputs, outs, attrs)
 
-    def _family(self, op: Op, kind: Callable[..., Any], body: Any, inputs: tuple[Tensor, ...],
-                outs: tuple[TensorSpec, ...], attrs: dict[str, Any]) -> Any:
+    def _family(self, op: Op, kind: Callable[[str, B, tuple[DType, ...], tuple[DType, ...], Attrs], F], body: B,
+                inputs: tuple[Tensor, ...], outs: tuple[Spec, ...], attrs: Attrs) -> F:
         """The kernels of an op for dtypes and attributes: the `kind`, MapFamily or ReduceFamily, of its `body`."""
         dtypes, results = tuple(t.dtype for t in inputs), tuple(o.dtype for o in outs)
         key = (op, dtypes, results, *attrs.values())
@@ -114,28 +119,28 @@ class EagerInterpreter:
             family = self._families[key] = kind(op.name, body, dtypes, results, attrs)
         return family
 
-    def _reducer(self, op: Op, reduction: Reduction, inputs: tuple[Tensor, ...], outs: tuple[TensorSpec, ...],
-                 attrs: dict[str, Any]) -> Callable[[list[np.ndarray]], Any]:
+    def _reducer(self, op: Op, reduction: Reduction, inputs: tuple[Tensor, ...], outs: tuple[Spec, ...],
+                 attrs: Attrs) -> Execute:
         rest = {k: v for k, v in attrs.items() if k not in ("axis", "keepdims")}
         family = self._family(op, ReduceFamily, reduction, inputs, outs, rest)
         axis, keepdims, rank = attrs["axis"], attrs.get("keepdims", False), inputs[0].ndim
-        given = range(rank) if axis is None else axis if isinstance(axis, tuple) else (axis,)
-        axes = tuple(sorted(a % rank for a in given))
+        reduced = range(rank) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+        axes = tuple(sorted(a % rank for a in reduced))
         single = len(outs) == 1
         if axes == tuple(range(rank)) and single:
             entries.offer_total(op, family, inputs, outs[0])
 
-        def reduce(arrays: list[np.ndarray]) -> Any:
+        def reduce(arrays: list[np.ndarray]) -> Computed:
             result = family(arrays, axes, keepdims)
             return result[0] if single and isinstance(result, tuple) else result
         return reduce
 
 
-def _host_runner(host: Callable[..., Any], outs: tuple[TensorSpec, ...], single: bool,
-                 attrs: dict[str, Any]) -> Callable[[list[np.ndarray]], Any]:
+def _host_runner(host: HostFunction, outs: tuple[Spec, ...], single: bool,
+                 attrs: Attrs) -> Execute:
     dtypes = [o.dtype.np for o in outs]
 
-    def call_host(arrays: list[np.ndarray]) -> Any:
+    def call_host(arrays: list[np.ndarray]) -> Computed:
         result = host(*arrays, **attrs)
         if single:
             return np.asarray(result, dtypes[0])
@@ -143,7 +148,7 @@ def _host_runner(host: Callable[..., Any], outs: tuple[TensorSpec, ...], single:
     return call_host
 
 
-def _complete(op: Op, attrs: dict[str, Any]) -> dict[str, Any]:
+def _complete(op: Op, attrs: Attrs) -> Attrs:
     """All attributes of `op`, in the order of its declaration."""
     full = {**op.defaults, **attrs}
     if len(full) != len(op.defaults):

@@ -9,21 +9,23 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from typing import Any
 
 from twofold.ir import dtypes as dt
 from twofold.ir import ops
-from twofold.ir.dims import Dim, decide, numel
+from twofold.ir.dims import Dim, DimLike, decide, numel
 from twofold.ir.op import tracing
+from twofold.ir.types import Operand
 
 from . import convert
+from .tensor import Tensor
+from .types import Key
 
 __all__ = ["is_dynamic", "is_late", "index", "assign"]
 
 _FULL = slice(None)
 
 
-def is_dynamic(key: Any) -> bool:
+def is_dynamic(key: Key) -> bool:
     """Whether a key holds an integer tensor whose value is not known yet."""
     for part in key if isinstance(key, tuple) else (key,):
         bounds = (part.start, part.stop, part.step) if isinstance(part, slice) else (part,)
@@ -32,7 +34,7 @@ def is_dynamic(key: Any) -> bool:
     return False
 
 
-def is_late(tensor: Any, key: Any) -> bool:
+def is_late(tensor: Tensor, key: Key) -> bool:
     """Whether the indices of `tensor[key]` can only be checked when the traced function runs: one is unknown, or may be
     out of bounds."""
     if tracing() is None:
@@ -40,7 +42,7 @@ def is_late(tensor: Any, key: Any) -> bool:
     return is_dynamic(key) or any(_doubtful(tensor, key if isinstance(key, tuple) else (key,)))
 
 
-def _doubtful(tensor: Any, parts: Sequence[Any]) -> list[bool]:
+def _doubtful(tensor: Tensor, parts: Sequence[Key]) -> list[bool]:
     """For each part of a key, whether it is an index that may be out of bounds, in a region that may not run."""
     doubtful = [False] * len(parts)
     if getattr(tracing(), "parent", None) is None:
@@ -58,7 +60,7 @@ def _doubtful(tensor: Any, parts: Sequence[Any]) -> list[bool]:
     return doubtful
 
 
-def _unknown(value: Any) -> bool:
+def _unknown(value: Key) -> bool:
     if not hasattr(value, "sizes") or value.dims or not value.dtype.is_integer:
         return False
     try:
@@ -68,7 +70,7 @@ def _unknown(value: Any) -> bool:
     return False
 
 
-def index(tensor: Any, key: Any) -> Any:
+def index(tensor: Tensor, key: Key) -> Tensor:
     """`tensor[key]` for a dynamic key."""
     parts = list(key) if isinstance(key, tuple) else [key]
     taken = sum(p is not None and p is not Ellipsis for p in parts)
@@ -76,22 +78,22 @@ def index(tensor: Any, key: Any) -> Any:
     if Ellipsis in [p if p is Ellipsis else None for p in parts]:
         place = next(n for n, p in enumerate(parts) if p is Ellipsis)
         parts[place:place + 1] = [_FULL] * missing
-    known, late, axis = [], [], 0
+    static, late, axis = [], [], 0
     for part, doubtful in zip(parts, _doubtful(tensor, parts), strict=True):
         if doubtful or is_dynamic(part):
             late.append((axis, part))
-            known.append(_FULL)
+            static.append(_FULL)
         else:
-            known.append(part)
+            static.append(part)
         if part is None or isinstance(part, slice) or doubtful or is_dynamic(part):
             axis += 1
-    result = tensor[tuple(known)]
+    result = tensor[tuple(static)]
     for axis, part in reversed(late):
         result = _along(result, axis, part)
     return result
 
 
-def assign(tensor: Any, key: Any, value: Any) -> Any:
+def assign(tensor: Tensor, key: Key, value: Operand) -> Tensor:
     """A copy of `tensor` in which `tensor[key]`, for a dynamic key, is `value`, broadcast to that shape."""
     if not isinstance(key, (tuple, slice)):  # one item
         place = _counted(key, ops.cast(_size(tensor.dims[0]), dtype=dt.int64))
@@ -105,7 +107,7 @@ def assign(tensor: Any, key: Any, value: Any) -> Any:
     return ops.reshape(flat, shape=tuple(tensor.dims))
 
 
-def _along(x: Any, axis: int, part: Any) -> Any:
+def _along(x: Tensor, axis: int, part: Key) -> Tensor:
     size = ops.cast(_size(x.dims[axis]), dtype=dt.int64)
     if not isinstance(part, slice):
         place = _counted(part, size)
@@ -122,22 +124,22 @@ def _along(x: Any, axis: int, part: Any) -> Any:
     return ops.gather(x, ops.range_(start, stop, _long(step)), axis=axis)
 
 
-def _size(size: Any) -> Any:
+def _size(size: DimLike) -> Tensor:
     if isinstance(size, Dim):
         return tracing().size(size)
     return _long(size)
 
 
-def _long(value: Any) -> Any:
+def _long(value: Key) -> Tensor:
     return ops.cast(convert.as_tensor(value), dtype=dt.int64) if hasattr(value, "dims") else convert.as_tensor(
         operator.index(value), dt.int64)
 
 
-def _counted(value: Any, size: Any) -> Any:
+def _counted(value: Key, size: Tensor) -> Tensor:
     """An index counted from the beginning of an axis of `size`."""
     place = _long(value)
     return ops.where(ops.less(place, _long(0)), ops.add(place, size), place)
 
 
-def _clamped(value: Any, size: Any, low: Any, high: Any) -> Any:
+def _clamped(value: Key, size: Tensor, low: Tensor, high: Tensor) -> Tensor:
     return ops.minimum(ops.maximum(_counted(value, size), low), high)

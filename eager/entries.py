@@ -8,26 +8,24 @@ have entries, and their operators, is `operators.py`'s.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 from twofold.ir.dtypes import DType
 from twofold.ir.op import Op
-from twofold.ir.spec import TensorSpec
+from twofold.ir.types import Spec
 from twofold.runtime import native, sharing
 from twofold.runtime.launch import MapFamily, ReduceFamily
+from twofold.runtime.native_layout import PythonFunction
 from twofold.runtime.products import functions
 
 from .tensor import Tensor
 
 __all__ = ["ENTRIES", "TABLES", "add", "limit", "offer", "offer_total", "offer_product"]
 
-ENTRIES: dict[Op, Callable[..., Any]] = {}
+ENTRIES: dict[Op, PythonFunction] = {}
 TABLES: dict[Op, native.OpTable] = {}
 _SMALL = 1 << 15  # elements that entries always compute
 
 
-def add(op: Op, door: Callable[..., Any], most: int, **kind: bool) -> None:
+def add(op: Op, door: PythonFunction, most: int, **kind: bool) -> None:
     """Gives `op` an entry, which calls `door` for everything that it does not compute itself.
 
     Args:
@@ -43,7 +41,7 @@ def limit(op: Op) -> int:
     return TABLES[op].limit if op in TABLES else 0
 
 
-def offer(op: Op, family: MapFamily, inputs: tuple[Tensor, ...], out: TensorSpec) -> None:
+def offer(op: Op, family: MapFamily, inputs: tuple[Tensor, ...], out: Spec) -> None:
     """Let the entry of an elementwise op answer calls like this one: of one dtype and one shape, a scalar or a row."""
     table = TABLES.get(op)
     if table is None:
@@ -58,13 +56,13 @@ def offer(op: Op, family: MapFamily, inputs: tuple[Tensor, ...], out: TensorSpec
             table.allow(max(_SMALL, min(table.limit, (sharing.AT_ONCE - 1) // family.weight(mask))))
 
 
-def offer_total(op: Op, family: ReduceFamily, inputs: tuple[Tensor, ...], out: TensorSpec) -> None:
+def offer_total(op: Op, family: ReduceFamily, inputs: tuple[Tensor, ...], out: Spec) -> None:
     """Let the entry of a reduction answer calls that reduce all elements of this dtype to one."""
     if op in TABLES:
         TABLES[op].set(inputs[0].dtype.np.num, "v", family.total_address(), out.dtype.np)
 
 
-def offer_product(op: Any, dtype: DType) -> None:
+def offer_product(op: Op, dtype: DType) -> None:
     """Let the entry of the product answer calls on small matrices of this dtype."""
     if op in TABLES:
         TABLES[op].set(dtype.np.num, "vv", functions(dtype)["small"], dtype.np)

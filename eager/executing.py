@@ -7,12 +7,12 @@ told of what happens inside: who calls a compiled graph records it as one.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from twofold.ir import graph as g
-from twofold.ir.dims import DimLike, evaluate
+from twofold.ir.dims import evaluate
 from twofold.ir.errors import InvalidArgumentError, line_text, of_values, op_error
 from twofold.ir.op import Op
 from twofold.ir.replay import resolve
@@ -23,14 +23,14 @@ from .tensor import Tensor, wrap
 
 if TYPE_CHECKING:
     from twofold.codegen.backend import Backend
-    from twofold.runtime.program import Executable, Improve
+    from twofold.runtime.program import Executable, Improve, KnownSizes
 
 __all__ = ["executable", "execute", "failed", "Host"]
 
 
 def executable(graph: g.Graph, donate: dict[int, int] | None = None, improve: Improve | None = None,
                label: str = "", backend: Backend | None = None) -> Executable:
-    """What runs `graph`, on the processor unless a backend is named; see `runtime.program.Executable`."""
+    """The program of `graph`, on the processor unless a backend is named; see `runtime.program.Executable`."""
     from twofold.runtime.cpu import cpu  # imports compilers, which eager code does not need
     from twofold.runtime.program import Executable
 
@@ -71,7 +71,7 @@ class Host:
         self.backend = backend
         self._regions: dict[g.Graph, Executable] = {}
 
-    def __call__(self, node: g.Node, arrays: list[np.ndarray], sizes: dict[str, DimLike]) -> Sequence[np.ndarray]:
+    def __call__(self, node: g.Node, arrays: list[np.ndarray], sizes: KnownSizes) -> Sequence[np.ndarray]:
         op = node.op
         if isinstance(op, Op):
             return self.op(node, op, arrays, sizes)
@@ -80,14 +80,14 @@ class Host:
         if op is g.WHILE:
             return self.loop(node, arrays, sizes)
         if op is g.CALL:
-            own = {name: evaluate((size,), sizes)[0] for name, size in node.attrs["sizes"]}  # type: ignore[arg-type]
-            return self.region(node.regions[0])(arrays, own)  # type: ignore[arg-type]
+            own = {name: evaluate((size,), sizes)[0] for name, size in node.attrs["sizes"]}
+            return self.region(node.regions[0])(arrays, own)
         return [t._memory for t in constructs.run_construct(node, [wrap(a) for a in arrays], sizes)]
 
-    def op(self, node: g.Node, op: Op, arrays: list[np.ndarray], sizes: dict[str, DimLike]) -> Sequence[np.ndarray]:
+    def op(self, node: g.Node, op: Op, arrays: list[np.ndarray], sizes: KnownSizes) -> Sequence[np.ndarray]:
         attrs = {k: resolve(v, sizes) for k, v in node.attrs.items()} if sizes else node.attrs
         try:
-            result: Any = dispatch.eager.apply(op, tuple([wrap(a) for a in arrays]), attrs)
+            result = dispatch.eager.apply(op, tuple([wrap(a) for a in arrays]), attrs)
         except InvalidArgumentError as error:
             if node.loc is None:
                 raise
@@ -96,7 +96,7 @@ class Host:
         results: tuple[Tensor, ...] = result if isinstance(result, tuple) else (result,)
         return [t._memory for t in results]
 
-    def loop(self, node: g.Node, arrays: list[np.ndarray], sizes: dict[str, DimLike]) -> Sequence[np.ndarray]:
+    def loop(self, node: g.Node, arrays: list[np.ndarray], sizes: KnownSizes) -> Sequence[np.ndarray]:
         test, body = self.region(node.regions[0]), self.region(node.regions[1])
         count = node.attrs["carried"]
         carried, rest = arrays[:count], arrays[count:]

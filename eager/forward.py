@@ -12,20 +12,28 @@ from __future__ import annotations
 import functools
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from twofold.ir import grad, nest, ops
+from twofold.ir.dims import Shape
 from twofold.ir.grad import apply_rule, needed
 from twofold.ir.op import Op
 from twofold.ir.spec import TensorShape
+from twofold.ir.types import AnyTensor, Attrs, Cotangent
 
 from . import convert, record
 from .tape import GradientTape, UnconnectedGradients, unconnected_mode
 from .tensor import Tensor
+from .types import AnyVariable, Nest, Readable, Vjp
+
+if TYPE_CHECKING:
+    pass
 
 __all__ = ["ForwardAccumulator"]
 
-Tangents = Sequence[Any]  # one or None per operand
+Tangents: TypeAlias = Sequence[AnyTensor | None]  # one or None for each operand or result
+
+TensorMemory: TypeAlias = Any  # of a tensor, of whatever type the backend gives it; the tensor itself in a trace
 
 
 class ForwardAccumulator:
@@ -49,18 +57,17 @@ class ForwardAccumulator:
     [3.0, 0.0]
     """
 
-    def __init__(self, primals: Any, tangents: Any):
+    def __init__(self, primals: Nest, tangents: Nest):
         self._recording = False
-        self._tangents: dict[int, tuple[Any, Any]] = {}  # number of a tensor -> its memory (weakly), its tangent
-        self._variables: dict[int, tuple[Any, Any]] = {}  # id(variable) -> the variable, its tangent
-        self._primals: list[Any] = []
+        self._tangents: dict[int, tuple[weakref.ref[TensorMemory], AnyTensor]] = {}  # by a tensor's number
+        self._variables: dict[int, tuple[AnyVariable, Tensor]] = {}  # id(variable) -> the variable, its tangent
+        self._primals: list[Readable] = []
         nest.assert_same_structure(primals, tangents)
         for primal, tangent in zip(nest.flatten(primals), nest.flatten(tangents), strict=True):
             self._watch(primal, tangent)
 
-    def _watch(self, primal: Any, tangent: Any) -> None:
-        is_variable = hasattr(primal, "_read_tensor")
-        if not is_variable and not isinstance(primal, Tensor):
+    def _watch(self, primal: Readable, tangent: object) -> None:
+        if not hasattr(primal, "_read_tensor") and not isinstance(primal, Tensor):
             raise TypeError(f"primals must be tensors or variables; got {type(primal).__name__} {primal!r}.")
         if any(primal is p for p in self._primals):
             raise ValueError(f"Tensor {primal!r} was specified as a primal multiple times. This may indicate an error. "
@@ -72,11 +79,11 @@ class ForwardAccumulator:
             raise ValueError(f"A tangent of shape {tangent.shape} was given for a primal of shape "
                              f"{TensorShape(primal.dims)}.")
         self._primals.append(primal)
-        if is_variable:
+        if isinstance(primal, Tensor):
+            self._set(primal, tangent)
+        else:
             self._variables[id(primal)] = (primal, tangent)
             self._set(primal._value, tangent)
-        else:
-            self._set(primal, tangent)
 
     # -- recording --------------------------------------------------------------------------------
     def __enter__(self) -> ForwardAccumulator:
@@ -86,7 +93,7 @@ class ForwardAccumulator:
         record.push(self, runs_ops=True)
         return self
 
-    def __exit__(self, *exc: Any) -> None:
+    def __exit__(self, *exc: object) -> None:
         if self._recording:
             self._stop()
 
@@ -98,59 +105,60 @@ class ForwardAccumulator:
         if getattr(self, "_recording", False):
             self._stop()
 
-    def _variable_read(self, variable: Any, value: Any) -> None:
+    def _variable_read(self, variable: AnyVariable, value: Tensor) -> None:
         """Called by a variable when it is read."""
         entry = self._variables.get(id(variable))
         if entry is not None and self._recording:
             self._set(value, entry[1])
 
-    def _record(self, op: Op, attrs: dict[str, Any], inputs: tuple[Any, ...], outputs: tuple[Any, ...]) -> None:
+    def _record(self, op: Op, attrs: Attrs, inputs: tuple[Tensor, ...], outputs: tuple[Tensor, ...]) -> None:
         """Called by the interpreter for each op that ran."""
         if op.vjp is not None or op.jvp is not None:
             self._carry(inputs, outputs, lambda tangents: _of_op(op, attrs, inputs, outputs, tangents))
 
-    def _follows(self, tensor: Any) -> bool:
+    def _follows(self, tensor: Tensor) -> bool:
         """Whether `tensor` has a tangent."""
         return self._recording and self._get(tensor) is not None
 
-    def _record_custom(self, vjp: Callable[..., Any], inputs: tuple[Any, ...], outputs: tuple[Any, ...],
+    def _record_custom(self, vjp: Vjp, inputs: tuple[Tensor, ...], outputs: tuple[Tensor, ...],
                       continues: bool = False) -> None:
         """Like `_record`, for a function with a gradient of its own."""
         rule = (lambda cts: vjp(cts, None, ())) if continues else vjp
         self._carry(inputs, outputs, lambda tangents: _transposed(rule, outputs, tangents))
 
-    def _record_further(self, vjp: Callable[..., Any], inputs: tuple[Any, ...], outputs: tuple[Any, ...],
+    def _record_further(self, vjp: Vjp, inputs: tuple[Tensor, ...], outputs: tuple[Tensor, ...],
                        first: int) -> None:
         """Note further results of the function that was recorded with this `vjp`."""
-        def rule(cts: Sequence[Any]) -> Any:
+        def rule(cts: Sequence[AnyTensor | None]) -> Sequence[AnyTensor | None]:
             return vjp([*[None] * first, *cts], None, ())
         self._carry(inputs, outputs, lambda tangents: _transposed(rule, outputs, tangents))
 
-    def _carry(self, inputs: tuple[Any, ...], outputs: tuple[Any, ...], rule: Callable[[Tangents], Tangents]) -> None:
+    def _carry(self, inputs: tuple[Tensor, ...], outputs: tuple[Tensor, ...],
+               rule: Callable[[Tangents], Tangents]) -> None:
         """Give the results their tangents. The recorders that came before this accumulator are told of the ops that
         compute them."""
         tangents = [self._get(x) for x in inputs]
         if not self._recording or all(t is None for t in tangents):
             return
-        told = record.active.get()
-        with record.telling(told[:told.index(self)]):
+        recorders = record.active.get()
+        with record.telling(recorders[:recorders.index(self)]):
             output_tangents = rule(tangents)
         for output, tangent in zip(outputs, output_tangents, strict=True):
             if tangent is not None and output.dtype.is_differentiable:
                 self._set(output, tangent)
 
-    def _get(self, x: Any) -> Any:
+    def _get(self, x: Readable) -> AnyTensor | None:
         return self._tangents.get(getattr(x, "_id", 0), (None, None))[1]
 
-    def _set(self, x: Any, tangent: Any) -> None:
+    def _set(self, x: Tensor, tangent: AnyTensor) -> None:
         """Remember the tangent of `x` for as long as the memory of `x` lives."""
         number = record.identity(x)
         forget = functools.partial(_forget, weakref.ref(self), number)
         self._tangents[number] = (weakref.ref(getattr(x, "_memory", x), forget), tangent)
 
     # -- asking -----------------------------------------------------------------------------------
-    def jvp(self, primals: Any,
-            unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE) -> Any:
+    def jvp(self, primals: Nest,
+            unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE) -> Nest:
         """The Jacobian of `primals` by the accumulator's inputs, times their tangents.
 
         Args:
@@ -161,63 +169,64 @@ class ForwardAccumulator:
         """
         mode = unconnected_mode(unconnected_gradients)
 
-        def find(x: Any) -> Any:
-            tangent = self._variables[id(x)][1] if id(x) in self._variables else self._get(x)
+        def find(x: Readable) -> AnyTensor | None:
+            tangent: AnyTensor | None = self._variables[id(x)][1] if id(x) in self._variables else self._get(x)
             return grad.zeros_like(x) if tangent is None and mode is UnconnectedGradients.ZERO else tangent
         return nest.map_structure(find, primals)
 
 
-def _forget(owner: weakref.ref[ForwardAccumulator], number: int, memory: Any) -> None:
+def _forget(owner: weakref.ref[ForwardAccumulator], number: int, memory: weakref.ref[TensorMemory]) -> None:
     accumulator = owner()
     if accumulator is not None:
         accumulator._tangents.pop(number, None)
 
 
-def _of_op(op: Op, attrs: dict[str, Any], inputs: Sequence[Any], outputs: Sequence[Any],
+def _of_op(op: Op, attrs: Attrs, inputs: Sequence[Tensor], outputs: Sequence[Tensor],
            tangents: Tangents) -> Tangents:
     """The tangents of an op's results from those of its operands."""
     if op.jvp is not None:
         single = len(outputs) == 1
         output_tangents = op.jvp(tuple(tangents), outputs[0] if single else tuple(outputs), *inputs, **attrs)
         return (output_tangents,) if single else output_tangents
-    if op.view is not None and len(inputs) == 1:
+    if op.view is not None and len(inputs) == 1 and tangents[0] is not None:
         return [op(tangents[0], **attrs)]
     if op.body is not None and _is_diagonal(inputs, outputs, tangents):
         return [_diagonal(op, attrs, inputs, outputs, tangents)]
     return _transposed(lambda cts: apply_rule(op, attrs, inputs, outputs, cts), outputs, tangents)
 
 
-def _is_diagonal(inputs: Sequence[Any], outputs: Sequence[Any], tangents: Tangents) -> bool:
+def _is_diagonal(inputs: Sequence[Tensor], outputs: Sequence[Tensor], tangents: Tangents) -> bool:
     """Whether each tangent can stand in for the cotangent of an elementwise op."""
     dtype = outputs[0].dtype
     return (len(outputs) == 1 and dtype.is_floating
             and all(x.dtype is dtype for x, t in zip(inputs, tangents, strict=True) if t is not None))
 
 
-def _diagonal(op: Op, attrs: dict[str, Any], inputs: Sequence[Any], outputs: Sequence[Any], tangents: Tangents) -> Any:
+def _diagonal(op: Op, attrs: Attrs, inputs: Sequence[Tensor], outputs: Sequence[Tensor],
+              tangents: Tangents) -> AnyTensor | None:
     shape = tuple(outputs[0].dims)
-    inputs = [_spread(x, shape) for x in inputs]
+    spread = [_spread(x, shape) for x in inputs]
     total = None
     for i, tangent in enumerate(tangents):
         if tangent is None:
             continue
-        part = needed(apply_rule(op, attrs, inputs, outputs, [_spread(tangent, shape)])[i])
+        part = needed(apply_rule(op, attrs, spread, outputs, [_spread(tangent, shape)])[i])
         if part is not None:
             total = part if total is None else ops.add(total, part)
     return total
 
 
-def _spread(x: Any, shape: tuple[Any, ...]) -> Any:
+def _spread(x: AnyTensor, shape: Shape) -> AnyTensor:
     return x if tuple(x.dims) == shape else ops.broadcast_to(x, shape=shape)
 
 
-def _transposed(vjp: Callable[..., Sequence[Any]], outputs: Sequence[Any], tangents: Tangents) -> Tangents:
+def _transposed(vjp: Callable[..., Sequence[Cotangent]], outputs: Sequence[Tensor], tangents: Tangents) -> Tangents:
     """The tangents of results from a gradient rule `vjp(cts)`."""
     with GradientTape(watch_accessed_variables=False) as tape:
         cts = [grad.zeros_like(o) if o.dtype.is_differentiable else None for o in outputs]
-        given = [ct for ct in cts if ct is not None]
-        tape.watch(given)
+        seeds = [ct for ct in cts if ct is not None]
+        tape.watch(seeds)
         rows = [None if t is None else needed(row) for row, t in zip(vjp(cts), tangents, strict=True)]
     pairs = [(row, t) for row, t in zip(rows, tangents, strict=True) if row is not None]
-    products = iter(tape.gradient([row for row, _ in pairs], given, [t for _, t in pairs]))
+    products = iter(tape.gradient([row for row, _ in pairs], seeds, [t for _, t in pairs]))
     return [None if ct is None else next(products) for ct in cts]

@@ -9,23 +9,27 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from twofold.ir import nest, ops
 from twofold.runtime import native
+from twofold.runtime.native_layout import PythonFunction
 
 from . import convert
 from .tape import GradientTape
+from .tensor import NumpyValue, Tensor
+from .types import AnyVariable, Nest
 
 __all__ = ["gradients_function", "value_and_gradients_function", "implicit_gradients", "implicit_value_and_gradients"]
 
+Derivative: TypeAlias = Any  # a tensor, or None where a function does not depend on an argument
 Params = Sequence[int] | Sequence[str] | None
 
 
-class Gradients(list[Any]):
+class Gradients(list[Derivative]):
     """A list of derivatives. One alone also reads as its tensor: `tfe.gradients_function(f)(0.0).numpy()`."""
 
-    def numpy(self) -> Any:
+    def numpy(self) -> NumpyValue:
         """The value of the only derivative.
 
         Raises:
@@ -37,7 +41,7 @@ class Gradients(list[Any]):
 
 
 @native.guard
-def gradients_function(f: Callable[..., Any], params: Params = None) -> Callable[..., list[Any]]:
+def gradients_function(f: PythonFunction, params: Params = None) -> Callable[..., list[Derivative]]:
     """A function that computes the derivatives of `f` by its arguments.
 
     Args:
@@ -61,15 +65,15 @@ def gradients_function(f: Callable[..., Any], params: Params = None) -> Callable
     both = value_and_gradients_function(f, params)
 
     @_named_after(f)
-    def gradients(*args: Any, **kwargs: Any) -> list[Any]:
-        gradients: list[Any] = both(*args, **kwargs)[1]
+    def gradients(*args: object, **kwargs: object) -> list[Derivative]:
+        gradients: list[Derivative] = both(*args, **kwargs)[1]
         return gradients
     return gradients
 
 
 @native.guard
-def value_and_gradients_function(f: Callable[..., Any],
-                                 params: Params = None) -> Callable[..., tuple[Any, list[Any]]]:
+def value_and_gradients_function(f: PythonFunction,
+                                 params: Params = None) -> Callable[..., tuple[Nest, list[Derivative]]]:
     """Like `gradients_function`, for a function that returns the value of `f` too: `(value, derivatives)`.
 
     >>> import twofold.contrib.eager as tfe
@@ -78,26 +82,27 @@ def value_and_gradients_function(f: Callable[..., Any],
     (9.0, 6.0)
     """
     @_named_after(f)
-    def value_and_gradients(*args: Any, dy: Any = None, **kwargs: Any) -> tuple[Any, list[Any]]:
+    def value_and_gradients(*args: object, dy: Nest = None,
+                            **kwargs: object) -> tuple[Nest, list[Derivative]]:
         if kwargs:
             raise ValueError("Functions to be differentiated cannot receive keyword arguments; "
                              f"got {', '.join(sorted(kwargs))}.")
         places = _places(f, params, args)
-        given = list(args)
-        sources: list[Any] = []
+        arguments = list(args)
+        sources: list[Tensor] = []
         with GradientTape(watch_accessed_variables=False) as tape:
             for i in places:
-                given[i] = _own(given[i], sources)
-                sources.append(given[i])
+                arguments[i] = source = _own(arguments[i], sources)
+                sources.append(source)
             tape.watch(sources)
-            value = _required(f, f(*given))
+            value = _required(f, f(*arguments))
             value = nest.map_structure(convert.as_tensor, value)
         return value, Gradients(tape.gradient(value, sources, output_gradients=dy))
     return value_and_gradients
 
 
 @native.guard
-def implicit_gradients(f: Callable[..., Any]) -> Callable[..., list[tuple[Any, Any]]]:
+def implicit_gradients(f: PythonFunction) -> Callable[..., list[tuple[Derivative, AnyVariable]]]:
     """A function that computes the derivatives of `f` by all the trainable variables that `f` reads.
 
     Args:
@@ -117,14 +122,15 @@ def implicit_gradients(f: Callable[..., Any]) -> Callable[..., list[tuple[Any, A
     both = implicit_value_and_gradients(f)
 
     @_named_after(f)
-    def gradients(*args: Any, **kwargs: Any) -> list[tuple[Any, Any]]:
-        gradients: list[tuple[Any, Any]] = both(*args, **kwargs)[1]
+    def gradients(*args: object, **kwargs: object) -> list[tuple[Derivative, AnyVariable]]:
+        gradients: list[tuple[Derivative, AnyVariable]] = both(*args, **kwargs)[1]
         return gradients
     return gradients
 
 
 @native.guard
-def implicit_value_and_gradients(f: Callable[..., Any]) -> Callable[..., tuple[Any, list[tuple[Any, Any]]]]:
+def implicit_value_and_gradients(
+        f: PythonFunction) -> Callable[..., tuple[Nest, list[tuple[Derivative, AnyVariable]]]]:
     """Like `implicit_gradients`, for a function that returns the value of `f` too: `(value, pairs)`.
 
     >>> import twofold.contrib.eager as tfe
@@ -134,7 +140,7 @@ def implicit_value_and_gradients(f: Callable[..., Any]) -> Callable[..., tuple[A
     (6.0, 3.0)
     """
     @_named_after(f)
-    def value_and_gradients(*args: Any, **kwargs: Any) -> tuple[Any, list[tuple[Any, Any]]]:
+    def value_and_gradients(*args: object, **kwargs: object) -> tuple[Nest, list[tuple[Derivative, AnyVariable]]]:
         with GradientTape() as tape:
             value = _required(f, f(*args, **kwargs))
         variables = tape.watched_variables()
@@ -144,11 +150,11 @@ def implicit_value_and_gradients(f: Callable[..., Any]) -> Callable[..., tuple[A
     return value_and_gradients
 
 
-def _named_after(f: Callable[..., Any]) -> Callable[[Callable[..., Any]], Any]:
+def _named_after(f: PythonFunction) -> Callable[[PythonFunction], PythonFunction]:
     return functools.wraps(f, assigned=("__name__", "__qualname__", "__module__"), updated=())
 
 
-def _required(f: Callable[..., Any], value: Any) -> Any:
+def _required(f: PythonFunction, value: object) -> object:
     if value is None:
         name = getattr(f, "__name__", repr(f))
         raise ValueError("Cannot differentiate a function that returns None; "
@@ -156,14 +162,14 @@ def _required(f: Callable[..., Any], value: Any) -> Any:
     return value
 
 
-def _own(value: Any, taken: list[Any]) -> Any:
-    """`value` as a tensor that is none of `taken` and no variable's, so that derivatives tell arguments apart."""
+def _own(value: object, others: list[Tensor]) -> Tensor:
+    """`value` as a tensor that is none of `others` and no variable's, so that derivatives tell arguments apart."""
     tensor = convert.as_tensor(value)
-    shared = hasattr(value, "_read_tensor") or any(tensor is t for t in taken)
+    shared = hasattr(value, "_read_tensor") or any(tensor is t for t in others)
     return ops.identity(tensor) if shared else tensor
 
 
-def _places(f: Callable[..., Any], params: Params, args: tuple[Any, ...]) -> list[int]:
+def _places(f: PythonFunction, params: Params, args: tuple[object, ...]) -> list[int]:
     """The positions of the arguments to differentiate by."""
     if params is None:
         return list(range(len(args)))

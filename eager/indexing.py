@@ -7,24 +7,29 @@ shorter way with the same result. Arrays of integers are no keys, as in TensorFl
 from __future__ import annotations
 
 import operator
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 
 from twofold.ir import ops
-from twofold.ir.dims import Dim, require_same
+from twofold.ir.dims import Dim, DimLike, require_same
+from twofold.ir.types import Operand
 
 from . import dynamic_indexing
 from .record import active
 from .tensor import Tensor, wrap
+from .types import Key, Readable
 
 __all__ = ["index", "entries", "boolean_mask", "strided_slice_assign"]
+
+# A slice, an index, or None for a new axis: what a key is for the op `strided_slice`.
+SliceEntry: TypeAlias = tuple[DimLike | None, DimLike | None, DimLike | None] | DimLike | None
 
 _ELLIPSIS = type(Ellipsis)
 _PLAIN = frozenset({int, slice, type(None)})
 
 
-def index(tensor: Any, key: Any) -> Any:
+def index(tensor: Tensor, key: Key) -> Tensor:
     """`tensor[key]`.
 
     Raises:
@@ -43,7 +48,7 @@ def index(tensor: Any, key: Any) -> Any:
     return ops.strided_slice(tensor, spec=entries(key, len(tensor.dims)))
 
 
-def _plain(array: np.ndarray, key: Any) -> np.ndarray | None:
+def _plain(array: np.ndarray, key: Key) -> np.ndarray | None:
     """`array[key]` for a key of plain integers and slices that is right; None leaves it to the general way."""
     kind = type(key)
     try:
@@ -60,11 +65,11 @@ def _plain(array: np.ndarray, key: Any) -> np.ndarray | None:
     return None
 
 
-def _is_mask(key: Any) -> bool:
+def _is_mask(key: Key) -> bool:
     return isinstance(key, (bool, np.bool_)) or getattr(getattr(key, "dtype", None), "name", "") == "bool"
 
 
-def entries(key: Any, rank: int) -> tuple[Any, ...]:
+def entries(key: Key, rank: int) -> tuple[SliceEntry, ...]:
     """A key as the `spec` of a strided slice of a tensor of `rank`.
 
     Raises:
@@ -72,7 +77,7 @@ def entries(key: Any, rank: int) -> tuple[Any, ...]:
         ValueError: it holds several ellipses.
     """
     parts = key if isinstance(key, tuple) else (key,)
-    out: list[Any] = []
+    out: list[SliceEntry] = []
     rest: int | None = None
     for part in parts:
         if type(part) is _ELLIPSIS:
@@ -87,7 +92,7 @@ def entries(key: Any, rank: int) -> tuple[Any, ...]:
     return (*out[:rest], *[(None, None, None)] * missing, *out[rest:])
 
 
-def _entry(part: Any) -> Any:
+def _entry(part: Key) -> SliceEntry:
     if part is None or isinstance(part, Dim):
         return part
     if isinstance(part, slice):
@@ -95,11 +100,11 @@ def _entry(part: Any) -> Any:
     return _integer(part)
 
 
-def _bound(value: Any) -> Any:
+def _bound(value: Key) -> DimLike | None:
     return value if value is None or isinstance(value, Dim) else _integer(value)
 
 
-def _integer(value: Any) -> int:
+def _integer(value: Key) -> int:
     shape = getattr(value, "shape", ())
     if not isinstance(value, (bool, np.bool_, list, tuple)) and not (shape and len(shape)):
         try:
@@ -110,7 +115,7 @@ def _integer(value: Any) -> int:
                     f"tensors are valid indices, got {value!r}")
 
 
-def boolean_mask(tensor: Any, mask: Any, axis: int = 0) -> Any:
+def boolean_mask(tensor: Tensor, mask: Key, axis: int = 0) -> Tensor:
     """The slices of `tensor` for which `mask`, laid along the axes from `axis` on, is true.
 
     Args:
@@ -120,24 +125,23 @@ def boolean_mask(tensor: Any, mask: Any, axis: int = 0) -> Any:
     Raises:
         ValueError: the mask is a scalar or its shape does not fit.
     """
-    if not isinstance(mask, Tensor) and not hasattr(mask, "dims"):
-        mask = wrap(np.array(mask, np.bool_))
-    rank = len(mask.dims)
+    flags: Readable = mask if isinstance(mask, Tensor) or hasattr(mask, "dims") else wrap(np.array(mask, np.bool_))
+    rank = len(flags.dims)
     if not rank:
         raise ValueError("mask cannot be scalar.")
     axis = axis + len(tensor.dims) if axis < 0 else axis
     covered = tensor.dims[axis:axis + rank]
-    if covered != mask.dims and not require_same(covered, mask.dims):
-        raise ValueError(f"Shapes {tuple(covered)} and {tuple(mask.dims)} are incompatible")
+    if covered != flags.dims and not require_same(covered, flags.dims):
+        raise ValueError(f"Shapes {tuple(covered)} and {tuple(flags.dims)} are incompatible")
     count = 1
     for size in covered:
         count = count * size
     rows = ops.reshape(tensor, shape=(*tensor.dims[:axis], count, *tensor.dims[axis + rank:]))
-    places = ops.strided_slice(ops.nonzero(ops.reshape(mask, shape=(count,))), spec=((None, None, None), 0))
+    places = ops.strided_slice(ops.nonzero(ops.reshape(flags, shape=(count,))), spec=((None, None, None), 0))
     return ops.gather(rows, places, axis=axis)
 
 
-def strided_slice_assign(tensor: Any, key: Any, value: Any) -> Any:
+def strided_slice_assign(tensor: Tensor, key: Key, value: Operand) -> Tensor:
     """A copy of `tensor` in which `tensor[key]` is `value`, broadcast to that shape.
 
     Raises:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextvars
 import re
-from typing import Any
 
 from twofold.ir.errors import describe
 from twofold.ir.op import tracing
@@ -68,5 +67,5 @@ class name_scope:
         self._tokens.append(_scope.set(inner))
         return inner
 
-    def __exit__(self, *exc_info: Any) -> None:
+    def __exit__(self, *exc_info: object) -> None:
         _scope.reset(self._tokens.pop())

@@ -6,28 +6,33 @@ computes small plain cases itself and hands everything else to the door. Operato
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from numbers import Number
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from twofold.codegen import reduce
 from twofold.ir import dtypes as dt
 from twofold.ir import ops
+from twofold.ir.dtypes import DType
 from twofold.ir.errors import DTypeError, InvalidArgumentError, ShapeError, SymbolicOperand
 from twofold.ir.op import REGISTRY, Op, apply, set_shortcuts, tracing
+from twofold.ir.types import Operand, Results
 from twofold.runtime import native, sharing
 from twofold.runtime.leaving import OPERATORS
+from twofold.runtime.native_layout import PythonFunction
 
 from . import convert, entries, indexing, record
 from .forward import ForwardAccumulator
 from .scatter import ScatterMethods
 from .tape import GradientTape
 from .tensor import Tensor
+from .types import Readable
 from .variable import SliceMethods, Variable
 
 __all__ = ["install"]
+
+Operator: TypeAlias = PythonFunction  # of one operand or two, or a builtin that stands for such
 
 _BINARY = {"add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide", "floordiv": "floordiv",
            "mod": "floormod", "pow": "pow", "matmul": "matmul"}
@@ -91,8 +96,8 @@ def _guard_methods() -> None:
             setattr(cls, name, native.as_method(native.guard(cls.__dict__[name], name)))
 
 
-def _door(op: Op) -> Callable[..., Any]:
-    def call(*inputs: Any) -> Any:
+def _door(op: Op) -> Operator:
+    def call(*inputs: Operand) -> Results:
         if len(inputs) == 2 and (plain := _plain(*inputs)) is not None:
             return _run(op, plain)
         return apply(op, inputs, {})
@@ -118,19 +123,19 @@ def _attach_binary(name: str, op: Op, reflected: bool) -> None:
             native.guard(_reading(backward), f"__r{name}__") if reflected else None)
 
 
-def _attach(cls: type, name: str, forward: Any, backward: Any) -> None:
+def _attach(cls: type, name: str, forward: Operator, backward: Operator | None) -> None:
     setattr(cls, f"__{name}__", native.as_method(forward))
     if backward is not None:
         setattr(cls, f"__r{name}__", native.as_method(backward))
 
 
-def _swapped(fn: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+def _swapped(fn: Operator) -> Operator:
     return lambda x, y: fn(y, x)
 
 
-def _reading(fn: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+def _reading(fn: Operator) -> Operator:
     """`fn` for a variable as the operand whose class has the operator."""
-    def call(variable: Any, other: Any) -> Any:
+    def call(variable: Variable, other: object) -> Results:
         value = variable._read_tensor()
         if type(other) is Variable:
             other = value if other is variable else other._read_tensor()
@@ -144,12 +149,12 @@ def _attach_unary(name: str, op: Op) -> None:
     setattr(Variable, name, native.as_method(native.guard(slow, name)))
 
 
-def _set(name: str, fn: Callable[..., Any]) -> None:
+def _set(name: str, fn: Operator) -> None:
     for cls in (Tensor, Variable):
         setattr(cls, name, native.as_method(native.guard(fn, name)))
 
 
-def _plain(x: Any, y: Any) -> tuple[Any, Any] | None:
+def _plain(x: Any, y: Any) -> tuple[Tensor, Tensor] | None:
     """A tensor and a variable or a Python number, either way round, as two tensors: all that entries take."""
     if type(x) is Tensor:
         if type(y) is Variable:
@@ -162,7 +167,7 @@ def _plain(x: Any, y: Any) -> tuple[Any, Any] | None:
     return None
 
 
-def _number(value: Any, dtype: Any) -> Tensor | None:
+def _number(value: float | int | bool, dtype: DType) -> Tensor | None:
     """A Python number as a tensor; None where it does not fit the dtype, in which case the door converts it."""
     try:
         return convert.number(value, dtype)
@@ -170,7 +175,7 @@ def _number(value: Any, dtype: Any) -> Tensor | None:
         return None
 
 
-def _run(op: Op, plain: tuple[Any, Any]) -> Any:
+def _run(op: Op, plain: tuple[Tensor, Tensor]) -> Results:
     """An op on two tensors, by its native entry unless they have more elements than the entry takes."""
     if tracing() is not None:
         return apply(op, plain, {})
@@ -178,9 +183,9 @@ def _run(op: Op, plain: tuple[Any, Any]) -> Any:
     return op(*plain) if plain[0]._memory.size + plain[1]._memory.size <= 2 * most else apply(op, plain, {})
 
 
-def _operator(op: Op, reflected: str) -> Callable[[Any, Any], Any]:
+def _operator(op: Op, reflected: str) -> Operator:
     """The op as an operator: NotImplemented for operands that it cannot read, so that their class can answer."""
-    def call(x: Any, y: Any) -> Any:
+    def call(x: Any, y: Any) -> Results:  # whatever stands beside a tensor
         plain = _plain(x, y)
         if plain is not None:
             return _run(op, plain)
@@ -198,18 +203,18 @@ def _operator(op: Op, reflected: str) -> Callable[[Any, Any], Any]:
     return call
 
 
-def _joining(add: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+def _joining(add: Operator) -> Operator:
     """`+`: strings are put one behind the other."""
-    def call(x: Any, y: Any) -> Any:
+    def call(x: Operand, y: Operand) -> Results:
         if getattr(x, "dtype", None) is dt.string or getattr(y, "dtype", None) is dt.string:
             return ops.string_add(x, y)
         return add(x, y)
     return call
 
 
-def _by_dtype(on_bool: Op, on_int: Op) -> Callable[..., Any]:
+def _by_dtype(on_bool: Op, on_int: Op) -> Operator:
     """`&`, `|`, `^`, `~`: logical for booleans, bitwise for integers."""
-    def call(*operands: Any) -> Any:
+    def call(*operands: Operand) -> Results:
         first = next(x for x in operands if isinstance(x, (Tensor, Variable)))
         try:
             return (on_bool if first.dtype.is_bool else on_int)(*operands)
@@ -218,11 +223,11 @@ def _by_dtype(on_bool: Op, on_int: Op) -> Callable[..., Any]:
     return call
 
 
-def _is_string(x: Any) -> bool:
+def _is_string(x: Readable) -> bool:
     return x.dtype.kind == "s"
 
 
-def _equal(x: Any, y: Any) -> Any:
+def _equal(x: Readable, y: Operand | None) -> Tensor | bool:
     """Elementwise equality; False for None and for shapes that do not broadcast, as in TensorFlow."""
     if y is None:
         return False
@@ -234,7 +239,7 @@ def _equal(x: Any, y: Any) -> Any:
         return False
 
 
-def _not_equal(x: Any, y: Any) -> Any:
+def _not_equal(x: Readable, y: Operand | None) -> Tensor | bool:
     """Elementwise inequality; True for None and for shapes that do not broadcast, as in TensorFlow."""
     if y is None:
         return True

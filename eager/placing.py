@@ -10,24 +10,31 @@ Ops whose result has a size that only values decide have drivers instead (`eager
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from twofold.codegen import library
+from twofold.codegen.backend import Backend
 from twofold.codegen.kernels import indexing
 from twofold.codegen.layout import Layout, contiguous
-from twofold.codegen.operands import Detail, Library, Run, Within, Work
+from twofold.codegen.loop import Kernel
+from twofold.codegen.operands import Detail, Library, Memory, PartialResults, Run, Within, Work
 from twofold.codegen.placer import Placer, same
 from twofold.codegen.units import Source
+from twofold.ir import dims as dm
 from twofold.ir import graph as g
-from twofold.ir.dims import DimLike
+from twofold.ir.dims import Dim, DimLike
 from twofold.ir.dtypes import DType
 from twofold.ir.op import Op
-from twofold.runtime import generated, kernels, memory
+from twofold.ir.scalar import ScalarBody
+from twofold.ir.types import Attrs, Spec
+from twofold.runtime import generated, kernels
 from twofold.runtime.calls import KernelCheck, row_call
+from twofold.runtime.cpu import cpu
+from twofold.runtime.kernels import Compiled
 from twofold.runtime.launch import MapFamily, copy_into
 from twofold.runtime.launch import contiguous as dense
 from twofold.runtime.products import Product
@@ -36,13 +43,12 @@ from . import entries
 
 __all__ = ["prepare"]
 
-Arrays = list[Any]
-Step = Callable[[Arrays], None]
+Arrays: TypeAlias = list[Any]  # of NumPy; None in the place of one that no step has made yet
+ArrayStep: TypeAlias = Callable[[Arrays], None]
 _family = lru_cache(1024)(MapFamily)
 
 
-def prepare(op: Op, inputs: Sequence[Any], outs: Sequence[Any], attrs: dict[str, Any]) -> \
-        Callable[[Arrays], np.ndarray]:
+def prepare(op: Op, inputs: Sequence[Spec], outs: Sequence[Spec], attrs: Attrs) -> Callable[[Arrays], np.ndarray]:
     """A function that runs `op` on arrays of the shapes and dtypes of `inputs`, made by its lowering.
 
     Args:
@@ -54,7 +60,7 @@ def prepare(op: Op, inputs: Sequence[Any], outs: Sequence[Any], attrs: dict[str,
     from twofold.runtime import lowerings  # noqa: F401 - registers them, when the first structured op runs
 
     node = g.Node(op, [g.Value(x.dims, x.dtype) for x in inputs], attrs, outs)
-    placer = EagerPlacer(node)
+    placer = EagerPlacer(op, node, cpu)
     library.lowering(op.name)(placer)
     return placer.finished()
 
@@ -66,11 +72,12 @@ class EagerPlacer(Placer):
     The first numbers are the operands, of any strides; all other arrays are row-major.
     """
 
-    def __init__(self, node: g.Node) -> None:
+    def __init__(self, op: Op, node: g.Node, backend: Backend) -> None:
         super().__init__(node, [Source(v, contiguous(v.dims)) for v in node.inputs])
-        self._steps: list[Step] = []
-        self._given: dict[g.Value, int] = {v: n for n, v in enumerate(node.inputs)}  # operands as they are
-        self._dense: dict[Any, int] = {}  # memory that is row-major: of operands, values and scratch
+        self._op, self._backend = op, backend
+        self._steps: list[ArrayStep] = []
+        self._operand_numbers: dict[g.Value, int] = {v: n for n, v in enumerate(node.inputs)}  # operands as they are
+        self._dense: dict[Memory, int] = {}  # memory that is row-major: of operands, values and scratch
         self._count = len(node.inputs)
         self._result: int | None = None
         self._product: Product | None = None  # where the op is nothing but one product of its operands
@@ -94,10 +101,10 @@ class EagerPlacer(Placer):
     def in_memory(self, source: Source) -> Source:
         return source
 
-    def kept(self, source: Source) -> Source:
+    def lasting(self, source: Source) -> Source:
         return self.dense(source)
 
-    def copy(self, source: Source, dtype: DType | None = None, body: Callable[..., Any] = same) -> Source:
+    def copy(self, source: Source, dtype: DType | None = None, body: ScalarBody = same) -> Source:
         dtype = dtype or source.base.dtype
         if body is not same:
             return self.item([source], g.Value(source.layout.shape, dtype), body, "copy")
@@ -105,8 +112,8 @@ class EagerPlacer(Placer):
         self._dense[value] = self._converted(self._seen(source), dtype)
         return Source(value, contiguous(value.dims))
 
-    def item(self, sources: Sequence[Source], out: g.Value, body: Callable[..., Any], name: str = "part") -> Source:
-        seen, shape = [self._seen(s) for s in sources], tuple(out.dims)
+    def item(self, sources: Sequence[Source], out: g.Value, body: ScalarBody, name: str = "part") -> Source:
+        seen, shape = [self._seen(s) for s in sources], dm.evaluate(out.dims, {})
         family = _family(name, body, tuple([s.base.dtype for s in sources]), (out.dtype,))
         at = self._dense[out] = self._new()
 
@@ -116,10 +123,10 @@ class EagerPlacer(Placer):
         return Source(out, contiguous(out.dims))
 
     # -- results ----------------------------------------------------------------------------------
-    def kernel(self, build: Callable[..., Any], *args: Any) -> Any:
+    def kernel(self, build: Callable[..., Kernel], *args: Hashable) -> Compiled:
         return kernels.get((build, *args), lambda: build(*args))
 
-    def weight(self, kernel: Any) -> int:
+    def weight(self, kernel: Compiled) -> int:
         return int(kernel.weight)
 
     def fill(self, outs: Sequence[g.Value], *runs: Run) -> None:
@@ -135,7 +142,7 @@ class EagerPlacer(Placer):
         product = Product(dtype, dims_a, dims_b, flip_a, flip_b)
         if (a, b) == (0, 1) and out is self.out:
             self._product = product
-            entries.offer_product(self.node.op, dtype)
+            entries.offer_product(self._op, dtype)
         shape = product.shape
 
         def step(arrays: Arrays) -> None:
@@ -174,20 +181,20 @@ class EagerPlacer(Placer):
         self._count += 1
         return self._count - 1
 
-    def _memory(self, of: g.Value | Work) -> int:
+    def _memory(self, of: Memory) -> int:
         """The number of the row-major array of a value or of scratch memory, which a step allocates if there is none
         yet."""
         at = self._dense.get(of)
         if at is not None:
             return at
-        if isinstance(of, g.Value) and of in self._given:
-            at = self._converted(self._given[of], of.dtype)
+        if isinstance(of, g.Value) and of in self._operand_numbers:
+            at = self._converted(self._operand_numbers[of], of.dtype)
             self._dense[of] = at
             return at
         at = self._dense[of] = self._new()
-        shape, dtype = ((of.size,) if isinstance(of, Work) else tuple(of.dims)), of.dtype.np
-        small = math.prod(shape) * dtype.itemsize < memory.POOLED_FROM or dtype.hasobject
-        empty = np.empty if small else memory.empty
+        shape = dm.evaluate((of.size,) if isinstance(of, (Work, PartialResults)) else of.dims, {})
+        dtype = of.dtype.np
+        empty = self._backend.allocator(shape, dtype)
 
         def step(arrays: Arrays) -> None:
             arrays[at] = empty(shape, dtype)
@@ -209,12 +216,12 @@ class EagerPlacer(Placer):
     def _seen(self, source: Source) -> int:
         """The number of the array that views a source, of any strides."""
         base, layout = source.base, source.layout
-        given = self._given.get(base)
+        operand = self._operand_numbers.get(base)
         if layout == contiguous(base.dims):
-            return self._memory(base) if given is None else given
+            return self._memory(base) if operand is None else operand
         order = _order(layout, base.dims)
-        if order is not None and given is not None:
-            origin, view = given, lambda array: array.transpose(order)
+        if order is not None and operand is not None:
+            origin, view = operand, lambda array: array.transpose(order)
         else:
             origin, view = self._memory(base), _view(layout, base.dims)
         at = self._new()
@@ -228,8 +235,8 @@ class EagerPlacer(Placer):
         """The number of the array of a product's operand, its shape, and whether it holds the matrices transposed."""
         rank = len(source.layout.shape)
         turned = source.layout.transpose((*range(rank - 2), rank - 1, rank - 2))
-        given = self._given.get(source.base)
-        if turned == contiguous(source.base.dims) if given is not None else turned.is_dense() and \
+        is_operand = source.base in self._operand_numbers
+        if turned == contiguous(source.base.dims) if is_operand else turned.is_dense() and \
                 not source.layout.is_dense():
             return self._seen(Source(source.base, turned)), tuple(turned.shape), True
         return self._seen(source), tuple(source.layout.shape), False
@@ -237,28 +244,29 @@ class EagerPlacer(Placer):
     def _add(self, run: Run) -> None:
         """Adds a step that runs a kernel."""
         operands = [a for a in run.arguments if isinstance(a, (g.Value, Work, Within))]
-        integers = [a for a in run.arguments if not isinstance(a, (g.Value, Work, Within))]
+        integers = [a for a in run.arguments
+                    if not isinstance(a, (g.Value, Work, PartialResults, Within, Library, Dim))]
         assert run.arguments == [*operands, *integers]
-        total: Any = run.total  # a number, as all sizes are here
+        total, weight = dm.evaluate((run.total, run.weight), {})  # numbers, as all sizes are here
         numbers = [self._place(a) for a in operands]
         if not total:
             return
-        call = row_call(_compiled(run.kernel), len(numbers), total, total * run.weight, integers, None)
+        call = row_call(_compiled(run.kernel), len(numbers), total, total * weight, integers, None)
         if run.detail is None:
             def step(arrays: Arrays) -> None:
                 call.run([arrays[n] for n in numbers])
             self._steps.append(step)
             return
-        told = self._told(run.detail)
+        message = self._message(run.detail)
 
         def checked(arrays: Arrays) -> None:
             try:
                 call.run([arrays[n] for n in numbers])
             except KernelCheck:
-                raise KernelCheck(told(arrays)) from None
+                raise KernelCheck(message(arrays)) from None
         self._steps.append(checked)
 
-    def _place(self, argument: g.Value | Work | Within) -> int:
+    def _place(self, argument: Memory | Within) -> int:
         """The number of the array that begins at an argument of a kernel."""
         if not isinstance(argument, Within):
             return self._memory(argument)
@@ -272,14 +280,15 @@ class EagerPlacer(Placer):
         self._steps.append(step)
         return at
 
-    def _told(self, detail: Detail) -> Callable[[Arrays], str]:
+    def _message(self, detail: Detail) -> Callable[[Arrays], str]:
         """A function that makes the text of a failed check, which is empty where nothing is wrong."""
         parts = [(self._memory(within.value), within.offset, shape) for within, shape in detail.arrays]
+        sizes = dm.evaluate(detail.sizes, {})
 
         def text(arrays: Arrays) -> str:
             seen = [arrays[n].reshape(-1)[offset:offset + math.prod(shape)].reshape(shape)
                     for n, offset, shape in parts]
-            return indexing.detail(detail.kind, seen, list[Any](detail.sizes))
+            return indexing.detail(detail.kind, seen, sizes)
         return text
 
 
@@ -289,11 +298,13 @@ def _rounded(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
         return x.astype(dtype, order="C")
 
 
-def _compiled(kernel: kernels.Compiled | Library) -> kernels.Compiled:
-    return generated.Function(kernel.name, library.address(kernel.key)) if isinstance(kernel, Library) else kernel
+def _compiled(kernel: Compiled | Library) -> Compiled:
+    if isinstance(kernel, Library):
+        return generated.GeneratedFunction(kernel.name, library.address(kernel.key))
+    return kernel
 
 
-def _order(layout: Layout, dims: Sequence[Any]) -> tuple[int, ...] | None:
+def _order(layout: Layout, dims: Sequence[DimLike]) -> tuple[int, ...] | None:
     """The order of axes by which `layout` follows from a row-major array of `dims`; None where it is no transpose."""
     whole = contiguous(dims)
     if layout.offset != 0 or len(layout.shape) != len(whole.shape):
@@ -309,7 +320,7 @@ def _order(layout: Layout, dims: Sequence[Any]) -> tuple[int, ...] | None:
     return tuple(order)
 
 
-def _view(layout: Layout, dims: Sequence[Any]) -> Callable[[np.ndarray], np.ndarray]:
+def _view(layout: Layout, dims: Sequence[DimLike]) -> Callable[[np.ndarray], np.ndarray]:
     """A function that views a row-major array of `dims` as `layout` says."""
     whole, shape = contiguous(dims), tuple(layout.shape)
     if layout == whole:

@@ -11,18 +11,21 @@ the bit; nothing of users' own Python (custom gradients) is ever compiled. What 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from functools import cache
 from time import perf_counter
-from typing import Any
+from typing import Any, TypeAlias
 
-from twofold.ir.grad import apply_rule, needed
+from twofold.ir import ops
+from twofold.ir.grad import apply_rule, copied, needed, unbroadcast
 from twofold.ir.op import interpreter
 from twofold.ir.spec import TensorSpec
-from twofold.ir.sums import Sums, anyone, continued, present
+from twofold.ir.sums import Exists, Sums, anyone, both, continued, present
 from twofold.runtime.log import log
 
 from . import dispatch, record
 from .tensor import Tensor
+from .types import Saved
 
 __all__ = ["CONTINUES", "Entry", "Path", "connection", "path", "play", "gradients", "compile_with"]
 
@@ -30,13 +33,16 @@ __all__ = ["CONTINUES", "Entry", "Path", "connection", "path", "play", "gradient
 # operands and results, or specs of those that the rule does not read. A function with a gradient of its own has its
 # rule `vjp(cts)` in the place of the op and None in that of the attributes, or `vjp(cts, starts, links)` and
 # `CONTINUES` where the rule continues the sums so far. A plain tuple: made for every op.
-Entry = tuple[Any, Any, tuple[int, ...], Sequence[int], Sequence[Any], Sequence[Any]]
+Entry: TypeAlias = tuple[Any, Any, tuple[int, ...], Sequence[int], Sequence[Saved], Sequence[Saved]]
 
 CONTINUES = False  # in the place of the attributes
 
 # What is played: the numbers of each source; the set of these; the set with all that depends on them; and the entries
 # between sources and targets, in order.
-Path = tuple[Sequence[Sequence[int]], set[int], set[int], list[Entry]]
+Path: TypeAlias = tuple[Sequence[Sequence[int]], set[int], set[int], list[Entry]]
+
+CotangentsByNumber: TypeAlias = dict[int, Tensor]  # by the numbers of tensors
+Connection: TypeAlias = bool | tuple[Tensor, ...]  # whether one depends on another, or bool scalars of which any tells
 
 
 def path(entries: Sequence[Entry], numbers: Sequence[Sequence[int]]) -> Path:
@@ -64,21 +70,23 @@ def _add_values(entries: Sequence[Entry], numbers: set[int]) -> None:
                 numbers |= values
 
 
-def play(way: Path, cts: dict[int, Any], free: bool) -> list[Any]:
-    """Cotangents of the path's sources from those of its targets, `cts`; with `free` the path is used up."""
+def play(way: Path, cts: CotangentsByNumber, free: bool) -> list[Tensor | None]:
+    """CotangentsByNumber of the path's sources from those of its targets, `cts`; with `free` the path is used up."""
     numbers, starts, wanted, entries = way
     if interpreter() is not dispatch.eager and (sums := _sums(entries, wanted, cts)) is not None:
         return _play_sums(way, sums)
+    follows = bool(record.active.get()) or interpreter() is not dispatch.eager  # whether somebody follows the gradient
     get, pop = cts.get, lambda n: cts.pop(n, None)
     at = len(entries)
     while at:
         at -= 1
         op, attrs, ins, outs, inputs, outputs = entries.pop() if free else entries[at]
         if attrs is CONTINUES:
-            given = [get(n) if n in starts else pop(n) for n in outs]
-            if any(ct is not None for ct in given):
+            output_cts = [get(n) if n in starts else pop(n) for n in outs]
+            if any(ct is not None for ct in output_cts):
                 places = _first_places(ins, wanted)
-                input_cts = op(given, [cts.get(n) if places.get(n) == at else None for at, n in enumerate(ins)], ())
+                so_far = [cts.get(n) if places.get(n) == at else None for at, n in enumerate(ins)]
+                input_cts = op(output_cts, so_far, ())
                 cts.update({n: total for n, place in places.items() if (total := input_cts[place]) is not None})
             continue
         if len(outs) == 1:
@@ -86,6 +94,8 @@ def play(way: Path, cts: dict[int, Any], free: bool) -> list[Any]:
             ct = get(n) if n in starts else cts.pop(n, None)
             if ct is None:
                 continue
+            if follows:
+                output_cts = [ct]
             if attrs is None:
                 input_cts = op((ct,))
             else:  # `apply_rule` for one result, spelt out: this runs for every op
@@ -93,19 +103,23 @@ def play(way: Path, cts: dict[int, Any], free: bool) -> list[Any]:
                 if type(input_cts) is not tuple and type(input_cts) is not list:
                     input_cts = (input_cts,)
         else:
-            given = [get(n) if n in starts else pop(n) for n in outs]
-            if all(ct is None for ct in given):
+            output_cts = [get(n) if n in starts else pop(n) for n in outs]
+            if all(ct is None for ct in output_cts):
                 continue
-            input_cts = apply_rule(op, attrs, inputs, outputs, given) if attrs is not None else op(given)
-        for n, ct in zip(ins, input_cts, strict=True):
-            if ct is None or n not in wanted:
+            input_cts = apply_rule(op, attrs, inputs, outputs, output_cts) if attrs is not None else op(output_cts)
+        for n, part in zip(ins, input_cts, strict=True):
+            if part is None or n not in wanted:
                 continue
-            if type(ct) is not Tensor:
-                ct = needed(ct)
-                if ct is None:
+            if type(part) is not Tensor:
+                part = needed(part)
+                if part is None:
                     continue
             before = cts.get(n)
-            cts[n] = ct if before is None else before + ct
+            if before is not None:
+                part = before + part
+            elif follows:
+                part = copied(part, output_cts)
+            cts[n] = part
     return [get(ns[0]) if len(ns) == 1 else _sum([ct for n in ns if (ct := get(n)) is not None]) for ns in numbers]
 
 
@@ -114,12 +128,12 @@ def _first_places(ins: Sequence[int], wanted: set[int]) -> dict[int, int]:
     return {n: place for place, n in reversed(list(enumerate(ins))) if n in wanted}
 
 
-def _play_sums(way: Path, sums: Sums) -> list[Any]:
+def _play_sums(way: Path, sums: Sums) -> list[Tensor | None]:
     """`play` in a trace with control flow, of whose sums only running tells some things (`ir/sums.py`)."""
     numbers, starts, wanted, entries = way
     for op, attrs, ins, outs, inputs, outputs in reversed(entries):
         ends = [(sums.get(n), sums.exists.get(n)) if n in starts else sums.pop(n) for n in outs]
-        given, begun = [ct for ct, _ in ends], [exists for ct, exists in ends if ct is not None]
+        output_cts, begun = [ct for ct, _ in ends], [exists for ct, exists in ends if ct is not None]
         if attrs is CONTINUES:
             for n in outs:
                 sums.part(n)
@@ -130,18 +144,31 @@ def _play_sums(way: Path, sums: Sums) -> list[Any]:
             places = _first_places(ins, wanted)
             so_far = [sums.begun(n) if places.get(n) == at else (None, None) for at, n in enumerate(ins)]
             links = sums.links([n if places.get(n) == at else None for at, n in enumerate(ins)])
-            totals, added = continued(so_far, op.continued(given, so_far, links), exists, op.moves)
+            totals, added = continued(so_far, op.continued(output_cts, so_far, links), exists, op.moves)
             sums.totals({n: totals[place] for n, place in places.items() if totals[place] is not None},
                         {n: added[place] for n, place in places.items()})
             continue
-        input_cts = apply_rule(op, attrs, inputs, outputs, given) if attrs is not None else op(given)
+        if op is ops.select:
+            _select(sums, wanted, ins, inputs, output_cts[0], exists)
+            continue
+        input_cts = apply_rule(op, attrs, inputs, outputs, output_cts) if attrs is not None else op(output_cts)
         for n, ct in zip(ins, input_cts, strict=True):
             if ct is not None and n in wanted and (ct := needed(ct)) is not None:
-                sums.add(n, present(ct, exists), exists)
+                sums.add(n, present(copied(ct, output_cts), exists), exists)
     return [_sum([ct for n in ns if (ct := sums.result(n)) is not None]) for ns in numbers]
 
 
-def _sums(entries: Sequence[Entry], wanted: set[int], cts: dict[int, Any]) -> Sums | None:
+def _select(sums: Sums, wanted: set[int], ins: Sequence[int], inputs: Sequence[Any], ct: Any, exists: Exists) -> None:
+    """Hand the cotangent of a `select` on to the value that was taken, which alone has a part in it."""
+    condition = inputs[0]
+    taken: tuple[Exists, Exists] = (lambda: condition, cache(lambda: ops.logical_not(condition)))
+    for n, value, holds in zip(ins[1:], inputs[1:], taken, strict=True):
+        if n in wanted:
+            there = both(exists, holds)
+            sums.add(n, present(unbroadcast(ct, value), there), there)
+
+
+def _sums(entries: Sequence[Entry], wanted: set[int], cts: CotangentsByNumber) -> Sums | None:
     """The sums in a trace with control flow, where results may be other values; None where there is none.
 
     A rule that continues sums says so by `joined`: for results the place of an operand, or -1 - that of another result,
@@ -150,7 +177,7 @@ def _sums(entries: Sequence[Entry], wanted: set[int], cts: dict[int, Any]) -> Su
     constructs = [entry for entry in entries if entry[1] is CONTINUES and hasattr(entry[0], "joined")]
     if not constructs:
         return None
-    sums = Sums({})
+    sums: Sums[int, Any] = Sums({})
     for op, _, ins, outs, _, _ in constructs:
         for k, at, holds in op.joined():
             value = ins[at] if at >= 0 else outs[-1 - at]
@@ -161,21 +188,21 @@ def _sums(entries: Sequence[Entry], wanted: set[int], cts: dict[int, Any]) -> Su
     return sums
 
 
-def connection(entries: Sequence[Entry], tracked: set[int], watched: set[int], number: int) -> Any:
+def connection(entries: Sequence[Entry], tracked: set[int], watched: set[int], number: int) -> Connection:
     """Whether a value that was recorded depends on what was watched: True, or bool scalars of which any tells.
 
     In a trace only running tells of what branches and loops give, and their rules say by `connected` whether it
     does: for operands and results True, False, or such scalars.
     """
-    open_: dict[int, tuple[Any, ...]] = {}
+    open_: dict[int, Connection] = {}
     for op, attrs, ins, outs, _, _ in entries:
-        given = [n in watched or open_.get(n, n in tracked) for n in ins]
+        connected = [n in watched or open_.get(n, n in tracked) for n in ins]
         if attrs is CONTINUES and hasattr(op, "connected"):
-            connections = op.connected(given, surely=True)
-        elif True in given:
+            connections = op.connected(connected, surely=True)
+        elif True in connected:
             continue
         else:
-            parts = {id(flag): flag for x in given if x is not False for flag in x}  # type: ignore[union-attr]
+            parts = {id(flag): flag for x in connected if x is not False for flag in x}  # type: ignore[union-attr]
             connections = [tuple(parts.values())] * len(outs)
         for n, x in zip(outs, connections, strict=False):
             if n and n not in watched and x is not True and x is not None:
@@ -183,7 +210,7 @@ def connection(entries: Sequence[Entry], tracked: set[int], watched: set[int], n
     return open_.get(number, True)
 
 
-def _sum(parts: list[Any]) -> Any:
+def _sum(parts: list[Tensor]) -> Tensor | None:
     total = parts[0] if parts else None
     for p in parts[1:]:
         total = total + p
@@ -191,14 +218,15 @@ def _sum(parts: list[Any]) -> Any:
 
 
 # -- what is played again and again ---------------------------------------------------------------
-_KNOWN = 256  # backward passes that are remembered
+_REMEMBERED = 256  # backward passes that are remembered
 _LEAST = 1  # entries from which a pass is remembered
 _MOST_BYTES = 1 << 28  # a program keeps saved values to its end; played op by op, each is freed once it was read
 # Seconds that compiling takes, about: for a pass, and for each entry; and reading what is on disk, with the trace.
 _PRICE, _PRICE_OF_ENTRY, _PRICE_OF_READING = 0.3, 0.02, 0.05
 
-Program = Callable[..., list[Any]]
-Compiler = Callable[[Sequence[Entry], Sequence[Sequence[int]], dict[int, Any], bool], "Program | None"]
+BackwardProgram: TypeAlias = Callable[..., list[Tensor | None]]  # of the tensors of a pass in order
+Compiler: TypeAlias = Callable[[Sequence[Entry], Sequence[Sequence[int]], CotangentsByNumber, bool],
+                               "BackwardProgram | None"]
 _compiler: list[Compiler] = []
 
 
@@ -217,24 +245,25 @@ class _Pass:
     """A backward pass that was seen before.
 
     Attributes:
-        held: the objects whose ids are part of its key.
+        owned: the objects whose ids are part of its key.
         price: the seconds of playing after which it is compiled, or before that, looked for on disk.
         program: what it was compiled to.
     """
 
-    __slots__ = ("held", "price", "seconds", "program")
+    __slots__ = ("owned", "price", "seconds", "program")
 
     def __init__(self, entries: Sequence[Entry]) -> None:
-        self.held = [(e[1], [x for x in (*e[4], *e[5]) if type(x) is not Tensor]) for e in entries]
+        self.owned = [(e[1], [x for x in (*e[4], *e[5]) if type(x) is not Tensor]) for e in entries]
         self.price = min(_PRICE_OF_READING, _PRICE)
         self.seconds = 0.0
-        self.program: Program | None = None
+        self.program: BackwardProgram | None = None
 
 
-_passes: dict[tuple[Any, ...], _Pass] = {}
+_passes: dict[tuple[Hashable, ...], _Pass] = {}
 
 
-def gradients(entries: list[Entry], numbers: Sequence[Sequence[int]], cts: dict[int, Any], free: bool) -> list[Any]:
+def gradients(entries: list[Entry], numbers: Sequence[Sequence[int]], cts: CotangentsByNumber,
+              free: bool) -> list[Tensor | None]:
     """A cotangent, or None, for each source.
 
     Args:
@@ -246,25 +275,25 @@ def gradients(entries: list[Entry], numbers: Sequence[Sequence[int]], cts: dict[
     if len(entries) < _LEAST or record.active.get() or interpreter() is not dispatch.eager:
         return play(path(entries, numbers), cts, free)
     leaves: list[Tensor] = []
-    known = _known(entries, numbers, cts, leaves)
-    if known is not None and known.seconds > known.price:
-        _compile(known, entries, numbers, cts, leaves)
-    if known is not None and known.program is not None:
+    recurring = _remembered(entries, numbers, cts, leaves)
+    if recurring is not None and recurring.seconds > recurring.price:
+        _compile(recurring, entries, numbers, cts, leaves)
+    if recurring is not None and recurring.program is not None:
         if free:
             entries.clear()
-        return known.program(*leaves)
+        return recurring.program(*leaves)
     del leaves
     begun = perf_counter()
     way = path(entries, numbers)
     if free:
         entries.clear()  # the path goes as it is played
     cotangents = play(way, cts, free)
-    if known is not None:
-        known.seconds += perf_counter() - begun
+    if recurring is not None:
+        recurring.seconds += perf_counter() - begun
     return cotangents
 
 
-def _known(entries: Sequence[Entry], numbers: Sequence[Sequence[int]], cts: dict[int, Any],
+def _remembered(entries: Sequence[Entry], numbers: Sequence[Sequence[int]], cts: CotangentsByNumber,
            leaves: list[Tensor]) -> _Pass | None:
     """The remembered pass with the key of these entries, and in `leaves` its tensors; None where it cannot be compiled.
 
@@ -272,7 +301,7 @@ def _known(entries: Sequence[Entry], numbers: Sequence[Sequence[int]], cts: dict
     with the same operands share one object, by identity.
     """
     local = {0: 0}
-    key: list[Any] = []
+    key: list[Hashable] = []
     add, keep, place = key.append, leaves.append, local.setdefault
     for op, attrs, ins, outs, inputs, outputs in entries:
         if attrs is None or attrs is CONTINUES:
@@ -310,25 +339,25 @@ def _known(entries: Sequence[Entry], numbers: Sequence[Sequence[int]], cts: dict
         add(ct._memory.dtype.num)
         keep(ct)
     fingerprint = tuple(key)
-    known = _passes.get(fingerprint)
-    if known is None:
-        if len(_passes) >= _KNOWN:  # the oldest goes, of those without a program if there are any
+    recurring = _passes.get(fingerprint)
+    if recurring is None:
+        if len(_passes) >= _REMEMBERED:  # the oldest goes, of those without a program if there are any
             old = list(_passes.items())
             _passes.pop(next((k for k, p in old if p.program is None), old[0][0]), None)
-        known = _passes[fingerprint] = _Pass(entries)
-    return known
+        recurring = _passes[fingerprint] = _Pass(entries)
+    return recurring
 
 
-def _compile(known: _Pass, entries: Sequence[Entry], numbers: Sequence[Sequence[int]], cts: dict[int, Any],
+def _compile(recurring: _Pass, entries: Sequence[Entry], numbers: Sequence[Sequence[int]], cts: CotangentsByNumber,
              leaves: Sequence[Tensor]) -> None:
     """Compile a pass, if that can be: it is tried once, after a look at what is on disk."""
     price = _PRICE + _PRICE_OF_ENTRY * len(entries)
-    stored = known.price < price
-    known.price = price if stored else math.inf
+    stored = recurring.price < price
+    recurring.price = price if stored else math.inf
     size = sum(t._memory.nbytes for t in leaves)
     if not _compiler or size > _MOST_BYTES:
         return
-    known.program = _compiler[0](entries, numbers, cts, stored)
-    if known.program is not None or not stored:
+    recurring.program = _compiler[0](entries, numbers, cts, stored)
+    if recurring.program is not None or not stored:
         log("gradient", f"a backward pass of {len(entries)} ops "
-                        f"{'is compiled' if known.program is not None else 'cannot be compiled'}")
+                        f"{'is compiled' if recurring.program is not None else 'cannot be compiled'}")

@@ -11,32 +11,37 @@ import itertools
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, Protocol
+from typing import Protocol
 
 from twofold.ir.op import Op
+from twofold.ir.types import Attrs
 from twofold.runtime import locks, native
+
+from .tensor import Tensor
+from .types import AnyVariable, Vjp
 
 __all__ = ["Recorder", "active", "push", "pop", "record", "record_custom", "record_further", "tell", "telling",
            "identity"]
 
 
 class Recorder(Protocol):
-    """What is told of every op that runs in its context, and of every variable that is read.
+    """Is told of every op that runs in its context, and of every variable that is read.
 
     The results of an op have their identities when a recorder hears of it. `follows` says whether the recorder has
     any use for what is computed from a tensor.
     """
 
-    def _record(self, op: Op, attrs: dict[str, Any], inputs: tuple[Any, ...], outputs: tuple[Any, ...]) -> None: ...
+    def _record(self, op: Op, attrs: Attrs, inputs: tuple[Tensor, ...], outputs: tuple[Tensor, ...]) -> None: ...
 
-    def _record_custom(self, vjp: Any, inputs: tuple[Any, ...], outputs: tuple[Any, ...],
+    def _record_custom(self, vjp: Vjp, inputs: tuple[Tensor, ...], outputs: tuple[Tensor, ...],
                       continues: bool = False) -> None: ...
 
-    def _record_further(self, vjp: Any, inputs: tuple[Any, ...], outputs: tuple[Any, ...], first: int) -> None: ...
+    def _record_further(self, vjp: Vjp, inputs: tuple[Tensor, ...], outputs: tuple[Tensor, ...],
+                        first: int) -> None: ...
 
-    def _variable_read(self, variable: Any, value: Any) -> None: ...
+    def _variable_read(self, variable: AnyVariable, value: Tensor) -> None: ...
 
-    def _follows(self, tensor: Any) -> bool: ...
+    def _follows(self, tensor: Tensor) -> bool: ...
 
 
 active: ContextVar[tuple[Recorder, ...]] = ContextVar("twofold_recorders", default=())
@@ -52,11 +57,11 @@ def push(recorder: Recorder, *, runs_ops: bool = False) -> None:
 
 def pop(recorder: Recorder) -> None:
     """Stop telling `recorder`; once for each `push`, in whatever context."""
-    told = active.get()
-    if told and told[0] is recorder:
-        active.set(told[1:])
+    recorders = active.get()
+    if recorders and recorders[0] is recorder:
+        active.set(recorders[1:])
     else:
-        active.set(tuple([r for r in told if r is not recorder]))
+        active.set(tuple([r for r in recorders if r is not recorder]))
     native.change_recorders(-1)
 
 
@@ -70,7 +75,7 @@ def telling(recorders: tuple[Recorder, ...]) -> Iterator[None]:
         active.reset(token)
 
 
-def identity(tensor: Any) -> int:
+def identity(tensor: Tensor) -> int:
     """A number that no other tensor of the process ever has."""
     number: int = getattr(tensor, "_id", 0)
     if not number:
@@ -81,7 +86,7 @@ def identity(tensor: Any) -> int:
     return number
 
 
-def record(op: Op, inputs: tuple[Any, ...], output: Any) -> None:
+def record(op: Op, inputs: tuple[Tensor, ...], output: Tensor) -> None:
     """Called by native entries that have computed an op with default attributes while recorders exist."""
     recorders = active.get()
     if recorders:
@@ -91,7 +96,7 @@ def record(op: Op, inputs: tuple[Any, ...], output: Any) -> None:
             recorder._record(op, op.defaults, inputs, outputs)
 
 
-def tell(op: Op, attrs: dict[str, Any], inputs: tuple[Any, ...], outputs: tuple[Any, ...]) -> None:
+def tell(op: Op, attrs: Attrs, inputs: tuple[Tensor, ...], outputs: tuple[Tensor, ...]) -> None:
     """Tell this context's recorders of an op that ran; `outputs` are new tensors, which nobody has seen."""
     for output in outputs:
         output._id = next(_ids)
@@ -99,7 +104,7 @@ def tell(op: Op, attrs: dict[str, Any], inputs: tuple[Any, ...], outputs: tuple[
         recorder._record(op, attrs, inputs, outputs)
 
 
-def record_custom(vjp: Any, inputs: tuple[Any, ...], outputs: tuple[Any, ...], continues: bool = False) -> None:
+def record_custom(vjp: Vjp, inputs: tuple[Tensor, ...], outputs: tuple[Tensor, ...], continues: bool = False) -> None:
     """Tell everybody of a function with a gradient of its own.
 
     Args:
@@ -116,7 +121,7 @@ def record_custom(vjp: Any, inputs: tuple[Any, ...], outputs: tuple[Any, ...], c
         recorder._record_custom(vjp, inputs, outputs, continues)
 
 
-def record_further(vjp: Any, inputs: tuple[Any, ...], outputs: tuple[Any, ...], first: int) -> None:
+def record_further(vjp: Vjp, inputs: tuple[Tensor, ...], outputs: tuple[Tensor, ...], first: int) -> None:
     """Tell everybody that what was recorded by this `vjp`, which continues sums, has these results after `first`."""
     for output in outputs:
         identity(output)

@@ -1,41 +1,46 @@
 """Stacks of the graph IR in eager execution: vectors that grow, written in place by whoever made them.
 
 A graph reads a stack through its last version only, so a push may write into what an earlier push made. Anything else
-that serves as a stack (zeros, a tensor of the user's) is copied before the first write.
+that serves as a stack (zeros, a tensor of the user's, elements that a backend copied to the host) is copied before the
+first write. Elements are read by `_array`, as everywhere; only memory that was made here is ever written.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from .tensor import Tensor, wrap
+
 __all__ = ["push", "pop"]
 
 
-class _Room(np.ndarray):
+class _StackMemory(np.ndarray):
     """Memory that only pushes write; stacks are plain views of all of it."""
 
 
-def _room(size: int, dtype: np.dtype) -> np.ndarray:
-    room = np.ndarray.__new__(_Room, (size,), dtype)
-    room.fill(0)
-    return room.view(np.ndarray)
+def _zeros(size: int, dtype: np.dtype) -> np.ndarray:
+    """A view of new stack memory."""
+    memory = np.ndarray.__new__(_StackMemory, (size,), dtype)
+    memory.fill(0)
+    return memory.view(np.ndarray)
 
 
-def push(stack: np.ndarray, value: np.ndarray, at: int, add: bool) -> np.ndarray:
+def push(stack: Tensor, value: Tensor, at: int, add: bool) -> Tensor:
     """`stack` with the elements of `value` from `at` on; see `ir.graph.PUSH`."""
-    end = at + value.size
-    owned = type(stack.base) is _Room and stack.flags.writeable
-    if not owned or end > stack.size:
-        grown = _room(stack.size if end <= stack.size else max(end, 2 * stack.size), stack.dtype)
-        grown[:stack.size] = stack
-        stack = grown
+    elements, new = stack._array, value._array.reshape(-1)
+    end = at + new.size
+    owned = type(elements.base) is _StackMemory and elements.flags.writeable
+    if not owned or end > elements.size:
+        grown = _zeros(elements.size if end <= elements.size else max(end, 2 * elements.size), elements.dtype)
+        grown[:elements.size] = elements
+        elements = grown
     if add:
-        stack[at:end] += value.reshape(-1)
+        elements[at:end] += new
     else:
-        stack[at:end] = value.reshape(-1)
-    return stack
+        elements[at:end] = new
+    return wrap(elements)
 
 
-def pop(stack: np.ndarray, at: int, dims: tuple[int, ...]) -> np.ndarray:
-    """The elements from `at` on, as an array of its own of shape `dims`."""
-    return stack[at:at + int(np.prod(dims, dtype=np.int64))].reshape(dims).copy()
+def pop(stack: Tensor, at: int, dims: tuple[int, ...]) -> Tensor:
+    """The elements from `at` on, as a tensor of its own of shape `dims`."""
+    return wrap(stack._array[at:at + int(np.prod(dims, dtype=np.int64))].reshape(dims).copy())

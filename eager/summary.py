@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import pprint
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from twofold.ir import nest
 
 from .tensor import Tensor
+from .types import Readable
 
 __all__ = ["summary", "template_of", "filled"]
+
+
+ElementWriter: TypeAlias = Callable[[Any], str]  # of an element of an array: a NumPy scalar, or bytes
 
 
 def summary(array: np.ndarray, summarize: int = 3) -> str:
@@ -31,10 +35,10 @@ def summary(array: np.ndarray, summarize: int = 3) -> str:
     return _axis(array, 0, shown, element) if array.ndim else element(array[()])
 
 
-def _axis(array: np.ndarray, axis: int, shown: int, element: Callable[[Any], str]) -> str:
+def _axis(array: np.ndarray, axis: int, shown: int, element: ElementWriter) -> str:
     inner = array.ndim - 1
 
-    def text(part: Any) -> str:
+    def text(part: Any) -> str:  # an element, or a part of the array
         return _axis(part, axis + 1, shown, element) if inner else element(part)
     gap = "\n" * inner + " " * (axis + 1) if inner else " "
     count = len(array)
@@ -45,7 +49,7 @@ def _axis(array: np.ndarray, axis: int, shown: int, element: Callable[[Any], str
     return "[" + gap.join(parts) + "]"
 
 
-def _element(dtype: np.dtype) -> Callable[[Any], str]:
+def _element(dtype: np.dtype) -> ElementWriter:
     """How an element of an array is written."""
     if dtype.kind == "O":
         return _quoted
@@ -59,7 +63,7 @@ def _element(dtype: np.dtype) -> Callable[[Any], str]:
     return _digits(dtype.itemsize)
 
 
-def _digits(size: int) -> Callable[[Any], str]:
+def _digits(size: int) -> ElementWriter:
     """How a float of `size` bytes is written: `%g` with digits enough to read it back."""
     if size == 8:
         return lambda x: _shortest(float(x), 15, 17, np.float64)
@@ -68,7 +72,7 @@ def _digits(size: int) -> Callable[[Any], str]:
     return lambda x: f"{float(x):g}"  # two bytes are written by way of a stream, with six digits
 
 
-def _shortest(x: float, few: int, many: int, kind: Any) -> str:
+def _shortest(x: float, few: int, many: int, kind: type[np.floating]) -> str:
     text = f"{x:.{few}g}"
     return text if x != x or kind(text) == kind(x) else f"{x:.{many}g}"
 
@@ -103,7 +107,7 @@ class _TensorMark:
 _MARK = "\0{}\0"
 
 
-def template_of(inputs: Sequence[Any], sep: str = " ") -> tuple[list[str], list[Any]]:
+def template_of(inputs: Sequence[object], sep: str = " ") -> tuple[list[str], list[Readable]]:
     """Python values and structures with tensors in them, as text around the tensors.
 
     Args:
@@ -112,20 +116,20 @@ def template_of(inputs: Sequence[Any], sep: str = " ") -> tuple[list[str], list[
     Returns:
         The pieces of text, one more than there are tensors, and the tensors (or variables).
     """
-    tensors: list[Any] = []
+    tensors: list[Readable] = []
     texts = []
-    for given in inputs:
-        if isinstance(given, str):
-            texts.append(given)
+    for value in inputs:
+        if isinstance(value, str):
+            texts.append(value)
             continue
         leaves = []
-        for leaf in nest.flatten(given):
+        for leaf in nest.flatten(value):
             if isinstance(leaf, Tensor) or hasattr(leaf, "_read_tensor"):
                 leaves.append(_TensorMark(_MARK.format(len(tensors))))
                 tensors.append(leaf)
             else:
                 leaves.append(leaf)
-        texts.append(pprint.pformat(nest.pack(given, leaves)))
+        texts.append(pprint.pformat(nest.pack(value, leaves)))
     whole = sep.join(texts)
     pieces = []
     for number in range(len(tensors)):
@@ -134,11 +138,11 @@ def template_of(inputs: Sequence[Any], sep: str = " ") -> tuple[list[str], list[
     return [*pieces, whole], tensors
 
 
-def filled(pieces: Sequence[str], tensors: Sequence[Any], summarize: int) -> str:
+def filled(pieces: Sequence[str], tensors: Sequence[Tensor], summarize: int) -> str:
     """The text of a template with tensors in it; a string alone is written without quotes."""
     if len(tensors) == 1 and not pieces[0] and not pieces[1]:
         array = tensors[0]._array
         if array.dtype == object and not array.ndim:
-            return array[()].decode("utf-8", "replace")
+            return array.item().decode("utf-8", "replace")
     shown = [summary(t._array, summarize) for t in tensors]
     return "".join([part for both in zip(pieces, shown, strict=False) for part in both]) + pieces[-1]

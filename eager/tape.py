@@ -9,7 +9,7 @@ there is to higher orders. Custom gradients are `eager/custom.py`'s, forward mod
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import reduce
 from typing import Any
@@ -19,65 +19,67 @@ import numpy as np
 from twofold.ir import dtypes as dt
 from twofold.ir import grad, nest, ops
 from twofold.ir.op import Op
-from twofold.ir.spec import TensorShape, TensorSpec, spec
+from twofold.ir.spec import TensorShape, spec
+from twofold.ir.types import Attrs, Spec
 
 from . import convert, playing, record
 from .playing import Entry
 from .tensor import Tensor, wrap
+from .types import AnyVariable, Nest, Readable, Saved, Vjp
 
 __all__ = ["GradientTape", "UnconnectedGradients", "unconnected_mode"]
 
 
 class UnconnectedGradients(enum.Enum):
-    """What the gradient is where a target does not depend on a source: `NONE`, or `ZERO`."""
+    """The gradient where a target does not depend on a source: `NONE`, or `ZERO`."""
 
     NONE = "none"
     ZERO = "zero"
 
 
-def unconnected_mode(given: Any) -> UnconnectedGradients:
-    """An `unconnected_gradients` argument, given as a member or its name.
+def unconnected_mode(mode: UnconnectedGradients | str) -> UnconnectedGradients:
+    """An `unconnected_gradients` argument, a member or its name, as the member.
 
     Raises:
         ValueError: there is no such mode.
     """
-    if type(given) is UnconnectedGradients:
-        return given
+    if type(mode) is UnconnectedGradients:
+        return mode
     try:
-        return UnconnectedGradients(given)
+        return UnconnectedGradients(mode)
     except ValueError:
-        raise ValueError(f"Unknown value for unconnected_gradients: {given!r}; 'none' and 'zero' are known.") from None
+        raise ValueError(f"Unknown value for unconnected_gradients: {mode!r}; 'none' and 'zero' are known.") from None
 
 
 _SMOOTH = frozenset(d.np.num for d in dt.DIFFERENTIABLE)
-_kept: dict[Op, tuple[Sequence[bool] | bool | None, bool]] = {}
+_saved: dict[Op, tuple[Sequence[bool] | bool | None, bool]] = {}  # see `_saves`
 
 
-def _keeps(op: Op) -> tuple[Sequence[bool] | bool | None, bool]:
+def _saves(op: Op) -> tuple[Sequence[bool] | bool | None, bool]:
     """Which operands the gradient rule reads the values of (for each, or all or none), and whether the results.
 
     None instead of the operands where the op is not differentiable.
     """
     saves = op.saves
-    kept: tuple[Sequence[bool] | bool | None, bool]
+    values: tuple[Sequence[bool] | bool | None, bool]
     if op.vjp is None:
-        kept = (None, False)
+        values = (None, False)
     elif saves is None:
-        kept = (True, True)
+        values = (True, True)
     elif op.variadic:
-        kept = (op.params[0] in saves, "out" in saves)
+        values = (op.params[0] in saves, "out" in saves)
     else:
         each = tuple([name in saves for name in op.params])
-        kept = (True if all(each) else False if not any(each) else each, "out" in saves)
-    _kept[op] = kept
-    return kept
+        values = (True if all(each) else False if not any(each) else each, "out" in saves)
+    _saved[op] = values
+    return values
 
 
-_outlines: dict[Any, TensorSpec] = {}
+_outlines: dict[Any, Spec] = {}
 _OUTLINES = 4096
 
 
-def _outline(x: Any) -> TensorSpec:
+def _outline(x: Any) -> Spec:
     """Shape and dtype of a tensor whose value the rule does not read."""
     if type(x) is not Tensor:
         return spec(x.dims, x.dtype)
@@ -119,7 +121,7 @@ class GradientTape:
         self._clear()
 
     def _clear(self) -> None:
-        self._variables: dict[int, Any] = {}  # id(variable) -> variable
+        self._variables: dict[int, AnyVariable] = {}  # id(variable) -> variable
         self._release()
 
     def _release(self) -> None:
@@ -140,7 +142,7 @@ class GradientTape:
         self._recording = self._open = True
         return self
 
-    def __exit__(self, *exc: Any) -> None:
+    def __exit__(self, *exc: object) -> None:
         if self._recording:
             self._stop()
 
@@ -152,7 +154,7 @@ class GradientTape:
         if getattr(self, "_recording", False):
             self._stop()
 
-    def watch(self, tensor: Any) -> None:
+    def watch(self, tensor: Nest) -> None:
         """Record what is computed from `tensor`, or from every tensor and variable of a structure, so that gradients by
         it exist.
 
@@ -169,7 +171,7 @@ class GradientTape:
             else:
                 self._watch_variable(x, x._current())
 
-    def _watch_variable(self, variable: Any, value: Tensor) -> None:
+    def _watch_variable(self, variable: AnyVariable, value: Tensor) -> None:
         number, key = record.identity(value), id(variable)
         chained = number in self._tracked  # by the assignment, to a value that was read before
         self._tracked.add(number)
@@ -181,7 +183,7 @@ class GradientTape:
         elif number not in reads and not chained:
             reads.append(number)
 
-    def _variable_read(self, variable: Any, value: Tensor) -> None:
+    def _variable_read(self, variable: AnyVariable, value: Tensor) -> None:
         """Called by a variable when it is read."""
         reads = self._reads.get(id(variable))
         if reads is not None and getattr(value, "_id", 0) in reads:
@@ -190,7 +192,7 @@ class GradientTape:
         if watched and self._open and _is_smooth(value):
             self._watch_variable(variable, value)
 
-    def _record(self, op: Op, attrs: dict[str, Any], inputs: tuple[Any, ...], outputs: tuple[Any, ...]) -> None:
+    def _record(self, op: Op, attrs: Attrs, inputs: tuple[Saved, ...], outputs: tuple[Saved, ...]) -> None:
         """Called by the interpreter for each op that ran."""
         if not self._open:
             return
@@ -210,32 +212,32 @@ class GradientTape:
             numbers = tuple([getattr(x, "_id", 0) for x in inputs])
             if tracked.isdisjoint(numbers):
                 return
-        kept, kept_out = _kept.get(op) or _keeps(op)
-        if kept is None:
+        saved, saves_out = _saved.get(op) or _saves(op)
+        if saved is None:
             return
-        if not kept:
+        if not saved:
             inputs = (_outline(inputs[0]),) if len(inputs) == 1 else tuple([_outline(x) for x in inputs])
-        elif kept is not True:
-            inputs = tuple([x if k else _outline(x) for x, k in zip(inputs, kept, strict=True)])
+        elif saved is not True:
+            inputs = tuple([x if s else _outline(x) for x, s in zip(inputs, saved, strict=True)])
         if len(outputs) == 1:
             out = outputs[0]
             followed: tuple[int, ...] = (0,)
             if out._memory.dtype.num in _SMOOTH if type(out) is Tensor else out.dtype.is_differentiable:
                 followed = (out._id,)
                 tracked.add(out._id)
-            if not kept_out:
+            if not saves_out:
                 outputs = (_outline(out),)
         else:
             followed = self._track(outputs)
-            outputs = outputs if kept_out else tuple(map(_outline, outputs))
+            outputs = outputs if saves_out else tuple(map(_outline, outputs))
         self._entries.append((op, attrs, numbers, followed, inputs, outputs))
 
-    def _follows(self, tensor: Any) -> bool:
+    def _follows(self, tensor: Tensor) -> bool:
         """Whether ops on `tensor` are recorded now."""
         return self._open and getattr(tensor, "_id", 0) in self._tracked
 
-    def _record_custom(self, vjp: Callable[..., Sequence[Any]], inputs: tuple[Any, ...],
-                      outputs: tuple[Any, ...], continues: bool = False) -> None:
+    def _record_custom(self, vjp: Vjp, inputs: tuple[Tensor, ...], outputs: tuple[Tensor, ...],
+                       continues: bool = False) -> None:
         """Like `record`, for a function with a gradient of its own; see `record.record_custom`."""
         numbers = tuple([getattr(x, "_id", 0) for x in inputs])
         if self._open and not self._tracked.isdisjoint(numbers):
@@ -250,15 +252,15 @@ class GradientTape:
                 followed = self._track(tuple(connected))
             self._entries.append((vjp, kind, numbers, list(followed) if continues else followed, (), ()))
 
-    def _record_further(self, vjp: Callable[..., Sequence[Any]], inputs: tuple[Any, ...],
-                       outputs: tuple[Any, ...], first: int) -> None:
+    def _record_further(self, vjp: Vjp, inputs: tuple[Tensor, ...], outputs: tuple[Tensor, ...],
+                        first: int) -> None:
         """Further results of what was recorded with this `vjp`; see `record.record_further`."""
         for entry in reversed(self._entries):
             if entry[0] is vjp:
                 entry[3].extend(self._track(outputs))  # type: ignore[attr-defined]
                 return
 
-    def _track(self, outputs: tuple[Any, ...]) -> tuple[int, ...]:
+    def _track(self, outputs: tuple[Tensor | None, ...]) -> tuple[int, ...]:
         """Follow those results that are differentiable; their numbers, 0 for the others and where there is None."""
         followed = tuple([o._id if o is not None and _is_smooth(o) else 0 for o in outputs])
         self._tracked.update(followed)
@@ -284,13 +286,13 @@ class GradientTape:
         """Forget everything recorded and watched so far, as if the block began here."""
         self._clear()
 
-    def watched_variables(self) -> tuple[Any, ...]:
+    def watched_variables(self) -> tuple[AnyVariable, ...]:
         """The variables watched so far, in the order in which they were made."""
         return tuple(sorted(self._variables.values(), key=lambda v: v._order))
 
     # -- playing ----------------------------------------------------------------------------------
-    def gradient(self, target: Any, sources: Any, output_gradients: Any = None,
-                 unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE) -> Any:
+    def gradient(self, target: Nest, sources: Nest, output_gradients: Nest = None,
+                 unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE) -> Nest:
         """The gradient of the sum of `target`'s elements with respect to `sources`.
 
         Args:
@@ -315,10 +317,10 @@ class GradientTape:
         late = self._uncertain(flat) if self._is_uncertain else None
         if not self._persistent:
             self._release()
-        gradients = playing.gradients(entries, numbers, cts, free=not self._persistent)
+        gradients: list[Any] = playing.gradients(entries, numbers, cts, free=not self._persistent)
         for n, connected in late.items() if late else ():
             if (total := gradients[n]) is not None:
-                gradients[n] = None if connected is None else ops.where(connected, total, grad.zeros_like(total))
+                gradients[n] = None if connected is None else ops.select(connected, total, grad.zeros_like(total))
         for n, source in enumerate(flat):
             if type(source) is not Tensor and id(source) not in reads:
                 gradients[n] = self._itself(source, gradients[n], targets, weights)
@@ -336,7 +338,7 @@ class GradientTape:
                 self._stop()
         self._used = True
 
-    def _numbers_of(self, source: Any) -> list[int]:
+    def _numbers_of(self, source: Readable) -> list[int]:
         if isinstance(source, Tensor):
             number = getattr(source, "_id", 0)
             return [number] if number in self._tracked else []
@@ -344,9 +346,9 @@ class GradientTape:
             raise TypeError(f"sources must be tensors or variables; got {type(source).__name__} {source!r}.")
         return self._reads.get(id(source), [])
 
-    def _uncertain(self, sources: Sequence[Any]) -> dict[int, Any]:
+    def _uncertain(self, sources: Sequence[Readable]) -> dict[int, Tensor | None]:
         """For sources that were computed in a trace: a tensor that tells whether they depend on what was watched."""
-        late: dict[int, Any] = {}
+        late: dict[int, Tensor | None] = {}
         for n, source in enumerate(sources):
             if type(source) is Tensor or not isinstance(source, Tensor):  # eagerly all is known
                 continue
@@ -356,7 +358,8 @@ class GradientTape:
                     late[n] = reduce(ops.logical_or, flags) if flags else None
         return late
 
-    def _itself(self, source: Any, gradient: Any, targets: Sequence[Any], weights: Sequence[Any]) -> Any:
+    def _itself(self, source: Readable, gradient: Tensor | None, targets: Sequence[Readable],
+                weights: Sequence[object]) -> Tensor | None:
         """The gradient of a variable that was not read: as a target it depends on itself alone."""
         if isinstance(source, Tensor) or not source.dtype.is_differentiable:
             return gradient
@@ -367,14 +370,14 @@ class GradientTape:
                 gradient = seed if gradient is None else gradient + seed
         return gradient
 
-    def _seeds(self, targets: Sequence[Any], weights: Sequence[Any]) -> dict[int, Any]:
+    def _seeds(self, targets: Sequence[Readable], weights: Sequence[object]) -> dict[int, Tensor]:
         """The cotangents of those targets that were followed, by their numbers."""
-        cts: dict[int, Any] = {}
+        cts: dict[int, Tensor] = {}
         for target, weight in zip(targets, weights, strict=True):
             if target is None:
                 raise TypeError("Argument `target` should be a list or nested structure of Tensors or Variables, "
                                 "but received None.")
-            value = getattr(target, "_value", target)  # a variable's value; Python numbers depend on nothing
+            value: Any = getattr(target, "_value", target)  # a variable's value; Python numbers depend on nothing
             number = getattr(value, "_id", 0)
             if number not in self._tracked:
                 continue
@@ -383,9 +386,9 @@ class GradientTape:
         return cts
 
     # -- Jacobians --------------------------------------------------------------------------------
-    def jacobian(self, target: Any, sources: Any,
+    def jacobian(self, target: Readable, sources: Nest,
                  unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
-                 parallel_iterations: int | None = None, experimental_use_pfor: bool = True) -> Any:
+                 parallel_iterations: int | None = None, experimental_use_pfor: bool = True) -> Nest:
         """The derivative of every element of `target` by every element of the sources.
 
         Args:
@@ -403,7 +406,8 @@ class GradientTape:
         return nest.pack(sources, [_assemble([row[i] for row in rows], s, 0, shape + tuple(s.dims), unconnected)
                                    for i, s in enumerate(flat)])
 
-    def _rows(self, target: Any, seeds: Iterator[Tensor], sources: Sequence[Any]) -> list[list[Any]]:
+    def _rows(self, target: Tensor, seeds: Iterator[Tensor],
+              sources: Sequence[Readable]) -> list[list[Tensor | None]]:
         """The gradients of `sources` for each of `seeds` as the target's cotangent."""
         self._begin()
         entries, numbers = self._entries, [self._numbers_of(s) for s in sources]
@@ -413,9 +417,9 @@ class GradientTape:
             return [[None] * len(sources) for _ in seeds]
         return [playing.gradients(entries, numbers, {target._id: seed}, free=False) for seed in seeds]
 
-    def batch_jacobian(self, target: Any, source: Any,
+    def batch_jacobian(self, target: Readable, source: Readable,
                        unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
-                       parallel_iterations: int | None = None, experimental_use_pfor: bool = True) -> Any:
+                       parallel_iterations: int | None = None, experimental_use_pfor: bool = True) -> Nest:
         """Per-example Jacobians: `target[b]` may depend on `source[b]` alone.
 
         Args:
@@ -440,24 +444,24 @@ class GradientTape:
         return _assemble(columns, source, 1, (batch, *rest, *tuple(source.dims)[1:]), unconnected)
 
 
-def _is_leaf(x: Any) -> bool:
+def _is_leaf(x: object) -> bool:
     return type(x) is Tensor or hasattr(x, "_read_tensor")
 
 
-def _flat(structure: Any) -> list[Any]:
+def _flat(structure: Nest) -> list[Readable]:
     if type(structure) is list and all(map(_is_leaf, structure)):
         return structure
     return [structure] if _is_leaf(structure) else nest.flatten(structure)
 
 
-def _is_smooth(x: Any) -> bool:
+def _is_smooth(x: Readable) -> bool:
     return x._memory.dtype.num in _SMOOTH if type(x) is Tensor else x.dtype.is_differentiable
 
 
 _one: dict[np.dtype, np.ndarray] = {}
 
 
-def _ones(x: Any) -> Any:
+def _ones(x: Tensor) -> Any:  # a tensor of this mode
     if type(x) is not Tensor:
         return grad.ones_like(x)
     a = x._memory
@@ -469,7 +473,7 @@ def _ones(x: Any) -> Any:
     return wrap(array)
 
 
-def _weight(weight: Any, target: Any) -> Any:
+def _weight(weight: object, target: Tensor) -> Tensor:
     seed = convert.as_tensor(weight, dtype=target.dtype)
     if seed.dims != target.dims:
         raise ValueError(f"output_gradients has shape {seed.shape} for a target of shape {target.shape}.")
@@ -484,8 +488,8 @@ def _units(dims: tuple[int, ...], dtype: np.dtype) -> Iterator[Tensor]:
         yield wrap(unit)
 
 
-def _assemble(parts: list[Any], source: Any, axis: int, dims: tuple[int, ...],
-              unconnected: UnconnectedGradients) -> Any:
+def _assemble(parts: list[Tensor | None], source: Readable, axis: int, dims: tuple[int, ...],
+              unconnected: UnconnectedGradients) -> Tensor | None:
     """A Jacobian from the gradients of `source` by each element of the target."""
     if not parts:
         return wrap(np.zeros(dims, source.dtype.np))

@@ -11,19 +11,24 @@ library reads them. They are one object, in one slot, while memory is NumPy's; a
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from twofold.ir import dtypes as dt
 from twofold.ir import errors
 from twofold.ir.dtypes import DType
-from twofold.ir.spec import TensorShape
+from twofold.ir.spec import ShapeLike, TensorShape
 from twofold.runtime import devices
 from twofold.runtime.buffers import export_buffers
 
-__all__ = ["Tensor", "TensorRef", "wrap", "alias", "redirect", "text_of"]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+__all__ = ["NumpyValue", "Tensor", "TensorRef", "wrap", "alias", "redirect", "text_of"]
+
+NumpyValue: TypeAlias = Any  # an array, or a NumPy scalar where the rank is 0
 
 _attached: Any = None  # stands for the operators before a type checker
 
@@ -55,7 +60,7 @@ class Tensor:
         __radd__ = __rsub__ = __rmul__ = __rtruediv__ = __rfloordiv__ = __rmod__ = __rpow__ = __rmatmul__ = _attached
         __and__ = __or__ = __xor__ = __rand__ = __ror__ = __rxor__ = __lt__ = __le__ = __gt__ = __ge__ = _attached
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: object, **kwargs: object) -> None:
         raise TypeError("tensors are made by tf.constant, tf.convert_to_tensor and other ops, not by tf.Tensor(...)")
 
     # -- what it is -------------------------------------------------------------------------------
@@ -89,7 +94,7 @@ class Tensor:
         """The shape; the same as `.shape`."""
         return TensorShape._of(self._memory.shape)
 
-    def set_shape(self, shape: Any) -> None:
+    def set_shape(self, shape: ShapeLike) -> None:
         """Check that the value has this shape.
 
         Raises:
@@ -103,12 +108,12 @@ class Tensor:
         return TensorRef(self)
 
     # -- to Python and NumPy ----------------------------------------------------------------------
-    def numpy(self) -> Any:
+    def numpy(self) -> NumpyValue:
         """The value as a NumPy array of its own, or as a NumPy scalar when the rank is 0."""
         a = self._array
         return a[()] if a.ndim == 0 else a.copy()
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> np.ndarray:
         if dtype is not None and np.dtype(dtype) != self._memory.dtype:
             if copy is False:
                 raise ValueError(f"a tensor of {self.dtype.name} needs a copy to become an array of {np.dtype(dtype)}")
@@ -118,8 +123,8 @@ class Tensor:
     def __buffer__(self, flags: int) -> memoryview:
         return readonly(self._array).data
 
-    def __dlpack__(self, *, stream: Any = None, max_version: tuple[int, int] | None = None,
-                   dl_device: Any = None, copy: bool | None = None) -> Any:
+    def __dlpack__(self, *, stream: object = None, max_version: tuple[int, int] | None = None,
+                   dl_device: tuple[int, int] | None = None, copy: bool | None = None) -> Any:  # a capsule
         if max_version is None or max_version[0] < 1:  # only version 1 can say that memory is read-only
             return self._array.copy().__dlpack__()
         return readonly(self._array).__dlpack__(max_version=max_version, dl_device=dl_device, copy=copy)
@@ -145,10 +150,10 @@ class Tensor:
     def __index__(self) -> int:
         return self._one("index").__index__()
 
-    def __round__(self, ndigits: int | None = None) -> Any:
+    def __round__(self, ndigits: int | None = None) -> float:
         return round(self._one("round").item(), ndigits)
 
-    def _one(self, what: str) -> Any:
+    def _one(self, what: str) -> NumpyValue:
         if self._memory.size != 1:
             raise TypeError(f"only a tensor of one element converts to {what}; this one has shape {self.shape}")
         return self._array.reshape(())[()]
@@ -158,7 +163,7 @@ class Tensor:
             raise TypeError("Scalar tensor has no `len()`")
         return self._memory.shape[0]
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[Tensor]:
         if not self._memory.ndim:
             raise TypeError("Cannot iterate over a scalar tensor.")
         return (self[i] for i in range(self._memory.shape[0]))
@@ -169,10 +174,10 @@ class Tensor:
     def __copy__(self) -> Tensor:
         return self
 
-    def __deepcopy__(self, memo: Any) -> Tensor:
+    def __deepcopy__(self, memo: object) -> Tensor:
         return wrap(self._array.copy())
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Callable[[np.ndarray], Tensor], tuple[np.ndarray]]:
         return (wrap, (self._array,))
 
     def __str__(self) -> str:
@@ -206,7 +211,7 @@ class Tensor:
 export_buffers(Tensor, "_memory")
 
 
-def redirect(read: Callable[[Any], np.ndarray] | None) -> None:
+def redirect(read: Callable[[np.ndarray], np.ndarray] | None) -> None:
     """Says how the elements of tensors are read on the host.
 
     Args:
@@ -224,10 +229,10 @@ class TensorRef:
 
     __slots__ = ("_object", "__weakref__")
 
-    def __init__(self, target: Any):
+    def __init__(self, target: object):
         self._object = target
 
-    def deref(self) -> Any:
+    def deref(self) -> Any:  # of the type that whoever made the reference knows
         """The object referred to."""
         return self._object
 

@@ -7,56 +7,63 @@ calls `_read_tensor`, which tells the recorders of the context.
 
 from __future__ import annotations
 
-import contextvars
 import copy
 import functools
 import inspect
 import itertools
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
 
 from twofold.ir import dtypes as dt
 from twofold.ir import ops
-from twofold.ir.dtypes import DType
-from twofold.ir.op import tracing
-from twofold.ir.spec import TensorShape
+from twofold.ir.dtypes import DType, DTypeLike
+from twofold.ir.op import Op, tracing
+from twofold.ir.spec import ShapeLike, TensorShape
 from twofold.runtime import claims, program_call
 from twofold.runtime.leaving import for_the_user
+from twofold.runtime.native_layout import PythonFunction
 
 from . import convert, indexing, naming
 from .record import active, record_custom
 from .scatter import ScatterMethods
 from .sessions import SessionMethods
-from .tensor import Tensor, TensorRef, alias, text_of
+from .tensor import NumpyValue, Tensor, TensorRef, alias, text_of
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 __all__ = ["Variable", "created", "creators"]
 
-_made = itertools.count()
+_orders = itertools.count()
 
 #: functions that are told of each variable that is made outside of traces, in this context
-created: contextvars.ContextVar[tuple[Any, ...]] = contextvars.ContextVar("variables_created", default=())
+created: ContextVar[tuple[Callable[[Variable], object], ...]] = ContextVar("variables_created", default=())
 #: functions `creator(next_creator, **kwargs)` through which variables are made in this context, outer ones first
-creators: contextvars.ContextVar[tuple[Any, ...]] = contextvars.ContextVar("variable_creators", default=())
+creators: ContextVar[tuple[PythonFunction, ...]] = ContextVar("variable_creators", default=())
+
+# Gives a legal value for one that an optimizer has assigned.
+Constraint: TypeAlias = "Callable[[Variable], object]"
 
 
 class _Creating(type):
     """The metaclass of variables: a call of the class goes through the creators of this context; see `creators`."""
 
     @for_the_user
-    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+    def __call__(cls, *args: object, **kwargs: object) -> Any:  # a creator gives what it likes
         """A variable, or the result of a creator in its place."""
         if not creators.get():
             return type.__call__(cls, *args, **kwargs)
-        initializer: Any = cls.__init__  # type: ignore[misc]
+        initializer: Callable[..., None] = cls.__init__  # type: ignore[misc]
         bound = inspect.signature(initializer).bind(None, *args, **kwargs)
         bound.apply_defaults()
-        given = {k: v for k, v in bound.arguments.items() if k != "self"}
-        make: Any = functools.partial(type.__call__, cls)
+        arguments = {k: v for k, v in bound.arguments.items() if k != "self"}
+        make: PythonFunction = functools.partial(type.__call__, cls)
         for creator in creators.get():  # those of inner scopes come last and are asked first
             make = functools.partial(creator, make)
-        return make(**given)
+        return make(**arguments)
 
 
 class Variable(ScatterMethods, SessionMethods, metaclass=_Creating):
@@ -87,10 +94,11 @@ class Variable(ScatterMethods, SessionMethods, metaclass=_Creating):
     _value: Tensor
     _word: bytes
 
-    def __init__(self, initial_value: Any = None, trainable: bool | None = None, validate_shape: bool = True,
-                 caching_device: Any = None, name: str | None = None, variable_def: Any = None, dtype: Any = None,
-                 import_scope: Any = None, constraint: Any = None, synchronization: Any = None, aggregation: Any = None,
-                 shape: Any = None):
+    def __init__(self, initial_value: object = None, trainable: bool | None = None, validate_shape: bool = True,
+                 caching_device: object = None, name: str | None = None, variable_def: object = None,
+                 dtype: DTypeLike | None = None, import_scope: object = None,
+                 constraint: Constraint | None = None, synchronization: object = None,
+                 aggregation: object = None, shape: ShapeLike = None):
         if initial_value is None:
             raise ValueError("The `initial_value` arg to `tf.Variable` must be specified.")
         wanted = None if dtype is None else dt.as_dtype(dtype)
@@ -110,21 +118,21 @@ class Variable(ScatterMethods, SessionMethods, metaclass=_Creating):
     def _begin(self) -> None:
         """Set the attributes that belong to this object alone, which copies do not share."""
         self._word = claims.fresh_word()
-        self._order = next(_made)  # tapes list variables in the order in which they were made
+        self._order = next(_orders)  # tapes list variables in the order in which they were made
 
     def _tell(self) -> None:
         """Tell the trace, or whoever asked for it, that there is a new variable."""
         trace = tracing()
         if trace is not None:
-            trace.made.append(self)
+            trace.created.append(self)
         else:
-            for told in created.get():
-                told(self)
+            for function in created.get():
+                function(self)
 
     # -- reading ----------------------------------------------------------------------------------
     def _read_tensor(self) -> Tensor:
         trace = tracing()
-        value: Any = self._value if trace is None else trace.read_variable(self)
+        value: Tensor = self._value if trace is None else trace.read_variable(self)
         for recorder in active.get():
             recorder._variable_read(self, value)
         return value
@@ -134,7 +142,7 @@ class Variable(ScatterMethods, SessionMethods, metaclass=_Creating):
         trace = tracing()
         return self._value if trace is None else trace.read_variable(self)
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Any:  # whatever attribute is asked for
         """The value, where a compiled function in another thread writes it in place: wait until it has."""
         if name != "_value" or "_order" not in self.__dict__:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
@@ -148,7 +156,7 @@ class Variable(ScatterMethods, SessionMethods, metaclass=_Creating):
         """The current value as a tensor."""
         return self._read_tensor()
 
-    def numpy(self) -> Any:
+    def numpy(self) -> NumpyValue:
         """The value as a NumPy array of its own, or a NumPy scalar."""
         return self._current().numpy()
 
@@ -183,7 +191,7 @@ class Variable(ScatterMethods, SessionMethods, metaclass=_Creating):
         return self._trainable
 
     @property
-    def constraint(self) -> Any:
+    def constraint(self) -> Constraint | None:
         """The function that keeps values legal, or None."""
         return self._constraint
 
@@ -207,11 +215,11 @@ class Variable(ScatterMethods, SessionMethods, metaclass=_Creating):
 
     @property
     def _label(self) -> str:
-        """What errors call it."""
+        """The name that errors give it."""
         return f"variable '{self.name}'"
 
     # -- writing ----------------------------------------------------------------------------------
-    def assign(self, value: Any, use_locking: bool = False, name: str | None = None,
+    def assign(self, value: object, use_locking: bool = False, name: str | None = None,
                read_value: bool = True) -> Variable:
         """Replace the value.
 
@@ -226,7 +234,7 @@ class Variable(ScatterMethods, SessionMethods, metaclass=_Creating):
         del use_locking, name, read_value
         return self._set(convert.as_tensor(value, dtype=self.dtype))
 
-    def assign_add(self, delta: Any, use_locking: bool = False, name: str | None = None,
+    def assign_add(self, delta: object, use_locking: bool = False, name: str | None = None,
                    read_value: bool = True) -> Variable:
         """Add `delta` (this variable's dtype and shape) to the value; returns the variable.
 
@@ -234,7 +242,7 @@ class Variable(ScatterMethods, SessionMethods, metaclass=_Creating):
         """
         return self._update(ops.add, delta)
 
-    def assign_sub(self, delta: Any, use_locking: bool = False, name: str | None = None,
+    def assign_sub(self, delta: object, use_locking: bool = False, name: str | None = None,
                    read_value: bool = True) -> Variable:
         """Subtract `delta` (this variable's dtype and shape) from the value; returns the variable.
 
@@ -242,7 +250,7 @@ class Variable(ScatterMethods, SessionMethods, metaclass=_Creating):
         """
         return self._update(ops.subtract, delta)
 
-    def _update(self, op: Any, delta: Any) -> Variable:
+    def _update(self, op: Op, delta: object) -> Variable:
         if type(delta) is Tensor and tracing() is None:  # what follows, spelt out: this runs for every training step
             before = self._value
             if before._memory.dtype is delta._memory.dtype:
@@ -251,10 +259,10 @@ class Variable(ScatterMethods, SessionMethods, metaclass=_Creating):
                     self._check(after)
                 if claims.swap(self, _assigned(before, after), before):
                     return self
-        delta = convert.as_tensor(delta, dtype=self.dtype)
-        return self._change(lambda value: op(value, delta))
+        change = convert.as_tensor(delta, dtype=self.dtype)
+        return self._change(lambda value: op(value, change))
 
-    def _change(self, change: Callable[[Tensor], Tensor]) -> Any:
+    def _change(self, change: Callable[[Tensor], Tensor]) -> Self:
         """Assign the result of `change` for the present value, as one step for other threads. Returns the result of
         `_set`."""
         trace = tracing()
@@ -271,7 +279,7 @@ class Variable(ScatterMethods, SessionMethods, metaclass=_Creating):
                 claims.commit((self,), (_assigned(before, after),))
         return self
 
-    def _set(self, value: Tensor) -> Any:
+    def _set(self, value: Tensor) -> Self:
         """Assign a tensor; gives the variable, or the assignment as an operation in a graph of version 1."""
         self._check(value)
         trace = tracing()
@@ -299,15 +307,15 @@ class Variable(ScatterMethods, SessionMethods, metaclass=_Creating):
                              f"The variable shape {self._shape}, and the assigned value shape {value.shape} are "
                              "incompatible.")
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: object) -> VariableSlice:
         trace = tracing()
         return _Sliced(self, key)._tensor() if trace is None else trace.sliced(_Sliced(self, key))
 
-    def __setitem__(self, key: Any, value: Any) -> None:
+    def __setitem__(self, key: object, value: object) -> None:
         raise TypeError("'Variable' object does not support item assignment: use v[...].assign(value).")
 
     # -- to Python and NumPy ----------------------------------------------------------------------
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> np.ndarray:
         return self._current().__array__(dtype, copy)
 
     def __bool__(self) -> bool:
@@ -328,7 +336,7 @@ class Variable(ScatterMethods, SessionMethods, metaclass=_Creating):
     def __len__(self) -> int:
         return len(self._current())
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[Tensor]:
         return iter(self._read_tensor())
 
     def __format__(self, spec: str) -> str:
@@ -337,13 +345,13 @@ class Variable(ScatterMethods, SessionMethods, metaclass=_Creating):
     def __hash__(self) -> int:
         raise TypeError("Variable is unhashable. Instead, use variable.ref() as the key.")
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return (_remade, (type(self), self._value, self._state()))
 
-    def __deepcopy__(self, memo: Any) -> Variable:
+    def __deepcopy__(self, memo: dict[int, object]) -> Variable:
         return _remade(type(self), self._value, copy.deepcopy(self._state(), memo))
 
-    def _state(self) -> dict[str, Any]:
+    def _state(self) -> dict[str, object]:
         """The state of the variable apart from its value and what `_begin` sets."""
         return {name: value for name, value in vars(self).items() if name != "_order"}
 
@@ -354,7 +362,7 @@ class Variable(ScatterMethods, SessionMethods, metaclass=_Creating):
         return f"<tf.Variable '{self.name}' shape={self._shape} dtype={self.dtype.name}, numpy={text}>"
 
 
-def _remade(cls: type[Variable], value: Tensor, state: dict[str, Any]) -> Variable:
+def _remade(cls: type[Variable], value: Tensor, state: dict[str, object]) -> Variable:
     """A variable like another one, from its value and the rest of its state."""
     variable, trace = cls.__new__(cls), tracing()
     vars(variable).update(state)
@@ -367,10 +375,10 @@ def _remade(cls: type[Variable], value: Tensor, state: dict[str, Any]) -> Variab
 class _Sliced:
     """`variable[key]`: reads as a tensor, and can be assigned to."""
 
-    def __init__(self, variable: Variable, key: Any):
+    def __init__(self, variable: Variable, key: object):
         self._variable, self._key = variable, key
 
-    def _tensor(self) -> Tensor:
+    def _tensor(self) -> VariableSlice:
         value = indexing.index(self._variable._read_tensor(), self._key)
         part = VariableSlice.__new__(VariableSlice)
         part._memory = value._memory
@@ -385,27 +393,27 @@ class SliceMethods:
     __slots__ = ()
 
     _source: _Sliced
-    dtype: Any
+    dtype: DType
 
     @property
     def _label(self) -> str:
-        """What errors call it."""
+        """The name that errors give it."""
         return f"a part of {self._source._variable._label}"
 
-    def assign(self, value: Any, name: str | None = None) -> Variable:
+    def assign(self, value: object, name: str | None = None) -> Variable:
         """Replace this part of the variable; returns the variable."""
-        value = convert.as_tensor(value, dtype=self.dtype)
-        return self._write(lambda part: value)
+        tensor = convert.as_tensor(value, dtype=self.dtype)
+        return self._write(lambda part: tensor)
 
-    def assign_add(self, delta: Any, name: str | None = None) -> Variable:
+    def assign_add(self, delta: object, name: str | None = None) -> Variable:
         """Add to this part of the variable; returns the variable."""
-        delta = convert.as_tensor(delta, dtype=self.dtype)
-        return self._write(lambda part: ops.add(part, delta))
+        tensor = convert.as_tensor(delta, dtype=self.dtype)
+        return self._write(lambda part: ops.add(part, tensor))
 
-    def assign_sub(self, delta: Any, name: str | None = None) -> Variable:
+    def assign_sub(self, delta: object, name: str | None = None) -> Variable:
         """Subtract from this part of the variable; returns the variable."""
-        delta = convert.as_tensor(delta, dtype=self.dtype)
-        return self._write(lambda part: ops.subtract(part, delta))
+        tensor = convert.as_tensor(delta, dtype=self.dtype)
+        return self._write(lambda part: ops.subtract(part, tensor))
 
     def _write(self, change: Callable[[Tensor], Tensor]) -> Variable:
         """Assign to this part what `change` computes from it, as one step for other threads."""
@@ -423,10 +431,11 @@ class VariableSlice(SliceMethods, Tensor):
     __slots__ = ("_source",)
 
 
-def _start(initial_value: Any, dtype: DType | None) -> Tensor:
+def _start(initial_value: object, dtype: DType | None) -> Tensor:
     """The first value of a variable."""
-    computed = callable(initial_value) and not isinstance(initial_value, Variable)
-    return convert.as_tensor(initial_value() if computed else initial_value, dtype=dtype)
+    if callable(initial_value) and not isinstance(initial_value, Variable):
+        initial_value = initial_value()
+    return convert.as_tensor(initial_value, dtype=dtype)
 
 
 def _assigned(before: Tensor, value: Tensor) -> Tensor:

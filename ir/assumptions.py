@@ -9,26 +9,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from . import dims as dm
 from . import errors
 from .dims import DimLike, Guard
+from .graph import Location
+from .op import Op
 from .replay import resolve
 from .spec import TensorSpec
+from .types import Attr
 
 __all__ = ["Origin", "broken", "renamed"]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Origin:
-    """What made an assumption: a rule of `op` for operands of `specs`, or other code where `op` is None; and the
+    """The origin of an assumption: a rule of `op` for operands of `specs`, or other code where `op` is None; and the
     user's line."""
 
-    op: Any
+    op: Op | None
     specs: tuple[TensorSpec, ...]
-    attrs: Mapping[str, Any]
-    loc: Any
+    attrs: Mapping[str, Attr]
+    loc: Location | None
 
 
 def renamed(guard: Guard, env: Mapping[str, DimLike]) -> Guard:
@@ -41,21 +43,23 @@ def renamed(guard: Guard, env: Mapping[str, DimLike]) -> Guard:
     return Guard(left, guard.op, right, origin)
 
 
-def broken(guard: Guard, sizes: Mapping[str, Any]) -> Exception:
+def broken(guard: Guard, sizes: Mapping[str, int]) -> Exception:
     """The error for an assumption that these sizes break: the one that the op gives for them, where it gives one."""
     origin = guard.origin
     where = "" if origin is None or origin.loc is None else "\n  " + errors.line_text(*origin.loc)
     name = "shape" if origin is None or origin.op is None else origin.op.name
-    raised = None if name == "shape" else _raised(origin, sizes)
+    raised = None if origin is None else _raised(origin, sizes)
     if isinstance(raised, errors.OpError):
         return errors.of_values(type(raised)(None, name, raised.message.split("\n  At ", 1)[0] + where))
-    told = ", ".join(f"{n} = {sizes[n]}" for n in sorted(guard.symbols()))
+    values = ", ".join(f"{n} = {sizes[n]}" for n in sorted(guard.symbols()))
     return errors.of_values(errors.InvalidArgumentError(
-        None, name, f"{name}: {guard} was assumed of sizes that only running can tell; {told}.{where}"))
+        None, name, f"{name}: {guard} was assumed of sizes that only running can tell; {values}.{where}"))
 
 
-def _raised(origin: Origin, sizes: Mapping[str, Any]) -> Exception | None:
-    """What the rule raises for these sizes."""
+def _raised(origin: Origin, sizes: Mapping[str, int]) -> Exception | None:
+    """The error that the rule raises for these sizes; None where it raises none."""
+    if origin.op is None:
+        return None
     try:
         specs = [TensorSpec(dm.evaluate(s.dims or (), sizes), s.dtype) for s in origin.specs]
         origin.op.infer(origin.op, *specs, **{k: resolve(v, sizes) for k, v in origin.attrs.items()})

@@ -9,10 +9,12 @@ Tracing Python functions is the tracer's: it has captures, variables and recorde
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, MutableMapping, Sequence
 
 import numpy as np
+
+from twofold.ir.dims import DimLike
+from twofold.ir.types import Attrs, Operand, Spec
 
 from . import dtypes as dt
 from . import graph as g
@@ -21,7 +23,7 @@ from .dims import Dim
 from .dtypes import DType
 from .graph import Construct, Graph, Location, Node, Value
 from .op import Op
-from .spec import TensorSpec
+from .spec import spec
 
 __all__ = ["Builder", "splice"]
 
@@ -50,25 +52,25 @@ class Builder:
         self.graph = graph
         self.loc: Location | None = None  # the line that new nodes are given
         self.lift = lift or (lambda value: value)
-        self._constants: dict[Any, Value] = {}
+        self._constants: dict[tuple[np.dtype, tuple[int, ...], bytes], Value] = {}
 
-    def apply(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
+    def apply(self, op: Op, inputs: tuple[Operand, ...], attrs: Attrs) -> Value | tuple[Value, ...]:
         """Append `op`; see `ir.op.apply`."""
         if not op.variadic and len(inputs) != len(op.params):
             raise TypeError(f"{op.name}: takes {len(op.params)} operands ({', '.join(op.params)}); got {len(inputs)}")
         values = self._operands(op, inputs)
         attrs = g.complete(op, attrs)
         inferred = op.infer(op, *values, **attrs)
-        single = not isinstance(inferred, tuple)
-        node = self.graph.add(op, values, attrs, (inferred,) if single else inferred, (), self.loc)
-        return node.outputs[0] if single else tuple(node.outputs)
+        if isinstance(inferred, tuple):
+            return tuple(self.graph.add(op, values, attrs, inferred, (), self.loc).outputs)
+        return self.graph.add(op, values, attrs, (inferred,), (), self.loc).outputs[0]
 
-    def construct(self, op: Construct, operands: Sequence[Any], attrs: dict[str, Any], specs: Sequence[Any],
+    def construct(self, op: Construct, operands: Sequence[Value], attrs: Attrs, specs: Sequence[Spec],
                   regions: Sequence[Graph] = ()) -> tuple[Value, ...]:
         """Append a construct; its results."""
         return tuple(self.graph.add(op, [self.lift(v) for v in operands], attrs, specs, regions, self.loc).outputs)
 
-    def inline(self, graph: Graph, inputs: Sequence[Any]) -> list[Value]:
+    def inline(self, graph: Graph, inputs: Sequence[Value]) -> list[Value]:
         """Append the nodes of `graph`; see `splice`."""
         return splice(self, graph, inputs)
 
@@ -82,13 +84,13 @@ class Builder:
             value = self._constants[key] = self.graph.constant(array, self.loc)
         return value
 
-    def size(self, size: Any, dtype: DType = dt.int64) -> Value:
+    def size(self, size: DimLike, dtype: DType = dt.int64) -> Value:
         """A size as an integer scalar."""
         if not isinstance(size, Dim):
             return self.constant(np.array(size, dtype.np))
-        return self.construct(g.SIZE, (), {"size": size, "dtype": dtype}, (TensorSpec((), dtype),))[0]
+        return self.construct(g.SIZE, (), {"size": size, "dtype": dtype}, (spec((), dtype),))[0]
 
-    def value(self, x: Any, hint: DType | None = None) -> Value:
+    def value(self, x: Operand, hint: DType | None = None) -> Value:
         """`x` (a value, size, Python number or array) as a value of the graph; numbers take `hint` where they can."""
         if isinstance(x, Value):
             return self.lift(x)
@@ -96,11 +98,10 @@ class Builder:
             size = self.size(x)
             if hint in (None, dt.int64):
                 return size
-            spec = TensorSpec((), hint)
-            return self.graph.add(ops.cast, (size,), {"dtype": hint}, (spec,), (), self.loc).outputs[0]
+            return self.graph.add(ops.cast, (size,), {"dtype": hint}, (spec((), hint),), (), self.loc).outputs[0]
         return self.constant(_array(x, hint))
 
-    def _operands(self, op: Op, inputs: tuple[Any, ...]) -> list[Value]:
+    def _operands(self, op: Op, inputs: tuple[Operand, ...]) -> list[Value]:
         hint, match = None, op.match
         for i, x in enumerate(inputs):
             if isinstance(x, Value) and (match is None or i in match):
@@ -109,7 +110,7 @@ class Builder:
         return [self.value(x, hint if match is None or i in match else None) for i, x in enumerate(inputs)]
 
 
-def _array(x: Any, hint: DType | None) -> np.ndarray:
+def _array(x: Operand, hint: DType | None) -> np.ndarray:
     """A number or array as eager execution reads it: see `eager/convert.py` for the rule."""
     array = np.asarray(x)
     if type(x) is float and hint is None:
@@ -121,26 +122,26 @@ def _array(x: Any, hint: DType | None) -> np.ndarray:
     return array
 
 
-def splice(builder: Builder, graph: Graph, inputs: Sequence[Any]) -> list[Value]:
+def splice(builder: Builder, graph: Graph, inputs: Sequence[Value]) -> list[Value]:
     """Append the nodes of `graph`, with `inputs` in the place of its inputs; the values that stand for its outputs.
 
     Symbols keep their names: those that the inputs of `graph` bind must be bound where it is written to, and those
     that it binds with nodes and that are bound there already must be the same sizes.
     """
-    known: dict[Value, Value] = dict(zip(graph.inputs, [builder.lift(v) for v in inputs], strict=True))
+    copies: dict[Value, Value] = dict(zip(graph.inputs, [builder.lift(v) for v in inputs], strict=True))
     bound = symbols.bound(builder.graph) if any(node.op is g.BIND for node in graph.nodes) else ()
     for node in graph.nodes:
         if node.op is g.BIND and node.attrs["symbol"] in bound:
             continue
-        copy_node(builder.graph, node, known)
-    return [known[v] for v in graph.outputs]
+        copy_node(builder.graph, node, copies)
+    return [copies[v] for v in graph.outputs]
 
 
-def copy_node(into: Graph, node: Node, known: dict[Value, Value] | Mapping[Value, Value]) -> Node:
-    """Append a copy of `node` whose operands are looked up in `known`, which its results join."""
-    copy = into.add(node.op, [known[v] for v in node.inputs], node.attrs, node.outputs,
+def copy_node(into: Graph, node: Node, copies: MutableMapping[Value, Value]) -> Node:
+    """Append a copy of `node` whose operands are looked up in `copies`, which its results join."""
+    copy = into.add(node.op, [copies[v] for v in node.inputs], node.attrs, node.outputs,
                     [r.copy() for r in node.regions], node.loc)
     for old, out in zip(node.outputs, copy.outputs, strict=True):
         out.name = old.name
-        known[old] = out  # type: ignore[index]
+        copies[old] = out
     return copy

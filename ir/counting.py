@@ -6,12 +6,13 @@ number. Everything else is unknown, and None.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from . import dims as dm
 from . import dtypes as dt
 from . import graph as g
 from .dims import Dim, DimLike
+from .op import Op
 
 __all__ = ["Affine", "Counting", "affine", "counting", "node_of", "number", "root", "surely_runs"]
 
@@ -68,11 +69,11 @@ def counting(node: g.Node) -> Counting | None:
         rounds = max(rounds, 0)
     elif dm.decide_le(0, rounds) is not True:
         return None
-    kept = {k: begin for k, begin in begins.items() if _fits(body.inputs[k].dtype, begin, steps[k], rounds,
+    counters = {k: begin for k, begin in begins.items() if _fits(body.inputs[k].dtype, begin, steps[k], rounds,
                                                              body.inputs[n].dtype)}
     return Counting(rounds, {k: (begin, begin + rounds) if steps[k] == 1 else (begin + 1 - rounds, begin + 1)
-                             for k, begin in kept.items()},
-                    {k: begin + steps[k] * rounds for k, begin in kept.items()})
+                             for k, begin in counters.items()},
+                    {k: begin + steps[k] * rounds for k, begin in counters.items()})
 
 
 def surely_runs(node: g.Node) -> bool:
@@ -119,14 +120,14 @@ def _outer(value: g.Value, node: g.Node, count: int) -> DimLike | None:
 
 def root(value: g.Value) -> g.Value:
     """The value that a tensor of one element is a view of, through all views."""
-    while (node := node_of(value)) is not None and node.op.view is not None:
+    while (node := node_of(value)) is not None and isinstance(node.op, Op) and node.op.view is not None:
         if not all(_is(d, 1) for d in node.inputs[0].dims):
             return value
         value = node.inputs[0]
     return value
 
 
-def node_of(value: g.Value) -> Any:
+def node_of(value: g.Value) -> g.Node | None:
     """The node that makes a value, where that is of an op."""
     node = value.node
     return None if node is None or isinstance(node.op, g.Construct) else node
@@ -195,5 +196,5 @@ def affine(value: g.Value) -> Affine:
     return Affine(value, 1, 0)
 
 
-def _is(size: Any, value: int) -> bool:
+def _is(size: DimLike | None, value: int) -> bool:
     return type(size) is int and size == value

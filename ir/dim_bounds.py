@@ -1,4 +1,4 @@
-"""What can be proved about a dimension: integer bounds of an expression whose symbols are zero or more.
+"""Proofs about a dimension: integer bounds of an expression whose symbols are zero or more.
 
 In: a `Dim`. Out: `(low, high)`, each None where nothing is known. Bounds are sound, not always tight.
 
@@ -50,12 +50,12 @@ def at_least(d: DimLike, least: int) -> bool:
 @defines
 @lru_cache(maxsize=8192)
 def samples(d: DimLike) -> tuple[int, ...]:
-    """What `d` is for some numbers, but for those that make a divisor zero."""
+    """The values of `d` for some numbers, but for those that make a divisor zero."""
     return tuple([value for value in _sampled(d) if value is not None])
 
 
 def _sampled(d: DimLike) -> list[int | None]:
-    """What `d` is at each of the points; None where a divisor is zero."""
+    """The value of `d` at each of the points; None where a divisor is zero."""
     totals: list[int | None] = [0] * len(_POINTS)
     for mono, coef in terms_of(d):
         factors = [_sampled_atom(atom) for atom in mono]
@@ -115,33 +115,33 @@ class _Search:
         for replaced, scale in _without_atom(poly, atom):
             if self.budget <= 0:
                 break
-            known = self.lower(replaced, divisor * scale)
-            if known is not None and (best is None or known > best):
-                best = known
+            bound = self.lower(replaced, divisor * scale)
+            if bound is not None and (best is None or bound > best):
+                best = bound
         return best
 
 
 def _without_atom(poly: Poly, atom: Atom) -> list[tuple[Poly, int]]:
     """Quotients that `poly` is no less than, each with `atom` replaced, once a term, by an estimate."""
-    kept: Poly = {}
+    rest: Poly = {}
     replaced: list[tuple[int, tuple[Estimate, ...]]] = []
     for mono, coef in poly.items():
         if atom not in mono:
-            kept[mono] = coef
+            rest[mono] = coef
             continue
         cofactor = without(mono, (atom,)) or ()
         options = _estimates(atom, cofactor, coef > 0) if _not_negative(cofactor) else ()
         if not options:
             return []
         replaced.append((coef, options))
-    return [_combined(kept, [(coef, options[min(way, len(options) - 1)]) for coef, options in replaced])
+    return [_combined(rest, [(coef, options[min(way, len(options) - 1)]) for coef, options in replaced])
             for way in range(max(len(options) for _, options in replaced))]
 
 
-def _combined(kept: Poly, parts: list[tuple[int, Estimate]]) -> tuple[Poly, int]:
-    """The sum of `kept` and of each coefficient times its estimate, over one divisor."""
+def _combined(rest: Poly, parts: list[tuple[int, Estimate]]) -> tuple[Poly, int]:
+    """The sum of `rest` and of each coefficient times its estimate, over one divisor."""
     scale = math.lcm(*[divisor for _, (_, divisor) in parts])
-    result = {m: c * scale for m, c in kept.items()}
+    result = {m: c * scale for m, c in rest.items()}
     for coef, (terms, divisor) in parts:
         factor = coef * (scale // divisor)
         for m, c in terms.items():

@@ -16,7 +16,7 @@ import math
 import operator
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache, reduce
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, SupportsIndex, TypeAlias, TypeVar
 
 __all__ = ["Dim", "DimLike", "Atom", "Mono", "symbol", "floordiv", "ceil_div", "maximum", "minimum", "positive_part",
            "terms_of", "from_terms", "divided", "without_number", "defines"]
@@ -35,7 +35,7 @@ def defines(function: _Function) -> _Function:
 
 
 class Atom(str):
-    """What a polynomial is made of: a symbol, `a//b` (`b` an int >= 2 or a Dim) or `max(a, 0)`.
+    """A factor in a polynomial: a symbol, `a//b` (`b` an int >= 2 or a Dim) or `max(a, 0)`.
 
     It is its own text, that of a canonical expression: equal texts mean equal atoms. So products of atoms, which are
     keys of most tables here, are hashed and compared without any Python.
@@ -71,7 +71,7 @@ Terms: TypeAlias = tuple[tuple[Mono, int], ...]
 _atom_key = operator.attrgetter("key")
 
 
-def _order(term: tuple[Mono, int]) -> tuple[Any, ...]:
+def _order(term: tuple[Mono, int]) -> tuple[int, tuple[tuple[int, str, str], ...]]:
     """Higher degree first, then by atoms: an order that products respect, as polynomial division needs."""
     mono = term[0]
     return (-len(mono), tuple([a.key for a in mono]))
@@ -141,58 +141,56 @@ class Dim:
             total = total + part
         return total
 
-    def __add__(self, other: Any) -> DimLike:
-        other = _coerce(other)
-        if other is None:
+    def __add__(self, other: DimLike) -> DimLike:
+        operand = _coerce(other)
+        if operand is None:
             return NotImplemented
-        return _add(self, other, 1)
+        return _add(self, operand, 1)
 
     __radd__ = __add__
 
-    def __sub__(self, other: Any) -> DimLike:
-        other = _coerce(other)
-        if other is None:
+    def __sub__(self, other: DimLike) -> DimLike:
+        operand = _coerce(other)
+        if operand is None:
             return NotImplemented
-        return _add(self, other, -1)
+        return _add(self, operand, -1)
 
-    def __rsub__(self, other: Any) -> DimLike:
-        other = _coerce(other)
-        if other is None:
+    def __rsub__(self, other: DimLike) -> DimLike:
+        operand = _coerce(other)
+        if operand is None:
             return NotImplemented
-        return _add(-self, other, 1)
+        return _add(-self, operand, 1)
 
-    def __mul__(self, other: Any) -> DimLike:
-        other = _coerce(other)
-        if other is None:
+    def __mul__(self, other: DimLike) -> DimLike:
+        operand = _coerce(other)
+        if operand is None:
             return NotImplemented
-        if type(other) is int:
-            return _scaled(self, other)
-        return _product(self, other)
+        return _product(self, operand) if isinstance(operand, Dim) else _scaled(self, operand)
 
     __rmul__ = __mul__
 
-    def __floordiv__(self, other: Any) -> DimLike:
-        other = _coerce(other)
-        return NotImplemented if other is None else floordiv(self, other)
+    def __floordiv__(self, other: DimLike) -> DimLike:
+        operand = _coerce(other)
+        return NotImplemented if operand is None else floordiv(self, operand)
 
-    def __rfloordiv__(self, other: Any) -> DimLike:
-        other = _coerce(other)
-        return NotImplemented if other is None else floordiv(other, self)
+    def __rfloordiv__(self, other: DimLike) -> DimLike:
+        operand = _coerce(other)
+        return NotImplemented if operand is None else floordiv(operand, self)
 
-    def __mod__(self, other: Any) -> DimLike:
-        other = _coerce(other)
-        return NotImplemented if other is None else self - other * floordiv(self, other)
+    def __mod__(self, other: DimLike) -> DimLike:
+        operand = _coerce(other)
+        return NotImplemented if operand is None else self - operand * floordiv(self, operand)
 
-    def __rmod__(self, other: Any) -> DimLike:
-        other = _coerce(other)
-        return NotImplemented if other is None else other - self * floordiv(other, self)
+    def __rmod__(self, other: DimLike) -> DimLike:
+        operand = _coerce(other)
+        return NotImplemented if operand is None else operand - self * floordiv(operand, self)
 
-    def __divmod__(self, other: Any) -> tuple[DimLike, DimLike]:
-        other = _coerce(other)
-        if other is None:
+    def __divmod__(self, other: DimLike) -> tuple[DimLike, DimLike]:
+        operand = _coerce(other)
+        if operand is None:
             return NotImplemented
-        whole = floordiv(self, other)
-        return whole, self - other * whole
+        whole = floordiv(self, operand)
+        return whole, self - operand * whole
 
     def __neg__(self) -> Dim:
         return Dim(tuple([(m, -c) for m, c in self.terms]))
@@ -218,7 +216,7 @@ class Dim:
 
     __repr__ = __str__
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return (_DEFINED["parse"], (str(self),))
 
 
@@ -295,7 +293,7 @@ def without(mono: Mono, part: Mono) -> Mono | None:
     return tuple(left)
 
 
-def _coerce(value: Any) -> DimLike | None:
+def _coerce(value: SupportsIndex | Dim) -> DimLike | None:
     if type(value) is int or isinstance(value, Dim):
         return value
     try:
@@ -370,8 +368,8 @@ def _replaced(d: DimLike, env: Mapping[str, DimLike]) -> DimLike:
 
 def _atom_substituted(atom: Atom, env: Mapping[str, DimLike]) -> DimLike:
     if atom.kind == "sym":
-        given = env.get(atom.name)
-        return _of_atom(atom) if given is None else given
+        size = env.get(atom.name)
+        return _of_atom(atom) if size is None else size
     a = _replaced(atom.a, env)
     return floordiv(a, _replaced(atom.b, env)) if atom.kind == "div" else positive_part(a)
 
@@ -400,9 +398,9 @@ def _divided_by_int(a: DimLike, k: int) -> DimLike:
         return a
     if type(a) is int:
         return a // k
-    known = _known_quotient(a, k)
-    if known is not None:
-        return known
+    quotient = _known_quotient(a, k)
+    if quotient is not None:
+        return quotient
     whole, rest = _split(a, k)
     if type(rest) is int:
         return whole
@@ -414,9 +412,9 @@ def _divided_by_int(a: DimLike, k: int) -> DimLike:
         return whole - _divided_by_int(k - 1 - rest, k)
     inner = [m for m, _ in terms_of(rest) if any(t.kind == "div" for t in m)]
     if len(inner) == 1 and (inner[0], 1) in terms_of(rest) and len(inner[0]) == 1 and type(inner[0][0].b) is int:
-        quotient = inner[0][0]  # (a//j + y)//k is (a + j*y)//(j*k)
-        outside = rest - _of_atom(quotient)
-        return whole + _divided_by_int(quotient.a + quotient.b * outside, quotient.b * k)
+        division = inner[0][0]  # (a//j + y)//k is (a + j*y)//(j*k)
+        outside = rest - _of_atom(division)
+        return whole + _divided_by_int(division.a + division.b * outside, division.b * k)
     if k == 2 and terms_of(rest)[-1][0] == ():  # (a + 1)//2 is a - a//2
         return whole + (rest - 1) - _divided_by_int(rest - 1, 2)
     return whole + _of_atom(Atom("div", a=rest, b=k))

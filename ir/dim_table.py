@@ -12,11 +12,15 @@ fraction of the time. Rows are lists that JSON can hold; each refers to earlier 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from .dim_expr import Atom, Dim, DimLike, from_terms, symbol, terms_of
 
 __all__ = ["Writer", "Reader"]
+
+
+# A word for its kind, then numbers of rows, references, or lists of numbers: what JSON holds
+Row: TypeAlias = list[Any]
 
 
 class Writer:
@@ -29,29 +33,29 @@ class Writer:
     """
 
     def __init__(self) -> None:
-        self.rows: list[list[Any]] = []
-        self._numbers: dict[Any, int] = {}
+        self.rows: list[Row] = []
+        self._numbers: dict[DimLike | Atom, int] = {}
 
     def reference(self, d: DimLike) -> int | str:
-        """What stands for a dimension; rows are added where it is new."""
+        """The reference to a dimension; rows are added where it is new."""
         if not terms_of(d) or type(d) is int:
             return int(d)  # type: ignore[arg-type]
         number = self._numbers.get(d)
         if number is None:
-            row = ["sum", *[[factor, *map(self._atom, mono)] for mono, factor in terms_of(d)]]
+            row: Row = ["sum", *[[factor, *map(self._atom, mono)] for mono, factor in terms_of(d)]]
             number = self._numbers[d] = self._added(row)
         return str(number)
 
     def _atom(self, atom: Atom) -> int:
         number = self._numbers.get(atom)
         if number is None:
-            row: list[Any] = ["sym", atom.name] if atom.kind == "sym" else [atom.kind, self.reference(atom.a)]
+            row: Row = ["sym", atom.name] if atom.kind == "sym" else [atom.kind, self.reference(atom.a)]
             if atom.kind == "div":
                 row.append(self.reference(atom.b))
             number = self._numbers[atom] = self._added(row)
         return number
 
-    def _added(self, row: list[Any]) -> int:
+    def _added(self, row: Row) -> int:
         self.rows.append(row)
         return len(self.rows) - 1
 
@@ -63,11 +67,11 @@ class Reader:
     '2*n + 1'
     """
 
-    def __init__(self, rows: Sequence[Any]) -> None:
+    def __init__(self, rows: Sequence[Row]) -> None:
         """Raises:
             ValueError, KeyError, TypeError, IndexError: these are not rows that a `Writer` makes.
         """
-        self._parts: dict[int, Any] = {}
+        self._parts: dict[int, DimLike | Atom] = {}
         for number, (kind, *rest) in enumerate(rows):
             self._parts[number] = self._read(kind, rest)
 
@@ -82,7 +86,7 @@ class Reader:
             raise TypeError(f"{reference!r} is no dimension")
         return dim
 
-    def _read(self, kind: str, rest: list[Any]) -> Any:
+    def _read(self, kind: str, rest: Row) -> DimLike | Atom:
         if kind == "sum":
             return from_terms((tuple([self._atom(a) for a in atoms]), int(factor)) for factor, *atoms in rest)
         if kind == "sym":

@@ -16,19 +16,24 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NoReturn, SupportsIndex, TypeAlias, TypeVar
 
 from .dim_bounds import at_least, bounds
 from .dim_expr import Dim, DimLike, ceil_div, defines, maximum, minimum, symbol, terms_of
 from .dim_text import parse
 
-__all__ = ["Dim", "DimLike", "Shape", "symbol", "parse", "ceil_div", "maximum", "minimum", "bounds",
-           "is_static", "all_static", "evaluate", "substitute", "symbols_of", "numel",
+__all__ = ["AnySize", "Dim", "DimLike", "Shape", "Size", "Sizes", "symbol", "parse", "ceil_div", "maximum", "minimum",
+           "bounds", "is_static", "all_static", "evaluate", "substitute", "symbols_of", "numel",
            "as_dim", "decide", "decide_eq", "decide_le", "require", "require_eq", "require_same",
-           "Guard", "Recorder", "recording", "assumed", "UndecidedDim", "BroadcastError", "broadcast_dim",
+           "Guard", "GuardRecorder", "recording", "assumed", "UndecidedDim", "BroadcastError", "broadcast_dim",
            "broadcast_shapes"]
 
 Shape: TypeAlias = tuple[DimLike, ...]
+# A size, or several, of code that serves eager execution and programs alike: a number, or what `DimLike` is. A caller
+# who knows that all are numbers need not prove it.
+Size: TypeAlias = Any
+Sizes: TypeAlias = tuple[Size, ...]
+AnySize = TypeVar("AnySize", int, DimLike)  # numbers alone, or sizes of which some are unknown
 _NEGATED = {"==": "!=", "!=": "==", "<=": ">", ">": "<=", "<": ">=", ">=": "<"}
 
 
@@ -43,11 +48,11 @@ class BroadcastError(ValueError):
         self.axis = axis
         self.sizes = sizes
         self.shapes = shapes
-        given = " and ".join(map(str, shapes))
-        super().__init__(f"Shapes {given} do not broadcast: axis {axis} of the result has sizes "
+        text = " and ".join(map(str, shapes))
+        super().__init__(f"Shapes {text} do not broadcast: axis {axis} of the result has sizes "
                          f"{' and '.join(map(str, sizes))}; sizes must match or be 1.")
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return (BroadcastError, (self.axis, self.sizes, self.shapes), vars(self))
 
 
@@ -76,7 +81,7 @@ def symbols_of(shape: Iterable[DimLike]) -> frozenset[str]:
     return frozenset().union(*[d.symbols() for d in shape if isinstance(d, Dim)])
 
 
-def numel(shape: Iterable[DimLike]) -> DimLike:
+def numel(shape: Iterable[AnySize]) -> AnySize:
     """How many elements a shape has."""
     return math.prod(shape)
 
@@ -164,7 +169,7 @@ class Guard:
     left: DimLike
     op: str
     right: DimLike
-    origin: Any = field(default=None, compare=False, repr=False)  # what made it: an `assumptions.Origin`
+    origin: Any = field(default=None, compare=False, repr=False)  # an `assumptions.Origin`, which needs this class
 
     def holds(self, env: Mapping[str, int]) -> bool:
         """Whether the assumption is true with every symbol given. Raises KeyError where one is missing."""
@@ -191,7 +196,7 @@ class Guard:
         return f"{self.left} {self.op} {self.right}"
 
 
-class Recorder(list[Guard]):
+class GuardRecorder(list[Guard]):
     """The guards of one trace, in the order they were needed, and what follows from them.
 
     An equation is solved for a symbol where that is possible, so what follows from it by arithmetic is
@@ -205,7 +210,7 @@ class Recorder(list[Guard]):
         self._facts: list[tuple[str, DimLike]] = []
 
     def known(self, kind: str, d: DimLike) -> bool | None:
-        """What bounds and the recorded guards decide; None for nothing."""
+        """The answer that bounds and the recorded guards give; None for no answer."""
         answer = _decided(kind, d)
         if answer is not None:
             return answer
@@ -270,11 +275,11 @@ def _solved_for_symbol(d: DimLike) -> dict[str, DimLike] | None:
     return None
 
 
-_recorder: ContextVar[Recorder | None] = ContextVar("twofold_dim_guards", default=None)
+_recorder: ContextVar[GuardRecorder | None] = ContextVar("twofold_dim_guards", default=None)
 
 
 @contextmanager
-def recording(recorder: Recorder | None = None) -> Iterator[Recorder]:
+def recording(recorder: GuardRecorder | None = None) -> Iterator[GuardRecorder]:
     """Collect the guards of what runs inside; an inner recording knows nothing of an outer one.
 
     Args:
@@ -286,7 +291,7 @@ def recording(recorder: Recorder | None = None) -> Iterator[Recorder]:
     >>> shape, [str(g) for g in guards]
     ((4, 3), ['n == 4'])
     """
-    recorder = Recorder() if recorder is None else recorder
+    recorder = GuardRecorder() if recorder is None else recorder
     token = _recorder.set(recorder)
     try:
         yield recorder
@@ -294,7 +299,7 @@ def recording(recorder: Recorder | None = None) -> Iterator[Recorder]:
         _recorder.reset(token)
 
 
-def assumed(guards: Iterable[Guard]) -> Recorder:
+def assumed(guards: Iterable[Guard]) -> GuardRecorder:
     """A recorder that assumes `guards` from the start."""
     with recording() as recorder:
         for guard in guards:
@@ -426,7 +431,7 @@ def _broadcast_error(axis_from_end: int, shapes: Sequence[Sequence[DimLike]]) ->
     return BroadcastError(rank + axis_from_end, sizes, tuple([tuple(s) for s in shapes]))
 
 
-def as_dim(value: Any) -> DimLike:
+def as_dim(value: SupportsIndex | Dim | str) -> DimLike:
     """`value` as a dimension: a Dim, an integer of any kind, or the text of one.
 
     Raises:

@@ -6,13 +6,16 @@ done in `compute` (float32) and rounded once when stored, so a body never sees t
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import ml_dtypes
 import numpy as np
 
 __all__ = ["DType", "as_dtype", "from_numpy", "ALL", "BOOL", "INTEGER", "SIGNED", "UNSIGNED",
            "FLOATING", "COMPLEX", "REAL", "NUMERIC", "DIFFERENTIABLE"]
+
+
+DTypeLike: TypeAlias = "DType | str | type | np.dtype | int"  # a DType, or what names one (`as_dtype`)
 
 
 class DType:
@@ -30,9 +33,9 @@ class DType:
 
     __slots__ = ("name", "np", "kind", "size", "index", "short", "compute", "_type")
 
-    def __init__(self, name: str, np_type: Any, kind: str, index: int, short: str):
+    def __init__(self, name: str, np_type: type | np.dtype | str, kind: str, index: int, short: str):
         self.name = name
-        self.np = np.dtype(np_type)
+        self.np: np.dtype = np.dtype(np_type)
         self.kind = kind  # b bool, i signed, u unsigned, f float, c complex, s string
         self.size = self.np.itemsize
         self.index = index  # TensorFlow's DataType enum, kept for files that carry it
@@ -81,7 +84,7 @@ class DType:
         return {"complex64": float32, "complex128": float64}.get(self.name, self)
 
     @property
-    def as_numpy_dtype(self) -> Any:
+    def as_numpy_dtype(self) -> type[np.generic]:
         """The NumPy scalar type, such as `numpy.float32`; `object` for strings."""
         return self._type
 
@@ -91,21 +94,21 @@ class DType:
         return self.index
 
     @property
-    def min(self) -> Any:
+    def min(self) -> float:
         """The smallest finite value. Raises TypeError where there is none (complex, string)."""
         return self._limit("min")
 
     @property
-    def max(self) -> Any:
+    def max(self) -> float:
         """The largest finite value. Raises TypeError where there is none (complex, string)."""
         return self._limit("max")
 
     @property
-    def limits(self) -> tuple[Any, Any]:
+    def limits(self) -> tuple[float, float]:
         """`(min, max)` for clipping; `(0, 1)` for floats, as image code expects."""
         return (0, 1) if self.is_floating else (self.min, self.max)
 
-    def _limit(self, which: str) -> Any:
+    def _limit(self, which: str) -> float:
         if self.is_bool:
             return which == "max"
         if self.is_integer:
@@ -114,7 +117,7 @@ class DType:
             return getattr(ml_dtypes.finfo(self.np), which)
         raise TypeError(f"Cannot find {which}imum value of {self!r}.")
 
-    def is_compatible_with(self, other: Any) -> bool:
+    def is_compatible_with(self, other: DTypeLike) -> bool:
         """Whether `other` names this same type."""
         return self is as_dtype(other)
 
@@ -124,7 +127,7 @@ class DType:
         if other is None or isinstance(other, DType):
             return False
         try:
-            return self is as_dtype(other)
+            return self is _named(other)
         except TypeError:
             return False
 
@@ -140,7 +143,7 @@ class DType:
     def __str__(self) -> str:
         return f"<dtype: {self.name!r}>"
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return (as_dtype, (self.name,))
 
 
@@ -190,18 +193,18 @@ def from_numpy(dtype: np.dtype) -> DType:
     Raises:
         TypeError: there is no tensor type for it.
     """
-    known = BY_NUMBER.get(dtype.num) or _BY_NP.get(dtype)
-    if known is not None:
-        return known
+    named = BY_NUMBER.get(dtype.num) or _BY_NP.get(dtype)
+    if named is not None:
+        return named
     if dtype.kind in "SU":
         return string
-    known = _BY_NP.get(dtype.newbyteorder("="))
-    if known is None:
+    named = _BY_NP.get(dtype.newbyteorder("="))
+    if named is None:
         raise TypeError(f"Cannot convert NumPy dtype {dtype!r} to a tensor dtype.")
-    return known
+    return named
 
 
-def as_dtype(value: Any) -> DType:
+def as_dtype(value: DTypeLike) -> DType:
     """The DType that `value` names: a DType, a name, a NumPy type or dtype, a Python type, or an enum number.
 
     Raises:
@@ -211,14 +214,18 @@ def as_dtype(value: Any) -> DType:
     >>> tf.as_dtype("int64"), tf.as_dtype(np.float32), tf.as_dtype(float)
     (tf.int64, tf.float32, tf.float32)
     """
+    return _named(value)
+
+
+def _named(value: Any) -> DType:
     if isinstance(value, DType):
         return value
     try:
-        known = _BY_NAME.get(value) or _BY_PYTHON.get(value)
+        named = _BY_NAME.get(value) or _BY_PYTHON.get(value)
     except TypeError:
-        known = None
-    if known is not None:
-        return known
+        named = None
+    if named is not None:
+        return named
     if isinstance(value, int) and not isinstance(value, bool) and value in _BY_INDEX:
         return _BY_INDEX[value]
     try:

@@ -1,4 +1,4 @@
-"""What goes wrong, said so that a user can mend it.
+"""Errors, said so that a user can mend it.
 
 Owns TensorFlow's error classes and the text of an op's error: which op, what it was given, what it
 expected, and the user's own line. Raising before anything is changed is the caller's part.
@@ -13,9 +13,11 @@ import sys
 import sysconfig
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
+
+from .types import AnyTensor, HasShape
 
 __all__ = ["OpError", "InvalidArgumentError", "ShapeError", "DTypeError", "CancelledError", "UnknownError",
            "DeadlineExceededError", "NotFoundError", "AlreadyExistsError", "PermissionDeniedError",
@@ -39,10 +41,11 @@ class OpError(Exception):
     error_code = 2
     of_values = False  # whether operands have wrong values, which compiled code finds as well and tells of the op
 
-    def __init__(self, node_def: Any = None, op: Any = None, message: str | None = None, error_code: int | None = None):
+    def __init__(self, node_def: object = None, op: object = None, message: str | None = None,
+                 error_code: int | None = None):
         if message is None and isinstance(node_def, str):  # OpError("text"), as our own code raises it
             node_def, message = None, node_def
-        self.message = "" if message is None else str(message)
+        self.message = "" if message is None else _as_text(message)
         super().__init__(self.message)
         self.node_def = node_def
         self.op = op
@@ -51,6 +54,14 @@ class OpError(Exception):
 
     def __str__(self) -> str:
         return self.message
+
+
+def _as_text(message: object) -> str:
+    """The text of a program's message, which may be anything, also a list that is nested too deeply to be written."""
+    try:
+        return str(message)
+    except RecursionError:
+        return describe(message)
 
 
 class CancelledError(OpError):
@@ -95,12 +106,12 @@ class ChoiceNeeded(SymbolicOperand):
         what: the argument's name.
     """
 
-    def __init__(self, tensor: Any, span: tuple[int, int] | None, what: str) -> None:
+    def __init__(self, tensor: AnyTensor, span: tuple[int, int] | None, what: str) -> None:
         super().__init__(f"{what} must be known when tf.function traces; {tensor!r} is known only when it runs.\n"
                          f"  {user_line()}")
         self.tensor, self.span, self.what = tensor, span, what
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return (SymbolicOperand, self.args)  # another process has no trace, and nobody who answers
 
 
@@ -190,7 +201,7 @@ _ROOMS = tuple(os.path.join(_HOME, room) + os.sep
 OWN_FOLDERS = (_HOME + os.sep,) if os.path.abspath(sys.modules["twofold"].__path__[0]) == _HOME else _ROOMS
 _SITE = os.path.dirname(os.path.dirname(np.__file__))
 # What may lie between our frames and the user's.
-_BETWEEN = (*OWN_FOLDERS, *[os.path.join(_SITE, name, "")
+_BETWEEN = (*OWN_FOLDERS, "<frozen ", *[os.path.join(_SITE, name, "")
                             for name in ("numpy", "PIL", "google", "tensorboard", "h5py")])
 
 
@@ -248,7 +259,7 @@ def line_text(path: str, line: int, where: str) -> str:
     return f"At {os.path.basename(path)}:{line}{where}" + (f": {source}" if source else "")
 
 
-def describe(value: Any) -> str:
+def describe(value: object) -> str:
     """An operand as an error shows it: `float32[32,8]` for what has a shape and a dtype, else type and value."""
     dims, dtype = getattr(value, "dims", None), getattr(value, "dtype", None)
     if dims is not None and dtype is not None:
@@ -262,13 +273,13 @@ _short.maxlist = _short.maxtuple = _short.maxdict = _short.maxset = 20
 _short.maxstring = _short.maxother = _short.maxlong = 60
 
 
-def no_truth(tensor: Any, what: str = "condition") -> str:
+def no_truth(tensor: HasShape, what: str = "condition") -> str:
     """Why a tensor of several elements, or of none, is neither true nor false."""
     return (f"The truth value of a tensor of shape {tensor.shape} is not defined: the {what} must be a scalar; use "
             f"tf.reduce_any or tf.reduce_all.\n  {user_line()}")
 
 
-def op_error(cls: type[OpError], op: str, problem: str, operands: Sequence[tuple[str, Any]] = (),
+def op_error(cls: type[OpError], op: str, problem: str, operands: Sequence[tuple[str, object]] = (),
              hint: str | None = None) -> OpError:
     """The error of an op, from its parts.
 

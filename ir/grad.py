@@ -1,4 +1,4 @@
-"""What gradient rules share: undoing broadcasts, and constants shaped or typed like another tensor.
+"""The parts that gradient rules share: undoing broadcasts, and constants shaped or typed like another tensor.
 
 Everything takes tensors or specs (what a rule gets for an operand whose value it does not save) and is
 made of ops, so that rules hold in every mode and to every order. The rules stand beside their ops.
@@ -7,21 +7,22 @@ made of ops, so that rules hold in every mode and to every order. The rules stan
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from . import ops
 from .dim_expr import Dim
+from .dims import DimLike
 from .op import Op
+from .types import AnyTensor, Attrs, Cotangent, Results, Spec
 
-__all__ = ["apply_rule", "chain", "conj", "needed", "nothing", "ones_like", "scalar", "unbroadcast", "where_there",
-           "zeros_like"]
+__all__ = ["apply_rule", "chain", "conj", "copied", "needed", "nothing", "ones_like", "scalar", "unbroadcast",
+           "where_there", "zeros_like"]
 
 
-def apply_rule(op: Op, attrs: dict[str, Any], inputs: Sequence[Any], outputs: Sequence[Any],
-               cts: Sequence[Any]) -> Sequence[Any]:
-    """What the gradient rule of an op gives: per operand a cotangent, None, or a function that computes it.
+def apply_rule(op: Op, attrs: Attrs, inputs: Sequence[Spec], outputs: Sequence[Spec],
+               cts: Sequence[AnyTensor | None]) -> Sequence[Cotangent]:
+    """The cotangents that the gradient rule of an op gives: per operand one, None, or a function that computes it.
 
     Args:
         op: a differentiable op; attrs: all its attributes.
@@ -35,12 +36,25 @@ def apply_rule(op: Op, attrs: dict[str, Any], inputs: Sequence[Any], outputs: Se
     return cotangents if isinstance(cotangents, (tuple, list)) else (cotangents,)
 
 
-def needed(cotangent: Any) -> Any:
-    """An entry of what a rule gives that is wanted: functions are called."""
+def needed(cotangent: Cotangent) -> AnyTensor | None:
+    """The cotangent that an entry of a rule's result stands for, which is wanted: functions are called."""
     return cotangent() if callable(cotangent) else cotangent
 
 
-def unbroadcast(ct: Any, like: Any) -> Any:
+def copied(part: AnyTensor, cts: Sequence[AnyTensor | None]) -> AnyTensor:
+    """A contribution to a sum as a value of its own: a cotangent that a rule hands on unchanged is copied.
+
+    The sum that begins with it is then another value than the cotangent, as it is where it began before. Only gradients
+    of this gradient can tell.
+
+    Args:
+        part: what a rule gives for an operand.
+        cts: what the rule was given.
+    """
+    return ops.identity(part) if any(part is ct for ct in cts) else part
+
+
+def unbroadcast(ct: AnyTensor, like: Spec) -> AnyTensor:
     """`ct` added up over the axes along which `like` was repeated to the shape of `ct`.
 
     Args:
@@ -60,11 +74,11 @@ def unbroadcast(ct: Any, like: Any) -> Any:
         ops.reduce_sum(ct, axis=axes), shape=tuple(want))
 
 
-def _is_one(size: Any) -> bool:
+def _is_one(size: DimLike) -> bool:
     return type(size) is int and size == 1
 
 
-def chain(ct: Any, derivative: Any) -> Any:
+def chain(ct: AnyTensor, derivative: AnyTensor) -> AnyTensor:
     """`ct * derivative`, and an exact 0 where `ct` is 0, be the derivative infinite or NaN.
 
     The product of every rule whose derivative may be either: what was not taken (by a `where`, a `maximum`, a
@@ -74,12 +88,12 @@ def chain(ct: Any, derivative: Any) -> Any:
     return ops.multiply_no_nan(derivative, ct)
 
 
-def conj(x: Any) -> Any:
+def conj(x: AnyTensor) -> AnyTensor:
     """Complex conjugate; a real tensor is itself."""
     return ops.conj(x) if x.dtype.is_complex else x
 
 
-def scalar(value: Any, like: Any) -> Any:
+def scalar(value: complex | Dim, like: Spec) -> AnyTensor | np.ndarray:
     """The number `value` as an operand of the dtype of `like`.
 
     Beside a tensor of that dtype a Python number does as well; this is for operands that stand alone.
@@ -89,25 +103,25 @@ def scalar(value: Any, like: Any) -> Any:
     return np.array(value, like.dtype.np)
 
 
-def nothing(like: Any) -> Any:
-    """What a sum begins with that has no parts yet: zeros of the sign that changes nothing, -0.0 + x being x."""
+def nothing(like: Spec) -> AnyTensor:
+    """The beginning of a sum without parts: zeros of the sign that changes nothing, -0.0 + x being x."""
     return ops.fill(_negative_zero(like), shape=tuple(like.dims))
 
 
-def where_there(exists: Any, ct: Any) -> Any:
+def where_there(exists: AnyTensor, ct: AnyTensor) -> AnyTensor:
     """`ct` where the bool scalar `exists` holds, else -0.0, which changes no sum."""
-    return ops.where(exists, ct, _negative_zero(ct))
+    return ops.select(exists, ct, _negative_zero(ct))
 
 
-def _negative_zero(like: Any) -> np.ndarray:
+def _negative_zero(like: Spec) -> np.ndarray:
     return np.array(complex(-0.0, -0.0) if like.dtype.is_complex else -0.0).astype(like.dtype.np)
 
 
-def zeros_like(x: Any) -> Any:
+def zeros_like(x: Spec) -> Results:
     """Zeros of the shape and dtype of `x`."""
     return ops.fill(scalar(0, x), shape=tuple(x.dims))
 
 
-def ones_like(x: Any) -> Any:
+def ones_like(x: Spec) -> AnyTensor:
     """Ones of the shape and dtype of `x`."""
     return ops.fill(scalar(1, x), shape=tuple(x.dims))

@@ -16,16 +16,18 @@ This module owns the structure. The text form is `ir/graph_text.py`, checking `i
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+import os
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from . import dtypes as dt
-from .dims import Dim, DimLike
+from .dims import Dim, DimLike, Guard, Shape
 from .dtypes import DType
 from .op import Op
-from .spec import TensorSpec
+from .spec import TensorSpec, spec
+from .types import Attrs, Spec
 
 if TYPE_CHECKING:
     import networkx
@@ -100,7 +102,7 @@ class Value:
 
     def __init__(self, dims: Sequence[DimLike], dtype: DType, node: Node | None = None, index: int = 0,
                  name: str = "") -> None:
-        self.dims: tuple[Any, ...] = tuple(dims)
+        self.dims: Shape = tuple(dims)
         self.dtype = dtype
         self.node = node
         self.index = index
@@ -121,10 +123,10 @@ class Node:
 
     __slots__ = ("op", "inputs", "attrs", "outputs", "regions", "loc")
 
-    def __init__(self, op: Op | Construct, inputs: Sequence[Value], attrs: dict[str, Any],
-                 specs: Sequence[Any], regions: Sequence[Graph] = (), loc: Location | None = None) -> None:
+    def __init__(self, op: Op | Construct, inputs: Sequence[Value], attrs: Attrs,
+                 specs: Sequence[Spec], regions: Sequence[Graph] = (), loc: Location | None = None) -> None:
         """Args:
-            specs: anything with dims and dtype, one for each result.
+            specs: one for each result.
         """
         self.op = op
         self.inputs = list(inputs)
@@ -147,8 +149,8 @@ class Graph:
         self.inputs: list[Value] = []
         self.nodes: list[Node] = []
         self.outputs: list[Value] = []
-        self.guards: list[Any] = []  # what was assumed of unknown sizes (`dims.Guard`)
-        self.derived: dict[Any, Any] = {}  # graphs derived from this one and kept with it, such as its gradient
+        self.guards: list[Guard] = []  # what was assumed of unknown sizes
+        self.derived: dict[Hashable, Any] = {}  # graphs derived from this one and kept with it, such as its gradient
 
     def add_input(self, dims: Sequence[DimLike], dtype: DType, name: str = "") -> Value:
         """A new input, after those there are."""
@@ -156,7 +158,7 @@ class Graph:
         self.inputs.append(value)
         return value
 
-    def add(self, op: Op | Construct, inputs: Sequence[Value], attrs: dict[str, Any], specs: Sequence[Any],
+    def add(self, op: Op | Construct, inputs: Sequence[Value], attrs: Attrs, specs: Sequence[Spec],
             regions: Sequence[Graph] = (), loc: Location | None = None) -> Node:
         """Appends a node; its operands must be inputs of this graph or results of nodes before."""
         node = Node(op, inputs, attrs, specs, regions, loc)
@@ -166,7 +168,7 @@ class Graph:
     def constant(self, array: np.ndarray, loc: Location | None = None) -> Value:
         """A new constant with the value of `array`, which must not change afterwards."""
         dtype = dt.from_numpy(array.dtype)
-        return self.add(CONSTANT, (), {"value": array}, (TensorSpec(array.shape, dtype),), (), loc).outputs[0]
+        return self.add(CONSTANT, (), {"value": array}, (spec(array.shape, dtype),), (), loc).outputs[0]
 
     def walk(self) -> Iterator[Node]:
         """All nodes, those in regions after the node that they belong to."""
@@ -196,16 +198,16 @@ class Graph:
     def copy_with(self) -> tuple[Graph, dict[Value, Value]]:
         """A copy, and the new value for each old one of this graph (not of its regions)."""
         new = Graph(self.name)
-        known: dict[Value, Value] = {v: new.add_input(v.dims, v.dtype, v.name) for v in self.inputs}
+        copies: dict[Value, Value] = {v: new.add_input(v.dims, v.dtype, v.name) for v in self.inputs}
         for node in self.nodes:
-            copy = new.add(node.op, [known[v] for v in node.inputs], node.attrs, node.outputs,
+            copy = new.add(node.op, [copies[v] for v in node.inputs], node.attrs, node.outputs,
                            [r.copy() for r in node.regions], node.loc)
             for old, out in zip(node.outputs, copy.outputs, strict=True):
                 out.name = old.name
-                known[old] = out
-        new.outputs = [known[v] for v in self.outputs]
+                copies[old] = out
+        new.outputs = [copies[v] for v in self.outputs]
         new.guards = list(self.guards)
-        return new, known
+        return new, copies
 
     def to_networkx(self) -> networkx.DiGraph:
         """The dataflow as a `networkx.DiGraph`; see `graph_views.to_networkx`."""
@@ -215,7 +217,8 @@ class Graph:
         """The graph in the language of Graphviz; see `graph_views.to_dot`."""
         return str(_SHOWN["dot"](self))
 
-    def to_html(self, path: Any = None, inputs: Sequence[np.ndarray] | None = None, fast_math: bool = False) -> str:
+    def to_html(self, path: str | os.PathLike[str] | None = None, inputs: Sequence[np.ndarray] | None = None,
+                fast_math: bool = False) -> str:
         """The graph as a page to look around in; see `graph_views.to_html`."""
         return str(_SHOWN["html"](self, path, inputs, fast_math))
 
@@ -249,13 +252,14 @@ class Graph:
         return f"<graph {self.name}: {len(self.inputs)} inputs, {len(self.nodes)} nodes, {len(self.outputs)} outputs>"
 
 
-_SHOWN: dict[str, Callable[..., Any]] = {}
+_SHOWN: dict[str, Callable[..., Any]] = {}  # form -> (graph, ...) -> the graph in that form
+_Show = TypeVar("_Show", bound=Callable[..., Any])
 
 
-def shows(form: str) -> Callable[[Callable[..., Any]], Any]:
+def shows(form: str) -> Callable[[_Show], _Show]:
     """Makes the decorated function the one that shows graphs in a form: "text" (`graph_text.py`), "definition"
     (`graph_def.py`), "networkx", "dot", "html" or "notebook" (`graph_views.py`)."""
-    def add(show: Callable[..., Any]) -> Any:
+    def add(show: _Show) -> _Show:
         _SHOWN[form] = show
         return show
     return add
@@ -283,7 +287,7 @@ def constant_of(value: Value) -> np.ndarray | None:
     return node.attrs["value"] if node is not None and node.op is CONSTANT else None
 
 
-def complete(op: Op, attrs: dict[str, Any]) -> dict[str, Any]:
+def complete(op: Op, attrs: Attrs) -> Attrs:
     """All attributes of an op in the order of its declaration.
 
     Raises:

@@ -5,10 +5,9 @@ Only for reading: `ir/graph.py` owns graphs, and text that can be parsed back is
 
 from __future__ import annotations
 
-from typing import Any
-
 from .graph import CONSTANT, Graph, Node, Value, shows
 from .node_def import GraphDef, NodeDef
+from .types import Attrs
 
 __all__ = ["GraphDef", "NodeDef", "graph_def"]
 
@@ -40,10 +39,10 @@ def _free(name: str, taken: dict[str, int]) -> str:
     return name if not number else _free(f"{name}_{number}", taken)
 
 
-def _spec(value: Value) -> dict[str, Any]:
+def _spec(value: Value) -> Attrs:
     return {"dtype": value.dtype.name, "shape": f"[{', '.join(map(str, value.dims))}]"}
 
 
-def _attrs(node: Node) -> dict[str, Any]:
+def _attrs(node: Node) -> Attrs:
     regions = {f"region_{i}": graph_def(region) for i, region in enumerate(node.regions)}
     return {**node.attrs, **regions}

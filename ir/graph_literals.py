@@ -14,17 +14,24 @@ from __future__ import annotations
 import base64
 import json
 import re
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 
 from . import dims as dm
 from . import dtypes as dt
 from . import errors
-from .dims import Dim
+from .dims import Dim, Shape
 from .dtypes import DType
+from .types import Attr
 
-__all__ = ["INLINE", "array_text", "array_of", "element_of", "attr_text", "atom_of", "quoted", "is_name"]
+# One element, as an array takes it
+Element: TypeAlias = complex | str | bytes | np.generic | np.ndarray
+# The elements of an array in nested lists, one for each axis, or the bytes of all of its numbers
+Elements: TypeAlias = "Element | list[Elements]"
+
+__all__ = ["Element", "Elements", "INLINE", "array_text", "array_of", "element_of", "attr_text", "atom_of", "quoted",
+           "is_name"]
 
 INLINE = 16  # elements up to which an array is spelt out
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
@@ -101,7 +108,7 @@ def _same_bits(a: np.ndarray, b: np.ndarray) -> bool:
     return a.tobytes() == b.tobytes()
 
 
-def array_of(elements: Any, dims: tuple[Any, ...], dtype: DType) -> np.ndarray:
+def array_of(elements: Elements, dims: Shape, dtype: DType) -> np.ndarray:
     """A read-only array from the nested lists of its elements, or of numbers from their bytes.
 
     Raises:
@@ -109,22 +116,23 @@ def array_of(elements: Any, dims: tuple[Any, ...], dtype: DType) -> np.ndarray:
     """
     if not dm.all_static(dims):
         raise ValueError("a constant has no unknown sizes")
+    sizes = dm.evaluate(dims, {})
     if isinstance(elements, bytes) and dtype is not dt.string:
         array = np.frombuffer(elements, dtype.np.newbyteorder("<")).astype(dtype.np)
-        if array.size != dm.numel(dims):
-            raise ValueError(f"the bytes hold {array.size} elements; the shape has {dm.numel(dims)}")
+        if array.size != dm.numel(sizes):
+            raise ValueError(f"the bytes hold {array.size} elements; the shape has {dm.numel(sizes)}")
     else:
-        cells: list[np.ndarray] = []
-        _flatten(elements, dims, cells)
+        cells: list[Element] = []
+        _flatten(elements, sizes, cells)
         array = np.empty(len(cells), dtype.np)
         for i, cell in enumerate(cells):
             array[i] = cell
-    array = array.reshape(dims)
+    array = array.reshape(sizes)
     array.flags.writeable = False
     return array
 
 
-def _flatten(elements: Any, dims: tuple[int, ...], cells: list[Any]) -> None:
+def _flatten(elements: Elements, dims: tuple[int, ...], cells: list[Element]) -> None:
     if not dims:
         if isinstance(elements, list):
             raise ValueError("there are more brackets than axes")
@@ -138,7 +146,7 @@ def _flatten(elements: Any, dims: tuple[int, ...], cells: list[Any]) -> None:
         _flatten(part, dims[1:], cells)
 
 
-def element_of(text: str, dtype: DType) -> Any:
+def element_of(text: str, dtype: DType) -> Element:
     """One element, other than a string, as what an array of `dtype` takes.
 
     Raises:
@@ -168,7 +176,7 @@ def element_of(text: str, dtype: DType) -> Any:
 
 
 # -- attributes ---------------------------------------------------------------------------------------
-def attr_text(value: Any) -> str:
+def attr_text(value: Attr) -> str:
     """The value of an attribute. What has no spelling, such as a Python function, is shown and does not read back."""
     kind = type(value)
     if value is None or kind is bool:
@@ -188,14 +196,13 @@ def attr_text(value: Any) -> str:
         return repr(value)
     if kind is complex:
         return f"complex({value.real!r}, {value.imag!r})"
-    known = isinstance(value, type) and _ERRORS.get(value.__name__) is value
-    if known:
+    if isinstance(value, type) and value in _ERRORS.values():
         return f"@{value.__name__}"
-    own: Any = getattr(value, "__qualname__", None)
-    return f"<python {quoted(own or type(value).__name__)}>"
+    name: str = getattr(value, "__qualname__", "") or type(value).__name__
+    return f"<python {quoted(name)}>"
 
 
-def atom_of(text: str) -> Any:
+def atom_of(text: str) -> Attr:
     """The attribute that a piece of text without brackets or quotes spells.
 
     Raises:

@@ -9,14 +9,20 @@ from __future__ import annotations
 import base64
 import json
 import re
-from typing import Any, NoReturn
+from typing import NoReturn, TypeAlias
+
+from twofold.ir.dtypes import DType
+from twofold.ir.graph_literals import Elements
+from twofold.ir.op import Op
 
 from . import dims as dm
 from . import graph as g
 from . import ops  # noqa: F401  (fills the registry)
 from .graph_literals import array_of, atom_of, element_of
 from .op import REGISTRY
-from .spec import TensorSpec, parse_short
+from .spec import parse_short
+from .spec import spec as spec_of
+from .types import Attr, Attrs, Spec
 
 __all__ = ["parse", "GraphTextError"]
 
@@ -44,7 +50,7 @@ def parse(text: str) -> g.Graph:
     >>> [node.op.name for node in parse("graph f(%0: f32[2]) { %1 = exp(%0) : f32[2] return %1 }").nodes]
     ['exp']
     """
-    reader = _Reader(text)
+    reader = _TextReader(text)
     graph = reader.graph()
     reader.skip()
     if reader.at < len(text):
@@ -52,11 +58,21 @@ def parse(text: str) -> g.Graph:
     return graph
 
 
-class _Reader:
+class _StringElement:
+    """A string element, apart from text that is still to be read."""
+
+    def __init__(self, item: str | bytes) -> None:
+        self.item = item
+
+
+_Unread: TypeAlias = "str | _StringElement | list[_Unread]"  # the elements of a constant whose dtype is not known yet
+
+
+class _TextReader:
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0
-        self.known_specs: dict[str, TensorSpec] = {}  # types that were read before, by their text
+        self.read_specs: dict[str, Spec] = {}  # types that were read before, by their text
 
     # -- characters -------------------------------------------------------------------------------
     def fail(self, problem: str, at: int | None = None) -> NoReturn:
@@ -109,24 +125,24 @@ class _Reader:
         if self.match(_NAME, "'graph'") != "graph":
             self.fail("'graph' is expected")
         graph = g.Graph(self.word("the graph's name"))
-        known: dict[str, g.Value] = {}
+        by_number: dict[str, g.Value] = {}
         self.expect("(")
         if not self.take(")"):
-            self.input(graph, known)
+            self.input(graph, by_number)
             while not self.take(")"):
                 self.expect(",")
-                self.input(graph, known)
+                self.input(graph, by_number)
         self.expect("{")
-        while self.statement(graph, known):
+        while self.statement(graph, by_number):
             pass
         self.expect("}")
         return graph
 
-    def input(self, graph: g.Graph, known: dict[str, g.Value]) -> None:
+    def input(self, graph: g.Graph, by_number: dict[str, g.Value]) -> None:
         number, name = self.defined()
         self.expect(":")
         spec = self.spec()
-        self.define(number, graph.add_input(spec.dims, spec.dtype, name), known)  # type: ignore[arg-type]
+        self.define(number, graph.add_input(spec.dims, spec.dtype, name), by_number)
 
     def defined(self) -> tuple[str, str]:
         number = self.match(_VALUE, "a value, such as %0,")
@@ -134,12 +150,12 @@ class _Reader:
         named = self.text[self.at:self.at + 1]
         return number, self.word("a name") if named == '"' or named.isalpha() or named == "_" else ""
 
-    def define(self, number: str, value: g.Value, known: dict[str, g.Value]) -> None:
-        if number in known:
+    def define(self, number: str, value: g.Value, by_number: dict[str, g.Value]) -> None:
+        if number in by_number:
             self.fail(f"{number} is defined twice")
-        known[number] = value
+        by_number[number] = value
 
-    def spec(self) -> TensorSpec:
+    def spec(self) -> Spec:
         self.skip()
         start = self.at
         if _DTYPE.match(self.text, start) is None:
@@ -147,18 +163,19 @@ class _Reader:
         end = self.text.find("]", start)
         self.at = end + 1
         short = self.text[start:self.at]
-        parsed = self.known_specs.get(short)
-        if parsed is None:
+        spec = self.read_specs.get(short)
+        if spec is None:
             try:
-                parsed = self.known_specs[short] = parse_short(short)
+                parsed = parse_short(short)
             except ValueError as e:
                 self.fail(str(e), start)
-        if end < 0 or parsed.dims is None:
-            self.fail("a type, such as f32[n,3], is expected", start)
-        return parsed
+            if parsed.dims is None:
+                self.fail("a type, such as f32[n,3], is expected", start)
+            spec = self.read_specs[short] = spec_of(parsed.dims, parsed.dtype)
+        return spec
 
     # -- statements -------------------------------------------------------------------------------
-    def statement(self, graph: g.Graph, known: dict[str, g.Value]) -> bool:
+    def statement(self, graph: g.Graph, by_number: dict[str, g.Value]) -> bool:
         """Reads one statement; False after `return`."""
         if self.peek("}"):
             self.fail("'return' is missing")
@@ -170,16 +187,16 @@ class _Reader:
                 graph.guards.append(self.guard())
                 return True
             if word == "return":
-                graph.outputs = self.values(known, "}") if not self.peek("}") else []
+                graph.outputs = self.values(by_number, "}") if not self.peek("}") else []
                 return False
             self.at = start
-            self.node(graph, [], known)
+            self.node(graph, [], by_number)
             return True
-        made = [self.defined()]
+        results = [self.defined()]
         while self.take(","):
-            made.append(self.defined())
+            results.append(self.defined())
         self.expect("=")
-        self.node(graph, made, known)
+        self.node(graph, results, by_number)
         return True
 
     def guard(self) -> dm.Guard:
@@ -191,34 +208,34 @@ class _Reader:
         except ValueError as e:
             self.fail(str(e), start)
 
-    def node(self, graph: g.Graph, made: list[tuple[str, str]], known: dict[str, g.Value]) -> None:
+    def node(self, graph: g.Graph, results: list[tuple[str, str]], by_number: dict[str, g.Value]) -> None:
         self.skip()
         start = self.at
         name = self.match(_NAME, "an op")
-        op: Any = g.CONSTRUCTS.get(name) or REGISTRY.get(name)
+        op = g.CONSTRUCTS.get(name) or REGISTRY.get(name)
         if op is None:
             self.fail(f"there is no op {name!r}", start)
         if op is g.CONSTANT:
-            self.constant(graph, made, known)
+            self.constant(graph, results, by_number)
             return
         self.expect("(")
-        operands = self.values(known, ")") if not self.peek(")") else []
+        operands = self.values(by_number, ")") if not self.peek(")") else []
         self.expect(")")
         attrs = self.attrs() if self.peek("{") and not self.at_regions(op) else {}
-        specs = self.specs() if made else []
-        if len(specs) != len(made):
-            self.fail(f"{len(made)} results have {len(specs)} types", start)
+        specs = self.specs() if results else []
+        if len(specs) != len(results):
+            self.fail(f"{len(results)} results have {len(specs)} types", start)
         regions, place = self.regions(op)
         loc = place or self.place()
         node = graph.add(op, operands, self.complete(op, attrs, start), specs, regions, loc)
-        self.name(node, made, known)
+        self.name(node, results, by_number)
 
-    def name(self, node: g.Node, made: list[tuple[str, str]], known: dict[str, g.Value]) -> None:
-        for (number, name), value in zip(made, node.outputs, strict=True):
+    def name(self, node: g.Node, results: list[tuple[str, str]], by_number: dict[str, g.Value]) -> None:
+        for (number, name), value in zip(results, node.outputs, strict=True):
             value.name = name
-            self.define(number, value, known)
+            self.define(number, value, by_number)
 
-    def complete(self, op: Any, attrs: dict[str, Any], start: int) -> dict[str, Any]:
+    def complete(self, op: Op | g.Construct, attrs: Attrs, start: int) -> Attrs:
         if isinstance(op, g.Construct):
             return attrs
         try:
@@ -226,29 +243,29 @@ class _Reader:
         except TypeError as e:
             self.fail(str(e), start)
 
-    def values(self, known: dict[str, g.Value], end: str) -> list[g.Value]:
-        values = [self.value(known)]
+    def values(self, by_number: dict[str, g.Value], end: str) -> list[g.Value]:
+        values = [self.value(by_number)]
         while not self.peek(end):
             self.expect(",")
-            values.append(self.value(known))
+            values.append(self.value(by_number))
         return values
 
-    def value(self, known: dict[str, g.Value]) -> g.Value:
+    def value(self, by_number: dict[str, g.Value]) -> g.Value:
         self.skip()
         start = self.at
         number = self.match(_VALUE, "a value, such as %0,")
-        if number not in known:
+        if number not in by_number:
             self.fail(f"{number} is not defined", start)
-        return known[number]
+        return by_number[number]
 
-    def specs(self) -> list[TensorSpec]:
+    def specs(self) -> list[Spec]:
         self.expect(":")
         specs = [self.spec()]
         while self.take(","):
             specs.append(self.spec())
         return specs
 
-    def at_regions(self, op: Any) -> bool:
+    def at_regions(self, op: Op | g.Construct) -> bool:
         """Whether the brace that comes next opens regions: a node without results has no type before it."""
         if not isinstance(op, g.Construct) or not op.regions:
             return False
@@ -259,7 +276,7 @@ class _Reader:
         self.at = start
         return opens
 
-    def regions(self, op: Any) -> tuple[list[g.Graph], g.Location | None]:
+    def regions(self, op: Op | g.Construct) -> tuple[list[g.Graph], g.Location | None]:
         if not isinstance(op, g.Construct) or not op.regions:
             return [], None
         self.expect("{")
@@ -279,24 +296,21 @@ class _Reader:
         return g.Location(file, int(match[2]), function)
 
     # -- constants --------------------------------------------------------------------------------
-    def constant(self, graph: g.Graph, made: list[tuple[str, str]], known: dict[str, g.Value]) -> None:
+    def constant(self, graph: g.Graph, results: list[tuple[str, str]], by_number: dict[str, g.Value]) -> None:
         self.skip()
         start = self.at
-        if len(made) != 1:
+        if len(results) != 1:
             self.fail("a constant has one result")
-        data: Any = None
-        if self.take("base64"):
-            data = self.bytes()
-        else:  # the dtype, which says how to read elements, comes after them
-            data = self.elements()
+        # the dtype, which says how to read elements, comes after them
+        data = self.bytes() if self.take("base64") else self.elements()
         spec = self.specs()[0]
         try:
             cells = data if isinstance(data, bytes) else _converted(data, spec.dtype)
-            array = array_of(cells, spec.dims, spec.dtype)  # type: ignore[arg-type]
+            array = array_of(cells, spec.dims, spec.dtype)
         except ValueError as e:
             self.fail(f"the constant cannot be read: {e}", start)
         node = graph.add(g.CONSTANT, (), {"value": array}, (spec,), (), self.place())
-        self.name(node, made, known)
+        self.name(node, results, by_number)
 
     def bytes(self) -> bytes:
         self.skip()
@@ -306,26 +320,26 @@ class _Reader:
         except ValueError as e:
             self.fail(str(e), start)
 
-    def elements(self) -> Any:
+    def elements(self) -> _Unread:
         """Nested lists of unread elements: text in a tuple of one, or strings and bytes as they are."""
         if self.take("["):
-            elements: list[Any] = []
+            elements: list[_Unread] = []
             while not self.take("]"):
                 if elements:
                     self.expect(",")
                 elements.append(self.elements())
             return elements
         if self.peek('"'):
-            return _Cell(self.string())
+            return _StringElement(self.string())
         if self.take('b"'):
             self.at -= 1
-            return _Cell(self.string().encode("latin-1"))
+            return _StringElement(self.string().encode("latin-1"))
         return self.atom(":")
 
     # -- attributes -------------------------------------------------------------------------------
-    def attrs(self) -> dict[str, Any]:
+    def attrs(self) -> Attrs:
         self.expect("{")
-        attrs: dict[str, Any] = {}
+        attrs: Attrs = {}
         while not self.take("}"):
             if attrs:
                 self.expect(",")
@@ -336,9 +350,9 @@ class _Reader:
             attrs[name] = self.attr()
         return attrs
 
-    def attr(self) -> Any:
+    def attr(self) -> Attr:
         if self.take("["):
-            items: list[Any] = []
+            items: list[Attr] = []
             while not self.take("]"):
                 if items:
                     self.expect(",")
@@ -370,17 +384,10 @@ class _Reader:
         return piece
 
 
-class _Cell:
-    """A string element, apart from text that is still to be read."""
-
-    def __init__(self, item: str | bytes) -> None:
-        self.item = item
-
-
-def _converted(data: Any, dtype: Any) -> Any:
+def _converted(data: _Unread, dtype: DType) -> Elements:
     if isinstance(data, list):
         return [_converted(part, dtype) for part in data]
-    if isinstance(data, _Cell):
+    if isinstance(data, _StringElement):
         if dtype.name != "string":
             raise ValueError(f"a string is no element of {dtype.name}")
         return data.item

@@ -22,7 +22,7 @@ its name and does not parse. How data is spelt is in `ir/graph_literals.py`, rea
 
 from __future__ import annotations
 
-from typing import Any
+from twofold.ir.types import Attr
 
 from . import graph as g
 from .graph_literals import array_text, attr_text, is_name, quoted
@@ -32,13 +32,14 @@ __all__ = ["text", "parse", "node_text", "lines_of", "GraphTextError"]
 
 
 @g.shows("text")
-def text(graph: g.Graph, locations: bool = True, defaults: bool = False) -> str:
+def text(graph: g.Graph, locations: bool = True, defaults: bool = False, names: bool = True) -> str:
     """The text of a graph.
 
     Args:
         graph: what to show.
         locations: whether lines end with the user's line.
         defaults: whether attributes at their default are shown, too.
+        names: whether graphs and values have the user's names, on which nothing depends that is computed.
 
     >>> from twofold.ir.graph_text import parse, text
     >>> g = parse("graph f(%0: f32[n]) { %1 = negative(%0) : f32[n] \\n return %1 }")
@@ -49,7 +50,7 @@ def text(graph: g.Graph, locations: bool = True, defaults: bool = False) -> str:
     }
     """
     lines: list[str] = []
-    _write(graph, "", locations, defaults, lines)
+    _write(graph, "", locations, defaults, names, lines)
     return "\n".join(lines)
 
 
@@ -75,28 +76,28 @@ def lines_of(graph: g.Graph) -> tuple[dict[g.Value, str], dict[g.Node, str]]:
     return names, {node: _node_text(node, names) for node in graph.nodes}
 
 
-def _write(graph: g.Graph, indent: str, locations: bool, defaults: bool, lines: list[str]) -> None:
+def _write(graph: g.Graph, indent: str, locations: bool, defaults: bool, named: bool, lines: list[str]) -> None:
     names: dict[g.Value, str] = {}
-    heads = [_defined(v, names, f": {_spec_text(v)}") for v in graph.inputs]
-    lines.append(f"{indent}graph {_word(graph.name)}({', '.join(heads)}) {{")
+    heads = [_defined(v, names, f": {_spec_text(v)}", named) for v in graph.inputs]
+    lines.append(f"{indent}graph {_word(graph.name) if named else 'f'}({', '.join(heads)}) {{")
     inner = indent + "  "
     lines += [f"{inner}assume {guard}" for guard in graph.guards]
     for node in graph.nodes:
-        line = inner + _node_text(node, names, defaults)
+        line = inner + _node_text(node, names, defaults, named)
         opening = " {" if node.regions else ""
         place = _place(node.loc) if locations and node.loc is not None else ""
         lines.append(line + opening + place)
         for region in node.regions:
-            _write(region, inner + "  ", locations, defaults, lines)
+            _write(region, inner + "  ", locations, defaults, named, lines)
         if node.regions:
             lines.append(inner + "}")
     results = ", ".join([names.get(v, "%?") for v in graph.outputs])
     lines += [f"{inner}return {results}".rstrip(), indent + "}"]
 
 
-def _node_text(node: g.Node, names: dict[g.Value, str], defaults: bool = False) -> str:
+def _node_text(node: g.Node, names: dict[g.Value, str], defaults: bool = False, named: bool = True) -> str:
     operands = ", ".join([names.get(v, "%?") for v in node.inputs])
-    results = ", ".join([_defined(v, names) for v in node.outputs])
+    results = ", ".join([_defined(v, names, named=named) for v in node.outputs])
     left = f"{results} = " if results else ""
     right = " : " + ", ".join([_spec_text(v) for v in node.outputs]) if results else ""
     if node.op is g.CONSTANT:
@@ -104,9 +105,9 @@ def _node_text(node: g.Node, names: dict[g.Value, str], defaults: bool = False) 
     return f"{left}{node.op.name}({operands}){_attrs(node, defaults)}{right}"
 
 
-def _defined(value: g.Value, names: dict[g.Value, str], after: str = "") -> str:
+def _defined(value: g.Value, names: dict[g.Value, str], after: str = "", named: bool = True) -> str:
     names[value] = number = f"%{len(names)}"
-    return f"{number} {_word(value.name)}{after}" if value.name else number + after
+    return f"{number} {_word(value.name)}{after}" if named and value.name else number + after
 
 
 def _word(name: str) -> str:
@@ -127,7 +128,7 @@ def _attrs(node: g.Node, full: bool = False) -> str:
     return f" {{{', '.join(shown)}}}" if shown else ""
 
 
-def _differs(value: Any, default: Any) -> bool:
+def _differs(value: Attr, default: Attr) -> bool:
     return value is not default and (type(value) is not type(default) or attr_text(value) != attr_text(default))
 
 

@@ -7,9 +7,10 @@ hands in what draws it (`draw_pages_with`).
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -100,7 +101,7 @@ def draw_pages_with(page: Callable[..., str], frame: Callable[[str], str]) -> No
 
 
 @g.shows("html")
-def to_html(graph: g.Graph, path: Any = None, inputs: Sequence[np.ndarray] | None = None,
+def to_html(graph: g.Graph, path: str | os.PathLike[str] | None = None, inputs: Sequence[np.ndarray] | None = None,
             fast_math: bool = False) -> str:
     """The graph as one HTML file that opens without a network: fused kernels, their memory and source lines, search.
 
@@ -139,7 +140,7 @@ def in_notebook(graph: g.Graph) -> str:
 def _check(graph: g.Graph, inputs: Sequence[np.ndarray]) -> None:
     if len(inputs) != len(graph.inputs):
         raise ValueError(f"graph {graph.name} has {len(graph.inputs)} inputs, {len(inputs)} arrays were given")
-    sizes: dict[str, Any] = {}
+    sizes: dict[str, int] = {}
     for n, (value, array) in enumerate(zip(graph.inputs, inputs, strict=True)):
         fits = len(array.shape) == len(value.dims) and array.dtype == value.dtype.np
         if fits:

@@ -1,8 +1,8 @@
 """The instructions of scalar bodies, typed SSA values, and the builder that records them.
 
 Rounding is the instruction's own: nothing here is contracted or reassociated, and a fused multiply-add happens only
-where a body says `fma`. Value types are bool, the integers, float32, float64 and the complex types. The 16-bit floats
-exist in memory only: a load gives float32, a store rounds once (`DType.compute`).
+where a body says `fma`. A value is bool, an integer, float32, float64 or complex. The 16-bit floats exist in memory
+only: a load gives float32, a store rounds once (`DType.compute`).
 
 Mathematical functions are made of these (`ir/math_*.py`); what bodies of ops are, and how they are recorded, is
 `ir/scalar.py`'s affair.
@@ -13,12 +13,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 from . import dtypes as dt
 from .dtypes import DType
 
-__all__ = ["INSTRUCTIONS", "Value", "Instr", "InstructionBuilder"]
+__all__ = ["INSTRUCTIONS", "Scalar", "ScalarLike", "Instr", "InstructionBuilder"]
 
 # name -> (operand count, kind of result): "same" as the operands, "bool", or "given" by the instruction.
 INSTRUCTIONS = {
@@ -45,82 +45,89 @@ _INT64 = 1 << 63
 
 
 @dataclass(eq=False, slots=True)
-class Value:
-    """One SSA value of a scalar body; Python operators record instructions."""
+class Scalar:
+    """One SSA value of a scalar body; Python operators record instructions.
+
+    In loop IR it may stand for several lanes, on which instructions act each by itself (`codegen/value_types.py`).
+    """
 
     builder: InstructionBuilder = field(repr=False)
     id: int
     dtype: DType
 
-    def __add__(self, o: Any) -> Value:
+    def __add__(self, o: ScalarLike) -> Scalar:
         return self.builder.add(self, o)
 
-    def __radd__(self, o: Any) -> Value:
+    def __radd__(self, o: ScalarLike) -> Scalar:
         return self.builder.add(o, self)
 
-    def __sub__(self, o: Any) -> Value:
+    def __sub__(self, o: ScalarLike) -> Scalar:
         return self.builder.sub(self, o)
 
-    def __rsub__(self, o: Any) -> Value:
+    def __rsub__(self, o: ScalarLike) -> Scalar:
         return self.builder.sub(o, self)
 
-    def __mul__(self, o: Any) -> Value:
+    def __mul__(self, o: ScalarLike) -> Scalar:
         return self.builder.mul(self, o)
 
-    def __rmul__(self, o: Any) -> Value:
+    def __rmul__(self, o: ScalarLike) -> Scalar:
         return self.builder.mul(o, self)
 
-    def __truediv__(self, o: Any) -> Value:
+    def __truediv__(self, o: ScalarLike) -> Scalar:
         return self.builder.div(self, o)
 
-    def __rtruediv__(self, o: Any) -> Value:
+    def __rtruediv__(self, o: ScalarLike) -> Scalar:
         return self.builder.div(o, self)
 
-    def __neg__(self) -> Value:
+    def __neg__(self) -> Scalar:
         return self.builder.neg(self)
 
-    def __and__(self, o: Any) -> Value:
+    def __and__(self, o: ScalarLike) -> Scalar:
         return self.builder.and_(self, o)
 
-    def __or__(self, o: Any) -> Value:
+    def __or__(self, o: ScalarLike) -> Scalar:
         return self.builder.or_(self, o)
 
-    def __xor__(self, o: Any) -> Value:
+    def __xor__(self, o: ScalarLike) -> Scalar:
         return self.builder.xor(self, o)
 
-    def __invert__(self) -> Value:
+    def __invert__(self) -> Scalar:
         return self.builder.not_(self)
 
-    def __lshift__(self, o: Any) -> Value:
+    def __lshift__(self, o: ScalarLike) -> Scalar:
         return self.builder.shl(self, o)
 
-    def __rshift__(self, o: Any) -> Value:
+    def __rshift__(self, o: ScalarLike) -> Scalar:
         return self.builder.shr(self, o)
 
-    def __lt__(self, o: Any) -> Value:
+    def __lt__(self, o: ScalarLike) -> Scalar:
         return self.builder.lt(self, o)
 
-    def __le__(self, o: Any) -> Value:
+    def __le__(self, o: ScalarLike) -> Scalar:
         return self.builder.le(self, o)
 
-    def __gt__(self, o: Any) -> Value:
+    def __gt__(self, o: ScalarLike) -> Scalar:
         return self.builder.gt(self, o)
 
-    def __ge__(self, o: Any) -> Value:
+    def __ge__(self, o: ScalarLike) -> Scalar:
         return self.builder.ge(self, o)
 
     def __bool__(self) -> bool:
         raise TypeError("a scalar body cannot branch on a value: use s.select")
 
 
+ScalarLike: TypeAlias = Scalar | complex  # or a Python number, which stands for a constant
+Immediate: TypeAlias = Any  # a number, a sequence of lanes or None: the instruction tells which
+
+
 @dataclass(eq=False, slots=True)
 class Instr:
-    """`out = op args`; `const` holds the value of a constant."""
+    """`out = op args`, with what it says beside its operands: the number of a constant, or the lanes of a shuffle."""
 
     op: str
-    args: tuple[Value, ...]
-    out: Value
-    const: Any = None
+    args: tuple[Scalar, ...]
+    out: Scalar
+    const: Immediate = None
 
 
 class InstructionBuilder:
@@ -128,19 +135,19 @@ class InstructionBuilder:
 
     def __init__(self) -> None:
         self.instrs: list[Instr] = []
-        self.checks: list[tuple[Value, str]] = []
-        self._memo: dict[Any, Value] = {}
-        self._parts: dict[int, tuple[Value, Value]] = {}
+        self.checks: list[tuple[Scalar, str]] = []
+        self._memo: dict[tuple[object, ...], Scalar] = {}
+        self._parts: dict[int, tuple[Scalar, Scalar]] = {}
         self._next = 0
 
     # -- values -----------------------------------------------------------------------------------
-    def new(self, dtype: DType) -> Value:
+    def new(self, dtype: DType) -> Scalar:
         """A fresh value with no instruction: a parameter, a loop index or a load."""
-        value = Value(self, self._next, dtype)
+        value = Scalar(self, self._next, dtype)
         self._next += 1
         return value
 
-    def const(self, value: Any, dtype: DType) -> Value:
+    def const(self, value: complex, dtype: DType) -> Scalar:
         """The constant `value` of type `dtype` (rounded to it once, here)."""
         dtype = dtype.compute
         if dtype is dt.int64 and type(value) is int and -_INT64 <= value < _INT64:  # most of all
@@ -151,11 +158,18 @@ class InstructionBuilder:
         value = dtype.np.type(value).item()
         return self._emit("const", (), dtype, value)
 
-    def coerce(self, value: Any, dtype: DType) -> Value:
+    def coerce(self, value: ScalarLike, dtype: DType) -> Scalar:
         """`value` itself, or a Python number as a constant of `dtype`."""
-        return value if isinstance(value, Value) else self.const(value, dtype)
+        return value if isinstance(value, Scalar) else self.const(value, dtype)
 
-    def _emit(self, op: str, args: tuple[Value, ...], dtype: DType, const: Any = None) -> Value:
+    def _pair(self, x: ScalarLike, y: ScalarLike) -> tuple[Scalar, Scalar]:
+        """Two operands of which one is a value of the body, and the other perhaps a number."""
+        like = x if isinstance(x, Scalar) else y
+        if not isinstance(like, Scalar):
+            raise TypeError("one operand must be a value of the body")
+        return self.coerce(x, like.dtype), self.coerce(y, like.dtype)
+
+    def _emit(self, op: str, args: tuple[Scalar, ...], dtype: DType, const: Immediate = None) -> Scalar:
         # repr tells 0.0 from -0.0 and keeps NaN equal to itself, which a dictionary of floats does not.
         key = (op, tuple([a.id for a in args]), id(dtype), repr(const) if op == "const" else const)
         recorded = self._memo.get(key)
@@ -169,153 +183,153 @@ class InstructionBuilder:
     def _append(self, instr: Instr) -> None:
         self.instrs.append(instr)
 
-    def _binary(self, op: str, x: Any, y: Any, result: DType | None = None) -> Value:
-        like = x if isinstance(x, Value) else y
-        if not isinstance(like, Value):
-            raise TypeError(f"{op}: one operand must be a value of the body")
+    def _binary(self, op: str, x: ScalarLike, y: ScalarLike, result: DType | None = None) -> Scalar:
+        like = x if isinstance(x, Scalar) else y
+        if not isinstance(like, Scalar):
+            raise _of_numbers(op)
         x, y = self.coerce(x, like.dtype), self.coerce(y, like.dtype)
         if x.dtype is not y.dtype:
             raise TypeError(f"{op}: operands are {x.dtype.short} and {y.dtype.short}; cast one of them")
         return self._emit(op, (x, y), result or x.dtype)
 
     # -- arithmetic -------------------------------------------------------------------------------
-    def add(self, x: Any, y: Any) -> Value:
+    def add(self, x: ScalarLike, y: ScalarLike) -> Scalar:
         return self._arithmetic("add", _complex_add, x, y)
 
-    def sub(self, x: Any, y: Any) -> Value:
+    def sub(self, x: ScalarLike, y: ScalarLike) -> Scalar:
         return self._arithmetic("sub", _complex_sub, x, y)
 
-    def mul(self, x: Any, y: Any) -> Value:
+    def mul(self, x: ScalarLike, y: ScalarLike) -> Scalar:
         return self._arithmetic("mul", _complex_mul, x, y)
 
-    def div(self, x: Any, y: Any) -> Value:
+    def div(self, x: ScalarLike, y: ScalarLike) -> Scalar:
         """Floating or complex division. Integers have `idiv`, so that rounding is always spelt out."""
         return self._arithmetic("div", _complex_div, x, y)
 
-    def _arithmetic(self, op: str, rule: Callable[..., Value], x: Any, y: Any, result: DType | None = None) -> Value:
+    def _arithmetic(self, op: str, rule: Callable[..., Scalar], x: ScalarLike, y: ScalarLike,
+                    result: DType | None = None) -> Scalar:
         """One instruction, or for complex operands real ones, so that every backend rounds alike."""
-        dtype = x.dtype if isinstance(x, Value) else y.dtype
-        if not dtype.is_complex:
+        like = x if isinstance(x, Scalar) else y
+        if not isinstance(like, Scalar):
+            raise _of_numbers(op)
+        if not like.dtype.is_complex:
             return self._binary(op, x, y, result)
-        x, y = self.coerce(x, dtype), self.coerce(y, dtype)
+        x, y = self.coerce(x, like.dtype), self.coerce(y, like.dtype)
         return rule(self, self.real(x), self.imag(x), self.real(y), self.imag(y))
 
-    def idiv(self, x: Any, y: Any) -> Value:
+    def idiv(self, x: ScalarLike, y: ScalarLike) -> Scalar:
         return self._binary("idiv", x, y)
 
-    def irem(self, x: Any, y: Any) -> Value:
+    def irem(self, x: ScalarLike, y: ScalarLike) -> Scalar:
         return self._binary("irem", x, y)
 
-    def neg(self, x: Value) -> Value:
+    def neg(self, x: Scalar) -> Scalar:
         if x.dtype.is_complex:
             return self.complex(self.neg(self.real(x)), self.neg(self.imag(x)))
         return self._emit("neg", (x,), x.dtype)
 
-    def abs(self, x: Value) -> Value:
+    def abs(self, x: Scalar) -> Scalar:
         """Magnitude of a real value; the most negative integer stays itself."""
         return self._emit("abs", (x,), x.dtype)
 
-    def fma(self, x: Any, y: Any, z: Any) -> Value:
+    def fma(self, x: ScalarLike, y: ScalarLike, z: ScalarLike) -> Scalar:
         """x*y + z with one rounding."""
-        like = next(v for v in (x, y, z) if isinstance(v, Value))
-        args = tuple(self.coerce(v, like.dtype) for v in (x, y, z))
+        like = next(v for v in (x, y, z) if isinstance(v, Scalar))
+        args = tuple([self.coerce(v, like.dtype) for v in (x, y, z)])
         return self._emit("fma", args, like.dtype)
 
-    def sqrt(self, x: Value) -> Value:
+    def sqrt(self, x: Scalar) -> Scalar:
         return self._emit("sqrt", (x,), x.dtype)
 
-    def floor(self, x: Value) -> Value:
+    def floor(self, x: Scalar) -> Scalar:
         return self._emit("floor", (x,), x.dtype)
 
-    def ceil(self, x: Value) -> Value:
+    def ceil(self, x: Scalar) -> Scalar:
         return self._emit("ceil", (x,), x.dtype)
 
-    def trunc(self, x: Value) -> Value:
+    def trunc(self, x: Scalar) -> Scalar:
         return self._emit("trunc", (x,), x.dtype)
 
-    def rint(self, x: Value) -> Value:
+    def rint(self, x: Scalar) -> Scalar:
         """Nearest integer, ties to even."""
         return self._emit("rint", (x,), x.dtype)
 
-    def copysign(self, x: Any, y: Any) -> Value:
+    def copysign(self, x: ScalarLike, y: ScalarLike) -> Scalar:
         return self._binary("copysign", x, y)
 
     # -- bits -------------------------------------------------------------------------------------
-    def and_(self, x: Any, y: Any) -> Value:
+    def and_(self, x: ScalarLike, y: ScalarLike) -> Scalar:
         return self._binary("and", x, y)
 
-    def or_(self, x: Any, y: Any) -> Value:
+    def or_(self, x: ScalarLike, y: ScalarLike) -> Scalar:
         return self._binary("or", x, y)
 
-    def xor(self, x: Any, y: Any) -> Value:
+    def xor(self, x: ScalarLike, y: ScalarLike) -> Scalar:
         return self._binary("xor", x, y)
 
-    def not_(self, x: Value) -> Value:
+    def not_(self, x: Scalar) -> Scalar:
         return self._emit("not", (x,), x.dtype)
 
-    def shl(self, x: Any, y: Any) -> Value:
+    def shl(self, x: ScalarLike, y: ScalarLike) -> Scalar:
         return self._binary("shl", x, y)
 
-    def shr(self, x: Any, y: Any) -> Value:
+    def shr(self, x: ScalarLike, y: ScalarLike) -> Scalar:
         return self._binary("shr", x, y)
 
-    def mulhi(self, x: Any, y: Any) -> Value:
+    def mulhi(self, x: ScalarLike, y: ScalarLike) -> Scalar:
         return self._binary("mulhi", x, y)
 
     # -- comparison and choice --------------------------------------------------------------------
-    def eq(self, x: Any, y: Any) -> Value:
+    def eq(self, x: ScalarLike, y: ScalarLike) -> Scalar:
         return self._arithmetic("eq", _complex_eq, x, y, dt.bool_)
 
-    def ne(self, x: Any, y: Any) -> Value:
+    def ne(self, x: ScalarLike, y: ScalarLike) -> Scalar:
         return self._arithmetic("ne", _complex_ne, x, y, dt.bool_)
 
-    def lt(self, x: Any, y: Any) -> Value:
+    def lt(self, x: ScalarLike, y: ScalarLike) -> Scalar:
         return self._binary("lt", x, y, dt.bool_)
 
-    def le(self, x: Any, y: Any) -> Value:
+    def le(self, x: ScalarLike, y: ScalarLike) -> Scalar:
         return self._binary("le", x, y, dt.bool_)
 
-    def gt(self, x: Any, y: Any) -> Value:
+    def gt(self, x: ScalarLike, y: ScalarLike) -> Scalar:
         return self._binary("gt", x, y, dt.bool_)
 
-    def ge(self, x: Any, y: Any) -> Value:
+    def ge(self, x: ScalarLike, y: ScalarLike) -> Scalar:
         return self._binary("ge", x, y, dt.bool_)
 
-    def select(self, cond: Value, x: Any, y: Any) -> Value:
+    def select(self, cond: Scalar, x: ScalarLike, y: ScalarLike) -> Scalar:
         """`x` where `cond` holds, else `y`; both are always evaluated."""
-        like = x if isinstance(x, Value) else y
-        x, y = self.coerce(x, like.dtype), self.coerce(y, like.dtype)
+        x, y = self._pair(x, y)
         if x.dtype is not y.dtype or cond.dtype is not dt.bool_:
             raise TypeError(f"select: got {cond.dtype.short}, {x.dtype.short}, {y.dtype.short}; expected i1, T, T")
         return self._emit("select", (cond, x, y), x.dtype)
 
-    def isnan(self, x: Value) -> Value:
+    def isnan(self, x: Scalar) -> Scalar:
         if x.dtype.is_complex:
             return self.or_(self.isnan(self.real(x)), self.isnan(self.imag(x)))
         return self.ne(x, x)
 
-    def isinf(self, x: Value) -> Value:
+    def isinf(self, x: Scalar) -> Scalar:
         return self.eq(self.abs(x), math.inf)
 
-    def isfinite(self, x: Value) -> Value:
+    def isfinite(self, x: Scalar) -> Scalar:
         return self.lt(self.abs(x), math.inf)
 
-    def minimum(self, x: Any, y: Any) -> Value:
+    def minimum(self, x: ScalarLike, y: ScalarLike) -> Scalar:
         """Smaller of two, NaN where either is NaN, x where they compare equal."""
-        x = self.coerce(x, y.dtype) if isinstance(y, Value) else x
-        y = self.coerce(y, x.dtype)
+        x, y = self._pair(x, y)
         wins = self.le(x, y)
         return self.select(wins if not x.dtype.is_floating else self.or_(wins, self.isnan(x)), x, y)
 
-    def maximum(self, x: Any, y: Any) -> Value:
+    def maximum(self, x: ScalarLike, y: ScalarLike) -> Scalar:
         """Larger of two, NaN where either is NaN, x where they compare equal."""
-        x = self.coerce(x, y.dtype) if isinstance(y, Value) else x
-        y = self.coerce(y, x.dtype)
+        x, y = self._pair(x, y)
         wins = self.ge(x, y)
         return self.select(wins if not x.dtype.is_floating else self.or_(wins, self.isnan(x)), x, y)
 
     # -- conversion -------------------------------------------------------------------------------
-    def cast(self, x: Value, dtype: DType) -> Value:
+    def cast(self, x: Scalar, dtype: DType) -> Scalar:
         """`x` converted to `dtype`; to a 16-bit float it stays float32 until it is stored."""
         dtype = dtype.compute
         if x.dtype is dtype:
@@ -328,47 +342,51 @@ class InstructionBuilder:
             return self.ne(x, 0)
         return self._emit("cast", (x,), dtype)
 
-    def bitcast(self, x: Value, dtype: DType) -> Value:
+    def bitcast(self, x: Scalar, dtype: DType) -> Scalar:
         """The bits of `x` read as `dtype` of the same width."""
         return x if x.dtype is dtype else self._emit("bitcast", (x,), dtype)
 
-    def complex(self, re: Value, im: Value) -> Value:
+    def complex(self, re: Scalar, im: Scalar) -> Scalar:
         dtype = dt.complex64 if re.dtype is dt.float32 else dt.complex128
         im = self.coerce(im, re.dtype)
         out = self._emit("complex", (re, im), dtype)
         self._parts[out.id] = (re, im)
         return out
 
-    def real(self, x: Value) -> Value:
+    def real(self, x: Scalar) -> Scalar:
         return self._part("real", x) if x.dtype.is_complex else x
 
-    def imag(self, x: Value) -> Value:
+    def imag(self, x: Scalar) -> Scalar:
         return self._part("imag", x) if x.dtype.is_complex else self.const(0, x.dtype)
 
-    def _part(self, part: str, x: Value) -> Value:
+    def _part(self, part: str, x: Scalar) -> Scalar:
         parts = self._parts.get(x.id)  # the part of a value made here from its parts is that part
         if parts is not None:
             return parts[part == "imag"]
         return self._emit(part, (x,), x.dtype.real_dtype)
 
-    def check(self, cond: Value, code: str) -> None:
+    def check(self, cond: Scalar, code: str) -> None:
         """Require `cond`; where it is false the op raises InvalidArgumentError with `code`'s text."""
         self.checks.append((cond, code))
 
 
-def _complex_add(s: InstructionBuilder, a: Value, b: Value, c: Value, d: Value) -> Value:
+def _of_numbers(op: str) -> TypeError:
+    return TypeError(f"{op}: one operand must be a value of the body")
+
+
+def _complex_add(s: InstructionBuilder, a: Scalar, b: Scalar, c: Scalar, d: Scalar) -> Scalar:
     return s.complex(a + c, b + d)
 
 
-def _complex_sub(s: InstructionBuilder, a: Value, b: Value, c: Value, d: Value) -> Value:
+def _complex_sub(s: InstructionBuilder, a: Scalar, b: Scalar, c: Scalar, d: Scalar) -> Scalar:
     return s.complex(a - c, b - d)
 
 
-def _complex_mul(s: InstructionBuilder, a: Value, b: Value, c: Value, d: Value) -> Value:
+def _complex_mul(s: InstructionBuilder, a: Scalar, b: Scalar, c: Scalar, d: Scalar) -> Scalar:
     return s.complex(a * c - b * d, a * d + b * c)
 
 
-def _complex_div(s: InstructionBuilder, a: Value, b: Value, c: Value, d: Value) -> Value:
+def _complex_div(s: InstructionBuilder, a: Scalar, b: Scalar, c: Scalar, d: Scalar) -> Scalar:
     """(a+bi)/(c+di) without overflow in c*c+d*d: Smith, "Algorithm 116", CACM 5 (1962), branch-free."""
     by_real = s.ge(s.abs(c), s.abs(d))
     big, small = s.select(by_real, c, d), s.select(by_real, d, c)
@@ -379,9 +397,9 @@ def _complex_div(s: InstructionBuilder, a: Value, b: Value, c: Value, d: Value) 
     return s.complex(re / den, im / den)
 
 
-def _complex_eq(s: InstructionBuilder, a: Value, b: Value, c: Value, d: Value) -> Value:
+def _complex_eq(s: InstructionBuilder, a: Scalar, b: Scalar, c: Scalar, d: Scalar) -> Scalar:
     return s.and_(s.eq(a, c), s.eq(b, d))
 
 
-def _complex_ne(s: InstructionBuilder, a: Value, b: Value, c: Value, d: Value) -> Value:
+def _complex_ne(s: InstructionBuilder, a: Scalar, b: Scalar, c: Scalar, d: Scalar) -> Scalar:
     return s.or_(s.ne(a, c), s.ne(b, d))

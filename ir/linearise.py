@@ -6,8 +6,9 @@ is `ir/pullbacks.py`'s: it puts what it knows of each construct into the tables 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
@@ -17,13 +18,15 @@ from . import graph as g
 from . import ops, symbols
 from .build import Builder, copy_node
 from .dims import Dim, Guard
-from .grad import apply_rule, needed, nothing
-from .graph import Graph, Node, Value
-from .op import use_interpreter
-from .spec import TensorSpec
-from .sums import Exists, Sums, anyone, both, continued, present
+from .grad import apply_rule, copied, needed, nothing, unbroadcast
+from .graph import Construct, Graph, Node, Value
+from .op import Op, use_interpreter
+from .spec import spec
+from .sums import Exists, Link, Start, Sums, anyone, both, continued, present
+from .types import AnyTensor, Attrs, Results, Spec
 
-__all__ = ["Backward", "Linearised", "Flow", "Mask", "Scope", "PULLBACKS", "FLOWS", "scope_of", "reached", "reaching"]
+__all__ = ["Backward", "Cts", "Emitted", "Flow", "GraphWriter", "Linearised", "Mask", "Pullback", "Scope", "Starts",
+           "PULLBACKS", "FLOWS", "scope_of", "reached", "reaching"]
 
 Mask = tuple[bool, ...]
 
@@ -41,13 +44,72 @@ class Flow(NamedTuple):
     backward: Callable[[Node, Mask], Mask]
 
 
+class GraphWriter(Protocol):
+    """A `Builder`, or a trace that tells recorders of what it stages (`tracer/gradients.py`): operands and results are
+    values there, and tensors here."""
+
+    def construct(self, op: Construct, operands: Sequence[Any], attrs: Attrs, specs: Sequence[Spec],
+                  regions: Sequence[Graph] = ()) -> Sequence[Any]: ...
+
+    def inline(self, graph: Graph, inputs: Sequence[Any]) -> Sequence[Any]: ...
+
+    def lift(self, value: Any) -> Any: ...
+
+
+Cts: TypeAlias = Sequence[AnyTensor | None]  # a cotangent for each result of a construct; None for 0
+Starts: TypeAlias = Sequence[Start]  # for each operand the sum of its cotangents so far
+# For each operand its cotangent, in the mode of the writer, or None; and whether anything was added to what was there
+Emitted: TypeAlias = list[tuple[Results, Exists]]
+
+
+class Pullback(ABC):
+    """A construct in a forward graph, and its gradient.
+
+    Attributes:
+        node: the construct, with residuals among its results.
+        count: how many results it has without them.
+        joined: results that are another value where a condition of the graph is true, or where it is false. Whoever
+            emits the gradient adds their cotangents to that value's (`ir/sums.py`).
+        popped: results that come from a stack, the stack, and where they were: their cotangents begin with what is
+            there in the stack's, which takes the sum in its place.
+        moves: whether the gradient only moves cotangents.
+    """
+
+    node: Node
+    count: int
+    joined: Sequence[tuple[Value, Value, Value, bool]] = ()
+    popped: Sequence[tuple[Value, Value, Value]] = ()
+    moves = False
+
+    @property
+    def outputs(self) -> list[Value]:
+        """The results that it had before."""
+        return self.node.outputs[:self.count]
+
+    @abstractmethod
+    def emit(self, b: GraphWriter, cts: Cts, starts: Starts, links: Sequence[Link]) -> Emitted:
+        """Append the gradient.
+
+        Args:
+            b: writes the gradient.
+            cts: a cotangent or None for each of the first `count` results.
+            starts: for each operand of `node`, its cotangent so far, or None, and whether it has begun; of an operand
+                that is there twice, at its first place alone.
+            links: which operands may be one value; the sums of those that are, are one.
+        Returns:
+            For each operand None, or its cotangent, which continues the one so far, and whether anything was added
+            (unless the cotangent had surely begun); of an operand that is there twice, at its first place alone. What
+            has not begun is -0.0.
+        """
+
+
 # For each construct its `Flow`, and the class of its `Pullback`; `ir/pullbacks.py` fills both tables.
-FLOWS: dict[Any, Flow] = {}
-PULLBACKS: dict[Any, Callable[..., Any]] = {}
+FLOWS: dict[Op | Construct, Flow] = {}
+PULLBACKS: dict[Op | Construct, Callable[[Node, list[Value], Mask, Mask, Scope, Builder], Pullback]] = {}
 
 
 class Scope(NamedTuple):
-    """What regions share with the graph around them.
+    """The things that regions share with the graph around them.
 
     Attributes:
         fresh: gives names for new sizes.
@@ -80,17 +142,17 @@ class Backward(NamedTuple):
     Attributes:
         graph: inputs: the residuals `reads`, a cotangent for each seeded result, what the cotangents of inputs
             start from, for each pair of joined inputs whether they are one, for each `late` result whether it has a
-            cotangent; outputs: a cotangent for each input that is `given`, then for each that is `told` whether
+            cotangent; outputs: a cotangent for each `connected` input, then for each `conditional` one whether
             anything was added to it.
         reads: numbers of residuals.
-        given: for each input of the function, whether there is a cotangent; others are unconnected or not wanted.
-        told: for each input, whether only running tells that anything is added to its cotangent, and that is asked.
+        connected: for each input of the function, whether there is a cotangent; others are unconnected or unwanted.
+        conditional: for each input, whether only running tells that anything is added to its cotangent, which is asked.
     """
 
     graph: Graph
     reads: tuple[int, ...]
-    given: Mask
-    told: Mask
+    connected: Mask
+    conditional: Mask
 
 
 class Linearised:
@@ -141,29 +203,29 @@ class Linearised:
         reach = reached(graph, self.wanted)
         cover = reaching(graph, self.seeded)
         self.forward = forward = Graph(graph.name)
-        known: dict[Value, Value] = {v: forward.add_input(v.dims, v.dtype, v.name) for v in graph.inputs}
+        copies: dict[Value, Value] = {v: forward.add_input(v.dims, v.dtype, v.name) for v in graph.inputs}
         builder = Builder(forward)
-        self._steps: list[tuple[Node, Any]] = []
+        self._steps: list[tuple[Node, Pullback | None]] = []
         self.joined: list[tuple[Value, Value, Value, bool]] = []  # names, values, conditions, when these hold
         self.popped: list[tuple[Value, Value, Value]] = []  # what was read from stacks, these, and where
         for node in graph.nodes:
             active = any(v in reach for v in node.inputs) and any(v in cover for v in node.outputs)
             pull = PULLBACKS.get(node.op) if active else None
             if pull is None:
-                made = copy_node(forward, node, known)
+                copy = copy_node(forward, node, copies)
                 if active:
-                    self._steps.append((made, None))
+                    self._steps.append((copy, None))
                 continue
             builder.loc = node.loc
-            staged = pull(node, [known[v] for v in node.inputs], tuple([v in reach for v in node.inputs]),
+            staged = pull(node, [copies[v] for v in node.inputs], tuple([v in reach for v in node.inputs]),
                           tuple([v in cover for v in node.outputs]), self.scope, builder)
             for old, new in zip(node.outputs, staged.outputs, strict=True):
-                known[old] = new
+                copies[old] = new
             self._steps.append((staged.node, staged))
             self.joined += staged.joined
             self.popped += staged.popped
-        forward.outputs = [known[v] for v in graph.outputs]
-        self._reach = {known[v] for v in reach}
+        forward.outputs = [copies[v] for v in graph.outputs]
+        self._reach = {copies[v] for v in reach}
         self._own = set(forward.inputs).union(*[n.outputs for n in forward.nodes])
         self._places = {v: i for i, v in reversed(list(enumerate(forward.outputs)))}
         self._order = {v: i for i, node in enumerate(forward.nodes) for v in node.outputs}
@@ -177,20 +239,20 @@ class Linearised:
         links: dict[Value, list[tuple[Value, Value, bool]]] = {}
         for name, value, condition, when in self.joined:
             links.setdefault(name, []).append((value, condition, when))
-        known: dict[Value, dict[Value, Value | None]] = {}
+        aliases_of: dict[Value, dict[Value, Value | None]] = {}
 
         def earlier(name: Value) -> dict[Value, Value | None]:
             """The values that `name` may be, itself among them."""
-            if name not in known:
+            if name not in aliases_of:
                 aliases: dict[Value, Value | None] = {name: None}
-                known[name] = aliases
+                aliases_of[name] = aliases
                 for value, condition, when in links.get(name, ()):
                     holds = condition if when else ops.logical_not(condition)
                     for root, further in earlier(value).items():
                         both = holds if further is None else ops.logical_and(holds, further)
                         before = aliases.get(root)
                         aliases[root] = both if before is None else ops.logical_or(before, both)
-            return known[name]
+            return aliases_of[name]
 
         named: dict[tuple[int, int], Value | None] = {}
         count = len(self.forward.nodes)
@@ -205,15 +267,16 @@ class Linearised:
                         other = outputs[n][root]
                         both = holds if other is None else other if holds is None else ops.logical_and(holds, other)
                         before = named.get((k, -1 - n), both)
-                        certain = both is None or before is None
-                        named[k, -1 - n] = None if certain else both if before is both else ops.logical_or(before, both)
+                        if both is None or before is None:
+                            named[k, -1 - n] = None
+                        else:
+                            named[k, -1 - n] = both if before is both else ops.logical_or(before, both)
         self._own.update(v for node in self.forward.nodes[count:] for v in node.outputs)
         return named
 
     # -- the gradient -----------------------------------------------------------------------------
-    def backward(self, seeded: Mask | None = None, started: Mask | None = None,
-                 joined: Sequence[tuple[int, int]] = (), asked: Mask | None = None,
-                 late: Mask = ()) -> Backward:
+    def backward(self, seeded: Mask | None = None, started: Mask | None = None, joined: Sequence[tuple[int, int]] = (),
+                 asked: Mask | None = None, late: Mask = ()) -> Backward:
         """The gradient for cotangents of the results `seeded`, all that may have one by default.
 
         Where nothing is added to a cotangent that has no start, it is zeros, or -0.0 if it is asked for.
@@ -229,13 +292,13 @@ class Linearised:
         seeded = self.seeded if seeded is None else seeded
         started = (False,) * len(self.wanted) if started is None else started
         key = (seeded, started, tuple(joined), asked, late)
-        made = self._made.get(key)
-        if made is None:
-            made = self._made[key] = _Play(self, *key).result()
+        backward = self._made.get(key)
+        if backward is None:
+            backward = self._made[key] = _Play(self, *key).result()
             self._full = True
-        return made
+        return backward
 
-    def kept(self, value: Value) -> int:
+    def keep(self, value: Value) -> int:
         """Adds `value` of `forward` to the residuals; its number among these."""
         self.residuals.append(value)
         if value.node is None:
@@ -258,9 +321,9 @@ class _Play:
         self.builder = Builder(self.graph, self._lift)
         self.read: dict[Value, Value] = {}  # values of `forward` -> what stands for them
         self.front: list[Node] = []  # nodes before all others
-        self.cts: dict[Value, Any] = {}
+        self.cts: dict[Value, Value] = {}
         self.sums = Sums(self.cts)
-        self.given: list[Value] = []  # inputs for cotangents
+        self.cotangents: list[Value] = []  # inputs for cotangents
         self.start(seeded, started, joined, late)
         with use_interpreter(self.builder), dm.recording() as guards:
             for guard in lin.scope.guards:
@@ -284,7 +347,7 @@ class _Play:
             self.sums.begins[name] = self.entry(name, stack, at)
         for name, value, holds, when in self.lin.joined:
             self.sums.join(name, value, self.holds(holds, when))
-        self.given = own.inputs
+        self.cotangents = own.inputs
         self.seeds = len(seeds)
         with use_interpreter(self.builder):
             self.cts.update({v: ct for v, ct in starts if v in self.lin._reach})
@@ -292,14 +355,14 @@ class _Play:
                 if is_asked and v in self.cts:
                     self.sums.exists[v] = self._never
             for k, seed in seeds.items():
-                ct: Any = seed
+                ct = seed
                 v, elsewhere = self.lin.forward.outputs[k], self.lin.elsewhere.get(k, ())
                 if v not in self.lin._reach or None in elsewhere:
                     continue
                 exists: Exists = (lambda flag=begun[k]: flag) if k in begun else None
-                for condition in elsewhere:
-                    ct = self.builder.value(ops.where(condition, nothing(ct), ct))
-                    exists = both(exists, self.holds(condition, False))  # type: ignore[arg-type]
+                for condition in [c for c in elsewhere if c is not None]:
+                    ct = self.builder.value(ops.select(condition, nothing(ct), ct))
+                    exists = both(exists, self.holds(condition, False))
                 self.sums.add(v, ct, exists)
 
     def _never(self) -> Value:
@@ -307,23 +370,23 @@ class _Play:
 
     def holds(self, condition: Value, when: bool) -> Callable[[], Value]:
         """A function that gives, in the backward graph, whether a condition of the forward graph is `when`."""
-        known: list[Value] = []
+        flags: list[Value] = []
 
         def holds() -> Value:
-            if not known:
-                known.append(self.builder.lift(condition) if when else ops.logical_not(self.builder.lift(condition)))
-            return known[0]
+            if not flags:
+                flags.append(self.builder.lift(condition) if when else ops.logical_not(self.builder.lift(condition)))
+            return flags[0]
         return holds
 
-    def entry(self, name: Value, stack: Value, at: Value) -> Callable[[], Any]:
+    def entry(self, name: Value, stack: Value, at: Value) -> Callable[[], Value | None]:
         """A function that gives the sum so far of the cotangents of a value that was read from a stack."""
-        def read() -> Any:
+        def read() -> Value | None:
             total = self.sums.get(stack)
             return None if total is None else self.builder.construct(
-                g.POP, (total, at), {"dims": name.dims}, (name.spec,))[0]
+                g.POP, (total, at), {"dims": name.dims}, (name,))[0]
         return read
 
-    def step(self, node: Node, pull: Any) -> None:
+    def step(self, node: Node, pull: Pullback | None) -> None:
         """Apply the gradient rule of one node."""
         sums = [self.sums.pop(v) for v in node.outputs]
         given, begun = [ct for ct, _ in sums], [exists for ct, exists in sums if ct is not None]
@@ -334,19 +397,30 @@ class _Play:
         if pull is not None:
             self.construct(node, pull, given, exists)
             return
+        if node.op is ops.select:
+            self.select(node, given[0], exists)
+            return
         parts = apply_rule(node.op, node.attrs, node.inputs, node.outputs, given)  # type: ignore[arg-type]
         for v, ct in zip(node.inputs, parts, strict=True):
             if ct is not None and v in self.lin._reach and (ct := needed(ct)) is not None:
-                self.sums.add(v, self.builder.value(present(ct, exists)), exists)
+                self.sums.add(v, self.builder.value(present(copied(ct, given), exists)), exists)
 
-    def construct(self, node: Node, pull: Any, given: list[Any], exists: Exists) -> None:
+    def select(self, node: Node, ct: Any, exists: Exists) -> None:
+        """Hand a cotangent on to the one of two values that was taken."""
+        condition, *values = node.inputs
+        for v, when in zip(values, (True, False), strict=True):
+            if v in self.lin._reach:
+                there = both(exists, self.holds(condition, when))
+                self.sums.add(v, self.builder.value(present(unbroadcast(ct, v), there)), there)
+
+    def construct(self, node: Node, pull: Pullback, given: list[Value | None], exists: Exists) -> None:
         """Emit the gradient of a construct, which continues the sums of the cotangents of its operands."""
         own = {v: place for place, v in reversed(list(enumerate(node.inputs))) if v in self.lin._reach}
         first = [v if own.get(v) == place else None for place, v in enumerate(node.inputs)]
         starts = [(None, None) if v is None else self.sums.begun(v) for v in first]
         emitted = pull.emit(self.builder, given[:pull.count], starts, self.sums.links(first))
         cts, begun = continued(starts, emitted, exists, pull.moves)
-        self.sums.totals({v: cts[place] for v, place in own.items() if cts[place] is not None},
+        self.sums.totals({v: self.builder.value(ct) for v, place in own.items() if (ct := cts[place]) is not None},
                          {v: begun[place] for v, place in own.items()})
 
     # -- residuals --------------------------------------------------------------------------------
@@ -367,9 +441,9 @@ class _Play:
         node = value.node
         if node is None or node.op not in (g.CONSTANT, g.SIZE):
             return None
-        made = Node(node.op, (), node.attrs, node.outputs, (), node.loc)
-        self.front.append(made)
-        return made.outputs[0]
+        copy = Node(node.op, (), node.attrs, node.outputs, (), node.loc)
+        self.front.append(copy)
+        return copy.outputs[0]
 
     def result(self) -> Backward:
         """The finished graph."""
@@ -380,38 +454,38 @@ class _Play:
             totals = [ct if ct is None or a else self.sums.result(v) for (v, ct), a in zip(ends, asked, strict=True)]
             late = [a and ct is not None and v in self.sums.exists for (v, ct), a in zip(ends, asked, strict=True)]
             flags = [self.sums.exists[v]() for (v, _), t in zip(ends, late, strict=True) if t]
-        given = tuple([ct is not None for ct in totals])
-        graph.outputs = [self.builder.lift(ct) for ct in [*totals, *flags] if ct is not None]
-        kept = self._chosen() if not lin._full else {v: n for n, v in reversed(list(enumerate(lin.residuals)))}
-        for v in sorted([v for v in self.read if v not in kept], key=lambda v: lin._order.get(v, -1)):
-            self._again(v, kept)
+        connected = tuple([ct is not None for ct in totals])
+        graph.outputs = [self.builder.value(ct) for ct in [*totals, *flags] if ct is not None]
+        residuals = self._chosen() if not lin._full else {v: n for n, v in reversed(list(enumerate(lin.residuals)))}
+        for v in sorted([v for v in self.read if v not in residuals], key=lambda v: lin._order.get(v, -1)):
+            self._again(v, residuals)
         if not lin._full:
-            for v in kept:
-                kept[v] = lin.kept(v)
-        inputs = sorted([(kept[v], here) for v, here in self.read.items() if v in kept], key=lambda p: p[0])
+            for v in residuals:
+                residuals[v] = lin.keep(v)
+        inputs = sorted([(residuals[v], here) for v, here in self.read.items() if v in residuals], key=lambda p: p[0])
         inputs = self._sized(inputs)
-        graph.inputs = [*[v for _, v in inputs], *self.given]
+        graph.inputs = [*[v for _, v in inputs], *self.cotangents]
         for i, v in enumerate(graph.inputs):
             v.index = i
         graph.nodes[:0] = self.front
-        return Backward(graph, tuple([n for n, _ in inputs]), given, tuple(late))
+        return Backward(graph, tuple([n for n, _ in inputs]), connected, tuple(late))
 
     def _chosen(self) -> dict[Value, int]:
         """Which of the values that are read become residuals; the others are cheap to compute from these."""
         order, depth = self.lin._order, dict[Value, int]()
-        kept: dict[Value, int] = {}
+        residuals: dict[Value, int] = {}
         for v in sorted(self.read, key=lambda v: order.get(v, -1)):
             if self.read[v].node is not None:
                 continue  # made again already
             leaves: list[Value] = []
             rank = None if self.lin.scope.whole and v.dtype.is_differentiable else self._rank(v, depth, leaves)
             if rank is None:
-                kept[v] = 0
+                residuals[v] = 0
                 depth[v] = 0
             else:
                 depth[v] = rank
-                kept.update(dict.fromkeys(leaves, 0))
-        return kept
+                residuals.update(dict.fromkeys(leaves, 0))
+        return residuals
 
     def _rank(self, v: Value, depth: dict[Value, int], leaves: list[Value], room: int = 3) -> int | None:
         """How many instructions give `v` from what is kept and the inputs `leaves`; None for too many."""
@@ -437,33 +511,34 @@ class _Play:
         rank = deepest + (not view)
         return rank if rank <= 2 else None
 
-    def _again(self, v: Value, kept: dict[Value, int]) -> Value:
-        """Compute `v`, which is read but not kept, from what is kept."""
+    def _again(self, v: Value, residuals: dict[Value, int]) -> Value:
+        """Compute `v`, which is read but no residual, from residuals."""
         here = self.read.get(v)
         if here is not None and here.node is not None:
             return here
-        if v in kept:
+        if v in residuals:
             return here if here is not None else self.read.setdefault(v, Value(v.dims, v.dtype, None, 0, v.name))
         easy = self._easy(v)
         if easy is not None:
             self.read[v] = easy
             return easy
-        node: Any = v.node
-        made = Node(node.op, [self._again(u, kept) for u in node.inputs], node.attrs, node.outputs, (), node.loc)
+        node = v.node
+        assert node is not None  # inputs are kept
+        copy = Node(node.op, [self._again(u, residuals) for u in node.inputs], node.attrs, node.outputs, (), node.loc)
         if here is None:
-            here = self.read[v] = made.outputs[0]
-        here.node, here.index = made, v.index
-        made.outputs[v.index] = here
-        self.front.append(made)
+            here = self.read[v] = copy.outputs[0]
+        here.node, here.index = copy, v.index
+        copy.outputs[v.index] = here
+        self.front.append(copy)
         return here
 
     def _sized(self, inputs: list[tuple[int, Value]]) -> list[tuple[int, Value]]:
         """Adds residuals for the sizes that the graph speaks of and nothing binds."""
         lin, graph = self.lin, self.graph
-        graph.inputs = [*[v for _, v in inputs], *self.given]
+        graph.inputs = [*[v for _, v in inputs], *self.cotangents]
         graph.nodes[:0], front = self.front, len(self.front)
         if lin.shapes_bind:  # cotangents bind where there is one only: else they may be left out another time
-            binding = [v for _, v in inputs] + (self.given[:self.seeds] if sum(lin.seeded) == 1 else [])
+            binding = [v for _, v in inputs] + (self.cotangents[:self.seeds] if sum(lin.seeded) == 1 else [])
             have = {name for v in binding for name in symbols.alone(v.dims)}
             names = symbols.symbols_in(graph.inputs) - have
         else:
@@ -473,14 +548,14 @@ class _Play:
             names |= symbols.symbols_in(smooth) - have
         missing = sorted((symbols.unbound(graph, have) | names) & lin.local)
         del graph.nodes[:front]
-        told = {name for v in graph.inputs for name in symbols.alone(v.dims)}
+        bound = {name for v in graph.inputs for name in symbols.alone(v.dims)}
         for name in missing:
             number = self._size(name)
             here = next((v for n, v in inputs if n == number), None)
             if here is None:
                 here = Value(lin.residuals[number].dims, lin.residuals[number].dtype)
                 inputs.append((number, here))
-            if lin.shapes_bind and number in lin.sizes.values() and name not in told:
+            if lin.shapes_bind and number in lin.sizes.values() and name not in bound:
                 self.front.insert(0, Node(g.BIND, (here,), {"symbol": name}, ()))
         return inputs
 
@@ -498,8 +573,8 @@ class _Play:
             if lin._full:
                 return next(n for n, v in enumerate(lin.residuals) if name in symbols.alone(v.dims))
             node = lin.forward.add(g.SIZE, (), {"size": dm.symbol(name), "dtype": dt.int64},
-                                   (TensorSpec((), dt.int64),))
-            lin.sizes[name] = lin.kept(node.outputs[0])
+                                   (spec((), dt.int64),))
+            lin.sizes[name] = lin.keep(node.outputs[0])
         return lin.sizes[name]
 
 

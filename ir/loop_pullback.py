@@ -6,9 +6,9 @@ results are used for, in the order of a tape.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,15 +18,30 @@ from . import graph as g
 from . import ops, symbols
 from .build import Builder
 from .counting import counting, surely_runs
-from .dims import Dim
+from .dims import Dim, DimLike
+from .dtypes import DType
 from .grad import nothing
 from .graph import Graph, Node, Value
-from .linearise import Backward, Flow, Linearised, Mask, Scope, reached, reaching
+from .linearise import (
+    Backward,
+    Cts,
+    Emitted,
+    Flow,
+    GraphWriter,
+    Linearised,
+    Mask,
+    Pullback,
+    Scope,
+    Starts,
+    reached,
+    reaching,
+)
 from .names import carried_roots, roots
 from .op import use_interpreter
-from .pullback import Cts, Pullback, Starts, chosen, given_by, number_inputs, with_distinct, zeros_of
-from .spec import TensorSpec, spec
+from .pullback import by_flag, chosen, number_inputs, with_distinct, zeros_of
+from .spec import spec
 from .sums import Exists, Holds, Link, anyone, both, present
+from .types import AnyTensor, Spec
 
 __all__ = ["LOOP_FLOW", "LoopPullback"]
 
@@ -76,14 +91,14 @@ class _Pair(NamedTuple):
     Attributes:
         one, other: numbers of the inputs.
         first: whether they are that in the first round alone.
-        told: pairs of operands that they may be, which may be one value themselves, with what tells it; where it is
+        conditions: pairs of operands that they may be, which may be one value themselves, and when; where it is
             empty, that they are one is certain.
     """
 
     one: int
     other: int
     first: bool
-    told: tuple[tuple[int, int, Callable[[], Any]], ...]
+    conditions: tuple[tuple[int, int, Holds], ...]
 
 
 class LoopPullback(Pullback):
@@ -111,10 +126,11 @@ class LoopPullback(Pullback):
         scope.rename(names)
         self.lin = lin = Linearised(body, active + wanted[count:], active, scope, outer,
                                     tuple([i >= count for i in range(len(operands))]), shapes_bind=False)
-        told = {key: holds for key, holds in lin.names().items() if key[0] in self.named}
-        flags = {key: len(lin.forward.outputs) + n for n, key in enumerate(k for k, v in told.items() if v is not None)}
-        lin.forward.outputs += [v for v in told.values() if v is not None]
-        first, specs, body = self._body(lin.forward.copy(), builder, {key: flags.get(key) for key in told})
+        aliases = {key: holds for key, holds in lin.names().items() if key[0] in self.named}
+        conditional = [key for key, holds in aliases.items() if holds is not None]
+        flags = {key: len(lin.forward.outputs) + n for n, key in enumerate(conditional)}
+        lin.forward.outputs += [v for v in aliases.values() if v is not None]
+        first, specs, body = self._body(lin.forward.copy(), builder, {key: flags.get(key) for key in aliases})
         self.rest = len(operands) - count
         extra = len(first)
         test = test.copy()
@@ -140,13 +156,13 @@ class LoopPullback(Pullback):
         Inputs of the body stand for what they are before the first round. Each such value has an identity, an integer:
         the first place of an operand, or a number that no other value has.
         """
-        known: dict[Value, frozenset[Value]] = {}
-        results = [roots(v, known) for v in body.outputs]
+        memo: dict[Value, frozenset[Value]] = {}
+        results = [roots(v, memo) for v in body.outputs]
         every = carried_roots(body.inputs[:self.count], results)
         named = {i: every[i] for i in range(self.count) if active[i]
                  and self.operands[i].dims == body.inputs[i].dims == body.outputs[i].dims == self.result_dims[i]}
-        made = [v for i in named for v in results[i]]
-        return named if len(set(made)) < len(made) or any(v.node is None for v in made) else {}
+        becomes = [v for i in named for v in results[i]]
+        return named if len(set(becomes)) < len(becomes) or any(v.node is None for v in becomes) else {}
 
     def _with_first_values(self, operands: list[Value], wanted: Mask, test: Graph,
                            body: Graph) -> tuple[list[Value], Mask, Graph, Graph]:
@@ -200,14 +216,14 @@ class LoopPullback(Pullback):
         return fresh
 
     def _body(self, body: Graph, builder: Builder,
-              flags: dict[tuple[int, int], int | None]) -> tuple[list[Value], list[Any], Graph]:
+              flags: dict[tuple[int, int], int | None]) -> tuple[list[Value], list[Spec], Graph]:
         """First values and specs of what is carried besides, and the body that carries it.
 
         Args:
             flags: for results that may be inputs or earlier results, the outputs that tell it, None where certain.
         """
         lin, count = self.lin, self.count
-        scalar_spec = TensorSpec((), dt.int64)
+        scalar_spec = spec((), dt.int64)
         with use_interpreter(builder):
             zero = builder.constant(np.array(0, np.int64))
         first, specs, inputs = [zero], [scalar_spec], [Value((), dt.int64)]
@@ -270,7 +286,7 @@ class LoopPullback(Pullback):
                 and v.dims == body.inputs[i].dims == body.outputs[i].dims == self.result_dims[i]
                 and type(self._length(v.dtype, dm.numel(v.dims))) is int)
 
-    def _length(self, dtype: Any, size: Any) -> Any:
+    def _length(self, dtype: DType, size: DimLike | None) -> DimLike | None:
         """The length of a stack of items of a size, where it has it from the start; None where it grows."""
         if size is None or self.trips is None:
             return None
@@ -280,7 +296,7 @@ class LoopPullback(Pullback):
         usual = whole.evaluate(dict.fromkeys(whole.symbols(), _TYPICAL)) if isinstance(whole, Dim) else whole
         return whole if usual * dtype.size <= _FILLED else None
 
-    def _stack(self, builder: Builder, value: Value, size: Any) -> tuple[Value, Value, tuple[Any, Any]]:
+    def _stack(self, builder: Builder, value: Value, size: DimLike | None) -> tuple[Value, Value, tuple[Spec, Spec]]:
         """A stack for `value`: the empty one, the body's input, and its specs after a push and after the loop."""
         length = self._length(value.dtype, size)
         with use_interpreter(builder):
@@ -292,43 +308,43 @@ class LoopPullback(Pullback):
         return start, Value(a, value.dtype), (spec(b, value.dtype), spec(c, value.dtype))
 
     # -- backwards --------------------------------------------------------------------------------
-    def emit(self, b: Any, cts: Cts, starts: Starts, links: Sequence[Link]) -> list[tuple[Any, Exists]]:
+    def emit(self, b: GraphWriter, cts: Cts, starts: Starts, links: Sequence[Link]) -> Emitted:
         count, node = self.count, self.node
         shift = len(node.inputs) - self.rest - count
         own = [*starts[:count], *starts[count + shift:]]  # without those of what is carried besides
         own = [own[self.operands.index(v)] for v in self.operands]
-        starts = [start for start, _ in own]
+        so_far = [start for start, _ in own]
         back, seeds = self._settled(tuple([ct is not None for ct in cts]))
         handed = not self.runs and any(s and i not in self.idle for i, s in enumerate(seeds))
-        if not any(back.given) and not handed:
+        if not any(back.connected) and not handed:
             return [(None, None)] * len(node.inputs)
         named = {i for i in self.named if seeds[i]}
-        totals = [i for i in range(count, len(back.given)) if back.given[i] or (
+        totals = [i for i in range(count, len(back.connected)) if back.connected[i] or (
             self.lin.wanted[i] and any(self._may_be(k, i) for k in named))]
         every = [*chosen(range(count), seeds), *totals]
-        place = [i if i < count else i + shift for i in range(len(back.given))]
+        place = [i if i < count else i + shift for i in range(len(back.connected))]
         pairs = self._pairs([(i, place[i]) for i in every], links)
-        begun = self._begun_first(seeds, starts, pairs)
-        started = tuple([i in begun or i in totals for i in range(len(back.given))])
-        asked = tuple([start is None or i < count or told is not None for i, (start, told) in enumerate(own)])
+        begun = self._begun_first(seeds, so_far, pairs)
+        started = tuple([i in begun or i in totals for i in range(len(back.connected))])
+        asked = tuple([start is None or i < count or begins is not None for i, (start, begins) in enumerate(own)])
         back, late = self._late(seeds, cts, started, [pair[:2] for pair in pairs], asked)
         for q in back.graph.guards:
             if q.symbols().isdisjoint(self.lin.local):
                 dm.require(q.left, q.op, q.right)
-        told = [*[i for i in every if i in late], *[i for i in totals if back.told[i]]]
-        carried, operands, regions = self._reverse(b, back, seeds, totals, cts, starts, pairs, begun, told)
-        fixed = len(carried) - len(every) - len(told)
-        specs = [TensorSpec((), dt.int64)] * fixed + [node.inputs[place[i]].spec for i in every]
+        conditional = [*[i for i in every if i in late], *[i for i in totals if back.conditional[i]]]
+        carried, operands, regions = self._reverse(b, back, seeds, totals, cts, so_far, pairs, begun, conditional)
+        fixed = len(carried) - len(every) - len(conditional)
+        specs: list[Spec] = [*[spec((), dt.int64)] * fixed, *[node.inputs[place[i]] for i in every]]
         results = b.construct(g.WHILE, [*carried, *operands], {"carried": len(carried), "trips": self.trips},
-                              [*specs, *[TensorSpec((), dt.bool_)] * len(told)], regions)[fixed:]
-        sums, flags = results[:len(every)], dict(zip(told, results[len(every):], strict=True))
+                              [*specs, *[spec((), dt.bool_)] * len(conditional)], regions)[fixed:]
+        sums, flags = results[:len(every)], dict(zip(conditional, results[len(every):], strict=True))
         ran = None if self.runs else cache(lambda: ops.greater(b.lift(node.outputs[count]), 0))
         added: dict[int, Exists] = {}
         for i in every:
-            added[i] = given_by(flags[i]) if i in flags else None
+            added[i] = by_flag(flags[i]) if i in flags else None
             if i in self.idle or (i not in flags and (i >= count or cts[i] is None)):
                 added[i] = both(added[i], ran)
-        return self._summed(b, dict(zip(every, sums, strict=True)), place, cts, starts, added)
+        return self._summed(b, dict(zip(every, sums, strict=True)), place, cts, so_far, added)
 
     def _late(self, seeds: Mask, cts: Cts, started: Mask, joined: Sequence[tuple[int, int]],
               asked: Mask) -> tuple[Backward, set[int]]:
@@ -336,14 +352,14 @@ class LoopPullback(Pullback):
         late = {i for i in chosen(range(self.count), seeds) if cts[i] is None or i in self.named}
         while True:
             back = self.lin.backward(seeds, started, joined, asked, tuple([i in late for i in range(self.count)]))
-            more = {i for i in chosen(range(self.count), seeds) if back.told[i] or not back.given[i]} - late
+            more = {i for i in chosen(range(self.count), seeds) if back.conditional[i] or not back.connected[i]} - late
             if not more:
                 break
             late |= more
         # Where a round surely gives a cotangent, and reads nowhere whether there was one before, nobody has to know.
         read = {v for node in back.graph.nodes for v in node.inputs} | set(back.graph.outputs)
         flags = dict(zip(sorted(late), back.graph.inputs[len(back.graph.inputs) - len(late):], strict=True))
-        idle = {i for i, flag in flags.items() if flag not in read and back.given[i] and not back.told[i]
+        idle = {i for i, flag in flags.items() if flag not in read and back.connected[i] and not back.conditional[i]
                 and i not in self.named}
         if idle:
             late -= idle
@@ -367,39 +383,39 @@ class LoopPullback(Pullback):
                     continue
                 if u is v:
                     pairs.append(_Pair(i, j, True, ()))
-                elif told := holds.get((v, u)) or holds.get((u, v)):
-                    pairs.append(_Pair(i, j, i < self.count, ((i, j, told),)))
+                elif condition := holds.get((v, u)) or holds.get((u, v)):
+                    pairs.append(_Pair(i, j, i < self.count, ((i, j, condition),)))
         return pairs
 
-    def _named_pairs(self, every: Sequence[int], holds: dict[tuple[Value, Value], Callable[[], Any]]) -> list[_Pair]:
+    def _named_pairs(self, every: Sequence[int], holds: dict[tuple[Value, Value], Holds]) -> list[_Pair]:
         """The pairs of a loop whose values have identities."""
-        links = [(self.operands.index(v), self.operands.index(u), told) for (v, u), told in holds.items()]
+        links = [(self.operands.index(v), self.operands.index(u), condition) for (v, u), condition in holds.items()]
         pairs = []
         for n, j in enumerate(every):
             for i in every[:n]:
                 one, other = [{self._place(v.index) for v in self.named[k] if v.node is None} if k in self.named
                               else {self._place(k)} for k in (i, j)]
-                told = tuple([link for link in links if (link[0] in one and link[1] in other)
-                              or (link[1] in one and link[0] in other)])
-                if told or (self._may_be(i, j) and (i in self.named or j in self.named)):
+                conditions = tuple([link for link in links if (link[0] in one and link[1] in other)
+                                    or (link[1] in one and link[0] in other)])
+                if conditions or (self._may_be(i, j) and (i in self.named or j in self.named)):
                     # The later of what is carried is a name of the earlier, whose sum goes on to the round before.
-                    pairs.append(_Pair(j, i, False, told) if j < self.count else _Pair(i, j, False, told))
+                    pairs.append(_Pair(j, i, False, conditions) if j < self.count else _Pair(i, j, False, conditions))
         return pairs
 
     def _begun_first(self, seeds: Mask, starts: Cts, pairs: list[_Pair]) -> list[int]:
         """The carried values whose sums begin, in the first round, with the sums of their operands."""
-        shared = {pair.one for pair in pairs if pair.other >= self.count and not pair.told}
+        shared = {pair.one for pair in pairs if pair.other >= self.count and not pair.conditions}
         return [i for i in chosen(range(self.count), seeds)
                 if starts[i] is not None and self._fits(i) and i not in shared and i not in self.named]
 
-    def _summed(self, b: Any, sums: dict[int, Any], place: Sequence[int], cts: Cts, starts: Cts,
-                added: dict[int, Exists]) -> list[tuple[Any, Exists]]:
+    def _summed(self, b: GraphWriter, sums: dict[int, AnyTensor], place: Sequence[int], cts: Cts, starts: Cts,
+                added: dict[int, Exists]) -> Emitted:
         """The cotangents of the operands, from what the loop over the rounds gives, and whether anything was added.
 
         Without rounds it gives those of the results, which are then the operands themselves.
         """
         node, count = self.node, self.count
-        totals: list[tuple[Any, Exists]] = [(None, None)] * len(node.inputs)
+        totals: Emitted = [(None, None)] * len(node.inputs)
         groups: dict[Value, list[int]] = {}  # in the first round one value, the one that no round changes last
         for i in sums:
             groups.setdefault(node.inputs[place[i]], []).append(i)
@@ -415,7 +431,7 @@ class LoopPullback(Pullback):
                         if cts[i] is not None and i not in self.idle:
                             idle = b.lift(cts[i]) if idle is None else ops.add(idle, b.lift(cts[i]))
                     ran = ops.greater(b.lift(node.outputs[count]), 0)
-                    total = ops.where(ran, total, nothing(total) if idle is None else idle)
+                    total = ops.select(ran, total, nothing(total) if idle is None else idle)
                 own = total
             for i in members:
                 if i not in fitting:  # of a size that changes from round to round
@@ -423,25 +439,26 @@ class LoopPullback(Pullback):
             totals[first] = own, anyone([added[i] for i in members])
         return totals
 
-    def _settled(self, given: Mask) -> tuple[Backward, Mask]:
+    def _settled(self, has_cotangent: Mask) -> tuple[Backward, Mask]:
         """The gradient of one round, and the carried values that have a cotangent in some round."""
         lin = self.lin
-        seeds = tuple([g and s for g, s in zip(given, lin.seeded, strict=True)])
+        seeds = tuple([g and s for g, s in zip(has_cotangent, lin.seeded, strict=True)])
         while True:  # up to what may have one
-            more = lin.backward(seeds).given
+            more = lin.backward(seeds).connected
             wider = tuple([s or m for s, m in zip(seeds, more, strict=False)])
             if wider == seeds:
                 return lin.backward(seeds), seeds
             seeds = wider
 
-    def _reverse(self, b: Any, back: Backward, seeds: Mask, totals: list[int], cts: Cts, starts: Cts,
-                 pairs: list[_Pair], begun: list[int], told: list[int]) -> tuple[list[Any], list[Any], list[Graph]]:
+    def _reverse(self, b: GraphWriter, back: Backward, seeds: Mask, totals: list[int], cts: Cts, starts: Cts,
+                 pairs: list[_Pair], begun: list[int], conditional: list[int]
+                 ) -> tuple[list[AnyTensor], list[AnyTensor], list[Graph]]:
         """The loop over the rounds, last first: carried values, other operands, regions."""
         lin, node, count = self.lin, self.node, self.count
         body = Graph(node.regions[1].name + "_grad")
         stacks = {s.residual: s for s in self.stacks}
         need = self._needed(back)
-        carried: list[Any] = [node.outputs[count]]
+        carried: list[AnyTensor] = [node.outputs[count]]
         at = body.add_input((), dt.int64)
         offsets: dict[int, Value] = {}
         for n in need:
@@ -449,48 +466,51 @@ class LoopPullback(Pullback):
                 carried.append(node.outputs[stacks[n].offset])  # type: ignore[index]
                 offsets[n] = body.add_input((), dt.int64)
         ends = {k: b.lift(node.outputs[self.identities[k].place - 1]) for k in self.named if cts[k] is not None}
-        given: list[Value] = []
+        cotangents: list[Value] = []
         sum_of: dict[int, Value] = {}  # what first rounds begin with
         for i in chosen(range(count), seeds):
-            carried.append(nothing(node.outputs[i]) if cts[i] is None else
-                           present(cts[i], self._own(i, ends)) if i in ends else cts[i])
+            ct = cts[i]
+            carried.append(nothing(node.outputs[i]) if ct is None else
+                           present(ct, self._own(i, ends)) if i in ends else ct)
             dims = tuple(map(self._input_size, lin.forward.outputs[i].dims))
-            given.append(body.add_input(dims, node.outputs[i].dtype, "ct"))
+            cotangents.append(body.add_input(dims, node.outputs[i].dtype, "ct"))
         for i in totals:
             like = lin.forward.inputs[i]
             start = starts[i]
             carried.append(start if start is not None else nothing(like))
             sum_of[i] = body.add_input(like.dims, like.dtype, "ct")
-            given.append(sum_of[i])
+            cotangents.append(sum_of[i])
         flags: dict[int, Value] = {}  # whether what is carried has a cotangent, and rounds have added to totals
-        for i in told:
-            begins = given_by(ops.fill(np.array(i < count and cts[i] is not None), shape=()))
+        for i in conditional:
+            begins = by_flag(ops.fill(np.array(i < count and cts[i] is not None), shape=()))
             carried.append(both(begins, self._own(i, ends) if i in ends else None)())  # type: ignore[misc]
             flags[i] = body.add_input((), dt.bool_, "begun")
-        kept = [n for n in need if n not in self.past]
-        operands = [self._kept(n, stacks) for n in kept]
-        sources = {n: body.add_input(x.dims, x.dtype) for n, x in zip(kept, operands, strict=True)}
+        residuals = [n for n in need if n not in self.past]
+        operands: list[AnyTensor] = [self._kept(n, stacks) for n in residuals]
+        sources = {n: body.add_input(x.dims, x.dtype) for n, x in zip(residuals, operands, strict=True)}
         pasts: dict[int, list[Value]] = {}
         for i in sorted({self.past[n][0] for n in need if n in self.past}):
-            given_past = [node.inputs[i], node.outputs[self.pasts[i].place], node.outputs[i]]
-            operands += given_past
-            pasts[i] = [body.add_input(v.dims, v.dtype) for v in given_past]
+            own_past = [node.inputs[i], node.outputs[self.pasts[i].place], node.outputs[i]]
+            operands += own_past
+            pasts[i] = [body.add_input(v.dims, v.dtype) for v in own_past]
         if pasts:
             operands.append(node.outputs[count])
             self.total = body.add_input((), dt.int64)
         for i in begun:
-            operands.append(starts[i])
-            sum_of[i] = body.add_input(starts[i].dims, starts[i].dtype, "ct")
+            start = starts[i]
+            assert start is not None  # `_begun_first` names no others
+            operands.append(start)
+            sum_of[i] = body.add_input(start.dims, start.dtype, "ct")
         holds: dict[_Pair, list[Value]] = {}
         for pair in pairs:
-            operands += [told() for *_, told in pair.told]
-            holds[pair] = [body.add_input((), dt.bool_) for _ in pair.told]
+            operands += [condition() for *_, condition in pair.conditions]
+            holds[pair] = [body.add_input((), dt.bool_) for _ in pair.conditions]
         identities: dict[int, Value] = {}
         for i in [i for i in self.named if seeds[i]]:
             operands.append(node.outputs[self.identities[i].place])
             identities[i] = body.add_input(operands[-1].dims, dt.int64)
         with use_interpreter(Builder(body)) as inner:
-            body.outputs = self._round(inner, back, at, offsets, sources, stacks, given, seeds,  # type: ignore
+            body.outputs = self._round(inner, back, at, offsets, sources, stacks, cotangents, seeds,  # type: ignore
                                        holds, sum_of, pasts, identities, flags)
         return carried, operands, [_is_positive(node.regions[0].name + "_grad", body.inputs), body]
 
@@ -507,7 +527,7 @@ class LoopPullback(Pullback):
         shift = len(self.node.inputs) - self.rest - self.count
         return self.node.inputs[-1 - self.lin.sources[residual] + shift]
 
-    def _input_size(self, size: Any) -> Any:
+    def _input_size(self, size: DimLike) -> DimLike:
         """A size of a round as an input of the body has it: what is no symbol of its own becomes one."""
         if not isinstance(size, Dim) or size.name_alone() is not None or size.symbols().isdisjoint(self.lin.local):
             return size
@@ -516,7 +536,7 @@ class LoopPullback(Pullback):
         return fresh
 
     def _round(self, inner: Builder, back: Backward, rounds: Value, offsets: dict[int, Value],
-               sources: dict[int, Value], stacks: dict[int, _Stack], given: list[Value], seeds: Mask,
+               sources: dict[int, Value], stacks: dict[int, _Stack], cotangents: list[Value], seeds: Mask,
                pairs: dict[_Pair, list[Value]], sum_of: dict[int, Value],
                pasts: dict[int, list[Value]], identities: dict[int, Value], flags: dict[int, Value]) -> list[Value]:
         """One round of the gradient; gives the next carried values."""
@@ -524,7 +544,7 @@ class LoopPullback(Pullback):
         at = ops.subtract(rounds, 1)
         values: dict[int, Value] = {}
         after: dict[int, Value] = {}
-        told = {name for v in given for name in symbols.alone(v.dims)}  # by the cotangents
+        bound = {name for v in cotangents for name in symbols.alone(v.dims)}  # by the cotangents
         names = {n: name for name, n in lin.sizes.items()}
         for n in sorted(sources, key=lambda n: n not in names):  # sizes first
             if n not in stacks:
@@ -535,29 +555,30 @@ class LoopPullback(Pullback):
                 start = ops.multiply(at, size) if n not in offsets else ops.subtract(offsets[n], size)
                 if n in offsets:
                     after[n] = start
-                values[n] = inner.construct(g.POP, (sources[n], start), {"dims": value.dims}, (value.spec,))[0]
-            if n in names and names[n] not in told:
+                values[n] = inner.construct(g.POP, (sources[n], start), {"dims": value.dims}, (value,))[0]
+            if n in names and names[n] not in bound:
                 inner.construct(g.BIND, (values[n],), {"symbol": names[n]}, ())
         for n in back.reads:
             if n in self.past:
                 i, later = self.past[n]
                 values[n] = self._past(inner, lin.residuals[n], pasts[i], at, later)
-        known = {i: inner.construct(g.POP, (stack, at), {"dims": ()}, (TensorSpec((), dt.int64),))[0]
+        popped = {i: inner.construct(g.POP, (stack, at), {"dims": ()}, (spec((), dt.int64),))[0]
                  for i, stack in identities.items()}
-        begun = self._begun(at, seeds, given, pairs, sum_of, known)
+        begun = self._begun(at, seeds, cotangents, pairs, sum_of, popped)
         begun += [flag for i, flag in flags.items() if i < self.count]
         gradients = iter(inner.inline(back.graph, [*[values[n] for n in back.reads], *begun]))
-        results = [next(gradients) if x else None for x in back.given]
-        added = [next(gradients) if t else None for t in back.told]
-        own = {i: self._own(i, known) for i in known}
+        results = [next(gradients) if x else None for x in back.connected]
+        added = [next(gradients) if t else None for t in back.conditional]
+        own = {i: self._own(i, popped) for i in popped}
         carried = [nothing(v) if r is None else present(r, own.get(i)) for i, (r, v)
                    in enumerate(zip(results, lin.forward.inputs, strict=True)) if i < self.count and seeds[i]]
         after_round = []
         for i, flag in flags.items():
+            is_added = added[i]
             if i >= self.count:
-                after_round.append(ops.logical_or(flag, added[i]))
+                after_round.append(flag if is_added is None else ops.logical_or(flag, is_added))
                 continue
-            exists = added[i] if added[i] is not None else np.array(results[i] is not None)
+            exists = np.array(results[i] is not None) if is_added is None else is_added
             after_round.append(ops.logical_and(exists, own[i]()) if i in own else inner.value(exists, dt.bool_))
         return [at, *[after[n] for n in offsets], *carried, *[r for r in results[self.count:] if r is not None],
                 *after_round]
@@ -567,23 +588,23 @@ class LoopPullback(Pullback):
         begin, stack, end = past
         place = ops.add(at, 1) if later else at
         size = dm.numel(value.dims)
-        known = end if later else begin
-        is_known = ops.equal(place, self.total) if later else ops.equal(place, 0)
+        outer = end if later else begin
+        is_outer = ops.equal(place, self.total) if later else ops.equal(place, 0)
         then, otherwise = Graph("known"), Graph("past")
         if later:  # what the last round made is not on the stack: the place is one that is, wherever it is read
-            place = ops.where(is_known, np.array(0, np.int64), place)
-        operands = (known, stack, ops.multiply(place, size))
+            place = ops.where(is_outer, np.array(0, np.int64), place)
+        operands = (outer, stack, ops.multiply(place, size))
         for region in (then, otherwise):
             for v in operands:
                 region.add_input(v.dims, v.dtype)
         then.outputs = [then.inputs[0]]
         otherwise.outputs = otherwise.add(g.POP, otherwise.inputs[1:], {"dims": value.dims, "past": True},
-                                          (value.spec,)).outputs
-        return inner.construct(g.COND, (is_known, *operands), {"past": True}, (value.spec,), [then, otherwise])[0]
+                                          (value,)).outputs
+        return inner.construct(g.COND, (is_outer, *operands), {"past": True}, (value,), [then, otherwise])[0]
 
-    def _own(self, i: int, identities: dict[int, Any]) -> Holds:
-        """What tells whether the cotangent of a carried value is in no other sum: an operand's or an earlier one's."""
-        def own() -> Any:
+    def _own(self, i: int, identities: Mapping[int, AnyTensor]) -> Holds:
+        """Whether the cotangent of a carried value is in no other sum: an operand's or an earlier one's."""
+        def own() -> AnyTensor:
             elsewhere = ops.less(identities[i], len(self.operands))
             for j in identities:
                 if j < i and self._may_be(i, j):
@@ -591,23 +612,24 @@ class LoopPullback(Pullback):
             return ops.logical_not(elsewhere)
         return cache(own)
 
-    def _joint(self, pair: _Pair, holds: list[Value], is_first: Any, identities: dict[int, Value]) -> Any:
+    def _joint(self, pair: _Pair, holds: list[Value], is_first: Value, identities: dict[int, Value]) -> Value:
         """A bool scalar: whether a pair is one value in a round."""
         if not self.named:
-            told = holds[0] if holds else is_first
-            return ops.logical_and(is_first, told) if pair.first and holds else told
+            joined = holds[0] if holds else is_first
+            return ops.logical_and(is_first, joined) if pair.first and holds else joined
         one, other = [identities[i] if i in identities else np.array(self._place(i), np.int64) for i in pair[:2]]
         joint = ops.equal(one, other) if pair.one in identities or pair.other in identities else None
-        for (first, second, _), told in zip(pair.told, holds, strict=True):
+        for (first, second, _), joined in zip(pair.conditions, holds, strict=True):
             if joint is not None:
                 p, q = np.array(first, np.int64), np.array(second, np.int64)
                 there = ops.logical_and(ops.equal(one, p), ops.equal(other, q))
                 back = ops.logical_and(ops.equal(one, q), ops.equal(other, p))
-                told = ops.logical_and(told, ops.logical_or(there, back))
-            joint = told if joint is None else ops.logical_or(joint, told)
+                joined = ops.logical_and(joined, ops.logical_or(there, back))
+            joint = joined if joint is None else ops.logical_or(joint, joined)
+        assert joint is not None  # a pair has identities, or something that tells
         return joint
 
-    def _begun(self, at: Value, seeds: Mask, given: list[Value], pairs: dict[_Pair, list[Value]],
+    def _begun(self, at: Value, seeds: Mask, cotangents: list[Value], pairs: dict[_Pair, list[Value]],
                sum_of: dict[int, Value], identities: dict[int, Value]) -> list[Value]:
         """The cotangents that a round's gradient is given: of its results, sums so far, whether inputs are joined."""
         count = sum(seeds)
@@ -617,10 +639,10 @@ class LoopPullback(Pullback):
             start = sum_of[i]
             for pair, holds in pairs.items():
                 if pair.one == i and pair.other >= self.count:  # what no round changes has the sum of later rounds
-                    start = ops.where(holds[0], sum_of[pair.other], start)
-            begun.append(ops.where(is_first, start, nothing(start)))
+                    start = ops.select(holds[0], sum_of[pair.other], start)
+            begun.append(ops.select(is_first, start, nothing(start)))
         joint = [self._joint(pair, holds, is_first, identities) for pair, holds in pairs.items()]
-        return [*given[:count], *begun, *given[count:], *joint]
+        return [*cotangents[:count], *begun, *cotangents[count:], *joint]
 
 
 LOOP_FLOW = Flow(_loop_forward, _loop_backward)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 
-from .instructions import InstructionBuilder, Value
+from .instructions import InstructionBuilder, Scalar
 from .math_core import format_of, scale, through_double, two_product, two_sum
 from .math_exp import clamp, exp_parts
 from .math_exp import cosh as real_cosh
@@ -35,32 +35,32 @@ __all__ = ["acos", "acosh", "angle", "asin", "asinh", "atan", "atanh", "complex_
 _HUGE = 2.0**500
 
 
-def _parts(s: InstructionBuilder, z: Value) -> tuple[Value, Value]:
+def _parts(s: InstructionBuilder, z: Scalar) -> tuple[Scalar, Scalar]:
     return s.real(z), s.imag(z)
 
 
-def _times_i(s: InstructionBuilder, z: Value) -> Value:
+def _times_i(s: InstructionBuilder, z: Scalar) -> Scalar:
     x, y = _parts(s, z)
     return s.complex(-y, x)
 
 
-def _over_i(s: InstructionBuilder, z: Value) -> Value:
+def _over_i(s: InstructionBuilder, z: Scalar) -> Scalar:
     x, y = _parts(s, z)
     return s.complex(y, -x)
 
 
-def _damped(s: InstructionBuilder, small: Value, large: Value) -> Value:
+def _damped(s: InstructionBuilder, small: Scalar, large: Scalar) -> Scalar:
     """small * large, where 0 times infinity is 0."""
     one = s.const(1.0, small.dtype)
     return s.select(s.eq(small, 0.0), small * s.copysign(one, large), small * large)
 
 
-def complex_abs(s: InstructionBuilder, z: Value) -> Value:
+def complex_abs(s: InstructionBuilder, z: Scalar) -> Scalar:
     """Modulus, without undue overflow."""
     return hypot(s, *_parts(s, z)) if z.dtype.is_complex else s.abs(z)
 
 
-def angle(s: InstructionBuilder, z: Value) -> Value:
+def angle(s: InstructionBuilder, z: Scalar) -> Scalar:
     """Argument in [-pi, pi]; of a real number 0 or pi, and NaN of NaN."""
     if z.dtype.is_complex:
         return atan2(s, s.imag(z), s.real(z))
@@ -68,7 +68,7 @@ def angle(s: InstructionBuilder, z: Value) -> Value:
     return s.select(s.isnan(z), z, turned)
 
 
-def sign(s: InstructionBuilder, z: Value) -> Value:
+def sign(s: InstructionBuilder, z: Scalar) -> Scalar:
     """z / |z|, and 0 of 0."""
     x, y = _parts(s, z)
     r = complex_abs(s, z)
@@ -76,12 +76,12 @@ def sign(s: InstructionBuilder, z: Value) -> Value:
     return s.complex(s.select(zero, 0.0, x / r), s.select(zero, 0.0, y / r))
 
 
-def reciprocal(s: InstructionBuilder, z: Value) -> Value:
+def reciprocal(s: InstructionBuilder, z: Scalar) -> Scalar:
     """1 / z."""
     return s.div(s.const(1.0, z.dtype), z)
 
 
-def exp(s: InstructionBuilder, z: Value) -> Value:
+def exp(s: InstructionBuilder, z: Scalar) -> Scalar:
     """e**z; a part is finite where the modulus alone would overflow."""
     x, y = _parts(s, z)
     limit = 1.35 * format_of(x).bias
@@ -94,7 +94,7 @@ def exp(s: InstructionBuilder, z: Value) -> Value:
 
 
 @through_double
-def expm1(s: InstructionBuilder, z: Value) -> Value:
+def expm1(s: InstructionBuilder, z: Scalar) -> Scalar:
     """e**z - 1 without cancellation near 0."""
     x, y = _parts(s, z)
     half = real_sin(s, y * 0.5)
@@ -103,7 +103,7 @@ def expm1(s: InstructionBuilder, z: Value) -> Value:
     return s.complex(s.select(s.lt(s.abs(x), 1.0), near, s.real(e) - 1.0), s.imag(e))
 
 
-def _log_modulus(s: InstructionBuilder, x: Value, y: Value) -> Value:
+def _log_modulus(s: InstructionBuilder, x: Scalar, y: Scalar) -> Scalar:
     """log(hypot(x, y)) in float64, accurate where the modulus is near 1."""
     a, b = s.maximum(s.abs(x), s.abs(y)), s.minimum(s.abs(x), s.abs(y))
     p, p_low = two_product(s, a, a)
@@ -118,14 +118,14 @@ def _log_modulus(s: InstructionBuilder, x: Value, y: Value) -> Value:
 
 
 @through_double
-def log(s: InstructionBuilder, z: Value) -> Value:
+def log(s: InstructionBuilder, z: Scalar) -> Scalar:
     """Principal logarithm, imaginary part in [-pi, pi]."""
     x, y = _parts(s, z)
     return s.complex(_log_modulus(s, x, y), atan2(s, y, x))
 
 
 @through_double
-def log1p(s: InstructionBuilder, z: Value) -> Value:
+def log1p(s: InstructionBuilder, z: Scalar) -> Scalar:
     """log(1 + z) without cancellation near 0."""
     x, y = _parts(s, z)
     near = s.and_(s.lt(s.abs(x), 0.5), s.lt(s.abs(y), 0.5))
@@ -139,7 +139,7 @@ def log1p(s: InstructionBuilder, z: Value) -> Value:
 
 
 @through_double
-def _sqrt(s: InstructionBuilder, z: Value) -> Value:
+def _sqrt(s: InstructionBuilder, z: Scalar) -> Scalar:
     x, y = _parts(s, z)
     size = s.maximum(s.abs(x), s.abs(y))
     large, small = s.gt(size, 2.0**1000), s.lt(size, 2.0**-900)
@@ -158,41 +158,41 @@ def _sqrt(s: InstructionBuilder, z: Value) -> Value:
     return s.complex(re, s.copysign(im, y))
 
 
-def complex_sqrt(s: InstructionBuilder, z: Value) -> Value:
+def complex_sqrt(s: InstructionBuilder, z: Scalar) -> Scalar:
     """Principal square root, with a real part that is not negative."""
     return _sqrt(s, z) if z.dtype.is_complex else s.sqrt(z)
 
 
 @through_double
-def rsqrt(s: InstructionBuilder, z: Value) -> Value:
+def rsqrt(s: InstructionBuilder, z: Scalar) -> Scalar:
     """1 / sqrt(z)."""
     return reciprocal(s, _sqrt(s, z))
 
 
-def sinh(s: InstructionBuilder, z: Value) -> Value:
+def sinh(s: InstructionBuilder, z: Scalar) -> Scalar:
     """Hyperbolic sine."""
     x, y = _parts(s, z)
     return s.complex(_damped(s, real_cos(s, y), real_sinh(s, x)), _damped(s, real_sin(s, y), real_cosh(s, x)))
 
 
-def cosh(s: InstructionBuilder, z: Value) -> Value:
+def cosh(s: InstructionBuilder, z: Scalar) -> Scalar:
     """Hyperbolic cosine."""
     x, y = _parts(s, z)
     return s.complex(_damped(s, real_cos(s, y), real_cosh(s, x)), _damped(s, real_sin(s, y), real_sinh(s, x)))
 
 
-def sin(s: InstructionBuilder, z: Value) -> Value:
+def sin(s: InstructionBuilder, z: Scalar) -> Scalar:
     """Sine: sinh(iz) / i."""
     return _over_i(s, sinh(s, _times_i(s, z)))
 
 
-def cos(s: InstructionBuilder, z: Value) -> Value:
+def cos(s: InstructionBuilder, z: Scalar) -> Scalar:
     """Cosine: cosh(iz)."""
     return cosh(s, _times_i(s, z))
 
 
 @through_double
-def tanh(s: InstructionBuilder, z: Value) -> Value:
+def tanh(s: InstructionBuilder, z: Scalar) -> Scalar:
     """Hyperbolic tangent, from tan(y) and sinh(x); beyond 20 its limit and the first term of the imaginary part."""
     x, y = _parts(s, z)
     t, sh = real_tan(s, y), real_sinh(s, clamp(s, x, -20.0, 20.0))
@@ -205,13 +205,13 @@ def tanh(s: InstructionBuilder, z: Value) -> Value:
     return s.complex(s.select(far, s.copysign(s.const(1.0, x.dtype), x), re), s.select(far, far_im, im))
 
 
-def tan(s: InstructionBuilder, z: Value) -> Value:
+def tan(s: InstructionBuilder, z: Scalar) -> Scalar:
     """Tangent: tanh(iz) / i."""
     return _over_i(s, tanh(s, _times_i(s, z)))
 
 
 @through_double
-def sigmoid(s: InstructionBuilder, z: Value) -> Value:
+def sigmoid(s: InstructionBuilder, z: Scalar) -> Scalar:
     """1 / (1 + e**-z), from the exponential that does not overflow."""
     positive = s.ge(s.real(z), 0.0)
     e = exp(s, s.select(positive, -z, z))
@@ -220,7 +220,7 @@ def sigmoid(s: InstructionBuilder, z: Value) -> Value:
 
 
 @through_double
-def pow(s: InstructionBuilder, z: Value, w: Value) -> Value:
+def pow(s: InstructionBuilder, z: Scalar, w: Scalar) -> Scalar:
     """z**w = exp(w * log(z)); 1 for w = 0, and 0 to a power with positive real part is 0."""
     value = exp(s, s.mul(w, log(s, z)))
     x, y = _parts(s, z)
@@ -230,25 +230,25 @@ def pow(s: InstructionBuilder, z: Value, w: Value) -> Value:
 
 
 # -- inverse functions --------------------------------------------------------------------------------
-def _conj_times(s: InstructionBuilder, a: Value, b: Value) -> tuple[Value, Value]:
+def _conj_times(s: InstructionBuilder, a: Scalar, b: Scalar) -> tuple[Scalar, Scalar]:
     """(real, imaginary) of conj(a) * b."""
     ar, ai = _parts(s, a)
     br, bi = _parts(s, b)
     return s.fma(ar, br, ai * bi), s.fma(ar, bi, -(ai * br))
 
 
-def _shifted_roots(s: InstructionBuilder, z: Value) -> tuple[Value, Value]:
+def _shifted_roots(s: InstructionBuilder, z: Scalar) -> tuple[Scalar, Scalar]:
     """sqrt(1 - z) and sqrt(1 + z), with the sign of a zero imaginary part kept."""
     x, y = _parts(s, z)
     return _sqrt(s, s.complex(1.0 - x, -y)), _sqrt(s, s.complex(x + 1.0, y))
 
 
-def _is_huge(s: InstructionBuilder, x: Value, y: Value) -> Value:
+def _is_huge(s: InstructionBuilder, x: Scalar, y: Scalar) -> Scalar:
     return s.gt(s.maximum(s.abs(x), s.abs(y)), _HUGE)
 
 
 @through_double
-def asin(s: InstructionBuilder, z: Value) -> Value:
+def asin(s: InstructionBuilder, z: Scalar) -> Scalar:
     """Inverse sine, cut along the real axis beyond -1 and 1."""
     x, y = _parts(s, z)
     minus, plus = _shifted_roots(s, z)
@@ -261,7 +261,7 @@ def asin(s: InstructionBuilder, z: Value) -> Value:
 
 
 @through_double
-def acos(s: InstructionBuilder, z: Value) -> Value:
+def acos(s: InstructionBuilder, z: Scalar) -> Scalar:
     """Inverse cosine, cut along the real axis beyond -1 and 1."""
     x, y = _parts(s, z)
     minus, plus = _shifted_roots(s, z)
@@ -274,7 +274,7 @@ def acos(s: InstructionBuilder, z: Value) -> Value:
 
 
 @through_double
-def acosh(s: InstructionBuilder, z: Value) -> Value:
+def acosh(s: InstructionBuilder, z: Scalar) -> Scalar:
     """Inverse hyperbolic cosine, cut along the real axis below 1."""
     x, y = _parts(s, z)
     below, above = _sqrt(s, s.complex(x - 1.0, y)), _sqrt(s, s.complex(x + 1.0, y))
@@ -285,13 +285,13 @@ def acosh(s: InstructionBuilder, z: Value) -> Value:
     return s.complex(s.select(huge, far, real_asinh(s, re)), s.select(huge, atan2(s, y, x), im))
 
 
-def asinh(s: InstructionBuilder, z: Value) -> Value:
+def asinh(s: InstructionBuilder, z: Scalar) -> Scalar:
     """Inverse hyperbolic sine: asin(iz) / i."""
     return _over_i(s, asin(s, _times_i(s, z)))
 
 
 @through_double
-def atanh(s: InstructionBuilder, z: Value) -> Value:
+def atanh(s: InstructionBuilder, z: Scalar) -> Scalar:
     """Inverse hyperbolic tangent, cut along the real axis beyond -1 and 1."""
     x, y = _parts(s, z)
     size = s.abs(x)
@@ -306,6 +306,6 @@ def atanh(s: InstructionBuilder, z: Value) -> Value:
     return s.complex(s.copysign(re, x), s.copysign(im, y))
 
 
-def atan(s: InstructionBuilder, z: Value) -> Value:
+def atan(s: InstructionBuilder, z: Scalar) -> Scalar:
     """Inverse tangent: atanh(iz) / i."""
     return _over_i(s, atanh(s, _times_i(s, z)))

@@ -1,4 +1,4 @@
-"""What the mathematical bodies share: float formats, polynomials, powers of two, double-word arithmetic.
+"""The parts that mathematical bodies share: float formats, polynomials, powers of two, double-word arithmetic.
 
 A *double word* is an unevaluated sum of two floats `(high, low)`, which carries a value to about twice
 the precision. The error-free steps are Knuth's and Dekker's; see Muller et al., "Handbook of
@@ -17,12 +17,12 @@ from dataclasses import dataclass
 
 from . import dtypes as dt
 from .dtypes import DType
-from .instructions import InstructionBuilder, Value
+from .instructions import InstructionBuilder, Scalar
 
 __all__ = ["Double", "Format", "divide_double", "fast_two_sum", "float_of", "format_of", "pick", "poly", "pow2",
            "round_scaled", "scale", "split_binary", "through_double", "two_product", "two_sum"]
 
-Double = tuple[Value, Value]
+Double = tuple[Scalar, Scalar]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Format:
 _FORMATS = {dt.float32: Format(23, 127, dt.int32, dt.uint32), dt.float64: Format(52, 1023, dt.int64, dt.uint64)}
 
 
-def format_of(x: Value) -> Format:
+def format_of(x: Scalar) -> Format:
     """The Format of a float value. Raises TypeError for any other type."""
     parameters = _FORMATS.get(x.dtype)
     if parameters is None:
@@ -61,16 +61,16 @@ def format_of(x: Value) -> Format:
     return parameters
 
 
-def through_double(body: Callable[..., Value]) -> Callable[..., Value]:
+def through_double(body: Callable[..., Scalar]) -> Callable[..., Scalar]:
     """`body`, with float32 (complex64) operands computed in float64 (complex128) and the result rounded once."""
     @functools.wraps(body)
-    def wrapped(s: InstructionBuilder, *operands: Value) -> Value:
+    def wrapped(s: InstructionBuilder, *operands: Scalar) -> Scalar:
         wide = [s.cast(v, dt.complex128 if v.dtype.is_complex else dt.float64) for v in operands]
         return s.cast(body(s, *wide), operands[0].dtype)
     return wrapped
 
 
-def poly(s: InstructionBuilder, x: Value, coefficients: Sequence[float]) -> Value:
+def poly(s: InstructionBuilder, x: Scalar, coefficients: Sequence[float]) -> Scalar:
     """sum(c[i] * x**i), by Horner's rule with FMA."""
     total = s.const(coefficients[-1], x.dtype)
     for c in reversed(coefficients[:-1]):
@@ -78,25 +78,25 @@ def poly(s: InstructionBuilder, x: Value, coefficients: Sequence[float]) -> Valu
     return total
 
 
-def pick(s: InstructionBuilder, cond: Value, x: float, y: float, dtype: DType) -> Value:
+def pick(s: InstructionBuilder, cond: Scalar, x: float, y: float, dtype: DType) -> Scalar:
     """One of two constants."""
     return s.select(cond, s.const(x, dtype), s.const(y, dtype))
 
 
-def round_scaled(s: InstructionBuilder, x: Value, factor: float) -> tuple[Value, Value]:
+def round_scaled(s: InstructionBuilder, x: Scalar, factor: float) -> tuple[Scalar, Scalar]:
     """`x * factor` rounded to an integer, as a float and as a signed integer; |x*factor| < 2**(mantissa-2)."""
     fmt = format_of(x)
     shifted = s.fma(x, factor, fmt.magic)
     return shifted - fmt.magic, s.bitcast(shifted, fmt.signed) - fmt.magic_bits
 
 
-def pow2(s: InstructionBuilder, k: Value, dtype: DType) -> Value:
+def pow2(s: InstructionBuilder, k: Scalar, dtype: DType) -> Scalar:
     """2.0**k for an integer k between the exponents of the smallest and largest normal number."""
     fmt = _FORMATS[dtype]
     return s.bitcast(s.shl(k + fmt.bias, fmt.mantissa), dtype)
 
 
-def float_of(s: InstructionBuilder, k: Value, dtype: DType) -> Value:
+def float_of(s: InstructionBuilder, k: Scalar, dtype: DType) -> Scalar:
     """A small signed integer as the float of its width, without the 64-bit conversion that few machines have."""
     if dtype is dt.float32:
         return s.cast(k, dtype)
@@ -104,13 +104,13 @@ def float_of(s: InstructionBuilder, k: Value, dtype: DType) -> Value:
     return s.bitcast(k + fmt.magic_bits, dtype) - fmt.magic
 
 
-def scale(s: InstructionBuilder, x: Value, k: Value) -> Value:
+def scale(s: InstructionBuilder, x: Scalar, k: Scalar) -> Scalar:
     """x * 2**k rounded once, for |k| up to twice the exponent range and x near 1: overflows and underflows right."""
     half = s.shr(k, 1)
     return x * pow2(s, half, x.dtype) * pow2(s, k - half, x.dtype)
 
 
-def split_binary(s: InstructionBuilder, x: Value, low: float) -> tuple[Value, Value]:
+def split_binary(s: InstructionBuilder, x: Scalar, low: float) -> tuple[Scalar, Scalar]:
     """(m, k) with x = m * 2**k and low <= m < 2*low, for positive finite x, subnormals included; k is an integer."""
     fmt = format_of(x)
     small = s.lt(x, fmt.tiny)
@@ -125,26 +125,26 @@ def _bits_of(value: float, dtype: DType) -> int:
 
 
 # -- double words -------------------------------------------------------------------------------------
-def fast_two_sum(s: InstructionBuilder, a: Value, b: Value) -> Double:
+def fast_two_sum(s: InstructionBuilder, a: Scalar, b: Scalar) -> Double:
     """a + b exactly, where |a| >= |b| or a is 0."""
     high = a + b
     return high, b - (high - a)
 
 
-def two_sum(s: InstructionBuilder, a: Value, b: Value) -> Double:
+def two_sum(s: InstructionBuilder, a: Scalar, b: Scalar) -> Double:
     """a + b exactly."""
     high = a + b
     part = high - a
     return high, (a - (high - part)) + (b - part)
 
 
-def two_product(s: InstructionBuilder, a: Value, b: Value) -> Double:
+def two_product(s: InstructionBuilder, a: Scalar, b: Scalar) -> Double:
     """a * b exactly."""
     high = a * b
     return high, s.fma(a, b, -high)
 
 
-def divide_double(s: InstructionBuilder, x: Double, y: Double) -> Value:
+def divide_double(s: InstructionBuilder, x: Double, y: Double) -> Scalar:
     """x / y rounded almost correctly, with one division; for quotients and 1/y in the normal range."""
     inverse = 1.0 / y[0]
     q = x[0] * inverse

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from . import dtypes as dt
-from .instructions import InstructionBuilder, Value
+from .instructions import InstructionBuilder, Scalar
 from .math_core import Double, divide_double, fast_two_sum, poly, pow2, scale, two_product, two_sum
 from .math_exp import clamp, exp_double, exp_parts, exp_short
 from .math_log import log_double, log_short
@@ -79,7 +79,7 @@ _TAIL_SHORT = (0.9011595667741724, 0.2829286713519137, -0.34651176926634475, 0.2
 _SQRT_TWO = (1.4142135623730951, -9.667293313452913e-17)
 
 
-def erf(s: InstructionBuilder, x: Value) -> Value:
+def erf(s: InstructionBuilder, x: Scalar) -> Scalar:
     """Error function: an odd polynomial, further out 1 - exp(polynomial)."""
     size, y = s.abs(x), x * x
     near, one = _ERF_RANGE[x.dtype]
@@ -90,7 +90,7 @@ def erf(s: InstructionBuilder, x: Value) -> Value:
     return s.select(s.lt(size, near), small, large)
 
 
-def erfc(s: InstructionBuilder, x: Value) -> Value:
+def erfc(s: InstructionBuilder, x: Scalar) -> Scalar:
     """1 - erf(x) without cancellation: exp(-x**2) times a polynomial beyond 1/2."""
     wide = s.cast(x, dt.float64)
     size = s.abs(wide)
@@ -100,18 +100,18 @@ def erfc(s: InstructionBuilder, x: Value) -> Value:
     return s.cast(s.select(s.lt(size, 0.5), inner, outer), x.dtype)
 
 
-def erf_inner(s: InstructionBuilder, x: Value) -> Value:
+def erf_inner(s: InstructionBuilder, x: Scalar) -> Scalar:
     """erf(x) for |x| <= 1/2, float64."""
     return s.fma(x, poly(s, x * x, _ERF[dt.float64]), x)
 
 
-def erfc_over_exp(s: InstructionBuilder, x: Value) -> Value:
+def erfc_over_exp(s: InstructionBuilder, x: Scalar) -> Scalar:
     """exp(x**2) * erfc(x) for x in [1/2, 28], float64."""
     x = clamp(s, x, 0.5, 28.0)
     return poly(s, (x - _ERFCX_AT) / (x + _ERFCX_AT), _ERFCX) / s.fma(x, 2.0, 1.0)
 
 
-def _erfc_tail(s: InstructionBuilder, x: Value) -> Value:
+def _erfc_tail(s: InstructionBuilder, x: Scalar) -> Scalar:
     x = clamp(s, x, 0.5, 28.0)
     y, y_low = two_product(s, x, x)
     (e, e_low), k = exp_double(s, (-y, -y_low))
@@ -121,13 +121,13 @@ def _erfc_tail(s: InstructionBuilder, x: Value) -> Value:
     return scale(s, divide_double(s, (num, s.fma(e_low, g, num_low)), den), k)
 
 
-def _erfc_tail_short(s: InstructionBuilder, x: Value) -> Value:
+def _erfc_tail_short(s: InstructionBuilder, x: Scalar) -> Scalar:
     x = clamp(s, x, 0.5, 11.0)
     t = (x - _ERFCX_SHORT_AT) / (x + _ERFCX_SHORT_AT)
     return exp_short(s, -(x * x)) * poly(s, t, _ERFCX_SHORT) / s.fma(x, 2.0, 1.0)
 
 
-def _erfinv_inner(s: InstructionBuilder, y: Value, short: bool) -> Double:
+def _erfinv_inner(s: InstructionBuilder, y: Scalar, short: bool) -> Double:
     """erfinv(y) for |y| <= 0.5625, float64."""
     w = y * y
     if short:
@@ -136,7 +136,7 @@ def _erfinv_inner(s: InstructionBuilder, y: Value, short: bool) -> Double:
     return fast_two_sum(s, high, s.fma(y, poly(s, w, _ERFINV), low))
 
 
-def _erfcinv(s: InstructionBuilder, q: Value, short: bool) -> Double:
+def _erfcinv(s: InstructionBuilder, q: Scalar, short: bool) -> Double:
     """x with erfc(x) = q for q in (0, 1/2], float64."""
     if short:
         w = s.sqrt(-log_short(s, q))
@@ -153,7 +153,7 @@ def _erfcinv(s: InstructionBuilder, q: Value, short: bool) -> Double:
     return x, s.fma(w_low, g, x_low)
 
 
-def erfinv(s: InstructionBuilder, y: Value) -> Value:
+def erfinv(s: InstructionBuilder, y: Scalar) -> Scalar:
     """x with erf(x) = y: infinite at -1 and 1, NaN beyond."""
     short = y.dtype is dt.float32
     wide = s.cast(y, dt.float64)
@@ -164,7 +164,7 @@ def erfinv(s: InstructionBuilder, y: Value) -> Value:
     return s.cast(s.copysign(s.select(s.gt(size, _ERFINV_INNER), outer, inner), wide), y.dtype)
 
 
-def ndtri(s: InstructionBuilder, p: Value) -> Value:
+def ndtri(s: InstructionBuilder, p: Scalar) -> Scalar:
     """x with P(X <= x) = p for a standard normal X: infinite at 0 and 1, NaN beyond."""
     short = p.dtype is dt.float32
     wide = s.cast(p, dt.float64)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from . import dtypes as dt
-from .instructions import InstructionBuilder, Value
+from .instructions import InstructionBuilder, Scalar
 from .math_core import Double, divide_double, fast_two_sum, format_of, poly, pow2, round_scaled, scale, two_sum
 
 __all__ = ["exp", "exp2", "expm1", "sinh", "cosh", "tanh", "sigmoid", "softplus", "log_sigmoid"]
@@ -62,13 +62,13 @@ EXP_RANGE = {dt.float32: (-104.0, 89.0), dt.float64: (-746.0, 710.0)}
 SIGMOID_LOW = {dt.float32: -109.0, dt.float64: -753.0}
 
 
-def clamp(s: InstructionBuilder, x: Value, low: float, high: float) -> Value:
+def clamp(s: InstructionBuilder, x: Scalar, low: float, high: float) -> Scalar:
     """x within [low, high]; NaN stays NaN."""
     x = s.select(s.lt(x, low), low, x)
     return s.select(s.gt(x, high), high, x)
 
 
-def reduce_exp(s: InstructionBuilder, x: Value) -> tuple[Value, Value, Value]:
+def reduce_exp(s: InstructionBuilder, x: Scalar) -> tuple[Scalar, Scalar, Scalar]:
     """(r, r_low, k) with x = k*ln2 + r + r_low, k a signed integer."""
     high, low = _LN2[x.dtype]
     k, k_int = round_scaled(s, x, 1.0 / math.log(2.0))
@@ -78,7 +78,7 @@ def reduce_exp(s: InstructionBuilder, x: Value) -> tuple[Value, Value, Value]:
     return r, (first - r) - tail, k_int
 
 
-def exp_parts(s: InstructionBuilder, x: Value) -> tuple[Double, Value]:
+def exp_parts(s: InstructionBuilder, x: Scalar) -> tuple[Double, Scalar]:
     """((h, l), k) with exp(x) = (h + l) * 2**k, h in [0.7, 1.42]; x must be within the range of exp."""
     high, low = _LN2[x.dtype]
     k, k_int = round_scaled(s, x, 1.0 / math.log(2.0))
@@ -88,7 +88,7 @@ def exp_parts(s: InstructionBuilder, x: Value) -> tuple[Double, Value]:
     return fast_two_sum(s, s.const(1.0, x.dtype), p), k_int
 
 
-def exp_double(s: InstructionBuilder, x: Double) -> tuple[Double, Value]:
+def exp_double(s: InstructionBuilder, x: Double) -> tuple[Double, Scalar]:
     """As exp_parts for a double word, h rounded almost correctly."""
     r, r_low, k = reduce_exp(s, x[0])
     r, r_low = two_sum(s, r, r_low + x[1])
@@ -97,7 +97,7 @@ def exp_double(s: InstructionBuilder, x: Double) -> tuple[Double, Value]:
     return fast_two_sum(s, h, low + p_low), k
 
 
-def exp_short(s: InstructionBuilder, x: Value) -> Value:
+def exp_short(s: InstructionBuilder, x: Scalar) -> Scalar:
     """exp(x) in float64 to a relative error of 2**-32, 0 and infinity far beyond the range of float32."""
     x = clamp(s, x, -200.0, 200.0)
     k, k_int = round_scaled(s, x, 1.0 / math.log(2.0))
@@ -105,7 +105,7 @@ def exp_short(s: InstructionBuilder, x: Value) -> Value:
     return s.fma(r * r, poly(s, r, _EXP_SHORT), r + 1.0) * pow2(s, k_int, x.dtype)
 
 
-def exp(s: InstructionBuilder, x: Value) -> Value:
+def exp(s: InstructionBuilder, x: Scalar) -> Scalar:
     """e**x."""
     low, high = EXP_RANGE[x.dtype]
     (h, _), k = exp_parts(s, clamp(s, x, low, high))
@@ -113,7 +113,7 @@ def exp(s: InstructionBuilder, x: Value) -> Value:
     return s.select(s.lt(x, low), 0.0, scale(s, h, k))
 
 
-def exp2(s: InstructionBuilder, x: Value) -> Value:
+def exp2(s: InstructionBuilder, x: Scalar) -> Scalar:
     """2**x; exact for integers."""
     bias = format_of(x).bias
     x = clamp(s, x, -bias - 53.0, bias + 2.0)
@@ -122,7 +122,7 @@ def exp2(s: InstructionBuilder, x: Value) -> Value:
     return scale(s, s.fma(r, poly(s, r, _EXP2[x.dtype]), 1.0), k_int)
 
 
-def _expm1_double(s: InstructionBuilder, x: Value) -> tuple[Double, Value]:
+def _expm1_double(s: InstructionBuilder, x: Scalar) -> tuple[Double, Scalar]:
     """((h, l), k) with expm1(x) = (h + l) * 2**k, for -40 <= x within the range of exp."""
     r, r_low, k = reduce_exp(s, x)
     p, p_low = fast_two_sum(s, r, s.fma(r * r, poly(s, r, _EXPM1[x.dtype]), r_low))
@@ -133,25 +133,25 @@ def _expm1_double(s: InstructionBuilder, x: Value) -> tuple[Double, Value]:
     return (h, low + (p_low + offset_low)), k
 
 
-def expm1(s: InstructionBuilder, x: Value) -> Value:
+def expm1(s: InstructionBuilder, x: Scalar) -> Scalar:
     """e**x - 1 without cancellation near 0."""
     (h, low), k = _expm1_double(s, clamp(s, x, -40.0, EXP_RANGE[x.dtype][1]))
     return s.copysign(scale(s, h + low, k), x)
 
 
-def _half_exp(s: InstructionBuilder, x: Value) -> Value:
+def _half_exp(s: InstructionBuilder, x: Scalar) -> Scalar:
     """exp(x)/2 for x >= 0, finite a little beyond the overflow of exp."""
     (h, _), k = exp_parts(s, clamp(s, x, 0.0, EXP_RANGE[x.dtype][1] + 1.0))
     return scale(s, h, k - 1)
 
 
-def cosh(s: InstructionBuilder, x: Value) -> Value:
+def cosh(s: InstructionBuilder, x: Scalar) -> Scalar:
     """(e**x + e**-x) / 2."""
     half = _half_exp(s, s.abs(x))
     return half + 0.25 / half
 
 
-def sinh(s: InstructionBuilder, x: Value) -> Value:
+def sinh(s: InstructionBuilder, x: Scalar) -> Scalar:
     """(e**x - e**-x) / 2: an odd polynomial below 1, the definition above."""
     half = _half_exp(s, s.abs(x))
     y = x * x
@@ -159,7 +159,7 @@ def sinh(s: InstructionBuilder, x: Value) -> Value:
     return s.select(s.lt(s.abs(x), 1.0), small, s.copysign(half - 0.25 / half, x))
 
 
-def tanh(s: InstructionBuilder, x: Value) -> Value:
+def tanh(s: InstructionBuilder, x: Scalar) -> Scalar:
     """Hyperbolic tangent: t/(t + 2) with t = expm1(2|x|); float32 below 1 by a polynomial, above by exp."""
     size = s.abs(x)
     if x.dtype is dt.float64:
@@ -175,7 +175,7 @@ def tanh(s: InstructionBuilder, x: Value) -> Value:
     return s.copysign(s.select(s.lt(size, 1.0), small, large), x)
 
 
-def sigmoid_parts(s: InstructionBuilder, x: Value) -> tuple[Value, Value]:
+def sigmoid_parts(s: InstructionBuilder, x: Scalar) -> tuple[Scalar, Scalar]:
     """(q, k) with q * 2**k = 1 / (1 + e**-x), from e = exp(-|x|) as a double word and one corrected division."""
     (h, low), k = exp_parts(s, clamp(s, -s.abs(x), SIGMOID_LOW[x.dtype], 0.0))
     # 2**k is normal except where e no longer counts beside 1
@@ -187,12 +187,12 @@ def sigmoid_parts(s: InstructionBuilder, x: Value) -> tuple[Value, Value]:
     return q, s.select(positive, s.const(0, k.dtype), k)
 
 
-def sigmoid(s: InstructionBuilder, x: Value) -> Value:
+def sigmoid(s: InstructionBuilder, x: Scalar) -> Scalar:
     """1 / (1 + e**-x)."""
     return scale(s, *sigmoid_parts(s, x))
 
 
-def softplus(s: InstructionBuilder, x: Value) -> Value:
+def softplus(s: InstructionBuilder, x: Scalar) -> Scalar:
     """log(1 + e**x) = max(x, 0) + log1p(exp(-|x|))."""
     e = exp(s, -s.abs(x))
     # log1p(e) = 2 atanh(t) with t = e/(2 + e); 2t = e - t*e
@@ -202,6 +202,6 @@ def softplus(s: InstructionBuilder, x: Value) -> Value:
     return s.maximum(x, 0.0) + log1p
 
 
-def log_sigmoid(s: InstructionBuilder, x: Value) -> Value:
+def log_sigmoid(s: InstructionBuilder, x: Scalar) -> Scalar:
     """log(sigmoid(x)) = -softplus(-x)."""
     return -softplus(s, -x)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 
-from .instructions import InstructionBuilder, Value
+from .instructions import InstructionBuilder, Scalar
 from .math_core import Double, fast_two_sum, pick, poly, through_double, two_product, two_sum
 from .math_log import log, log_double
 from .math_trig import PI, cos_kernel, sin_kernel
@@ -43,13 +43,13 @@ _HALF_LOG_2PI = (0.9189385332046728, -3.8782941580672414e-17)
 _LOG_PI = (1.1447298858494002, 1.0265951162707826e-17)
 
 
-def _pi_times(s: InstructionBuilder, t: Value) -> Double:
+def _pi_times(s: InstructionBuilder, t: Scalar) -> Double:
     pi, pi_low = PI[t.dtype]
     high, low = two_product(s, t, s.const(pi, t.dtype))
     return high, s.fma(t, pi_low, low)
 
 
-def _sin_cos_pi(s: InstructionBuilder, x: Value) -> tuple[Value, Value]:
+def _sin_cos_pi(s: InstructionBuilder, x: Scalar) -> tuple[Scalar, Scalar]:
     """(sin, cos) of pi*(x - rint(x)); where that is beyond a quarter turn, of its complement, swapped back."""
     t = x - s.rint(x)
     size = s.abs(t)
@@ -59,7 +59,7 @@ def _sin_cos_pi(s: InstructionBuilder, x: Value) -> tuple[Value, Value]:
     return s.copysign(s.select(swap, cosine, sine), t), s.select(swap, sine, cosine)
 
 
-def _lgamma_positive(s: InstructionBuilder, x: Value) -> Double:
+def _lgamma_positive(s: InstructionBuilder, x: Scalar) -> Double:
     """lgamma(x) as a double word for 0 < x < infinity."""
     large = s.ge(x, _LARGE)
     # lgamma(x) = lgamma(2 + v) + log((x-1)(x-2)...(2+v)); for j = 1 and 0 with x and x(x+1) divided out
@@ -81,7 +81,7 @@ def _lgamma_positive(s: InstructionBuilder, x: Value) -> Double:
     return s.select(large, far[0], near), s.select(large, far[1], near_low)
 
 
-def _stirling(s: InstructionBuilder, x: Value, log_x: Double) -> Double:
+def _stirling(s: InstructionBuilder, x: Scalar, log_x: Double) -> Double:
     factor = x - 0.5
     p, p_low = two_product(s, factor, log_x[0])
     p_low = s.fma(factor, log_x[1], p_low)
@@ -92,7 +92,7 @@ def _stirling(s: InstructionBuilder, x: Value, log_x: Double) -> Double:
 
 
 @through_double
-def lgamma(s: InstructionBuilder, x: Value) -> Value:
+def lgamma(s: InstructionBuilder, x: Scalar) -> Scalar:
     """log(|gamma(x)|); infinite at 0, -1, -2, ..."""
     size = s.abs(x)
     h, low = _lgamma_positive(s, size)
@@ -109,7 +109,7 @@ def lgamma(s: InstructionBuilder, x: Value) -> Value:
     return s.select(s.isnan(x), x, s.select(s.isinf(x), math.inf, value))
 
 
-def _digamma_positive(s: InstructionBuilder, x: Value) -> Value:
+def _digamma_positive(s: InstructionBuilder, x: Scalar) -> Scalar:
     """digamma(x) for 0 < x < infinity."""
     large = s.ge(x, _LARGE)
     # digamma(x) = digamma(u) + 1/(x-1) + ... + 1/u with u in [1, 2); for x < 1, digamma(x+1) - 1/x
@@ -132,7 +132,7 @@ def _digamma_positive(s: InstructionBuilder, x: Value) -> Value:
 
 
 @through_double
-def digamma(s: InstructionBuilder, x: Value) -> Value:
+def digamma(s: InstructionBuilder, x: Scalar) -> Scalar:
     """Derivative of lgamma; NaN at -1, -2, ..., and at 0 infinite with the other sign than the zero's."""
     mirrored = s.lt(x, 0.0)
     value = _digamma_positive(s, s.select(mirrored, 1.0 - x, x))

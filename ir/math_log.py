@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 
 from . import dtypes as dt
-from .instructions import InstructionBuilder, Value
+from .instructions import InstructionBuilder, Scalar
 from .math_core import (
     Double,
     fast_two_sum,
@@ -54,7 +54,7 @@ _ATANH_LONG = (0.40000000000002256, 0.2857142857009958, 0.22222222519926083, 0.1
           0.13256816821773107, 0.13196338478365305)
 
 
-def correction(s: InstructionBuilder, f: Value) -> Value:
+def correction(s: InstructionBuilder, f: Scalar) -> Scalar:
     """f - log(1 + f) for f in [sqrt(1/2) - 1, sqrt(2) - 1]."""
     if f.dtype is dt.float32:
         return f * f * s.fma(-f, poly(s, f, _LOG32), 0.5)
@@ -63,20 +63,20 @@ def correction(s: InstructionBuilder, f: Value) -> Value:
     return t * s.fma(-w, poly(s, w, _ATANH64), f)
 
 
-def split_log(s: InstructionBuilder, x: Value) -> tuple[Value, Value, Value]:
+def split_log(s: InstructionBuilder, x: Scalar) -> tuple[Scalar, Scalar, Scalar]:
     """(f, c, k) with log(x) = k*ln2 + f - c for positive finite x, k as a float."""
     m, k = split_binary(s, x, SQRT_HALF)
     f = m - 1.0
     return f, correction(s, f), float_of(s, k, x.dtype)
 
 
-def _specials(s: InstructionBuilder, x: Value, value: Value, pole: float = 0.0) -> Value:
+def _specials(s: InstructionBuilder, x: Scalar, value: Scalar, pole: float = 0.0) -> Scalar:
     """`value` between the pole and infinity, else the limits of a logarithm, or NaN."""
     edge = s.select(s.eq(x, pole), -math.inf, s.select(s.lt(x, pole), math.nan, x))
     return s.select(s.and_(s.gt(x, pole), s.lt(x, math.inf)), value, edge)
 
 
-def log_double(s: InstructionBuilder, x: Value) -> Double:
+def log_double(s: InstructionBuilder, x: Scalar) -> Double:
     """log(x) as a double word good to a few units in 2**-60 (2**-29 for float32), for positive finite x."""
     f, c, k = split_log(s, x)
     high, low = LN2[x.dtype]
@@ -84,7 +84,7 @@ def log_double(s: InstructionBuilder, x: Value) -> Double:
     return fast_two_sum(s, h, rest + s.fma(k, low, -c))
 
 
-def _log_parts(s: InstructionBuilder, x: Value) -> tuple[Value, Value, Value]:
+def _log_parts(s: InstructionBuilder, x: Scalar) -> tuple[Scalar, Scalar, Scalar]:
     """(h, low, k) with log(x) = k*ln2 + h + low for positive finite float64, to a relative error near 2**-65.
 
     log(m) = 2*atanh(t) with t = f/(2 + f) a double word.
@@ -108,7 +108,7 @@ def _log_parts(s: InstructionBuilder, x: Value) -> tuple[Value, Value, Value]:
     return h, low + (t_low + t_low + c_low), float_of(s, k, x.dtype)
 
 
-def log_accurate(s: InstructionBuilder, x: Value) -> Double:
+def log_accurate(s: InstructionBuilder, x: Scalar) -> Double:
     """log(x) as a double word for positive finite float64, to a relative error near 2**-65."""
     h, low, k = _log_parts(s, x)
     h, rest = fast_two_sum(s, k * LN2[x.dtype][0], h)
@@ -120,7 +120,7 @@ def _times(s: InstructionBuilder, x: Double, y: Double) -> Double:
     return p, s.fma(x[1], y[0], s.fma(x[0], y[1], low))
 
 
-def log_short(s: InstructionBuilder, x: Value) -> Value:
+def log_short(s: InstructionBuilder, x: Scalar) -> Scalar:
     """log(x) for positive finite float64 to a relative error of 2**-36."""
     m, k = split_binary(s, x, SQRT_HALF)
     f = m - 1.0
@@ -130,13 +130,13 @@ def log_short(s: InstructionBuilder, x: Value) -> Value:
     return s.fma(float_of(s, k, x.dtype), math.log(2.0), f - c)
 
 
-def log(s: InstructionBuilder, x: Value) -> Value:
+def log(s: InstructionBuilder, x: Scalar) -> Scalar:
     """Natural logarithm."""
     return _specials(s, x, log_double(s, x)[0])
 
 
-def _log_base(s: InstructionBuilder, x: Value, unit: tuple[float, float] | None,
-             factor: tuple[float, float]) -> Value:
+def _log_base(s: InstructionBuilder, x: Scalar, unit: tuple[float, float] | None,
+             factor: tuple[float, float]) -> Scalar:
     """k*unit + log(m)*factor, for the logarithms of other bases; `unit` is (high, low) or None for 1."""
     if x.dtype is dt.float64:
         a, b, k = _log_parts(s, x)
@@ -150,17 +150,17 @@ def _log_base(s: InstructionBuilder, x: Value, unit: tuple[float, float] | None,
     return _specials(s, x, h + rest)
 
 
-def log2(s: InstructionBuilder, x: Value) -> Value:
+def log2(s: InstructionBuilder, x: Scalar) -> Scalar:
     """Logarithm to base 2; exact for powers of two."""
     return _log_base(s, x, None, _LOG2_E[x.dtype])
 
 
-def log10(s: InstructionBuilder, x: Value) -> Value:
+def log10(s: InstructionBuilder, x: Scalar) -> Scalar:
     """Logarithm to base 10."""
     return _log_base(s, x, _LOG10_2[x.dtype], _LOG10_E[x.dtype])
 
 
-def log1p(s: InstructionBuilder, x: Value) -> Value:
+def log1p(s: InstructionBuilder, x: Scalar) -> Scalar:
     """log(1 + x) without cancellation near 0."""
     u, u_low = two_sum(s, s.const(1.0, x.dtype), x)
     m, k = split_binary(s, u, SQRT_HALF)
@@ -181,14 +181,14 @@ def log1p(s: InstructionBuilder, x: Value) -> Value:
 _HUGE = 2.0**54
 
 
-def _log1p_scaled(s: InstructionBuilder, t: Value, x: Value) -> Value:
+def _log1p_scaled(s: InstructionBuilder, t: Scalar, x: Scalar) -> Scalar:
     """log1p(t), or log(2x) for huge x."""
     huge = s.gt(x, _HUGE)
     return log1p(s, s.select(huge, x, t)) + pick(s, huge, math.log(2.0), 0.0, x.dtype)
 
 
 @through_double
-def asinh(s: InstructionBuilder, x: Value) -> Value:
+def asinh(s: InstructionBuilder, x: Scalar) -> Scalar:
     """Inverse hyperbolic sine: log1p(|x| + x**2 / (1 + sqrt(1 + x**2))) with the sign of x."""
     size = s.abs(x)
     y = x * x
@@ -197,14 +197,14 @@ def asinh(s: InstructionBuilder, x: Value) -> Value:
 
 
 @through_double
-def acosh(s: InstructionBuilder, x: Value) -> Value:
+def acosh(s: InstructionBuilder, x: Scalar) -> Scalar:
     """Inverse hyperbolic cosine, NaN below 1: log1p(t + sqrt(t*(t + 2))) with t = x - 1."""
     t = x - 1.0
     value = _log1p_scaled(s, t + s.sqrt(t * (t + 2.0)), x)
     return s.select(s.lt(x, 1.0), math.nan, value)
 
 
-def atanh(s: InstructionBuilder, x: Value) -> Value:
+def atanh(s: InstructionBuilder, x: Scalar) -> Scalar:
     """Inverse hyperbolic tangent: log1p(2|x| / (1 - |x|)) / 2 with the sign of x, NaN outside [-1, 1].
 
     The sign is put on after rounding: copysign of a float64 that is stored as a float16 is more than LLVM can lower.
@@ -213,7 +213,7 @@ def atanh(s: InstructionBuilder, x: Value) -> Value:
 
 
 @through_double
-def _atanh_positive(s: InstructionBuilder, x: Value) -> Value:
+def _atanh_positive(s: InstructionBuilder, x: Scalar) -> Scalar:
     twice = x + x
     t = s.select(s.lt(x, 0.5), s.fma(twice, x / (1.0 - x), twice), twice / (1.0 - x))
     return log1p(s, t) * 0.5

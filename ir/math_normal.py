@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 
 from . import dtypes as dt
-from .instructions import InstructionBuilder, Value
+from .instructions import InstructionBuilder, Scalar
 from .math_core import Double, poly, pow2, scale, two_product
 from .math_erf import erf_inner, erfc_over_exp
 from .math_exp import SIGMOID_LOW, clamp, exp_double, sigmoid_parts
@@ -29,7 +29,7 @@ _RATIO = (0.14959961, 0.14971396, 0.12716104, 0.09653272, -0.012189204, 0.108642
 _FAR = {dt.float32: 15.0, dt.float64: 39.0}
 
 
-def _tail(s: InstructionBuilder, x: Value) -> tuple[Double, Value, Value]:
+def _tail(s: InstructionBuilder, x: Scalar) -> tuple[Double, Scalar, Scalar]:
     """((e, e_low), r, k) with exp(-x**2 / 2) = (e + e_low) * 2**k and P(X <= -|x|) = e * r * 2**k.
 
     For float32 and |x| < 1, r does not count: `_centre` is nearer there.
@@ -46,18 +46,18 @@ def _tail(s: InstructionBuilder, x: Value) -> tuple[Double, Value, Value]:
     return e, s.select(s.lt(z, 0.5), near, 0.5 * erfc_over_exp(s, z)), k
 
 
-def _centre(s: InstructionBuilder, x: Value) -> Value:
+def _centre(s: InstructionBuilder, x: Scalar) -> Scalar:
     """P(X <= x) for |x| < 1, float32."""
     return s.fma(x, poly(s, x * x, _CENTRE), 0.5)
 
 
-def _limits(s: InstructionBuilder, x: Value, value: Value, right: Value | float) -> Value:
+def _limits(s: InstructionBuilder, x: Scalar, value: Scalar, right: Scalar | float) -> Scalar:
     """`value` where the exponential counts; else 0 on the left, `right` on the right, NaN for NaN and -inf."""
     far = s.select(s.lt(x, 0.0), x * 0.0, s.select(s.isnan(x), x, right))
     return s.select(s.lt(s.abs(x), _FAR[x.dtype]), value, far)
 
 
-def gelu(s: InstructionBuilder, x: Value) -> Value:
+def gelu(s: InstructionBuilder, x: Scalar) -> Scalar:
     """x times the probability that a standard normal variable stays below it."""
     (e, e_low), r, k = _tail(s, x)
     left = scale(s, x * s.fma(e_low, r, e * r), k)
@@ -68,7 +68,7 @@ def gelu(s: InstructionBuilder, x: Value) -> Value:
     return _limits(s, x, value, x)
 
 
-def gelu_slope(s: InstructionBuilder, x: Value) -> Value:
+def gelu_slope(s: InstructionBuilder, x: Scalar) -> Scalar:
     """The derivative of gelu: the probability, and x times the density."""
     (e, _), r, k = _tail(s, x)
     power = pow2(s, s.maximum(k, _floor(x)), x.dtype)
@@ -81,18 +81,18 @@ def gelu_slope(s: InstructionBuilder, x: Value) -> Value:
     return _limits(s, x, value, 1.0)
 
 
-def _floor(x: Value) -> int:
+def _floor(x: Scalar) -> int:
     """An exponent at which a term no longer counts beside 1."""
     return -100 if x.dtype is dt.float32 else -1000
 
 
-def silu(s: InstructionBuilder, x: Value) -> Value:
+def silu(s: InstructionBuilder, x: Scalar) -> Scalar:
     """x / (1 + e**-x)."""
     q, k = sigmoid_parts(s, x)
     return s.select(s.lt(x, SIGMOID_LOW[x.dtype]), x * 0.0, scale(s, x * q, k))
 
 
-def silu_slope(s: InstructionBuilder, x: Value) -> Value:
+def silu_slope(s: InstructionBuilder, x: Scalar) -> Scalar:
     """The derivative of silu, p * (1 + x * (1 - p)) with p = sigmoid(x)."""
     q, k = sigmoid_parts(s, x)
     rest = 1.0 - q * pow2(s, s.maximum(k, _floor(x)), x.dtype)

@@ -11,7 +11,7 @@ import math
 from fractions import Fraction
 
 from . import dtypes as dt
-from .instructions import InstructionBuilder, Value
+from .instructions import InstructionBuilder, Scalar
 from .math_core import poly
 from .math_gamma import _sin_cos_pi
 
@@ -37,14 +37,14 @@ def _cotangent(order: int) -> list[int]:
     return p
 
 
-def _power(x: Value, n: int) -> Value:
+def _power(x: Scalar, n: int) -> Scalar:
     value = x
     for _ in range(n - 1):
         value = value * x
     return value
 
 
-def _size_positive(s: InstructionBuilder, x: Value, n: int) -> Value:
+def _size_positive(s: InstructionBuilder, x: Scalar, n: int) -> Scalar:
     """abs(polygamma) for x > 0: a sum of positive terms."""
     steps = 12 + n
     large = s.ge(x, float(steps))
@@ -61,7 +61,7 @@ def _size_positive(s: InstructionBuilder, x: Value, n: int) -> Value:
     return s.select(large, above, below * float(math.factorial(n)) + above)
 
 
-def polygamma(s: InstructionBuilder, x: Value, *, order: int) -> Value:
+def polygamma(s: InstructionBuilder, x: Scalar, *, order: int) -> Scalar:
     """Derivative number `order` >= 1 of digamma; at 0, -1, ... infinite, or NaN where the sign is undecided."""
     wide = s.cast(x, dt.float64)
     mirrored = s.le(wide, 0.0)

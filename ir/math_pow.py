@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 from . import dtypes as dt
-from .instructions import InstructionBuilder, Value
+from .instructions import InstructionBuilder, Scalar
 from .math_core import (
     float_of,
     format_of,
@@ -25,7 +25,7 @@ from .math_log import log_accurate, log_short
 
 __all__ = ["cbrt", "hypot", "pow", "rsqrt"]
 
-def _power(s: InstructionBuilder, x: Value, y: Value) -> Value:
+def _power(s: InstructionBuilder, x: Scalar, y: Scalar) -> Scalar:
     """x**y for x >= 0 where neither is NaN and the rules for 0 and infinity follow from exp(y*log(x))."""
     limit = s.select(s.eq(x, 0.0), -math.inf, x)
     inside = s.and_(s.gt(x, 0.0), s.lt(x, math.inf))
@@ -38,20 +38,20 @@ def _power(s: InstructionBuilder, x: Value, y: Value) -> Value:
     return scale(s, value, k)
 
 
-def _power_short(s: InstructionBuilder, x: Value, y: Value) -> Value:
+def _power_short(s: InstructionBuilder, x: Scalar, y: Scalar) -> Scalar:
     """_power for operands that are float32 numbers held in float64, good enough to round to float32."""
     limit = s.select(s.eq(x, 0.0), -math.inf, x)
     inside = s.and_(s.gt(x, 0.0), s.lt(x, math.inf))
     return exp_short(s, y * s.select(inside, log_short(s, x), limit))
 
 
-def _is_odd(s: InstructionBuilder, y: Value) -> Value:
+def _is_odd(s: InstructionBuilder, y: Scalar) -> Scalar:
     """Whether y is an odd integer."""
     half = y * 0.5
     return s.and_(s.eq(s.rint(y), y), s.ne(s.rint(half), half))
 
 
-def pow(s: InstructionBuilder, x: Value, y: Value) -> Value:
+def pow(s: InstructionBuilder, x: Scalar, y: Scalar) -> Scalar:
     """x**y with C's rules for special values; integers multiply and wrap (the exponent must not be negative)."""
     if x.dtype.is_integer:
         return _integer_power(s, x, y)
@@ -71,7 +71,7 @@ def pow(s: InstructionBuilder, x: Value, y: Value) -> Value:
     return s.select(unit, one, value)
 
 
-def _integer_power(s: InstructionBuilder, x: Value, y: Value) -> Value:
+def _integer_power(s: InstructionBuilder, x: Scalar, y: Scalar) -> Scalar:
     """Repeated squaring over every bit of the exponent."""
     result = s.const(1, x.dtype)
     for bit in range(8 * x.dtype.size - (not x.dtype.is_unsigned)):
@@ -81,7 +81,7 @@ def _integer_power(s: InstructionBuilder, x: Value, y: Value) -> Value:
     return result
 
 
-def rsqrt(s: InstructionBuilder, x: Value) -> Value:
+def rsqrt(s: InstructionBuilder, x: Scalar) -> Scalar:
     """1 / sqrt(x), with the rounding of the root put right."""
     fmt = format_of(x)
     # where the root's residual would be subnormal, x is a power of four larger
@@ -97,7 +97,7 @@ def rsqrt(s: InstructionBuilder, x: Value) -> Value:
     return s.select(usual, fixed, value) * pick(s, small, 2.0 ** (shift // 2), 1.0, x.dtype)
 
 
-def hypot(s: InstructionBuilder, x: Value, y: Value) -> Value:
+def hypot(s: InstructionBuilder, x: Scalar, y: Scalar) -> Scalar:
     """sqrt(x**2 + y**2) without undue overflow or underflow; infinite if either is, else NaN if either is.
 
     float64 corrects the root of the scaled sum by fused multiply-adds: Borges, "Algorithm 1014: An Improved Algorithm
@@ -111,7 +111,7 @@ def hypot(s: InstructionBuilder, x: Value, y: Value) -> Value:
     return s.select(s.or_(s.isinf(x), s.isinf(y)), math.inf, value)
 
 
-def _hypot64(s: InstructionBuilder, x: Value, y: Value) -> Value:
+def _hypot64(s: InstructionBuilder, x: Scalar, y: Scalar) -> Scalar:
     big = s.maximum(x, y)
     large, small = s.gt(big, 2.0**500), s.lt(big, 2.0**-400)
     factor = s.select(large, 2.0**-600, pick(s, small, 2.0**600, 1.0, x.dtype))
@@ -131,7 +131,7 @@ def _hypot64(s: InstructionBuilder, x: Value, y: Value) -> Value:
 _CBRT = (0.50697945160897589, 0.7181536283457825, -0.30061112952961443, 0.086091103223830313, -0.010603847795408871)
 
 
-def cbrt(s: InstructionBuilder, x: Value) -> Value:
+def cbrt(s: InstructionBuilder, x: Scalar) -> Scalar:
     """Cube root, of the sign of x.
 
     x = m * 2**(3q + j): a polynomial in m times 2**(j/3), a step of Halley's rule, and for float64 one of Newton's

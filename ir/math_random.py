@@ -13,12 +13,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from . import dtypes as dt
 from .dtypes import DType
 from .math_trig import cos_kernel, sin_kernel
-from .scalar import ScalarBuilder, Value
+from .scalar import Scalar, ScalarBuilder
 
 __all__ = ["philox", "block", "bits", "uniform", "normal", "truncated_normal", "per_block", "unit", "DISTRIBUTIONS"]
 
@@ -28,10 +27,10 @@ _ROUNDS = 10
 _BELOW_MINUS_2 = 0.022750131948179207  # of a standard normal variable
 _WITHIN_2 = 0.9544997361036416
 
-Words = Sequence[Value]
+Words = Sequence[Scalar]
 
 
-def philox(s: ScalarBuilder, counter: Words, key: Words) -> tuple[Value, ...]:
+def philox(s: ScalarBuilder, counter: Words, key: Words) -> tuple[Scalar, ...]:
     """Four random words from a counter of four and a key of two, all uint32."""
     c0, c1, c2, c3 = counter
     k0, k1 = key
@@ -43,7 +42,8 @@ def philox(s: ScalarBuilder, counter: Words, key: Words) -> tuple[Value, ...]:
     return c0, c1, c2, c3
 
 
-def block(s: ScalarBuilder, low: Value, high: Value, key: Value, offset: Value, attempt: Any = 0) -> tuple[Value, ...]:
+def block(s: ScalarBuilder, low: Scalar, high: Scalar, key: Scalar, offset: Scalar,
+          attempt: Scalar | int = 0) -> tuple[Scalar, ...]:
     """The words of block number `offset` (int64) of a stream (uint64s).
 
     Args:
@@ -52,7 +52,7 @@ def block(s: ScalarBuilder, low: Value, high: Value, key: Value, offset: Value, 
     offset = s.cast(offset, dt.uint64)
     place = low + offset
     carry = s.cast(s.lt(place, low), dt.uint64)
-    high = high + carry + (s.cast(attempt, dt.uint64) if isinstance(attempt, Value) else attempt)
+    high = high + carry + (s.cast(attempt, dt.uint64) if isinstance(attempt, Scalar) else attempt)
     halves = [s.cast(v, dt.uint32) for x in (place, high, key) for v in (s.and_(x, 0xFFFFFFFF), s.shr(x, 32))]
     return philox(s, halves[:4], halves[4:])
 
@@ -62,17 +62,17 @@ def per_block(dtype: DType) -> int:
     return 2 if dtype.size == 8 else 4
 
 
-def _pairs(s: ScalarBuilder, words: Words) -> list[Value]:
+def _pairs(s: ScalarBuilder, words: Words) -> list[Scalar]:
     wide = [s.cast(w, dt.uint64) for w in words]
     return [s.or_(wide[0], s.shl(wide[1], 32)), s.or_(wide[2], s.shl(wide[3], 32))]
 
 
-def bits(s: ScalarBuilder, words: Words, dtype: DType) -> list[Value]:
+def bits(s: ScalarBuilder, words: Words, dtype: DType) -> list[Scalar]:
     """The words as integers of `dtype`, which has 32 or 64 bits."""
     return [s.cast(w, dtype) for w in (words if dtype.size == 4 else _pairs(s, words))]
 
 
-def unit(s: ScalarBuilder, word: Value) -> Value:
+def unit(s: ScalarBuilder, word: Scalar) -> Scalar:
     """A float64 in (0, 1) from a uint64: 53 bits, centred in their interval."""
     return (s.cast(s.bitcast(s.shr(word, 11), dt.int64), dt.float64) + 0.5) * 2.0**-53
 
@@ -80,7 +80,7 @@ def unit(s: ScalarBuilder, word: Value) -> Value:
 _DIGITS = {dt.float16: 11, dt.bfloat16: 8, dt.float32: 24, dt.float64: 53}
 
 
-def uniform(s: ScalarBuilder, words: Words, dtype: DType) -> list[Value]:
+def uniform(s: ScalarBuilder, words: Words, dtype: DType) -> list[Scalar]:
     """Numbers in [0, 1): multiples of 2**-24, of 2**-53 (float64), 2**-11 (float16) or 2**-8 (bfloat16)."""
     digits = _DIGITS[dtype]
     if dtype is dt.float64:
@@ -88,7 +88,7 @@ def uniform(s: ScalarBuilder, words: Words, dtype: DType) -> list[Value]:
     return [s.cast(s.bitcast(s.shr(w, 32 - digits), dt.int32), dt.float32) * 2.0**-digits for w in words]
 
 
-def normal(s: ScalarBuilder, words: Words, dtype: DType) -> list[Value]:
+def normal(s: ScalarBuilder, words: Words, dtype: DType) -> list[Scalar]:
     """Standard normal numbers: Box & Muller, "A note on the generation of random normal deviates" (1958).
 
     The angle is brought within pi/4 of an axis by its bits, so that no reduction is needed.
@@ -97,26 +97,26 @@ def normal(s: ScalarBuilder, words: Words, dtype: DType) -> list[Value]:
     return [v for pair in pairs for v in (_polar64 if dtype is dt.float64 else _polar32)(s, pair)]
 
 
-def _polar32(s: ScalarBuilder, words: Words) -> tuple[Value, Value]:
+def _polar32(s: ScalarBuilder, words: Words) -> tuple[Scalar, Scalar]:
     # 2**-33 keeps the logarithm's operand above 0; the largest number this gives is 6.76
     u = s.fma(_float32(s, words[0]), 2.0**-32, 2.0**-33)
     angle = s.cast(s.bitcast(s.shl(words[1], 2), dt.int32), dt.float32) * (math.pi * 2.0**-33)
     return _turned(s, u, angle, s.bitcast(s.shr(words[1], 30), dt.int32))
 
 
-def _float32(s: ScalarBuilder, word: Value) -> Value:
+def _float32(s: ScalarBuilder, word: Scalar) -> Scalar:
     """A uint32 as float32, from its halves: signed conversions are the fast ones. Rounds once."""
     high, low = (s.cast(s.bitcast(v, dt.int32), dt.float32) for v in (s.shr(word, 16), s.and_(word, 0xFFFF)))
     return s.fma(high, 65536.0, low)
 
 
-def _polar64(s: ScalarBuilder, words: Words) -> tuple[Value, Value]:
+def _polar64(s: ScalarBuilder, words: Words) -> tuple[Scalar, Scalar]:
     first, second = _pairs(s, words)
     angle = s.cast(s.bitcast(s.shl(second, 2), dt.int64), dt.float64) * (math.pi * 2.0**-65)
     return _turned(s, unit(s, first), angle, s.bitcast(s.shr(second, 62), dt.int64))
 
 
-def _turned(s: ScalarBuilder, u: Value, angle: Value, quarter: Value) -> tuple[Value, Value]:
+def _turned(s: ScalarBuilder, u: Scalar, angle: Scalar, quarter: Scalar) -> tuple[Scalar, Scalar]:
     """sqrt(-2 log u) times cosine and sine of `angle` and so many quarter turns."""
     radius = s.sqrt(s.log(u) * -2.0)
     zero = s.const(0.0, angle.dtype)
@@ -127,7 +127,7 @@ def _turned(s: ScalarBuilder, u: Value, angle: Value, quarter: Value) -> tuple[V
     return s.select(back, -x, x), s.select(back, -y, y)
 
 
-def truncated_normal(s: ScalarBuilder, words: Words, dtype: DType) -> list[Value]:
+def truncated_normal(s: ScalarBuilder, words: Words, dtype: DType) -> list[Scalar]:
     """Standard normal numbers within two of zero, by the inverse of their distribution function."""
     if dtype is dt.float64:
         units = [unit(s, p) for p in _pairs(s, words)]
@@ -137,5 +137,5 @@ def truncated_normal(s: ScalarBuilder, words: Words, dtype: DType) -> list[Value
     return [s.minimum(s.maximum(v, -2.0), 2.0) for v in values]
 
 
-DISTRIBUTIONS: dict[str, Callable[[ScalarBuilder, Words, DType], list[Value]]] = {
+DISTRIBUTIONS: dict[str, Callable[[ScalarBuilder, Words, DType], list[Scalar]]] = {
     "bits": bits, "uniform": uniform, "normal": normal, "truncated_normal": truncated_normal}

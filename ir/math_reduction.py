@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from . import dtypes as dt
-from .instructions import InstructionBuilder, Value
+from .instructions import InstructionBuilder, Scalar
 from .math_core import Double, fast_two_sum, float_of, format_of, round_scaled, two_product, two_sum
 
 __all__ = ["reduce_angle"]
@@ -52,7 +52,7 @@ class _Words:
 _WORDS = {dt.float32: _Words(8, 7, 2.0**17), dt.float64: _Words(52, 19, 2.0**30)}
 
 
-def reduce_angle(s: InstructionBuilder, x: Value) -> tuple[Double, Value]:
+def reduce_angle(s: InstructionBuilder, x: Scalar) -> tuple[Double, Scalar]:
     """((r, r_low), q) with x = q*(pi/2) + r + r_low modulo 2 pi and |r| <= pi/4, nearly; q is a signed integer.
 
     Where x is not finite the result means nothing.
@@ -64,7 +64,7 @@ def reduce_angle(s: InstructionBuilder, x: Value) -> tuple[Double, Value]:
     return r, s.select(huge, far_q, near_q)
 
 
-def _reduce_moderate(s: InstructionBuilder, x: Value) -> tuple[Double, Value]:
+def _reduce_moderate(s: InstructionBuilder, x: Scalar) -> tuple[Double, Scalar]:
     first, second, third = _HALF_PI[x.dtype]
     k, q = round_scaled(s, x, _TWO_OVER_PI)
     r = s.fma(k, -first, x)  # exact: the result is below 1 and a multiple of x's last bit or 2**-mantissa
@@ -73,7 +73,7 @@ def _reduce_moderate(s: InstructionBuilder, x: Value) -> tuple[Double, Value]:
     return fast_two_sum(s, r, r_low - s.fma(k, third, p_low)), q
 
 
-def _reduce_huge(s: InstructionBuilder, x: Value) -> tuple[Double, Value]:
+def _reduce_huge(s: InstructionBuilder, x: Scalar) -> tuple[Double, Scalar]:
     fmt, plan = format_of(x), _WORDS[x.dtype]
     width = 8 * fmt.unsigned.size
     bits = s.bitcast(s.abs(x), fmt.unsigned)
@@ -94,7 +94,7 @@ def _reduce_huge(s: InstructionBuilder, x: Value) -> tuple[Double, Value]:
     return (s.select(negative, -r, r), s.select(negative, -r_low, r_low)), s.select(negative, -q, q)
 
 
-def _window(s: InstructionBuilder, words: list[Value], index: Value, width: int) -> list[Value]:
+def _window(s: InstructionBuilder, words: list[Scalar], index: Scalar, width: int) -> list[Scalar]:
     """Three words of `words`, read as one string of bits, from bit `index` on."""
     step = 1 << ((len(words) - 4).bit_length() - 1)
     word = s.shr(index, width.bit_length() - 1)
@@ -109,7 +109,7 @@ def _window(s: InstructionBuilder, words: list[Value], index: Value, width: int)
     return [s.or_(s.shl(words[i], count), s.shr(s.shr(words[i + 1], 1), rest)) for i in range(3)]
 
 
-def _product(s: InstructionBuilder, m: Value, w: list[Value]) -> tuple[Value, Value]:
+def _product(s: InstructionBuilder, m: Scalar, w: list[Scalar]) -> tuple[Scalar, Scalar]:
     """The upper two words of m * w, modulo three words."""
     high = m * w[0] + _mulhi(s, m, w[1])
     middle = m * w[1]
@@ -118,7 +118,7 @@ def _product(s: InstructionBuilder, m: Value, w: list[Value]) -> tuple[Value, Va
     return high + carry, mid
 
 
-def _mulhi(s: InstructionBuilder, x: Value, y: Value) -> Value:
+def _mulhi(s: InstructionBuilder, x: Scalar, y: Scalar) -> Scalar:
     """High half of a product; for uint64 from 32-bit halves, which vectorise where a 128-bit product does not."""
     if x.dtype is dt.uint32:
         return s.mulhi(x, y)
@@ -129,7 +129,7 @@ def _mulhi(s: InstructionBuilder, x: Value, y: Value) -> Value:
     return x1 * y1 + s.shr(middle, 32) + s.shr(other, 32)
 
 
-def _fraction(s: InstructionBuilder, high: Value, low: Value, x: Value) -> Double:
+def _fraction(s: InstructionBuilder, high: Scalar, low: Scalar, x: Scalar) -> Double:
     """A signed word and an unsigned one below it, as a double word within [-1/2, 1/2)."""
     signed = high.dtype
     if x.dtype is dt.float32:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from . import dtypes as dt
-from .instructions import InstructionBuilder, Value
+from .instructions import InstructionBuilder, Scalar
 from .math_core import format_of
 
 __all__ = ["floordiv", "floormod", "nextafter", "round", "sign", "truncatediv", "truncatemod"]
@@ -21,12 +21,12 @@ _STEP_BITS = 50
 _STEPS = {dt.float32: 6, dt.float64: 20}
 
 
-def truncatediv(s: InstructionBuilder, x: Value, y: Value) -> Value:
+def truncatediv(s: InstructionBuilder, x: Scalar, y: Scalar) -> Scalar:
     """x / y rounded toward zero."""
     return s.idiv(x, y) if x.dtype.is_integer else s.trunc(x / y)
 
 
-def floordiv(s: InstructionBuilder, x: Value, y: Value) -> Value:
+def floordiv(s: InstructionBuilder, x: Scalar, y: Scalar) -> Scalar:
     """x / y rounded down; for floats the quotient is rounded before."""
     if not x.dtype.is_integer:
         return s.floor(x / y)
@@ -36,7 +36,7 @@ def floordiv(s: InstructionBuilder, x: Value, y: Value) -> Value:
     return s.select(_signs_differ(s, s.irem(x, y), y), quotient - 1, quotient)
 
 
-def floormod(s: InstructionBuilder, x: Value, y: Value) -> Value:
+def floormod(s: InstructionBuilder, x: Scalar, y: Scalar) -> Scalar:
     """Remainder of x / y with the sign of y."""
     rest = truncatemod(s, x, y)
     if x.dtype.is_unsigned:
@@ -44,11 +44,11 @@ def floormod(s: InstructionBuilder, x: Value, y: Value) -> Value:
     return s.select(_signs_differ(s, rest, y), rest + y, rest)
 
 
-def _signs_differ(s: InstructionBuilder, rest: Value, y: Value) -> Value:
+def _signs_differ(s: InstructionBuilder, rest: Scalar, y: Scalar) -> Scalar:
     return s.and_(s.ne(rest, 0), s.xor(s.lt(rest, 0), s.lt(y, 0)))
 
 
-def truncatemod(s: InstructionBuilder, x: Value, y: Value) -> Value:
+def truncatemod(s: InstructionBuilder, x: Scalar, y: Scalar) -> Scalar:
     """Remainder of x / y with the sign of x, exact.
 
     For float64 the quotient must stay below 2**980 and |y| be at least 2**-1000, or y be infinite;
@@ -69,7 +69,7 @@ def truncatemod(s: InstructionBuilder, x: Value, y: Value) -> Value:
     return s.copysign(s.cast(rest, x.dtype), x)
 
 
-def _reduce(s: InstructionBuilder, rest: Value, divisor: Value, inverse: Value) -> Value:
+def _reduce(s: InstructionBuilder, rest: Scalar, divisor: Scalar, inverse: Scalar) -> Scalar:
     """rest less the multiple of divisor that a quotient rounded to an integer and to 50 bits gives.
 
     The difference is at most 0.63 units of the quotient's last bit times divisor, so it fits a float and
@@ -83,12 +83,12 @@ def _reduce(s: InstructionBuilder, rest: Value, divisor: Value, inverse: Value) 
     return s.fma(-quotient, divisor, rest)
 
 
-def round(s: InstructionBuilder, x: Value) -> Value:
+def round(s: InstructionBuilder, x: Scalar) -> Scalar:
     """Nearest integer, ties to even; integers are themselves."""
     return x if x.dtype.is_integer else s.rint(x)
 
 
-def sign(s: InstructionBuilder, x: Value) -> Value:
+def sign(s: InstructionBuilder, x: Scalar) -> Scalar:
     """-1, 0 or 1; a float zero and NaN are themselves."""
     one = s.const(1, x.dtype)
     if x.dtype.is_unsigned:
@@ -96,7 +96,7 @@ def sign(s: InstructionBuilder, x: Value) -> Value:
     return s.select(s.gt(x, 0), one, s.select(s.lt(x, 0), s.const(-1, x.dtype), x))
 
 
-def nextafter(s: InstructionBuilder, x: Value, y: Value) -> Value:
+def nextafter(s: InstructionBuilder, x: Scalar, y: Scalar) -> Scalar:
     """The float next to x towards y; y where they are equal, NaN where either is NaN."""
     fmt = format_of(x)
     bits = s.bitcast(x, fmt.signed)

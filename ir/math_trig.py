@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from . import dtypes as dt
-from .instructions import InstructionBuilder, Value
+from .instructions import InstructionBuilder, Scalar
 from .math_core import Double, divide_double, fast_two_sum, format_of, pick, poly, two_sum
 from .math_reduction import reduce_angle
 
@@ -61,17 +61,17 @@ def cos_double(s: InstructionBuilder, r: Double) -> Double:
     return fast_two_sum(s, h, rest + s.fma(y * y, poly(s, y, _COS[x.dtype]), -(x * low)))
 
 
-def sin_kernel(s: InstructionBuilder, r: Double) -> Value:
+def sin_kernel(s: InstructionBuilder, r: Double) -> Scalar:
     """sin(r) for |r| <= pi/4."""
     return sin_double(s, r)[0]
 
 
-def cos_kernel(s: InstructionBuilder, r: Double) -> Value:
+def cos_kernel(s: InstructionBuilder, r: Double) -> Scalar:
     """cos(r) for |r| <= pi/4."""
     return cos_double(s, r)[0]
 
 
-def _by_quadrant(s: InstructionBuilder, r: Double, q: Value) -> Value:
+def _by_quadrant(s: InstructionBuilder, r: Double, q: Scalar) -> Scalar:
     """sin(r + q*pi/2)."""
     fmt = format_of(r[0])
     odd = s.ne(s.and_(q, 1), 0)
@@ -80,20 +80,20 @@ def _by_quadrant(s: InstructionBuilder, r: Double, q: Value) -> Value:
     return s.bitcast(s.xor(s.bitcast(value, fmt.signed), sign), r[0].dtype)
 
 
-def sin(s: InstructionBuilder, x: Value) -> Value:
+def sin(s: InstructionBuilder, x: Scalar) -> Scalar:
     """Sine of an angle in radians; NaN for infinities."""
     value = _by_quadrant(s, *reduce_angle(s, x))
     value = s.select(s.isfinite(x), value, math.nan)
     return s.select(s.eq(x, 0.0), x, value)
 
 
-def cos(s: InstructionBuilder, x: Value) -> Value:
+def cos(s: InstructionBuilder, x: Scalar) -> Scalar:
     """Cosine of an angle in radians; NaN for infinities."""
     r, q = reduce_angle(s, x)
     return s.select(s.isfinite(x), _by_quadrant(s, r, q + 1), math.nan)
 
 
-def tan(s: InstructionBuilder, x: Value) -> Value:
+def tan(s: InstructionBuilder, x: Scalar) -> Scalar:
     """Tangent of an angle in radians; NaN for infinities. float32 divides in float64."""
     (r, low), q = reduce_angle(s, x)
     odd = s.ne(s.and_(q, 1), 0)
@@ -111,7 +111,7 @@ def tan(s: InstructionBuilder, x: Value) -> Value:
     return s.select(s.eq(x, 0.0), x, value)
 
 
-def _asin_parts(s: InstructionBuilder, x: Value) -> tuple[Value, Double]:
+def _asin_parts(s: InstructionBuilder, x: Scalar) -> tuple[Scalar, Double]:
     """(t, (root, root_low)): asin(x) = x + t where |x| <= 1/2, else |x| is the cosine of 2*(root + root_low)."""
     size = s.abs(x)
     inner = s.le(size, 0.5)
@@ -123,7 +123,7 @@ def _asin_parts(s: InstructionBuilder, x: Value) -> tuple[Value, Double]:
     return x * p, (root, s.fma(root, p, root_low))
 
 
-def asin(s: InstructionBuilder, x: Value) -> Value:
+def asin(s: InstructionBuilder, x: Scalar) -> Scalar:
     """Angle in [-pi/2, pi/2] whose sine is x; NaN outside [-1, 1]."""
     t, (root, root_low) = _asin_parts(s, x)
     high, low = PI[x.dtype]
@@ -132,7 +132,7 @@ def asin(s: InstructionBuilder, x: Value) -> Value:
     return s.select(s.le(s.abs(x), 0.5), x + t, s.copysign(outer, x))
 
 
-def acos(s: InstructionBuilder, x: Value) -> Value:
+def acos(s: InstructionBuilder, x: Scalar) -> Scalar:
     """Angle in [0, pi] whose cosine is x; NaN outside [-1, 1]."""
     t, (root, root_low) = _asin_parts(s, x)
     high, low = PI[x.dtype]
@@ -145,7 +145,7 @@ def acos(s: InstructionBuilder, x: Value) -> Value:
     return s.select(s.le(s.abs(x), 0.5), inner, outer)
 
 
-def _angle(s: InstructionBuilder, y: Value, x: Value, behind: Value) -> Value:
+def _angle(s: InstructionBuilder, y: Scalar, x: Scalar, behind: Scalar) -> Scalar:
     """Angle of the point (x, y) with x, y >= 0 not NaN; of (-x, y) where `behind`."""
     high, low = PI[x.dtype]
     # the angle is that of (f*x, f*y): half where x + y might overflow, more where residuals would be subnormal
@@ -171,7 +171,7 @@ def _angle(s: InstructionBuilder, y: Value, x: Value, behind: Value) -> Value:
     return h + (rest + s.fma(quarters, low, v_low))
 
 
-def atan(s: InstructionBuilder, x: Value) -> Value:
+def atan(s: InstructionBuilder, x: Scalar) -> Scalar:
     """Angle in [-pi/2, pi/2] whose tangent is x."""
     one = s.const(1.0, x.dtype)
     size = s.abs(x)
@@ -180,7 +180,7 @@ def atan(s: InstructionBuilder, x: Value) -> Value:
     return s.copysign(value, x)
 
 
-def atan2(s: InstructionBuilder, y: Value, x: Value) -> Value:
+def atan2(s: InstructionBuilder, y: Scalar, x: Scalar) -> Scalar:
     """Angle in [-pi, pi] of the point (x, y), with C's rules for zeros and infinities."""
     one = s.const(1.0, x.dtype)
     both = s.and_(s.isinf(x), s.isinf(y))

@@ -15,24 +15,24 @@ from .graph import Node, Value
 __all__ = ["carried_roots", "roots"]
 
 
-def roots(value: Value, known: dict[Value, frozenset[Value]] | None = None) -> frozenset[Value]:
+def roots(value: Value, memo: dict[Value, frozenset[Value]] | None = None) -> frozenset[Value]:
     """The inputs and results of nodes that a value of a graph may be; of results that may be one, the first stands.
 
     Args:
-        known: the roots of other values, to which those found here are added.
+        memo: the roots of other values, to which those computed here are added.
     """
-    known = {} if known is None else known
-    if value not in known:
+    memo = {} if memo is None else memo
+    if value not in memo:
         node = value.node
         if node is None or node.op not in (g.COND, g.WHILE, g.CALL):
-            known[value] = frozenset((value,))
+            memo[value] = frozenset((value,))
         else:
-            for result, possible in zip(node.outputs, _of_results(node, known), strict=True):
-                known[result] = possible
-    return known[value]
+            for result, possible in zip(node.outputs, _of_results(node, memo), strict=True):
+                memo[result] = possible
+    return memo[value]
 
 
-def _of_results(node: Node, known: dict[Value, frozenset[Value]]) -> list[frozenset[Value]]:
+def _of_results(node: Node, memo: dict[Value, frozenset[Value]]) -> list[frozenset[Value]]:
     """The roots of a construct's results."""
     possible: list[set[Value]] = [set() for _ in node.outputs]
     first = 1 if node.op is g.COND else 0
@@ -45,7 +45,7 @@ def _of_results(node: Node, known: dict[Value, frozenset[Value]]) -> list[frozen
         for k, values in enumerate(places):
             for v in values:
                 if v.node is None:
-                    possible[k] |= roots(node.inputs[first + v.index], known)
+                    possible[k] |= roots(node.inputs[first + v.index], memo)
                 else:
                     possible[k].add(firsts.setdefault(v, node.outputs[k]))
     return [frozenset(values) for values in possible]
@@ -66,7 +66,7 @@ def _of_rounds(results: list[frozenset[Value]], node: Node) -> list[frozenset[Va
 
 
 def carried_roots(inputs: list[Value], results: list[frozenset[Value]]) -> list[frozenset[Value]]:
-    """What each carried value of a loop may be in some round: inputs before the first, others, and what rounds make.
+    """The values that each carried value of a loop may be in some round: its own input, others, and results of rounds.
 
     Args:
         inputs: what is carried, as inputs of the body.

@@ -8,17 +8,21 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, TypeAlias
 
-__all__ = ["is_nested", "flatten", "pack", "map_structure", "assert_same_structure", "children", "rebuilt", "keys_of"]
+Leaf: TypeAlias = Any  # a tensor, a spec, or whatever else the caller puts into containers
+Structure: TypeAlias = Any  # a leaf, or a container of structures, as a user builds it
+
+__all__ = ["Leaf", "Structure", "is_nested", "flatten", "pack", "map_structure", "assert_same_structure", "children",
+           "rebuilt", "keys_of"]
 
 
 _nested: dict[type, bool] = {}  # asked for every operand of every gradient, so remembered by type
 _TYPES = 1024
 
 
-def is_nested(value: Any) -> bool:
+def is_nested(value: Structure) -> bool:
     """Whether `value` is a container rather than a leaf."""
     nested = _nested.get(type(value))
     if nested is None:
@@ -28,30 +32,30 @@ def is_nested(value: Any) -> bool:
     return nested
 
 
-def _is_record(value: Any) -> bool:
+def _is_record(value: Structure) -> bool:
     return not isinstance(value, type) and (dataclasses.is_dataclass(value) or hasattr(value, "__attrs_attrs__"))
 
 
-def _fields(value: Any) -> list[str]:
+def _fields(value: Structure) -> list[str]:
     """The names of the fields of a record."""
     declared = value.__attrs_attrs__ if hasattr(value, "__attrs_attrs__") else dataclasses.fields(value)
     return [f.name for f in declared]
 
 
-def _sorted_keys(value: Mapping[Any, Any]) -> list[Any]:
+def _sorted_keys(value: Mapping[Any, Structure]) -> list[Any]:
     try:
         return sorted(value)
     except TypeError:
         return list(value)  # keys of several types have no order but their own
 
 
-def keys_of(value: Any) -> Any:
-    """What two containers of one type may differ in besides their children: the keys, or the length."""
+def keys_of(value: Structure) -> Any:
+    """The keys of a container, or its length: containers of one type differ in these and in their children alone."""
     return tuple(_sorted_keys(value)) if isinstance(value, Mapping) else 0 if _is_record(value) else len(value)
 
 
-def children(value: Any) -> list[Any]:
-    """What a container holds, in the order of `flatten`."""
+def children(value: Structure) -> list[Structure]:
+    """The items of a container, in the order of `flatten`."""
     if isinstance(value, Mapping):
         return [value[k] for k in _sorted_keys(value)]
     if _is_record(value):
@@ -59,23 +63,23 @@ def children(value: Any) -> list[Any]:
     return list(value)
 
 
-def rebuilt(value: Any, items: list[Any]) -> Any:
+def rebuilt(value: Structure, items: list[Structure]) -> Structure:
     """A container like `value` that holds `items` instead of its children."""
     if isinstance(value, Mapping):
         packed = dict(zip(_sorted_keys(value), items, strict=True))
         ordered = {k: packed[k] for k in value}
         return ordered if type(value) is dict else type(value)(ordered)  # type: ignore[call-arg]
     if _is_record(value):
-        made = copy.copy(value)  # fields that the constructor does not take are set, too
+        record = copy.copy(value)  # fields that the constructor does not take are set, too
         for name, child in zip(_fields(value), items, strict=True):
-            object.__setattr__(made, name, child)
-        return made
+            object.__setattr__(record, name, child)
+        return record
     if hasattr(value, "_fields"):
         return type(value)(*items)
     return items if type(value) is list else type(value)(items)
 
 
-def _leaves(value: Any) -> Iterator[Any]:
+def _leaves(value: Structure) -> Iterator[Leaf]:
     if not is_nested(value):
         yield value
         return
@@ -83,7 +87,7 @@ def _leaves(value: Any) -> Iterator[Any]:
         yield from _leaves(child)
 
 
-def flatten(structure: Any) -> list[Any]:
+def flatten(structure: Structure) -> list[Leaf]:
     """The leaves of `structure`, left to right; a leaf alone gives a list of one.
 
     >>> flatten({"b": [1, 2], "a": (3,)})
@@ -92,7 +96,7 @@ def flatten(structure: Any) -> list[Any]:
     return list(_leaves(structure))
 
 
-def pack(structure: Any, leaves: Any) -> Any:
+def pack(structure: Structure, leaves: Iterable[Leaf]) -> Structure:
     """A structure like `structure` with `leaves` in its places.
 
     Raises:
@@ -101,20 +105,20 @@ def pack(structure: Any, leaves: Any) -> Any:
     >>> pack({"b": [1, 2], "a": (3,)}, "xyz")
     {'b': ['y', 'z'], 'a': ('x',)}
     """
-    given = list(leaves)
+    items = list(leaves)
     expected = len(flatten(structure))
-    if len(given) != expected:
-        raise ValueError(f"the structure has {expected} leaves; got {len(given)}: {structure!r}")
-    return _pack(structure, iter(given))
+    if len(items) != expected:
+        raise ValueError(f"the structure has {expected} leaves; got {len(items)}: {structure!r}")
+    return _pack(structure, iter(items))
 
 
-def _pack(structure: Any, leaves: Iterator[Any]) -> Any:
+def _pack(structure: Structure, leaves: Iterator[Leaf]) -> Structure:
     if not is_nested(structure):
         return next(leaves)
     return rebuilt(structure, [_pack(child, leaves) for child in children(structure)])
 
 
-def map_structure(fn: Callable[..., Any], *structures: Any) -> Any:
+def map_structure(fn: Callable[..., Leaf], *structures: Structure) -> Structure:
     """`fn` applied to corresponding leaves of structures of one form.
 
     >>> map_structure(lambda x, y: x + y, [1, (2, 3)], [10, (20, 30)])
@@ -125,7 +129,7 @@ def map_structure(fn: Callable[..., Any], *structures: Any) -> Any:
     return pack(structures[0], [fn(*leaves) for leaves in zip(*map(flatten, structures), strict=True)])
 
 
-def assert_same_structure(first: Any, second: Any) -> None:
+def assert_same_structure(first: Structure, second: Structure) -> None:
     """Raise unless both have the same containers in the same places.
 
     Raises:

@@ -1,9 +1,10 @@
-"""What a graph definition consists of: nodes by name, as TensorFlow lists them. `ir/graph_def.py` makes one."""
+"""The parts of a graph definition: nodes by name, as TensorFlow lists them. `ir/graph_def.py` makes one."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+
+from .types import Attrs
 
 __all__ = ["GraphDef", "NodeDef"]
 
@@ -22,16 +23,16 @@ class NodeDef:
     name: str
     op: str
     input: list[str] = field(default_factory=list)
-    attr: dict[str, Any] = field(default_factory=dict)
+    attr: Attrs = field(default_factory=dict)
 
     @property
     def type(self) -> str:
-        """What it does; the same as `op`."""
+        """The name of its op; the same as `op`."""
         return self.op
 
     @property
     def inputs(self) -> list[str]:
-        """What it reads; the same as `input`."""
+        """The names of its operands; the same as `input`."""
         return self.input
 
     def __str__(self) -> str:

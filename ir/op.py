@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Protocol
 
-from .scalar import Reduction
+from .scalar import Reduction, ScalarBody
+from .types import Attr, Attrs, GradientRule, HostFunction, Operand, Results, ShapeRule, Spec, TangentRule, ViewRule
 
 __all__ = [
     "Op", "primitive", "apply", "interpreter", "tracing", "use_interpreter", "set_default_interpreter", "set_shortcuts",
@@ -25,9 +26,9 @@ REGISTRY: dict[str, Op] = {}
 
 
 class Interpreter(Protocol):
-    """What runs ops: `apply(op, inputs, attrs)` gives one result or a tuple of them."""
+    """Runs ops: `apply(op, inputs, attrs)` gives one result or a tuple of them."""
 
-    def apply(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any: ...
+    def apply(self, op: Op, inputs: tuple[Operand, ...], attrs: Attrs) -> Results: ...
 
 
 class Op:
@@ -59,10 +60,10 @@ class Op:
             beyond the range of the operands' dtype have a place in its order, too.
     """
 
-    def __init__(self, signature: Callable[..., Any], *, infer: Callable[..., Any], vjp: Callable[..., Any] | None,
-                 jvp: Callable[..., Any] | None, saves: tuple[str, ...] | None, body: Callable[..., Any] | None,
-                 reduction: Reduction | None, view: Callable[..., Any] | None, lower: str | None,
-                 host: Callable[..., Any] | None, traits: frozenset[str], match: tuple[int, ...] | None):
+    def __init__(self, signature: Callable[..., Results], *, infer: ShapeRule, vjp: GradientRule | None,
+                 jvp: TangentRule | None, saves: tuple[str, ...] | None, body: ScalarBody | None,
+                 reduction: Reduction | None, view: ViewRule | None, lower: str | None, host: HostFunction | None,
+                 traits: frozenset[str], match: tuple[int, ...] | None):
         self.name = self.__name__ = signature.__name__.rstrip("_")
         self.__doc__, self.__module__ = signature.__doc__, signature.__module__
         self.__signature__ = inspect.signature(signature)
@@ -76,15 +77,15 @@ class Op:
         self.saves = saves
         self.match = match if match is not None else None if body is not None or self.variadic else ()
 
-    def __call__(self, *inputs: Any, **attrs: Any) -> Any:
+    def __call__(self, *inputs: Operand, **attrs: Attr) -> Results:
         if not attrs:
             shortcut = _shortcut(self)
             if shortcut is not None:
                 return shortcut(*inputs)
         return apply(self, inputs, attrs)
 
-    def operands(self, values: Any) -> list[tuple[str, Any]]:
-        """`(name, value)` pairs for an error's text."""
+    def operands(self, values: Sequence[Spec]) -> list[tuple[str, Spec]]:
+        """`(name, operand)` pairs for an error's text."""
         if self.variadic:
             return [(f"{self.params[0]}[{i}]", v) for i, v in enumerate(values)]
         return list(zip(self.params, values, strict=False))
@@ -96,17 +97,17 @@ class Op:
         return self.name
 
 
-def primitive(*, infer: Callable[..., Any], vjp: Callable[..., Any] | None, jvp: Callable[..., Any] | None = None,
-              saves: tuple[str, ...] | None = None, body: Callable[..., Any] | None = None,
-              reduction: Reduction | None = None, view: Callable[..., Any] | None = None, lower: str | None = None,
-              host: Callable[..., Any] | None = None, traits: tuple[str, ...] = (),
-              match: tuple[int, ...] | None = None) -> Callable[[Callable[..., Any]], Op]:
+def primitive(*, infer: ShapeRule, vjp: GradientRule | None, jvp: TangentRule | None = None,
+              saves: tuple[str, ...] | None = None, body: ScalarBody | None = None, reduction: Reduction | None = None,
+              view: ViewRule | None = None, lower: str | None = None, host: HostFunction | None = None,
+              traits: tuple[str, ...] = (), match: tuple[int, ...] | None = None
+              ) -> Callable[[Callable[..., Results]], Op]:
     """Declare an op; see `Op` for what each part means.
 
     Exactly one of `body`, `reduction`, `view`, `lower` and `host` says what the op does. `vjp` must be
     given, if only as None.
     """
-    def declare(signature: Callable[..., Any]) -> Op:
+    def declare(signature: Callable[..., Results]) -> Op:
         name = signature.__name__.rstrip("_")
         if sum(x is not None for x in (body, reduction, view, lower, host)) != 1:
             raise TypeError(f"op {name}: give exactly one of body, reduction, view, lower, host")
@@ -136,7 +137,7 @@ def set_default_interpreter(interp: Interpreter) -> None:
     _default = interp
 
 
-def set_shortcuts(shortcuts: Mapping[Op, Callable[..., Any]]) -> None:
+def set_shortcuts(shortcuts: Mapping[Op, Callable[..., Results]]) -> None:
     """Set the shortcuts of ops: functions of operands that take calls without attributes, and go to the door with what
     they do not compute.
 
@@ -147,7 +148,8 @@ def set_shortcuts(shortcuts: Mapping[Op, Callable[..., Any]]) -> None:
     _shortcut = shortcuts.get
 
 
-_shortcut: Callable[..., Any] = {}.get  # an op -> its shortcut, or None
+_no_shortcuts: Mapping[Op, Callable[..., Results]] = {}
+_shortcut: Callable[[Op], Callable[..., Results] | None] = _no_shortcuts.get
 
 
 def interpreter() -> Interpreter:
@@ -159,7 +161,7 @@ def interpreter() -> Interpreter:
 
 
 # The interpreter that stages ops in this context, or None where they run at once; variables ask at every read.
-tracing: Callable[[], Any] = _current.get
+tracing: Callable[[], Any] = _current.get  # a trace knows more than an interpreter must, which floors above use
 
 
 @contextmanager
@@ -172,7 +174,7 @@ def use_interpreter(interp: Interpreter) -> Iterator[Interpreter]:
         _current.reset(token)
 
 
-def apply(op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
+def apply(op: Op, inputs: tuple[Operand, ...], attrs: Attrs) -> Results:
     """The single door: run `op` on `inputs` with `attrs` in the current interpreter.
 
     Args:

@@ -1,4 +1,4 @@
-"""The base class of the gradients of constructs, and how they inline the gradient of a region.
+"""How the gradients of constructs (`ir/linearise.py: Pullback`) inline the gradient of a region.
 
 `ir/pullbacks.py` has those of calls, branches, functions with gradients of their own and stacks, and
 `ir/loop_pullback.py` that of loops.
@@ -6,74 +6,30 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
 
 import numpy as np
 
 from . import dims as dm
 from . import ops
-from .dims import Dim
-from .graph import Graph, Node, Value
-from .linearise import Backward, Linearised, Mask
+from .dims import Dim, DimLike
+from .dtypes import DType
+from .graph import Graph, Value
+from .linearise import Backward, Cts, Linearised, Mask, Starts
 from .sums import Exists, Link
+from .types import AnyTensor, Spec
 
-__all__ = ["Cts", "Pullback", "Starts", "chosen", "given_by", "number_inputs", "played", "seeds_of", "told_sizes",
+__all__ = ["chosen", "by_flag", "number_inputs", "played", "seeds_of", "sizes_of",
            "touched_by", "with_distinct", "zeros_of"]
 
-Cts = Sequence[Any]
-Starts = Sequence[tuple[Any, Exists]]
-
-
-class Pullback(ABC):
-    """A construct in a forward graph, and its gradient.
-
-    Attributes:
-        node: the construct, with residuals among its results.
-        count: how many results it has without them.
-        joined: results that are another value where a condition of the graph is true, or where it is false. Whoever
-            emits the gradient adds their cotangents to that value's (`ir/sums.py`).
-        popped: results that come from a stack, the stack, and where they were: their cotangents begin with what is
-            there in the stack's, which takes the sum in its place.
-        moves: whether the gradient only moves cotangents.
-    """
-
-    node: Node
-    count: int
-    joined: Sequence[tuple[Value, Value, Value, bool]] = ()
-    popped: Sequence[tuple[Value, Value, Value]] = ()
-    moves = False
-
-    @property
-    def outputs(self) -> list[Value]:
-        """The results that it had before."""
-        return self.node.outputs[:self.count]
-
-    @abstractmethod
-    def emit(self, b: Any, cts: Cts, starts: Starts, links: Sequence[Link]) -> list[tuple[Any, Exists]]:
-        """Append the gradient.
-
-        Args:
-            b: a `Builder`, or what has its `construct`, `lift` and `inline`.
-            cts: a cotangent or None for each of the first `count` results.
-            starts: for each operand of `node`, what its cotangent is so far, or None, and what tells whether it has
-                begun; of an operand that is there twice, at its first place alone.
-            links: which operands may be one value; the sums of those that are, are one.
-        Returns:
-            For each operand None, or its cotangent, which continues what it was so far, and what tells whether anything
-            was added (unless the cotangent had surely begun); of an operand that is there twice, at its first place
-            alone. What has not begun is -0.0.
-        """
-
-
-def touched_by(given: Mask, links: Sequence[Link], first: int) -> Mask:
-    """The operands, from number `first` on, whose sums may grow: those in `given`, and those that may be one value with
-    these."""
-    grow = {first + i for i, x in enumerate(given) if x}
+def touched_by(connected: Mask, links: Sequence[Link], first: int) -> Mask:
+    """The operands, from number `first` on, whose sums may grow: those in `connected`, and those that may be one value
+    with these."""
+    grow = {first + i for i, x in enumerate(connected) if x}
     while more := {i for link in links for i in link[:2] if not grow.isdisjoint(link[:2])} - grow:
         grow |= more
-    return tuple([first + i in grow for i in range(len(given))])
+    return tuple([first + i in grow for i in range(len(connected))])
 
 
 def played(lin: Linearised, seeded: Mask, starts: Starts, touched: Mask, links: Sequence[Link],
@@ -93,22 +49,27 @@ def played(lin: Linearised, seeded: Mask, starts: Starts, touched: Mask, links: 
 
 
 def seeds_of(lin: Linearised, cts: Cts) -> Mask:
+    """The results that have a cotangent and may have one."""
     return tuple([ct is not None and s for ct, s in zip(cts, lin.seeded, strict=True)])
 
 
-def told_sizes(value: Value, operand: Any) -> dict[str, Any]:
+def sizes_of(value: Value, operand: Spec) -> dict[str, DimLike]:
     """The sizes of an operand for the symbols that the shape of the region's input binds."""
     return {name: size for d, size in zip(value.dims, operand.dims, strict=True)
             if isinstance(d, Dim) and (name := d.name_alone()) is not None}
 
 
-def given_by(flag: Any) -> Exists:
-    """What tells by a bool scalar."""
+def by_flag(flag: AnyTensor) -> Exists:
+    """Whether something is there, as a bool scalar tells."""
     return lambda: flag
 
 
-def chosen(items: Sequence[Any], mask: Sequence[bool]) -> list[Any]:
-    return [x for x, m in zip(items, mask, strict=True) if m]
+_Item = TypeVar("_Item")
+
+
+def chosen(items: Iterable[_Item | None], mask: Sequence[bool]) -> list[_Item]:
+    """The items where the mask is true; there none is None."""
+    return [x for x, m in zip(items, mask, strict=True) if m and x is not None]
 
 
 def with_distinct(region: Graph, operands: Sequence[Value], first: int = 0) -> Graph:
@@ -117,18 +78,20 @@ def with_distinct(region: Graph, operands: Sequence[Value], first: int = 0) -> G
     same = {v: places.setdefault(x, v) for v, x in zip(region.inputs[first:], operands[first:], strict=True)}
     if len(places) == len(same):
         return region
-    region, known = region.copy_with()
-    same = {known[v]: known[by] for v, by in same.items()}
+    region, copies = region.copy_with()
+    same = {copies[v]: copies[by] for v, by in same.items()}
     for node in region.nodes:
         node.inputs = [same.get(v, v) for v in node.inputs]
     region.outputs = [same.get(v, v) for v in region.outputs]
     return region
 
 
-def zeros_of(dtype: Any, dims: Sequence[Any]) -> Any:
+def zeros_of(dtype: DType, dims: Sequence[DimLike]) -> Value:
+    """Zeros in the graph that is written to."""
     return ops.fill(np.zeros((), dtype.np), shape=tuple(dims))
 
 
 def number_inputs(graph: Graph) -> None:
+    """Set the numbers of inputs that were put in their order."""
     for i, v in enumerate(graph.inputs):
         v.index = i

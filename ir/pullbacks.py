@@ -15,9 +15,8 @@ order in which a tape makes them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
-from typing import Any
 
 import numpy as np
 
@@ -25,28 +24,33 @@ from . import dtypes as dt
 from . import graph as g
 from . import ops, symbols
 from .build import Builder
-from .dims import Dim
-from .grad import nothing, zeros_like
+from .dims import Dim, DimLike, Shape
+from .dtypes import DType
+from .grad import copied, nothing, zeros_like
 from .graph import Graph, Node, Value
-from .linearise import FLOWS, PULLBACKS, Backward, Flow, Linearised, Mask, Scope, reached, reaching, scope_of
+from .linearise import (
+    FLOWS,
+    PULLBACKS,
+    Backward,
+    Cts,
+    Emitted,
+    Flow,
+    GraphWriter,
+    Linearised,
+    Mask,
+    Pullback,
+    Scope,
+    Starts,
+    reached,
+    reaching,
+    scope_of,
+)
 from .loop_pullback import LOOP_FLOW, LoopPullback
 from .op import use_interpreter
-from .pullback import (
-    Cts,
-    Pullback,
-    Starts,
-    chosen,
-    given_by,
-    number_inputs,
-    played,
-    seeds_of,
-    told_sizes,
-    touched_by,
-    with_distinct,
-    zeros_of,
-)
+from .pullback import by_flag, chosen, number_inputs, played, seeds_of, sizes_of, touched_by, with_distinct, zeros_of
 from .spec import spec
 from .sums import Exists, Link, Sums
+from .types import AnyTensor, Spec
 
 __all__ = ["Pullback", "Starts"]
 
@@ -76,48 +80,48 @@ class _CallPullback(Pullback):
         self.count = len(node.outputs)
         sizes = dict(node.attrs["sizes"])
         for v, operand in zip(callee.inputs, operands, strict=True):
-            sizes.update(told_sizes(v, operand))
+            sizes.update(sizes_of(v, operand))
         for v, result in zip(self.lin.forward.outputs, node.outputs, strict=False):
-            sizes = {**told_sizes(v, result), **sizes}  # what the callee brings has the names that its results give
-        further = _renamed([v.spec for v in self.lin.forward.outputs[self.count:]], sizes, self.lin.local, scope)
+            sizes = {**sizes_of(v, result), **sizes}  # what the callee brings has the names that its results give
+        further = _renamed(self.lin.forward.outputs[self.count:], sizes, self.lin.local, scope)
         node = builder.graph.add(g.CALL, operands, node.attrs, [*node.outputs, *further], [self.lin.forward.copy()],
                                  node.loc)
         self.node = node
 
-    def emit(self, b: Any, cts: Cts, starts: Starts, links: Sequence[Link]) -> list[tuple[Any, Exists]]:
+    def emit(self, b: GraphWriter, cts: Cts, starts: Starts, links: Sequence[Link]) -> Emitted:
         lin, node = self.lin, self.node
         seeded = seeds_of(lin, cts)
-        touched = touched_by(lin.backward(seeded).given, links, 0)
+        touched = touched_by(lin.backward(seeded).connected, links, 0)
         links = [link for link in links if touched[link.one]]
         back, started = played(lin, seeded, starts, touched, links)
-        kept = [node.inputs[-1 - s] if s < 0 else node.outputs[s] for s in (lin.sources[n] for n in back.reads)]
+        residuals = [node.inputs[-1 - s] if s < 0 else node.outputs[s] for s in (lin.sources[n] for n in back.reads)]
         sums = [start for start, _ in starts]
-        operands = [*kept, *chosen(cts, seeded), *chosen(sums, started), *[link.holds() for link in links]]
-        sizes: dict[str, Any] = {}
+        operands = [*residuals, *chosen(cts, seeded), *chosen(sums, started), *[link.holds() for link in links]]
+        sizes: dict[str, DimLike] = {}
         for v, operand in zip(back.graph.inputs, operands, strict=True):
-            sizes.update(told_sizes(v, operand))
+            sizes.update(sizes_of(v, operand))
         attrs = {"name": back.graph.name, "sizes": tuple(sorted(sizes.items()))}
-        specs = [v.spec for v in chosen(node.inputs, back.given)] + [_BOOL] * sum(back.told)
+        specs: list[Spec] = [*chosen(node.inputs, back.connected), *[_BOOL] * sum(back.conditional)]
         results = iter(b.construct(g.CALL, operands, attrs, specs, [back.graph.copy()]))
-        totals = [next(results) if given else None for given in back.given]
-        return [(total, given_by(next(results)) if told else None)
-                for total, told in zip(totals, back.told, strict=True)]
+        totals = [next(results) if has_cotangent else None for has_cotangent in back.connected]
+        return [(total, by_flag(next(results)) if is_asked else None)
+                for total, is_asked in zip(totals, back.conditional, strict=True)]
 
 
-def _renamed(specs: Sequence[Any], sizes: dict[str, Any], local: set[str], scope: Scope) -> list[Any]:
+def _renamed(specs: Sequence[Spec], sizes: Mapping[str, DimLike], local: Collection[str], scope: Scope) -> list[Spec]:
     """Specs as the surrounding graph sees them: sizes that it does not know are new ones."""
-    known: dict[Any, Any] = {}
+    renamed: dict[Dim, Dim] = {}
 
-    def size(d: Any) -> Any:
+    def size(d: DimLike) -> DimLike:
         if not isinstance(d, Dim):
             return d
         if d.symbols() <= sizes.keys():
             return d.substitute(sizes)
         if d.symbols().isdisjoint(local):
             return d
-        if d not in known:
-            known[d] = scope.fresh()
-        return known[d]
+        if d not in renamed:
+            renamed[d] = scope.fresh()
+        return renamed[d]
     return [spec(tuple(map(size, s.dims)), s.dtype) for s in specs]
 
 
@@ -147,11 +151,11 @@ class _CondPullback(Pullback):
             return seeded[k] and value.dims == node.outputs[k].dims and has_sum
         self.lins = [Linearised(with_distinct(r, operands[1:]), wanted[1:], seeded, scope, outer, owned=owned)
                      for r in node.regions]
-        self.slots: list[tuple[Any, ...]] = []  # dtype and sizes of each slot
+        self.slots: list[tuple[DType, Shape]] = []  # dtype and sizes of each slot
         self.own: set[Dim] = set()  # sizes of slots that a side alone knows; on the other side they are 0
         self.places = [self._placed(lin, scope) for lin in self.lins]
         flags = sorted({key for lin in self.lins for key, holds in lin.named.items() if holds is not None})
-        specs = [spec(tuple(dims), dtype) for dtype, *dims in self.slots] + [spec((), dt.bool_)] * len(flags)
+        specs = [spec(dims, dtype) for dtype, dims in self.slots] + [spec((), dt.bool_)] * len(flags)
         regions = [self._region(lin, places, flags) for lin, places in zip(self.lins, self.places, strict=True)]
         self.node = builder.graph.add(g.COND, operands, node.attrs, [*node.outputs, *specs], regions, node.loc)
         conditions = dict(zip(flags, self.node.outputs[self.count + len(self.slots):], strict=True))
@@ -164,18 +168,18 @@ class _CondPullback(Pullback):
             else:
                 self.joined += [(name, value, operands[0], side == 0) for side, lin in enumerate(self.lins)
                                 if (k, place) in lin.named]
-        made = node.regions[1].outputs[0].node if "past" in node.attrs else None
-        if made is not None:
-            stack, at = made.inputs
+        maker = node.regions[1].outputs[0].node if "past" in node.attrs else None
+        if maker is not None:
+            stack, at = maker.inputs
             self.popped = [(self.node.outputs[0], operands[1 + stack.index], operands[1 + at.index])]
 
     def _placed(self, lin: Linearised, scope: Scope) -> dict[int, int]:
         """A slot for each result of a side that is a residual only."""
         free = list(range(len(self.slots)))
         places: dict[int, int] = {}
-        names: dict[Any, Dim] = {}
+        names: dict[Dim, Dim] = {}
 
-        def size(d: Any) -> Any:
+        def size(d: DimLike) -> DimLike:
             if not isinstance(d, Dim) or d.symbols().isdisjoint(lin.local):
                 return d
             if d not in names:
@@ -186,7 +190,7 @@ class _CondPullback(Pullback):
             if source < self.count:
                 continue
             value = lin.forward.outputs[source]
-            key = (value.dtype, *map(size, value.dims))
+            key = (value.dtype, tuple(map(size, value.dims)))
             slot = next((n for n in free if self.slots[n] == key), None)
             if slot is None:
                 slot = len(self.slots)
@@ -197,52 +201,53 @@ class _CondPullback(Pullback):
         return places
 
     def _region(self, lin: Linearised, places: dict[int, int], flags: Sequence[tuple[int, int]]) -> Graph:
-        region, known = lin.forward.copy_with()
+        region, copies = lin.forward.copy_with()
         builder = Builder(region)
         filled = {slot: region.outputs[source] for source, slot in places.items()}
         with use_interpreter(builder):
             region.outputs[self.count:] = [filled.get(n) or zeros_of(dtype, [0 if d in self.own else d for d in dims])
-                                           for n, (dtype, *dims) in enumerate(self.slots)]
+                                           for n, (dtype, dims) in enumerate(self.slots)]
         for key in flags:
             holds = lin.named.get(key)
-            told = builder.constant(np.array(key in lin.named)) if holds is None else known[holds]
-            region.outputs.append(told)
+            flag = builder.constant(np.array(key in lin.named)) if holds is None else copies[holds]
+            region.outputs.append(flag)
         return region
 
-    def emit(self, b: Any, cts: Cts, starts: Starts, links: Sequence[Link]) -> list[tuple[Any, Exists]]:
+    def emit(self, b: GraphWriter, cts: Cts, starts: Starts, links: Sequence[Link]) -> Emitted:
         node, starts = self.node, starts[1:]
         sums = [start for start, _ in starts]
         seeded = [tuple([s and None not in lin.elsewhere.get(k, ()) for k, s in enumerate(seeds_of(lin, cts))])
                   for lin in self.lins]
-        grown = [lin.backward(s).given for lin, s in zip(self.lins, seeded, strict=True)]
+        grown = [lin.backward(s).connected for lin, s in zip(self.lins, seeded, strict=True)]
         grow = tuple(map(any, zip(*grown, strict=True)))
         touched = touched_by(grow, links, 1)
         links = [link for link in links if touched[link.one - 1]]
         joint = [link.holds() for link in links]
         plays = [played(lin, s, starts, touched, links, 1) for lin, s in zip(self.lins, seeded, strict=True)]
-        given = [any(back.given[i] for back, _ in plays) for i in range(len(starts))]
-        operands: list[Any] = [node.inputs[0]]
+        connected = [any(back.connected[i] for back, _ in plays) for i in range(len(starts))]
+        operands: list[AnyTensor] = [node.inputs[0]]
         regions = []
         for n, (lin, (back, started)) in enumerate(zip(self.lins, plays, strict=True)):
-            kept = [self._kept(n, lin.sources[k]) for k in back.reads]
-            own = [*kept, *chosen(cts, seeded[n]), *chosen(sums, started), *joint]
+            residuals = [self._kept(n, lin.sources[k]) for k in back.reads]
+            own = [*residuals, *chosen(cts, seeded[n]), *chosen(sums, started), *joint]
             operands += [x for x in own if not any(x is o for o in operands)]
             regions.append((back, own, lin.local))
-        operands += [s for s, x in zip(sums, given, strict=True)
+        operands += [s for s, x in zip(sums, connected, strict=True)
                      if x and s is not None and not any(s is o for o in operands)]
         backs = [back for back, _ in plays]
-        told = [any(back.told[i] for back in backs) for i in range(len(starts))]
-        made = [self._gradient(back, own, local, operands[1:], sums, given, told) for back, own, local in regions]
-        specs = [v.spec for v in chosen(node.inputs[1:], given)] + [_BOOL] * sum(told)
-        results = iter(b.construct(g.COND, operands, {}, specs, made))
-        totals = [next(results) if x else None for x in given]
+        conditional = [any(back.conditional[i] for back in backs) for i in range(len(starts))]
+        gradients = [self._gradient(back, own, local, operands[1:], sums, connected, conditional)
+                     for back, own, local in regions]
+        specs: list[Spec] = [*chosen(node.inputs[1:], connected), *[_BOOL] * sum(conditional)]
+        results = iter(b.construct(g.COND, operands, {}, specs, gradients))
+        totals = [next(results) if x else None for x in connected]
         taken = cache(lambda: b.lift(node.inputs[0]))
         ways: list[Exists] = [taken, cache(lambda: ops.logical_not(taken()))]
         added: list[Exists] = []
         for i, (start, begun) in enumerate(starts):
-            sides = [way for way, back in zip(ways, backs, strict=True) if back.given[i]]
+            sides = [way for way, back in zip(ways, backs, strict=True) if back.connected[i]]
             by_side = sides[0] if len(sides) == 1 and (start is None or begun is not None) else None
-            added.append(given_by(next(results)) if told[i] else by_side)
+            added.append(by_flag(next(results)) if conditional[i] else by_side)
         return [(None, None), *zip(totals, added, strict=True)]
 
     def _kept(self, side: int, source: int) -> Value:
@@ -250,16 +255,16 @@ class _CondPullback(Pullback):
             return self.node.inputs[-source]
         return self.node.outputs[source if source < self.count else self.count + self.places[side][source]]
 
-    def _gradient(self, back: Backward, own: list[Any], local: set[str], operands: list[Any], starts: Cts,
-                  given: Sequence[bool], told: Sequence[bool]) -> Graph:
+    def _gradient(self, back: Backward, own: list[AnyTensor], local: Collection[str], operands: list[AnyTensor],
+                  starts: Cts, connected: Sequence[bool], conditional: Sequence[bool]) -> Graph:
         """The gradient of one side, over what both sides take.
 
         Args:
-            told: for which of the operands it tells whether anything was added.
+            conditional: for which of the operands it tells whether anything was added.
         """
         graph = back.graph.copy()
         graph.guards = []
-        sizes = {name: size for v, x in zip(graph.inputs, own, strict=True) for name, size in told_sizes(v, x).items()}
+        sizes = {name: size for v, x in zip(graph.inputs, own, strict=True) for name, size in sizes_of(v, x).items()}
         symbols.rename(graph, {name: size for name, size in sizes.items() if name in local})
         taken: dict[int, Value] = {}
         same = {v: taken.setdefault(id(x), v) for x, v in zip(own, graph.inputs, strict=True)}
@@ -272,14 +277,14 @@ class _CondPullback(Pullback):
         at = {id(x): v for x, v in zip(operands, graph.inputs, strict=True)}
         outputs, builder = [], Builder(graph)
         with use_interpreter(builder):
-            for i, x in enumerate(given):
-                if back.given[i]:
+            for i, x in enumerate(connected):
+                if back.connected[i]:
                     outputs.append(next(gradients))
                 elif x:
                     like = self.node.inputs[1 + i]
-                    outputs.append(at[id(starts[i])] if starts[i] is not None else nothing(like))
-            for x, by_side, is_told in zip(back.given, back.told, told, strict=True):
-                if is_told:
+                    outputs.append(at[id(starts[i])] if starts[i] is not None else builder.value(nothing(like)))
+            for x, by_side, is_asked in zip(back.connected, back.conditional, conditional, strict=True):
+                if is_asked:
                     outputs.append(next(gradients) if by_side else builder.constant(np.array(x)))
         graph.outputs = outputs
         return graph
@@ -303,7 +308,7 @@ class _CustomPullback(Pullback):
         self.count = len(node.outputs)
         self.node = builder.graph.add(node.op, operands, node.attrs, node.outputs, [node.regions[0].copy()], node.loc)
 
-    def emit(self, b: Any, cts: Cts, starts: Starts, links: Sequence[Link]) -> list[tuple[Any, Exists]]:
+    def emit(self, b: GraphWriter, cts: Cts, starts: Starts, links: Sequence[Link]) -> Emitted:
         node, start, given = self.node, self.node.attrs["results"], self.node.attrs["given"]
         if "error" in node.attrs:
             raise node.attrs["error"]
@@ -316,7 +321,7 @@ class _CustomPullback(Pullback):
             sums.join(link.other, link.one, link.holds)
         for v, ct in zip(node.inputs, results, strict=True):
             if ct is not None:
-                sums.add(node.inputs.index(v), ct)
+                sums.add(node.inputs.index(v), copied(ct, full))
         return [(sums.get(i), None) for i in range(len(results))]
 
 
@@ -329,10 +334,10 @@ class _Push(Pullback):
         self.count = 1
         self.node = builder.graph.add(g.PUSH, operands, node.attrs, node.outputs, (), node.loc)
 
-    def emit(self, b: Any, cts: Cts, starts: Starts, links: Sequence[Link]) -> list[tuple[Any, Exists]]:
+    def emit(self, b: GraphWriter, cts: Cts, starts: Starts, links: Sequence[Link]) -> Emitted:
         # A place is written once, so that what was there before has no part in anything.
         _, value, at = self.node.inputs
-        ct = b.construct(g.POP, (cts[0], at), {"dims": value.dims}, (value.spec,))[0]
+        ct = b.construct(g.POP, (cts[0], at), {"dims": value.dims}, (value,))[0]
         totals = [part if start is None else ops.add(start, part)
                   for part, (start, _) in zip((cts[0], ct), starts, strict=False)]
         return [(totals[0], None), (totals[1], None), (None, None)]
@@ -346,10 +351,10 @@ class _Pop(Pullback):
         self.count = 1
         self.node = builder.graph.add(g.POP, operands, node.attrs, node.outputs, (), node.loc)
 
-    def emit(self, b: Any, cts: Cts, starts: Starts, links: Sequence[Link]) -> list[tuple[Any, Exists]]:
+    def emit(self, b: GraphWriter, cts: Cts, starts: Starts, links: Sequence[Link]) -> Emitted:
         stack, at = self.node.inputs
         total = starts[0][0] if starts[0][0] is not None else zeros_like(stack)
-        pushed, = b.construct(g.PUSH, (total, cts[0], at), {"add": "past" not in self.node.attrs}, (stack.spec,))
+        pushed, = b.construct(g.PUSH, (total, cts[0], at), {"add": "past" not in self.node.attrs}, (stack,))
         return [(pushed, None), (None, None)]
 
 

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -27,7 +26,7 @@ from .scalar import Instr, ScalarFunction
 __all__ = ["apply", "checks", "evaluate"]
 
 
-def evaluate(fn: ScalarFunction, *arrays: Any) -> tuple[np.ndarray, ...]:
+def evaluate(fn: ScalarFunction, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
     """Apply a scalar body to every element of the broadcast operands.
 
     Args:
@@ -47,13 +46,13 @@ def evaluate(fn: ScalarFunction, *arrays: Any) -> tuple[np.ndarray, ...]:
     return tuple(np.array(np.broadcast_to(env[r.id], shape)) for r in fn.results)
 
 
-def checks(fn: ScalarFunction, *arrays: Any) -> list[tuple[np.ndarray, str]]:
+def checks(fn: ScalarFunction, *arrays: np.ndarray) -> list[tuple[np.ndarray, str]]:
     """For each check of the body: the elements where it holds, and its code."""
     env, shape = _run(fn, arrays)
     return [(np.broadcast_to(env[cond.id], shape), code) for cond, code in fn.checks]
 
 
-def _run(fn: ScalarFunction, arrays: tuple[Any, ...]) -> tuple[dict[int, np.ndarray], tuple[int, ...]]:
+def _run(fn: ScalarFunction, arrays: tuple[np.ndarray, ...]) -> tuple[dict[int, np.ndarray], tuple[int, ...]]:
     env, shape = _bind(fn, arrays)
     with np.errstate(all="ignore"):
         for instr in fn.instrs:
@@ -61,7 +60,7 @@ def _run(fn: ScalarFunction, arrays: tuple[Any, ...]) -> tuple[dict[int, np.ndar
     return env, shape
 
 
-def _bind(fn: ScalarFunction, arrays: tuple[Any, ...]) -> tuple[dict[int, np.ndarray], tuple[int, ...]]:
+def _bind(fn: ScalarFunction, arrays: tuple[np.ndarray, ...]) -> tuple[dict[int, np.ndarray], tuple[int, ...]]:
     if len(arrays) != len(fn.params):
         raise TypeError(f"{fn.name}: expected {len(fn.params)} operands, got {len(arrays)}")
     values = [np.asarray(a) for a in arrays]
@@ -223,7 +222,7 @@ def _fma_exact(x: float, y: float, z: float) -> float:
         return np.inf if exact > 0 else -np.inf
 
 
-_HANDLERS: dict[str, Callable[..., Any]] = {
+_HANDLERS: dict[str, Callable[..., np.ndarray]] = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide,
     "idiv": _idiv, "irem": _irem,
     "neg": np.negative, "abs": np.absolute,
@@ -235,6 +234,6 @@ _HANDLERS: dict[str, Callable[..., Any]] = {
     "select": np.where,
     "real": np.real, "imag": np.imag,
 }
-_CONVERSIONS: dict[str, Callable[[list[np.ndarray], np.dtype], Any]] = {
+_CONVERSIONS: dict[str, Callable[[list[np.ndarray], np.dtype], np.ndarray]] = {
     "cast": _cast, "bitcast": _bitcast, "complex": _complex,
 }

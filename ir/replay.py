@@ -7,20 +7,25 @@ runs by it, and one graph is written into another with it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TypeAlias, TypeVar
 
 from . import graph as g
-from .dims import Dim, DimLike
+from .dims import AnySize, Dim, DimLike
 from .errors import staged_at
 from .op import apply
+from .types import AnyTensor, Attr, Attrs, Results
 
 __all__ = ["replay", "bind_sizes", "resolve"]
 
-Constructs = Callable[[g.Node, list[Any], dict[str, DimLike]], Sequence[Any]]
+_Tensor = TypeVar("_Tensor", bound=AnyTensor)  # the kind of tensor of the interpreter that is under way
+
+# (node, operands, sizes of symbols) -> the results of a node that is no op
+Constructs: TypeAlias = Callable[[g.Node, list[_Tensor], dict[str, DimLike]], Sequence[_Tensor]]
 
 
-def replay(graph: g.Graph, inputs: Sequence[Any], construct: Constructs, sizes: Mapping[str, DimLike] | None = None,
-           watch: Callable[[g.Node, Sequence[Any]], None] | None = None) -> list[Any]:
+def replay(graph: g.Graph, inputs: Sequence[_Tensor], construct: Constructs[_Tensor],
+           sizes: Mapping[str, DimLike] | None = None,
+           watch: Callable[[g.Node, Sequence[_Tensor]], None] | None = None) -> list[_Tensor]:
     """The outputs of `graph` for `inputs`.
 
     Args:
@@ -31,12 +36,12 @@ def replay(graph: g.Graph, inputs: Sequence[Any], construct: Constructs, sizes: 
         watch: told of each node and its results.
     """
     env: dict[str, DimLike] = dict(sizes or {})
-    for value, given in zip(graph.inputs, inputs, strict=True):
-        bind_sizes(value.dims, given.dims, env)
-    known: dict[g.Value, Any] = dict(zip(graph.inputs, inputs, strict=True))
+    for value, tensor in zip(graph.inputs, inputs, strict=True):
+        bind_sizes(value.dims, tensor.dims, env)
+    tensors: dict[g.Value, _Tensor] = dict(zip(graph.inputs, inputs, strict=True))
     last = _last_uses(graph)
     for number, node in enumerate(graph.nodes):
-        operands = [known[v] for v in node.inputs]
+        operands = [tensors[v] for v in node.inputs]
         if isinstance(node.op, g.Construct):
             results = construct(node, operands, env)
         else:
@@ -44,16 +49,16 @@ def replay(graph: g.Graph, inputs: Sequence[Any], construct: Constructs, sizes: 
             computed = _applied(node, tuple(operands), attrs)
             results = computed if isinstance(computed, tuple) else (computed,)
         for value, result in zip(node.outputs, results, strict=True):
-            known[value] = result
+            tensors[value] = result
             bind_sizes(value.dims, result.dims, env)
         if watch is not None:
             watch(node, results)
         for value in last.get(number, ()):
-            del known[value]
-    return [known[v] for v in graph.outputs]
+            del tensors[value]
+    return [tensors[v] for v in graph.outputs]
 
 
-def _applied(node: g.Node, operands: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
+def _applied(node: g.Node, operands: tuple[AnyTensor, ...], attrs: Attrs) -> Results:
     """An op's results; an error names the line that staged it."""
     token = staged_at.set(node.loc)
     try:
@@ -76,14 +81,14 @@ def _last_uses(graph: g.Graph) -> dict[int, list[g.Value]]:
     return last_uses
 
 
-def bind_sizes(dims: Sequence[DimLike], given: Sequence[DimLike], env: dict[str, DimLike]) -> None:
+def bind_sizes(dims: Sequence[DimLike], sizes: Sequence[AnySize], env: dict[str, AnySize]) -> None:
     """Notes in `env` the symbols that stand alone in `dims` and are not known yet."""
-    for d, size in zip(dims, given, strict=True):
+    for d, size in zip(dims, sizes, strict=True):
         if isinstance(d, Dim) and (name := d.name_alone()) is not None and name not in env:
             env[name] = size
 
 
-def resolve(attr: Any, env: Mapping[str, DimLike]) -> Any:
+def resolve(attr: Attr, env: Mapping[str, DimLike]) -> Attr:
     """An attribute with the symbols in it replaced, in tuples too."""
     if isinstance(attr, Dim):
         return attr.substitute(env)

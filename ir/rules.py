@@ -8,19 +8,22 @@ Dimensions may be symbols, so rules do arithmetic on them only through `ir/dims.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import Any
+from typing import SupportsIndex
 
 from . import dims as dm
 from . import dtypes as dt
+from .dims import Shape
 from .dtypes import DType
 from .errors import DTypeError, InvalidArgumentError, OpError, ShapeError, op_error
-from .spec import TensorSpec, spec
+from .op import Op
+from .spec import spec
+from .types import Attr, Axes, ShapeRule, Spec
 
 __all__ = ["fail", "names_of", "same_dtype", "require_dtype", "require_rank", "elementwise", "unary", "like_first",
            "normalize_axis", "normalize_axes", "reduced_dims"]
 
 
-def fail(op: Any, operands: Sequence[Any], problem: str, cls: type[OpError] = ShapeError,
+def fail(op: Op, operands: Sequence[Spec], problem: str, cls: type[OpError] = ShapeError,
          hint: str | None = None) -> OpError:
     """The error for `op` given `operands`; the caller raises it."""
     return op_error(cls, op.name, problem, op.operands(operands), hint)
@@ -33,7 +36,7 @@ def names_of(dtypes: Collection[DType]) -> str:
     return ", ".join(d.name for d in sorted(dtypes, key=lambda d: (d.kind, d.size)))
 
 
-def require_dtype(op: Any, operands: Sequence[Any], which: int, dtypes: Collection[DType]) -> None:
+def require_dtype(op: Op, operands: Sequence[Spec], which: int, dtypes: Collection[DType]) -> None:
     """Raise DTypeError unless operand number `which` has one of `dtypes`."""
     if operands[which].dtype not in dtypes:
         name = op.operands(operands)[which][0]
@@ -41,7 +44,7 @@ def require_dtype(op: Any, operands: Sequence[Any], which: int, dtypes: Collecti
                    DTypeError)
 
 
-def same_dtype(op: Any, operands: Sequence[Any], which: Sequence[int] | None = None) -> DType:
+def same_dtype(op: Op, operands: Sequence[Spec], which: Sequence[int] | None = None) -> DType:
     """The one dtype of the operands numbered in `which` (all by default); DTypeError when they differ."""
     chosen = operands if which is None else [operands[i] for i in which]
     first = chosen[0].dtype
@@ -52,7 +55,7 @@ def same_dtype(op: Any, operands: Sequence[Any], which: Sequence[int] | None = N
     return first
 
 
-def require_rank(op: Any, operands: Sequence[Any], which: int, low: int, high: int | None = None) -> int:
+def require_rank(op: Op, operands: Sequence[Spec], which: int, low: int, high: int | None = None) -> int:
     """The rank of operand `which`; ShapeError unless low <= rank <= high (`high` None: no upper bound)."""
     rank = len(operands[which].dims)
     if rank < low or (high is not None and rank > high):
@@ -62,7 +65,7 @@ def require_rank(op: Any, operands: Sequence[Any], which: int, low: int, high: i
     return rank
 
 
-def broadcast(op: Any, operands: Sequence[Any]) -> tuple[Any, ...]:
+def broadcast(op: Op, operands: Sequence[Spec]) -> Shape:
     """The shape to which all operands broadcast; ShapeError naming the axis when they do not."""
     first = operands[0].dims
     if all(o.dims == first for o in operands[1:]):
@@ -75,7 +78,7 @@ def broadcast(op: Any, operands: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def elementwise(dtypes: Collection[DType], result: DType | Callable[[DType], DType] | None = None,
-                same: Sequence[int] | None = None) -> Callable[..., TensorSpec]:
+                same: Sequence[int] | None = None) -> Callable[..., Spec]:
     """The rule of an elementwise op: operands of one dtype out of `dtypes`, broadcast together.
 
     Args:
@@ -83,7 +86,7 @@ def elementwise(dtypes: Collection[DType], result: DType | Callable[[DType], DTy
         result: dtype of the result, or a function from the operands' dtype; None keeps it.
         same: which operands must agree in dtype (all by default; the last of them sets the result's).
     """
-    def rule(op: Any, *operands: Any, **attrs: Any) -> TensorSpec:
+    def rule(op: Op, *operands: Spec, **attrs: Attr) -> Spec:
         dtype = same_dtype(op, operands, same)
         which = 0 if same is None else same[0]
         if dtype not in dtypes:
@@ -93,49 +96,48 @@ def elementwise(dtypes: Collection[DType], result: DType | Callable[[DType], DTy
     return rule
 
 
-def unary(dtypes: Collection[DType],
-          result: DType | Callable[[DType], DType] | None = None) -> Callable[..., TensorSpec]:
+def unary(dtypes: Collection[DType], result: DType | Callable[[DType], DType] | None = None) -> Callable[..., Spec]:
     """The rule of an elementwise op of one operand."""
     return elementwise(dtypes, result)
 
 
-def like_first(op: Any, *operands: Any, **attrs: Any) -> TensorSpec:
+def like_first(op: Op, *operands: Spec, **attrs: Attr) -> Spec:
     """The result has the first operand's shape and dtype."""
     return spec(operands[0].dims, operands[0].dtype)
 
 
-def normalize_axis(op: Any, operands: Sequence[Any], axis: Any, rank: int, what: str = "axis") -> int:
+def normalize_axis(op: Op, operands: Sequence[Spec], axis: SupportsIndex, rank: int, what: str = "axis") -> int:
     """`axis` as a number from 0; InvalidArgumentError unless -rank <= axis < rank."""
     if isinstance(axis, bool) or not hasattr(axis, "__index__"):
         raise fail(op, operands, f"{what} must be an integer; got {axis!r}.", InvalidArgumentError)
-    axis = axis.__index__()
-    if not -rank <= axis < rank:
+    number = axis.__index__()
+    if not -rank <= number < rank:
         span = f"expected {-rank} <= {what} < {rank}" if rank else "a scalar has no axes"
-        raise fail(op, operands, f"{what} {axis} is out of range; {span}.", InvalidArgumentError)
-    return axis + rank if axis < 0 else axis
+        raise fail(op, operands, f"{what} {number} is out of range; {span}.", InvalidArgumentError)
+    return number + rank if number < 0 else number
 
 
-def normalize_axes(op: Any, operands: Sequence[Any], axes: Any, rank: int, what: str = "axis") -> tuple[int, ...]:
+def normalize_axes(op: Op, operands: Sequence[Spec], axes: Axes, rank: int, what: str = "axis") -> tuple[int, ...]:
     """`axes` (None for all, an integer or a sequence) as sorted numbers from 0, each at most once."""
     if axes is None:
         return tuple(range(rank))
-    given = axes if isinstance(axes, (tuple, list)) else (axes,)
-    out = sorted(normalize_axis(op, operands, a, rank, what) for a in given)
+    entries = axes if isinstance(axes, (tuple, list)) else (axes,)
+    out = sorted(normalize_axis(op, operands, a, rank, what) for a in entries)
     if len(set(out)) != len(out):
-        raise fail(op, operands, f"{what} {tuple(given)} names an axis twice.", InvalidArgumentError)
+        raise fail(op, operands, f"{what} {tuple(entries)} names an axis twice.", InvalidArgumentError)
     return tuple(out)
 
 
-def reduced_dims(dims: tuple[Any, ...], axes: Collection[int], keepdims: bool) -> tuple[Any, ...]:
+def reduced_dims(dims: Shape, axes: Collection[int], keepdims: bool) -> Shape:
     """The shape left after reducing `axes`."""
     if keepdims:
         return tuple(1 if i in axes else d for i, d in enumerate(dims))
     return tuple(d for i, d in enumerate(dims) if i not in axes)
 
 
-def reduction(dtypes: Collection[DType], result: DType | None = None) -> Callable[..., TensorSpec]:
+def reduction(dtypes: Collection[DType], result: DType | None = None) -> ShapeRule:
     """The rule of a reduction with attributes `axis` (None, or a tuple of ints) and `keepdims`."""
-    def rule(op: Any, *operands: Any, axis: Any, keepdims: bool, **attrs: Any) -> TensorSpec:
+    def rule(op: Op, *operands: Spec, axis: Axes, keepdims: bool, **attrs: Attr) -> Spec:
         require_dtype(op, operands, 0, dtypes)
         dims = operands[0].dims
         axes = normalize_axes(op, operands, axis, len(dims))

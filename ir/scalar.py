@@ -10,14 +10,18 @@ Instructions and their arithmetic are `ir/instructions.py`'s. Mathematical funct
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeAlias
 
 from .dtypes import DType
-from .instructions import INSTRUCTIONS, Instr, InstructionBuilder, Value
+from .instructions import INSTRUCTIONS, Instr, InstructionBuilder, Scalar
+from .types import Attrs
 
-__all__ = ["INSTRUCTIONS", "Value", "Instr", "ScalarBuilder", "ScalarFunction", "Reduction", "build"]
+__all__ = ["INSTRUCTIONS", "Scalar", "Instr", "ScalarBuilder", "ScalarBody", "ScalarFunction", "Reduction", "build"]
+
+# (builder, *scalars, **attributes) -> a result, or several
+ScalarBody: TypeAlias = Callable[..., "Scalar | Sequence[Scalar]"]
 
 
 @dataclass(slots=True)
@@ -29,10 +33,10 @@ class ScalarFunction:
     """
 
     name: str
-    params: tuple[Value, ...]
+    params: tuple[Scalar, ...]
     instrs: list[Instr]
-    results: tuple[Value, ...]
-    checks: list[tuple[Value, str]]
+    results: tuple[Scalar, ...]
+    checks: list[tuple[Scalar, str]]
 
     def __str__(self) -> str:
         names = {p.id: f"%{n}" for p, n in zip(self.params, _param_names(len(self.params)), strict=True)}
@@ -58,7 +62,7 @@ def _param_names(n: int) -> list[str]:
 class ScalarBuilder(InstructionBuilder):
     """Records the instructions of a scalar body, which may call mathematical functions."""
 
-    def __getattr__(self, name: str) -> Callable[..., Value]:
+    def __getattr__(self, name: str) -> Callable[..., Scalar]:
         """`s.exp(x)` and its like: the bodies of `ir/scalar_math.py`, inlined."""
         from . import scalar_math
         body = scalar_math.FUNCTIONS.get(name)
@@ -67,12 +71,12 @@ class ScalarBuilder(InstructionBuilder):
         return lambda *args, **kw: body(self, *args, **kw)
 
 
-def build(body: Callable[..., Any], dtypes: tuple[DType, ...], attrs: dict[str, Any] | None = None,
+def build(body: ScalarBody, dtypes: tuple[DType, ...], attrs: Attrs | None = None,
           name: str = "body") -> ScalarFunction:
     """Record `body` for operands of `dtypes`.
 
     Args:
-        body: `body(s, *values, **attrs)`, returning a Value or a tuple of them.
+        body: `body(s, *values, **attrs)`, returning a Scalar or a tuple of them.
         dtypes: one DType per operand; 16-bit floats become float32 values.
         attrs: the op's attributes, passed on by keyword.
         name: how text and errors call it.
@@ -87,14 +91,14 @@ def build(body: Callable[..., Any], dtypes: tuple[DType, ...], attrs: dict[str, 
 
 @dataclass(frozen=True, eq=False)
 class Reduction:
-    """What a reduction does to each element, apart from where elements lie and in which order they come.
+    """The part of a reduction that concerns each element, apart from where elements lie and in which order they come.
 
     The order is one for every layout and number of threads: the reduced elements, row-major, are split in chunks of
     4096; in a chunk element i joins lane i mod 32; lanes meet by halving, chunks by a balanced tree. So `combine` must
     be associative and commutative up to rounding, and combining with `identity` must give the other side exactly.
 
     Attributes:
-        combine: `combine(s, a, b)` for two tuples of accumulator values; gives such a tuple, or one Value.
+        combine: `combine(s, a, b)` for two tuples of accumulator values; gives such a tuple, or one Scalar.
         identity: `identity(dtypes)` for the operands' dtypes: the accumulators' start values, Python numbers.
         pre: `pre(s, *xs, **attrs)`, the accumulators of one element; by default its value in the accumulator's type.
         post: `post(s, acc, count, **attrs)` from the accumulators and the number of elements (int64) to the result or
@@ -103,10 +107,10 @@ class Reduction:
         indexed: whether `pre` also takes the element's number (int64, row-major over the reduced axes), after `xs`.
     """
 
-    combine: Callable[..., Any]
-    identity: Callable[[tuple[DType, ...]], tuple[Any, ...]]
-    pre: Callable[..., Any] | None = None
-    post: Callable[..., Any] | None = None
+    combine: Callable[[ScalarBuilder, tuple[Scalar, ...], tuple[Scalar, ...]], Scalar | Sequence[Scalar]]
+    identity: Callable[[tuple[DType, ...]], tuple[complex, ...]]
+    pre: ScalarBody | None = None
+    post: ScalarBody | None = None
     acc: Callable[[tuple[DType, ...]], tuple[DType, ...]] | None = None
     indexed: bool = False
 
@@ -115,27 +119,26 @@ class Reduction:
         acc_dtypes = (dtypes[0],) if self.acc is None else self.acc(dtypes)
         return tuple(d.compute for d in acc_dtypes)
 
-    def start(self, s: ScalarBuilder, dtypes: tuple[DType, ...]) -> tuple[Value, ...]:
+    def start(self, s: ScalarBuilder, dtypes: tuple[DType, ...]) -> tuple[Scalar, ...]:
         """The accumulators before the first element."""
         values = self.identity(dtypes)
         return tuple(s.const(v, d) for v, d in zip(values, self.acc_dtypes(dtypes), strict=True))
 
-    def element(self, s: ScalarBuilder, dtypes: tuple[DType, ...], xs: tuple[Value, ...], index: Value,
-                attrs: dict[str, Any]) -> tuple[Value, ...]:
+    def element(self, s: ScalarBuilder, dtypes: tuple[DType, ...], xs: tuple[Scalar, ...], index: Scalar,
+                attrs: Attrs) -> tuple[Scalar, ...]:
         """The accumulators of one element alone."""
         if self.pre is None:
             return (s.cast(xs[0], self.acc_dtypes(dtypes)[0]),)
         return _tuple(self.pre(s, *xs, index, **attrs) if self.indexed else self.pre(s, *xs, **attrs))
 
-    def join(self, s: ScalarBuilder, a: tuple[Value, ...], b: tuple[Value, ...]) -> tuple[Value, ...]:
+    def join(self, s: ScalarBuilder, a: tuple[Scalar, ...], b: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
         """The accumulators of two sets of elements together."""
         return _tuple(self.combine(s, a, b))
 
-    def result(self, s: ScalarBuilder, acc: tuple[Value, ...], count: Value,
-               attrs: dict[str, Any]) -> tuple[Value, ...]:
+    def result(self, s: ScalarBuilder, acc: tuple[Scalar, ...], count: Scalar, attrs: Attrs) -> tuple[Scalar, ...]:
         """The results, from the accumulators of all elements."""
         return acc[:1] if self.post is None else _tuple(self.post(s, acc, count, **attrs))
 
 
-def _tuple(values: Any) -> tuple[Value, ...]:
-    return tuple(values) if isinstance(values, (tuple, list)) else (values,)
+def _tuple(values: Scalar | Sequence[Scalar]) -> tuple[Scalar, ...]:
+    return (values,) if isinstance(values, Scalar) else tuple(values)

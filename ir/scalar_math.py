@@ -27,11 +27,11 @@ from . import (
     math_round,
     math_trig,
 )
-from .instructions import InstructionBuilder, Value
+from .instructions import InstructionBuilder, Scalar
 
 __all__ = ["FUNCTIONS"]
 
-Body = Callable[..., Value]
+Body = Callable[..., Scalar]
 
 
 def _collect(*modules: object) -> dict[str, Body]:
@@ -40,7 +40,7 @@ def _collect(*modules: object) -> dict[str, Body]:
 
 def _by_kind(real: Body, complex_: Body) -> Body:
     @functools.wraps(real)
-    def body(s: InstructionBuilder, x: Value, *rest: Value) -> Value:
+    def body(s: InstructionBuilder, x: Scalar, *rest: Scalar) -> Scalar:
         return (complex_ if x.dtype.is_complex else real)(s, x, *rest)
     return body
 

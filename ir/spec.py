@@ -11,18 +11,24 @@ take a shape for one leaf; it equals tuples and lists and hashes as the tuple do
 from __future__ import annotations
 
 import itertools
+import sys
 from collections.abc import Iterable, Iterator, Sequence, Sized
-from typing import Any
+from typing import Any, SupportsIndex, TypeAlias, TypeVar
 
 import numpy as np
 
 from . import dims as dm
 from . import dtypes as dt
 from .dims import Dim, DimLike, Shape
-from .dtypes import DType
-from .errors import InvalidArgumentError
+from .dtypes import DType, DTypeLike
+from .errors import InvalidArgumentError, describe, is_ours, user_line
+from .types import HasShape, Spec
 
-__all__ = ["TensorShape", "TensorSpec", "spec", "parse_short", "as_shape", "listed", "numbered"]
+__all__ = ["TensorShape", "TensorSpec", "spec", "parse_short", "as_shape", "listed", "no_item",
+           "numbered"]
+
+# What stands for a shape: one, a size, sizes with None for unknown ones; None for an unknown rank
+ShapeLike: TypeAlias = "TensorShape | SupportsIndex | Dim | Iterable[SupportsIndex | Dim | None] | None"
 
 _new = object.__new__
 
@@ -51,7 +57,7 @@ class TensorShape:
 
     _dims: tuple[int | None, ...] | None
 
-    def __init__(self, dims: Any):
+    def __init__(self, dims: ShapeLike):
         self._dims = _static_sizes(dims)
 
     @staticmethod
@@ -82,8 +88,10 @@ class TensorShape:
 
     def num_elements(self) -> int | None:
         """The number of elements, or None when the shape is not fully known."""
-        dims = self._dims
-        return None if dims is None or None in dims else dm.numel(dims)  # type: ignore[arg-type, return-value]
+        if self._dims is None:
+            return None
+        sizes = [d for d in self._dims if d is not None]
+        return dm.numel(sizes) if len(sizes) == len(self._dims) else None
 
     def is_fully_defined(self) -> bool:
         """Whether the rank and every size are known."""
@@ -94,7 +102,7 @@ class TensorShape:
         if not self.is_fully_defined():
             raise ValueError(f"Shape {self} is not fully defined")
 
-    def is_compatible_with(self, other: Any) -> bool:
+    def is_compatible_with(self, other: ShapeLike) -> bool:
         """Whether one tensor could have both shapes.
 
         >>> import twofold as tf
@@ -108,20 +116,20 @@ class TensorShape:
             return False
         return all(a is None or b is None or a == b for a, b in zip(mine, theirs, strict=True))
 
-    def assert_is_compatible_with(self, other: Any) -> None:
+    def assert_is_compatible_with(self, other: ShapeLike) -> None:
         """Raise ValueError unless one tensor could have both shapes."""
         if not self.is_compatible_with(other):
             raise ValueError(f"Shapes {self} and {as_shape(other)} are incompatible")
 
-    def is_subtype_of(self, other: Any) -> bool:
+    def is_subtype_of(self, other: ShapeLike) -> bool:
         """Whether every tensor of this shape has the other shape too."""
         mine, theirs = self._dims, as_shape(other)._dims
         if theirs is None or mine is None:
             return theirs is None
         return len(mine) == len(theirs) and all(b is None or a == b for a, b in zip(mine, theirs, strict=True))
 
-    def merge_with(self, other: Any) -> TensorShape:
-        """What is known when both shapes hold. Raises ValueError when they contradict each other.
+    def merge_with(self, other: ShapeLike) -> TensorShape:
+        """The shape that says as much as both together. Raises ValueError when they contradict each other.
 
         >>> import twofold as tf
         >>> tf.TensorShape([None, 3]).merge_with([2, None])
@@ -134,12 +142,12 @@ class TensorShape:
             return other if self._dims is None else self
         return TensorShape._of(tuple([b if a is None else a for a, b in zip(self._dims, other._dims, strict=True)]))
 
-    def concatenate(self, other: Any) -> TensorShape:
+    def concatenate(self, other: ShapeLike) -> TensorShape:
         """This shape's axes followed by the other's; unknown when either is."""
         mine, theirs = self._dims, as_shape(other)._dims
         return TensorShape._of(None if mine is None or theirs is None else mine + theirs)
 
-    def most_specific_compatible_shape(self, other: Any) -> TensorShape:
+    def most_specific_compatible_shape(self, other: ShapeLike) -> TensorShape:
         """The narrowest shape that both are cases of.
 
         >>> import twofold as tf
@@ -151,7 +159,7 @@ class TensorShape:
             return TensorShape._of(None)
         return TensorShape._of(tuple([a if a == b else None for a, b in zip(mine, theirs, strict=True)]))
 
-    def assert_same_rank(self, other: Any) -> None:
+    def assert_same_rank(self, other: ShapeLike) -> None:
         """Raise ValueError where both ranks are known and differ."""
         other = as_shape(other)
         if self.rank is not None and other.rank is not None and self.rank != other.rank:
@@ -202,14 +210,28 @@ class TensorShape:
             raise ValueError("Cannot iterate over a shape with unknown rank.")
         return iter(self._dims)
 
-    def __getitem__(self, key: Any) -> Any:
+    # These two are on the way of every model: they tell users what is wrong themselves, rather than by a guard around
+    # them. What a function of the library asks for in vain stays as it is: the function tells of its own arguments.
+    def __getitem__(self, key: SupportsIndex | slice) -> Any:
         dims = self._dims
-        if dims is None:
-            return _item_of_unknown(key)
-        return TensorShape._of(dims[key]) if isinstance(key, slice) else dims[key]
+        try:
+            if dims is None:
+                return _item_of_unknown(key)
+            return TensorShape._of(dims[key]) if isinstance(key, slice) else dims[key]
+        except (IndexError, TypeError, ValueError) as error:
+            if is_ours(sys._getframe(1).f_code.co_filename):
+                raise
+            raise no_item(error, "TensorShape", key, self) from None
 
     def __contains__(self, size: object) -> bool:
-        return size in self._known("Cannot search a shape of unknown rank.")
+        try:
+            return size in self._known("Cannot search a shape of unknown rank.")
+        except ValueError as error:
+            if is_ours(sys._getframe(1).f_code.co_filename):
+                raise
+            raise ValueError(f"TensorShape: {error}\n  {user_line()}") from None
+
+    __getitem__.__tells__ = __contains__.__tells__ = True  # type: ignore[attr-defined]
 
     def __bool__(self) -> bool:
         """Whether the rank is known; a scalar's shape counts."""
@@ -227,10 +249,10 @@ class TensorShape:
     def __hash__(self) -> int:
         return hash(self._dims)
 
-    def __add__(self, other: Any) -> TensorShape:
+    def __add__(self, other: ShapeLike) -> TensorShape:
         return self.concatenate(other) if isinstance(other, (TensorShape, tuple, list)) else NotImplemented
 
-    def __radd__(self, other: Any) -> TensorShape:
+    def __radd__(self, other: ShapeLike) -> TensorShape:
         return as_shape(other).concatenate(self) if isinstance(other, (tuple, list)) else NotImplemented
 
     def __str__(self) -> str:
@@ -239,19 +261,33 @@ class TensorShape:
     def __repr__(self) -> str:
         return f"TensorShape({None if self._dims is None else list(self._dims)})"
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return (TensorShape, (self._dims,))
 
 
 Sequence.register(TensorShape)
 
 
-def as_shape(value: Any) -> TensorShape:
+def no_item(error: Exception, what: str, key: object, items: object) -> Exception:
+    """The error of an index that a sequence does not have, of the class of what Python's own sequence raised.
+
+    Args:
+        error: what it raised.
+        what: the sequence's name.
+        key: the index.
+        items: the sequence.
+    """
+    kind = next(k for k in (IndexError, TypeError, ValueError) if isinstance(error, k))
+    return kind(f"{what}: there is no item {describe(key)} of {items!r}: an index is an integer or a slice, and within "
+                f"the length.\n  {user_line()}")
+
+
+def as_shape(value: ShapeLike) -> TensorShape:
     """`value` as a TensorShape: itself, or what `TensorShape(value)` makes."""
     return value if isinstance(value, TensorShape) else TensorShape(value)
 
 
-def _item_of_unknown(key: Any) -> Any:
+def _item_of_unknown(key: SupportsIndex | slice) -> TensorShape | None:
     if not isinstance(key, slice):
         return None
     start, stop = key.start or 0, key.stop
@@ -261,7 +297,7 @@ def _item_of_unknown(key: Any) -> Any:
     return TensorShape._of((None,) * stop)
 
 
-def _static_sizes(dims: Any) -> tuple[int | None, ...] | None:
+def _static_sizes(dims: ShapeLike) -> tuple[int | None, ...] | None:
     if dims is None:
         return None
     if isinstance(dims, TensorShape):
@@ -269,13 +305,14 @@ def _static_sizes(dims: Any) -> tuple[int | None, ...] | None:
     return tuple([None if isinstance(d, Dim) else d for d in _checked(dims)])
 
 
-def _checked(dims: Any) -> list[DimLike | None]:
+def _checked(dims: ShapeLike) -> list[DimLike | None]:
     if isinstance(dims, (str, bytes)):
         raise TypeError(f"A shape must be an integer or a sequence of integers and None, not {dims!r}.")
+    items: Any = dims  # perhaps no iterable, which is found out here
     if isinstance(dims, Dim) or hasattr(dims, "__index__") and not getattr(dims, "shape", ()):
-        dims = (dims,)
+        items = (dims,)
     try:
-        sizes = listed(dims, "A shape")
+        sizes = listed(items, "A shape")
     except TypeError:
         raise TypeError(f"A shape must be an integer or a sequence of integers and None, not {dims!r}.") from None
     return [None if d is None else _size(d, dims) for d in sizes]
@@ -284,12 +321,19 @@ def _checked(dims: Any) -> list[DimLike | None]:
 _MOST = 1 << 20  # numbers in one argument, and pieces of one tensor
 
 
-def listed(values: Iterable[Any], what: str, most: int = _MOST) -> list[Any]:
+_Item = TypeVar("_Item")
+
+
+def listed(values: Iterable[_Item], what: str, most: int = _MOST) -> list[_Item]:
     """The items of an iterable of numbers: the one place where such an argument is read, so that none is read for ever.
 
     Raises:
         InvalidArgumentError: there are more than can be meant. TypeError: `values` has no items.
     """
+    if isinstance(values, (list, tuple)) and len(values) <= most:
+        return list(values)
+    if hasattr(values, "__staged_sequence__"):  # a dataset, whose items a trace does not have
+        raise TypeError(f"{what} must be numbers; got {describe(values)}.")
     long = isinstance(values, Sized) and len(values) > most
     items = [] if long else list(itertools.islice(values, most + 1))
     if long or len(items) > most:
@@ -297,7 +341,7 @@ def listed(values: Iterable[Any], what: str, most: int = _MOST) -> list[Any]:
     return items
 
 
-def numbered(count: Any, what: str) -> range:
+def numbered(count: int, what: str) -> range:
     """The numbers of pieces that are made one by one, each a tensor of its own: zeros have any size without memory.
 
     Raises:
@@ -308,7 +352,7 @@ def numbered(count: Any, what: str) -> range:
     return range(count)
 
 
-def _size(value: Any, dims: Any) -> DimLike:
+def _size(value: SupportsIndex | Dim, dims: ShapeLike) -> DimLike:
     if isinstance(value, str):
         raise TypeError(f"A shape must hold integers and None, not {value!r}, in {dims!r}.")
     try:
@@ -341,7 +385,7 @@ class TensorSpec:
     dtype: DType
     name: str | None
 
-    def __init__(self, shape: Any, dtype: Any = dt.float32, name: str | None = None):
+    def __init__(self, shape: ShapeLike, dtype: DTypeLike = dt.float32, name: str | None = None):
         self.dims = _named_sizes(shape)
         self.dtype = dt.as_dtype(dtype)
         self.name = name
@@ -370,7 +414,7 @@ class TensorSpec:
         return _make(spec.dims, spec.dtype, name or spec.name)
 
     @classmethod
-    def from_tensor(cls, tensor: Any, name: str | None = None) -> TensorSpec:
+    def from_tensor(cls, tensor: HasShape, name: str | None = None) -> TensorSpec:
         """The spec of a tensor, or of whatever has a `shape` and a `dtype`.
 
         >>> import twofold as tf
@@ -380,7 +424,7 @@ class TensorSpec:
         dims = getattr(tensor, "dims", None)
         return cls(dims if isinstance(dims, tuple) else tensor.shape, tensor.dtype, name)
 
-    def is_compatible_with(self, spec_or_value: Any) -> bool:
+    def is_compatible_with(self, spec_or_value: object) -> bool:
         """Whether a tensor of this spec could be what the other spec or value describes.
 
         Args:
@@ -392,7 +436,7 @@ class TensorSpec:
         other = _spec_of(spec_or_value)
         return self.dtype is other.dtype and self.shape.is_compatible_with(other.shape)
 
-    def is_subtype_of(self, other: Any) -> bool:
+    def is_subtype_of(self, other: object) -> bool:
         """Whether every tensor of this spec is one of the other spec, which must be a TensorSpec of the same name."""
         return (isinstance(other, TensorSpec) and self.dtype is other.dtype and self.name == other.name
                 and self.shape.is_subtype_of(other.shape))
@@ -412,7 +456,7 @@ class TensorSpec:
             return _make(None, self.dtype, name)
         return _make(_named([a if a == b else None for a, b in zip(mine, theirs, strict=True)]), self.dtype, name)
 
-    def most_specific_common_supertype(self, others: Sequence[Any]) -> TensorSpec | None:
+    def most_specific_common_supertype(self, others: Sequence[object]) -> TensorSpec | None:
         """The narrowest spec that this one and all others are cases of; None when there is none."""
         result = self
         for other in others:
@@ -452,7 +496,7 @@ class TensorSpec:
     def __repr__(self) -> str:
         return f"TensorSpec(shape={self.shape}, dtype={self.dtype!r}, name={self.name!r})"
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return (_make, (self.dims, self.dtype, self.name))
 
 
@@ -464,13 +508,14 @@ def _make(dims: Shape | None, dtype: DType, name: str | None) -> TensorSpec:
     return new
 
 
-def spec(dims: Shape | None, dtype: DType) -> TensorSpec:
-    """The spec of dims and a dtype that are known to be right, for shape rules; nothing is checked."""
-    new = _new(TensorSpec)
+def spec(dims: Shape, dtype: DType) -> Spec:
+    """The TensorSpec of dims and a dtype that are known to be right, for shape rules; nothing is checked."""
+    new: Any = _new(TensorSpec)  # any TensorSpec may be of unknown rank, this one is not
     new.dims = dims
     new.dtype = dtype
     new.name = None
-    return new
+    ranked: Spec = new
+    return ranked
 
 
 def parse_short(text: str) -> TensorSpec:
@@ -485,8 +530,8 @@ def parse_short(text: str) -> TensorSpec:
         raise ValueError(f"Spec {text!r} cannot be read: something like f32[3,n] is expected.")
     inside = inside[:-1].strip()
     if inside == "*":
-        return spec(None, dtype)
-    return spec(tuple([dm.as_dim(part) for part in _split_at_commas(inside)]), dtype)
+        return _make(None, dtype, None)
+    return _make(tuple([dm.as_dim(part) for part in _split_at_commas(inside)]), dtype, None)
 
 
 def _split_at_commas(text: str) -> list[str]:
@@ -502,7 +547,7 @@ def _split_at_commas(text: str) -> list[str]:
     return [*parts, text[start:]]
 
 
-def _named_sizes(shape: Any) -> Shape | None:
+def _named_sizes(shape: ShapeLike) -> Shape | None:
     if shape is None:
         return None
     return _named(shape._dims if isinstance(shape, TensorShape) else _checked(shape))

@@ -15,32 +15,37 @@ tells values apart there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Mapping, Sequence
 from functools import cache, reduce
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 from . import ops
 from .grad import nothing, scalar, where_there
+from .types import AnyTensor, Results
 
-__all__ = ["Exists", "Holds", "Link", "Sums", "anyone", "both", "continued", "either", "present"]
+__all__ = ["Exists", "Holds", "Link", "Start", "Sums", "anyone", "both", "continued", "either", "present"]
 
-Holds = Callable[[], Any]  # gives a bool scalar
-Exists = Holds | None  # gives a bool scalar that tells whether something is there; None where it is certain
+Holds: TypeAlias = Callable[[], Results]  # gives a bool scalar, as ops make one: whether a condition is true
+Exists: TypeAlias = Holds | None  # gives a bool scalar: whether something is there; None where that is certain
+K = TypeVar("K", bound=Hashable)  # what tells one value from another: a graph's `Value`, or a tape's number of it
+T = TypeVar("T", bound=AnyTensor)  # cotangents
+# A sum of cotangents so far, None where there is none, and whether it has begun
+Start: TypeAlias = tuple[AnyTensor | None, Exists]
 
 
 class Link(NamedTuple):
-    """Two places that may hold one value, and what gives the condition."""
+    """Two places that may hold one value, and the condition under which they do."""
 
     one: int
     other: int
-    holds: Callable[[], Any]
+    holds: Holds
 
 
 class _Late(NamedTuple):
     """An update of a sum that is due under a condition, made when the sum is next read, and whether it is there."""
 
-    holds: Callable[[], Any]
-    ct: Any
+    holds: Holds
+    ct: Any  # of the type of the sums
     exists: Exists
 
 
@@ -53,28 +58,28 @@ def _or(one: Holds, other: Holds) -> Holds:
 
 
 def both(one: Exists, other: Exists) -> Exists:
-    """What tells whether two things are there."""
+    """Whether two things are there."""
     return other if one is None else one if other is None else _and(one, other)
 
 
 def either(one: Exists, other: Exists) -> Exists:
-    """What tells whether one of two things is there."""
+    """Whether one of two things is there."""
     return None if one is None or other is None else _or(one, other)
 
 
 def anyone(every: Sequence[Exists]) -> Exists:
-    """What tells whether one of several holds."""
+    """Whether one of several things is there."""
     return reduce(either, every)
 
 
-def present(ct: Any, exists: Exists) -> Any:
+def present(ct: AnyTensor, exists: Exists) -> AnyTensor:
     """A contribution as it is added: -0.0 where it is not there."""
     return ct if exists is None else where_there(exists(), ct)
 
 
-def continued(starts: Sequence[tuple[Any, Exists]], emitted: Sequence[tuple[Any, Exists]], exists: Exists,
-              moves: bool) -> tuple[list[Any], list[Exists]]:
-    """Sums that a construct has continued, and what tells whether they have begun.
+def continued(starts: Sequence[Start], emitted: Sequence[Start], exists: Exists,
+              moves: bool) -> tuple[list[AnyTensor | None], list[Exists]]:
+    """Sums that a construct has continued, and whether they have begun.
 
     Args:
         starts: what they were before; emitted: what they are if the construct has its part, and what tells whether
@@ -82,36 +87,36 @@ def continued(starts: Sequence[tuple[Any, Exists]], emitted: Sequence[tuple[Any,
         exists: what tells whether the construct has a part.
         moves: whether it only moves cotangents, so that it makes nothing of nothing.
     """
-    cts: list[Any] = []
+    cts: list[AnyTensor | None] = []
     begun: list[Exists] = []
     for (start, was), (total, added) in zip(starts, emitted, strict=True):
         if total is not None and exists is not None and not moves:
-            total = where_there(exists(), total) if start is None else ops.where(exists(), total, start)
+            total = where_there(exists(), total) if start is None else ops.select(exists(), total, start)
         cts.append(total)
         added = both(exists, added)
         begun.append(added if start is None else either(was, added))
     return cts, begun
 
 
-class Sums:
+class Sums(Generic[K, T]):
     """Sums by keys. All joins come before the first sum of what is joined grows.
 
     Args:
         cts: the sums so far, which are changed in place.
     """
 
-    def __init__(self, cts: dict[Any, Any]) -> None:
+    def __init__(self, cts: dict[K, T]) -> None:
         self.cts = cts
-        self.begins: dict[Any, Callable[[], Any]] = {}  # what sums begin with, or None
-        self._joins: dict[Any, dict[Any, Holds]] = {}  # for names, the values that they may be
-        self._near: dict[Any, set[Any]] = {}  # keys that were joined directly
-        self._values: dict[Any, dict[Any, Holds]] = {}  # for names, all values that they may be
-        self._others: dict[Any, dict[Any, Holds]] = {}  # for keys, all that may be the same value
-        self._gone: set[Any] = set()  # keys whose sums were taken out by `pop`
-        self.exists: dict[Any, Callable[[], Any]] = {}  # for sums that may not have begun, what tells whether they have
-        self._late: dict[Any, dict[Any, _Late]] = {}  # by keys, then by what has grown since they were looked at
+        self.begins: dict[K, Callable[[], T | None]] = {}  # what sums begin with
+        self._joins: dict[K, dict[K, Holds]] = {}  # for names, the values that they may be
+        self._near: dict[K, set[K]] = {}  # keys that were joined directly
+        self._values: dict[K, dict[K, Holds]] = {}  # for names, all values that they may be
+        self._others: dict[K, dict[K, Holds]] = {}  # for keys, all that may be the same value
+        self._gone: set[K] = set()  # keys whose sums were taken out by `pop`
+        self.exists: dict[K, Holds] = {}  # for sums that may not have begun, whether they have
+        self._late: dict[K, dict[K, _Late]] = {}  # by keys, then by what has grown since they were looked at
 
-    def join(self, name: Any, value: Any, holds: Callable[[], Any]) -> None:
+    def join(self, name: K, value: K, holds: Holds) -> None:
         """From now on `name` is another name of `value` where a condition holds.
 
         Args:
@@ -124,30 +129,31 @@ class Sums:
             self._near.setdefault(name, set()).add(value)
             self._near.setdefault(value, set()).add(name)
 
-    def links(self, keys: Sequence[Any]) -> list[Link]:
+    def links(self, keys: Sequence[K | None]) -> list[Link]:
         """Which of `keys`, None for those that do not count, may be one value: first and second place, condition.
 
         They may be that by other names, too, which are not among them.
         """
         others = [self._same(key) if key in self._near else {} for key in (keys if self._near else ())]
-        return [Link(j, i, other[keys[j]]) for i, other in enumerate(others) for j in range(i) if keys[j] in other]
+        return [Link(j, i, other[key]) for i, other in enumerate(others) for j in range(i)
+                if (key := keys[j]) is not None and key in other]
 
-    def _earlier(self, key: Any) -> dict[Any, Callable[[], Any]]:
+    def _earlier(self, key: K) -> dict[K, Holds]:
         """For each value that `key` may be a name of, directly or through other names, the condition under which it
         is."""
-        known = self._values.get(key)
-        if known is None:
-            known = self._values[key] = {}
+        values = self._values.get(key)
+        if values is None:
+            values = self._values[key] = {}
             for near, holds in self._joins.get(key, {}).items():
-                further = {value: _and(holds, told) for value, told in self._earlier(near).items()}
-                for value, told in {near: holds, **further}.items():
-                    known[value] = _or(known[value], told) if value in known else told
-        return known
+                further = {value: _and(holds, condition) for value, condition in self._earlier(near).items()}
+                for value, condition in {near: holds, **further}.items():
+                    values[value] = _or(values[value], condition) if value in values else condition
+        return values
 
-    def _same(self, key: Any) -> dict[Any, Callable[[], Any]]:
+    def _same(self, key: K) -> dict[K, Holds]:
         """For each other key that may be the same value, the condition under which it is."""
         if key not in self._others:
-            conditions: dict[Any, Callable[[], Any]] = {}
+            conditions: dict[K, Holds] = {}
             mine = self._earlier(key)
             around, seen = [key], {key}
             while around:
@@ -164,79 +170,82 @@ class Sums:
             self._others[key] = conditions
         return self._others[key]
 
-    def get(self, key: Any) -> Any:
+    def get(self, key: K) -> T | None:
         """The sum so far, or None."""
         if key in self._late:
             self._settle(key)
         return self.cts.get(key)
 
-    def result(self, key: Any) -> Any:
+    def result(self, key: K) -> T | None:
         """The sum in the end, or None: zeros where nothing began it."""
         total = self.get(key)
-        return ops.where(self.exists[key](), total, scalar(0, total)) if key in self.exists else total
+        if total is None or key not in self.exists:
+            return total
+        return ops.select(self.exists[key](), total, scalar(0, total))
 
-    def pop(self, key: Any) -> tuple[Any, Exists]:
+    def pop(self, key: K) -> tuple[T | None, Exists]:
         """Take out the sum of a key that is needed no more, or None; and what tells whether it has begun."""
         total = self.get(key)
         self.part(key)
         self.cts.pop(key, None)
         return total, self.exists.pop(key, None)
 
-    def begun(self, key: Any) -> tuple[Any, Exists]:
+    def begun(self, key: K) -> tuple[T | None, Exists]:
         """The sum so far, or what it begins with, or None; and what tells whether it has begun."""
         total = self.get(key)
         return self._begin(key) if total is None else (total, self.exists.get(key))
 
-    def _begin(self, key: Any, known: Container[Any] = ()) -> tuple[Any, Exists]:
-        """What a sum begins with, or None: what its other names have, but for those `known`."""
+    def _begin(self, key: K, without: Container[K] = ()) -> tuple[T | None, Exists]:
+        """The beginning of a sum: what its other names have, but for those `without`."""
         total = self.begins[key]() if key in self.begins else None
         certain, begun = total is not None, list[Exists]()
         for other, holds in self._same(key).items() if key in self._near else ():
-            if other in known or other in self._gone:
+            if other in without or other in self._gone:
                 continue
             ct = self.get(other)
             if ct is not None:
-                total = ops.where(holds(), ct, nothing(ct) if total is None else total)
+                total = ops.select(holds(), ct, nothing(ct) if total is None else total)
                 begun.append(both(holds, self.exists.get(other)))
         return total, None if certain or not begun else anyone(begun)
 
-    def add(self, key: Any, ct: Any, exists: Exists = None) -> None:
+    def add(self, key: K, ct: T, exists: Exists = None) -> None:
         """Another contribution, which is -0.0 where it is not there, as `exists` tells."""
         before, begun = self.begun(key)
         if before is not None:
             ct, exists = ops.add(before, ct), either(begun, exists)
         self.totals({key: ct}, {key: exists})
 
-    def totals(self, cts: Mapping[Any, Any], exists: Mapping[Any, Exists]) -> None:
+    def totals(self, cts: Mapping[K, T], exists: Mapping[K, Exists]) -> None:
         """From here on the sums are `cts`, in which names of one value have one sum, and begun as `exists` tells."""
         for key, ct in cts.items():
             self._late.pop(key, None)
             self.exists.pop(key, None)
-            if (told := exists.get(key)) is not None:
-                self.exists[key] = told
+            if (begun := exists.get(key)) is not None:
+                self.exists[key] = begun
             self.cts[key] = ct
         for key in cts:
             if key in self._near:
                 self._spread(key, cts)
 
-    def part(self, name: Any) -> None:
+    def part(self, name: K) -> None:
         """`name` is a value of its own from here on."""
         if name in self._near:
             self._gone.add(name)
 
     # -- names that were not looked at yet --------------------------------------------------------
-    def _spread(self, key: Any, known: Container[Any]) -> None:
-        """The sum of `key` has changed: those of its other names, but for `known`, change when they are looked at."""
+    def _spread(self, key: K, without: Container[K]) -> None:
+        """The sum of `key` has changed: those of its other names, but for `without`, change when they are looked at."""
         mine = self._earlier(key)
         for other, holds in self._same(key).items():
-            if other in known or other in self._gone or not (other in mine or other in self.cts or other in self._late):
+            if other in without or other in self._gone or not (
+                    other in mine or other in self.cts or other in self._late):
                 continue
             late = self._late.setdefault(other, {})
             for source in [source for source in late if source == key or not self._reaches(source, other, key)]:
                 del late[source]
             late[key] = _Late(holds, self.cts[key], self.exists.get(key))
 
-    def _reaches(self, source: Any, key: Any, without: Any) -> bool:
+    def _reaches(self, source: K, key: K, without: K) -> bool:
         """Whether two may be the same value by joins that leave one out: else they are only where that is it, too."""
         around, seen = [source], {source, without}
         while around:
@@ -247,7 +256,7 @@ class Sums:
             seen |= near
         return False
 
-    def _settle(self, key: Any) -> None:
+    def _settle(self, key: K) -> None:
         late = self._late.pop(key)
         total, begun = self.cts.get(key), self.exists.pop(key, None)
         if total is None:
@@ -255,7 +264,8 @@ class Sums:
         for holds, ct, exists in late.values():
             here = both(holds, exists)
             begun = here if total is None else either(begun, here)
-            total = ops.where(holds(), ct, nothing(ct) if total is None else total)
+            total = ops.select(holds(), ct, nothing(ct) if total is None else total)
+        assert total is not None  # something is late, else nothing would be settled
         self.cts[key] = total
         if begun is not None:
             self.exists[key] = begun

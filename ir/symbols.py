@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
 
 from . import dims as dm
 from . import graph as g
@@ -16,12 +15,13 @@ from .assumptions import renamed
 from .dims import Dim, DimLike
 from .graph import Graph, Node, Value
 from .replay import resolve
+from .types import Attr
 
-__all__ = ["alone", "bound", "brought", "used", "fresh_names", "rename", "symbols_in",
+__all__ = ["alone", "bound", "brought", "collect", "names_in", "used", "fresh_names", "rename", "symbols_in",
            "unbound"]
 
 
-def alone(dims: Iterable[Any]) -> Iterator[str]:
+def alone(dims: Iterable[DimLike]) -> Iterator[str]:
     """The symbols that are a dimension by themselves."""
     for d in dims:
         if isinstance(d, Dim) and (name := d.name_alone()) is not None:
@@ -51,26 +51,26 @@ def used(graph: Graph) -> set[str]:
     """The symbols that a graph speaks of; of its regions, only what they do not bind themselves."""
     names: set[str] = set()
     for v in graph.inputs:
-        _collect(v.dims, names)
+        collect(v.dims, names)
     for node in graph.nodes:
         for v in node.outputs:
-            _collect(v.dims, names)
+            collect(v.dims, names)
         _needed(node, names)
     return names
 
 
 def unbound(graph: Graph, have: Iterable[str]) -> set[str]:
     """The symbols that a graph needs before it binds them, beside those in `have` and the shapes of its inputs."""
-    known, unbound_names = set(have), set[str]()
+    available, unbound_names = set(have), set[str]()
     for node in graph.nodes:
         names: set[str] = set()
         _needed(node, names)
-        unbound_names |= names - known
-        known |= brought(node)
+        unbound_names |= names - available
+        available |= brought(node)
         names = set()
         for v in node.outputs:
-            _collect(v.dims, names)
-        unbound_names |= names - known
+            collect(v.dims, names)
+        unbound_names |= names - available
     return unbound_names
 
 
@@ -78,17 +78,25 @@ def _needed(node: Node, names: set[str]) -> None:
     """Adds the symbols that a node needs in order to run."""
     for attr in node.attrs.values():
         if isinstance(attr, (Dim, tuple)):
-            _collect((attr,), names)
+            collect((attr,), names)
     for region in node.regions if node.op is not g.CALL else ():
         names |= used(region) - bound(region) | unbound(region, {n for v in region.inputs for n in alone(v.dims)})
 
 
-def _collect(items: Iterable[Any], names: set[str]) -> None:
+def names_in(items: Iterable[Attr]) -> frozenset[str]:
+    """The symbols in sizes and attributes, in tuples too."""
+    names: set[str] = set()
+    collect(items, names)
+    return frozenset(names)
+
+
+def collect(items: Iterable[Attr], names: set[str]) -> None:
+    """Adds the symbols in sizes, in tuples too, to `names`."""
     for item in items:
         if isinstance(item, Dim):
             names |= item.symbols()
         elif isinstance(item, tuple):
-            _collect(item, names)
+            collect(item, names)
 
 
 def fresh_names(graph: Graph, stem: str = "r") -> Callable[[], Dim]:

@@ -9,18 +9,22 @@ construct. Whether a graph computes what was meant is not decided here.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
+
+from twofold.ir.dims import DimLike
+from twofold.ir.op import Op
+from twofold.ir.types import Spec
 
 from . import dims as dm
 from . import dtypes as dt
 from . import graph as g
 from .dims import Dim
 from .graph_text import node_text
-from .symbols import alone
+from .symbols import alone, names_in
 
-__all__ = ["verify", "VerifyError", "symbols_in"]
+__all__ = ["verify", "VerifyError"]
 
 
 class VerifyError(ValueError):
@@ -46,17 +50,9 @@ def verify(graph: g.Graph, complete: bool = False) -> g.Graph:
     return graph
 
 
-def symbols_in(attr: Any) -> frozenset[str]:
-    """The names of the sizes in an attribute, in tuples too."""
-    if isinstance(attr, Dim):
-        return attr.symbols()
-    if type(attr) is tuple:
-        return frozenset().union(*[symbols_in(v) for v in attr])
-    return frozenset()
-
-
 class _Checker:
-    def __init__(self, graph: g.Graph, outer: frozenset[str], recorder: dm.Recorder, complete: bool = False) -> None:
+    def __init__(self, graph: g.Graph, outer: frozenset[str], recorder: dm.GuardRecorder,
+                 complete: bool = False) -> None:
         """Args:
             outer: symbols that the surrounding graph binds.
             recorder: what is assumed of sizes.
@@ -99,7 +95,7 @@ class _Checker:
             if value.node is not node or node.outputs[value.index] is not value:
                 self.fail("a result does not know its node")
         if not isinstance(node.op, g.Construct) or node.op is not g.CALL:
-            self.symbols(symbols_in(tuple(node.attrs.values())), "its attributes")
+            self.symbols(names_in(node.attrs.values()), "its attributes")
         if isinstance(node.op, g.Construct):
             _CONSTRUCT[node.op](self, node)
         else:
@@ -116,7 +112,8 @@ class _Checker:
 
     # -- ops --------------------------------------------------------------------------------------
     def op(self, node: g.Node) -> None:
-        op: Any = node.op
+        op = node.op
+        assert isinstance(op, Op)
         if list(node.attrs) != list(op.defaults):
             self.fail(f"attributes are {list(node.attrs)}; the op declares {list(op.defaults)}")
         if node.regions:
@@ -138,15 +135,15 @@ class _Checker:
             self.fail(f"{len(node.outputs)} results; the op gives {len(specs)}")
         self.results(node, specs)
 
-    def results(self, node: g.Node, specs: Sequence[Any]) -> None:
-        given = dm.symbols_of([d for v in node.inputs for d in v.dims]) | symbols_in(tuple(node.attrs.values()))
-        renamed: dict[str, Any] = {}
+    def results(self, node: g.Node, specs: Sequence[Spec]) -> None:
+        names = dm.symbols_of([d for v in node.inputs for d in v.dims]) | names_in(node.attrs.values())
+        renamed: dict[str, DimLike] = {}
         for i, (value, spec) in enumerate(zip(node.outputs, specs, strict=True)):
             same = value.dtype is spec.dtype and len(value.dims) == len(spec.dims)
             for have, want in zip(value.dims, spec.dims, strict=False):
                 if isinstance(want, Dim) and "dynamic" in node.op.traits:  # type: ignore[union-attr]
                     name = want.name_alone()
-                    if name is not None and name not in given:
+                    if name is not None and name not in names:
                         renamed.setdefault(name, have)
                     want = want.substitute(renamed)
                 same = same and self.equal(have, want)
@@ -154,12 +151,12 @@ class _Checker:
                 text = f"{spec.dtype.short}[{','.join(map(str, spec.dims))}]"
                 self.fail(f"result {i} is {value.spec.short()}; the op gives {text}")
 
-    def equal(self, a: Any, b: Any) -> bool:
+    def equal(self, a: DimLike, b: DimLike) -> bool:
         difference = a - b
         return difference == 0 if type(difference) is int else self.recorder.known("zero", difference) is True
 
     # -- constructs -------------------------------------------------------------------------------
-    def attrs(self, node: g.Node, **kinds: Any) -> None:
+    def attrs(self, node: g.Node, **kinds: type | tuple[type, ...]) -> None:
         for name, kind in kinds.items():
             if name not in node.attrs or not isinstance(node.attrs[name], kind):
                 self.fail(f"attribute {name!r} is missing or of another kind")
@@ -222,14 +219,14 @@ class _Checker:
         self.shape(node, None, None)
         self.attrs(node, sizes=tuple)
         sizes = dict(node.attrs["sizes"])
-        self.symbols(symbols_in(tuple(sizes.values())), "its sizes")
+        self.symbols(names_in(sizes.values()), "its sizes")
         callee = node.regions[0]
         inner = _Checker(callee, frozenset(sizes), dm.assumed(callee.guards), self.complete)
         self.fits(node.inputs, callee.inputs, "operands", frozenset(callee.symbols() | set(sizes)))
-        for i, (given, value) in enumerate(zip(node.inputs, callee.inputs, strict=True)):
+        for i, (operand, value) in enumerate(zip(node.inputs, callee.inputs, strict=True)):
             wanted = dm.substitute(value.dims, sizes)
-            if not all(self.equal(a, b) for a, b in zip(given.dims, wanted, strict=True)):
-                self.fail(f"operand {i} is {given.spec.short()}; with the sizes of the call the callee takes "
+            if not all(self.equal(a, b) for a, b in zip(operand.dims, wanted, strict=True)):
+                self.fail(f"operand {i} is {operand.spec.short()}; with the sizes of the call the callee takes "
                           f"{value.spec.substitute(sizes).short()}")
         inner.check()
         self.fits(callee.outputs, node.outputs, "results of the callee", frozenset(inner.bound))
@@ -274,20 +271,20 @@ class _Checker:
 
     def inside(self, region: g.Graph) -> None:
         """Checks a region, whose own guards hold in it."""
-        known = dm.assumed([*self.recorder, *region.guards]) if region.guards or self.complete else self.recorder
-        _Checker(region, frozenset(self.bound), known, self.complete).check()
+        recorder = dm.assumed([*self.recorder, *region.guards]) if region.guards or self.complete else self.recorder
+        _Checker(region, frozenset(self.bound), recorder, self.complete).check()
 
-    def fits(self, given: Sequence[g.Value], wanted: Sequence[g.Value], what: str,
+    def fits(self, have: Sequence[g.Value], wanted: Sequence[g.Value], what: str,
              foreign: frozenset[str] = frozenset()) -> None:
         """Dtypes and ranks agree, and no size is known to differ; symbols in `foreign` may stand for any."""
-        if len(given) != len(wanted):
-            self.fail(f"{what}: {len(given)}, where {len(wanted)} are expected")
-        for i, (a, b) in enumerate(zip(given, wanted, strict=True)):
+        if len(have) != len(wanted):
+            self.fail(f"{what}: {len(have)}, where {len(wanted)} are expected")
+        for i, (a, b) in enumerate(zip(have, wanted, strict=True)):
             fit = a.dtype is b.dtype and len(a.dims) == len(b.dims)
             if not fit or any(self.differ(x, y, foreign) for x, y in zip(a.dims, b.dims, strict=True)):
                 self.fail(f"{what}: number {i} is {a.spec.short()}, where {b.spec.short()} is expected")
 
-    def differ(self, a: Any, b: Any, foreign: frozenset[str]) -> bool:
+    def differ(self, a: DimLike, b: DimLike, foreign: frozenset[str]) -> bool:
         if a == b or foreign and dm.symbols_of((a, b)):
             return False
         difference = a - b

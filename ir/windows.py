@@ -7,16 +7,23 @@ or a pair (before, after) for every spatial axis. Sizes may be symbolic.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TypeAlias
 
 from . import dims as dm
 from . import rules
+from .dims import DimLike, Shape
 from .errors import InvalidArgumentError
+from .op import Op
+from .types import Spec
 
-__all__ = ["output_sizes", "pads", "check"]
+# "SAME", "VALID", or for each spatial axis a pair (before, after)
+Padding: TypeAlias = str | Sequence[tuple[int, int]]
+
+__all__ = ["Padding", "output_sizes", "pads", "check"]
 
 
-def check(op: Any, operands: Sequence[Any], spatial: int, strides: Any, dilations: Any, padding: Any) -> None:
+def check(op: Op, operands: Sequence[Spec], spatial: int, strides: Sequence[int], dilations: Sequence[int],
+          padding: Padding) -> None:
     """Raise InvalidArgumentError unless the attributes of a window over `spatial` axes make sense."""
     for name, values in (("strides", strides), ("dilations", dilations)):
         if len(values) != spatial or any(v < 1 for v in values):
@@ -31,8 +38,8 @@ def check(op: Any, operands: Sequence[Any], spatial: int, strides: Any, dilation
                          InvalidArgumentError)
 
 
-def output_sizes(op: Any, operands: Sequence[Any], sizes: Sequence[Any], window: Sequence[Any],
-                 strides: Sequence[int], dilations: Sequence[int], padding: Any) -> tuple[Any, ...]:
+def output_sizes(op: Op, operands: Sequence[Spec], sizes: Sequence[DimLike], window: Sequence[DimLike],
+                 strides: Sequence[int], dilations: Sequence[int], padding: Padding) -> Shape:
     """How many places the window has along each axis; ShapeError where it is larger than the padded input."""
     out = []
     for i, (size, k, stride, dilation) in enumerate(zip(sizes, window, strides, dilations, strict=True)):
@@ -40,7 +47,7 @@ def output_sizes(op: Any, operands: Sequence[Any], sizes: Sequence[Any], window:
             out.append(dm.ceil_div(size, stride))
             continue
         extent = (k - 1) * dilation + 1
-        room = size if padding == "VALID" else size + sum(padding[i])
+        room = size if isinstance(padding, str) else size + sum(padding[i])
         if not dm.require(extent, "<=", room + stride):
             raise rules.fail(op, operands, f"the window spans {extent} along spatial axis {i}, which has size {room} "
                              "with its padding.")
@@ -48,12 +55,12 @@ def output_sizes(op: Any, operands: Sequence[Any], sizes: Sequence[Any], window:
     return tuple(out)
 
 
-def pads(sizes: Sequence[Any], window: Sequence[Any], strides: Sequence[int], dilations: Sequence[int],
-         padding: Any) -> tuple[tuple[Any, Any], ...]:
+def pads(sizes: Sequence[DimLike], window: Sequence[DimLike], strides: Sequence[int], dilations: Sequence[int],
+         padding: Padding) -> tuple[tuple[DimLike, DimLike], ...]:
     """The padding (before, after) of each axis; "SAME" puts the odd one after."""
     if padding == "VALID":
         return ((0, 0),) * len(sizes)
-    if padding != "SAME":
+    if not isinstance(padding, str):
         return tuple((int(a), int(b)) for a, b in padding)
     out = []
     for size, k, stride, dilation in zip(sizes, window, strides, dilations, strict=True):

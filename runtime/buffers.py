@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from twofold.ir.errors import InternalError
 
 from . import machine
 from .native_layout import slot_offset
+
+if TYPE_CHECKING:
+    from llvmlite import ir
 
 __all__ = ["export_buffers"]
 
@@ -37,7 +40,7 @@ def export_buffers(cls: type, slot: str) -> None:
         return
     offset = slot_offset(cls, slot)
     try:
-        address = machine.load("buffers", lambda: _build(offset), ("buffers.py", "emit.py"), offset)["getbuffer"]
+        address = machine.load("buffers", lambda: _build(offset), ("buffers.py",), offset)["getbuffer"]
     except (OSError, RuntimeError, ImportError, InternalError):
         return
     procs = ctypes.c_void_p.from_address(id(cls) + _TP_AS_BUFFER).value
@@ -50,17 +53,17 @@ def export_buffers(cls: type, slot: str) -> None:
 
 
 def _works(cls: type, slot: str) -> bool:
-    instance: Any = object.__new__(cls)
+    instance: Any = object.__new__(cls)  # which exports its memory from here on, unknown to type checkers
     setattr(instance, slot, np.arange(6, dtype=np.int16).reshape(2, 3)[:, ::2])
     try:
         view = memoryview(instance)
     except (TypeError, ValueError, BufferError, SystemError):
         return False
-    exported: Any = (view.format, view.tolist())
+    exported: tuple[str, object] = (view.format, view.tolist())
     return view.readonly and exported == ("h", [[0, 2], [3, 5]])
 
 
-def _build(offset: int) -> Any:
+def _build(offset: int) -> ir.Module:
     """`getbuffer(instance, view, flags)`: a `getbufferproc` that hands the request to the object at `offset`.
 
     That object becomes the owner of the view, so that nothing has to be released here.

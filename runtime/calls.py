@@ -9,11 +9,12 @@ import ctypes
 import sys
 from array import array
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from twofold.codegen import schedule
+from twofold.ir.graph import Location
 
 from . import kernels, threads
 from .geometry import Grid
@@ -102,11 +103,11 @@ def address_of(value: np.ndarray) -> int:
 class NodeFailure(KernelCheck):
     """A check of a compiled node failed: the op, the user's line, and the check's text in `code`."""
 
-    def __init__(self, op: str | None, loc: Any, code: str) -> None:
+    def __init__(self, op: str | None, loc: Location | None, code: str) -> None:
         super().__init__(code)
         self.op, self.loc = op, loc
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return (NodeFailure, (self.op, self.loc, self.code), vars(self))
 
 

@@ -21,11 +21,11 @@ import os
 import sys
 import time
 from collections.abc import Callable, Sequence
-from contextvars import ContextVar
-from typing import Any
+from contextvars import ContextVar, Token
+from typing import NamedTuple, Protocol, TypeVar
 
 from . import locks
-from .native_core import Core, core
+from .native_core import Core, MethodDef, core
 from .native_layout import slot_offset
 from .program_table import MODE
 
@@ -39,7 +39,26 @@ _changed = locks.Condition()
 _queue: list[Claim] = []  # claims that are waited for, in order
 _sleeping = 0  # threads that wait for claims or values
 _plain: dict[int, int] = {}  # where native entries are off: words by the identity of their bytes
-_mine: ContextVar[Any] = ContextVar("claims", default=None)  # (claim, flag, those around it) of this context
+
+T = TypeVar("T")  # of tensors, whose class a room above makes
+
+
+class _Claimed(NamedTuple):
+    """A claim that a block of this context has, the flag that says so, and the claimed blocks around it."""
+
+    claim: Claim
+    flag: bytes
+    around: _Claimed | None
+
+
+class Claimable(Protocol[T]):
+    """A variable as claims see it: its tensor and its word lie in slots."""
+
+    _value: T
+    _word: bytes
+
+
+_mine: ContextVar[_Claimed | None] = ContextVar("claims", default=None)
 
 
 def fresh_word() -> bytes:
@@ -55,7 +74,7 @@ def address(word: bytes) -> int:
 class Claim:
     """The variables that a call reads and assigns; several calls may hold a claim, each with a flag of its own."""
 
-    __slots__ = ("words", "modes", "ids", "take", "drop", "_pairs")
+    __slots__ = ("words", "modes", "ids", "take", "drop")
 
     def __init__(self, read: Sequence[bytes], assigned: Sequence[bytes]) -> None:
         """Args:
@@ -68,15 +87,14 @@ class Claim:
         self.ids = {id(w): mode for w, mode in zip(self.words, self.modes, strict=True)}
         self.take: Callable[[bytes], int]
         self.drop: Callable[[bytes], int]
-        self._pairs: Any = None
         native = _native
         if native is None:
             self.take, self.drop = self._take_plainly, self._drop_plainly
             return
         pairs = [n for w, mode in zip(self.words, self.modes, strict=True) for n in (address(w), mode)]
-        self._pairs = (ctypes.c_int64 * max(1, len(pairs)))(*pairs)
-        bound = native.bound(None, "claim", ctypes.addressof(self._pairs), len(self.words))
-        bound.keep = (self._pairs, self.words)
+        words = (ctypes.c_int64 * max(1, len(pairs)))(*pairs)
+        bound = native.bound(None, "claim", ctypes.addressof(words), len(self.words))
+        bound.keep = (words, self.words)
         self.take = native.new(_definition(native, "take"), bound, None)
         self.drop = native.new(_definition(native, "drop"), bound, None)
 
@@ -84,10 +102,10 @@ class Claim:
         """Whether both cannot be held at once."""
         return any(other.ids.get(key, 0) + mode > 2 for key, mode in self.ids.items() if key in other.ids)
 
-    def without(self, held: set[int]) -> Claim:
-        """The claim on the variables that are not among `held`."""
-        kept = [(w, mode) for w, mode in zip(self.words, self.modes, strict=True) if id(w) not in held]
-        return Claim([w for w, mode in kept if mode == MODE["read"]], [w for w, mode in kept if mode != MODE["read"]])
+    def without(self, claimed: set[int]) -> Claim:
+        """The claim on the variables whose words are not among `claimed`, by identity."""
+        rest = [(w, mode) for w, mode in zip(self.words, self.modes, strict=True) if id(w) not in claimed]
+        return Claim([w for w, mode in rest if mode == MODE["read"]], [w for w, mode in rest if mode != MODE["read"]])
 
     def _take_plainly(self, flag: bytes) -> int:
         with _changed:
@@ -122,18 +140,18 @@ class claimed:
 
     def __init__(self, claim: Claim) -> None:
         self._claim, self._flag = claim, fresh_word()
-        self._token: Any = None
+        self._token: Token[_Claimed | None] | None = None
 
     def __enter__(self) -> None:
         try:
             around = _mine.get()
             if around is not None:
-                held = _held(around)
-                if not held.isdisjoint(self._claim.ids):
-                    self._claim = self._claim.without(held)
+                already = _claimed_words(around)
+                if not already.isdisjoint(self._claim.ids):
+                    self._claim = self._claim.without(already)
             if _sleeping or not self._claim.take(self._flag):
                 _wait(self._claim, self._flag)
-            self._token = _mine.set((self._claim, self._flag, around))
+            self._token = _mine.set(_Claimed(self._claim, self._flag, around))
         except BaseException:
             self._back()
             raise
@@ -146,10 +164,10 @@ class claimed:
     def _back(self) -> None:
         self._claim.drop(self._flag)
         if _sleeping:
-            _tell()
+            _wake()
 
 
-def _held(chain: Any) -> set[int]:
+def _claimed_words(chain: _Claimed | None) -> set[int]:
     """The identities of the words that this context has claimed."""
     ids: set[int] = set()
     while chain is not None:
@@ -159,7 +177,7 @@ def _held(chain: Any) -> set[int]:
     return ids
 
 
-def _tell() -> None:
+def _wake() -> None:
     """Wake those who wait."""
     with _changed:
         _changed.notify_all()
@@ -193,7 +211,7 @@ def _before(claim: Claim) -> list[Claim]:
     return _queue[:_queue.index(claim)]
 
 
-def wait_for_value(read: Callable[[], Any]) -> Any:
+def wait_for_value(read: Callable[[], T]) -> T:
     """The result of `read`, once it raises AttributeError no more: the value of a variable that is overwritten."""
     with _changed:
         _sleep(1)
@@ -208,7 +226,7 @@ def wait_for_value(read: Callable[[], Any]) -> Any:
 
 
 # -- values -------------------------------------------------------------------------------------------
-def _swap_plainly(variable: Any, after: Any, *before: Any) -> int:
+def _swap_plainly(variable: Claimable[T], after: T, *before: T) -> int:
     with _changed:
         if _plain.get(id(variable._word), 0) < 0 or (before and variable._value is not before[0]):
             return 0
@@ -216,14 +234,14 @@ def _swap_plainly(variable: Any, after: Any, *before: Any) -> int:
         return 1
 
 
-def _commit_plainly(variables: tuple[Any, ...], tensors: tuple[Any, ...]) -> int:
+def _commit_plainly(variables: tuple[Claimable[T], ...], tensors: tuple[T, ...]) -> int:
     with _changed:
         for variable, tensor in zip(variables, tensors, strict=True):
             variable._value = tensor
     return 1
 
 
-def _snapshot_plainly(variables: tuple[Any, ...]) -> tuple[Any, ...]:
+def _snapshot_plainly(variables: tuple[Claimable[T], ...]) -> tuple[T, ...]:
     with _changed:
         return tuple([v._value for v in variables])
 
@@ -232,14 +250,15 @@ def _snapshot_plainly(variables: tuple[Any, ...]) -> tuple[Any, ...]:
 #: given, where it still holds that; else 0.
 swap: Callable[..., int] = _swap_plainly
 #: `commit(variables, tensors)`: gives all variables of a tuple their values at one moment, for whoever has claimed them
-commit: Callable[[tuple[Any, ...], tuple[Any, ...]], int] = _commit_plainly
-_snapshot: Callable[[tuple[Any, ...]], Any] = _snapshot_plainly
+commit: Callable[[tuple[Claimable[T], ...], tuple[T, ...]], int] = _commit_plainly
+#: the tensors of variables at one moment; 0 where one is overwritten now
+_snapshot: Callable[[tuple[Claimable[T], ...]], tuple[T, ...] | int] = _snapshot_plainly
 
 
-def snapshot(variables: tuple[Any, ...]) -> tuple[Any, ...]:
+def snapshot(variables: tuple[Claimable[T], ...]) -> tuple[T, ...]:
     """The tensors that variables hold at one moment."""
     tensors = _snapshot(variables)
-    while type(tensors) is int:
+    while isinstance(tensors, int):
         for v in variables:
             v._value  # noqa: B018 - waits until it is there
         tensors = _snapshot(variables)
@@ -255,17 +274,17 @@ def bind(cls: type) -> None:
         return
     native.set("variable.value", slot_offset(cls, "_value"))
     native.set("variable.word", slot_offset(cls, "_word"))
-    native.hold("claims.changed", _tell)
+    native.hold("claims.changed", _wake)
     swap, commit, _snapshot = (native.new(_definition(native, name), native.bound(None, name), None) for name in
                                ("swap", "commit", "snapshot"))
 
 
 _variables: type | None = None
 _native: Core | None = None
-_definitions: dict[str, Any] = {}
+_definitions: dict[str, MethodDef] = {}
 
 
-def _definition(native: Core, name: str) -> Any:
+def _definition(native: Core, name: str) -> MethodDef:
     if name not in _definitions:
         _definitions[name] = native.definition(name, name, "")
     return _definitions[name]
@@ -294,13 +313,13 @@ def _after_fork_in_parent() -> None:
 
 
 def _after_fork() -> None:
-    """What other threads of the parent had claimed is free in the child."""
+    """Free in the child all that other threads of the parent had claimed."""
     global _sleeping
     _queue.clear()
     _sleeping = 0
     _sleep(0)
-    held = _held(_mine.get())
-    for key in [key for key in _plain if key not in held]:
+    claimed_here = _claimed_words(_mine.get())
+    for key in [key for key in _plain if key not in claimed_here]:
         del _plain[key]
     if _native is None or _variables is None:
         return
@@ -309,7 +328,7 @@ def _after_fork() -> None:
         return
     for variable in [x for x in gc.get_objects() if isinstance(x, _variables)]:
         word = getattr(variable, "_word", _FREE)
-        if word != _FREE and id(word) not in held:
+        if word != _FREE and id(word) not in claimed_here:
             ctypes.c_int64.from_address(address(word)).value = 0
 
 

@@ -7,29 +7,27 @@ step for every thread. `program_ir.py` uses the same rules inside of calls.
 
 from __future__ import annotations
 
-from typing import Any
-
 from llvmlite import ir
 
-from .emit import Glue, i64, ptr, void
+from .emit import Code, Glue, i64, ptr, void
 from .program_table import MODE
 
 __all__ = ["add_claims", "released", "taken", "word_of"]
 
 
-def word_of(c: Glue, variable: Any) -> Any:
+def word_of(c: Glue, variable: ir.Value) -> ir.Value:
     """The address of a variable's word."""
     return c.at(c.get(variable, c.shared("variable.word", i64)), c.layout["bytes.payload"])
 
 
-def taken(c: Any, word: Any, mode: Any) -> tuple[Any, Any]:
+def taken(c: Code, word: ir.Value, mode: ir.Value) -> tuple[ir.Value, ir.Value]:
     """Whether a variable with this word may be claimed, and the word after that."""
     assigned = c.same(mode, i64(MODE["assigned"]))
     free = c.select(assigned, c.same(word, i64(0)), c.icmp_signed(">=", word, i64(0)))
     return free, c.select(assigned, i64(-1), c.add(word, i64(1)))
 
 
-def released(c: Any, word: Any, mode: Any) -> Any:
+def released(c: Code, word: ir.Value, mode: ir.Value) -> ir.Value:
     """The word after a claim is given back."""
     return c.select(c.same(mode, i64(MODE["assigned"])), i64(0), c.sub(word, i64(1)))
 
@@ -43,7 +41,7 @@ def add_claims(module: ir.Module, layout: dict[str, int]) -> None:
     _snapshot(module, layout)
 
 
-def _function(module: ir.Module, layout: dict[str, int], name: str) -> tuple[Glue, Any, Any, Any]:
+def _function(module: ir.Module, layout: dict[str, int], name: str) -> tuple[Glue, ir.Value, ir.Value, ir.Value]:
     c = Glue(module, layout, name, ptr, [ptr, ptr, i64, ptr])
     owner, args, count, _ = c.fn.args
     c.context = c.get(c.raw(owner), 0)
@@ -54,12 +52,12 @@ def _answer(c: Glue, number: int) -> None:
     c.ret(c.api("PyLong_FromLongLong", ptr, i64(number)))
 
 
-def _pairs(c: Glue, owner: Any) -> tuple[Any, Any]:
+def _pairs(c: Glue, owner: ir.Value) -> tuple[ir.Value, ir.Value]:
     """The words of a claim, each with its mode, and how many there are."""
     return c.get(c.raw(owner), 8), c.get(c.raw(owner), 16, i64)
 
 
-def _pair(c: Glue, pairs: Any, n: Any) -> tuple[Any, Any]:
+def _pair(c: Glue, pairs: ir.Value, n: ir.Value) -> tuple[ir.Value, ir.Value]:
     """The address of word number `n` of a claim, and its mode."""
     at = c.mul(n, i64(2))
     return c.load(c.word(pairs, at), typ=ptr), c.load(c.word(pairs, c.add(at, i64(1))), typ=i64)
@@ -71,11 +69,11 @@ def _take(module: ir.Module, layout: dict[str, int]) -> None:
     refused = c.fn.append_basic_block("refused")
     pairs, count = _pairs(c, owner)
 
-    def test(n: Any) -> None:
+    def test(n: ir.Value) -> None:
         word, mode = _pair(c, pairs, n)
         c.unless(taken(c, c.load(word, typ=i64), mode)[0], refused)
 
-    def put(n: Any) -> None:
+    def put(n: ir.Value) -> None:
         word, mode = _pair(c, pairs, n)
         c.store(taken(c, c.load(word, typ=i64), mode)[1], word)
 
@@ -96,7 +94,7 @@ def _drop(module: ir.Module, layout: dict[str, int]) -> None:
     c.leave_if(c.same(c.get(flag, layout["bytes.payload"], i64), i64(0)), nothing)
     c.put(i64(0), flag, layout["bytes.payload"])
 
-    def put(n: Any) -> None:
+    def put(n: ir.Value) -> None:
         word, mode = _pair(c, pairs, n)
         c.store(released(c, c.load(word, typ=i64), mode), word)
 
@@ -134,7 +132,7 @@ def _commit(module: ir.Module, layout: dict[str, int]) -> None:
     count = c.get(variables, layout["tuple.size"], i64)
     before = c.room(ptr, c.add(count, i64(1)))
 
-    def put(n: Any) -> None:
+    def put(n: ir.Value) -> None:
         variable, tensor = (c.load(c.word(c.at(x, layout["tuple.items"]), n), typ=ptr) for x in (variables, tensors))
         slot = c.at(variable, c.shared("variable.value", i64))
         c.store(c.load(slot, typ=ptr), c.word(before, n))
@@ -155,7 +153,7 @@ def _snapshot(module: ir.Module, layout: dict[str, int]) -> None:
     tensors = c.api("PyTuple_New", ptr, count)
     c.leave_if(c.is_null(tensors), failed)
 
-    def put(n: Any) -> None:
+    def put(n: ir.Value) -> None:
         variable = c.load(c.word(c.at(variables, layout["tuple.items"]), n), typ=ptr)
         tensor = c.get(variable, c.shared("variable.value", i64))
         c.leave_if(c.is_null(tensor), refused)

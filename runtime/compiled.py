@@ -19,7 +19,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import copy_context
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -34,12 +34,12 @@ from twofold.ir.graph_text import text
 from . import cache, identity, interrupts, memory, sharing, threads
 from . import products as _products  # noqa: F401 - provides the library kernels of matrix products
 from .calls import NodeFailure, address_of
-from .description import Arrays, Description, describe, pack, unpack
+from .description import Description, DetailArguments, describe, pack, unpack
 from .image import Image
 
 if TYPE_CHECKING:
     from twofold.codegen import program
-    from twofold.codegen.backend import Backend, Runnable
+    from twofold.codegen.backend import Backend, CompiledGraph
     from twofold.codegen.plan import Plan
 
 __all__ = ["Native", "native", "compile_program", "environment", "key"]
@@ -60,7 +60,7 @@ class Native:
     """
 
     __slots__ = ("graph", "about", "cached", "entry", "plan", "words", "constants", "_image", "_table", "_lines",
-                 "_call", "_held", "_shapes", "types", "_static", "_small", "__weakref__")
+                 "_call", "_call_locked", "_shapes", "types", "_static", "_small", "__weakref__")
 
     def __init__(self, graph: g.Graph, about: Description, code: bytes, origin: g.Graph | None = None,
                  cached: bool = False) -> None:
@@ -76,12 +76,14 @@ class Native:
         self._image = Image(code, names)
         self.entry = self._image.address("entry")
         self.plan = self._image.address("plan") if about.symbols else 0
+        if about.libraries:  # a program from disk met no lowering that loads what provides its kernels
+            from . import convolutions, products  # noqa: F401
         links = [library.address(key) for key in about.libraries]
         self._table = (ctypes.c_int64 * (4 + len(links)))(*threads.table(_is_shared(about.work)), *links,
                                                           interrupts.poll_words())
         self.words = ctypes.addressof(self._table)
         self._call = ctypes.CFUNCTYPE(*_ENTRY)(self.entry)
-        self._held = ctypes.PYFUNCTYPE(*_ENTRY)(self.entry)
+        self._call_locked = ctypes.PYFUNCTYPE(*_ENTRY)(self.entry)
         self.constants = [address_of(c) for c in about.constants]
         self._shapes = [dims for dims, _ in about.outputs]
         self.types = [dt.as_dtype(name).np for _, name in about.outputs]
@@ -89,7 +91,7 @@ class Native:
         self._small = not isinstance(about.work, Dim) and about.work < sharing.SMALL
 
     @classmethod
-    def made(cls, graph: g.Graph, backend: Backend, donate: dict[int, int] | None = None,
+    def of_graph(cls, graph: g.Graph, backend: Backend, donate: dict[int, int] | None = None,
              origin: g.Graph | None = None, label: str = "") -> Native:
         """The program of a graph, from disk or compiled now.
 
@@ -103,7 +105,7 @@ class Native:
         """
         origin = graph if origin is None else origin
         stored = _read_stored(origin, donate or {}, label)
-        about, code = stored or _made(graph, backend, donate or {}, origin, label)
+        about, code = stored or _compiled(graph, backend, donate or {}, origin, label)
         return cls(graph, about, code, origin, stored is not None)
 
     @classmethod
@@ -141,8 +143,8 @@ class Native:
         shapes = self._shapes if self._static else [dm.evaluate(s, sizes) for s in self._shapes]
         outs: list[np.ndarray] = []
         for n, (shape, dtype) in enumerate(zip(shapes, self.types, strict=True)):
-            given = about.donated.get(n)
-            outs.append(arrays[given].reshape(shape) if given is not None  # type: ignore[arg-type]
+            donor = about.donated.get(n)
+            outs.append(arrays[donor].reshape(shape) if donor is not None  # type: ignore[arg-type]
                         else memory.empty(shape, dtype))  # type: ignore[arg-type]
         need = about.arena if not isinstance(about.arena, Dim) else about.arena.evaluate(sizes)
         arena = memory.empty((need + _ALIGNED,), np.dtype(np.uint8)) if need else None
@@ -150,23 +152,23 @@ class Native:
         buffers = (ctypes.c_int64 * (len(arrays) + len(outs) + len(self.constants)))(
             *map(address_of, arrays), *map(address_of, outs), *self.constants)
         numbers = (ctypes.c_int64 * (len(about.symbols) or 1))(*[sizes[s] for s in about.symbols])
-        call = self._held if self._small else self._call
+        call = self._call_locked if self._small else self._call
         status = call(ctypes.addressof(buffers), ctypes.addressof(numbers), at, self.words)
         if status == interrupts.INTERRUPTED:
             interrupts.raise_interrupt()
         if status:
             check, more = about.failed(status)
-            code = check.code if more is None else _told(more, buffers, at, sizes)
+            code = check.code if more is None else _explained(more, buffers, at, sizes)
             raise NodeFailure(check.op, None if check.line is None else self._lines[check.line], code)
         return outs
 
 
-def native(run: Runnable | None) -> Native | None:
-    """What runs a graph, where that is a program of the processor."""
+def native(run: CompiledGraph | None) -> Native | None:
+    """`run` itself where it is a program of the processor, else None."""
     return run if isinstance(run, Native) else None
 
 
-def _told(more: Arrays, buffers: ctypes.Array[ctypes.c_int64], arena: int, sizes: dict[str, int]) -> str:
+def _explained(more: DetailArguments, buffers: ctypes.Array[ctypes.c_int64], arena: int, sizes: dict[str, int]) -> str:
     """The text of a failed check, from the operands that lie in memory still."""
     arrays = []
     for buffer, begin, name, first, dims in more.arrays:
@@ -174,7 +176,7 @@ def _told(more: Arrays, buffers: ctypes.Array[ctypes.c_int64], arena: int, sizes
         at, start, *shape = dm.evaluate((begin, first, *dims), sizes)
         address = (arena if buffer is None else buffers[buffer]) + at + start * dtype.size
         words = (ctypes.c_char * (dtype.size * math.prod(shape))).from_address(address)
-        arrays.append(np.frombuffer(words, dtype.np).reshape(shape))
+        arrays.append(np.frombuffer(memoryview(words), dtype.np).reshape(shape))
     return indexing.detail(more.kind, arrays, dm.evaluate(more.sizes, sizes))
 
 
@@ -185,7 +187,7 @@ def key() -> str:
 
 
 def _key(graph: g.Graph, donate: dict[int, int], label: str) -> str:
-    return cache.digest("program", label, text(graph, locations=False), sorted(donate.items()), key())
+    return cache.digest("program", label, text(graph, locations=False, names=False), sorted(donate.items()), key())
 
 
 def _read_stored(graph: g.Graph, donate: dict[int, int], label: str) -> tuple[Description, bytes] | None:
@@ -197,8 +199,8 @@ def _read_stored(graph: g.Graph, donate: dict[int, int], label: str) -> tuple[De
     return None if stored is None else unpack(stored)
 
 
-def _made(graph: g.Graph, backend: Backend, donate: dict[int, int], origin: g.Graph,
-          label: str) -> tuple[Description, bytes]:
+def _compiled(graph: g.Graph, backend: Backend, donate: dict[int, int], origin: g.Graph,
+              label: str) -> tuple[Description, bytes]:
     """The description and code of a graph's program, which are stored for `origin`."""
     from twofold.codegen import llvm_module
 
@@ -209,7 +211,7 @@ def _made(graph: g.Graph, backend: Backend, donate: dict[int, int], origin: g.Gr
     with _beside([lib.key for lib in compiled.plan.libraries], _is_shared(compiled.plan.work)):
         code = llvm_module.object_code(llvm_module.optimise(compiled.module))
     about = describe(compiled.plan, lambda node: None if node.loc is None else lines.get(id(node.loc)))
-    if cache.enabled() and environment() == _environment():  # else sources changed: which of both compiled this?
+    if cache.enabled() and _SOURCES.unchanged():  # else it is unknown which of both compiled this
         cache.write("programs", _key(origin, donate, label), pack(about, code))
     return about, code
 
@@ -241,7 +243,7 @@ def _without_collections() -> Iterator[None]:
 
 
 @contextmanager
-def _beside(libraries: Sequence[tuple[Any, ...]], shared: bool) -> Iterator[None]:
+def _beside(libraries: Sequence[tuple[str, ...]], shared: bool) -> Iterator[None]:
     """Makes ready what a program needs besides its own code (library kernels, the sharing of work): in other threads
     while the block runs, and in this one after it.
 
@@ -280,21 +282,19 @@ def _beside(libraries: Sequence[tuple[Any, ...]], shared: bool) -> Iterator[None
 @functools.cache
 def environment() -> str:
     """The part of a cache key that has all that code depends on besides its graph, computed when first asked for."""
-    return _environment()
-
-
-def _environment() -> str:
-    sources = [source for module in (cache, library, g) for source in _sources(os.path.dirname(module.__file__ or ""))]
-    return cache.digest(*map(identity.digest, sources), platform.python_version(), np.__version__,
+    return cache.digest(*_SOURCES.digests(), platform.python_version(), np.__version__,
                         identity.release("llvmlite"), sys.platform, *identity.processor())
 
 
-def _sources(folder: str) -> Iterator[bytes]:
-    """The texts of the modules in a folder and those inside of it, in one order."""
+def _modules(folder: str) -> Iterator[str]:
+    """The modules in a folder and those inside of it, in one order."""
     entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     for entry in entries:
         if entry.name.endswith(".py"):
-            with open(entry.path, "rb", buffering=0) as file:
-                yield file.read()
+            yield entry.path
         elif entry.is_dir() and entry.name != "__pycache__":
-            yield from _sources(entry.path)
+            yield from _modules(entry.path)
+
+
+_SOURCES = identity.Sources(
+    lambda: (path for room in (cache, library, g) for path in _modules(os.path.dirname(room.__file__ or ""))))

@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from typing import Any
+import math
+from collections.abc import Callable, Collection, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from twofold.codegen import backend, gemm_shapes, library
-from twofold.codegen.operands import Run
-from twofold.codegen.plan import Plan, Shares
+from twofold.codegen.plan import Shares
 from twofold.ir import graph as g
-from twofold.ir.dims import Dim
+from twofold.ir.dims import Dim, DimLike
 
 from . import memory, sharing
-from .compiled import Native, key
+
+if TYPE_CHECKING:
+    from twofold.codegen.layout import Layout
+    from twofold.codegen.operands import Run
+    from twofold.codegen.placer import Placer
+    from twofold.codegen.plan import Plan
+    from twofold.codegen.units import Source
+
+    from .compiled import Native
 
 __all__ = ["CPU", "cpu"]
 
 
 class CPU(backend.Backend):
-    """The processor at hand, or the one that a block asks for (`codegen/target.py`)."""
+    """The processor at hand, or the one that a block asks for (`codegen/target.py`).
+
+    Eager execution asks it for memory; what runs programs is loaded when a program is asked for.
+    """
 
     name = "cpu"
     own = library.LOWERINGS
@@ -33,30 +44,41 @@ class CPU(backend.Backend):
 
         from . import lowerings  # noqa: F401 - registers the processor's
 
-    def product(self, p: Any, out: g.Value, left: Any, right: Any, layout: Any) -> list[Run]:
+    def product(self, p: Placer, out: g.Value, left: Source, right: Source, layout: Layout | None) -> list[Run]:
         return library.product_runs(p, out, left, right, layout)
 
-    def wider(self, keys: Collection[tuple[Any, ...]]) -> dict[tuple[Any, ...], tuple[Any, ...]]:
+    def wider(self, keys: Collection[tuple[str, ...]]) -> dict[tuple[str, ...], tuple[str, ...]]:
         return library.wider(keys)
 
-    def shares(self, work: Any) -> Shares | None:
+    def shares(self, work: DimLike) -> Shares | None:
         worth = isinstance(work, Dim) or work >= sharing.IN_PROGRAMS
         return Shares(work, sharing.IN_PROGRAMS, sharing.GRAIN) if worth else None
 
     def key(self) -> str:
+        from .compiled import key
+
         return key()
 
     def compile(self, plan: Plan) -> Native:
+        from .compiled import Native
+
         return Native.of(plan)
 
     def program(self, graph: g.Graph, donate: dict[int, int], origin: g.Graph, label: str) -> Native:
-        return Native.made(graph, self, donate, origin, label)
+        from .compiled import Native
+
+        return Native.of_graph(graph, self, donate, origin, label)
 
     def stored(self, graph: g.Graph, donate: dict[int, int], label: str) -> Native | None:
+        from .compiled import Native
+
         return Native.stored(graph, donate, label)
 
-    def empty(self, shape: Sequence[int], dtype: np.dtype) -> np.ndarray:
-        return memory.empty(tuple(shape), dtype)
+    empty = staticmethod(memory.empty)  # itself: a call in between would be felt by small ops
+
+    def allocator(self, shape: Sequence[int], dtype: np.dtype) -> Callable[[tuple[int, ...], np.dtype], np.ndarray]:
+        small = math.prod(shape) * dtype.itemsize < memory.POOLED_FROM or dtype.hasobject
+        return np.empty if small else memory.empty
 
     def copy_to(self, array: np.ndarray) -> np.ndarray:
         return np.ascontiguousarray(array)

@@ -1,4 +1,4 @@
-"""What must be known of a compiled program to load and call it, and how that is written to disk with its code.
+"""The description by which a compiled program is loaded and called, and how it is written to disk with the code.
 
 A `Description` says in numbers, names and size expressions what a program takes, gives and needs, and what a failed
 check means. It refers to no graph: another process makes one from what was stored and never builds the program. Lines
@@ -11,11 +11,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from twofold.codegen.operands import Library, Partial, Work
+from twofold.codegen.operands import Library, Memory, PartialResults, Work
 from twofold.ir import dim_table
 from twofold.ir import dtypes as dt
 from twofold.ir import graph as g
@@ -24,7 +24,7 @@ from twofold.ir.dims import DimLike
 if TYPE_CHECKING:
     from twofold.codegen.plan import Plan, Step
 
-__all__ = ["Description", "CheckInfo", "Arrays", "Buffer", "describe", "named", "pack", "unpack"]
+__all__ = ["Description", "CheckInfo", "DetailArguments", "Buffer", "describe", "named", "pack", "unpack"]
 
 _FORMAT = 2
 
@@ -37,8 +37,8 @@ class CheckInfo(NamedTuple):
     code: str
 
 
-class Arrays(NamedTuple):
-    """What `codegen/kernels/indexing.py: detail` is told; an array is (buffer or None for the arena, byte at which
+class DetailArguments(NamedTuple):
+    """The arguments of `codegen/kernels/indexing.py: detail`; an array is (buffer or None for the arena, byte at which
     its memory begins, dtype, first element, shape)."""
 
     kind: str
@@ -77,11 +77,11 @@ class Description:
     work: DimLike
     constants: list[np.ndarray]
     donated: dict[int, int]
-    libraries: list[tuple[Any, ...]]
-    checks: dict[int, tuple[list[CheckInfo], Arrays | None]]
+    libraries: list[tuple[str, ...]]
+    checks: dict[int, tuple[list[CheckInfo], DetailArguments | None]]
     buffers: list[Buffer]
 
-    def failed(self, status: int) -> tuple[CheckInfo, Arrays | None]:
+    def failed(self, status: int) -> tuple[CheckInfo, DetailArguments | None]:
         """The check that a nonzero result of the entry stands for."""
         checks, arrays = self.checks.get((status >> 16) - 1, ([], None))
         number = status & 0xFFFF
@@ -109,7 +109,7 @@ def _checks(step: Step, line_of: Callable[[g.Node], int | None]) -> list[CheckIn
     return checks
 
 
-def _arrays(step: Step, p: Plan) -> Arrays | None:
+def _arrays(step: Step, p: Plan) -> DetailArguments | None:
     """Where the operands lie that the message of a failed check shows; None where one lies in a slot of a surrounding
     graph."""
     if step.detail is None:
@@ -120,12 +120,12 @@ def _arrays(step: Step, p: Plan) -> Arrays | None:
         if place is None:
             return None
         arrays.append((*place, w.value.dtype.name, w.offset, list(dims)))
-    return Arrays(step.detail.kind, arrays, list(step.detail.sizes))
+    return DetailArguments(step.detail.kind, arrays, list(step.detail.sizes))
 
 
-def named(owner: Any) -> str:
+def named(owner: Memory) -> str:
     """The contents of a block of the arena, in words."""
-    if isinstance(owner, Partial):
+    if isinstance(owner, PartialResults):
         return "partial results"
     if isinstance(owner, Work):
         return "work memory"
@@ -156,10 +156,10 @@ def pack(about: Description, code: bytes) -> bytes:
 
 
 def unpack(stored: bytes) -> tuple[Description, bytes] | None:
-    """What was packed; None where it is not in the form that this version writes."""
+    """The description and code that `pack` stored; None where they are not in the form that this version writes."""
     head, _, rest = stored.partition(b"\n")
     try:
-        fields: Any = json.loads(head)
+        fields = json.loads(head)
         if fields["format"] != _FORMAT:
             return None
         size = dim_table.Reader(fields["sizes"]).dim
@@ -173,7 +173,7 @@ def unpack(stored: bytes) -> tuple[Description, bytes] | None:
                 return None
             constants.append(np.frombuffer(rest[:array.nbytes], array.dtype).reshape(shape))
             rest = rest[array.nbytes:]
-        checks = {n: ([CheckInfo(*c) for c in checks], arrays and Arrays(arrays[0], [
+        checks = {n: ([CheckInfo(*c) for c in checks], arrays and DetailArguments(arrays[0], [
             (buffer, size(at), name, size(first), sizes(shape)) for buffer, at, name, first, shape in arrays[1]
         ], sizes(arrays[2]))) for n, checks, arrays in fields["checks"]}
         return Description(

@@ -6,15 +6,19 @@ A thin layer over `llvmlite.ir.IRBuilder` for the glue of `threads.py` and the n
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 from llvmlite import ir
 
-__all__ = ["Code", "Glue", "new_module", "i8", "i16", "i32", "i64", "f32", "f64", "ptr", "void"]
+from twofold.codegen import llvm_loops
+
+__all__ = ["Code", "Glue", "Offset", "new_module", "i8", "i16", "i32", "i64", "f32", "f64", "ptr", "void"]
 
 i8, i16, i32, i64 = (ir.IntType(bits) for bits in (8, 16, 32, 64))
 f32, f64, ptr, void = ir.FloatType(), ir.DoubleType(), ir.PointerType(), ir.VoidType()
+
+Offset: TypeAlias = ir.Value | int  # bytes or words from an address: an int64 value, or a number
 
 
 def new_module(name: str) -> ir.Module:
@@ -27,100 +31,93 @@ def new_module(name: str) -> ir.Module:
 class Code(ir.IRBuilder):
     """A builder at the start of a new function's body."""
 
-    def __init__(self, module: ir.Module, name: str, result: Any, arguments: list[Any], internal: bool = False):
+    def __init__(self, module: ir.Module, name: str, result: ir.Type, arguments: Sequence[ir.Type],
+                 internal: bool = False):
         self.fn = ir.Function(module, ir.FunctionType(result, arguments), name)
         self.fn.attributes.add("nounwind")
         if internal:  # reached from this module only, and so callable without a relocation
             self.fn.linkage = "internal"
         super().__init__(self.fn.append_basic_block("entry"))
 
-    def at(self, base: Any, offset: Any) -> Any:
+    def at(self, base: ir.Value, offset: Offset) -> ir.Value:
         """The address `offset` bytes after `base`."""
         return self.gep(base, [i64(offset) if isinstance(offset, int) else offset], source_etype=i8)
 
-    def word(self, base: Any, index: Any) -> Any:
+    def word(self, base: ir.Value, index: Offset) -> ir.Value:
         """The address of the 64-bit word number `index` from `base`."""
         return self.gep(base, [i64(index) if isinstance(index, int) else index], source_etype=i64)
 
-    def get(self, base: Any, offset: Any, kind: Any = ptr) -> Any:
+    def get(self, base: ir.Value, offset: Offset, kind: ir.Type = ptr) -> ir.Value:
         """The field of type `kind` at `offset` bytes from `base`."""
         return self.load(self.at(base, offset), typ=kind)
 
-    def put(self, value: Any, base: Any, offset: Any) -> None:
+    def put(self, value: ir.Value, base: ir.Value, offset: Offset) -> None:
         """Stores `value` at `offset` bytes from `base`."""
         self.store(value, self.at(base, offset))
 
-    def room(self, kind: Any, count: Any = None) -> Any:
+    def room(self, kind: ir.Type, count: ir.Value | None = None) -> ir.Value:
         """The address of room on the stack for `count` values of type `kind`, one by default."""
         return self.inttoptr(self.ptrtoint(self.alloca(kind, count), i64), ptr)
 
-    def to(self, address: Any, result: Any, *args: Any) -> Any:
+    def to(self, address: ir.Value, result: ir.Type, *args: ir.Value) -> ir.Value:
         """Calls the function at `address`, a pointer or an int64, whose arguments have the types of `args`."""
         kind = ir.FunctionType(result, [a.type for a in args]).as_pointer()
         if address.type == ptr:
             address = self.ptrtoint(address, i64)
         return self.call(self.inttoptr(address, kind), args)
 
-    def is_null(self, pointer: Any) -> Any:
+    def is_null(self, pointer: ir.Value) -> ir.Value:
         """Whether `pointer` is NULL."""
         return self.icmp_unsigned("==", pointer, ptr(None))
 
-    def same(self, left: Any, right: Any) -> Any:
+    def same(self, left: ir.Value, right: ir.Value) -> ir.Value:
         """Whether two words or pointers are equal."""
         return self.icmp_unsigned("==", left, right)
 
-    def leave_if(self, condition: Any, target: ir.Block) -> None:
+    def leave_if(self, condition: ir.Value, target: ir.Block) -> None:
         """Jumps to `target` if `condition`, else goes on in a new block: a guard."""
         rest = self.fn.append_basic_block()
         self.cbranch(condition, target, rest)
         self.position_at_end(rest)
 
-    def unless(self, condition: Any, target: ir.Block) -> None:
+    def unless(self, condition: ir.Value, target: ir.Block) -> None:
         """Jumps to `target` unless `condition` holds, else goes on in a new block."""
         rest = self.fn.append_basic_block()
         self.cbranch(condition, rest, target)
         self.position_at_end(rest)
 
-    def each(self, count: Any, body: Callable[[Any], None]) -> None:
+    def each(self, count: ir.Value, body: Callable[[ir.Value], object]) -> None:
         """Runs `body(index)` for every index below `count`, an int64."""
-        before, test, inside, after = self.block, *(self.fn.append_basic_block() for _ in range(3))
-        self.branch(test)
-        self.position_at_end(test)
-        index = self.phi(i64)
-        index.add_incoming(i64(0), before)
-        self.cbranch(self.icmp_signed("<", index, count), inside, after)
-        self.position_at_end(inside)
-        body(index)
-        index.add_incoming(self.add(index, i64(1)), self.block)
-        self.branch(test)
-        self.position_at_end(after)
+        with llvm_loops.each(self, count) as index:
+            body(index)
 
 
 class Glue(Code):
     """A native entry: its `self` is a `native_layout.Bound`, and the context gives it the C API."""
 
-    def __init__(self, module: ir.Module, layout: dict[str, int], name: str, result: Any, arguments: list[Any],
-                 internal: bool = False):
+    context: ir.Value  # its address, which whoever writes the function sets before anything asks the context
+
+    def __init__(self, module: ir.Module, layout: dict[str, int], name: str, result: ir.Type,
+                 arguments: Sequence[ir.Type], internal: bool = False):
         super().__init__(module, name, result, arguments, internal)
         self.layout = layout
-        self.context: Any = None
 
-    def slot(self, owner: Any, name: str) -> Any:
+    def slot(self, owner: ir.Value, name: str) -> ir.Value:
         """The object in slot `name` of a `Bound`, borrowed."""
         return self.get(owner, self.layout[name])
 
-    def raw(self, owner: Any) -> Any:
+    def raw(self, owner: ir.Value) -> ir.Value:
         """The address of the raw words of a `Bound`."""
         return self.at(self.slot(owner, "bound.raw"), self.layout["bytes.payload"])
 
-    def shared(self, name: str, kind: Any = ptr) -> Any:
+    def shared(self, name: str, kind: ir.Type = ptr) -> ir.Value:
         """The word `name` of the context."""
         return self.get(self.context, 8 * self.layout["context." + name], kind)
 
-    def api(self, name: str, result: Any, *args: Any) -> Any:
+    def api(self, name: str, result: ir.Type, *args: ir.Value) -> ir.Value:
         """Calls the C API function `name`."""
         return self.to(self.shared(name, i64), result, *args)
 
-    def release(self, thing: Any) -> None:
+    def release(self, thing: ir.Value) -> None:
         """Gives up one reference to `thing`, which may be NULL."""
         self.api("Py_DecRef", void, thing)

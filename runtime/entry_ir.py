@@ -11,8 +11,6 @@ need relocations; tests on floats are made on their bits.
 
 from __future__ import annotations
 
-from typing import Any
-
 from llvmlite import ir
 
 from .emit import Glue, f32, f64, i32, i64, ptr, void
@@ -22,7 +20,7 @@ __all__ = ["add_entries"]
 
 _F32_INFINITY, _F32_MAGNITUDE = 0x7F800000, 0x7FFFFFFF
 _F64_INFINITY, _F64_MAGNITUDE = 0x7FF0000000000000, 0x7FFFFFFFFFFFFFFF
-_HELD = 1 << 15  # elements that a kernel may have while other threads of the interpreter wait
+_LOCKED = 1 << 15  # elements that a kernel may have while other threads of the interpreter wait
 _SHORT_ROW = 8  # elements; fewer are not worth a call
 _EXACT = {"f32": 1 << 24, "f64": 1 << 53}  # integers up to these convert without rounding
 
@@ -31,22 +29,22 @@ def add_entries(module: ir.Module, layout: dict[str, int], strip: ir.Function, r
                 fresh: ir.Function) -> None:
     """Adds the entries, and the kernel their trial uses, to the module."""
     shared = strip, recover, fresh
-    _Entry(module, layout, "unary", *shared).unary()
-    _Entry(module, layout, "total", *shared).total()
-    _Entry(module, layout, "binary", *shared).binary(swapped=False)
-    _Entry(module, layout, "reflected", *shared).binary(swapped=True)
-    _Entry(module, layout, "product", *shared).product()
+    _OpEntry(module, layout, "unary", *shared).unary()
+    _OpEntry(module, layout, "total", *shared).total()
+    _OpEntry(module, layout, "binary", *shared).binary(swapped=False)
+    _OpEntry(module, layout, "reflected", *shared).binary(swapped=True)
+    _OpEntry(module, layout, "product", *shared).product()
     _trial_kernel(module, layout)
 
 
-class _Array:
-    """What the fast path knows of one operand that is an array."""
+class _ArrayFields:
+    """One operand that is an array: values of the function that hold its fields."""
 
-    def __init__(self, data: Any, rank: Any, dims: Any, descr: Any, index: Any):
+    def __init__(self, data: ir.Value, rank: ir.Value, dims: ir.Value, descr: ir.Value, index: ir.Value):
         self.data, self.rank, self.dims, self.descr, self.index = data, rank, dims, descr, index
 
 
-class _Entry(Glue):
+class _OpEntry(Glue):
     """One entry function; `self.slow` is the block that calls the Python function instead."""
 
     def __init__(self, module: ir.Module, layout: dict[str, int], name: str, strip: ir.Function,
@@ -87,7 +85,7 @@ class _Entry(Glue):
         n = self._elements(array.rank, array.dims, None)
         self.leave_if(self.same(n, i64(0)), self.slow)
         row = self._row(array.index)
-        scalar = _Array(array.data, i32(0), array.dims, array.descr, array.index)
+        scalar = _ArrayFields(array.data, i32(0), array.dims, array.descr, array.index)
         zero = i64(0)  # the first element's number; then the count; then steps between outputs, of which there is one
         self._compute(row, self.get(row, TABLE["v"]), i64(1), scalar, [array.data, zero, n, zero, zero, zero], [x])
         self._leave(swapped=False)
@@ -132,7 +130,7 @@ class _Entry(Glue):
         for index, size in enumerate((m, n)):
             self.store(size, self.word(self.shape, index))
         row = self._row(a.index)
-        result = _Array(a.data, i32(2), self.shape, a.descr, a.index)
+        result = _ArrayFields(a.data, i32(2), self.shape, a.descr, a.index)
         self._compute(row, self.get(row, TABLE["vv"]), i64(1), result, [a.data, b.data, m, n, k], [x, y])
         self._leave(swapped=False)
 
@@ -169,10 +167,10 @@ class _Entry(Glue):
         self.call(self.strip, [self.context, self.owner])
         self.ret(ptr(None))
 
-    def _type(self, thing: Any) -> Any:
+    def _type(self, thing: ir.Value) -> ir.Value:
         return self.get(thing, self.layout["object.type"])
 
-    def _array(self, tensor: Any) -> _Array:
+    def _array(self, tensor: ir.Value) -> _ArrayFields:
         """The array of a Tensor, or to the slow path unless it is a plain one of native type."""
         array = self.get(tensor, self.shared("tensor.array", i64))
         self.leave_if(self.is_null(array), self.slow)
@@ -182,14 +180,14 @@ class _Entry(Glue):
         self.unless(self.same(flags, i32(CONTIGUOUS_ALIGNED)), self.slow)
         descr = self.get(array, field["array.descr"])
         number = self.get(descr, field["descr.number"], i32)
-        known = self.icmp_unsigned("<", number, i32(TABLE["extra"]))
-        index = self.zext(self.select(known, number, i32(TABLE["extra"])), i64)
+        has_row = self.icmp_unsigned("<", number, i32(TABLE["extra"]))
+        index = self.zext(self.select(has_row, number, i32(TABLE["extra"])), i64)
         canonical = self.load(self.word(self.at(self.context, 8 * field["context.descrs"]), index), typ=ptr)
         self.unless(self.same(canonical, descr), self.slow)
-        return _Array(self.get(array, field["array.data"], i64), self.get(array, field["array.rank"], i32),
+        return _ArrayFields(self.get(array, field["array.data"], i64), self.get(array, field["array.rank"], i32),
                       self.get(array, field["array.dims"]), descr, index)
 
-    def _elements(self, rank: Any, dims: Any, equal_to: Any) -> Any:
+    def _elements(self, rank: ir.Value, dims: ir.Value, equal_to: ir.Value | None) -> ir.Value:
         """The number of elements; to the slow path above the limit, or unless the dims are those of `equal_to`."""
         limit = self.get(self.table, TABLE["limit"], i64)
         count, before = self.sext(rank, i64), self.block
@@ -212,11 +210,11 @@ class _Entry(Glue):
         self.position_at_end(after)
         return total
 
-    def _row(self, index: Any) -> Any:
+    def _row(self, index: ir.Value) -> ir.Value:
         """The part of the table for the type number `index`."""
         return self.at(self.table, self.add(self.mul(index, i64(TABLE["row"])), i64(TABLE["rows"])))
 
-    def _two_arrays(self, x: Any, y: Any) -> None:
+    def _two_arrays(self, x: ir.Value, y: ir.Value) -> None:
         a, b = self._array(x), self._array(y)
         self.unless(self.same(a.descr, b.descr), self.slow)
         row = self._row(a.index)
@@ -231,21 +229,21 @@ class _Entry(Glue):
             n = self._elements(shape.rank, shape.dims, other.dims if other else None)
             self._compute(row, self.get(row, TABLE[mask]), n, shape, [a.data, b.data], [x, y])
 
-    def _with_row(self, row: Any, a: _Array, b: _Array, operands: list[Any]) -> None:
+    def _with_row(self, row: ir.Value, a: _ArrayFields, b: _ArrayFields, operands: list[ir.Value]) -> None:
         """The op on two arrays of which one's dims are the last ones of the other's: as a bias is added to rows."""
         wide, narrow = (self.fn.append_basic_block() for _ in range(2))
         self.cbranch(self.icmp_signed(">", a.rank, b.rank), wide, narrow)
         for block, whole, part, first in ((wide, a, b, True), (narrow, b, a, False)):
             self.position_at_end(block)
             missing = self.sext(self.sub(whole.rank, part.rank), i64)
-            last = _Array(whole.data, part.rank, self.word(whole.dims, missing), whole.descr, whole.index)
+            last = _ArrayFields(whole.data, part.rank, self.word(whole.dims, missing), whole.descr, whole.index)
             length = self._elements(last.rank, last.dims, part.dims)
             n = self._elements(whole.rank, whole.dims, None)
             # A call for each row pays for rows of some length; the Python function knows better for others.
             self._between(length, i64(_SHORT_ROW), n)
             self._compute(row, self.get(row, TABLE["vv"]), n, whole, [a.data, b.data], operands, (length, first))
 
-    def _with_number(self, tensor: Any, number: Any, mask: int, tensor_first: bool) -> None:
+    def _with_number(self, tensor: ir.Value, number: ir.Value, mask: int, tensor_first: bool) -> None:
         """The op on a Tensor and a Python number, when the Tensor's type holds the number exactly."""
         self.unless(self.same(self.shared("recorders", i64), i64(0)), self.slow)
         array = self._array(tensor)
@@ -256,7 +254,7 @@ class _Entry(Glue):
         data = [array.data, place] if tensor_first else [place, array.data]
         self._compute(row, self.get(row, mask), n, array, data, [])
 
-    def _convert(self, number: Any, kind: Any, index: Any) -> None:
+    def _convert(self, number: ir.Value, kind: ir.Value, index: ir.Value) -> None:
         """Stores the exact float, int or bool `number` as an element of the type of `kind`, or to the slow path."""
         done, is_float, is_int, is_bool = (self.fn.append_basic_block(n) for n in ("done", "float", "int", "bool"))
         python_type = self._type(number)
@@ -275,7 +273,7 @@ class _Entry(Glue):
         self._integer(number, kind, index, done)
         self.position_at_end(done)
 
-    def _float(self, value: Any, kind: Any, done: ir.Block) -> None:
+    def _float(self, value: ir.Value, kind: ir.Value, done: ir.Block) -> None:
         single, double = (self.fn.append_basic_block() for _ in range(2))
         self.leave_if(self.same(kind, i64(KIND["f32"])), single)
         self.cbranch(self.same(kind, i64(KIND["f64"])), double, self.slow)
@@ -291,7 +289,7 @@ class _Entry(Glue):
         self.store(rounded, self.scalar)
         self.branch(done)
 
-    def _integer(self, number: Any, kind: Any, index: Any, done: ir.Block) -> None:
+    def _integer(self, number: ir.Value, kind: ir.Value, index: ir.Value, done: ir.Block) -> None:
         value = self.api("PyLong_AsLongLongAndOverflow", i64, number, self.overflow)
         self.unless(self.same(self.load(self.overflow, typ=i32), i32(0)), self.slow)
         for name, floating in (("f32", f32), ("f64", f64)):
@@ -309,12 +307,12 @@ class _Entry(Glue):
         self.store(value, self.scalar)  # little-endian: the low bytes come first
         self.branch(done)
 
-    def _between(self, value: Any, least: Any, most: Any) -> None:
+    def _between(self, value: ir.Value, least: ir.Value, most: ir.Value) -> None:
         self.unless(self.icmp_signed(">=", value, least), self.slow)
         self.unless(self.icmp_signed("<=", value, most), self.slow)
 
-    def _compute(self, row: Any, kernel: Any, n: Any, shape: _Array, data: list[Any], operands: list[Any],
-                 rows: tuple[Any, bool] | None = None) -> None:
+    def _compute(self, row: ir.Value, kernel: ir.Value, n: ir.Value, shape: _ArrayFields, data: list[ir.Value],
+                 operands: list[ir.Value], rows: tuple[ir.Value, bool] | None = None) -> None:
         """Makes the result like `shape`, runs the kernel and returns the new Tensor from the function.
 
         Args:
@@ -328,7 +326,7 @@ class _Entry(Glue):
         for index, value in enumerate([self.get(out, self.layout["array.data"], i64), *data]):
             self.store(value, self.word(self.kernel_args, index))
         self.store(ptr(None), self.state)
-        with self.if_then(self.icmp_signed(">", n, i64(_HELD)), likely=False):
+        with self.if_then(self.icmp_signed(">", n, i64(_LOCKED)), likely=False):
             self.store(self.api("PyEval_SaveThread", ptr), self.state)
         if rows is None:
             status = self.to(kernel, i64, i64(0), n, self.kernel_args)
@@ -349,12 +347,13 @@ class _Entry(Glue):
             self._record(operands, result)
         self.ret(result)
 
-    def _by_rows(self, kernel: Any, n: Any, descrs: tuple[Any, Any], length: Any, first: bool) -> Any:
+    def _by_rows(self, kernel: ir.Value, n: ir.Value, descrs: tuple[ir.Value, ir.Value], length: ir.Value,
+                 first: bool) -> ir.Value:
         """Runs a kernel on each row of its result and of one operand, with all of the other; not 0 if one failed."""
         self.store(i64(0), self.failed)
         steps = [self.mul(length, self.get(d, self.layout["descr.size"], i64)) for d in descrs]
 
-        def run_row(_: Any) -> None:
+        def run_row(_: ir.Value) -> None:
             status = self.to(kernel, i64, i64(0), length, self.kernel_args)
             self.store(self.or_(self.load(self.failed, typ=i64), status), self.failed)
             for index, step in zip((0, 1 if first else 2), steps, strict=True):
@@ -364,7 +363,7 @@ class _Entry(Glue):
         self.each(self.sdiv(n, length), run_row)
         return self.load(self.failed, typ=i64)
 
-    def _record(self, operands: list[Any], result: Any) -> None:
+    def _record(self, operands: list[ir.Value], result: ir.Value) -> None:
         """Tells the recorder of the op while there is one."""
         plain = self.fn.append_basic_block()
         self.leave_if(self.same(self.shared("recorders", i64), i64(0)), plain)
@@ -393,7 +392,7 @@ def _trial_kernel(module: ir.Module, layout: dict[str, int]) -> None:
     start, stop, args = c.fn.args
     out, x, y = (c.get(args, 8 * i) for i in range(3))
 
-    def add(i: Any) -> None:
+    def add(i: ir.Value) -> None:
         c.store(c.add(c.load(c.word(x, i), typ=i64), c.load(c.word(y, i), typ=i64)), c.word(out, i))
 
     c.each(stop, add)

@@ -6,9 +6,9 @@ A family has two modules in `codegen` for this: one that compiles, with `object_
 
 from __future__ import annotations
 
+import threading
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 from twofold import codegen
 from twofold.codegen.gemm_shapes import tiling
@@ -17,13 +17,13 @@ from twofold.ir.dtypes import DType
 from . import kernels
 from .locks import RLock
 
-__all__ = ["functions", "sources_of", "Functions", "Function"]
+__all__ = ["functions", "sources_of", "Functions", "GeneratedFunction"]
 
 
 def functions(family: str, dtype: DType) -> Functions:
     """The functions of a family for one dtype."""
-    known = _families.get((family, dtype))
-    return _families.setdefault((family, dtype), Functions(family, dtype)) if known is None else known
+    functions = _families.get((family, dtype))
+    return _families.setdefault((family, dtype), Functions(family, dtype)) if functions is None else functions
 
 
 def sources_of(family: str) -> list[Path]:
@@ -43,7 +43,7 @@ class Functions(dict[str, int]):
         """
         super().__init__()
         self.family, self.dtype = family, dtype
-        self.locks: dict[str, Any] = {}  # for each part: threads may compile several at once
+        self.locks: dict[str, threading.RLock] = {}  # for each part: threads may compile several at once
 
     def __missing__(self, name: str) -> int:
         shapes = import_module(f"{codegen.__name__}.{self.family}_shapes")
@@ -62,7 +62,7 @@ class Functions(dict[str, int]):
         return module.object_code(self.dtype, tiling(self.dtype), part)
 
 
-class Function(kernels.Compiled):
+class GeneratedFunction(kernels.Compiled):
     """One of the functions, to be run like other kernels."""
 
     def __init__(self, name: str, address: int) -> None:

@@ -229,22 +229,22 @@ class ReducePlan(NamedTuple):
     grid: Grid | None
 
 
-def plan_reduce(kept: Sequence[int], kept_strides: Sequence[Sequence[int]], reduced: Axis, sizes: tuple[int, ...],
-                out_sizes: tuple[int, ...], acc_sizes: tuple[int, ...]) -> ReducePlan:
+def plan_reduce(remaining: Sequence[int], remaining_strides: Sequence[Sequence[int]], reduced: Axis,
+                sizes: tuple[int, ...], out_sizes: tuple[int, ...], acc_sizes: tuple[int, ...]) -> ReducePlan:
     """The plan for a reduction with at least one output.
 
     Args:
-        kept: the lengths of the dimensions that stay.
-        kept_strides: for each input, its strides in bytes along those.
+        remaining: the lengths of the dimensions that stay.
+        remaining_strides: for each input, its strides in bytes along those.
         reduced: the dimension that goes, with each input's stride in bytes.
         sizes, out_sizes, acc_sizes: the element sizes of inputs, outputs and accumulators.
     """
-    count, outputs = reduced.length, math.prod(kept)
+    count, outputs = reduced.length, math.prod(remaining)
     chunks = max(1, -(-count // CHUNK))
     targets = out_sizes if chunks == 1 else acc_sizes
     # Outputs and accumulators of a chunk lie row-major; one operand in elements stands for all of them.
-    places = [math.prod(kept[d + 1:]) for d in range(len(kept))]
-    dims = [_operands(d, d.strides[0], 0, targets) for d in collapse(kept, [places, *kept_strides])]
+    places = [math.prod(remaining[d + 1:]) for d in range(len(remaining))]
+    dims = [_operands(d, d.strides[0], 0, targets) for d in collapse(remaining, [places, *remaining_strides])]
     chunk = _operands(Axis(chunks, (0, *(s * CHUNK for s in reduced.strides))), outputs, CHUNK, targets)
     down = _mask(reduced, sizes)
     side_by_side = _beside(dims, down, count)

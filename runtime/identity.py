@@ -1,5 +1,5 @@
-"""What machine code depends on besides its source: the kind of processor, and the releases of the packages that compile
-it.
+"""What machine code depends on besides its source: the kind of processor, the releases of the packages that compile it,
+and the modules of ours that say what it is.
 
 Told from files and from the system, so that a process that finds all its code on disk loads no compiler.
 """
@@ -9,10 +9,14 @@ from __future__ import annotations
 import functools
 import hashlib
 import importlib.util
+import os
 import platform
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
-__all__ = ["processor", "release", "digest"]
+__all__ = ["processor", "release", "digest", "Sources"]
+
+_OPEN = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
 
 def digest(source: bytes) -> str:
@@ -46,3 +50,55 @@ def processor() -> tuple[str, ...]:
         return (platform.machine(), *description)
     import llvmlite.binding as llvm
     return llvm.get_process_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+
+
+class Sources:
+    """Source files on which code depends, as they were when they were first read.
+
+    A process runs the modules that it imported: where a file was changed since, nobody knows which of both its code
+    came of, so that this code must not be kept for others.
+    """
+
+    def __init__(self, paths: Callable[[], Iterable[str]]) -> None:
+        """Args:
+            paths: the files that there are now, in one order.
+        """
+        self._paths = paths
+
+    @functools.cached_property
+    def _first(self) -> tuple[list[tuple[int | str, ...]], list[str]]:
+        """The states of the files at the first call, and the digest of each."""
+        files = [_read(path) for path in self._paths()]
+        return [state for state, _ in files], [digest(text) for _, text in files]
+
+    def digests(self) -> list[str]:
+        """The digest of each file at the first call."""
+        return self._first[1]
+
+    def unchanged(self) -> bool:
+        """Whether the files are the same as at the first call; only where one was written since are they read."""
+        states, digests = self._first
+        try:
+            paths = list(self._paths())
+            return [_state(path, os.stat(path)) for path in paths] == states or \
+                [digest(_read(path)[1]) for path in paths] == digests
+        except OSError:  # one is gone
+            return False
+
+
+def _state(path: str, status: os.stat_result) -> tuple[int | str, ...]:
+    """What changes where a file is written or another takes its place."""
+    return path, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
+def _read(path: str) -> tuple[tuple[int | str, ...], bytes]:
+    """The state and the contents of a file."""
+    handle = os.open(path, _OPEN)
+    try:
+        status = os.fstat(handle)
+        text = b""
+        while piece := os.read(handle, status.st_size + 1):
+            text += piece
+    finally:
+        os.close(handle)
+    return _state(path, status), text

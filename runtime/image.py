@@ -14,11 +14,14 @@ import mmap
 import struct
 import sys
 import weakref
-from typing import Any
+from typing import TYPE_CHECKING
 
 from twofold.ir.errors import InternalError
 
 from . import elf, loading, machine, objects
+
+if TYPE_CHECKING:
+    from llvmlite import binding
 
 __all__ = ["Image"]
 
@@ -30,7 +33,7 @@ _X86_64 = 62
 class Image:
     """The code of one object file. Its functions may be called for as long as it lives."""
 
-    __slots__ = ("_addresses", "_engine", "size", "__weakref__")
+    __slots__ = ("_addresses", "_memory", "size", "__weakref__")
 
     def __init__(self, data: bytes, functions: list[str]) -> None:
         """Args:
@@ -39,10 +42,10 @@ class Image:
         Raises:
             InternalError: the code calls something that the process does not have, or lacks a function.
         """
-        self._engine: Any = None
+        self._memory: mmap.mmap | binding.ExecutionEngine  # holds the code
         self.size = 0
         file = elf.read(data) if sys.platform == "linux" else None
-        layout = _Layout(file) if file is not None and file.machine == _X86_64 else None
+        layout = _SectionLayout(file) if file is not None and file.machine == _X86_64 else None
         if layout is not None and layout.can_link:
             self._addresses = self._map(layout, functions)
         else:
@@ -60,17 +63,17 @@ class Image:
             raise InternalError(f"the object code lacks {name}")
         return address
 
-    def _map(self, layout: _Layout, functions: list[str]) -> dict[str, int]:
-        self._engine, base = loading.executable(layout.size, layout.link)  # the mapping itself holds the memory
+    def _map(self, layout: _SectionLayout, functions: list[str]) -> dict[str, int]:
+        self._memory, base = loading.executable(layout.size, layout.link)
         self.size = layout.size
         return {name: base + at for name in functions if (at := layout.place(name)) is not None}
 
     def _hand_over(self, data: bytes, functions: list[str]) -> dict[str, int]:
-        self._engine = loading.linked(data, "a compiled program")
-        return {name: self._engine.get_function_address(name) for name in functions}
+        self._memory = engine = loading.linked(data, "a compiled program")
+        return {name: engine.get_function_address(name) for name in functions}
 
 
-class _Layout:
+class _SectionLayout:
     """The places of an object file's sections in memory, and the bytes that are written there.
 
     Attributes:
@@ -90,10 +93,10 @@ class _Layout:
                 at += section.length
         self.size = -(-max(at, 1) // mmap.PAGESIZE) * mmap.PAGESIZE
         self.relocations = file.relocations(self.offsets)
-        known = all(kind in (_R_64, _R_PC64, _R_PC32, _R_PLT32) for _, _, kind, _, _ in self.relocations)
+        are_known = all(kind in (_R_64, _R_PC64, _R_PC32, _R_PLT32) for _, _, kind, _, _ in self.relocations)
         far = any(kind in (_R_PC32, _R_PLT32) and symbol.section not in self.offsets
                   for _, _, kind, symbol, _ in self.relocations)
-        self.can_link = known and not far
+        self.can_link = are_known and not far
 
     def place(self, name: str) -> int | None:
         """Where in the memory a function begins."""
@@ -136,7 +139,7 @@ _living: weakref.WeakSet[Image] = weakref.WeakSet()
 def _keep_all() -> None:
     """Threads that are daemons may be in the code while the interpreter takes its modules apart."""
     for image in list(_living):
-        machine.keep(image._engine)
+        machine.keep(image._memory)
 
 
 atexit.register(_keep_all)

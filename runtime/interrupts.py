@@ -14,12 +14,16 @@ import ctypes
 import os
 import threading
 import time
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from twofold.codegen.plan import INTERRUPTED
 
 from . import machine
 from .native_layout import exported
+
+if TYPE_CHECKING:
+    from llvmlite import ir
 
 __all__ = ["INTERRUPTED", "poll_words", "raise_interrupt", "raiser"]
 
@@ -30,8 +34,9 @@ _QUICK, _SLOW = 1_000_000, 5_000_000  # nanoseconds between two polls: more roun
 _MOST = 1 << 22  # rounds between two polls
 _EVERY = 30_000_000  # nanoseconds between two looks at signals
 
-_words: Any = None
-_raise: Any = None
+_words: ctypes.Array[ctypes.c_int64] | None = None  # of length 0 where there is no machine code
+_raise: Callable[[int], int] | None = None  # sets the exception; `_raiser` is its address
+_raiser = 0
 
 
 def poll_words() -> int:
@@ -39,17 +44,18 @@ def poll_words() -> int:
     global _words
     if _words is None:
         try:
-            _words = _made()
+            _words = _load()
         except (OSError, RuntimeError, ImportError, AttributeError):
-            _words = ()
+            _words = (ctypes.c_int64 * 0)()
     return ctypes.addressof(_words) if _words else 0
 
 
-def _made() -> Any:
-    global _raise
+def _load() -> ctypes.Array[ctypes.c_int64]:
+    """The words, with the addresses of the compiled functions and of those that they call."""
+    global _raise, _raiser
     words = (ctypes.c_int64 * len(_WORDS))()
     clock = ctypes.cast(ctypes.CDLL(None).clock_gettime, ctypes.c_void_p).value or 0
-    functions = machine.load("interrupts", _module, ("interrupts.py", "emit.py"))
+    functions = machine.load("interrupts", _module, ("interrupts.py",))
     values = {"clock": clock, "clock_number": time.CLOCK_MONOTONIC, "poll": functions["poll"],
               "main": threading.main_thread().ident or 0}
     for name, function in (("ensure", "PyGILState_Ensure"), ("release", "PyGILState_Release"),
@@ -59,22 +65,24 @@ def _made() -> Any:
     for name, value in values.items():
         words[AT[name]] = value
     machine.keep(words)
-    _raise = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(functions["raised"])
+    _raiser = functions["raised"]
+    _raise = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(_raiser)
     return words
 
 
 def raiser() -> int:
     """The address of the function that sets the exception, by the address of `poll_words`; 0 where there is none."""
-    return ctypes.cast(_raise, ctypes.c_void_p).value or 0 if poll_words() else 0
+    return _raiser if poll_words() else 0
 
 
 def raise_interrupt() -> None:
     """Raise what interrupted the program that has ended on this thread."""
-    _raise(ctypes.addressof(_words))
+    if _raise is not None and _words is not None:
+        _raise(ctypes.addressof(_words))
     raise KeyboardInterrupt  # not reached: there is always an exception
 
 
-def _module() -> Any:
+def _module() -> ir.Module:
     """`poll(words, state)`: nonzero where a program must end; `raised(words)`: sets the exception behind that.
 
     A state is, in 64-bit words, how many rounds to the next poll, how many there were since the last, when that was,
@@ -88,10 +96,10 @@ def _module() -> Any:
     go, look, main, failed, on = (c.fn.append_basic_block(n) for n in ("go", "look", "main", "failed", "on"))
     moment = c.room(i64, i64(2))
 
-    def word(name: str) -> Any:
+    def word(name: str) -> ir.Value:
         return c.load(c.word(words, AT[name]), typ=i64)
 
-    def put(n: int, value: Any) -> None:
+    def put(n: int, value: ir.Value) -> None:
         c.store(value, c.word(state, n))
     c.to(word("clock"), i32, c.trunc(word("clock_number"), i32), moment)
     seconds, rest = (c.load(c.word(moment, n), typ=i64) for n in range(2))
@@ -118,11 +126,11 @@ def _module() -> Any:
     put(3, now)
     c.cbranch(c.same(c.to(word("ident"), i64), word("main")), main, on)
     c.position_at_end(main)
-    held = c.to(word("ensure"), i32)
+    gil_state = c.to(word("ensure"), i32)
     raised = c.to(word("check"), i32)
     with c.if_then(c.not_(c.same(raised, i32(0)))):
         c.to(word("fetch"), void, *[c.word(words, AT[name]) for name in ("type", "value", "traceback")])
-    c.to(word("release"), void, held)
+    c.to(word("release"), void, gil_state)
     c.cbranch(c.same(raised, i32(0)), on, failed)
     c.position_at_end(on)
     c.ret(i64(0))

@@ -12,10 +12,10 @@ import functools
 import os
 import platform
 import sys
+import threading
 from collections.abc import Callable, Hashable, Iterable
 from functools import cached_property
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 from twofold import codegen
@@ -23,7 +23,7 @@ from twofold.codegen import loop, numba_source
 
 from . import cache, locks
 from . import machine as machine_code
-from .identity import processor, release
+from .identity import Sources, processor, release
 from .image import Image
 
 __all__ = ["Compiled", "COMPILERS", "get", "make", "functions", "load", "identity"]
@@ -44,9 +44,9 @@ locks.settled_before_fork(lambda: _inside("numba.core.compiler_lock", "global_co
 locks.settled_before_fork(lambda: _inside("llvmlite.binding.ffi", "lib", "_lock"))
 
 
-def _inside(module: str, *names: str) -> Any:
+def _inside(module: str, *names: str) -> threading.RLock | None:
     """The lock of a compiler that holds for the whole process; None where it is not loaded."""
-    lock: Any = sys.modules.get(module)
+    lock: Any = sys.modules.get(module)  # at first the module, then attribute by attribute what leads to the lock
     for name in (*names, "_lock"):
         lock = getattr(lock, name, None)
     return lock if hasattr(lock, "_is_owned") else None
@@ -132,7 +132,7 @@ def make(kernel: loop.Kernel, compiler: str) -> Compiled:
     backend = import_module(f"{codegen.__name__}.{COMPILERS[compiler][0][0]}")
     image = backend.compile_kernel(kernel, symbol)
     compiled = Compiled(kernel, load([symbol], image)[symbol], source)
-    if _texts(compiler) == _known_texts(compiler):  # else they changed on disk, and which of both compiled is unknown
+    if _sources(compiler).unchanged():  # else it is unknown which of both compiled this
         cache.write("kernels", key, image, source, ".py")
     return compiled
 
@@ -150,9 +150,9 @@ def _identifier(name: str) -> str:
 
 
 @functools.cache
-def identity(compiler: str = "llvm") -> tuple[Any, ...]:
-    """What code of kernels depends on besides their source."""
-    return (_FORMAT, compiler, _known_texts(compiler), sys.platform, *processor(),
+def identity(compiler: str = "llvm") -> tuple[object, ...]:
+    """All that code of kernels depends on besides their source."""
+    return (_FORMAT, compiler, *_sources(compiler).digests(), sys.platform, *processor(),
             *map(release, COMPILERS[compiler][1]), platform.python_version())
 
 
@@ -169,12 +169,7 @@ def load(names: Iterable[str], image: bytes) -> dict[str, int]:
 
 
 @functools.cache
-def _known_texts(compiler: str) -> str:
-    """`_texts` as they were at the first call in this process."""
-    return _texts(compiler)
-
-
-def _texts(compiler: str) -> str:
-    """A digest of the modules that compile kernels."""
-    here = Path(codegen.__file__ or "").parent
-    return cache.digest(*((here / f"{name}.py").read_bytes() for name in COMPILERS[compiler][0]))
+def _sources(compiler: str) -> Sources:
+    """The modules that compile kernels."""
+    paths = [os.path.join(os.path.dirname(codegen.__file__ or ""), f"{name}.py") for name in COMPILERS[compiler][0]]
+    return Sources(lambda: paths)

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Hashable, Sequence
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from twofold.codegen import loop, reduce, schedule
 from twofold.ir import dtypes as dt
 from twofold.ir.dtypes import DType
-from twofold.ir.scalar import Reduction
+from twofold.ir.scalar import Reduction, ScalarBody
+from twofold.ir.types import Attrs
 
 from . import geometry, kernels, memory
 from .calls import KernelCheck, RowCall, address_of, row_call, run
@@ -29,8 +30,11 @@ __all__ = ["KernelCheck", "MapFamily", "ReduceFamily", "run", "address_of", "cop
 _PLANS = 256  # geometries remembered by each family
 _array = np.ndarray
 
+K = TypeVar("K")
+V = TypeVar("V")
 
-def _frozen(attrs: dict[str, Any]) -> Any:
+
+def _frozen(attrs: Attrs) -> Hashable:
     """A key that stands for attributes."""
     items = tuple(sorted(attrs.items()))
     try:
@@ -40,7 +44,7 @@ def _frozen(attrs: dict[str, Any]) -> Any:
     return items
 
 
-def _remember(plans: dict[Any, Any], key: Any, plan: Any) -> Any:
+def _remember(plans: dict[K, V], key: K, plan: V) -> V:
     if len(plans) >= _PLANS:
         plans.pop(next(iter(plans)), None)
     plans[key] = plan
@@ -68,8 +72,8 @@ class MapFamily:
 
     __slots__ = ("name", "body", "in_dtypes", "out_dtypes", "attrs", "_types", "_sizes", "_key", "_plans", "_variants")
 
-    def __init__(self, name: str, body: Callable[..., Any], in_dtypes: Sequence[DType], out_dtypes: Sequence[DType],
-                 attrs: dict[str, Any] | None = None) -> None:
+    def __init__(self, name: str, body: ScalarBody, in_dtypes: Sequence[DType], out_dtypes: Sequence[DType],
+                 attrs: Attrs | None = None) -> None:
         """Args:
             name: for the kernels' names.
             body: scalar body `body(s, *values, **attrs)`, giving a value per output.
@@ -87,7 +91,7 @@ class MapFamily:
         self._types = tuple(d.np for d in self.out_dtypes)
         self._sizes = tuple(d.size for d in (*self.out_dtypes, *self.in_dtypes))
         self._key = (body, self.in_dtypes, self.out_dtypes, _frozen(self.attrs))
-        self._plans: dict[Any, _MapCall] = {}
+        self._plans: dict[Hashable, _MapCall] = {}
         self._variants: dict[str, Compiled] = {}
 
     def __call__(self, arrays: Sequence[np.ndarray], shape: tuple[int, ...]) -> tuple[np.ndarray, ...]:
@@ -103,7 +107,7 @@ class MapFamily:
         """
         if len(arrays) == 2:
             x, y = arrays
-            key: Any = (shape, x.shape, x.strides, y.shape, y.strides)
+            key: Hashable = (shape, x.shape, x.strides, y.shape, y.strides)
         elif len(arrays) == 1:
             x, = arrays
             key = (shape, x.shape, x.strides)
@@ -166,7 +170,7 @@ class MapFamily:
             raise ValueError(f"{self.name}: an output's strides are not whole elements")
         operands = [*outs, *map(_walkable, arrays)]
         strides = [geometry.broadcast_strides(a.shape, a.strides, shape) for a in operands]
-        copied: Any = None
+        copied: Callable[[Sequence[np.ndarray]], Sequence[np.ndarray]] | None = None
         if any(o is not a for o, a in zip(operands[len(outs):], arrays, strict=True)):
             copied = _all_walkable
         wide = geometry.widened(shape, strides, self._sizes) if copied is None and not same else None
@@ -212,15 +216,15 @@ class _ReduceCall(NamedTuple):
     """A planned reduction: the results' shape, how they are allocated, and the calls that fill them.
 
     `call` is None where there is nothing to do, or where operands must be brought together first: then `order` is the
-    order of their axes and `kept` how many of these stay. With `chunks` > 1 the call gives accumulators and the kernel
-    `tree` joins them.
+    order of their axes and `remaining` how many of these stay. With `chunks` > 1 the call gives accumulators and the
+    kernel `tree` joins them.
     """
 
     shape: tuple[int, ...]
     empty: Callable[..., np.ndarray]
     call: RowCall | None
     order: tuple[int, ...]
-    kept: int
+    remaining: int
     chunks: int = 1
     outputs: int = 0
     elements: int = 0
@@ -241,19 +245,19 @@ class ReduceFamily:
     __slots__ = ("spec", "_types", "_sizes", "_key", "_plans", "_variants", "_weight")
 
     def __init__(self, name: str, reduction: Reduction, in_dtypes: Sequence[DType], out_dtypes: Sequence[DType],
-                 attrs: dict[str, Any] | None = None) -> None:
+                 attrs: Attrs | None = None) -> None:
         """Args:
             name: for the kernels' names.
             reduction: what to do to elements.
             in_dtypes, out_dtypes: element types of operands and results.
             attrs: the attributes that `reduction.pre` and `.post` take.
         """
-        self.spec = reduce.Spec(name, reduction, tuple(in_dtypes), tuple(out_dtypes), dict(attrs or {}))
+        self.spec = reduce.ReductionSpec(name, reduction, tuple(in_dtypes), tuple(out_dtypes), dict(attrs or {}))
         self._types = tuple(d.np for d in self.spec.out_dtypes)
         self._sizes = tuple(d.size for d in self.spec.in_dtypes)
         self._key = (reduction, self.spec.in_dtypes, self.spec.out_dtypes, _frozen(self.spec.attrs))
-        self._plans: dict[Any, _ReduceCall] = {}
-        self._variants: dict[Any, Compiled] = {}
+        self._plans: dict[Hashable, _ReduceCall] = {}
+        self._variants: dict[Hashable, Compiled] = {}
         self._weight = 1 + self.spec.instruction_count() // 8
 
     def __call__(self, arrays: Sequence[np.ndarray], axes: tuple[int, ...],
@@ -294,7 +298,7 @@ class ReduceFamily:
     def _bring_together(self, plan: _ReduceCall, outs: list[np.ndarray], arrays: list[np.ndarray]) -> None:
         """Reduces copies of the operands in which the reduced axes lie as one."""
         shape = [arrays[0].shape[d] for d in plan.order]
-        rows, count = math.prod(shape[:plan.kept]), math.prod(shape[plan.kept:])
+        rows, count = math.prod(shape[:plan.remaining]), math.prod(shape[plan.remaining:])
         moved = [contiguous(a.transpose(plan.order)).reshape(rows, count) for a in arrays]
         for out, result in zip(outs, self(moved, (1,)), strict=True):
             out[...] = result.reshape(out.shape)
@@ -308,17 +312,17 @@ class ReduceFamily:
 
     def _plan(self, arrays: list[np.ndarray], axes: tuple[int, ...], keepdims: bool) -> _ReduceCall:
         shape, gone = arrays[0].shape, sorted(axes)
-        kept = [d for d in range(len(shape)) if d not in gone]
+        remaining = [d for d in range(len(shape)) if d not in gone]
         result = tuple(1 if d in gone else n for d, n in enumerate(shape) if keepdims or d not in gone)
-        count, outputs = math.prod(shape[d] for d in gone), math.prod(shape[d] for d in kept)
+        count, outputs = math.prod(shape[d] for d in gone), math.prod(shape[d] for d in remaining)
         if not outputs:
             return _ReduceCall(result, np.empty, None, (), 0)
         dims = geometry.collapse([shape[d] for d in gone], [[a.strides[d] for d in gone] for a in arrays])
         if count and (len(dims) > 1 or any(_walkable(a) is not a for a in arrays)):
-            return _ReduceCall(result, memory.empty, None, (*kept, *gone), len(kept))
+            return _ReduceCall(result, memory.empty, None, (*remaining, *gone), len(remaining))
         reduced = dims[0] if count and dims else geometry.Axis(count, self._sizes)
-        plan = geometry.plan_reduce([shape[d] for d in kept], [[a.strides[d] for d in kept] for a in arrays], reduced,
-                                    self._sizes, tuple(t.itemsize for t in self._types),
+        plan = geometry.plan_reduce([shape[d] for d in remaining], [[a.strides[d] for d in remaining] for a in arrays],
+                                    reduced, self._sizes, tuple(t.itemsize for t in self._types),
                                     tuple(d.size for d in self.spec.acc_dtypes))
         compiled = self._variant(plan.columns, plan.mask, plan.chunks > 1)
         work = outputs * (count + 1) * self._weight
@@ -330,7 +334,7 @@ class ReduceFamily:
         make = reduce.columns if columns else reduce.rows
         return self._get((columns, mask, partial), lambda: make(self.spec, mask, partial))
 
-    def _get(self, variant: Any, build: Callable[[], loop.Kernel]) -> Compiled:
+    def _get(self, variant: Hashable, build: Callable[[], loop.Kernel]) -> Compiled:
         compiled = self._variants.get(variant)
         if compiled is None:
             compiled = self._variants[variant] = kernels.get((self._key, variant), build)

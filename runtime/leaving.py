@@ -1,4 +1,4 @@
-"""What an error says when it leaves a public function: the function that the user called, and the user's line.
+"""Errors that leave a public function name that function, which the user called, and the user's line.
 
 Owns the one place where errors pass on their way out (`leave`). A check at a public door says what is wrong before
 anything runs; what is raised deeper names an inner op, or is what a statement inside happened to raise. Where the
@@ -15,13 +15,14 @@ import re
 import sys
 from collections.abc import Callable
 from types import CodeType, FrameType, FunctionType, TracebackType
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from twofold.ir.errors import (
     DTypeError,
     InternalError,
     InvalidArgumentError,
     OpError,
+    OutOfRangeError,
     ResourceExhaustedError,
     describe,
     is_ours,
@@ -29,6 +30,7 @@ from twofold.ir.errors import (
 )
 
 from . import tracebacks
+from .native_layout import PythonFunction
 
 __all__ = ["leave", "for_the_user", "OPERATORS"]
 
@@ -42,11 +44,16 @@ _INSIDE: tuple[tuple[type[Exception], type[OpError]], ...] = (
     (ArithmeticError, InvalidArgumentError), (RecursionError, InvalidArgumentError),
 )
 OPERATORS: dict[str, str] = {}  # what errors call the methods of operators, such as `__lt__`: by their ops
+# What syntax calls of an object: errors name its class.
+_BY_SYNTAX = ("__init__", "__call__", "__enter__", "__new__", "__getitem__", "__setitem__", "__delitem__",
+              "__contains__")
 _for_users: set[CodeType] = set()  # of our functions that make calls which the user wrote
+# What is said of a compiled function that is called, in TensorFlow's words; not what is said of tracing in general.
+_OF_FUNCTIONS = r"\btf\.function(?! (traces|takes)\b)"
 _DEEP = 200  # frames of the library above each other, where a recursion was its own
 
 
-def leave(error: BaseException, door: Any, caller: FrameType | None = None) -> BaseException:
+def leave(error: BaseException, door: PythonFunction, caller: FrameType | None = None) -> BaseException:
     """The exception to raise in place of `error`, which is leaving a public function.
 
     Args:
@@ -59,13 +66,13 @@ def leave(error: BaseException, door: Any, caller: FrameType | None = None) -> B
     """
     if isinstance(error, Exception) and _outermost(caller or sys._getframe(1)):
         with contextlib.suppress(RecursionError):
-            error = _told(error, getattr(door, "fn", door), door.__name__)
+            error = _explained(error, getattr(door, "fn", door), door.__name__)
     if not FULL:
         tracebacks.trim(error)
     return error
 
 
-F = TypeVar("F", bound=Callable[..., Any])
+F = TypeVar("F", bound=Callable[..., object])
 
 
 def for_the_user(function: F) -> F:
@@ -87,7 +94,7 @@ def _outermost(frame: FrameType | None) -> bool:
     return True
 
 
-def _told(error: Exception, function: Any, name: str) -> Exception:
+def _explained(error: Exception, function: object, name: str) -> Exception:
     complete = tracebacks.complete(error)
     entries = [e for e in complete if not tracebacks.between(e.tb_frame.f_code.co_filename)]
     if isinstance(function, FunctionType):
@@ -101,7 +108,7 @@ def _told(error: Exception, function: Any, name: str) -> Exception:
         return error
     if isinstance(error, OpError) and error.of_values:
         return error
-    if isinstance(error, OSError):  # it says what is wrong with which file, and programs ask for its class
+    if isinstance(error, OSError) and not isinstance(error, OpError):  # programs ask for its class, its text says all
         error.add_note(f"{title(function, name, entries[0].tb_frame)}: {user_line()}")
     elif isinstance(error, OpError) or _is_raised(complete[-1]):
         _say(error, title(function, name, entries[0].tb_frame), _label(function, entries[0].tb_frame))
@@ -118,7 +125,7 @@ def _is_raised(last: TracebackType) -> bool:
     return is_ours(code.co_filename) and code.co_code[last.tb_lasti] == _RAISE
 
 
-def title(function: Any, name: str, frame: FrameType | None = None) -> str:
+def title(function: object, name: str, frame: FrameType | None = None) -> str:
     """How errors name a public function: `pad`, `Dense`, `Variable.assign_add`; empty for what has no such name."""
     stem = getattr(function, "__qualname__", "").rpartition(".")[0]
     method = frame is not None and stem and frame.f_code.co_varnames[:1] == ("self",)  # also of a class in a function
@@ -130,7 +137,7 @@ def title(function: Any, name: str, frame: FrameType | None = None) -> str:
     if name == "__call__" and not stem and frame is not None:  # of a compiled function, whose `__call__` is no method
         called = str(getattr(frame.f_locals.get(next(iter(frame.f_code.co_varnames), "")), "__name__", ""))
         return called if called.isidentifier() else "function"
-    if name in ("__init__", "__call__", "__enter__", "__new__"):
+    if name in _BY_SYNTAX:
         return stem.rpartition(".")[2]
     if name.startswith("_") or name == "<lambda>":
         return ""
@@ -138,8 +145,8 @@ def title(function: Any, name: str, frame: FrameType | None = None) -> str:
     return f"{stem.rpartition('.')[2]}.{name}" if owner is not None else name
 
 
-def _label(function: Any, frame: FrameType) -> str:
-    """What errors call the object whose method was called, such as a variable by its name; empty for most objects."""
+def _label(function: object, frame: FrameType) -> str:
+    """The name that errors give the object whose method was called, such as a variable's; empty for most objects."""
     owner = frame.f_locals.get("self") if "." in getattr(function, "__qualname__", "") else None
     label = getattr(type(owner), "_label", None)
     try:
@@ -157,7 +164,7 @@ def _say(error: Exception, name: str, label: str = "") -> None:
         return
     text = before = error.args[0] if plain else error.message  # type: ignore[attr-defined]
     last = name.rpartition(".")[2]
-    if name and not re.search(rf"\b({re.escape(last)}|tf\.function)\b", text.partition("\n")[0]):
+    if name and not re.search(rf"\b{re.escape(last)}\b|{_OF_FUNCTIONS}", text.partition("\n")[0]):
         op = getattr(error, "op", None)
         text = f"{name}{label}, in {text}" if op and text.startswith(f"{op}:") else f"{name}{label}: {text}"
     if not re.search(r"(^|\n) *At \S+:\d+", text):
@@ -169,21 +176,23 @@ def _say(error: Exception, name: str, label: str = "") -> None:
             error.message = text  # type: ignore[attr-defined]
 
 
-def _instead(error: Exception, function: Any, name: str, entries: list[TracebackType]) -> Exception:
+def _instead(error: Exception, function: object, name: str, entries: list[TracebackType]) -> Exception:
     """The library's error for what some statement inside of `function` raised."""
     wanted = next((new for old, new in _INSIDE if isinstance(error, old)), None)
+    if isinstance(error, IndexError) and name == "__getitem__":  # by which loops over sequences know the end
+        wanted = OutOfRangeError
     if wanted is None or type(error).__module__.partition(".")[0] not in ("builtins", "numpy", "json", "struct"):
         return error
     frame = entries[0].tb_frame
     if isinstance(error, RecursionError) and len(entries) < _DEEP and _depth(frame) > sys.getrecursionlimit() // 2:
         return error  # the user's stack was full
     name = title(function, name, frame) or name.strip("_")
-    told = str(error).partition("\n")[0][:200]
-    lines = [f"{name}: cannot work with what it was given" + (f" ({told})." if told else ".")]
+    reason = str(error).partition("\n")[0][:200]
+    lines = [f"{name}: cannot work with what it was given" + (f" ({reason})." if reason else ".")]
     if isinstance(error, RecursionError):
         lines = [f"{name}: an argument is nested too deeply, or contains itself."]
     elif isinstance(error, MemoryError):
-        lines = [f"{name}: not enough memory for what was asked" + (f" ({told})." if told else ".")]
+        lines = [f"{name}: not enough memory for what was asked" + (f" ({reason})." if reason else ".")]
     lines += [f"  {parameter} : {_shown(value)}" for parameter, value in _arguments(function, frame)]
     where = user_line()
     replacement = wanted(None, name, "\n".join([*lines, f"  {where}"] if where else lines))
@@ -202,7 +211,7 @@ def _depth(frame: FrameType | None) -> int:
     return count
 
 
-def _arguments(function: Any, frame: FrameType) -> list[tuple[str, Any]]:
+def _arguments(function: object, frame: FrameType) -> list[tuple[str, object]]:
     """The arguments of the call, padded names and values, as the function has them now."""
     code = frame.f_code
     if not isinstance(function, FunctionType) or function.__code__ is not code:
@@ -214,7 +223,7 @@ def _arguments(function: Any, frame: FrameType) -> list[tuple[str, Any]]:
     return [(n.ljust(width), values[n]) for n in names if n in values]
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     try:
         return describe(value)
     except Exception:  # noqa: BLE001 (a user's object may fail in any way)

@@ -9,9 +9,12 @@ import ctypes
 import functools
 import mmap
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 from . import objects
+
+if TYPE_CHECKING:
+    from llvmlite import binding
 
 __all__ = ["executable", "linked"]
 
@@ -37,13 +40,14 @@ def executable(size: int, fill: Callable[[bytearray, int], None]) -> tuple[mmap.
 
 
 @functools.cache
-def _mprotect() -> Any:
+def _mprotect() -> Callable[[int, int, int], int]:
+    """The C function that makes pages executable: (address, bytes, protection) -> 0 where it did."""
     protect = ctypes.CDLL(None, use_errno=True).mprotect
     protect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
     return protect
 
 
-def linked(data: bytes, what: str) -> Any:
+def linked(data: bytes, what: str) -> binding.ExecutionEngine:
     """An engine of LLVM's that has linked an object file; its `get_function_address` tells where functions are.
 
     Args:

@@ -12,25 +12,27 @@ import os
 import threading
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import TypeVar
 
 __all__ = ["Condition", "Lock", "RLock", "settled_before_fork"]
 
 _PATIENCE = 30.0  # seconds that a fork waits at most for each of the others' locks
 
-_made: weakref.WeakSet[Any] = weakref.WeakSet()
-_settling: list[Callable[[], Any]] = []
-_taken: list[Any] = []
+_Lock = TypeVar("_Lock", bound="threading.Lock | threading.RLock")
+
+_all: weakref.WeakSet[threading.Lock | threading.RLock] = weakref.WeakSet()
+_settling: list[Callable[[], threading.RLock | None]] = []
+_acquired: list[threading.RLock] = []
 
 
-def Lock() -> Any:
+def Lock() -> threading.Lock:
     """A lock that its holder cannot take again. User code must not run while it is held: it might fork."""
-    return _kept(threading.Lock())
+    return _registered(threading.Lock())
 
 
-def RLock() -> Any:
+def RLock() -> threading.RLock:
     """A lock that its holder may take again."""
-    return _kept(threading.RLock())
+    return _registered(threading.RLock())
 
 
 def Condition() -> threading.Condition:
@@ -38,7 +40,7 @@ def Condition() -> threading.Condition:
     return threading.Condition(RLock())
 
 
-def settled_before_fork(lock: Callable[[], Any]) -> None:
+def settled_before_fork(lock: Callable[[], threading.RLock | None]) -> None:
     """Have forks wait until nobody else holds a lock, of those who are not stuck with it.
 
     Args:
@@ -48,8 +50,8 @@ def settled_before_fork(lock: Callable[[], Any]) -> None:
     _settling.append(lock)
 
 
-def _kept(lock: Any) -> Any:
-    _made.add(lock)
+def _registered(lock: _Lock) -> _Lock:
+    _all.add(lock)
     return lock
 
 
@@ -57,19 +59,19 @@ def _before() -> None:
     for get in list(_settling):
         lock = get()
         if lock is not None and lock.acquire(timeout=_PATIENCE):
-            _taken.append(lock)
+            _acquired.append(lock)
 
 
 def _after_in_parent() -> None:
-    while _taken:
-        _taken.pop().release()
+    while _acquired:
+        _acquired.pop().release()
 
 
 def _after_in_child() -> None:
     _after_in_parent()
-    for lock in list(_made):
+    for lock in list(_all):
         if not (hasattr(lock, "_is_owned") and lock._is_owned()):
-            lock._at_fork_reinit()
+            lock._at_fork_reinit()  # type: ignore[union-attr]  # as `threading` does; no stub names it
 
 
 if hasattr(os, "register_at_fork"):

@@ -14,8 +14,8 @@ __all__ = ["log", "wanted"]
 
 def wanted(topic: str) -> bool:
     """Whether lines of this topic are printed."""
-    given = os.environ.get("TWOFOLD_LOG", "")
-    return bool(given) and not {topic, "all"}.isdisjoint(given.replace(" ", "").split(","))
+    topics = os.environ.get("TWOFOLD_LOG", "")
+    return bool(topics) and not {topic, "all"}.isdisjoint(topics.replace(" ", "").split(","))
 
 
 def log(topic: str, text: str) -> None:

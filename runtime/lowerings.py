@@ -6,22 +6,22 @@ Sizes may be unknown here. Where a plan needs numbers it is made for typical one
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from twofold.codegen import conv_shapes as shapes
 from twofold.codegen import gemm_shapes as gemm
 from twofold.codegen import library, structured, structured_alone, structured_products, target
-from twofold.codegen.backend import Backend
+from twofold.codegen.backend import Backend, lowering
 from twofold.codegen.kernels import convolution
 from twofold.codegen.kernels.windows import Geometry, geometry
 from twofold.codegen.layout import Layout, contiguous, merged
-from twofold.codegen.operands import Library, Run, Within, Work
-from twofold.codegen.placer import Placer, lowering
+from twofold.codegen.operands import Argument, Library, Run, Within, Work
+from twofold.codegen.placer import Placer
 from twofold.codegen.structured_windows import depthwise, window_of
 from twofold.codegen.units import Source
 from twofold.ir import dims as dm
 from twofold.ir import graph as g
-from twofold.ir.dims import Dim
+from twofold.ir.dims import Dim, DimLike
+from twofold.ir.dtypes import DType
 
 from . import convolutions, products, threads
 
@@ -57,7 +57,7 @@ def _product_runs(p: Placer, out: g.Value, left: Source, right: Source, layout: 
         second = work  # type: ignore[assignment]
     weight = max(plan.work // plan.total, 1) if _number(plan.work) and _number(plan.total) and plan.total else \
         _weight(x)
-    arguments = [Within(out, 0), first, second, *plan.integers]
+    arguments: list[Argument] = [Within(out, 0), first, second, *plan.integers]
     return [*runs, Run(_kernel(dtype, plan.kernel), arguments, plan.total, weight)]
 
 
@@ -77,9 +77,11 @@ def _convolves(node: g.Node, backend: Backend) -> bool:
     first, second = (v.dims for v in node.inputs)
     filters = node.attrs["filter_shape"] if node.op.name == "conv_filter_grad" else second
     image = (first[0], *node.attrs["input_shape"]) if node.op.name == "conv_input_grad" else first
-    if any(isinstance(d, Dim) for d in (*filters, image[-1])):
+    channels = image[-1]
+    if isinstance(channels, Dim) or not dm.all_static(filters):
         return False
-    if node.op.name != "conv_input_grad" or filters[-2] == 1 < image[-1]:
+    filters = dm.evaluate(filters, {})
+    if node.op.name != "conv_input_grad" or filters[-2] == 1 < channels:
         return True
     return shapes.backward(geometry(image, first[1:-1], filters[:-2], node.attrs), filters[-1]) is not None
 
@@ -117,19 +119,19 @@ def _framed(p: Placer, x: Source, w: Geometry) -> tuple[Source, Geometry]:
 def _cut(out: g.Value, x: Source, b: Source, cut: shapes.Cut) -> list[Run]:
     """A run of a kernel of convolutions, and what packs B before."""
     dtype, padding = x.base.dtype, not (_number(cut.work) and cut.work == 0)
-    right: Any = Within(b.base, b.layout.offset + cut.b)
+    right: Within | Work = Within(b.base, b.layout.offset + cut.b)
     runs = []
     if cut.packs is not None:
         integers, panels, size = cut.packs
         work = Work(dtype, size)
         runs.append(Run(_kernel(dtype, "pack_b"), [work, right, right, *integers], panels, max(size // 8 // panels, 1)))
         right = work
-    room: tuple[Any, ...] = () if cut.kernel.startswith("filters") else (Work(dtype, cut.work) if padding else 0,)
+    room: list[Work | int] = [] if cut.kernel.startswith("filters") else [Work(dtype, cut.work) if padding else 0]
     arguments = [Within(out, cut.out), Within(x.base, x.layout.offset + cut.x), right, *room, *cut.integers]
     return [*runs, Run(Library(("conv", dtype.name, cut.kernel)), arguments, cut.total, cut.weight)]
 
 
-def _forward(p: Placer, w: Geometry, filters: Any, groups: int) -> None:
+def _forward(p: Placer, w: Geometry, filters: tuple[int, ...], groups: int) -> None:
     compute, outputs = p.out.dtype.compute, filters[-1]
     x, y = (p.dense(s, compute) for s in p.operands)
     out = p.target(compute)
@@ -144,7 +146,7 @@ def _forward(p: Placer, w: Geometry, filters: Any, groups: int) -> None:
     p.give(out)
 
 
-def _input_grad(p: Placer, w: Geometry, filters: Any, groups: int) -> None:
+def _input_grad(p: Placer, w: Geometry, filters: tuple[int, ...], groups: int) -> None:
     compute, outputs = p.out.dtype.compute, filters[-1]
     ct, y = (p.dense(s, compute) for s in p.operands)
     if groups == 1 and shapes.is_plain(w):
@@ -170,7 +172,7 @@ def _input_grad(p: Placer, w: Geometry, filters: Any, groups: int) -> None:
     p.give(out)
 
 
-def _filter_grad(p: Placer, w: Geometry, filters: Any, groups: int) -> None:
+def _filter_grad(p: Placer, w: Geometry, filters: tuple[int, ...], groups: int) -> None:
     compute, outputs = p.out.dtype.compute, filters[-1]
     x, ct = (p.dense(s, compute) for s in p.operands)
     count = shapes.shares(w, outputs, groups)
@@ -186,11 +188,11 @@ def _filter_grad(p: Placer, w: Geometry, filters: Any, groups: int) -> None:
     p.give(out)
 
 
-def _number(size: Any) -> bool:
+def _number(size: DimLike) -> bool:
     return not isinstance(size, Dim)
 
 
-def _planned(x: products.Matrices, dtype: Any, often: bool = False) -> products.ProductPlan:
+def _planned(x: products.Matrices, dtype: DType, often: bool = False) -> products.ProductPlan:
     """The plan of a product; `often` as for `products.plan`."""
     flat = [x.m, x.n, x.k, *x.a, *x.b, x.ldc, *[w for d in x.batch for w in d]]
     if not any(isinstance(v, Dim) for v in flat):
@@ -198,7 +200,7 @@ def _planned(x: products.Matrices, dtype: Any, often: bool = False) -> products.
             return products.ProductPlan("tall", False, 0, (0,) * gemm.HEADER, 0, 0, 0)
         return products.plan(x, dtype, _threads(), often)
     # Units for typical sizes; the first stride of a row, and whether columns are neighbours, are known or assumed not.
-    def typical(v: Any) -> int:
+    def typical(v: DimLike) -> int:
         return _TYPICAL if isinstance(v, Dim) else v
 
     beside = x.b[1] if _number(x.b[1]) else 2
@@ -226,11 +228,11 @@ def _threads() -> int:
     return threads.get_num_threads() if wanted is None else wanted
 
 
-def _weight(x: products.Matrices) -> Any:
+def _weight(x: products.Matrices) -> DimLike:
     """Simple operations of a unit of typical size."""
     shape = 56 * min(x.n, 128) if _number(x.n) else 56 * 128
     return shape * x.k // 16 + 1
 
 
-def _kernel(dtype: Any, name: str) -> Library:
+def _kernel(dtype: DType, name: str) -> Library:
     return Library(("gemm", dtype.name, name))

@@ -17,25 +17,30 @@ import re
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from . import cache, loading
+
+if TYPE_CHECKING:
+    from llvmlite import binding, ir
 
 __all__ = ["load", "keep"]
 
 _DEFINITION = re.compile(r"^(define [^\n]*)\n\{", re.MULTILINE)  # tables of addresses would need relocations
-_kept: list[Any] = []
+_immortal: list[object] = []  # see `keep`
 _loaded: dict[str, dict[str, int]] = {}
+_COMMON = ("machine.py", "emit.py", "../codegen/llvm_loops.py")  # on which all code depends
 
 
-def load(name: str, build: Callable[[], Any], sources: Iterable[str], depends: object = None) -> dict[str, int]:
+def load(name: str, build: Callable[[], ir.Module], sources: Iterable[str], depends: object = None) -> dict[str, int]:
     """Addresses by name of the functions of the module that `build` returns.
 
     Args:
         name: what the module is called, for the cache.
         build: makes the module, from `emit.new_module`; called only when no stored code is found. Functions meant
             for callers have external linkage.
-        sources: files of this folder that write the code; their contents are part of the key.
+        sources: files of this folder that write the code with `emit.Code`; their contents, and those of the files that
+            `emit.Code` is made of, are part of the key.
         depends: whatever else the code depends on, with a `repr` that says it.
     Raises:
         OSError, RuntimeError, ImportError: the code can be neither loaded nor compiled here.
@@ -53,16 +58,16 @@ def load(name: str, build: Callable[[], Any], sources: Iterable[str], depends: o
     return _loaded[name]
 
 
-def keep(thing: Any) -> None:
+def keep(thing: object) -> None:
     """Keeps `thing` until the process ends, for code that may still run when the interpreter has emptied its modules:
     in daemon threads and finalizers."""
-    _kept.append(thing)
+    _immortal.append(thing)
     if sys.implementation.name == "cpython":
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))
 
 
 def _key(name: str, sources: Iterable[str], depends: object) -> str:
-    texts = [Path(__file__).with_name(source).read_bytes() for source in (*sources, Path(__file__).name)]
+    texts = [Path(__file__).parent.joinpath(source).read_bytes() for source in (*sources, *_COMMON)]
     return cache.digest(name, platform.machine(), sys.platform, repr(depends), *texts)
 
 
@@ -90,7 +95,7 @@ def _map(code: bytes) -> int:
     return address
 
 
-def _compile(module: Any) -> tuple[bytes, dict[str, int]]:
+def _compile(module: ir.Module) -> tuple[bytes, dict[str, int]]:
     """The form to store, and the addresses, of a new module."""
     import llvmlite.binding as llvm
 
@@ -114,7 +119,7 @@ def _compile(module: Any) -> tuple[bytes, dict[str, int]]:
     return json.dumps(header).encode() + b"\n" + (text if movable and text else image), addresses
 
 
-def _simplify(module: Any, machine: Any) -> None:
+def _simplify(module: binding.ModuleRef, machine: binding.TargetMachine) -> None:
     """Cleans up without turning loops into calls of library functions, which would need relocations."""
     import llvmlite.binding as llvm
 

@@ -15,6 +15,7 @@ import math
 import sys
 import weakref
 from collections import defaultdict, deque
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -39,7 +40,7 @@ class Statistics(NamedTuple):
     peak: int
 
 
-def empty(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+def empty(shape: Sequence[int], dtype: np.dtype) -> np.ndarray:
     """A new C-contiguous array with arbitrary contents, aligned to 64 bytes when large.
 
     Args:
@@ -85,7 +86,7 @@ def statistics() -> Statistics:
     return Statistics(_pool.held - _pool.idle, _pool.idle, _pool.peak)
 
 
-class _Block:
+class _PoolBlock:
     """One allocation: `raw` owns the memory and is the base of every array over it; `since` tells when it fell idle."""
 
     __slots__ = ("raw", "offset", "size", "since")
@@ -104,10 +105,10 @@ class _Lease(weakref.ref):
     """Tells the pool when the array that was handed out with `block` is gone."""
 
     __slots__ = ("block",)
-    block: _Block
+    block: _PoolBlock
 
 
-_probe = _Block(0)
+_probe = _PoolBlock(0)
 _UNSHARED = sys.getrefcount(_probe.raw)  # what `is_free` sees of a block that only the pool refers to
 
 
@@ -123,12 +124,12 @@ class _Pool:
         self.held = self.idle = self.peak = 0
         self._lock = locks.RLock()
         self._clock = itertools.count()
-        self._free: defaultdict[int, deque[_Block]] = defaultdict(deque)  # by size, in the order they became idle
-        self._surviving: deque[_Block] = deque()
+        self._free: defaultdict[int, deque[_PoolBlock]] = defaultdict(deque)  # by size, in the order they became idle
+        self._surviving: deque[_PoolBlock] = deque()
         self._leases: dict[int, _Lease] = {}  # a weak reference that nobody holds calls nobody
         self._back = self._returned  # bound once
 
-    def take(self, count: int, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    def take(self, count: int, shape: Sequence[int], dtype: np.dtype) -> np.ndarray:
         size = _classes.get(count) or size_class(count)
         block = self._pop(size)
         if block is None:
@@ -143,7 +144,7 @@ class _Pool:
         self._leases[id(lease)] = lease
         return array
 
-    def _pop(self, size: int) -> _Block | None:
+    def _pop(self, size: int) -> _PoolBlock | None:
         with self._lock:
             free = self._free[size]
             if not free:
@@ -153,12 +154,12 @@ class _Pool:
                 self.peak = self.held - self.idle
             return free.pop()
 
-    def _new(self, size: int) -> _Block:
+    def _new(self, size: int) -> _PoolBlock:
         try:
-            block = _Block(size)
+            block = _PoolBlock(size)
         except MemoryError:
             self.shrink(0)
-            block = _Block(size)
+            block = _PoolBlock(size)
         with self._lock:
             self.held += size
             if self.held - self.idle > self.peak:
@@ -173,7 +174,7 @@ class _Pool:
         else:  # views of the array outlive it
             self._surviving.append(block)
 
-    def _put(self, block: _Block) -> None:
+    def _put(self, block: _PoolBlock) -> None:
         with self._lock:
             block.since = next(self._clock)
             self._free[block.size].append(block)

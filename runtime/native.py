@@ -12,7 +12,7 @@ import functools
 import sys
 import types
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -22,13 +22,31 @@ from twofold.ir.errors import SymbolicOperand
 from . import locks, memory
 from .leaving import leave
 from .native_core import Core, core, disable, reason
-from .native_layout import KIND, ROWS, SHARED, TABLE, Bound, array_constructor, capi, slot_offset
+from .native_layout import (
+    KIND,
+    ROWS,
+    SHARED,
+    TABLE,
+    Bound,
+    HasMemory,
+    PythonFunction,
+    array_constructor,
+    capi,
+    slot_offset,
+)
 from .signatures import documented
+
+if TYPE_CHECKING:
+    from twofold.ir.op import Op
 
 __all__ = ["available", "reason", "guard", "unguarded", "as_method", "OpTable", "entry", "bind", "set_recorder",
            "change_recorders", "change_tracers", "stand_in"]
 
-Recorder = Callable[[Any, tuple[Any, ...], Any], Any]
+P = ParamSpec("P")
+R = TypeVar("R")
+# `recorder(op, inputs, output)`; inputs and output are tensors, whose class is made in a room above.
+EntryRecorder: TypeAlias = "Callable[[Op, tuple[Any, ...], Any], object]"
+
 
 
 def available() -> bool:
@@ -36,7 +54,7 @@ def available() -> bool:
     return core() is not None
 
 
-def guard(fn: Callable[..., Any], name: str | None = None, doc: str | None = None) -> Callable[..., Any]:
+def guard(fn: Callable[P, R], name: str | None = None, doc: str | None = None) -> Callable[P, R]:
     """A builtin that calls `fn` and trims the traceback of what it raises to the user's frames.
 
     Args:
@@ -51,10 +69,10 @@ def guard(fn: Callable[..., Any], name: str | None = None, doc: str | None = Non
     if native is None:
         return _recovering(_renamed(fn, name, doc))
     module = getattr(fn, "__module__", None)
-    return native.builtin("guard", _with_again(native.bound(fn, name)), name, documented(fn, name, doc), module)
+    return native.builtin("guard", _with_again(native.bound(fn, name), fn), name, documented(fn, name, doc), module)
 
 
-Handler = Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any], SymbolicOperand], Any]
+Handler: TypeAlias = Callable[[PythonFunction, tuple[object, ...], dict[str, object], SymbolicOperand], object]
 _handlers: dict[type[SymbolicOperand], Handler] = {}
 
 
@@ -72,15 +90,15 @@ def stand_in(handler: Handler | None, error: type[SymbolicOperand] = SymbolicOpe
         _handlers[error] = handler
 
 
-def _again(bound: Bound, *args: Any, **kwargs: Any) -> Any:
+def _again(fn: PythonFunction, *args: object, **kwargs: object) -> object:
     try:
-        return bound.fn(*args, **kwargs)  # raises again: what the native code has met is not handed on
+        return fn(*args, **kwargs)  # raises again: what the native code has met is not handed on
     except SymbolicOperand as error:
         met = error
-    return _handled(met)(bound.fn, args, kwargs, met)
+    return _handler(met)(fn, args, kwargs, met)
 
 
-def _handled(error: SymbolicOperand) -> Handler:
+def _handler(error: SymbolicOperand) -> Handler:
     """The handler for `error`, which is raised again where there is none."""
     for kind in type(error).__mro__:
         if kind in _handlers:
@@ -88,41 +106,42 @@ def _handled(error: SymbolicOperand) -> Handler:
     raise error
 
 
-def _with_again(bound: Bound) -> Bound:
-    bound.again = functools.partial(_again, bound)
+def _with_again(bound: Bound, fn: PythonFunction) -> Bound:
+    bound.again = functools.partial(_again, fn)
     return bound
 
 
-def _recovering(fn: Callable[..., Any]) -> Callable[..., Any]:
+def _recovering(fn: PythonFunction) -> PythonFunction:
     """`fn` as a plain Python function that does what native entries do where `SymbolicOperand` is raised."""
     if not isinstance(fn, types.FunctionType):
         return fn
 
     @functools.wraps(fn)
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def call(*args: object, **kwargs: object) -> object:
         try:
             try:
                 return fn(*args, **kwargs)
             except SymbolicOperand as error:
                 met = error
-            return _handled(met)(fn, args, kwargs, met)
+            return _handler(met)(fn, args, kwargs, met)
         except Exception as error:  # noqa: BLE001 (whatever it is, it goes on)
             raise leave(error, fn, sys._getframe(1))  # noqa: B904
     call.__unguarded__ = fn  # type: ignore[attr-defined]
     return call
 
 
-def unguarded(function: Callable[..., Any]) -> Callable[..., Any]:
+def unguarded(function: PythonFunction) -> PythonFunction:
     """The Python function behind a builtin made here; any other callable is its own."""
     owner = getattr(function, "__self__", None)
-    return owner.fn if type(owner) is Bound else getattr(function, "__unguarded__", function)
+    return owner.fn if type(owner) is Bound and owner.fn is not None else getattr(function, "__unguarded__", function)
 
 
-def as_method(function: Callable[..., Any]) -> Any:
+def as_method(function: PythonFunction) -> PythonFunction:
     """`function` in a form that binds to instances when it is an attribute of a class."""
     if not isinstance(function, types.BuiltinFunctionType):
         return function
-    return capi("PyInstanceMethod_New", ctypes.py_object, ctypes.py_object)(function)
+    method: PythonFunction = capi("PyInstanceMethod_New", ctypes.py_object, ctypes.py_object)(function)
+    return method
 
 
 class OpTable:
@@ -164,8 +183,8 @@ class OpTable:
         self._memory[(start + TABLE[mask]) // 8] = address
 
 
-def entry(table: OpTable, slow: Callable[..., Any], arity: int, name: str, doc: str | None = None, *,
-          reflected: bool = False, total: bool = False, product: bool = False, op: Any = None) -> Callable[..., Any]:
+def entry(table: OpTable, slow: PythonFunction, arity: int, name: str, doc: str | None = None, *,
+          reflected: bool = False, total: bool = False, product: bool = False, op: Op | None = None) -> PythonFunction:
     """A builtin for an elementwise op that handles small plain Tensors itself.
 
     It computes when called with `arity` positional arguments that are Tensors (exactly of the bound type) of one
@@ -183,7 +202,7 @@ def entry(table: OpTable, slow: Callable[..., Any], arity: int, name: str, doc: 
             the table's limit must not pass a chunk.
         product: the op, of arity 2, multiplies two matrices; the table's kernels, under the mask "vv", are those named
             `small` in `codegen/gemm.py`, and its limit is one of multiplications.
-        op: what the recorder is told; `name` by default.
+        op: that the recorder is told of; by default `name`.
     """
     if arity not in (1, 2) or (reflected and arity == 1):
         raise ValueError(f"no native entry has arity {arity}" + (" and reflected operands" if reflected else ""))
@@ -191,14 +210,14 @@ def entry(table: OpTable, slow: Callable[..., Any], arity: int, name: str, doc: 
     native = core()
     if native is None:
         return _recovering(_renamed(_swapped(slow) if reflected else slow, name, doc))
-    bound = _with_again(native.bound(slow, name, table.address))
+    bound = _with_again(native.bound(slow, name, table.address), slow)
     bound.keep, bound.op = table, name if op is None else op
     special = "product" if product else "total" if total else ""
     function = special or ("reflected" if reflected else ("unary", "binary")[arity - 1])
     return native.builtin(function, bound, name, documented(slow, name, doc), getattr(slow, "__module__", None))
 
 
-def bind(tensor_type: type | None) -> type | None:
+def bind(tensor_type: type[HasMemory] | None) -> type[HasMemory] | None:
     """Tells the entries which class their Tensors have: one with a slot `_memory` for an array; gives the one before.
 
     Tried before it is trusted: where a trial gives anything unexpected, native entries are off from then on. Without
@@ -223,7 +242,7 @@ def bind(tensor_type: type | None) -> type | None:
     return before
 
 
-def set_recorder(recorder: Recorder | None) -> Recorder | None:
+def set_recorder(recorder: EntryRecorder | None) -> EntryRecorder | None:
     """Sets what entries call, while there are recorders, with the op, its inputs and its output.
 
     Returns:
@@ -237,8 +256,8 @@ def set_recorder(recorder: Recorder | None) -> Recorder | None:
     return before
 
 
-_tensor_type: type | None = None
-_recorder: Recorder | None = None
+_tensor_type: type[HasMemory] | None = None
+_recorder: EntryRecorder | None = None
 
 
 def change_recorders(by: int) -> None:
@@ -291,7 +310,7 @@ def _describe(native: Core, dtype: dtypes.DType) -> None:
     native.hold("descrs", dtype.np, row)
 
 
-def _fill(native: Core, tensor_type: type) -> None:
+def _fill(native: Core, tensor_type: type[HasMemory]) -> None:
     """Puts into the context what the entries need beyond what guards need."""
     native.set("PyArray_NewFromDescr", array_constructor())
     native.set("pooled_from", memory.POOLED_FROM)
@@ -299,7 +318,7 @@ def _fill(native: Core, tensor_type: type) -> None:
     for name, thing in (("ndarray", np.ndarray), ("float", float), ("int", int), ("bool", bool), ("true", True)):
         native.hold(name, thing)
     offset = slot_offset(tensor_type, "_memory")
-    tensor: Any = object.__new__(tensor_type)
+    tensor = object.__new__(tensor_type)
     array = np.zeros(3)
     place = ctypes.c_void_p.from_address(id(tensor) + offset)
     if place.value is not None:
@@ -323,10 +342,10 @@ def _slot(owner: type, name: str) -> int:
 _TP_ALLOC = 47  # Py_tp_alloc of typeslots.h
 
 
-def _try_entry(native: Core, tensor_type: type) -> None:
+def _try_entry(native: Core, tensor_type: type[HasMemory]) -> None:
     """One op on the fast path, one scalar, and one call that must reach the Python function."""
-    def tensor(value: Any) -> Any:
-        result: Any = object.__new__(tensor_type)
+    def tensor(value: object) -> HasMemory:
+        result = object.__new__(tensor_type)
         result._memory = np.array(value, np.int64)
         return result
 
@@ -343,15 +362,15 @@ def _try_entry(native: Core, tensor_type: type) -> None:
         raise RuntimeError("the trial of an op entry did not reach its Python function")
 
 
-def _swapped(slow: Callable[..., Any]) -> Callable[..., Any]:
+def _swapped(slow: PythonFunction) -> PythonFunction:
     @functools.wraps(slow)
-    def reflected(*args: Any, **options: Any) -> Any:
+    def reflected(*args: object, **options: object) -> object:
         return slow(*(args[::-1] if len(args) == 2 and not options else args), **options)
 
     return reflected
 
 
-def _renamed(fn: Callable[..., Any], name: str, doc: str | None) -> Callable[..., Any]:
+def _renamed(fn: PythonFunction, name: str, doc: str | None) -> PythonFunction:
     """`fn` itself, or a copy where name or docstring differ."""
     if (name == fn.__name__ and doc == fn.__doc__) or not isinstance(fn, types.FunctionType):
         return fn

@@ -1,4 +1,4 @@
-"""What all native entries share: whether they can be used here, the loaded code, the context, making builtins.
+"""The state that native entries share: whether they can be used here, the loaded code, the context, making builtins.
 
 Native entries are off when TWOFOLD_NATIVE_CALL=0, off CPython, on free-threaded builds, where the layout of objects
 is not the one the code reads, where machine code cannot be had, and when a trial fails. `core()` is then None and
@@ -12,23 +12,26 @@ import os
 import struct
 import sys
 import sysconfig
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 from twofold.ir.errors import SymbolicOperand
 
 from . import locks, machine
 from .leaving import leave
-from .native_layout import KIND, PYTHON_API, SHARED, SHARED_WORDS, TABLE, Bound, capi, exported, layout
+from .native_layout import KIND, PYTHON_API, SHARED, SHARED_WORDS, TABLE, Bound, PythonFunction, capi, exported, layout
 
-__all__ = ["core", "reason", "disable", "Core"]
+if TYPE_CHECKING:
+    from llvmlite import ir
+
+__all__ = ["core", "reason", "disable", "Core", "MethodDef"]
 
 _METH_FASTCALL, _METH_KEYWORDS = 0x80, 0x02
-_SOURCES = ("native_ir.py", "entry_ir.py", "program_ir.py", "claims_ir.py", "program_table.py", "native_layout.py",
-            "emit.py")
+_SOURCES = ("native_ir.py", "entry_ir.py", "program_ir.py", "claims_ir.py", "program_table.py", "native_layout.py")
 
 
-class _MethodDef(ctypes.Structure):
+class MethodDef(ctypes.Structure):
+    """CPython's `PyMethodDef`: the name, C function, calling convention and docstring of builtins."""
+
     _fields_ = [("name", ctypes.c_char_p), ("function", ctypes.c_void_p), ("flags", ctypes.c_int),
                 ("doc", ctypes.c_char_p)]
 
@@ -40,8 +43,8 @@ class Core:
         self.layout = layout()
         self.words = (ctypes.c_int64 * SHARED_WORDS)()
         self._address = ctypes.addressof(self.words)
-        self._kept: list[Any] = [self.words]  # builtins point into these for as long as the process lives
-        machine.keep(self._kept)
+        self._immortal: list[object] = [self.words]  # builtins point into these for as long as the process lives
+        machine.keep(self._immortal)
         for name in PYTHON_API:
             self.set(name, exported(name))
         self.hold("leave", leave)
@@ -51,7 +54,7 @@ class Core:
         self.functions = machine.load("native", self._build, _SOURCES, fields)
         self._try_guard()
 
-    def _build(self) -> Any:
+    def _build(self) -> ir.Module:
         from . import native_ir
 
         return native_ir.build(self.layout)
@@ -64,12 +67,12 @@ class Core:
         """The word `name` of the context."""
         return self.words[SHARED[name]]
 
-    def hold(self, name: str, thing: Any, row: int = 0) -> None:
+    def hold(self, name: str, thing: object, row: int = 0) -> None:
         """Puts the address of a Python object into the context and keeps the object for ever."""
-        self._kept.append(thing)
+        self._immortal.append(thing)
         self.set(name, id(thing), row)
 
-    def builtin(self, function: str, bound: Bound, name: str, doc: str, module: str | None) -> Callable[..., Any]:
+    def builtin(self, function: str, bound: Bound, name: str, doc: str, module: str | None) -> PythonFunction:
         """A builtin that runs the compiled `function` with `bound` as its `self`.
 
         Args:
@@ -79,17 +82,17 @@ class Core:
         """
         return self.new(self.definition(function, name, doc), bound, module)
 
-    def definition(self, function: str, name: str, doc: str) -> Any:
-        """What builtins of one function and name share; it is kept for ever."""
-        definition = _MethodDef(name.encode(), self.functions[function], _METH_FASTCALL | _METH_KEYWORDS, doc.encode())
-        self._kept.append(definition)
+    def definition(self, function: str, name: str, doc: str) -> MethodDef:
+        """The definition that builtins of one function and name share; it lives for ever."""
+        definition = MethodDef(name.encode(), self.functions[function], _METH_FASTCALL | _METH_KEYWORDS, doc.encode())
+        self._immortal.append(definition)
         return definition
 
-    def new(self, definition: Any, bound: Bound, module: str | None) -> Callable[..., Any]:
+    def new(self, definition: MethodDef, bound: Bound, module: str | None) -> PythonFunction:
         """A builtin of a definition."""
         return self._new(ctypes.addressof(definition), bound, module)
 
-    def bound(self, fn: Any, name: str, *words: int) -> Bound:
+    def bound(self, fn: PythonFunction | None, name: str, *words: int) -> Bound:
         """A `Bound` for `fn` whose raw words are the context's address and `words`."""
         builtin = Bound(name)
         builtin.fn = builtin.op = fn
@@ -97,7 +100,7 @@ class Core:
         return builtin
 
     def _try_guard(self) -> None:
-        def trial(*args: Any, **options: Any) -> Any:
+        def trial(*args: object, **options: object) -> tuple[tuple[object, ...], dict[str, object]]:
             if options.pop("fails", False):
                 raise KeyError(args)
             return args, options

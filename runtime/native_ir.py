@@ -11,8 +11,6 @@ this runs. Guards are here, the entries of ops in `entry_ir.py`, those of compil
 
 from __future__ import annotations
 
-from typing import Any
-
 from llvmlite import ir
 
 from .claims_ir import add_claims
@@ -119,7 +117,7 @@ def _fresh(module: ir.Module, layout: dict[str, int]) -> ir.Function:
     shape = c.api("PyTuple_New", ptr, rank)
     c.leave_if(c.is_null(shape), failed)
 
-    def put(n: Any) -> None:
+    def put(n: ir.Value) -> None:
         number = c.api("PyLong_FromLongLong", ptr, c.load(c.word(dims, n), typ=i64))
         c.store(number, c.word(c.at(shape, layout["tuple.items"]), n))
         ok = c.fn.append_basic_block()

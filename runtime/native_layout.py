@@ -11,12 +11,18 @@ import importlib
 import sys
 import types
 import weakref
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-__all__ = ["Bound", "layout", "slot_offset", "capi", "exported", "array_constructor", "ROWS", "SHARED", "SHARED_WORDS",
-           "PYTHON_API", "KIND", "TABLE", "CONTIGUOUS_ALIGNED", "OWNDATA", "WRITEABLE"]
+__all__ = ["Bound", "HasMemory", "PythonFunction", "layout", "slot_offset", "capi", "exported", "array_constructor",
+           "ROWS", "SHARED", "SHARED_WORDS", "PYTHON_API", "KIND", "TABLE", "CONTIGUOUS_ALIGNED", "OWNDATA",
+           "WRITEABLE"]
+
+# A function of the user's or of ours, or a builtin that stands for one: its own signature says what it takes and gives.
+PythonFunction: TypeAlias = Callable[..., Any]
+CType: TypeAlias = "type[ctypes._SimpleCData]"  # such as `ctypes.c_int64`
 
 CONTIGUOUS_ALIGNED = 0x0001 | 0x0100  # NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED
 OWNDATA, WRITEABLE = 0x0004, 0x0400  # NPY_ARRAY_OWNDATA, NPY_ARRAY_WRITEABLE
@@ -52,6 +58,12 @@ SHARED |= {name: len(_SINGLE) + ROWS * index for index, name in enumerate(_ROWED
 SHARED_WORDS = len(_SINGLE) + ROWS * len(_ROWED)
 
 
+class HasMemory(Protocol):
+    """A tensor as native code sees it: its array lies in a slot. Its class is made in a room above."""
+
+    _memory: np.ndarray
+
+
 class Bound(types.ModuleType):
     """The `self` of a native builtin: what its C function works with.
 
@@ -60,11 +72,11 @@ class Bound(types.ModuleType):
     """
 
     __slots__ = ("fn", "raw", "op", "keep", "again")
-    fn: Any  # the Python function behind the entry
+    fn: PythonFunction | None  # the Python function behind the entry; None where machine code does everything
     raw: bytes  # addresses, that of the context first
-    op: Any  # what a recorder is told
-    keep: Any  # owns the memory that `raw` points to
-    again: Any  # what is called with the same arguments where `fn` raised SymbolicOperand; empty for most
+    op: object  # the op that recorders are told of
+    keep: object  # owns the memory that `raw` points to
+    again: PythonFunction  # called with the same arguments where `fn` raised SymbolicOperand; empty for most
 
 
 def layout() -> dict[str, int]:
@@ -88,7 +100,7 @@ def layout() -> dict[str, int]:
 
 def _check_python(at: dict[str, int]) -> None:
     probe = Bound("probe")
-    probe.fn, probe.raw, probe.op, probe.again = object(), b"twofold's probe", object(), object()
+    probe.fn, probe.raw, probe.op, probe.again = print, b"twofold's probe", object(), repr
     for name in ("fn", "raw", "op", "again"):
         _expect(_word(probe, at[f"bound.{name}"]) == id(getattr(probe, name)), f"slot {name}")
     _expect(_word(probe, at["object.type"]) == id(Bound), "type of an object")
@@ -164,7 +176,7 @@ def exported(name: str) -> int:
         raise RuntimeError(f"this interpreter does not export {name}") from None
 
 
-def capi(name: str, result: Any, *arguments: Any) -> Any:
+def capi(name: str, result: CType, *arguments: CType) -> PythonFunction:
     """A function of CPython's C API, as Python calls it; errors it sets are raised."""
     return ctypes.PYFUNCTYPE(result, *arguments)(exported(name))
 

@@ -1,4 +1,4 @@
-"""What object code asks of the process that links it.
+"""The functions that object code needs of the process that links it.
 
 LLVM may turn an instruction into a call of a library function. A linker that does not find it leaves a jump to
 nowhere, so `require` looks before linking: at the process, then at the C library of mathematics. Only ELF is read;
@@ -10,7 +10,6 @@ from __future__ import annotations
 import ctypes
 import ctypes.util
 import functools
-from typing import Any
 
 from twofold.ir.errors import InternalError
 
@@ -70,12 +69,12 @@ def address(name: str) -> int:
 
 
 @functools.cache
-def _process() -> Any:
+def _process() -> ctypes.CDLL:
     return ctypes.CDLL(None)
 
 
 @functools.cache
-def _mathematics() -> Any:
+def _mathematics() -> ctypes.CDLL | None:
     name = ctypes.util.find_library("m")
     try:
         return ctypes.CDLL(name) if name else None

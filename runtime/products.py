@@ -172,8 +172,8 @@ library.provide("gemm", lambda dtype, name: functions(as_dtype(dtype))[name])
 
 
 @functools.cache
-def _function(dtype: DType, name: str) -> generated.Function:
-    return generated.Function(gemm.symbol(name, dtype), functions(dtype)[name])
+def _function(dtype: DType, name: str) -> generated.GeneratedFunction:
+    return generated.GeneratedFunction(gemm.symbol(name, dtype), functions(dtype)[name])
 
 
 class _ProductCall(NamedTuple):
@@ -298,7 +298,7 @@ class Product:
         inside = [(s[-2] // size, s[-1] // size) for s in (a, b)]
         of_a, of_b = (s[::-1] if flip else s for s, flip in zip(inside, (flip_a, flip_b), strict=True))
         k = self._a[-2 if flip_a else -1]
-        outer = tuple((d.length, *(s // size for s in d.strides)) for d in dims)
+        outer = tuple((d.length, x // size, y // size, z // size) for d in dims for x, y, z in (d.strides,))
         return merged(Matrices(m, n, k, of_a, of_b, n, outer))
 
 

@@ -10,20 +10,20 @@ Arrays go in and come out; what runs a node that is not native is handed in by t
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
 
-from twofold.codegen.backend import Backend, Runnable
+from twofold.codegen.backend import Backend, CompiledGraph
 from twofold.ir import dims as dm
 from twofold.ir import graph as g
 from twofold.ir import symbols
 from twofold.ir.assumptions import broken
-from twofold.ir.dims import Dim, DimLike
+from twofold.ir.dims import Dim
 from twofold.ir.errors import InternalError, InvalidArgumentError, line_text
 from twofold.ir.replay import bind_sizes
 
-__all__ = ["Executable", "Improve", "Timeable", "pieces"]
+__all__ = ["Executable", "Improve", "KnownSizes", "Timeable", "pieces"]
 
 
 class _Python:
@@ -40,11 +40,14 @@ class _Segment:
         self.nodes = nodes
         self.inputs: list[g.Value] = []
         self.outputs: list[g.Value] = []
-        self.run: Runnable | None = None
+        self.run: CompiledGraph | None = None
 
 
 Improve = Callable[[g.Graph], g.Graph]
-Host = Callable[[g.Node, list[np.ndarray], dict[str, DimLike]], Sequence[np.ndarray]]
+# The sizes that symbols stand for: numbers, but `ir/replay.py`, which graphs are also traced by, has them as Dims.
+KnownSizes: TypeAlias = dict[str, Any]
+Host = Callable[[g.Node, list[np.ndarray], KnownSizes], Sequence[np.ndarray]]
+R = TypeVar("R", bound=CompiledGraph)
 
 
 class Executable:
@@ -68,9 +71,11 @@ class Executable:
             label: stands for `improve`.
         """
         self.backend, self.host, self.donate = backend, host, donate or {}
-        self.graph, self.parts, self.last = graph, [], {}
+        self.graph = graph
+        self.parts: list[_Segment | _Python] = []
+        self.last: dict[int, list[g.Value]] = {}
         self._assumed: dict[int, list[dm.Guard]] = {}
-        self.whole: Runnable | None = backend.stored(graph, self.donate, label)
+        self.whole: CompiledGraph | None = backend.stored(graph, self.donate, label)
         if self.whole is not None:
             return
         origin = graph
@@ -92,7 +97,7 @@ class Executable:
         """Output number -> number of the input whose memory it takes."""
         return {} if self.whole is None else self.whole.donated
 
-    def __call__(self, arrays: Sequence[np.ndarray], outer: dict[str, DimLike] | None = None) -> list[np.ndarray]:
+    def __call__(self, arrays: Sequence[np.ndarray], outer: KnownSizes | None = None) -> list[np.ndarray]:
         """The outputs for arrays of the inputs' dtypes and shapes.
 
         Args:
@@ -100,7 +105,7 @@ class Executable:
         Raises:
             NodeFailure: a check of a compiled node failed.
         """
-        sizes: dict[str, Any] = dict(outer or {})
+        sizes: KnownSizes = dict(outer or {})
         for value, array in zip(self.graph.inputs, arrays, strict=True):
             bind_sizes(value.dims, array.shape, sizes)
         if outer is not None:  # else whoever calls has tested the sizes of the inputs
@@ -109,27 +114,27 @@ class Executable:
             self._test(-1, sizes)
         if self.whole is not None:
             return self.whole(arrays, sizes)
-        known: dict[g.Value, np.ndarray] = dict(zip(self.graph.inputs, arrays, strict=True))
+        values: dict[g.Value, np.ndarray] = dict(zip(self.graph.inputs, arrays, strict=True))
         for number, part in enumerate(self.parts):
             if isinstance(part, _Segment):
-                results = part.run([known[v] for v in part.inputs], sizes)  # type: ignore[misc]
+                results = part.run([values[v] for v in part.inputs], sizes)  # type: ignore[misc]
                 outputs = part.outputs
             else:
                 node = part.node
-                results = list(self.host(node, [known[v] for v in node.inputs], sizes))
+                results = list(self.host(node, [values[v] for v in node.inputs], sizes))
                 outputs = node.outputs
             for value, array in zip(outputs, results, strict=True):
-                known[value] = array
+                values[value] = array
                 bind_sizes(value.dims, array.shape, sizes)
                 if not isinstance(part, _Segment):
                     _check(value, array, sizes, part.node)
             if number in self._assumed:
                 self._test(number, sizes)
             for value in self.last.get(number, ()):
-                known.pop(value, None)
-        return [known[v] for v in self.graph.outputs]
+                values.pop(value, None)
+        return [values[v] for v in self.graph.outputs]
 
-    def _test(self, number: int, sizes: dict[str, Any]) -> None:
+    def _test(self, number: int, sizes: KnownSizes) -> None:
         """Check the guards on sizes that are all known once part `number` has run.
 
         Raises:
@@ -171,7 +176,7 @@ class Executable:
         return last_uses
 
 
-def _check(value: g.Value, array: np.ndarray, sizes: dict[str, Any], node: g.Node | None) -> None:
+def _check(value: g.Value, array: np.ndarray, sizes: KnownSizes, node: g.Node | None) -> None:
     """Raise InvalidArgumentError where an array has less memory than native code will take it to have.
 
     Shapes of graphs that are well-formed are true; of those that come from elsewhere, some cannot be proved.
@@ -185,14 +190,14 @@ def _check(value: g.Value, array: np.ndarray, sizes: dict[str, Any], node: g.Nod
                                    f"{value.spec.short()} is expected.{where}")
 
 
-class Timeable(Executable):
+class Timeable(Executable, Generic[R]):
     """A graph whose native parts are made by a function of the caller's, such as programs that time their steps.
 
     Attributes:
-        natives: what was made, in the order of the native parts of `pieces`.
+        natives: the results of that function, in the order of the native parts of `pieces`.
     """
 
-    def __init__(self, graph: g.Graph, host: Host, backend: Backend, make: Callable[[g.Graph], Any]) -> None:
+    def __init__(self, graph: g.Graph, host: Host, backend: Backend, make: Callable[[g.Graph], R]) -> None:
         """Args:
             make: from a graph of native nodes only to what runs it.
         """
@@ -201,15 +206,15 @@ class Timeable(Executable):
         self.parts = _split(graph, backend)
         self.last = self._last_uses()
         self._assumed = self._assumptions()
-        self.natives: list[Any] = []
+        self.natives: list[R] = []
         if _is_native(graph, self.parts):
-            self.whole = make(graph)
-            self.natives.append(self.whole)
+            self.whole = program = make(graph)
+            self.natives.append(program)
             return
         for part in self.parts:
             if isinstance(part, _Segment):
-                part.run = make(_subgraph(graph, part))
-                self.natives.append(part.run)
+                part.run = program = make(_subgraph(graph, part))
+                self.natives.append(program)
 
 
 def pieces(graph: g.Graph, backend: Backend,
@@ -234,12 +239,12 @@ def pieces(graph: g.Graph, backend: Backend,
     return run_as
 
 
-def _is_native(graph: g.Graph, parts: list[Any]) -> bool:
+def _is_native(graph: g.Graph, parts: list[_Segment | _Python]) -> bool:
     text = any(v.dtype.kind == "s" for v in graph.inputs)  # passes through, which native code cannot do
     return len(parts) <= 1 and not any(isinstance(p, _Python) for p in parts) and not text
 
 
-def _split(graph: g.Graph, backend: Backend) -> list[Any]:
+def _split(graph: g.Graph, backend: Backend) -> list[_Segment | _Python]:
     """The parts of a graph, in an order that respects values, sizes and effects."""
     backend.prepare()
     depth: dict[g.Value, int] = {}  # number of the part before which a value is known; native parts are odd
@@ -264,7 +269,7 @@ def _split(graph: g.Graph, backend: Backend) -> list[Any]:
         names = {node.attrs["symbol"]} if node.op is g.BIND else _brought(node, backend)
         for name in names:
             bound.setdefault(name, level + 1)
-    parts: list[Any] = []
+    parts: list[_Segment | _Python] = []
     for level in sorted(set(level_of.values())):
         nodes = [n for n in graph.nodes if level_of[n] == level]
         if level & 1:
@@ -285,7 +290,7 @@ def _symbols(node: g.Node) -> frozenset[str]:
     return symbols_read | _in_attrs(tuple(node.attrs.values()))
 
 
-def _in_attrs(attrs: tuple[Any, ...]) -> frozenset[str]:
+def _in_attrs(attrs: tuple[object, ...]) -> frozenset[str]:
     names: frozenset[str] = frozenset()
     for a in attrs:
         if isinstance(a, Dim):
@@ -303,13 +308,13 @@ def _brought(node: g.Node, backend: Backend) -> frozenset[str]:
         [d for v in node.inputs for d in v.dims])
 
 
-def _fill(graph: g.Graph, parts: list[Any]) -> None:
+def _fill(graph: g.Graph, parts: list[_Segment | _Python]) -> None:
     """The inputs and outputs of the segments; constants are copied into the segments that read them."""
-    home: dict[g.Value, Any] = {v: p for p in parts if isinstance(p, _Segment) for n in p.nodes for v in n.outputs}
+    home = {v: p for p in parts if isinstance(p, _Segment) for n in p.nodes for v in n.outputs}
     cheap = {v for p in parts if isinstance(p, _Segment) for n in p.nodes if n.op in (g.CONSTANT, g.SIZE)
              for v in n.outputs}
 
-    def ask(value: g.Value, part: Any) -> None:
+    def ask(value: g.Value, part: _Segment | _Python | None) -> None:
         owner = home.get(value)
         if owner is part:
             return
@@ -338,11 +343,11 @@ def _fill(graph: g.Graph, parts: list[Any]) -> None:
 def _subgraph(graph: g.Graph, part: _Segment) -> g.Graph:
     """The graph of a segment alone."""
     subgraph = g.Graph(graph.name)
-    known = {v: subgraph.add_input(v.dims, v.dtype, v.name) for v in part.inputs}
+    values = {v: subgraph.add_input(v.dims, v.dtype, v.name) for v in part.inputs}
     for node in part.nodes:
-        new = subgraph.add(node.op, [known[v] for v in node.inputs], node.attrs, node.outputs, node.regions, node.loc)
-        known.update(zip(node.outputs, new.outputs, strict=True))
-    subgraph.outputs = [known[v] for v in part.outputs]
+        new = subgraph.add(node.op, [values[v] for v in node.inputs], node.attrs, node.outputs, node.regions, node.loc)
+        values.update(zip(node.outputs, new.outputs, strict=True))
+    subgraph.outputs = [values[v] for v in part.outputs]
     return subgraph
 
 

@@ -8,18 +8,20 @@ native entries are off there are no variants, and all calls take the Python path
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+import enum
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
 from twofold.ir import graph as g
-from twofold.ir.dims import Dim
+from twofold.ir.dims import Dim, DimLike
 
 from . import claims, interrupts, memory, native, sharing
 from .calls import address_of
-from .native_core import Core, core
-from .native_layout import Bound, slot_offset
+from .claims import Claimable
+from .native_core import Core, MethodDef, core
+from .native_layout import Bound, PythonFunction, slot_offset
 from .program_table import CLAIM, HEAD, INPUT, KIND, MODE, OUTPUT, RESULT, STEP
 
 if TYPE_CHECKING:
@@ -28,10 +30,22 @@ if TYPE_CHECKING:
 __all__ = ["variant", "for_arguments", "direct", "function_entry", "bind_variables", "turn_off", "LEAF", "Variant"]
 
 _off: set[str] = set()  # why calls go to Python
-LEAF = object()  # stands for an argument that is a tensor
+
+
+class LeafMark(enum.Enum):
+    """Its one member stands for an argument that is a tensor."""
+
+    LEAF = enum.auto()
+
+
+LEAF: Final = LeafMark.LEAF
 
 Variant = Bound
-Result = Callable[..., Any] | list[tuple[str, Any]] | None
+# Of an input: LEAF, an array that stays what it is, or the variable that it is read from.
+InputSource: TypeAlias = np.ndarray | Claimable | LeafMark
+# How a result is put together: a Python function of the tensors, or steps, each with its operand (`STEP`); None where
+# it is the one tensor.
+Result: TypeAlias = PythonFunction | list[tuple[str, object]] | None
 
 
 def bind_variables(cls: type) -> None:
@@ -49,7 +63,7 @@ def turn_off(reason: str, off: bool) -> None:
         native_core.set("functions_off", int(bool(_off)))
 
 
-def function_entry(cls: type, slot: str, fn: Callable[..., Any], name: str) -> Any:
+def function_entry(cls: type, slot: str, fn: PythonFunction, name: str) -> PythonFunction:
     """The `__call__` of a class whose instances hold a tuple of variants in `slot`.
 
     Args:
@@ -64,10 +78,10 @@ def function_entry(cls: type, slot: str, fn: Callable[..., Any], name: str) -> A
     return native.as_method(native_core.builtin("function", bound, name, fn.__doc__ or "", fn.__module__))
 
 
-def variant(program: Native, inputs: Sequence[g.Value], sources: Sequence[Any], slow: Callable[..., Any], *,
-            updates: Sequence[Any] = (), result: Result = None,
-            arguments: Sequence[Any] | None = None) -> tuple[Bound, Callable[..., Any]] | None:
-    """What native code needs to call a program, and a builtin that takes its tensors.
+def variant(program: Native, inputs: Sequence[g.Value], sources: Sequence[InputSource], slow: PythonFunction, *,
+            updates: Sequence[Claimable] = (), result: Result = None,
+            arguments: Sequence[object] | None = None) -> tuple[Bound, PythonFunction] | None:
+    """The variant by which native code calls a program, and a builtin that takes its tensors.
 
     Args:
         program: what to call.
@@ -75,8 +89,7 @@ def variant(program: Native, inputs: Sequence[g.Value], sources: Sequence[Any], 
         sources: for each, LEAF, an array that stays what it is, or the variable that it is read from.
         slow: called with the tensors where the program cannot be called natively; it raises the errors.
         updates: the variables that take the last outputs.
-        result: a Python function of the tensors, or the steps that put the result together, each with its operand
-            (`program_table.STEP`); None where it is the one tensor.
+        result: how it is put together.
         arguments: for each argument of a function LEAF, or the bool, int, float, str, bytes or None that it must
             equal; by default LEAF for each leaf.
     Returns:
@@ -85,7 +98,7 @@ def variant(program: Native, inputs: Sequence[g.Value], sources: Sequence[Any], 
     native_core = core()
     if native_core is None or not _ready(native_core):
         return None
-    table = _Table(program, inputs, sources, updates, result, arguments)
+    table = _ProgramTable(program, inputs, sources, updates, result, arguments)
     if not table.fits:
         return None
     bound = native_core.bound(slow, "compiled", ctypes.addressof(table.words))
@@ -93,27 +106,35 @@ def variant(program: Native, inputs: Sequence[g.Value], sources: Sequence[Any], 
     return bound, _builtin(native_core, bound)
 
 
-def for_arguments(bound: Bound, arguments: Sequence[Any]) -> Bound:
+def for_arguments(bound: Bound, arguments: Sequence[object]) -> Bound:
     """The same variant for calls whose arguments are these: LEAF for a tensor, or what must be there."""
     native_core = core()
     assert native_core is not None
-    table = bound.keep.with_arguments(arguments)
+    table = _table(bound).with_arguments(arguments)
     bound_variant = native_core.bound(bound.fn, "compiled", ctypes.addressof(table.words))
     bound_variant.keep = table
     return bound_variant
 
 
-def direct(bound: Bound, slow: Callable[..., Any]) -> Callable[..., Any]:
+def direct(bound: Bound, slow: PythonFunction) -> PythonFunction:
     """A builtin that takes the tensors of a variant, with another Python function for what it cannot do."""
     native_core = core()
     assert native_core is not None
-    builtin = native_core.bound(slow, "compiled", ctypes.addressof(bound.keep.words))
-    builtin.keep = bound.keep
+    table = _table(bound)
+    builtin = native_core.bound(slow, "compiled", ctypes.addressof(table.words))
+    builtin.keep = table
     return _builtin(native_core, builtin)
 
 
+def _table(bound: Bound) -> _ProgramTable:
+    """The table of a variant."""
+    table = bound.keep
+    assert isinstance(table, _ProgramTable)
+    return table
+
+
 _variables = 0
-_definitions: dict[str, Any] = {}
+_definitions: dict[str, MethodDef] = {}
 
 
 def _ready(native_core: Core) -> bool:
@@ -129,26 +150,27 @@ def _ready(native_core: Core) -> bool:
     return True
 
 
-def _builtin(native_core: Core, bound: Bound) -> Callable[..., Any]:
+def _builtin(native_core: Core, bound: Bound) -> PythonFunction:
     """A builtin that runs one variant; all of them share one definition, so that they leave nothing behind."""
     if "run" not in _definitions:
         _definitions["run"] = native_core.definition("run", "compiled", "")
     return native_core.new(_definitions["run"], bound, None)
 
 
-class _Table:
+class _ProgramTable:
     """The words that describe a program, and all that they point to."""
 
-    def __init__(self, program: Native, inputs: Sequence[g.Value], sources: Sequence[Any], updates: Sequence[Any],
-                 result: Result, arguments: Sequence[Any] | None) -> None:
+    def __init__(self, program: Native, inputs: Sequence[g.Value], sources: Sequence[InputSource],
+                 updates: Sequence[Claimable], result: Result, arguments: Sequence[object] | None) -> None:
         about = program.about
         self.fits = True
-        self.program, self.kept = program, [result, *sources, *updates, arguments]
+        self.program = program
+        self.owned: list[object] = [result, *sources, *updates, arguments]  # the table has addresses of these
         self._symbols = {name: n for n, name in enumerate(about.symbols)}
         leaves = sum(s is LEAF for s in sources)
         head = dict.fromkeys(HEAD, 0)
         head |= {"entry": program.entry, "words": program.words, "plan": program.plan, "small": sharing.SMALL}
-        head |= {"arena": _known(about.arena), "work": _known(about.work), "leaves": leaves, "inputs": len(inputs)}
+        head |= {"arena": _number(about.arena), "work": _number(about.work), "leaves": leaves, "inputs": len(inputs)}
         head |= {"outputs": len(about.outputs), "constants": len(program.constants), "symbols": len(about.symbols)}
         head["buffers"] = len(inputs) + len(about.outputs) + len(program.constants)
         head["sizes"] = sum(len(dims) for dims, _ in about.outputs)
@@ -174,17 +196,17 @@ class _Table:
             words = [w for name, what in result for w in (STEP[name], what if isinstance(what, int) else id(what))]
             head["result_kind"], head["result"], head["steps"] = RESULT["built"], self.array(words), len(result)
 
-    def finish(self, arguments: list[Any]) -> None:
-        self.kept.append(arguments)
+    def finish(self, arguments: list[object]) -> None:
+        self.owned.append(arguments)
         head = self.head
         head["arguments"] = len(arguments)
         head["objects"] = self.array([0 if a is LEAF else id(a) for a in arguments])
         self.words = (ctypes.c_int64 * len(HEAD))(*[head[name] for name in HEAD])
 
-    def with_arguments(self, arguments: Sequence[Any]) -> _Table:
+    def with_arguments(self, arguments: Sequence[object]) -> _ProgramTable:
         """The same table for other arguments."""
-        table = object.__new__(_Table)
-        table.fits, table.program, table.kept = True, self.program, [self]
+        table = object.__new__(_ProgramTable)
+        table.fits, table.program, table.owned = True, self.program, [self]
         table.head = dict(self.head)
         table.finish(list(arguments))
         return table
@@ -192,10 +214,10 @@ class _Table:
     def array(self, values: Sequence[int]) -> int:
         """The address of words that live as long as the table."""
         words = (ctypes.c_int64 * max(len(values), 1))(*values)
-        self.kept.append(words)
+        self.owned.append(words)
         return ctypes.addressof(words)
 
-    def input(self, value: g.Value, source: Any, donor: bool) -> list[int]:
+    def input(self, value: g.Value, source: InputSource, donor: bool) -> list[int]:
         row = dict.fromkeys(INPUT, 0)
         if isinstance(source, np.ndarray):
             row |= {"kind": KIND["fixed"], "what": address_of(source)}
@@ -204,12 +226,12 @@ class _Table:
         if source is not LEAF:
             row |= {"kind": KIND["variable"], "what": id(source)}
         dtype = value.dtype.np
-        self.kept.append(dtype)
+        self.owned.append(dtype)
         row |= {"descr": id(dtype), "rank": len(value.dims), "donor": int(donor)}
         row["dims"] = self.array([self.dim(d) for d in value.dims])
         return [row[name] for name in INPUT]
 
-    def claims(self, sources: Sequence[Any], assigned: set[int]) -> list[list[int]]:
+    def claims(self, sources: Sequence[InputSource], assigned: set[int]) -> list[list[int]]:
         """A row for each variable, where any is assigned."""
         rows = []
         for n, source in enumerate(sources):
@@ -219,7 +241,7 @@ class _Table:
                 rows.append([row[name] for name in CLAIM])
         return rows
 
-    def dim(self, size: Any) -> int:
+    def dim(self, size: DimLike) -> int:
         if not isinstance(size, Dim):
             return int(size)
         number = self._symbols.get(size.name_alone() or "")
@@ -228,7 +250,7 @@ class _Table:
             return 0
         return -1 - number
 
-    def outputs(self, program: Native, updates: Sequence[Any]) -> list[int]:
+    def outputs(self, program: Native, updates: Sequence[Claimable]) -> list[int]:
         about, words, place = program.about, [], 2
         results = len(about.outputs) - len(updates)
         for n, ((dims, _), dtype) in enumerate(zip(about.outputs, program.types, strict=True)):
@@ -239,11 +261,12 @@ class _Table:
                    "donor": about.donated.get(n, -1), "variable": 0}
             if n >= results:
                 row["variable"] = id(updates[n - results])
-            self.kept.append(dtype)
+            self.owned.append(dtype)
             place += len(dims)
             words += [row[name] for name in OUTPUT]
         return words
 
 
-def _known(size: Any) -> int:
+def _number(size: DimLike) -> int:
+    """A size as a word of the table: -1 where only the call tells it."""
     return -1 if isinstance(size, Dim) else int(size)

@@ -18,7 +18,7 @@ where other threads may run, and such programs cannot fail.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 from llvmlite import ir
 
@@ -69,7 +69,7 @@ def _function(module: ir.Module, layout: dict[str, int], strip: ir.Function, att
     c.leave_if(c.is_null(variants), slow)
     c.api("Py_IncRef", void, variants)  # another thread may put others in their place
     number = c.get(variants, layout["tuple.size"], i64)
-    given, rest = c.at(args, 8), c.sub(count, i64(1))
+    arguments, rest = c.at(args, 8), c.sub(count, i64(1))
     before, test, inside, after = c.block, *(c.fn.append_basic_block() for _ in range(3))
     c.branch(test)
     c.position_at_end(test)
@@ -78,7 +78,7 @@ def _function(module: ir.Module, layout: dict[str, int], strip: ir.Function, att
     c.cbranch(c.icmp_signed("<", index, number), inside, after)
     c.position_at_end(inside)
     variant = c.load(c.word(c.at(variants, layout["tuple.items"]), index), typ=ptr)
-    result = c.call(attempt, [c.context, variant, given, rest, i64(0)])
+    result = c.call(attempt, [c.context, variant, arguments, rest, i64(0)])
     left = c.same(c.ptrtoint(result, i64), i64(_LEFT))
     index.add_incoming(c.add(index, i64(1)), c.block)
     c.cbranch(left, test, served)
@@ -92,13 +92,13 @@ def _function(module: ir.Module, layout: dict[str, int], strip: ir.Function, att
     _finish(c, strip, slow, done, result)
 
 
-def _closed(c: Glue) -> Any:
+def _closed(c: Glue) -> ir.Value:
     """Whether all calls are Python's affair now: something is traced or recorded, or compiled functions are off."""
     words = c.or_(c.or_(c.shared("tracers", i64), c.shared("recorders", i64)), c.shared("functions_off", i64))
     return c.not_(c.same(words, i64(0)))
 
 
-def _finish(c: Glue, strip: ir.Function, slow: ir.Block, done: ir.Block, result: Any) -> None:
+def _finish(c: Glue, strip: ir.Function, slow: ir.Block, done: ir.Block, result: ir.Value) -> None:
     """Returns `result`, or from `slow` what the Python function gives; errors are trimmed."""
     owner, args, count, names = c.fn.args
     leave = c.fn.append_basic_block()
@@ -128,11 +128,11 @@ class _Attempt(Glue):
         self.context, self.variant, self.args, self.count, self.direct = self.fn.args
         self.fresh = fresh
 
-    def head(self, name: str, kind: Any = i64) -> Any:
+    def head(self, name: str, kind: ir.Type = i64) -> ir.Value:
         """A word of the table's head."""
         return self.get(self.table, 8 * HEAD[name], kind)
 
-    def row(self, name: str, size: int, index: Any) -> Any:
+    def row(self, name: str, size: int, index: ir.Value) -> ir.Value:
         """The address of row number `index` of a part of the table, of `size` words."""
         return self.at(self.head(name, ptr), self.mul(index, i64(8 * size)))
 
@@ -151,9 +151,9 @@ class _Attempt(Glue):
         self.sizes = self.room(i64, self.add(self.head("sizes"), i64(2)))
         self.arrays = self.room(ptr, self.add(self.inputs, i64(1)))  # of the inputs, borrowed
         self.tensors = self.room(ptr, self.add(self.inputs, i64(1)))
-        self.held = self.room(ptr, self.add(self.inputs, i64(1)))
-        self.outs = self.room(ptr, self.add(self.outputs, i64(1)))
-        self.made = self.room(ptr, self.add(self.outputs, i64(1)))
+        self.references = self.room(ptr, self.add(self.inputs, i64(1)))  # to values of variables, which are owned
+        self.outs = self.room(ptr, self.add(self.outputs, i64(1)))  # arrays, until each is wrapped in a tensor
+        self.wrapped = self.room(ptr, self.add(self.outputs, i64(1)))
         self.scratch, self.claimed = self.room(ptr), self.room(i64)
         self.clear()
         self.each(self.inputs, self.input)
@@ -173,14 +173,14 @@ class _Attempt(Glue):
     def clear(self) -> None:
         null = ptr(None)
 
-        def output(n: Any) -> None:
+        def output(n: ir.Value) -> None:
             self.store(null, self.word(self.outs, n))
-            self.store(null, self.word(self.made, n))
+            self.store(null, self.word(self.wrapped, n))
 
         self.store(null, self.scratch)
         self.store(i64(0), self.claimed)
         self.store(i64(_LEFT), self.outcome)
-        self.each(self.inputs, lambda n: self.store(null, self.word(self.held, n)))
+        self.each(self.inputs, lambda n: self.store(null, self.word(self.references, n)))
         self.each(self.outputs, output)
         self.each(self.head("symbols"), lambda n: self.store(i64(-1), self.word(self.symbols, n)))
 
@@ -200,40 +200,40 @@ class _Attempt(Glue):
         place = self.room(i64)
         self.store(i64(0), place)
 
-        def argument(n: Any) -> None:
-            given, want = (self.load(self.word(at, n), typ=ptr) for at in (self.args, wanted))
+        def gather_one(n: ir.Value) -> None:
+            argument, want = (self.load(self.word(at, n), typ=ptr) for at in (self.args, wanted))
             leaf, other, on = (self.fn.append_basic_block() for _ in range(3))
             self.cbranch(self.is_null(want), leaf, other)
             self.position_at_end(leaf)
             at = self.load(place, typ=i64)
-            self.store(given, self.word(self.leaves, at))
+            self.store(argument, self.word(self.leaves, at))
             self.store(self.add(at, i64(1)), place)
             self.branch(on)
             self.position_at_end(other)
-            self.leave_if(self.same(given, want), on)
-            self.equal(given, want, on)
+            self.leave_if(self.same(argument, want), on)
+            self.equal(argument, want, on)
             self.position_at_end(on)
 
-        self.each(self.count, argument)
+        self.each(self.count, gather_one)
         self.branch(go)
         self.position_at_end(go)
         self.next_leaf = self.room(i64)
         self.store(i64(0), self.next_leaf)
 
-    def equal(self, given: Any, want: Any, on: ir.Block) -> None:
+    def equal(self, argument: ir.Value, want: ir.Value, on: ir.Block) -> None:
         """Goes on where two Python values of exactly one immutable type are equal, floats to the bit."""
         kind = self.get(want, self.layout["object.type"])
-        self.unless(self.same(self.get(given, self.layout["object.type"]), kind), self.leave)
+        self.unless(self.same(self.get(argument, self.layout["object.type"]), kind), self.leave)
         number, other = self.fn.append_basic_block(), self.fn.append_basic_block()
         self.cbranch(self.same(kind, self.shared("float")), number, other)
         self.position_at_end(number)
-        bits = [self.get(x, self.layout["float.value"], i64) for x in (given, want)]
+        bits = [self.get(x, self.layout["float.value"], i64) for x in (argument, want)]
         self.cbranch(self.same(*bits), on, self.leave)
         self.position_at_end(other)
-        answer = self.api("PyObject_RichCompareBool", i32, given, want, i32(_EQUAL))
+        answer = self.api("PyObject_RichCompareBool", i32, argument, want, i32(_EQUAL))
         self.cbranch(self.same(answer, i32(1)), on, self.leave)
 
-    def input(self, n: Any) -> None:
+    def input(self, n: ir.Value) -> None:
         """Checks input number `n`, and notes where it lies."""
         row = self.row("input_rows", len(INPUT), n)
         kind, what = self.get(row, 8 * INPUT["kind"], i64), self.get(row, 8 * INPUT["what"], ptr)
@@ -264,7 +264,7 @@ class _Attempt(Glue):
         self.branch(on)
         self.position_at_end(on)
 
-    def array_of(self, tensor: Any, row: Any) -> Any:
+    def array_of(self, tensor: ir.Value, row: ir.Value) -> ir.Value:
         """The array of a tensor, which must have the dtype and the shape that `row` says."""
         field, leave = self.layout, self.leave
         self.unless(self.same(self.get(tensor, field["object.type"]), self.shared("tensor")), leave)
@@ -278,11 +278,11 @@ class _Attempt(Glue):
         self.unless(self.same(self.sext(self.get(array, field["array.rank"], i32), i64), rank), leave)
         dims, wanted = self.get(array, field["array.dims"]), self.get(row, 8 * INPUT["dims"])
 
-        def dim(n: Any) -> None:
+        def dim(n: ir.Value) -> None:
             have, want = (self.load(self.word(at, n), typ=i64) for at in (dims, wanted))
-            known, symbol, bind, on = (self.fn.append_basic_block() for _ in range(4))
-            self.cbranch(self.icmp_signed(">=", want, i64(0)), known, symbol)
-            self.position_at_end(known)
+            number, symbol, bind, on = (self.fn.append_basic_block() for _ in range(4))
+            self.cbranch(self.icmp_signed(">=", want, i64(0)), number, symbol)
+            self.position_at_end(number)
             self.cbranch(self.same(have, want), on, leave)
             self.position_at_end(symbol)
             place = self.word(self.symbols, self.sub(i64(-1), want))
@@ -306,27 +306,27 @@ class _Attempt(Glue):
         self.branch(skip)
         self.position_at_end(skip)
 
-    def hold(self, n: Any) -> None:
+    def hold(self, n: ir.Value) -> None:
         """Keeps the value of a variable, which other threads may replace; from here on `undo` gives it back."""
         row = self.row("input_rows", len(INPUT), n)
         is_variable = self.same(self.get(row, 8 * INPUT["kind"], i64), i64(KIND["variable"]))
         with self.if_then(self.and_(is_variable, self.same(self.get(row, 8 * INPUT["donor"], i64), i64(0)))):
             array = self.load(self.word(self.arrays, n), typ=ptr)
             self.api("Py_IncRef", void, array)
-            self.store(array, self.word(self.held, n))
+            self.store(array, self.word(self.references, n))
 
     # -- memory -----------------------------------------------------------------------------------
-    def allocate(self, n: Any) -> None:
+    def allocate(self, n: ir.Value) -> None:
         """Memory for output number `n`; none where it may overwrite the variable that it is a new value of."""
         row = self.row("output_rows", len(OUTPUT), n)
         donor = self.get(row, 8 * OUTPUT["donor"], i64)
-        plain, given, on = (self.fn.append_basic_block() for _ in range(3))
-        self.cbranch(self.icmp_signed("<", donor, i64(0)), plain, given)
+        plain, donated, on = (self.fn.append_basic_block() for _ in range(3))
+        self.cbranch(self.icmp_signed("<", donor, i64(0)), plain, donated)
         self.position_at_end(plain)
         array = self.new(n, row)
         self.store(self.get(array, self.layout["array.data"], i64), self.word(self.buffers, self.add(self.inputs, n)))
         self.branch(on)
-        self.position_at_end(given)
+        self.position_at_end(donated)
         self.leave_if(self.alone(donor), on)
         copy = self.new(n, row)  # others have the old value: work on a copy
         data = self.get(copy, self.layout["array.data"], i64)
@@ -338,7 +338,7 @@ class _Attempt(Glue):
         self.branch(on)
         self.position_at_end(on)
 
-    def new(self, n: Any, row: Any) -> Any:
+    def new(self, n: ir.Value, row: ir.Value) -> ir.Value:
         """A new array for output number `n`."""
         dims = self.get(row, 8 * OUTPUT["dims"], i64)
         static = self.same(self.get(row, 8 * OUTPUT["static"], i64), i64(1))
@@ -350,14 +350,14 @@ class _Attempt(Glue):
         self.store(array, self.word(self.outs, n))
         return array
 
-    def current(self, donor: Any) -> Any:
+    def current(self, donor: ir.Value) -> ir.Value:
         """The tensor that the variable of input number `donor` holds now; leaves where it holds none."""
         row = self.row("input_rows", len(INPUT), donor)
         value = self.get(self.get(row, 8 * INPUT["what"]), self.shared("variable.value", i64))
         self.leave_if(self.is_null(value), self.undo)
         return value
 
-    def alone(self, donor: Any) -> Any:
+    def alone(self, donor: ir.Value) -> ir.Value:
         """Whether nobody but its variable refers to the value of input number `donor`."""
         tensor = self.current(donor)
         self.unless(self.same(tensor, self.load(self.word(self.tensors, donor), typ=ptr)), self.undo)
@@ -372,7 +372,7 @@ class _Attempt(Glue):
         mine = self.and_(writable, self.or_(owned, self.pooled(array)))
         return self.and_(self.and_(once, mine), self.same(seen, i64(0)))
 
-    def pooled(self, array: Any) -> Any:
+    def pooled(self, array: ir.Value) -> ir.Value:
         """Whether an array is one of the pool's, and nobody else has a view of its block: the pool and the array refer
         to that, and the first weak reference to the array is the pool's."""
         base = self.get(array, self.layout["array.base"])
@@ -382,7 +382,7 @@ class _Attempt(Glue):
         kind = self.get(self.select(none, array, weak), self.layout["object.type"])
         return self.and_(self.not_(none), self.and_(self.same(count, i32(2)), self.same(kind, self.shared("lease"))))
 
-    def take(self, n: Any) -> None:
+    def take(self, n: ir.Value) -> None:
         """Just before the program runs: whether the memory that is overwritten still belongs to nobody else."""
         row = self.row("output_rows", len(OUTPUT), n)
         donor = self.get(row, 8 * OUTPUT["donor"], i64)
@@ -393,16 +393,16 @@ class _Attempt(Glue):
         self.branch(on)
         self.position_at_end(on)
 
-    def in_place(self, n: Any, donor: Any) -> Any:
+    def in_place(self, n: ir.Value, donor: ir.Value) -> ir.Value:
         """Whether output number `n` overwrites its donor."""
-        nothing_new = self.is_null(self.load(self.word(self.made, n), typ=ptr))
+        nothing_new = self.is_null(self.load(self.word(self.wrapped, n), typ=ptr))
         return self.and_(self.icmp_signed(">=", donor, i64(0)), nothing_new)
 
     # -- one step for all others ------------------------------------------------------------------
-    def for_claims(self, each: Any) -> None:
+    def for_claims(self, each: Callable[[ir.Value, ir.Value, ir.Value], None]) -> None:
         """Does something for each variable of a program that assigns any: `each(row, word, mode)`, with the row of the
         table and the address of the variable's word."""
-        def variable(n: Any) -> None:
+        def variable(n: ir.Value) -> None:
             row = self.row("claim_rows", len(CLAIM), n)
             each(row, self.get(row, 8 * CLAIM["word"]), self.get(row, 8 * CLAIM["mode"], i64))
 
@@ -415,7 +415,7 @@ class _Attempt(Glue):
         self.leave_if(self.same(self.head("claims"), i64(0)), skip)
         self.unless(self.same(self.shared("claims.waiting", i64), i64(0)), self.undo)
 
-        def check(row: Any, word: Any, mode: Any) -> None:
+        def check(row: ir.Value, word: ir.Value, mode: ir.Value) -> None:
             same, free, on = (self.fn.append_basic_block() for _ in range(3))
             n = self.get(row, 8 * CLAIM["input"], i64)
             value = self.load(self.get(row, 8 * CLAIM["slot"]), typ=ptr)
@@ -433,7 +433,7 @@ class _Attempt(Glue):
 
     def claim(self) -> None:
         """Claims the variables, before the interpreter's lock is given up; `agree` has found them free."""
-        def put(_: Any, word: Any, mode: Any) -> None:
+        def put(_: ir.Value, word: ir.Value, mode: ir.Value) -> None:
             self.store(taken(self, self.load(word, typ=i64), mode)[1], word)
 
         with self.if_then(self.not_(self.same(self.head("claims"), i64(0)))):
@@ -447,7 +447,7 @@ class _Attempt(Glue):
 
     def unclaim(self) -> None:
         """Gives back what `claim` took."""
-        def put(_: Any, word: Any, mode: Any) -> None:
+        def put(_: ir.Value, word: ir.Value, mode: ir.Value) -> None:
             self.store(released(self, self.load(word, typ=i64), mode), word)
 
         with self.if_then(self.same(self.load(self.claimed, typ=i64), i64(1)), likely=False):
@@ -455,11 +455,11 @@ class _Attempt(Glue):
             self.store(i64(0), self.claimed)
             self.count_running(-1)
 
-    def constant(self, n: Any) -> None:
+    def constant(self, n: ir.Value) -> None:
         value = self.load(self.word(self.head("constant_rows", ptr), n), typ=i64)
         self.store(value, self.word(self.buffers, self.add(self.add(self.inputs, self.outputs), n)))
 
-    def arena(self) -> Any:
+    def arena(self) -> ir.Value:
         """The address of the scratch memory."""
         static = self.head("arena")
         need = self.select(self.icmp_signed("<", static, i64(0)), self.load(self.sizes, typ=i64), static)
@@ -486,40 +486,40 @@ class _Attempt(Glue):
         return self.inttoptr(self.and_(self.add(at, i64(63)), i64(-64)), ptr)
 
     # -- running ----------------------------------------------------------------------------------
-    def start(self, arena: Any) -> None:
+    def start(self, arena: ir.Value) -> None:
         entry, words = self.head("entry"), self.head("words", ptr)
-        held, free, on = (self.block_(n) for n in ("held", "free", "ran"))
+        locked, unlocked, on = (self.block_(n) for n in ("locked", "unlocked", "ran"))
         static = self.head("work")
         work = self.select(self.icmp_signed("<", static, i64(0)), self.load(self.word(self.sizes, 1), typ=i64), static)
-        self.cbranch(self.icmp_signed("<", work, self.head("small")), held, free)
-        self.position_at_end(held)
+        self.cbranch(self.icmp_signed("<", work, self.head("small")), locked, unlocked)
+        self.position_at_end(locked)
         first = self.to(entry, i64, self.buffers, self.symbols, arena, words)
         self.branch(on)
-        self.position_at_end(free)
+        self.position_at_end(unlocked)
         self.claim()
         self.each(self.outputs, lambda n: self.swap(n, None))
         state = self.api("PyEval_SaveThread", ptr)
         second = self.to(entry, i64, self.buffers, self.symbols, arena, words)
         self.api("PyEval_RestoreThread", void, state)
         self.each(self.outputs, lambda n: self.swap(n, self.tensors))
-        from_free = self.block
+        from_unlocked = self.block
         self.branch(on)
         self.position_at_end(on)
         status = self.phi(i64)
-        status.add_incoming(first, held)
-        status.add_incoming(second, from_free)
+        status.add_incoming(first, locked)
+        status.add_incoming(second, from_unlocked)
         failed, well, stopped = self.block_("failed"), self.block_("well"), self.block_("stopped")
         self.cbranch(self.same(status, i64(0)), well, failed)
         self.position_at_end(failed)
         self.unclaim()
-        self.told(self.fail)
+        self.wake_waiting(self.fail)
         self.cbranch(self.same(status, i64(INTERRUPTED)), stopped, self.undo)
         self.position_at_end(stopped)
         self.to(self.shared("interrupts.raise", i64), i64, self.shared("interrupts"))
         self.branch(self.fail)
         self.position_at_end(well)
 
-    def swap(self, n: Any, tensors: Any) -> None:
+    def swap(self, n: ir.Value, tensors: ir.Value | None) -> None:
         """Empties the slot of a variable that is overwritten in place, or puts its tensor back."""
         row = self.row("output_rows", len(OUTPUT), n)
         donor = self.get(row, 8 * OUTPUT["donor"], i64)
@@ -538,30 +538,30 @@ class _Attempt(Glue):
         self.each(self.outputs, self.assign)
         self.unclaim()
         self.each(self.sub(self.outputs, results), lambda n: self.release(
-            self.load(self.word(self.made, self.add(results, n)), typ=ptr)))  # the old values
-        self.each(self.inputs, lambda n: self.release(self.load(self.word(self.held, n), typ=ptr)))
+            self.load(self.word(self.wrapped, self.add(results, n)), typ=ptr)))  # the old values
+        self.each(self.inputs, lambda n: self.release(self.load(self.word(self.references, n), typ=ptr)))
         self.release(self.load(self.scratch, typ=ptr))
         interrupted = self.block_("interrupted")
-        self.told(interrupted)
+        self.wake_waiting(interrupted)
         one, built, packer = (self.block_(n) for n in ("one", "built", "packer"))
         switch = self.switch(self.head("result_kind"), packer)
         switch.add_case(i64(RESULT["one"]), one)
         switch.add_case(i64(RESULT["built"]), built)
         self.position_at_end(one)
-        self.ret(self.load(self.made, typ=ptr))
+        self.ret(self.load(self.wrapped, typ=ptr))
         self.position_at_end(packer)
-        packed = self.api("PyObject_Vectorcall", ptr, self.head("result", ptr), self.made, results, ptr(None))
-        self.release_all(results, self.made)
+        packed = self.api("PyObject_Vectorcall", ptr, self.head("result", ptr), self.wrapped, results, ptr(None))
+        self.release_all(results, self.wrapped)
         self.ret(packed)
         self.position_at_end(built)
         self.build(results)
         self.position_at_end(interrupted)
-        self.release_all(results, self.made)
+        self.release_all(results, self.wrapped)
         self.ret(ptr(None))
 
-    def told(self, failed: ir.Block) -> None:
+    def wake_waiting(self, failed: ir.Block) -> None:
         """Wakes those who wait for variables; to `failed` where the user interrupts that."""
-        on, wake = self.block_("told"), self.block_("wake")
+        on, wake = self.block_("awake"), self.block_("wake")
         self.cbranch(self.same(self.shared("claims.waiting", i64), i64(0)), on, wake)
         self.position_at_end(wake)
         answer = self.api("PyObject_Vectorcall", ptr, self.shared("claims.changed"), ptr(None), i64(0), ptr(None))
@@ -569,17 +569,17 @@ class _Attempt(Glue):
         self.cbranch(self.is_null(answer), failed, on)
         self.position_at_end(on)
 
-    def release_all(self, count: Any, things: Any) -> None:
+    def release_all(self, count: ir.Value, things: ir.Value) -> None:
         self.each(count, lambda n: self.release(self.load(self.word(things, n), typ=ptr)))
 
-    def build(self, results: Any) -> None:
+    def build(self, results: ir.Value) -> None:
         """Runs the steps that put the result together, on a stack of objects."""
         steps, count = self.head("result", ptr), self.head("steps")
         stack, top = self.room(ptr, self.add(count, i64(1))), self.room(i64)
         lost = self.block_("lost")
         self.store(i64(0), top)
 
-        def step(n: Any) -> None:
+        def step(n: ir.Value) -> None:
             row = self.at(steps, self.mul(n, i64(16)))
             code, what = self.get(row, 0, i64), self.get(row, 8, i64)
             blocks = {name: self.fn.append_basic_block(name) for name in STEP}
@@ -590,7 +590,7 @@ class _Attempt(Glue):
                     switch.add_case(i64(number), blocks[name])
             for name, source in (("tensor", None), ("object", self.inttoptr)):
                 self.position_at_end(blocks[name])
-                thing = self.load(self.word(self.made, what), typ=ptr) if source is None else source(what, ptr)
+                thing = self.load(self.word(self.wrapped, what), typ=ptr) if source is None else source(what, ptr)
                 self.api("Py_IncRef", void, thing)
                 self.push(stack, top, thing)
                 self.branch(on)
@@ -608,19 +608,20 @@ class _Attempt(Glue):
             self.position_at_end(on)
 
         self.each(count, step)
-        self.release_all(results, self.made)
+        self.release_all(results, self.wrapped)
         self.ret(self.load(stack, typ=ptr))
         self.position_at_end(lost)
-        self.release_all(results, self.made)
+        self.release_all(results, self.wrapped)
         self.release_all(self.load(top, typ=i64), stack)
         self.ret(ptr(None))
 
-    def push(self, stack: Any, top: Any, thing: Any) -> None:
+    def push(self, stack: ir.Value, top: ir.Value, thing: ir.Value) -> None:
         at = self.load(top, typ=i64)
         self.store(thing, self.word(stack, at))
         self.store(self.add(at, i64(1)), top)
 
-    def container(self, function: str, count: Any, stack: Any, top: Any, lost: ir.Block, put: Any) -> None:
+    def container(self, function: str, count: ir.Value, stack: ir.Value, top: ir.Value, lost: ir.Block,
+                  put: Callable[[ir.Value, ir.Value, ir.Value], object]) -> None:
         """Puts a new container in the place of the last `count` objects, which it takes over."""
         container = self.api(function, ptr, count)
         self.leave_if(self.is_null(container), lost)
@@ -629,7 +630,7 @@ class _Attempt(Glue):
         self.store(first, top)
         self.push(stack, top, container)
 
-    def dictionary(self, keys: Any, stack: Any, top: Any, lost: ir.Block) -> None:
+    def dictionary(self, keys: ir.Value, stack: ir.Value, top: ir.Value, lost: ir.Block) -> None:
         """Puts a new dict in the place of the objects for the tuple `keys`."""
         count = self.get(keys, self.layout["tuple.size"], i64)
         dictionary = self.api("PyDict_New", ptr)
@@ -638,7 +639,7 @@ class _Attempt(Glue):
         failed = self.room(i32)
         self.store(i32(0), failed)
 
-        def put(i: Any) -> None:
+        def put(i: ir.Value) -> None:
             value = self.load(self.word(stack, self.add(first, i)), typ=ptr)
             key = self.load(self.word(self.at(keys, self.layout["tuple.items"]), i), typ=ptr)
             status = self.api("PyDict_SetItem", i32, dictionary, key, value)
@@ -650,7 +651,7 @@ class _Attempt(Glue):
         self.push(stack, top, dictionary)
         self.unless(self.same(self.load(failed, typ=i32), i32(0)), lost)
 
-    def wrap(self, n: Any) -> None:
+    def wrap(self, n: ir.Value) -> None:
         """A tensor for the array of output number `n`."""
         array = self.load(self.word(self.outs, n), typ=ptr)
         with self.if_then(self.not_(self.is_null(array))):
@@ -658,18 +659,18 @@ class _Attempt(Glue):
             self.leave_if(self.is_null(tensor), self.fail)
             self.put(array, tensor, self.shared("tensor.array", i64))
             self.store(ptr(None), self.word(self.outs, n))
-            self.store(tensor, self.word(self.made, n))
+            self.store(tensor, self.word(self.wrapped, n))
 
-    def assign(self, n: Any) -> None:
+    def assign(self, n: ir.Value) -> None:
         """Gives a variable its new value; nothing to do where it was overwritten in place."""
         variable = self.get(self.row("output_rows", len(OUTPUT), n), 8 * OUTPUT["variable"])
-        value = self.load(self.word(self.made, n), typ=ptr)
+        value = self.load(self.word(self.wrapped, n), typ=ptr)
         wanted = self.and_(self.not_(self.is_null(variable)), self.not_(self.is_null(value)))
         with self.if_then(wanted):
             slot = self.at(variable, self.shared("variable.value", i64))
             before = self.load(slot, typ=ptr)
             self.store(value, slot)
-            self.store(before, self.word(self.made, n))  # to be released when all variables have their values
+            self.store(before, self.word(self.wrapped, n))  # to be released when all variables have their values
 
     def ends(self) -> None:
         """`leave` before anything was taken; `fail` with an error set; `undo` gives back what was taken."""
@@ -679,9 +680,9 @@ class _Attempt(Glue):
         self.store(i64(0), self.outcome)
         self.branch(self.undo)
         self.position_at_end(self.undo)
-        self.each(self.inputs, lambda n: self.release(self.load(self.word(self.held, n), typ=ptr)))
-        for list_ in (self.outs, self.made):
-            def release(n: Any, at: Any = list_) -> None:
+        self.each(self.inputs, lambda n: self.release(self.load(self.word(self.references, n), typ=ptr)))
+        for list_ in (self.outs, self.wrapped):
+            def release(n: ir.Value, at: ir.Value = list_) -> None:
                 self.release(self.load(self.word(at, n), typ=ptr))
             self.each(self.outputs, release)
         self.release(self.load(self.scratch, typ=ptr))

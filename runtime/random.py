@@ -19,7 +19,8 @@ from twofold.ir import math_random
 
 from . import locks
 
-__all__ = ["set_seed", "take", "integer", "named_key", "fresh_key", "DEFAULT_SEED"]
+__all__ = ["set_seed", "take", "integer", "named_key", "fresh_key", "position", "go_back",
+           "DEFAULT_SEED"]
 
 DEFAULT_SEED = 87654321
 _WORD, _HALF = (1 << 64) - 1, (1 << 32) - 1
@@ -65,6 +66,25 @@ def take(blocks: int, seed: int | None, purpose: str, mix: Callable[..., int]) -
     return np.array([low & _WORD, low >> 64, key], np.uint64).view(np.int64)
 
 
+def position(seed: int | None, purpose: str) -> int:
+    """How many blocks have been taken from a stream; see `take`."""
+    return _taken.get(None if seed is None else (purpose, seed), 0)
+
+
+def go_back(seed: int | None, purpose: str, before: int, blocks: int) -> None:
+    """Undo the draws of a call that was refused, unless somebody else has drawn from the stream meanwhile.
+
+    Args:
+        seed, purpose: which stream it is, see `take`.
+        before: its position before the call.
+        blocks: how many the call has taken.
+    """
+    name = None if seed is None else (purpose, seed)
+    with _lock:
+        if _taken.get(name, 0) == before + blocks:
+            _taken[name] = before
+
+
 class _Word(int):
     """A uint32 with the operations of the generator."""
 
@@ -90,7 +110,7 @@ def integer(low: int, high: int, mix: Callable[..., int]) -> int:
     """
     start, above, key = [int(word) & _WORD for word in take(1, None, "integer", mix)]
     halves = [_Word(word >> shift & _HALF) for word in (start, above, key) for shift in (0, 32)]
-    words: Any = math_random.philox(_Word, halves[:4], halves[4:])  # type: ignore[arg-type]
+    words: Any = math_random.philox(_Word, halves[:4], halves[4:])  # type: ignore[arg-type]  # numbers, not scalars
     # The fraction of 128 bits times the span, as `codegen/kernels/random.py: integers` has it.
     first, second = [int(words[n]) | int(words[n + 1]) << 32 for n in (0, 2)]
     return low + ((first << 64 | second) * (high - low) >> 128)

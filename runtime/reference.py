@@ -10,15 +10,15 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from twofold.codegen import backend, conv_kernels, conv_shapes, gemm_kernels, gemm_shapes, library, lockstep
 from twofold.codegen.kernels import indexing
-from twofold.codegen.lockstep import Memory
+from twofold.codegen.lockstep import ByteMemory
 from twofold.codegen.loop import Kernel
-from twofold.codegen.operands import Library, Partial, Run, Slot, Within, Work
+from twofold.codegen.operands import Argument, Library, Memory, PartialResults, Run, Slot, Within, Work
 from twofold.codegen.plan import Branch, Copy, Plan, Shares, Step, Tree, parts_of
 from twofold.ir import dims as dm
 from twofold.ir import graph as g
@@ -26,6 +26,11 @@ from twofold.ir.dims import Dim, DimLike
 from twofold.ir.dtypes import as_dtype
 
 from .calls import NodeFailure
+
+if TYPE_CHECKING:
+    from twofold.codegen.layout import Layout
+    from twofold.codegen.placer import Placer
+    from twofold.codegen.units import Source
 
 __all__ = ["Reference", "Interpreted", "reference"]
 
@@ -51,8 +56,8 @@ class Interpreted:
         arrays = [np.ascontiguousarray(a) for a in arrays]
         outs = []
         for n, value in enumerate(plan.graph.outputs):
-            shape, given = tuple(dm.evaluate(value.dims, sizes)), plan.donated.get(n)
-            outs.append(np.empty(shape, value.dtype.np) if given is None else arrays[given].reshape(shape))
+            shape, donor = tuple(dm.evaluate(value.dims, sizes)), plan.donated.get(n)
+            outs.append(np.empty(shape, value.dtype.np) if donor is None else arrays[donor].reshape(shape))
         _Execution(plan, [*arrays, *outs, *plan.constants], sizes).tree(plan.tree)
         return outs
 
@@ -68,26 +73,26 @@ class _Execution:
     def size(self, size: DimLike) -> int:
         return size.evaluate(self.sizes) if isinstance(size, Dim) else int(size)
 
-    def memory(self, of: Any) -> Memory:
+    def memory(self, of: Memory) -> ByteMemory:
         """Where a value, or other memory, lies."""
-        held = self.plan.memory_of(of)
-        if isinstance(held, Slot):
-            place = int(self.elements(held.index, held.skip, 1)[0])
-            first = place * self.size(held.stride) + self.size(held.offset)
-            return self.memory(held.base).beside(first * held.base.dtype.size)
-        number = self.plan.buffers.get(held)
-        return Memory(self.arena, self.size(self.plan.offsets[held])) if number is None else \
-            Memory(self.buffers[number])
+        place = self.plan.memory_of(of)
+        if isinstance(place, Slot):
+            index = int(self.elements(place.index, place.skip, 1)[0])
+            first = index * self.size(place.stride) + self.size(place.offset)
+            return self.memory(place.base).beside(first * place.base.dtype.size)
+        number = self.plan.buffers.get(place)
+        return ByteMemory(self.arena, self.size(self.plan.offsets[place])) if number is None else \
+            ByteMemory(self.buffers[number])
 
-    def elements(self, of: Any, first: DimLike, count: int) -> np.ndarray:
+    def elements(self, of: Memory, first: DimLike, count: int) -> np.ndarray:
         """Some elements of a value, from number `first` on."""
         memory = self.memory(of).beside(self.size(first) * of.dtype.size)
-        return memory.held[memory.at:memory.at + count * of.dtype.size].view(of.dtype.np)
+        return memory.array[memory.at:memory.at + count * of.dtype.size].view(of.dtype.np)
 
-    def argument(self, a: Any) -> Memory | int:
+    def argument(self, a: Argument) -> ByteMemory | int:
         if isinstance(a, Within):
             return self.memory(a.value).beside(self.size(a.offset) * a.value.dtype.size)
-        if isinstance(a, (g.Value, Partial, Work)):
+        if isinstance(a, (g.Value, PartialResults, Work)):
             return self.memory(a)
         if isinstance(a, Library):
             raise NotImplementedError(f"{a.name}: a kernel of another backend")
@@ -114,13 +119,14 @@ class _Execution:
     def step(self, step: Step) -> None:
         for part in parts_of(step) or [step]:
             kernel = _library_kernel(part.kernel.key) if isinstance(part.kernel, Library) else part.kernel
+            assert isinstance(kernel, Kernel)
             status = lockstep.run(kernel, self.size(part.total), [self.argument(a) for a in part.arguments])
             if status:
                 node, code = step.failed(status)
                 raise NodeFailure(None if node is None else node.op.name, None if node is None else node.loc,
-                                  self.told(step) or code)
+                                  self.explained(step) or code)
 
-    def told(self, step: Step) -> str | None:
+    def explained(self, step: Step) -> str | None:
         """The text of a failed check, from the operands that it is about."""
         if step.detail is None:
             return None
@@ -157,10 +163,10 @@ class Reference(backend.Backend):
 
         from . import lowerings  # noqa: F401 - registers how products are planned
 
-    def product(self, p: Any, out: g.Value, left: Any, right: Any, layout: Any) -> list[Run]:
+    def product(self, p: Placer, out: g.Value, left: Source, right: Source, layout: Layout | None) -> list[Run]:
         return library.product_runs(p, out, left, right, layout)
 
-    def shares(self, work: Any) -> Shares | None:
+    def shares(self, work: DimLike) -> Shares | None:
         return None
 
     def key(self) -> str:

@@ -11,14 +11,13 @@ import math
 import sys
 from collections.abc import Callable
 from types import FunctionType
-from typing import Any
 
 __all__ = ["text_signature", "documented"]
 
 _READS_SINGLES = sys.version_info >= (3, 12)  # 3.11 drops the comma of `(1,)`; a list is the nearest it can show
 
 
-def documented(fn: Callable[..., Any], name: str, doc: str | None) -> str:
+def documented(fn: Callable[..., object], name: str, doc: str | None) -> str:
     """The C-level docstring of a builtin `name` that stands for `fn`: the signature line, then `doc`."""
     try:
         head = f"{name}{text_signature(fn)}\n--\n\n"
@@ -27,7 +26,7 @@ def documented(fn: Callable[..., Any], name: str, doc: str | None) -> str:
     return head + (doc or "").replace("\0", "")
 
 
-def text_signature(fn: Callable[..., Any]) -> str:
+def text_signature(fn: Callable[..., object]) -> str:
     """The parameters of `fn` as a builtin declares them.
 
     Raises:
@@ -83,13 +82,13 @@ def _parameter(parameter: inspect.Parameter) -> str:
     return f"{stars}{parameter.name}{default}"
 
 
-def literal(value: Any) -> str:
+def literal(value: object) -> str:
     """Source text that evaluates to `value`, its name, or `...`."""
     if value is None or type(value) in (bool, int, str, bytes):
         return repr(value)
     if type(value) is float and not math.isnan(value):
         return repr(value) if math.isfinite(value) else f"{'-' if value < 0 else ''}1e999"
-    if type(value) in (tuple, list):
+    if type(value) is tuple or type(value) is list:
         items = [literal(item) for item in value]
         if "..." not in items:
             if type(value) is tuple and (len(items) != 1 or _READS_SINGLES):
@@ -99,7 +98,7 @@ def literal(value: Any) -> str:
     return repr(name) if type(name) is str and _stands_for(name, value) else "..."
 
 
-def _stands_for(name: str, value: Any) -> bool:
+def _stands_for(name: str, value: object) -> bool:
     try:
         return bool(value == name)
     except Exception:  # noqa: BLE001 (a foreign object's comparison may raise anything)

@@ -16,11 +16,16 @@ import ctypes
 import math
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from . import locks, machine
+
+if TYPE_CHECKING:
+    from llvmlite import ir
+
+    from .emit import Code
 
 __all__ = ["parallel_for", "serial", "get_num_threads", "set_num_threads", "fork_join_module", "MAX_THREADS",
            "ONE"]
@@ -31,12 +36,22 @@ _LIBRARIES = ("libgomp.so.1", "libomp.so", "libomp.so.5", "libiomp5.so", "libomp
 _SPINS = "5000"  # tens of microseconds: long enough for the next of a row of ops, short enough for other threads
 _KERNEL = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
 
+
+class _ForkJoin(NamedTuple):
+    """The compiled function `fork_join` of `fork_join_module`, its last argument, and its address."""
+
+    call: Callable[[int, int, int, int, ctypes.Array[ctypes.c_int64]], int]
+    context: ctypes.Array[ctypes.c_int64]
+    address: int
+
+
 _lock = locks.Lock()
 _threads = 0  # 0: not asked yet
 _count = ctypes.c_int64(1)  # how many threads compiled programs use: they read it where it lies
 _one = ctypes.c_int64(1)
 ONE = ctypes.addressof(_one)  # stands for `_count` in programs that use one thread whatever is set
-_fork_join: Any = None  # None: not loaded yet; False: cannot be had, or must not be used in this process
+# None: not loaded yet; False: cannot be had, or must not be used in this process
+_fork_join: _ForkJoin | Literal[False] | None = None
 
 
 def parallel_for(kernel: int, total: int, args: int, threads: int) -> int:
@@ -51,12 +66,10 @@ def parallel_for(kernel: int, total: int, args: int, threads: int) -> int:
     """
     if threads <= 1 or total <= 1:
         return serial(kernel, total, args)
-    if _fork_join is None:
-        _start()
-    if _fork_join is False:
+    fork_join = _start() if _fork_join is None else _fork_join
+    if fork_join is False:
         return serial(kernel, total, args)
-    call, context = _fork_join
-    return call(kernel, total, args, min(threads, total, MAX_THREADS), context)
+    return fork_join.call(kernel, total, args, min(threads, total, MAX_THREADS), fork_join.context)
 
 
 def serial(kernel: int, total: int, args: int) -> int:
@@ -150,27 +163,27 @@ def _read(path: str) -> str:
 
 
 def table(shared: bool = True) -> tuple[int, int, int]:
-    """What compiled programs share work with: the addresses of the fork-join function, of its context, and of the
-    number of threads to use, which is one where OpenMP cannot be had. Both functions are 0 for a program that shares
-    nothing (not `shared`), so that small programs start no threads."""
-    if shared and _fork_join is None:
-        _start()
+    """The words with which compiled programs share work: the addresses of the fork-join function, of its context, and
+    of the number of threads to use, which is one where OpenMP cannot be had. Both of the former are 0 for a program
+    that shares nothing (not `shared`), so that small programs start no threads."""
+    fork_join = (_fork_join if _fork_join is not None else _start()) if shared else False
     get_num_threads()
     _tell()
-    if not shared or _fork_join is False:
+    if fork_join is False:
         return 0, 0, ctypes.addressof(_count)
-    call, context = _fork_join
-    return ctypes.cast(call, ctypes.c_void_p).value or 0, ctypes.addressof(context), ctypes.addressof(_count)
+    return fork_join.address, ctypes.addressof(fork_join.context), ctypes.addressof(_count)
 
 
-def _start() -> None:
+def _start() -> _ForkJoin | Literal[False]:
+    """The fork-join, which is loaded when it is first asked for; False where there is none."""
     global _fork_join
     with _lock:
         if _fork_join is None:
             _fork_join = _load() or False
+        return _fork_join
 
 
-def _load() -> Any:
+def _load() -> _ForkJoin | None:
     """The compiled fork-join with its context, or None where OpenMP or machine code cannot be had."""
     library = _openmp()
     if library is None:
@@ -178,21 +191,21 @@ def _load() -> Any:
     names = ("GOMP_parallel", "omp_get_thread_num", "omp_get_num_threads")
     try:
         functions = [getattr(library, n) for n in names] + [ctypes.CDLL(None).clock_gettime]
-        address = machine.load("threads", _timed_module, ("threads.py", "emit.py"))["fork_join"]
+        address = machine.load("threads", _timed_module, ("threads.py",))["fork_join"]
     except (OSError, RuntimeError, ImportError, AttributeError):
         return None
     addresses = [ctypes.cast(f, ctypes.c_void_p).value or 0 for f in functions]
     context = (ctypes.c_int64 * 6)(*addresses, time.CLOCK_MONOTONIC, 0)
     i64 = ctypes.c_int64
     call = ctypes.CFUNCTYPE(i64, i64, i64, i64, i64, ctypes.c_void_p)(address)
-    return call, context
+    return _ForkJoin(call, context, address)
 
 
-def _timed_module() -> Any:
+def _timed_module() -> ir.Module:
     return fork_join_module(timed=True)
 
 
-def _openmp() -> Any:
+def _openmp() -> ctypes.CDLL | None:
     for name in _LIBRARIES:
         try:
             with _short_waits():
@@ -239,7 +252,7 @@ _LATE = 300_000  # nanoseconds that threads may be waited for: waking up takes l
 _ALONE = 8  # for how many times as long as they were waited for they are left alone
 
 
-def fork_join_module(timed: bool = False) -> Any:
+def fork_join_module(timed: bool = False) -> ir.Module:
     """`fork_join(kernel, total, args, threads, context)`, and the body that every thread runs.
 
     `context` holds the addresses of GOMP_parallel, omp_get_thread_num and omp_get_num_threads; and if `timed` that of
@@ -273,7 +286,7 @@ def fork_join_module(timed: bool = False) -> Any:
     for index, value in enumerate((kernel, total, args)):
         c.store(value, c.word(data, index))
 
-    def clear(i: Any) -> None:
+    def clear(i: ir.Value) -> None:
         for index, value in ((_CLAIMED, i64(0)), (_STATUS, i64(0)), (_WHERE, total)):
             c.store(value, _own(c, data, i, index))
 
@@ -287,7 +300,7 @@ def fork_join_module(timed: bool = False) -> Any:
     c.store(i64(0), first)
     c.store(total, where)
 
-    def keep_first(i: Any) -> None:
+    def keep_first(i: ir.Value) -> None:
         _keep(c, first, where, *(c.load(_own(c, data, i, index), typ=i64) for index in (_STATUS, _WHERE)))
 
     c.each(threads, keep_first)
@@ -295,7 +308,7 @@ def fork_join_module(timed: bool = False) -> Any:
     return module
 
 
-def _now(c: Any, clock: Any, number: Any) -> Any:
+def _now(c: Code, clock: ir.Value, number: ir.Value) -> ir.Value:
     """Nanoseconds by a clock."""
     from .emit import i32, i64
 
@@ -305,7 +318,7 @@ def _now(c: Any, clock: Any, number: Any) -> Any:
     return c.add(c.mul(seconds, i64(1_000_000_000)), rest)
 
 
-def _alone(c: Any, kernel: Any, total: Any, args: Any, context: Any) -> Any:
+def _alone(c: Code, kernel: ir.Value, total: ir.Value, args: ir.Value, context: ir.Value) -> ir.Value:
     """Runs all of the kernel here and returns, where that is the time for it; else gives the time."""
     from .emit import i64
 
@@ -315,7 +328,7 @@ def _alone(c: Any, kernel: Any, total: Any, args: Any, context: Any) -> Any:
     return now
 
 
-def _judge(c: Any, context: Any, begin: Any, done: Any) -> None:
+def _judge(c: Code, context: ir.Value, begin: ir.Value, done: ir.Value) -> None:
     """Decides whether this thread works alone for a while, since it waited longer for the others than it worked."""
     from .emit import i64
 
@@ -326,14 +339,14 @@ def _judge(c: Any, context: Any, begin: Any, done: Any) -> None:
         c.store(c.add(now, c.mul(waited, i64(_ALONE))), c.word(context, 5))
 
 
-def _own(c: Any, data: Any, thread: Any, index: int) -> Any:
+def _own(c: Code, data: ir.Value, thread: ir.Value, index: int) -> ir.Value:
     """The address of a word of a thread."""
     from .emit import i64
 
     return c.word(data, c.add(c.mul(thread, i64(_OWN)), i64(_OWN + index)))
 
 
-def _keep(c: Any, first: Any, where: Any, status: Any, at: Any) -> None:
+def _keep(c: Code, first: ir.Value, where: ir.Value, status: ir.Value, at: ir.Value) -> None:
     """Stores `status` to `first`, and to `where` the start `at` of its piece, if it is an error that comes before the
     one stored so far."""
     from .emit import i64
@@ -344,8 +357,8 @@ def _keep(c: Any, first: Any, where: Any, status: Any, at: Any) -> None:
         c.store(at, where)
 
 
-def _region(c: Any, data: Any, timed: bool) -> None:
-    """What each thread runs."""
+def _region(c: Code, data: ir.Value, timed: bool) -> None:
+    """The body that each thread runs."""
     from .emit import i32, i64
 
     kernel, total, args, thread_num, num_threads = (c.load(c.word(data, i), typ=i64) for i in range(_COMMON))
@@ -357,10 +370,10 @@ def _region(c: Any, data: Any, timed: bool) -> None:
     ranges = c.select(few, i64(1), threads)
     status, where = (_own(c, data, thread, index) for index in (_STATUS, _WHERE))
 
-    def least(x: Any, y: Any) -> Any:
+    def least(x: ir.Value, y: ir.Value) -> ir.Value:
         return c.select(c.icmp_signed("<", x, y), x, y)
 
-    def pieces_of(after: Any) -> None:
+    def pieces_of(after: ir.Value) -> None:
         """Runs the rest of the range of the thread that comes `after` this one."""
         number = c.select(few, after, c.srem(c.add(thread, after), threads))
         begin, end = (c.sdiv(c.mul(units, least(n, ranges)), ranges) for n in (number, c.add(number, i64(1))))

@@ -34,21 +34,21 @@ def trim(error: BaseException) -> None:
     entries = _entries(error.__traceback__)
     if not entries:
         return
-    kept, hidden = [], True
+    visible, hidden = [], True
     for index, entry in enumerate(entries):
         hidden = index == 0 or _hides(entry.tb_frame.f_code.co_filename, hidden)
         if not hidden:
-            kept.append(entry)
+            visible.append(entry)
     try:
-        setattr(error, ATTRIBUTE, Kept(_complete(entries, _kept(error))))
+        setattr(error, ATTRIBUTE, Kept(_complete(entries, _stored(error))))
     except (AttributeError, TypeError):  # the exception's class takes no attributes
         return
-    error.__traceback__ = _chain(kept, None)
+    error.__traceback__ = _chain(visible, None)
 
 
 def complete(error: BaseException) -> list[TracebackType]:
     """The entries of an error's traceback, with those that inner public functions have trimmed."""
-    return _entries(_complete(_entries(error.__traceback__), _kept(error)))
+    return _entries(_complete(_entries(error.__traceback__), _stored(error)))
 
 
 def between(filename: str) -> bool:
@@ -69,19 +69,19 @@ class Kept:
     def __init__(self, traceback: TracebackType | None = None) -> None:
         self.traceback = traceback
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Any:  # an attribute of a traceback
         return getattr(self.traceback, name)
 
     def __bool__(self) -> bool:
         return self.traceback is not None
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[type[Kept], tuple[()]]:
         return (Kept, ())
 
 
-def _kept(error: BaseException) -> TracebackType | None:
-    kept = getattr(error, ATTRIBUTE, None)
-    return kept.traceback if kept else None
+def _stored(error: BaseException) -> TracebackType | None:
+    stored = getattr(error, ATTRIBUTE, None)
+    return stored.traceback if stored else None
 
 
 def _complete(entries: list[TracebackType], before: TracebackType | None) -> TracebackType | None:
@@ -117,13 +117,13 @@ def _hides(filename: str, caller_hidden: bool) -> bool:
 
 @functools.cache
 def _folders() -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Folders of the library's own code, and of code that it calls."""
+    """What names of files begin with: of the library's own code, and of code that it calls."""
     theirs = [path for name in _DEPENDENCIES for path in _paths(name)]
     for name in _OPTIONAL:
         with contextlib.suppress(ImportError, ValueError):
             package = importlib.util.find_spec(name)
             theirs += (package and package.submodule_search_locations) or []
-    return OWN_FOLDERS, (*_prefixes(theirs), *_standard())
+    return OWN_FOLDERS, (*_prefixes(theirs), *_standard(), "<frozen ")
 
 
 @functools.cache

@@ -27,7 +27,7 @@ def pulled(both: Linearised, inputs: Sequence[Tensor], cts: Sequence[Tensor]) ->
     back = both.backward()
     kept = [results[n] if n >= 0 else inputs[-1 - n] for n in (both.sources[i] for i in back.reads)]
     found = iter(run_graph(back.graph, [*kept, *cts]))
-    return results, [next(found) if g else None for g in back.given]
+    return results, [next(found) if g else None for g in back.connected]
 
 
 def same(a: Any, b: Any) -> bool:
@@ -91,7 +91,7 @@ def gradient_graph(graph: Graph) -> Graph:
         kept = [results[n] if n >= 0 else inputs[-1 - n] for n in (both.sources[i] for i in back.reads)]
         seeds = [grad.ones_like(r) for r, s in zip(results, both.seeded, strict=False) if s]
         found = iter(builder.inline(back.graph, [*kept, *seeds]))
-        made.outputs = [next(found) if g else grad.zeros_like(v) for g, v in zip(back.given, inputs, strict=True)]
+        made.outputs = [next(found) if g else grad.zeros_like(v) for g, v in zip(back.connected, inputs, strict=True)]
     return verify(made)
 
 

@@ -23,28 +23,32 @@ import sys
 import sysconfig
 import types
 import weakref
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from twofold.eager import custom
 from twofold.ir import errors
 from twofold.runtime import cache, locks
 
 from .operator_calls import MARK
+from .types import PythonFunction
+
+if TYPE_CHECKING:
+    from .autograph_source import Converted
 
 __all__ = ["convert", "callee", "do_not_convert", "to_code", "is_converted"]
 
 _lock = locks.RLock()
-_factories: dict[int, tuple[Any, Any]] = {}  # id of a code object -> (weak reference to it, factory or None)
+# By the id of a code object: a weak reference to it, and its factory; None where it cannot be converted.
+_factories: dict[int, tuple[weakref.ref[types.CodeType], _Factory | None]] = {}
 
 
-def is_converted(fn: Any) -> bool:
+def is_converted(fn: object) -> bool:
     """Whether `fn` came out of `convert`, or is not to be converted."""
     return bool(getattr(fn, MARK, False))
 
 
-def do_not_convert(fn: Callable[..., Any]) -> Callable[..., Any]:
+def do_not_convert(fn: PythonFunction) -> PythonFunction:
     """`fn` such that it runs as it is, in converted code too."""
     if not inspect.isfunction(fn):
         if not callable(fn):
@@ -59,11 +63,11 @@ def do_not_convert(fn: Callable[..., Any]) -> Callable[..., Any]:
     return copy
 
 
-def convert(fn: Any) -> Any:
+def convert(fn: PythonFunction) -> PythonFunction:
     """`fn` with its control flow converted; `fn` itself where it is not to be, or cannot be.
 
     Args:
-        fn: a function or a bound method. Anything else is given back.
+        fn: a function or a bound method. Any other callable is the result itself.
     """
     if inspect.ismethod(fn):
         converted = convert(fn.__func__)
@@ -74,7 +78,7 @@ def convert(fn: Any) -> Any:
     return fn if factory is None else factory.instance(fn)
 
 
-def callee(function: Any) -> Callable[..., Any]:
+def callee(function: PythonFunction) -> PythonFunction:
     """The callable to call in the place of another one: its converted form if it is the user's code."""
     if is_converted(function):
         return function
@@ -95,15 +99,17 @@ def callee(function: Any) -> Callable[..., Any]:
     return function if converted is bound else converted
 
 
-def to_code(fn: Any) -> str:
+def to_code(fn: PythonFunction) -> str:
     """The source of the converted function.
 
     Raises:
         ValueError: it cannot be converted.
     """
-    fn = getattr(fn, "__func__", fn)
-    from .autograph_source import tree_of
-    source = tree_of(fn)
+    from .autograph_source import Unconvertible, tree_of
+    function = getattr(fn, "__func__", fn)
+    if not inspect.isfunction(function):
+        raise Unconvertible(f"only functions written in Python can be converted; got {type(fn).__name__} {fn!r}")
+    source = tree_of(function)
     tree = ast.fix_missing_locations(source.tree)
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef) and node.name == source.name:
@@ -112,7 +118,7 @@ def to_code(fn: Any) -> str:
     return ast.unparse(tree) + "\n"
 
 
-def _is_users(fn: Any) -> bool:
+def _is_users(fn: types.FunctionType) -> bool:
     """Whether a function is the user's, or an installed one that wraps the user's."""
     file = fn.__code__.co_filename
     if errors.is_ours(file):
@@ -131,7 +137,8 @@ def _installed() -> tuple[str, ...]:
     return tuple(folders | {os.path.realpath(f) + os.sep for f in folders})
 
 
-def _factory(fn: Any) -> Any:
+def _factory(fn: types.FunctionType) -> _Factory | None:
+    """The factory of a function's code, made where there is none; None where it cannot be converted."""
     code = fn.__code__
     entry = _factories.get(id(code))
     if entry is not None and entry[0]() is code:
@@ -141,16 +148,16 @@ def _factory(fn: Any) -> Any:
         entry = _factories.get(key)
         if entry is not None and entry[0]() is code:  # another thread has made it meanwhile
             return entry[1]
-        factory = _made(fn)
+        factory = _new_factory(fn)
 
-        def gone(reference: Any) -> None:
+        def gone(reference: weakref.ref[types.CodeType]) -> None:
             if _factories.get(key, (None,))[0] is reference:
                 del _factories[key]
         _factories[key] = (weakref.ref(code, gone), factory)
         return factory
 
 
-def _made(fn: Any) -> Any:
+def _new_factory(fn: types.FunctionType) -> _Factory | None:
     key = cache.digest(_identity(), _fingerprint(fn.__code__))
     stored = cache.read("conversions", key)
     if stored is not None:
@@ -165,12 +172,12 @@ def _made(fn: Any) -> Any:
     return _Factory(outer, fn.__code__.co_freevars)
 
 
-def _compiled(source: Any) -> types.CodeType:
+def _compiled(source: Converted) -> types.CodeType:
     """The code of the function that makes the converted one, given `ag__`."""
     code = compile(ast.fix_missing_locations(source.tree), source.file, "exec", dont_inherit=True, flags=source.flags)
-    space: dict[str, Any] = {}
-    exec(_renamed(code, source.name, source.shown), space)  # noqa: S102 - the user's own function, rewritten
-    outer: types.CodeType = space["outer_factory"]().__code__
+    names: dict[str, Any] = {}  # that the module defines
+    exec(_renamed(code, source.name, source.shown), names)  # noqa: S102 - the user's own function, rewritten
+    outer: types.CodeType = names["outer_factory"]().__code__
     return outer
 
 
@@ -185,7 +192,7 @@ def _fingerprint(code: types.CodeType) -> str:
 
 @functools.cache
 def _identity() -> str:
-    """What a conversion depends on besides the function: Python, malt, and our own rewriting."""
+    """A text for all that a conversion depends on besides the function: Python, malt, and our own rewriting."""
     malt = importlib.util.find_spec("malt")
     status = os.stat(malt.origin) if malt is not None and malt.origin else None
     own = [path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py"))
@@ -200,12 +207,12 @@ class _Factory:
     def __init__(self, outer: types.CodeType, freevars: tuple[str, ...]) -> None:
         self.outer, self.freevars = outer, freevars
 
-    def instance(self, fn: Any) -> Any:
+    def instance(self, fn: types.FunctionType) -> types.FunctionType:
         """`fn` converted."""
         cells = dict(zip(self.freevars, fn.__closure__ or (), strict=True))
         inner = types.FunctionType(self.outer, fn.__globals__, fn.__name__, (),
                                    tuple([cells[n] for n in self.outer.co_freevars]))
-        converted = inner(_namespace())
+        converted: types.FunctionType = inner(_namespace())
         converted.__defaults__, converted.__kwdefaults__ = fn.__defaults__, fn.__kwdefaults__
         converted.__name__, converted.__qualname__, converted.__module__ = fn.__name__, fn.__qualname__, fn.__module__
         converted.__doc__, converted.__annotations__ = fn.__doc__, fn.__annotations__
@@ -224,14 +231,14 @@ def _renamed(code: types.CodeType, name: str, shown: str, around: str = "") -> t
 
 
 @functools.cache
-def _namespace() -> Any:
+def _namespace() -> types.SimpleNamespace:
     """The namespace `ag__`, through which converted code calls its operators."""
     from . import operator_calls, operator_loops, operators
-    space = types.SimpleNamespace()
+    namespace = types.SimpleNamespace()
     for module in (operators, operator_loops, operator_calls):
         for name in module.__all__:
-            setattr(space, name, getattr(module, name))
-    space.converted_call = operator_calls.calls(callee)
-    return space
+            setattr(namespace, name, getattr(module, name))
+    namespace.converted_call = operator_calls.calls(callee)
+    return namespace
 
 

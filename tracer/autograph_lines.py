@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ast
-from typing import Any
+from types import ModuleType
+from typing import Any, TypeVar
 
 __all__ = ["note_lines", "copy_line", "place"]
+
+_Node = TypeVar("_Node", bound=ast.AST)
 
 
 def note_lines(tree: ast.AST, function: str) -> None:
@@ -14,11 +17,11 @@ def note_lines(tree: ast.AST, function: str) -> None:
     for node in ast.walk(tree):
         line = getattr(node, "lineno", None)
         if line is not None:
-            at = origin_info.Location("", line, node.col_offset)  # type: ignore[attr-defined]
+            at = origin_info.Location("", line, getattr(node, "col_offset", 0))
             anno.setanno(node, anno.Basic.ORIGIN, origin_info.OriginInfo(at, function, "", ""))
 
 
-def copy_line(new: Any, like: Any) -> Any:
+def copy_line(new: _Node, like: ast.AST) -> _Node:
     """`new` at the line of another node."""
     from malt.pyct import anno
     origin = anno.getanno(like, anno.Basic.ORIGIN, default=None)
@@ -27,13 +30,13 @@ def copy_line(new: Any, like: Any) -> Any:
     return ast.copy_location(new, like)
 
 
-def place(tree: Any, line: int) -> None:
+def place(tree: ast.AST, line: int) -> None:
     """Gives nodes the lines they came from; those without take their parent's. Columns are not kept."""
     from malt.pyct import anno
     _place(tree, line, anno)
 
 
-def _place(node: Any, line: int, anno: Any) -> None:
+def _place(node: Any, line: int, anno: ModuleType) -> None:  # which attributes a node has, `_attributes` tells
     origin = anno.getanno(node, anno.Basic.ORIGIN, default=None)
     if origin is not None:
         line = origin.loc.lineno

@@ -10,7 +10,6 @@ from __future__ import annotations
 import importlib.util
 import sys
 import types
-from typing import Any
 
 __all__ = ["prepare"]
 
@@ -18,7 +17,7 @@ __all__ = ["prepare"]
 class _Package(types.ModuleType):
     """The package malt before its own `__init__` has run."""
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         inside = f"{self.__name__}.{name}"
         if name.startswith("__") or inside in sys.modules or importlib.util.find_spec(inside) is not None:
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")  # the import system sets it

@@ -10,21 +10,29 @@ import __future__
 import ast
 import inspect
 import linecache
-from typing import Any, NamedTuple
+import types
+from typing import NamedTuple
 
 from . import autograph_malt
 from .autograph_lines import note_lines, place
 from .autograph_stages import new_name, transformed
-from .autograph_syntax import prepared
+from .autograph_syntax import FunctionNode, prepared
 
 __all__ = ["Unconvertible", "Converted", "tree_of"]
+
 
 class Unconvertible(ValueError):
     """A function has no source, or has parts that cannot be converted."""
 
 
 class Converted(NamedTuple):
-    """A module that defines `outer_factory`, and what is needed to use it."""
+    """A module that defines `outer_factory`, and what compiling it takes.
+
+    Attributes:
+        name: of the converted function in the module.
+        shown: of the user's function, which tracebacks show.
+        flags: those of the user's `from __future__` imports.
+    """
 
     tree: ast.Module
     name: str
@@ -37,7 +45,7 @@ class Converted(NamedTuple):
 _FUTURE = sum(getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
 
 
-def tree_of(fn: Any) -> Converted:
+def tree_of(fn: types.FunctionType) -> Converted:
     """The converted form of a function.
 
     Raises:
@@ -55,23 +63,24 @@ def tree_of(fn: Any) -> Converted:
         result = transformed(prepared(node, fn), fn, name)
     except Exception as e:
         raise Unconvertible(f"{fn.__name__}: {e}") from e
+    definition: ast.stmt
     if isinstance(result, ast.Lambda):
-        result = ast.Assign(targets=[ast.Name(name, ast.Store())], value=result)
+        definition = ast.Assign(targets=[ast.Name(name, ast.Store())], value=result)
     else:
-        result.name = name
-    tree = _module(result, name, code.co_freevars)
+        definition, result.name = result, name
+    tree = _module(definition, name, code.co_freevars)
     place(tree, code.co_firstlineno)
     return Converted(tree, name, code.co_name, code.co_filename, code.co_freevars, code.co_flags & _FUTURE)
 
 
-def _drop_defaults(node: Any) -> None:
+def _drop_defaults(node: FunctionNode) -> None:
     """Defaults are the original function's own."""
     node.args.defaults = [ast.Constant(None) for _ in node.args.defaults]
     node.args.kw_defaults = [d if d is None else ast.Constant(None) for d in node.args.kw_defaults]
 
 
 # -- source ---------------------------------------------------------------------------------------
-def _parsed(code: Any, module: dict[str, Any]) -> Any:
+def _parsed(code: types.CodeType, module: dict[str, object]) -> FunctionNode:
     """The syntax tree of a function with the lines of its file.
 
     Args:
@@ -94,14 +103,16 @@ def _parsed(code: Any, module: dict[str, Any]) -> Any:
         tree = ast.parse("if 1:\n" + text if indented else text)
     except SyntaxError as e:
         raise Unconvertible(f"the source of {code.co_name} cannot be read") from e
-    node = tree.body[0].body[0] if indented else tree.body[0]  # type: ignore[attr-defined]
+    node = tree.body[0]
+    if isinstance(node, ast.If) and indented:
+        node = node.body[0]
     if not isinstance(node, ast.FunctionDef) or node.name != code.co_name:
         raise Unconvertible(f"the source of {code.co_name} cannot be found")
     ast.increment_lineno(node, first - (2 if indented else 1))
     return node
 
 
-def _lambda(code: Any, module: dict[str, Any]) -> ast.Lambda:
+def _lambda(code: types.CodeType, module: dict[str, object]) -> ast.Lambda:
     """A lambda is found by the positions of its instructions."""
     linecache.checkcache(code.co_filename)
     text = "".join(linecache.getlines(code.co_filename, module))
@@ -112,7 +123,8 @@ def _lambda(code: Any, module: dict[str, Any]) -> ast.Lambda:
     except SyntaxError as e:
         raise Unconvertible("the source of a lambda cannot be read") from e
     places = [((line, col), (end, end_col)) for line, end, col, end_col in code.co_positions()
-              if None not in (line, end, col, end_col) and (line, col) != (end, end_col)]
+              if line is not None and end is not None and col is not None and end_col is not None
+              and (line, col) != (end, end_col)]
     candidates = [n for n in ast.walk(tree) if isinstance(n, ast.Lambda) and n.lineno == code.co_firstlineno
                   and len(n.args.posonlyargs) + len(n.args.args) == code.co_argcount
                   and all(_start(n.body) <= first and last <= _end(n.body) for first, last in places)]
@@ -121,16 +133,17 @@ def _lambda(code: Any, module: dict[str, Any]) -> ast.Lambda:
     return max(candidates, key=_start)  # of a lambda within a lambda the inner one, as the outer has more instructions
 
 
-def _start(node: Any) -> tuple[int, int]:
+def _start(node: ast.expr) -> tuple[int, int]:
     return node.lineno, node.col_offset
 
 
-def _end(node: Any) -> tuple[int, int]:
+def _end(node: ast.expr) -> tuple[int, int]:
+    assert node.end_lineno is not None and node.end_col_offset is not None, "the parser notes where nodes end"
     return node.end_lineno, node.end_col_offset
 
 
 # -- the tree that is compiled --------------------------------------------------------------------
-def _module(function: Any, name: str, freevars: tuple[str, ...]) -> ast.Module:
+def _module(function: ast.stmt, name: str, freevars: tuple[str, ...]) -> ast.Module:
     """A module whose function gives a function that defines the converted one.
 
     The outer function declares the free variables, so that the inner one has cells for them.
@@ -138,5 +151,9 @@ def _module(function: Any, name: str, freevars: tuple[str, ...]) -> ast.Module:
     cells = "; ".join(f"{v} = None" for v in freevars) or "pass"
     tree = ast.parse(f"def outer_factory():\n {cells}\n def inner_factory(ag__):\n  return {name}\n"
                      " return inner_factory")
-    tree.body[0].body[-2].body.insert(0, function)  # type: ignore[attr-defined]
+    outer = tree.body[0]
+    assert isinstance(outer, ast.FunctionDef)
+    inner = outer.body[-2]
+    assert isinstance(inner, ast.FunctionDef)
+    inner.body.insert(0, function)
     return tree

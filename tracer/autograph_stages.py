@@ -1,6 +1,7 @@
 """malt's converters as we use them: their options, their order, and what we add to some of them.
 
-malt is imported when the first function is converted, so its classes are derived from inside functions.
+malt is imported when the first function is converted, so its classes are derived from inside functions. It carries no
+types: its objects are `Any`.
 """
 
 from __future__ import annotations
@@ -8,11 +9,23 @@ from __future__ import annotations
 import ast
 import functools
 import importlib.util  # malt's loader uses it without importing it
-from typing import Any
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any, TypeAlias
 
+from .autograph_syntax import FunctionNode
 from .loop_options import set_loop_options
 
 __all__ = ["transformed", "new_name"]
+
+#: the context of a conversion, which says which function is converted and with which options
+Context: TypeAlias = Any
+
+#: a converter: from a syntax tree and the context to the tree that comes of it
+Stage: TypeAlias = Callable[[Any, Context], Any]
+
+#: a class that derives from one of malt's transformers: called with a context, it has `visit(node)`
+Transformer: TypeAlias = Any
 
 _BLOCKS = (ast.If, ast.While, ast.For, ast.Try, ast.With)
 _LOOPS = frozenset({ast.While, ast.For})
@@ -22,13 +35,13 @@ _TESTS = frozenset({ast.BoolOp, ast.UnaryOp, ast.Compare})
 assert importlib.util
 
 
-def new_name(fn: Any, stem: str) -> str:
+def new_name(fn: FunctionType, stem: str) -> str:
     """A name that means nothing yet where `fn` is defined."""
     from malt.pyct import inspect_utils, naming
-    return naming.Namer(inspect_utils.getnamespace(fn)).new_symbol(stem, ())
+    return str(naming.Namer(inspect_utils.getnamespace(fn)).new_symbol(stem, ()))
 
 
-def transformed(node: Any, fn: Any, name: str) -> Any:
+def transformed(node: FunctionNode, fn: FunctionType, name: str) -> FunctionNode:
     """The converted syntax tree of a function.
 
     Args:
@@ -54,7 +67,7 @@ def transformed(node: Any, fn: Any, name: str) -> Any:
     return node
 
 
-def _stages(node: Any) -> list[Any]:
+def _stages(node: FunctionNode) -> list[Stage]:
     """The converters that a function needs; each costs milliseconds."""
     from malt.converters import (
         break_statements,
@@ -68,7 +81,8 @@ def _stages(node: Any) -> list[Any]:
     nodes = list(ast.walk(node))
     kinds = {type(n) for n in nodes}
     inner = any(isinstance(m, ast.Return) for n in nodes if isinstance(n, _BLOCKS) for m in ast.walk(n))
-    stages = [(True, functions.transform), (kinds & _LOOPS, _directives),
+    stages: list[tuple[object, Stage]] = [
+              (True, functions.transform), (kinds & _LOOPS, _directives),
               (ast.Break in kinds, break_statements.transform), (kinds & _JUMPS, continue_statements.transform),
               (inner, return_statements.transform), (ast.Call in kinds, call_trees.transform),
               (kinds & {ast.If, *_LOOPS}, _control_flow), (ast.IfExp in kinds, _conditional_expressions),
@@ -77,40 +91,41 @@ def _stages(node: Any) -> list[Any]:
 
 
 @functools.cache
-def _program() -> Any:
-    """What malt's converters ask of a program's context: one choice of options for all functions."""
+def _program() -> Context:
+    """The part of a context that malt's converters share: one choice of options for all functions."""
     from malt.core import converter
 
-    class Options(converter.ConversionOptions):
+    class SilentOptions(converter.ConversionOptions):
         """Options that converted code need not spell out."""
 
-        def call_options(self) -> Any:
+        def call_options(self) -> SilentOptions:
             return self
 
         def to_ast(self) -> ast.expr:
             return ast.Constant(None)
     wanted = converter.Feature
-    return converter.ProgramContext(Options(recursive=True, optional_features=(
+    return converter.ProgramContext(SilentOptions(recursive=True, optional_features=(
         wanted.ASSERT_STATEMENTS, wanted.EQUALITY_OPERATORS, wanted.LISTS, wanted.BUILTIN_FUNCTIONS)))
 
 
-def _conditional_expressions(node: Any, context: Any) -> Any:
-    return _conditional_class()(context).visit(node)
+def _conditional_expressions(node: ast.AST, context: Context) -> ast.AST:
+    converted: ast.AST = _conditional_class()(context).visit(node)
+    return converted
 
 
 @functools.cache
-def _conditional_class() -> Any:
+def _conditional_class() -> Transformer:
     from malt.converters import conditional_expressions
 
     class ConditionalExpressions(conditional_expressions.ConditionalExpressionTransformer):
         """Conditional expressions, those inside of others too."""
 
-        def visit_IfExp(self, node: Any) -> Any:
+        def visit_IfExp(self, node: ast.IfExp) -> Any:
             return super().visit_IfExp(self.generic_visit(node))
     return ConditionalExpressions
 
 
-def _control_flow(node: Any, context: Any) -> Any:
+def _control_flow(node: Any, context: Context) -> ast.AST:
     from malt.pyct import cfg, qual_names
     from malt.pyct.static_analysis import activity, liveness, reaching_definitions, reaching_fndefs
     graphs = cfg.build(node)
@@ -121,28 +136,30 @@ def _control_flow(node: Any, context: Any) -> Any:
     node = liveness.resolve(node, context, graphs)
     stage = _control_flow_class()(context)
     stage.shared = _shared(node)
-    return stage.visit(node)
+    converted: ast.AST = stage.visit(node)
+    return converted
 
 
-def _shared(node: Any) -> frozenset[Any]:
+def _shared(node: ast.AST) -> frozenset[object]:
     """The variables of a function that functions inside of it assign."""
     from malt.pyct import qual_names
-    own = {name for inner in node.body if isinstance(node, ast.FunctionDef) and isinstance(inner, ast.With)
+    body = node.body if isinstance(node, ast.FunctionDef) else []
+    own = {name for inner in body if isinstance(inner, ast.With)
            for statement in inner.body if isinstance(statement, ast.Nonlocal) for name in statement.names}
     names = {name for inner in ast.walk(node) if isinstance(inner, ast.Nonlocal) for name in inner.names}
     return frozenset(qual_names.QN(name) for name in names - own)
 
 
 @functools.cache
-def _control_flow_class() -> Any:
+def _control_flow_class() -> Transformer:
     from malt.converters import control_flow
 
     class ControlFlow(control_flow.ControlFlowTransformer):
         """Statements; variables of surrounding functions are always among the results."""
 
-        shared: frozenset[Any] = frozenset()  # what functions inside of the function declare nonlocal
+        shared: frozenset[object] = frozenset()  # the variables that functions inside of the function declare nonlocal
 
-        def _get_block_vars(self, node: Any, modified: Any) -> Any:
+        def _get_block_vars(self, node: ast.stmt, modified: frozenset[object]) -> tuple[list[object], object, int]:
             scope = self.state[control_flow._Function].scope
             if any(isinstance(inner, ast.Call) for inner in ast.walk(node)):
                 modified = modified | (self.shared & scope.bound)  # a function that is called may assign them
@@ -153,27 +170,28 @@ def _control_flow_class() -> Any:
     return ControlFlow
 
 
-def _directives(node: Any, context: Any) -> Any:
-    return _directives_class()(context).visit(node)
+def _directives(node: ast.AST, context: Context) -> ast.AST:
+    converted: ast.AST = _directives_class()(context).visit(node)
+    return converted
 
 
 @functools.cache
-def _directives_class() -> Any:
+def _directives_class() -> Transformer:
     from malt.converters import directives
-    from malt.lang import directives as known
+    from malt.lang import directives as markers
     from malt.pyct import anno
 
     class Directives(directives.DirectivesTransformer):
         """Directives: `tf.autograph.experimental.set_loop_options` at the start of a loop."""
 
-        def visit_Name(self, node: Any) -> Any:
+        def visit_Name(self, node: ast.Name) -> Any:
             return self._ours(super().visit_Name(node))
 
-        def visit_Attribute(self, node: Any) -> Any:
+        def visit_Attribute(self, node: ast.Attribute) -> Any:
             return self._ours(super().visit_Attribute(node))
 
-        def _ours(self, node: Any) -> Any:
+        def _ours(self, node: ast.expr) -> ast.expr:
             if anno.getanno(node, directives.STATIC_VALUE, default=None) is set_loop_options:
-                anno.setanno(node, directives.STATIC_VALUE, known.set_loop_options)
+                anno.setanno(node, directives.STATIC_VALUE, markers.set_loop_options)
             return node
     return Directives

@@ -1,4 +1,4 @@
-"""What is rewritten before conversion, because the converters do not know it.
+"""Syntax that is rewritten before conversion, because the converters do not know it.
 
     super()                  names its class and object
     self.__x                 gets the name that Python mangles it to
@@ -11,35 +11,41 @@
 from __future__ import annotations
 
 import ast
-from typing import Any
+from types import FunctionType
+from typing import Any, TypeAlias, TypeVar
 
 from .autograph_lines import copy_line
 
-__all__ = ["prepared"]
+__all__ = ["FunctionNode", "prepared"]
+
+FunctionNode: TypeAlias = ast.FunctionDef | ast.Lambda
+LoopNode: TypeAlias = ast.For | ast.While
+_Loop = TypeVar("_Loop", ast.For, ast.While)
 
 
-def prepared(node: Any, fn: Any) -> Any:
+def prepared(node: FunctionNode, fn: FunctionType) -> FunctionNode:
     """The syntax tree of `fn`, rewritten."""
     names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} | set(fn.__code__.co_freevars)
-    return ast.fix_missing_locations(_Rewriter(_class_of(fn), names).visit(node))
+    rewritten: FunctionNode = _SyntaxRewriter(_class_of(fn), names).visit(node)
+    return ast.fix_missing_locations(rewritten)
 
 
-def _class_of(fn: Any) -> str:
+def _class_of(fn: FunctionType) -> str:
     """The name of the class that a method is defined in; empty for other functions."""
     outer = fn.__qualname__.rpartition(".")[0]
     return "" if not outer or outer.endswith("<locals>") else outer.rpartition(".")[2].lstrip("_")
 
 
-class _Rewriter(ast.NodeTransformer):
+class _SyntaxRewriter(ast.NodeTransformer):
     """Works through one function."""
 
     def __init__(self, class_name: str, names: set[str]) -> None:
         self.class_name, self.names = class_name, names
-        self.functions: list[Any] = []
+        self.functions: list[ast.FunctionDef] = []
         self.locals: list[set[str]] = []
 
     # -- functions --------------------------------------------------------------------------------
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
         self.functions.append(node)
         self.locals.append(_bound(node))
         node.body = [inner for statement in node.body for inner in _listed(self.visit(statement))]
@@ -47,7 +53,7 @@ class _Rewriter(ast.NodeTransformer):
         self.functions.pop()
         return node
 
-    def visit_Call(self, node: ast.Call) -> Any:
+    def visit_Call(self, node: ast.Call) -> ast.Call:
         self.generic_visit(node)
         if isinstance(node.func, ast.Name) and node.func.id == "super" and not node.args and not node.keywords:
             arguments = self.functions[0].args if self.functions else None
@@ -56,32 +62,32 @@ class _Rewriter(ast.NodeTransformer):
                 node.args = [copy_line(ast.Name(name, ast.Load()), node) for name in ("__class__", first[0].arg)]
         return node
 
-    def visit_Attribute(self, node: ast.Attribute) -> Any:
+    def visit_Attribute(self, node: ast.Attribute) -> ast.Attribute:
         self.generic_visit(node)
         if self.class_name and node.attr.startswith("__") and not node.attr.endswith("__"):
             node.attr = f"_{self.class_name}{node.attr}"
         return node
 
-    def visit_Assert(self, node: ast.Assert) -> Any:
+    def visit_Assert(self, node: ast.Assert) -> ast.Expr:
         self.generic_visit(node)
         check = ast.Attribute(ast.Name("ag__", ast.Load()), "assert_stmt", ast.Load())
         message = ast.Lambda(ast.arguments([], [], None, [], [], None, []), node.msg or ast.Constant(None))
         return copy_line(ast.Expr(ast.Call(check, [node.test, message], [])), node)
 
-    def visit_BoolOp(self, node: ast.BoolOp) -> Any:
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
         return self._lazy(node)
 
-    def visit_IfExp(self, node: ast.IfExp) -> Any:
+    def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
         return self._lazy(node)
 
-    def _lazy(self, node: Any) -> Any:
-        """What runs only sometimes becomes a function, in which an assignment would be the function's own."""
+    def _lazy(self, node: ast.expr) -> ast.AST:
+        """An operand that runs only sometimes becomes a function, to which an assignment in it would belong."""
         if any(isinstance(inner, ast.NamedExpr) for inner in ast.walk(node)):
             raise NotImplementedError("`:=` inside of `and`, `or` or a conditional expression")
         return self.generic_visit(node)
 
     # -- lists ------------------------------------------------------------------------------------
-    def visit_Expr(self, node: ast.Expr) -> Any:
+    def visit_Expr(self, node: ast.Expr) -> ast.stmt:
         self.generic_visit(node)
         call = node.value
         if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "append"
@@ -96,13 +102,13 @@ class _Rewriter(ast.NodeTransformer):
         return copy_line(ast.Assign([copy_line(ast.Name(name, ast.Store()), node)], value), node)
 
     # -- else of loops ----------------------------------------------------------------------------
-    def visit_For(self, node: ast.For) -> Any:
+    def visit_For(self, node: ast.For) -> ast.AST | list[ast.stmt]:
         return self._loop(node)
 
-    def visit_While(self, node: ast.While) -> Any:
+    def visit_While(self, node: ast.While) -> ast.AST | list[ast.stmt]:
         return self._loop(node)
 
-    def _loop(self, node: Any) -> Any:
+    def _loop(self, node: LoopNode) -> ast.AST | list[ast.stmt]:
         if not node.orelse:
             return self.generic_visit(_tested_inside(node))
         otherwise, node.orelse = node.orelse, []
@@ -127,31 +133,31 @@ class _Breaks(ast.NodeTransformer):
     def __init__(self, flag: str) -> None:
         self.flag = flag
 
-    def body_of(self, loop: Any) -> None:
+    def body_of(self, loop: LoopNode) -> None:
         """Rewrite the loop's body."""
         loop.body = [inner for statement in loop.body for inner in _listed(self.visit(statement))]
 
-    def visit_Break(self, node: ast.Break) -> Any:
+    def visit_Break(self, node: ast.Break) -> list[ast.stmt]:
         return [_flag(self.flag, True, node), node]
 
-    def _leave(self, node: Any) -> Any:
+    def _leave(self, node: ast.AST) -> ast.AST:
         return node
 
     visit_FunctionDef = visit_Lambda = visit_ClassDef = visit_AsyncFunctionDef = _leave
 
-    def visit_For(self, node: ast.For) -> Any:
+    def visit_For(self, node: ast.For) -> ast.For:
         return self._inner(node)
 
-    def visit_While(self, node: ast.While) -> Any:
+    def visit_While(self, node: ast.While) -> ast.While:
         return self._inner(node)
 
-    def _inner(self, node: Any) -> Any:
+    def _inner(self, node: _Loop) -> _Loop:
         """A loop inside: a `break` in its body is its own, one in its `else` is not."""
         node.orelse = [inner for statement in node.orelse for inner in _listed(self.visit(statement))]
         return node
 
 
-def _tested_inside(loop: Any) -> Any:
+def _tested_inside(loop: LoopNode) -> LoopNode:
     """A `while` whose test assigns, as an endless loop that breaks."""
     if isinstance(loop, ast.While) and any(isinstance(n, ast.NamedExpr) for n in ast.walk(loop.test)):
         stop = copy_line(ast.If(copy_line(ast.UnaryOp(ast.Not(), loop.test), loop), [copy_line(ast.Break(), loop)], []),
@@ -160,15 +166,16 @@ def _tested_inside(loop: Any) -> Any:
     return loop
 
 
-def _flag(name: str, value: bool, like: Any) -> Any:
+def _flag(name: str, value: bool, like: ast.stmt) -> ast.Assign:
+    """An assignment of a truth value, at the line of another statement."""
     return copy_line(ast.Assign([copy_line(ast.Name(name, ast.Store()), like)], ast.Constant(value)), like)
 
 
-def _bound(node: Any) -> set[str]:
+def _bound(node: ast.FunctionDef) -> set[str]:
     """The names that a function itself assigns, so that they are its own."""
     names = {a.arg for a in [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]}
     outer: set[str] = set()
-    pending = list(node.body)
+    pending: list[ast.AST] = list(node.body)
     while pending:
         item = pending.pop()
         if isinstance(item, (ast.Global, ast.Nonlocal)):
@@ -181,5 +188,5 @@ def _bound(node: Any) -> set[str]:
     return names - outer
 
 
-def _listed(item: Any) -> list[Any]:
+def _listed(item: Any) -> list[Any]:  # of `visit`: a node, a list of nodes, or None
     return [] if item is None else item if isinstance(item, list) else [item]

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 from twofold.eager import playing
 from twofold.eager.playing import Entry
@@ -18,12 +17,13 @@ from twofold.ir.spec import TensorSpec
 from twofold.runtime import log, sharing
 
 from . import running, traced
+from .types import Cotangent
 
 __all__ = ["compiled"]
 
 
-def compiled(entries: Sequence[Entry], numbers: Sequence[Sequence[int]], cts: dict[int, Any],
-             stored: bool) -> Callable[..., list[Any]] | None:
+def compiled(entries: Sequence[Entry], numbers: Sequence[Sequence[int]], cts: dict[int, Tensor],
+             stored: bool) -> Callable[..., list[Cotangent]] | None:
     """A program for a backward pass; see `eager.playing.compile_with`.
 
     Nothing is compiled where TWOFOLD_COMPILE_GRADIENTS=0, and where the pass has effects or cannot be traced.
@@ -32,11 +32,11 @@ def compiled(entries: Sequence[Entry], numbers: Sequence[Sequence[int]], cts: di
         return None
     targets = list(cts)
 
-    def backward(*tensors: Any) -> list[Any]:
-        given = iter(tensors)
-        again = [(op, attrs, ins, outs, _replaced(inputs, given), _replaced(outputs, given))
+    def backward(*tensors: Tensor) -> list[Cotangent]:
+        following = iter(tensors)
+        again = [(op, attrs, ins, outs, _replaced(inputs, following), _replaced(outputs, following))
                  for op, attrs, ins, outs, inputs, outputs in entries]
-        return playing.play(playing.path(again, numbers), {n: next(given) for n in targets}, free=False)
+        return playing.play(playing.path(again, numbers), {n: next(following) for n in targets}, free=False)
 
     saved = [x for e in entries for x in (*e[4], *e[5]) if type(x) is Tensor] + list(cts.values())
     try:
@@ -48,14 +48,13 @@ def compiled(entries: Sequence[Entry], numbers: Sequence[Sequence[int]], cts: di
         program = native(pull.runner.program.whole)
         if program is not None and not isinstance(program.about.work, Dim) and program.about.work < sharing.IN_BACKWARD:
             program.run_alone()
-        call: Callable[..., list[Any]] = pull.runner.call
-        return call
+        return pull.runner.call
     except Exception as error:  # noqa: BLE001 - whatever it is, playing op by op does not meet it, or tells the user
         log.log("gradient", f"compiling a backward pass failed: {type(error).__name__}: {error}")
         return None
 
 
-def _replaced(values: Sequence[Any], given: Iterator[Any]) -> list[Any]:
-    """Operands or results of an entry with the next of `given` for each tensor."""
-    return [next(given) if type(x) is Tensor else x for x in values]
+def _replaced(values: Sequence[Tensor | TensorSpec], tensors: Iterator[Tensor]) -> list[Tensor | TensorSpec]:
+    """Operands or results of an entry with the next of `tensors` for each tensor."""
+    return [next(tensors) if type(x) is Tensor else x for x in values]
 

@@ -9,18 +9,20 @@ for which the call cannot be staged, and those out of range, are errors when the
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from twofold.eager import convert
+from twofold.eager.tensor import Tensor
 from twofold.ir import dtypes as dt
 from twofold.ir import errors, ops
-from twofold.ir.errors import ChoiceNeeded
+from twofold.ir.errors import ChoiceNeeded, SymbolicOperand
+from twofold.ir.types import AnyTensor
 from twofold.runtime import native
 
 from .conditional import branch
 from .operators import stage_assert
-from .symbolic import SymbolicValueError
+from .symbolic import SymbolicTensor, SymbolicValueError
 from .trace import current
+from .types import Args, Kwargs, PythonFunction, PythonValue, Structure
 
 __all__ = ["staged_choice", "chosen", "either"]
 
@@ -28,24 +30,24 @@ _CASES = 16  # the most values that are staged
 _REFUSED = (errors.OpError, ValueError, TypeError, IndexError, NotImplementedError)
 
 
-def staged_choice(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
-                  needed: Any) -> Any:
+def staged_choice(function: PythonFunction, args: Args, kwargs: Kwargs, needed: SymbolicOperand) -> Structure:
     """The result of `function(*args, **kwargs)`, which has raised `needed`.
 
     Raises:
         SymbolicValueError: no switch can be made: the argument may have any value, or too many, or is no argument of
             the function itself. Like any value that Python asks for, it makes the traced function run eagerly.
     """
+    assert isinstance(needed, ChoiceNeeded), "no other error is answered here"
     return _Switch(function, needed).result(args, kwargs)
 
 
 class _Switch:
     """A call that is staged once for each value of an argument."""
 
-    def __init__(self, function: Callable[..., Any], needed: ChoiceNeeded) -> None:
+    def __init__(self, function: PythonFunction, needed: ChoiceNeeded) -> None:
         self.function, self.needed = function, needed
 
-    def result(self, args: Any, kwargs: Any) -> Any:
+    def result(self, args: Args, kwargs: Kwargs) -> Structure:
         """The result of the call."""
         tensor, span = self.needed.tensor, self.needed.span
         if not _holds(args, tensor) and not _holds(kwargs, tensor):
@@ -62,17 +64,18 @@ class _Switch:
                 raise
             return self._of_accepted(place, values, args, kwargs, error)
 
-    def _called(self, args: Any, kwargs: Any, given: Any) -> Any:
-        """The call with `given` in place of the tensor; what else it needs to know is chosen inside."""
+    def _called(self, args: Args, kwargs: Kwargs, value: int | list[Tensor]) -> Structure:
+        """The call with `value` in place of the tensor; other arguments that decide are chosen inside."""
         tensor = self.needed.tensor
-        args, kwargs = _replaced(args, tensor, given), _replaced(kwargs, tensor, given)
+        args = tuple([_replaced(a, tensor, value) for a in args])
+        kwargs = {name: _replaced(a, tensor, value) for name, a in kwargs.items()}
         try:
             return self.function(*args, **kwargs)
         except ChoiceNeeded as error:
             needed = error
         return _Switch(self.function, needed).result(args, kwargs)
 
-    def _normalized(self) -> tuple[Any, Sequence[int]]:
+    def _normalized(self) -> tuple[Tensor, Sequence[int]]:
         """The argument as an int64 scalar, checked to be in range and with negative axes counted from the front; and
         the values it can have."""
         low, high = self.needed.span or (0, 0)
@@ -85,11 +88,12 @@ class _Switch:
             place = ops.where(ops.less(place, _long(0)), ops.add(place, _long(-low)), place)
         return place, range(max(low, 0), high)
 
-    def _chosen(self, place: Any, values: Sequence[int], args: Any, kwargs: Any) -> Any:
+    def _chosen(self, place: Tensor, values: Sequence[int], args: Args, kwargs: Kwargs) -> Structure:
         """The result of the call for the one of `values` that equals `place`."""
         return chosen(place, values, lambda value: self._called(args, kwargs, value), self.function.__name__)
 
-    def _of_accepted(self, place: Any, values: Sequence[int], args: Any, kwargs: Any, error: Exception) -> Any:
+    def _of_accepted(self, place: Tensor, values: Sequence[int], args: Args, kwargs: Kwargs,
+                     error: Exception) -> Structure:
         """The call for those values that it can be staged for; others are errors when the function runs.
 
         Raises:
@@ -111,9 +115,10 @@ class _Switch:
             raise SymbolicValueError(f"{what} The results for its values differ: {reason}\n{line}") from None
         return self._chosen(place, accepted, args, kwargs)
 
-    def _refusal(self, value: int, args: Any, kwargs: Any) -> str | None:
+    def _refusal(self, value: int, args: Args, kwargs: Kwargs) -> str | None:
         """Why the call cannot be staged for `value`; None where it can."""
-        trace: Any = current()
+        trace = current()
+        assert trace is not None, "an argument that only running can tell is of a trace"
         try:
             trace.region("trial", (), lambda: self._called(args, kwargs, value))
         except _REFUSED as error:
@@ -121,7 +126,7 @@ class _Switch:
         return None
 
 
-def chosen(place: Any, values: Sequence[int], call: Callable[[int], Any], name: str) -> Any:
+def chosen(place: Tensor, values: Sequence[int], call: Callable[[int], Structure], name: str) -> Structure:
     """`call(value)` for the one of `values` that `place` is when the function runs: the last where it is none of them.
 
     Args:
@@ -135,37 +140,39 @@ def chosen(place: Any, values: Sequence[int], call: Callable[[int], Any], name: 
                   lambda: chosen(place, values[1:], call, name), name)
 
 
-def either(holds: Any, then: Callable[[], Any], otherwise: Callable[[], Any], name: str) -> Any:
+def either(holds: SymbolicTensor, then: Callable[[], Structure], otherwise: Callable[[], Structure],
+           name: str) -> Structure:
     """`then()` where the scalar `holds` is true when the function runs, else `otherwise()`."""
     return branch(holds, then, otherwise, name)
 
 
-def _long(value: int) -> Any:
+def _long(value: int) -> Tensor:
     return convert.as_tensor(value, dt.int64)
 
 
-def _parts(tensor: Any, needed: ChoiceNeeded) -> list[Any]:
+def _parts(tensor: AnyTensor, needed: ChoiceNeeded) -> list[Tensor]:
     """The elements of a vector as scalars."""
     if len(tensor.dims) != 1 or not isinstance(tensor.dims[0], int):
         raise SymbolicValueError(str(needed))
     return [ops.reshape(ops.slice_(tensor, begin=(n,), size=(1,)), shape=()) for n in range(tensor.dims[0])]
 
 
-def _holds(value: Any, tensor: Any) -> bool:
+def _holds(value: PythonValue, tensor: AnyTensor) -> bool:
+    """Whether an argument is the tensor, or has it in lists, tuples and dicts."""
     if value is tensor:
         return True
     items = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
     return any(_holds(item, tensor) for item in items)
 
 
-def _replaced(value: Any, tensor: Any, given: Any) -> Any:
-    """`value` with `given` in place of the tensor, in lists, tuples and dicts too."""
+def _replaced(value: PythonValue, tensor: AnyTensor, other: int | list[Tensor]) -> PythonValue:
+    """`value` with `other` in place of the tensor, in lists, tuples and dicts too."""
     if value is tensor:
-        return given
+        return other
     if isinstance(value, dict):
-        return {key: _replaced(item, tensor, given) for key, item in value.items()}
-    if type(value) in (list, tuple):
-        return type(value)(_replaced(item, tensor, given) for item in value)
+        return {key: _replaced(item, tensor, other) for key, item in value.items()}
+    if isinstance(value, (list, tuple)) and type(value) in (list, tuple):
+        return type(value)(_replaced(item, tensor, other) for item in value)
     return value
 
 

@@ -1,44 +1,48 @@
-"""Values that pass through staged control flow: which tensors they are made of, and how they are put together again.
+"""Values that pass through staged control flow: the tensors that they are made of, and how they are put together again.
 
 Structures of `ir/nest.py` come apart into leaves. Two more kinds of values are made of tensors: a `TensorArray`, and
-`Partial`, what a variable is that only one side of a branch, or a loop that may not run, has defined.
+`MaybeDefined`, the value of a variable that only one side of a branch, or a loop that may not run, has assigned.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, TypeGuard
 
 import numpy as np
 
 from twofold.eager.tensor import Tensor
 from twofold.eager.variable import Variable
 from twofold.ir import nest
+from twofold.ir.spec import TensorShape
 
-__all__ = ["Composite", "Undefined", "Partial", "flatten", "pack", "free_shapes", "adapt", "same_form", "same_value",
-           "is_number", "is_tensor", "becomes_tensor"]
+from .types import Captured, PythonValue, Structure
+
+__all__ = ["Composite", "Undefined", "MaybeDefined", "flatten", "pack", "free_shapes", "adapt", "same_form",
+           "same_value", "is_number", "is_tensor", "becomes_tensor"]
 
 
 class Composite(ABC):
     """A leaf of a structure that is itself made of leaves."""
 
     @abstractmethod
-    def parts(self) -> list[Any]:
+    def parts(self) -> list[PythonValue]:
         """The leaves: tensors, numbers and other values."""
 
     @abstractmethod
-    def rebuilt(self, parts: list[Any]) -> Any:
+    def rebuilt(self, parts: list[PythonValue]) -> Composite:
         """A value like this one with other leaves."""
 
-    def form(self) -> Any:
-        """What two values must have in common to be joined by a branch or a loop."""
+    def form(self) -> object:
+        """A description that two values must have in common to be joined by a branch or a loop."""
         return type(self)
 
-    def adapted(self, before: Any) -> Any:
+    def adapted(self, before: PythonValue) -> PythonValue:
         """A value from before a loop, in the form that this value has at the loop's end."""
         return before
 
-    def invariants(self) -> list[Any]:
+    def invariants(self) -> list[TensorShape | None]:
         """For each part None, or the shape with None where a loop may change it."""
         return [None] * len(self.parts())
 
@@ -55,28 +59,30 @@ class Undefined:
         return f"<undefined {self.name}>"
 
 
-class Partial(Composite):
-    """A variable that has a value only where `defined` (a bool or a bool tensor) is true.
+class MaybeDefined(Composite):
+    """The value of a variable that has one only where `defined` (a bool or a bool tensor) is true.
 
     `defined` is None for the value of `return`: whether there is one the converted code knows by a flag of its own.
     """
 
-    def __init__(self, value: Any, defined: Any, name: str) -> None:
+    def __init__(self, value: Structure, defined: bool | Tensor | None, name: str) -> None:
         self.value, self.defined, self.name = value, defined, name
 
-    def parts(self) -> list[Any]:
+    def parts(self) -> list[PythonValue]:
         return [*flatten(self.value), self.defined]
 
-    def rebuilt(self, parts: list[Any]) -> Partial:
-        return Partial(pack(self.value, parts[:-1]), parts[-1], self.name)
+    def rebuilt(self, parts: list[PythonValue]) -> MaybeDefined:
+        *leaves, defined = parts
+        assert defined is None or isinstance(defined, (bool, Tensor)), "what tells is a truth value"
+        return MaybeDefined(pack(self.value, leaves), defined, self.name)
 
-    def form(self) -> Any:
-        return Partial, nest.map_structure(lambda _: None, self.value)
+    def form(self) -> object:
+        return MaybeDefined, nest.map_structure(lambda _: None, self.value)
 
 
-def flatten(value: Any) -> list[Any]:
+def flatten(value: Structure) -> list[Any]:  # leaves are of any kind, which callers ask
     """The leaves of a value."""
-    leaves: list[Any] = []
+    leaves: list[PythonValue] = []
     for leaf in nest.flatten(value):
         if isinstance(leaf, Composite):
             leaves.extend(leaf.parts())
@@ -85,10 +91,10 @@ def flatten(value: Any) -> list[Any]:
     return leaves
 
 
-def pack(value: Any, leaves: list[Any]) -> Any:
+def pack(value: Structure, leaves: Sequence[PythonValue]) -> Structure:
     """A value like `value` with other leaves."""
     rest = iter(leaves)
-    built = []
+    built: list[PythonValue] = []
     for leaf in nest.flatten(value):
         if isinstance(leaf, Composite):
             built.append(leaf.rebuilt([next(rest) for _ in leaf.parts()]))
@@ -97,15 +103,15 @@ def pack(value: Any, leaves: list[Any]) -> Any:
     return nest.pack(value, built)
 
 
-def free_shapes(value: Any) -> list[Any]:
-    """For each leaf of a value None, or what its kind lets loops change of its shape."""
-    invariants: list[Any] = []
+def free_shapes(value: Structure) -> list[TensorShape | None]:
+    """For each leaf of a value None, or its shape with None where its kind lets loops change it."""
+    invariants: list[TensorShape | None] = []
     for leaf in nest.flatten(value):
         invariants.extend(leaf.invariants() if isinstance(leaf, Composite) else [None])
     return invariants
 
 
-def adapt(before: Any, after: Any) -> Any:
+def adapt(before: Structure, after: Structure) -> Structure:
     """A value from before a loop in the form of the one after it; None where that cannot be."""
     try:
         adapted = nest.map_structure(lambda a, b: b.adapted(a) if isinstance(b, Composite) else a, before, after)
@@ -114,7 +120,7 @@ def adapt(before: Any, after: Any) -> Any:
     return adapted if same_form(adapted, after) else None
 
 
-def same_form(a: Any, b: Any) -> bool:
+def same_form(a: Structure, b: Structure) -> bool:
     """Whether two values have the same containers in the same places."""
     try:
         nest.assert_same_structure(a, b)
@@ -123,27 +129,27 @@ def same_form(a: Any, b: Any) -> bool:
     return all(_form(x) == _form(y) for x, y in zip(nest.flatten(a), nest.flatten(b), strict=True))
 
 
-def _form(leaf: Any) -> Any:
+def _form(leaf: PythonValue) -> object:
     return leaf.form() if isinstance(leaf, Composite) else None
 
 
-def is_number(value: Any) -> bool:
+def is_number(value: PythonValue) -> bool:
     """Whether a value is a Python number or truth value, which a tensor can stand for."""
     return isinstance(value, (bool, int, float, complex))
 
 
-def is_tensor(value: Any) -> bool:
+def is_tensor(value: PythonValue) -> TypeGuard[Captured]:
     """Whether a value is a tensor or a variable."""
     return isinstance(value, (Tensor, Variable))
 
 
-def becomes_tensor(value: Any) -> bool:
+def becomes_tensor(value: PythonValue) -> bool:
     """Whether a value is a tensor or can be one without a change of meaning."""
     return is_tensor(value) or is_number(value) or isinstance(value, (np.ndarray, np.generic))
 
 
-def same_value(a: Any, b: Any) -> bool:
-    """Whether two Python values of one type are equal; what cannot be compared is not."""
+def same_value(a: PythonValue, b: PythonValue) -> bool:
+    """Whether two Python values of one type are equal; values that cannot be compared are not."""
     try:
         return bool(a == b)
     except Exception:  # noqa: BLE001 - the comparison is the user's

@@ -2,30 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import os
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
 
-from twofold.eager import convert
+import numpy as np
+
+from twofold.eager import convert, record
 from twofold.eager.tensor import Tensor
+from twofold.eager.variable import Variable
 from twofold.ir import graph_views, nest
 from twofold.ir.errors import InvalidArgumentError
+from twofold.ir.graph import Graph
 from twofold.ir.spec import TensorSpec
 from twofold.runtime import native, program_call
 
 from .function_type import FunctionType, InferenceFunction, Parameter
 from .memory_plan import MemoryPlan, memory_plan
-from .signature import TOKEN, CallArguments, Reference, literal, replaced
+from .signature import TOKEN, CallArguments, ObjectReference, Parameters, literal, replaced
 from .trace import current
 from .traced import Traced
+from .types import Args, CallForm, Captured, Kwargs, PythonValue, Structure
 
 __all__ = ["AnyRank", "ConcreteFunction"]
+
+
+class Owner(Protocol):
+    """The function that a concrete function is a trace of: it serves calls that the trace does not accept."""
+
+    def _call(self, args: Args, kwargs: Kwargs) -> Structure:
+        """The result of a call."""
+
+    def traced_for(self, args: Args, kwargs: Kwargs) -> tuple[Traced | str, Sequence[Tensor]]:
+        """The trace that serves a call, or why it runs eagerly; and the call's tensors."""
 
 
 class ConcreteFunction:
     """A function for one signature: dtypes, shapes and Python values are fixed.
 
     Attributes:
-        graph: what it runs.
+        graph: the graph that it runs.
 
     >>> import twofold as tf
     >>> cube = tf.function(lambda x: x ** 3).get_concrete_function(tf.TensorSpec([None], tf.float32))
@@ -40,25 +56,25 @@ class ConcreteFunction:
       None
     """
 
-    __call__: Any
+    __call__: Any  # native code, or a Python function; see below the class
 
-    def __init__(self, function: Any, traced: Traced) -> None:
+    def __init__(self, function: Owner, traced: Traced) -> None:
         self._function, self._traced = function, traced
-        self._direct: Any = None  # native code that takes the tensors
+        self._direct: Callable[..., Structure] | None = None  # native code that takes the tensors
 
     # -- calling ----------------------------------------------------------------------------------
-    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _call(self, args: Args, kwargs: Kwargs) -> Structure:
         if self._direct is not None and not kwargs:
             return self._direct(*args)
         return self._checked(args, kwargs)
 
-    def _checked(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _checked(self, args: Args, kwargs: Kwargs) -> Structure:
         return self._run(self._leaves(args, kwargs))
 
-    def _run(self, leaves: list[Tensor]) -> Any:
+    def _run(self, leaves: list[Tensor]) -> Structure:
         """The result for the tensors of a call."""
         env = self._traced.accepts([x.dims for x in leaves])
-        if env is None:
+        if env is None or (self._traced.spared and record.active.get()):
             return self._otherwise(leaves)
         here = current()
         variant = None if self._direct is not None else getattr(self._traced, "variant", None)
@@ -66,23 +82,23 @@ class ConcreteFunction:
             self._direct = program_call.direct(variant, lambda *tensors: self._checked(tensors, {}))
         return self._traced(leaves) if here is None else self._traced.stage(here, leaves, env)
 
-    def _leaves(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Tensor]:
+    def _leaves(self, args: Args, kwargs: Kwargs) -> list[Tensor]:
         """The tensors of a call.
 
         Raises:
             TypeError: the arguments are not those that this function was traced for.
         """
         arguments = self._traced.arguments
-        given = self._bound(args, kwargs)
+        bound = self._bound(args, kwargs)
         leaves: list[Tensor] = []
         for name, _, template in arguments:
-            if name in given:
-                self._match(name, template, given[name], leaves)
+            if name in bound:
+                self._match(name, template, bound[name], leaves)
             elif _specs(template):
                 raise TypeError(f"{self._signature()} missing required arguments: {name}.")
         return leaves
 
-    def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    def _bound(self, args: Args, kwargs: Kwargs) -> Kwargs:
         """The arguments by name; those that are fixed may be left out."""
         names = [name for name, _, _ in self._traced.arguments]
         open_ = [name for name, _, template in self._traced.arguments if _specs(template)]
@@ -91,21 +107,21 @@ class ConcreteFunction:
             kwargs.keys().isdisjoint(short)) else names
         if len(args) > len(order):
             raise TypeError(f"{self._signature()} takes {len(order)} positional arguments, got {len(args)}.")
-        given = dict(zip(order, args, strict=False))
+        bound = dict(zip(order, args, strict=False))
         for name, value in kwargs.items():
-            if name in given:
+            if name in bound:
                 raise TypeError(f"{self._signature()} got two values for {name!r}.")
             if name not in names:
                 raise TypeError(f"{self._signature()} got unexpected keyword arguments: {name}.")
-            given[name] = value
-        return given
+            bound[name] = value
+        return bound
 
-    def _match(self, name: str, template: Any, value: Any, leaves: list[Tensor]) -> None:
-        """Append the tensors of one argument, which must be what was traced."""
+    def _match(self, name: str, template: PythonValue, value: PythonValue, leaves: list[Tensor]) -> None:
+        """Append the tensors of one argument, which must fit the template that was traced."""
         specs = _specs(template)
         if not specs:
             if CallArguments((value,), {}).key != CallArguments((template,), {}).key and not (
-                    isinstance(template, Reference) and template() is value):
+                    isinstance(template, ObjectReference) and template() is value):
                 raise TypeError(f"{self._signature()} was constructed with {type(template).__name__} value "
                                 f"{literal(template)} in {name}, but was called with {type(value).__name__} value "
                                 f"{literal(value)}.")
@@ -114,11 +130,11 @@ class ConcreteFunction:
             leaves.append(self._tensor(template, value, len(leaves)))
             return
         if hasattr(type(template), TOKEN):
-            given = CallArguments((value,), {})
-            if given.key != CallArguments((template,), {}).key:
+            argument = CallArguments((value,), {})
+            if argument.key != CallArguments((template,), {}).key:
                 raise TypeError(f"{self._signature()}: argument {name} was {literal(template)} when it was traced; "
                                 f"got {literal(value)}.")
-            leaves += given.leaves
+            leaves += argument.leaves
             return
         try:
             nest.assert_same_structure(template, value)
@@ -130,7 +146,7 @@ class ConcreteFunction:
             else:
                 self._match(name, spec, leaf, leaves)
 
-    def _tensor(self, spec: TensorSpec, value: Any, number: int) -> Tensor:
+    def _tensor(self, spec: TensorSpec, value: PythonValue, number: int) -> Tensor:
         tensor = convert.as_tensor(value, hint=spec.dtype)
         if tensor.dtype is not spec.dtype:
             raise InvalidArgumentError(
@@ -141,17 +157,17 @@ class ConcreteFunction:
                             f"{TensorSpec.from_tensor(tensor)!r} to {spec!r}`. Received {tensor!r} for {self.name}.")
         return tensor
 
-    def _otherwise(self, leaves: Sequence[Tensor]) -> Any:
+    def _otherwise(self, leaves: Sequence[Tensor]) -> Structure:
         """The result for sizes that fit the signature and that the trace was not made for."""
         return self._function._call(*self._full(leaves))
 
-    def _full(self, leaves: Sequence[Tensor]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def _full(self, leaves: Sequence[Tensor]) -> CallForm:
         """The arguments of the function for these tensors."""
         args, kwargs = self._traced.form
-        given = iter(leaves)
-        return tuple([replaced(a, given) for a in args]), {k: replaced(v, given) for k, v in kwargs.items()}
+        following = iter(leaves)
+        return tuple([replaced(a, following) for a in args]), {k: replaced(v, following) for k, v in kwargs.items()}
 
-    def traced_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Sequence[Any]]:
+    def traced_for(self, args: Args, kwargs: Kwargs) -> tuple[Traced | str, Sequence[Tensor]]:
         """The trace that serves a call, and the call's tensors; see `Function.traced_for`."""
         leaves = self._leaves(args, kwargs)
         if isinstance(self._traced, Traced) and self._traced.accepts([x.dims for x in leaves]) is not None:
@@ -165,15 +181,15 @@ class ConcreteFunction:
         return f"__inference_{self._traced.name}_{self._traced.number}"
 
     @property
-    def graph(self) -> Any:
+    def graph(self) -> Graph:
         """The graph."""
         return self._traced.graph
 
     def memory_plan(self, **sizes: int) -> MemoryPlan:
-        """What memory a run needs besides its arguments: buffers with sizes, lifetimes and places, and sums.
+        """The memory that a run needs besides its arguments: buffers with sizes, lifetimes and places, and sums.
 
         Args:
-            sizes: what unknown sizes are, by the names that the graph gives them.
+            sizes: the values of unknown sizes, by the names that the graph gives them.
         Returns:
             A plan that prints itself; its `arena`, `live`, `outputs` and `peak` are bytes.
         Raises:
@@ -187,8 +203,8 @@ class ConcreteFunction:
         """
         return memory_plan(self._traced.runner.program, sizes)
 
-    def to_html(self, *args: Any, path: Any = None, **kwargs: Any) -> str:
-        """The graph as one HTML file to look around in: what was fused, memory, source lines; search, zoom, a panel.
+    def to_html(self, *args: PythonValue, path: str | os.PathLike[str] | None = None, **kwargs: PythonValue) -> str:
+        """The graph as one HTML file to look around in: fused kernels, memory, source lines; search, zoom, a panel.
 
         Args:
             args, kwargs: as in a call. Where there are any, it is run with them for a moment to measure the time of
@@ -218,7 +234,7 @@ class ConcreteFunction:
 
     @property
     def inputs(self) -> list[TensorSpec]:
-        """Specs of the tensors that the graph takes: those of the call, then what is captured."""
+        """Specs of the tensors that the graph takes: those of the call, then the captured ones."""
         return [TensorSpec(v.dims, v.dtype, v.name or None) for v in self.graph.inputs]
 
     @property
@@ -227,33 +243,33 @@ class ConcreteFunction:
         return [s for s in nest.flatten(self.structured_outputs) if s is not None]
 
     @property
-    def captured_inputs(self) -> list[Any]:
+    def captured_inputs(self) -> list[Captured]:
         """The tensors and variables from outside that it reads."""
         return self._traced.captures
 
     @property
-    def variables(self) -> tuple[Any, ...]:
+    def variables(self) -> tuple[Variable, ...]:
         """The variables that it reads or assigns."""
         return tuple(self._traced.variables)
 
     @property
-    def trainable_variables(self) -> tuple[Any, ...]:
+    def trainable_variables(self) -> tuple[Variable, ...]:
         """Those of `variables` that tapes watch by themselves."""
         return tuple([v for v in self.variables if v.trainable])
 
     @property
-    def structured_input_signature(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def structured_input_signature(self) -> CallForm:
         """`(args, kwargs)` with specs for tensors."""
         args, kwargs = self._traced.form
         return tuple([_shown(a) for a in args]), {k: _shown(v) for k, v in kwargs.items()}
 
     @property
-    def structured_outputs(self) -> Any:
+    def structured_outputs(self) -> Structure:
         """The structure of the result, with specs for tensors."""
         return self._traced.result
 
     @property
-    def function_def(self) -> Any:
+    def function_def(self) -> Graph:
         """The graph; the same as `.graph`."""
         return self.graph
 
@@ -267,28 +283,28 @@ class ConcreteFunction:
 
     @property
     def function_type(self) -> FunctionType:
-        """What it takes and gives: `parameters`, `output`, `captures`."""
+        """The type of the function: `parameters`, `output`, `captures`."""
         parameters = {name: Parameter(name, kind, t) for name, kind, t in self._traced.arguments}
-        held = {_capture_name(c): TensorSpec(c.shape, c.dtype) for c in self.captured_inputs}
-        return FunctionType(parameters, self.structured_outputs, held)
+        captures = {_capture_name(c): TensorSpec(c.shape, c.dtype) for c in self.captured_inputs}
+        return FunctionType(parameters, self.structured_outputs, captures)
 
     @property
     def inference_fn(self) -> InferenceFunction:
         """The graph as a function of flat tensors."""
         return InferenceFunction(self.name, self.function_type, self.graph, self._flat, self.captured_inputs)
 
-    def _flat(self, tensors: Sequence[Any]) -> Any:
+    def _flat(self, tensors: Sequence[PythonValue]) -> Structure:
         """The result for values that become the tensors of a call."""
         specs = self.function_type.flat_inputs
         return self._run([self._tensor(s, x, n) for n, (s, x) in enumerate(zip(specs, tensors, strict=True))])
 
     @property
-    def output_shapes(self) -> Any:
+    def output_shapes(self) -> Structure:
         """The shapes of the result, in its structure."""
         return nest.map_structure(lambda s: None if s is None else s.shape, self.structured_outputs)
 
     @property
-    def output_dtypes(self) -> Any:
+    def output_dtypes(self) -> Structure:
         """The dtypes of the result, in its structure."""
         return nest.map_structure(lambda s: None if s is None else s.dtype, self.structured_outputs)
 
@@ -304,7 +320,7 @@ class ConcreteFunction:
         return f"<{self._signature()} at 0x{id(self):X}>"
 
 
-def _enter(function: ConcreteFunction, *args: Any, **kwargs: Any) -> Any:
+def _enter(function: ConcreteFunction, *args: PythonValue, **kwargs: PythonValue) -> Structure:
     return function._call(args, kwargs)
 
 
@@ -312,20 +328,20 @@ ConcreteFunction.__call__ = native.as_method(  # type: ignore[method-assign]
     native.guard(_enter, "__call__"))
 
 
-def _specs(template: Any) -> list[Any]:
+def _specs(template: PythonValue) -> list[PythonValue]:
     """The specs in a template, which stand for the tensors of a call."""
     return [leaf for leaf in nest.flatten(template) if isinstance(leaf, TensorSpec) or hasattr(type(leaf), TOKEN)]
 
 
-def _shown(template: Any) -> Any:
-    return template() if isinstance(template, Reference) else template
+def _shown(template: PythonValue) -> PythonValue:
+    return template() if isinstance(template, ObjectReference) else template
 
 
-def _capture_name(capture: Any) -> str:
+def _capture_name(capture: Captured) -> str:
     return str(id(capture)) if isinstance(capture, Tensor) else capture.name
 
 
-def _page(graph: Any, inputs: Any, fast_math: bool) -> str:
+def _page(graph: Graph, inputs: Sequence[np.ndarray] | None, fast_math: bool) -> str:
     from .page import whole  # imports compilers, which calls do not need
     return whole.page_of(graph, inputs, fast_math)
 
@@ -341,24 +357,26 @@ graph_views.draw_pages_with(_page, _frame)
 class AnyRank(ConcreteFunction):
     """A concrete function with an argument of unknown rank: there is a trace for each rank that it meets."""
 
-    def __init__(self, function: Any, call: CallArguments) -> None:
+    _function: Any  # a `Function`, which is defined above this module
+
+    def __init__(self, function: Any, call: CallArguments) -> None:  # likewise
         scalars = [x if x.dims is not None else TensorSpec((), x.dtype, x.name) for x in call.leaves]
         args, kwargs = call.with_leaves(scalars)
         super().__init__(function, function.get_concrete_function(*args, **kwargs)._traced)
-        self._own = _Unranked(self._traced, *call.with_leaves(call.leaves), function._parameters)
+        self._own = _AnyRankTrace(self._traced, *call.with_leaves(call.leaves), function._parameters)
         self._traced = self._own  # type: ignore[assignment]
 
-    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _call(self, args: Args, kwargs: Kwargs) -> Structure:
         return self._otherwise(self._leaves(args, kwargs))
 
-    def _run(self, leaves: list[Tensor]) -> Any:
+    def _run(self, leaves: list[Tensor]) -> Structure:
         return self._otherwise(leaves)
 
 
-class _Unranked:
+class _AnyRankTrace:
     """The trace for scalars as an `AnyRank` shows it: with shapes of unknown rank."""
 
-    def __init__(self, scalar: Traced, args: tuple[Any, ...], kwargs: dict[str, Any], parameters: Any) -> None:
+    def __init__(self, scalar: Traced, args: Args, kwargs: Kwargs, parameters: Parameters) -> None:
         self.name, self.number, self.graph = scalar.name, scalar.number, scalar.graph
         self.captures, self.variables = scalar.captures, scalar.variables
         self.result = nest.map_structure(lambda s: None if s is None else TensorSpec(None, s.dtype), scalar.result)

@@ -1,6 +1,6 @@
 """Branches, staged: both sides traced as regions, and a `cond` node that gives the results of one.
 
-A result that is the same Python value on both sides stays what it is; what differs becomes a tensor. Variables that a
+A result that is the same Python value on both sides stays that value; others become tensors. Variables that a
 side assigns are further results. Sizes that differ between the sides are new symbols, which the result binds.
 """
 
@@ -15,12 +15,14 @@ from twofold.eager.variable import Variable
 from twofold.ir import dtypes as dt
 from twofold.ir import errors, ops
 from twofold.ir import graph as g
-from twofold.ir.dims import Dim
-from twofold.ir.spec import TensorSpec
+from twofold.ir.dims import Dim, DimLike, Shape
+from twofold.ir.dtypes import DType
+from twofold.ir.spec import spec
+from twofold.ir.types import Spec
 
 from .composite import (
     Composite,
-    Partial,
+    MaybeDefined,
     Undefined,
     adapt,
     becomes_tensor,
@@ -32,36 +34,35 @@ from .composite import (
 )
 from .symbolic import SymbolicTensor
 from .trace import Region, Trace, current
+from .types import Captured, PythonValue, Structure, Values
 
 __all__ = ["predicate", "branch", "branch_values", "union", "zeros"]
 
 
-def predicate(value: Any, what: str = "condition") -> Any:
+def predicate(value: PythonValue, what: str = "condition") -> bool | SymbolicTensor:
     """A condition as a Python bool where it is known, else as a scalar bool tensor of the present trace.
 
     Raises:
         ValueError: it is a tensor of several elements.
     """
-    if isinstance(value, Variable) and current() is not None:
-        value = value._read_tensor()
     if isinstance(value, Variable):
         value = value._read_tensor()
     if not isinstance(value, SymbolicTensor):
         if isinstance(value, Tensor) and value._memory.size != 1:
             raise ValueError(errors.no_truth(value, what))
         return bool(value)
-    known = g.constant_of(value.value)
-    if known is not None:
-        return bool(known)
+    constant = g.constant_of(value.value)
+    if constant is not None:
+        return bool(constant)
     if any(d != 1 for d in value.dims):
         raise ValueError(errors.no_truth(value, what))
-    if value.dims:
-        value = ops.reshape(value, shape=())
-    return value if value.dtype is dt.bool_ else ops.not_equal(value, convert.number(0, value.dtype))
+    scalar: SymbolicTensor = ops.reshape(value, shape=()) if value.dims else value
+    return scalar if scalar.dtype is dt.bool_ else ops.not_equal(scalar, convert.number(0, scalar.dtype))
 
 
-def branch(pred: SymbolicTensor, then: Callable[[], Any], otherwise: Callable[[], Any], what: str = "tf.cond") -> Any:
-    """What `then()` or `otherwise()` gives, decided by a tensor when the function runs.
+def branch(pred: SymbolicTensor, then: Callable[[], Structure], otherwise: Callable[[], Structure],
+           what: str = "tf.cond") -> Any:  # of the form that both sides have
+    """The result of `then()` or of `otherwise()`, as a tensor decides when the function runs.
 
     Raises:
         TypeError: the results differ in structure or dtype, or have values that cannot differ.
@@ -70,8 +71,8 @@ def branch(pred: SymbolicTensor, then: Callable[[], Any], otherwise: Callable[[]
     return result
 
 
-def branch_values(pred: SymbolicTensor, then: Callable[[], list[Any]], otherwise: Callable[[], list[Any]],
-                  names: Sequence[str], what: str) -> list[Any]:
+def branch_values(pred: SymbolicTensor, then: Callable[[], Values], otherwise: Callable[[], Values],
+                  names: Sequence[str], what: str) -> Values:
     """The values of several variables, as `then()` or `otherwise()` gives them.
 
     Args:
@@ -100,19 +101,19 @@ class _Joint:
     def __init__(self, trace: Trace, regions: tuple[Region, Region], pred: SymbolicTensor, what: str) -> None:
         self.trace, self.regions, self.what = trace, regions, what
         self.outputs: tuple[list[g.Value], list[g.Value]] = ([], [])
-        self.specs: list[Any] = []
-        self.sizes: dict[Any, Any] = {}
-        self.made: Sequence[Any] = ()
+        self.specs: list[Spec] = []
+        self.sizes: dict[tuple[DimLike, DimLike], Dim] = {}
+        self.results: Sequence[SymbolicTensor] = ()  # of the node, once it is made
         self.pred = pred
 
-    def value(self, a: Any, b: Any, name: str) -> Any:
+    def value(self, a: PythonValue, b: PythonValue, name: str) -> PythonValue:
         """The joined value of a variable, with a `_NodeResult` for each leaf that the node computes."""
         if a is b:
             return a
         if isinstance(a, Undefined) and isinstance(b, Undefined):
             return a
-        if isinstance(a, (Undefined, Partial)) or isinstance(b, (Undefined, Partial)):
-            return self._partial(a, b, name)
+        if isinstance(a, (Undefined, MaybeDefined)) or isinstance(b, (Undefined, MaybeDefined)):
+            return self._maybe_defined(a, b, name)
         if not same_form(a, b):
             a, b = self._adapted(0, a, b), self._adapted(1, b, a)
         if not same_form(a, b):
@@ -120,19 +121,19 @@ class _Joint:
             raise self.error(name, f"must have one structure on both sides; got {_shown(a)} and {_shown(b)}{hint}")
         return _Packed(a, [self._leaf(x, y, name) for x, y in zip(flatten(a), flatten(b), strict=True)])
 
-    def _partial(self, a: Any, b: Any, name: str) -> Any:
-        """A variable that a side leaves undefined, or may."""
-        values = [x.value if isinstance(x, Partial) else None if isinstance(x, Undefined) else x for x in (a, b)]
-        flags = [x.defined if isinstance(x, Partial) else not isinstance(x, Undefined) for x in (a, b)]
+    def _maybe_defined(self, a: PythonValue, b: PythonValue, name: str) -> _JoinedMaybeDefined:
+        """The joined value of a variable that a side leaves undefined, or may."""
+        values = [x.value if isinstance(x, MaybeDefined) else None if isinstance(x, Undefined) else x for x in (a, b)]
+        flags = [x.defined if isinstance(x, MaybeDefined) else not isinstance(x, Undefined) for x in (a, b)]
         if isinstance(a, Undefined):
             values[0] = self._filler(0, values[1], 1)
         elif isinstance(b, Undefined):
             values[1] = self._filler(1, values[0], 0)
         returned = any(getattr(x, "returned", False) for x in (a, b)) or None in flags
         joined = self.value(values[0], values[1], name)
-        return _JoinedPartial(joined, None if returned else self._leaf(flags[0], flags[1], name), name)
+        return _JoinedMaybeDefined(joined, None if returned else self._leaf(flags[0], flags[1], name), name)
 
-    def _filler(self, side: int, like: Any, other: int) -> Any:
+    def _filler(self, side: int, like: Structure, other: int) -> Structure:
         """A value of the form that the other side has, where this side has none."""
         leaves = []
         for leaf in flatten(like):
@@ -145,13 +146,13 @@ class _Joint:
                 leaves.append(zeros(dims, value.dtype))
         return pack(like, leaves)
 
-    def _adapted(self, side: int, value: Any, other: Any) -> Any:
+    def _adapted(self, side: int, value: PythonValue, other: PythonValue) -> PythonValue:
         with self.regions[side].trace.active():
             adapted = adapt(value, other)
         return value if adapted is None else adapted
 
-    def _leaf(self, a: Any, b: Any, name: str) -> Any:
-        if a is b or (type(a) is type(b) and not isinstance(a, Tensor) and _equal(a, b)):
+    def _leaf(self, a: PythonValue, b: PythonValue, name: str) -> PythonValue:
+        if a is b or (type(a) is type(b) and not isinstance(a, Tensor) and same_value(a, b)):
             return a
         if a is True and b is False:
             return self.pred
@@ -168,55 +169,57 @@ class _Joint:
         if len(left.dims) != len(right.dims):
             raise self.error(name, f"has shape {_shape(left)} on one side and {_shape(right)} on the other: the number "
                                    "of axes must be one")
-        self.specs.append(TensorSpec(self._dims(left.dims, right.dims), left.dtype))
+        self.specs.append(spec(self._dims(left.dims, right.dims), left.dtype))
         self.outputs[0].append(left)
         self.outputs[1].append(right)
         return _NodeResult(len(self.specs) - 1)
 
-    def _tensor(self, region: Region, leaf: Any, dtype: Any) -> g.Value:
+    def _tensor(self, region: Region, leaf: PythonValue, dtype: DType | None) -> g.Value:
         with region.trace.active():
             tensor = leaf._read_tensor() if isinstance(leaf, Variable) else convert.as_tensor(
                 leaf, None if isinstance(leaf, Tensor) else dtype)
             return region.trace.lift(tensor)
 
-    def _dims(self, left: Sequence[Any], right: Sequence[Any]) -> tuple[Any, ...]:
+    def _dims(self, left: Sequence[DimLike], right: Sequence[DimLike]) -> Shape:
         return tuple([x if x is y or (x == y and not self._is_inner(x)) else self._unknown(x, y)
                       for x, y in zip(left, right, strict=True)])
 
-    def _unknown(self, x: Any, y: Any) -> Any:
+    def _unknown(self, x: DimLike, y: DimLike) -> Dim:
         """The size of a result that is `x` or `y`: one symbol for each such pair."""
         size = self.sizes.get((x, y))
         if size is None:
             size = self.sizes[x, y] = self.trace.fresh("c")
         return size
 
-    def _is_inner(self, size: Any) -> bool:
+    def _is_inner(self, size: DimLike) -> bool:
         """Whether a size is known only inside of a side."""
         return isinstance(size, Dim) and any(not size.symbols().isdisjoint(r.trace.born) for r in self.regions)
 
     def finish(self) -> None:
         """Make the node, and let variables have its results."""
-        written: dict[int, Any] = {id(v): v for r in self.regions for v in r.assigned}
+        written: dict[int, Variable] = {id(v): v for r in self.regions for v in r.assigned}
         for variable in written.values():
             left, right = [r.value_of(variable) for r in self.regions]
-            self.specs.append(TensorSpec(self._dims(left.dims, right.dims), left.dtype))
+            self.specs.append(spec(self._dims(left.dims, right.dims), left.dtype))
             self.outputs[0].append(left)
             self.outputs[1].append(right)
         if not self.specs and not any(g.effect_of(n) for r in self.regions for n in r.trace.graph.nodes):
             return
         outer = union(self.regions)
         graphs = [r.graph_over(outer, o) for r, o in zip(self.regions, self.outputs, strict=True)]
-        self.made = self.trace.construct(g.COND, [self.pred, *outer], {}, self.specs, graphs)
+        self.results = self.trace.construct(g.COND, [self.pred, *outer], {}, self.specs, graphs)
         first = len(self.specs) - len(written)
-        for variable, tensor in zip(written.values(), self.made[first:], strict=True):
+        for variable, tensor in zip(written.values(), self.results[first:], strict=True):
             self.trace.assigned_within(variable, tensor)
 
-    def filled(self, value: Any) -> Any:
+    def filled(self, value: PythonValue) -> PythonValue:
         """A joined value with the node's results in its slots."""
         if isinstance(value, _NodeResult):
-            return self.made[value.number]
-        if isinstance(value, _JoinedPartial):
-            return Partial(self.filled(value.value), self.filled(value.defined), value.name)
+            return self.results[value.number]
+        if isinstance(value, _JoinedMaybeDefined):
+            defined = self.filled(value.defined)
+            assert defined is None or isinstance(defined, (bool, Tensor)), "a joined flag is a truth value"
+            return MaybeDefined(self.filled(value.value), defined, value.name)
         if isinstance(value, _Packed):
             return pack(value.form, [self.filled(leaf) for leaf in value.leaves])
         return value
@@ -230,29 +233,29 @@ class _Joint:
 class _Packed:
     """A joined value before the node exists: leaves in the structure of `form`."""
 
-    def __init__(self, form: Any, leaves: list[Any]) -> None:
+    def __init__(self, form: Structure, leaves: list[PythonValue]) -> None:
         self.form, self.leaves = form, leaves
 
 
-class _JoinedPartial:
-    """Stands for a `Partial` of the joined value, until the node is made."""
+class _JoinedMaybeDefined:
+    """Stands for a `MaybeDefined` of the joined value, until the node is made."""
 
-    def __init__(self, value: Any, defined: Any, name: str) -> None:
+    def __init__(self, value: PythonValue, defined: PythonValue, name: str) -> None:
         self.value, self.defined, self.name = value, defined, name
 
 
-def union(regions: Sequence[Region]) -> list[Any]:
-    """What regions capture, each once."""
+def union(regions: Sequence[Region]) -> list[Captured]:
+    """The captured tensors and variables of regions, each once."""
     return list({id(t): t for r in regions for t in r.trace.captured}.values())
 
 
-def zeros(dims: Sequence[Any], dtype: Any) -> Tensor:
+def zeros(dims: Sequence[DimLike], dtype: DType) -> Tensor:
     """A tensor of zeros (empty strings, False), where a value is needed that nothing reads."""
     zero = convert.as_tensor(b"" if dtype is dt.string else False if dtype is dt.bool_ else 0, dtype)
     return ops.fill(zero, shape=tuple(dims)) if dims else zero
 
 
-def _common(a: Any, b: Any) -> Any:
+def _common(a: PythonValue, b: PythonValue) -> DType | None:
     """The dtype that a number takes from the other side; None for its own."""
     for x, y in ((a, b), (b, a)):
         if is_number(x) and not is_number(y):
@@ -262,15 +265,11 @@ def _common(a: Any, b: Any) -> Any:
     return None
 
 
-def _equal(a: Any, b: Any) -> bool:
-    return same_value(a, b)
-
-
-def _shape(value: Any) -> str:
+def _shape(value: g.Value) -> str:
     return f"({', '.join('None' if isinstance(d, Dim) else str(d) for d in value.dims)})"
 
 
-def _shown(value: Any) -> str:
+def _shown(value: PythonValue) -> str:
     if isinstance(value, Composite):
         return type(value).__name__
     return errors.describe(value)

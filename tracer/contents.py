@@ -1,5 +1,5 @@
-"""What is known of the elements of small integer tensors in a trace: numbers, sizes, or elements that only running can
-tell.
+"""The elements of small integer tensors in a trace, as far as they follow: numbers, sizes, and elements that only
+running can tell.
 
 `tf.reshape(x, [tf.shape(x)[0], -1])` is traced with unknown sizes because the elements of its shape follow from sizes
 and constants. An element that does not follow is `Open`: it names where it comes from, so that a trace that needs it as
@@ -11,20 +11,23 @@ Staging the symbols (`Trace.sizes_of`) is `tracer/trace.py`'s.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
+from twofold.ir import dims as dm
 from twofold.ir import graph as g
-from twofold.ir.dims import Dim
+from twofold.ir.dims import Dim, DimLike
+from twofold.ir.op import Op
 from twofold.ir.passes.folding import computed
 
-__all__ = ["Open", "content", "elements"]
+__all__ = ["KnownElements", "Open", "content", "elements"]
 
 _SIZES = 64  # elements up to which contents are followed
-_ARITHMETIC = {"add": lambda x, y: x + y, "subtract": lambda x, y: x - y, "multiply": lambda x, y: x * y,
-               "floordiv": lambda x, y: x // y, "floormod": lambda x, y: x % y}
+_ARITHMETIC: dict[str, Callable[[DimLike, DimLike], DimLike]] = {
+    "add": lambda x, y: x + y, "subtract": lambda x, y: x - y, "multiply": lambda x, y: x * y,
+    "floordiv": lambda x, y: x // y, "floormod": lambda x, y: x % y}
 
 
 class Open:
@@ -33,16 +36,41 @@ class Open:
     __slots__ = ("trace", "value", "index")
 
     def __init__(self, trace: Any, value: g.Value, index: int) -> None:
+        """Args:
+            trace: a `Trace`, whose type is defined above this module.
+        """
         self.trace, self.value, self.index = trace, value, index
 
 
-def content(value: g.Value, trace: Any) -> np.ndarray | None:
+Element: TypeAlias = DimLike | Open
+
+
+class KnownElements(Protocol):
+    """The part of a `Trace` that tells what is known of its values.
+
+    Attributes:
+        parent: the trace that it is a region of, or None.
+        bindings: the sizes that elements of integer values were bound to, by value and number of the element.
+        sources: for a region: the parent's values that its inputs stand for.
+    """
+
+    @property
+    def parent(self) -> KnownElements | None: ...
+
+    @property
+    def bindings(self) -> Mapping[tuple[g.Value, int], Dim]: ...
+
+    @property
+    def sources(self) -> Mapping[g.Value, g.Value]: ...
+
+
+def content(value: g.Value, trace: KnownElements) -> np.ndarray | None:
     """The elements of a small integer value as an object array of ints and Dims; None where one does not follow."""
-    known = elements(value, trace, trace)
-    return None if known is None or any(isinstance(x, Open) for x in known.ravel()) else known
+    array = elements(value, trace, trace)
+    return None if array is None or any(isinstance(x, Open) for x in array.ravel()) else array
 
 
-def elements(value: g.Value, trace: Any, at: Any) -> np.ndarray | None:
+def elements(value: g.Value, trace: KnownElements, at: KnownElements | None) -> np.ndarray | None:
     """The elements of an integer value as an object array of ints, Dims and `Open`s; None where they are not followed.
 
     Args:
@@ -58,17 +86,17 @@ def elements(value: g.Value, trace: Any, at: Any) -> np.ndarray | None:
         count *= d
     if count > _SIZES:
         return None
-    known = _outside(value, trace, at) if value.node is None else _of_node(value.node, trace, at)
-    if known is None:
-        known = np.full(value.dims, None, object)
-    flat = known.ravel()  # a copy, or an array made here
+    array = _outside(value, trace, at) if value.node is None else _of_node(value.node, trace, at)
+    if array is None:
+        array = np.full(dm.evaluate(value.dims, {}), None, object)
+    flat = array.ravel()  # a copy, or an array made here
     if any(type(x) is not int and not isinstance(x, (Dim, Open)) for x in flat):
         flat = _objects([x if type(x) is int or isinstance(x, (Dim, Open)) else _open(trace, value, i, at)
                          for i, x in enumerate(flat)])
-    return flat.reshape(value.dims)
+    return flat.reshape(dm.evaluate(value.dims, {}))
 
 
-def _open(trace: Any, value: g.Value, index: int, at: Any) -> Any:
+def _open(trace: KnownElements, value: g.Value, index: int, at: KnownElements | None) -> Element:
     """The size that an element is bound to, else an `Open` for it."""
     while at is not None:
         size = at.bindings.get((value, index))
@@ -78,13 +106,13 @@ def _open(trace: Any, value: g.Value, index: int, at: Any) -> Any:
     return Open(trace, value, index)
 
 
-def _outside(value: g.Value, trace: Any, at: Any) -> np.ndarray | None:
+def _outside(value: g.Value, trace: KnownElements, at: KnownElements | None) -> np.ndarray | None:
     """The elements of what a region has captured."""
     source = trace.sources.get(value)
-    return None if source is None else elements(source, trace.parent, at)
+    return None if source is None or trace.parent is None else elements(source, trace.parent, at)
 
 
-def _of_node(node: g.Node, trace: Any, at: Any) -> np.ndarray | None:
+def _of_node(node: g.Node, trace: KnownElements, at: KnownElements | None) -> np.ndarray | None:
     """The elements of the one result of a node; None, or elements that are None, where they do not follow."""
     if node.op is g.CONSTANT:
         return _objects(node.attrs["value"].ravel().tolist()).reshape(node.attrs["value"].shape)
@@ -95,25 +123,24 @@ def _of_node(node: g.Node, trace: Any, at: Any) -> np.ndarray | None:
     if node.op.name == "shape":
         return _objects(node.inputs[0].dims)
     if node.op.name == "size":
-        total: Any = 1
+        total: DimLike = 1
         for d in node.inputs[0].dims:
             total = total * d
         return _objects([total])
-    operands = [elements(v, trace, at) for v in node.inputs]
-    if not operands or any(o is None for o in operands):
+    operands = [o for v in node.inputs if (o := elements(v, trace, at)) is not None]
+    if not operands or len(operands) != len(node.inputs):
         return _folded(node)
-    result = _computed(node, operands)
+    result = _computed(node.op, node, operands)
     return _folded(node, operands) if result is None else result
 
 
-def _objects(items: Sequence[Any]) -> np.ndarray:
+def _objects(items: Sequence[Element | None]) -> np.ndarray:
     out = np.empty(len(items), object)
     out[:] = list(items)
     return out
 
 
-def _computed(node: g.Node, operands: list[Any]) -> np.ndarray | None:
-    op: Any = node.op
+def _computed(op: Op, node: g.Node, operands: Sequence[np.ndarray]) -> np.ndarray | None:
     if op.view is not None:
         return np.asarray(op.view(*operands, **node.attrs), object)
     if op.name in _ARITHMETIC:
@@ -125,13 +152,13 @@ def _computed(node: g.Node, operands: list[Any]) -> np.ndarray | None:
     if any(isinstance(x, Open) for o in operands for x in o.ravel()):
         return None
     if op.name == "range":
-        return _objects([operands[0][()] + i * operands[2][()] for i in range(node.outputs[0].dims[0])])
+        return _objects([operands[0][()] + i * operands[2][()] for i in range(*dm.evaluate(node.outputs[0].dims, {}))])
     if op.name in ("reduce_prod", "reduce_sum") and operands[0].ndim == 1 and not node.attrs["keepdims"]:
         return np.array((np.prod if op.name == "reduce_prod" else np.sum)(operands[0]), object)
     return None
 
 
-def _calculated(function: Any, x: Any, y: Any) -> Any:
+def _calculated(function: Callable[[DimLike, DimLike], DimLike], x: Element, y: Element) -> DimLike | None:
     """An element of a result; None where an operand is open."""
     if isinstance(x, Open) or isinstance(y, Open):
         return None
@@ -141,7 +168,7 @@ def _calculated(function: Any, x: Any, y: Any) -> Any:
         return None
 
 
-def _folded(node: g.Node, operands: list[Any] | None = None) -> np.ndarray | None:
+def _folded(node: g.Node, operands: Sequence[np.ndarray] | None = None) -> np.ndarray | None:
     """The elements of what depends on constants alone, as constant folding would compute them."""
     arrays = []
     for number, value in enumerate(node.inputs):

@@ -9,16 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
 
 from twofold.eager import convert, record
 from twofold.eager.constructs import run_construct
 from twofold.eager.tensor import Tensor
+from twofold.eager.variable import Variable
 from twofold.ir import graph as g
+from twofold.ir.dtypes import DType
 from twofold.ir.op import apply, use_interpreter
 from twofold.ir.replay import bind_sizes, resolve
 
-from .symbolic import SymbolicTensor
+from .symbolic import SymbolicTensor, TraceLike
+from .types import PythonValue, Sizes
 
 __all__ = ["Creation", "eagerly"]
 
@@ -45,14 +47,14 @@ class Creation:
         values: the tensors of the call, where the trace was made for one.
     """
 
-    def __init__(self, trace: Any) -> None:
+    def __init__(self, trace: TraceLike) -> None:
         self.allowed = True
-        self.values: Sequence[Any] | None = None
+        self.values: Sequence[Tensor] | None = None
         self._trace = trace
-        self._known: dict[g.Value, Tensor] = {}
-        self._sizes: dict[str, Any] = {}
+        self._computed: dict[g.Value, Tensor] = {}
+        self._sizes: Sizes = {}
 
-    def initial_value(self, value: Any, dtype: Any) -> Tensor:
+    def initial_value(self, value: PythonValue, dtype: DType | None) -> Tensor:
         """The first value of a variable, as an eager tensor.
 
         Raises:
@@ -70,53 +72,53 @@ class Creation:
         with eagerly():
             return self._of_value(tensor.value, tensor.trace)
 
-    def _of_value(self, value: g.Value, trace: Any) -> Tensor:
+    def _of_value(self, value: g.Value, trace: TraceLike) -> Tensor:
         """The value now; a depth-first walk that keeps its own stack, because graphs may be deep."""
         stack = [(value, trace)]
         while stack:
             top, owner = stack[-1]
-            if top in self._known:
+            if top in self._computed:
                 stack.pop()
                 continue
             if top.node is None:
                 waits = self._input(top, owner)
             else:
-                waits = [(v, owner) for v in top.node.inputs if v not in self._known]
+                waits = [(v, owner) for v in top.node.inputs if v not in self._computed]
                 if not waits:
                     self._compute(top.node)
             if waits:
                 stack += waits
-        return self._known[value]
+        return self._computed[value]
 
-    def _input(self, value: g.Value, trace: Any) -> list[tuple[g.Value, Any]]:
+    def _input(self, value: g.Value, trace: TraceLike) -> list[tuple[g.Value, TraceLike]]:
         """Note the value of an input of a graph; gives the values that must be computed first, if there are any."""
         own = len(trace.graph.inputs) - len(trace.captured)
         if value.index < own:
             if trace is not self._trace or self.values is None or value.index >= len(self.values) or isinstance(
                     self.values[value.index], SymbolicTensor):
                 raise ValueError(NO_VALUE)
-            source = self.values[value.index]
+            source: Tensor | Variable = self.values[value.index]
         else:
             source = trace.captured[value.index - own]
             if isinstance(source, SymbolicTensor):
                 if trace.parent is None:
                     raise ValueError(NO_VALUE)
-                if source.value not in self._known:
+                if source.value not in self._computed:
                     return [(source.value, source.trace)]
-                source = self._known[source.value]
-        self._keep(value, source if isinstance(source, Tensor) else source._value)
+                source = self._computed[source.value]
+        self._note(value, source if isinstance(source, Tensor) else source._value)
         return []
 
-    def _keep(self, value: g.Value, tensor: Tensor) -> None:
-        self._known[value] = tensor
+    def _note(self, value: g.Value, tensor: Tensor) -> None:
+        self._computed[value] = tensor
         bind_sizes(value.dims, tensor.dims, self._sizes)
 
     def _compute(self, node: g.Node) -> None:
-        operands = [self._known[v] for v in node.inputs]
+        operands = [self._computed[v] for v in node.inputs]
         if isinstance(node.op, g.Construct):
             results = run_construct(node, operands, self._sizes)
         else:
             computed = apply(node.op, tuple(operands), {k: resolve(v, self._sizes) for k, v in node.attrs.items()})
             results = computed if isinstance(computed, tuple) else (computed,)
         for value, result in zip(node.outputs, results, strict=True):
-            self._keep(value, result)
+            self._note(value, result)

@@ -6,41 +6,40 @@ tape outside of it sees as one, and of the whole function.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from twofold.eager.tensor import Tensor
 from twofold.ir import graph as g
 from twofold.ir.errors import UnimplementedError
-from twofold.ir.spec import TensorSpec, spec
+from twofold.ir.spec import spec
+from twofold.ir.types import Attrs, Spec
 
-from .symbolic import SymbolicTensor, SymbolicValueError
+from .symbolic import SymbolicValueError
+from .trace import Trace, stages_custom
+from .types import Backward, Captured
 
 __all__ = ["stage_custom"]
 
-Backward = Callable[[list[Any]], list[Any]]
-
-
-def stage_custom(trace: Any, results: Sequence[Tensor], inputs: Sequence[Tensor],
+@stages_custom
+def stage_custom(trace: Trace, results: Sequence[Tensor], inputs: Sequence[Tensor],
                  backward: Backward) -> tuple[Tensor, ...]:
-    """`results` as they leave a function whose gradient is `backward`.
+    """Return `results` as they leave a function whose gradient is `backward`.
 
     Args:
         trace: the trace under way.
-        results: what the function computed.
-        inputs: what it has gradients for.
+        results: of the function.
+        inputs: the tensors that it has gradients for.
         backward: from a cotangent for each result to a cotangent or None for each input.
     """
     specs = [spec(r.dims, r.dtype) for r in results]
     operands, region, attrs = _gradient(trace, specs, inputs, backward)
     attrs = {"results": len(results), "inputs": len(inputs), **attrs}
     values = [trace.lift(t) for t in [*results, *inputs, *operands]]
-    staged: tuple[Tensor, ...] = trace.add(g.CUSTOM, values, attrs, specs, [region])
-    return staged
+    return trace.add(g.CUSTOM, values, attrs, specs, [region])
 
 
-def _gradient(trace: Any, specs: Sequence[TensorSpec], inputs: Sequence[Tensor],
-              backward: Backward) -> tuple[list[Any], g.Graph, dict[str, Any]]:
+def _gradient(trace: Trace, specs: Sequence[Spec], inputs: Sequence[Tensor],
+              backward: Backward) -> tuple[list[Tensor], g.Graph, Attrs]:
     """The tensors that the gradient captures besides the inputs, its graph, and its attributes.
 
     A gradient that fails does so when it is asked for.
@@ -55,14 +54,15 @@ def _gradient(trace: Any, specs: Sequence[TensorSpec], inputs: Sequence[Tensor],
         raise
     except Exception as error:  # noqa: BLE001 - whatever it is, it is raised when the gradient is asked for
         return [], g.Graph("gradient"), {"given": (True,) * len(inputs), "error": error}
-    own = [t if isinstance(t, SymbolicTensor) and t.trace is trace else trace.capture(t) for t in inputs]
+    own = [trace.own_or_captured(t) for t in inputs]
     captured = region.trace.captured
-    once = list({id(t): t for t in [*own, *captured]}.values())
+    once: list[Captured] = list({id(t): t for t in [*own, *captured]}.values())
     graph = region.graph_over(once, [v for v in cotangents if v is not None])
     count = len(specs)
     places = {id(t): v for t, v in zip(once, graph.inputs[count:], strict=True)}
     rest = [t for t in once if not any(t is x for x in own)]
-    taken = [places.pop(id(t), None) or g.Value(t.dims, t.dtype) for t in own]  # an input may be there twice
+    # An input may be there twice.
+    taken = [places.pop(id(t)) if id(t) in places else g.Value(t.dims, t.dtype) for t in own]
     graph.inputs = [*graph.inputs[:count], *taken, *[places[id(t)] for t in rest]]
     for i, v in enumerate(graph.inputs):
         v.index = i

@@ -10,7 +10,7 @@ for, which would have to be computed anew.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from twofold.eager import record
 from twofold.eager.constructs import run_graph
@@ -25,10 +25,17 @@ from twofold.ir.dims import Dim
 from twofold.ir.sums import Link
 
 from .gradients import followed
+from .types import Cotangent
+
+if TYPE_CHECKING:
+    from twofold.runtime.program import Executable
 
 __all__ = ["Differentiable"]
 
-Mask = tuple[bool, ...]
+Mask: TypeAlias = tuple[bool, ...]
+
+#: a gradient rule that continues sums; see `eager/record.py: record_custom`
+Rule: TypeAlias = Callable[[Sequence[Cotangent], Sequence[Cotangent], Sequence[Link]], list[Cotangent]]
 
 
 class Differentiable:
@@ -40,7 +47,7 @@ class Differentiable:
 
     def __init__(self, graph: g.Graph) -> None:
         self.graph = graph
-        self._program: Any = None
+        self._program: Executable | None = None
         self._gradients: dict[tuple[Mask, bool], _Gradient] = {}
         self._merged: dict[tuple[int, ...], Differentiable] = {}
         self._effects: bool | None = None
@@ -113,7 +120,7 @@ def _merged(graph: g.Graph, places: Sequence[int]) -> g.Graph:
     merged = graph.copy()
     inputs = list(merged.inputs)
     same = {v: inputs[place] for v, place in zip(inputs, places, strict=True)}
-    names = {name: kept for v, by in same.items() for d, kept in zip(v.dims, by.dims, strict=True)
+    names = {name: size for v, by in same.items() for d, size in zip(v.dims, by.dims, strict=True)
              if v is not by and isinstance(d, Dim) and (name := d.name_alone()) is not None}
     for node in merged.nodes:
         node.inputs = [same.get(v, v) for v in node.inputs]
@@ -127,8 +134,8 @@ def _merged(graph: g.Graph, places: Sequence[int]) -> g.Graph:
 
 
 class _Pull(NamedTuple):
-    """A compiled backward graph (None where no input gets a cotangent), what it reads, and which cotangents and sums it
-    takes."""
+    """A compiled backward graph (None where no input gets a cotangent), its description, and which cotangents and sums
+    it takes."""
 
     run: Differentiable | None
     back: Backward
@@ -142,7 +149,8 @@ class _Gradient:
     def __init__(self, lin: Linearised) -> None:
         self.lin = lin
         flags = {key: holds for key, holds in lin.names().items() if holds is not None}
-        # For each result that may be an input or an earlier one: places as in `Linearised.names`, and what tells it.
+        # For each result that may be an input or an earlier one: places as in `Linearised.names`, each with the
+        # number of the further result that tells it.
         self._flags: dict[int, list[tuple[int, int]]] = {}
         for n, (number, place) in enumerate(sorted(flags), len(lin.forward.outputs)):
             self._flags.setdefault(number, []).append((place, n))
@@ -171,11 +179,12 @@ class _Gradient:
         last = levels[-1]
         outputs_of_run = last.forward.run(inputs)
         if len(last._own) == len(outputs_of_run) and not last._flags:
-            record.record_custom(self.told(_rule(levels, inputs, outputs_of_run, None), range(len(outputs_of_run))),
-                                 tuple(inputs), tuple(outputs_of_run), True)
+            rule = _rule(levels, inputs, outputs_of_run, None)
+            record.record_custom(self.with_connections(rule, range(len(outputs_of_run))), tuple(inputs),
+                                 tuple(outputs_of_run), True)
             return outputs_of_run[:self.lin.count]
         outputs, own = last.named(inputs, outputs_of_run)
-        record.record_custom(self.told(_rule(levels, inputs, outputs, own), own), tuple(inputs),
+        record.record_custom(self.with_connections(_rule(levels, inputs, outputs, own), own), tuple(inputs),
                              tuple([outputs[n] for n in own]), True)
         return outputs[:self.lin.count]
 
@@ -197,85 +206,85 @@ class _Gradient:
                     own.append(n)
         return outputs, tuple(own)
 
-    def told(self, rule: Callable[..., list[Any]], own: Sequence[int]) -> Callable[..., list[Any]]:
-        """The rule, which says what depends on what where some tape might be wrong about it.
+    def with_connections(self, rule: Rule, own: Sequence[int]) -> Rule:
+        """The rule, which says which results depend on which inputs where some tape might be wrong about it.
 
         Args:
             own: the numbers of those results that the rule is given cotangents of.
         """
         if len(record.active.get()) > 1 or not self._all:
-            def connected(given: Sequence[bool], surely: bool = False) -> list[bool | None]:
-                connections = self.connected(tuple(given))
+            def connected(inputs: Sequence[bool], surely: bool = False) -> list[bool | None]:
+                connections = self.connected(tuple(inputs))
                 return [connections[n] if n < len(connections) else True for n in own]
-            rule.connected = connected  # type: ignore[attr-defined]
+            rule.connected = connected  # type: ignore[attr-defined]  # tapes ask for it by `getattr`
         return rule
 
-    def connected(self, given: Mask) -> list[bool | None]:
-        """Whether the results depend on the inputs `given`; None where only running tells."""
-        connections = self._connected.get(given)
+    def connected(self, inputs: Mask) -> list[bool | None]:
+        """Whether the results depend on some of the inputs; None where only running tells."""
+        connections = self._connected.get(inputs)
         if connections is None:
-            connections = self._connected[given] = of_outputs(self.lin.forward, given)[:self.lin.count]
+            connections = self._connected[inputs] = of_outputs(self.lin.forward, inputs)[:self.lin.count]
         return connections
 
     def deeper(self) -> _Gradient:
         """The gradient of the graph that gives residuals, too."""
         return self.forward.gradient(self.lin.wanted, self.lin.scope.whole)
 
-    def kept(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> list[Tensor]:
+    def residuals(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> list[Tensor]:
         """The residuals."""
         return [outputs[n] if n >= 0 else inputs[-1 - n] for n in self.lin.sources]
 
-    def pull(self, kept: Sequence[Tensor], cts: Sequence[Any], starts: Sequence[Any],
-             links: Sequence[Link]) -> list[Any]:
+    def pull(self, residuals: Sequence[Tensor], cts: Sequence[Cotangent], starts: Sequence[Cotangent],
+             links: Sequence[Link]) -> list[Cotangent]:
         """A cotangent or None for each input, which includes the sum so far that is given in `starts`."""
         key = (tuple([ct is not None for ct in cts]), tuple([s is not None for s in starts]),
                tuple([link[:2] for link in links]))
         pull = self._backward.get(key)
         if pull is None:
-            pull = self._backward[key] = self._made(*key)
+            pull = self._backward[key] = self._compiled(*key)
         if pull.run is None:
             return list(starts)
-        kept = [kept[n] for n in pull.back.reads]
-        kept += [ct for ct, s in zip(cts, pull.seeded, strict=True) if s]
-        kept += [start for start, s in zip(starts, pull.started, strict=True) if s]
-        kept += [link.holds() for link in links]
-        cotangents = iter(pull.run(kept))
-        return [next(cotangents) if x else None for x in pull.back.given]
+        operands = [residuals[n] for n in pull.back.reads]
+        operands += [ct for ct, s in zip(cts, pull.seeded, strict=True) if s and ct is not None]
+        operands += [start for start, s in zip(starts, pull.started, strict=True) if s and start is not None]
+        operands += [link.holds() for link in links]
+        cotangents = iter(pull.run(operands))
+        return [next(cotangents) if x else None for x in pull.back.connected]
 
-    def _made(self, given: Mask, begun: Mask, joined: tuple[tuple[int, int], ...]) -> _Pull:
-        """The gradient for cotangents of the results `given`, where those of the inputs `begun` have parts already, and
-        those of pairs `joined` may be one value."""
-        seeded = tuple([ct and s for ct, s in zip(given, self.lin.seeded, strict=True)])
+    def _compiled(self, present: Mask, begun: Mask, joined: tuple[tuple[int, int], ...]) -> _Pull:
+        """The gradient for cotangents of the results `present`, where those of the inputs `begun` have parts already,
+        and those of pairs `joined` may be one value."""
+        seeded = tuple([ct and s for ct, s in zip(present, self.lin.seeded, strict=True)])
         back = self.lin.backward(seeded)
-        started = tuple([s and (x or bool(joined)) for s, x in zip(begun, back.given, strict=True)])
+        started = tuple([s and (x or bool(joined)) for s, x in zip(begun, back.connected, strict=True)])
         run = None
-        if any(back.given):
+        if any(back.connected):
             back = self.lin.backward(seeded, started, joined)
             run = Differentiable(back.graph)
         return _Pull(run, back, seeded, started)
 
 
 def _rule(levels: Sequence[_Gradient], inputs: Sequence[Tensor], outputs: Sequence[Tensor],
-          own: Sequence[int] | None) -> Callable[..., list[Any]]:
-    """The gradient rule of `outputs`: results, then the residuals of each level, and what tells names.
+          own: Sequence[int] | None) -> Rule:
+    """The gradient rule of `outputs`: results, then the residuals of each level, and the flags that tell names.
 
     Args:
         own: the numbers of those that the rule is given cotangents of; None for all.
     """
     last = levels[-1]
-    kept = [level.kept(inputs, outputs) for level in levels]
+    residuals_of = [level.residuals(inputs, outputs) for level in levels]
 
-    def rule(given: Sequence[Any], starts: Sequence[Any], links: Sequence[Link]) -> list[Any]:
-        cts = list(given)
+    def rule(own_cts: Sequence[Cotangent], starts: Sequence[Cotangent], links: Sequence[Link]) -> list[Cotangent]:
+        cts = list(own_cts)
         if own is not None:
             cts = [None] * len(outputs)
-            for n, ct in zip(own, given, strict=True):
+            for n, ct in zip(own, own_cts, strict=True):
                 cts[n] = ct
-        for level, residuals in zip(levels, kept, strict=True):
+        for level, residuals in zip(levels, residuals_of, strict=True):
             count = level.lin.count
             if all(ct is None for ct in cts[count:]):
                 return level.pull(residuals, cts[:count], starts, links)
-        # What the gradient of the last residuals reads was not kept, and is computed anew.
+        # The values that the gradient of the last residuals reads are no residuals, and are computed anew.
         again = last.deeper()
-        return again.pull(again.kept(inputs, again.forward(inputs)), cts, starts, links)
+        return again.pull(again.residuals(inputs, again.forward(inputs)), cts, starts, links)
     return rule

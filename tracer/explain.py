@@ -1,7 +1,7 @@
 """How a function was compiled: `fn.explain(*args)`.
 
 The trace for the arguments is taken through passes, fusion and code generation once more, with a watch on each
-stage, so that what is told is what happens and costs a call nothing.
+stage, so that the account is of what happens, and costs a call nothing.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 import time
 from dataclasses import dataclass, field
-from typing import Any
 
 from twofold.codegen import llvm_module, program
 from twofold.ir import graph as g
 from twofold.ir import passes
+from twofold.ir.dims import DimLike
 from twofold.runtime.cpu import cpu
 from twofold.runtime.program import pieces
 
@@ -40,7 +40,7 @@ class KernelNote:
 
     Attributes:
         name: of the kernel.
-        ops: what was fused into it, in order, each with the user's line.
+        ops: the ops that were fused into it, in order, each with the user's line.
         runs: over how many elements, rows or units of work, as text.
         because: for each value that it leaves in memory for another kernel, why the two were not fused.
         loops: the user's lines of the loops that it runs in every round of, the outermost first.
@@ -63,7 +63,7 @@ class Explanation:
         signature: of the trace.
         reason: why it was traced.
         before, after: the graph as it was traced, and as it is run, as text.
-        passes: what each pass did, in order.
+        passes: a note of each pass, in order.
         kernels: what runs natively, in order.
         host: what Python runs: op or function, and the user's line.
         arena: bytes of memory between kernels, as text.
@@ -135,8 +135,9 @@ def explain_graph(graph: g.Graph, signature: str, reason: str, fast_math: bool =
     return explanation
 
 
-def _describe(explanation: Explanation, graph: g.Graph) -> list[Any]:
-    arena = []
+def _describe(explanation: Explanation, graph: g.Graph) -> list[DimLike]:
+    """Notes the nodes that Python runs and the seconds of code generation; the arenas of the programs."""
+    arena: list[DimLike] = []
     for piece in pieces(graph, cpu):
         if isinstance(piece, g.Node):
             name = piece.attrs["name"] if piece.op is g.HOST else piece.op.name

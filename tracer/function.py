@@ -1,4 +1,4 @@
-"""`Function`: what `tf.function` makes of a Python function. It traces once per signature and runs graphs.
+"""`Function`, which `tf.function` makes of a Python function: it traces once per signature and runs graphs.
 
 A call is put into canonical form (`tracer/signature.py`), its trace is looked up or made (`tracer/traced.py`), and
 the trace runs. Traces of one key differ in sizes only: the second shape relaxes the sizes that differ to unknown
@@ -9,30 +9,40 @@ runs eagerly, with a warning, unless that is turned off.
 from __future__ import annotations
 
 import functools
+import inspect
 import os
 import sys
 import types
 import warnings
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TextIO, TypeAlias
 
-from twofold.eager import playing
+from twofold.eager import playing, record
+from twofold.eager.playing import Entry
 from twofold.eager.tensor import Tensor
 from twofold.ir import dims as dm
-from twofold.ir.dims import Dim
+from twofold.ir.dims import Dim, Shape
+from twofold.ir.errors import ChoiceNeeded
 from twofold.ir.spec import TensorSpec
 from twofold.runtime import locks, native, program_call
 from twofold.runtime.log import log
+from twofold.runtime.program_call import Variant
 
-from . import autograph, backward, options
+from . import (
+    autograph,
+    backward,
+    custom,  # noqa: F401  (stages functions with gradients of their own)
+    options,
+)
 from .concrete import AnyRank, ConcreteFunction
 from .function_type import type_text
 from .input_signature import InputSignature
-from .signature import CallArguments, Parameters, literal, objects_of
+from .signature import CallArguments, CallKey, CallLeaf, Parameters, literal, objects_of
 from .symbolic import SymbolicTensor, SymbolicValueError
-from .trace import LeakedTensorError, current
+from .trace import LeakedTensorError, Trace, current
 from .traced import Traced, named, trace, trace_function
+from .types import Args, Cotangent, InputSpec, Kwargs, PythonFunction, PythonValue, Sizes, Structure
 
 if TYPE_CHECKING:
     from .explain import Explanation
@@ -48,15 +58,22 @@ locks.settled_before_fork(lambda: making)
 _quickening = locks.Lock()
 
 
-class _Served(Protocol):
+#: the trace that serves a call, and what its symbols are for the call
+Service: TypeAlias = tuple[Traced, Sizes]
+
+#: shapes in which all unknown sizes are alike
+StaticShapes: TypeAlias = tuple[tuple[int | None, ...], ...]
+
+
+class _WithoutPython(Protocol):
     """The interface of a restored function, which has traces and no Python (`tracer/restored.py`)."""
 
     traces: list[Traced]
 
-    def served(self, call: CallArguments, here: Any) -> CallArguments:
+    def served(self, call: CallArguments, here: Trace | None) -> CallArguments:
         """The call as a trace takes it."""
 
-    def trace_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced:
+    def trace_for(self, args: Args, kwargs: Kwargs) -> Traced:
         """The trace for these arguments."""
 
 
@@ -75,12 +92,16 @@ class Family:
         self.traces: list[Traced] = []
         self.eager = self.rigid = False
         self.cause = ""  # why calls run eagerly
-        self.watch: list[Any] = []
-        self.tried: set[Any] = set()  # the relaxed shapes that were traced
+        self.watch: list[weakref.ref[object]] = []  # drops the family when an object of the key goes
+        self.tried: set[tuple[StaticShapes, bool]] = set()  # the relaxed shapes that were traced, and whether `whole`
 
-    def find(self, shapes: Sequence[Any], here: Any) -> tuple[Traced, dict[str, Any]] | None:
-        """The trace for these shapes, and what its symbols are; those made last are the most general."""
-        usable = [traced for traced in reversed(self.traces) if traced.usable(here)]
+    def find(self, shapes: Sequence[Shape], here: Trace | None, whole: bool = False) -> Service | None:
+        """The trace for these shapes, and the values of its symbols; those made last are the most general.
+
+        Args:
+            whole: whether recorders differentiate the gradients in it (`tracer/trace.py: Residuals`).
+        """
+        usable = [traced for traced in reversed(self.traces) if traced.usable(here) and not (whole and traced.spared)]
         for assume in (False,) if here is None else (False, True):
             for traced in usable:
                 env = traced.accepts(shapes, assume)
@@ -94,19 +115,19 @@ class Function:
 
     __slots__ = ("_quick", "__dict__", "__weakref__")  # native code reads the variants in `_quick`
 
-    __call__: Any
-    _quick: tuple[Any, ...]
-    get_concrete_function: Any
+    __call__: Any  # native code, or a Python function; see the end of this file
+    _quick: tuple[Variant, ...]
+    get_concrete_function: Any  # likewise
 
-    def __init__(self, python_function: Callable[..., Any], settings: options.Options,
-                 held: Callable[[], Any] | None = None) -> None:
+    def __init__(self, python_function: PythonFunction, settings: options.Options,
+                 instance: Callable[[], object] | None = None) -> None:
         """Args:
-            held: gives the object that this is a method of, if it is one.
+            instance: gives the object that this is a method of, if it is one.
         """
         functools.update_wrapper(self, python_function, updated=())
-        self._plain, self._held = python_function, held
-        if held is not None:
-            python_function = _weak_method(python_function, held)
+        self._plain, self._instance = python_function, instance
+        if instance is not None:
+            python_function = _weak_method(python_function, instance)
         self._python_function = python_function
         self._settings = settings
         self._name = getattr(python_function, "__name__", None) or type(python_function).__name__
@@ -114,45 +135,45 @@ class Function:
         self._declared = None
         if settings.input_signature is not None:
             self._declared = InputSignature(settings.input_signature, self._parameters)
-        self._families: dict[Any, Family] = {}
+        self._families: dict[CallKey, Family] = {}
         self._quick = ()
-        self._told: set[Any] = set()
-        self._served: dict[Any, Traced] = {}
-        self._methods: dict[int, tuple[Any, Function]] = {}
-        self._under_way: list[Any] = []
+        self._quickened: set[tuple[int, CallKey]] = set()  # traces and keys of calls that native code was offered
+        self._served: dict[tuple[CallKey, tuple[Shape, ...]], Traced] = {}
+        self._methods: dict[int, tuple[weakref.ref[object], Function]] = {}
+        self._under_way: list[tuple[CallKey, StaticShapes, bool]] = []
         self._count = 0
         self._created = False
-        self._last: Any = None
+        self._last: dict[str, tuple[CallKey, tuple[Shape, ...]]] | None = None  # the arguments of the last trace
         self._warned = False
-        self._restored: _Served | None = None
+        self._restored: _WithoutPython | None = None
         for name, value in getattr(self._plain, "__dict__", {}).items():
             self.__dict__.setdefault(name, value)  # attributes of the function, or of the callable object
 
     # -- what it is -------------------------------------------------------------------------------
     @property
-    def python_function(self) -> Callable[..., Any]:
+    def python_function(self) -> PythonFunction:
         """The function that was decorated."""
         return self._python_function
 
     @property
-    def plain(self) -> Callable[..., Any]:
+    def plain(self) -> PythonFunction:
         """The function that was decorated, bound to its instance where it is a method of one."""
-        return self._plain if self._held is None else types.MethodType(self._plain, self._held())
+        return self._plain if self._instance is None else types.MethodType(self._plain, self._instance())
 
     @property
-    def input_signature(self) -> Any:
+    def input_signature(self) -> Sequence[Structure] | None:
         """The specs of the arguments that were declared, or None."""
         return self._settings.input_signature
 
     @property
-    def function_spec(self) -> Any:
+    def function_spec(self) -> inspect.Signature | None:
         """The signature of the Python function."""
         return self._parameters.signature
 
     def __repr__(self) -> str:
         return f"<twofold.Function {self._name} of {self._python_function!r}>"
 
-    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+    def __get__(self, instance: object, owner: type | None = None) -> Function:
         if instance is None:
             return self
         entry = self._methods.get(id(instance))
@@ -160,26 +181,26 @@ class Function:
             return entry[1]
         return self._bind(instance)
 
-    def _bind(self, instance: Any) -> Function:
+    def _bind(self, instance: object) -> Function:
         """The function of one instance, with traces of its own; the instance is held weakly."""
         number, methods = id(instance), self._methods
         try:
-            held = weakref.ref(instance, lambda _: methods.pop(number, None))
+            reference = weakref.ref(instance, lambda _: methods.pop(number, None))
         except TypeError:
             return Function(types.MethodType(self._python_function, instance), self._settings)
-        method = Function(self._python_function, self._settings, held)
-        methods[number] = (held, method)
+        method = Function(self._python_function, self._settings, reference)
+        methods[number] = (reference, method)
         return method
 
     # -- calling ----------------------------------------------------------------------------------
-    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _call(self, args: Args, kwargs: Kwargs) -> Structure:
         here = current()
         if options.runs_eagerly() and here is None and self._restored is None:
             return self._python_function(*args, **kwargs)
         call = self._parameters.call(args, kwargs) if self._declared is None else self._declared.call(args, kwargs)
         if here is None:
             traced = self._served.get((call.key, call.shapes))
-            if traced is not None and not traced._loose:
+            if traced is not None and not traced._loose and not (traced.spared and record.active.get()):
                 if not kwargs and traced.variant is not None:
                     self._quicken(traced, args, call)
                 return traced(call.leaves)
@@ -193,25 +214,26 @@ class Function:
             return traced.stage(here, call.leaves, env)
         return traced(call.leaves)
 
-    def _quicken(self, traced: Traced, args: tuple[Any, ...], call: CallArguments) -> None:
+    def _quicken(self, traced: Traced, args: Args, call: CallArguments) -> None:
         """From now on native code serves calls like this one, where it can."""
         key = (traced.number, call.key)
-        if key in self._told or len(self._told) >= _SERVED:
+        if key in self._quickened or len(self._quickened) >= _SERVED:
             return
         entry = traced.runner.for_arguments(args, call.leaves)
         with _quickening:
-            if key not in self._told:
-                self._told.add(key)
+            if key not in self._quickened:
+                self._quickened.add(key)
                 if entry is not None:
                     self._quick = (entry, *self._quick[:_QUICK - 1])
 
-    def _find(self, call: CallArguments, here: Any) -> tuple[Traced, dict[str, Any]] | None:
+    def _find(self, call: CallArguments, here: Trace | None) -> Service | None:
         """The trace for a call, made where there is none; None where it is to run eagerly."""
+        whole = bool(record.active.get()) or (here is not None and here.residuals.whole)
         family = self._families.get(call.key)
         if family is not None:
             if family.eager and here is None:
                 return None
-            served = family.find(call.shapes, here)
+            served = family.find(call.shapes, here, whole)
             if served is not None:
                 return self._remember(call, served, here)
         for x in call.leaves:
@@ -219,12 +241,12 @@ class Function:
                 raise TypeError(f"{self._name}: {x!r} describes a tensor and is none; get_concrete_function takes it.")
         with making:
             family = self._family(call)
-            served = family.find(call.shapes, here) or self._trace_call(family, call, here)
+            served = family.find(call.shapes, here, whole) or self._trace_call(family, call, here, whole)
         return None if served is None else self._remember(call, served, here)
 
-    def _remember(self, call: CallArguments, served: tuple[Traced, dict[str, Any]],
-                  here: Any) -> tuple[Traced, dict[str, Any]]:
-        if here is None and served[0].outer is None:
+    def _remember(self, call: CallArguments, served: Service, here: Trace | None) -> Service:
+        other = record.active.get() and any(traced.spared for traced in self._families[call.key].traces)
+        if here is None and served[0].outer is None and not other:  # without recorders another trace serves
             if len(self._served) >= _SERVED:
                 self._served.clear()
             self._served[call.key, call.shapes] = served[0]
@@ -239,14 +261,14 @@ class Function:
         return family
 
     # -- tracing ----------------------------------------------------------------------------------
-    def _trace_call(self, family: Family, call: CallArguments, here: Any) -> tuple[Traced, dict[str, Any]] | None:
+    def _trace_call(self, family: Family, call: CallArguments, here: Trace | None, whole: bool) -> Service | None:
         """A trace for a call that has none yet."""
         try:
-            for specs, soft in self._candidates(family, call, here):
+            for specs, soft in self._candidates(family, call, here, whole):
                 try:
-                    traced = self._trace(family, call, specs, soft)
+                    traced = self._trace(family, call, specs, soft, whole)
                 except Exception as e:
-                    if not any(isinstance(d, Dim) for s in specs for d in s.dims) or here is not None:
+                    if not any(isinstance(d, Dim) for s in specs for d in s.dims or ()) or here is not None:
                         raise
                     family.rigid = True
                     log("retrace", f"{self._name}: unknown sizes do not do, sizes stay known: {type(e).__name__}: {e}")
@@ -254,7 +276,7 @@ class Function:
                 env = traced.accepts(call.shapes, here is not None)
                 if env is not None:
                     return traced, env
-        except SymbolicValueError as e:
+        except (SymbolicValueError, ChoiceNeeded) as e:  # a choice is answered by functions, and not by methods
             if here is not None or not self._may_fall_back() or isinstance(e, LeakedTensorError):
                 raise
             self._fall_back(family, e)
@@ -262,37 +284,38 @@ class Function:
         raise RuntimeError(f"{self._name}: the trace for {call.shapes} does not serve it.")
 
     def _candidates(self, family: Family, call: CallArguments,
-                    here: Any) -> Iterator[tuple[list[Any], tuple[str, ...]]]:
+                    here: Trace | None, whole: bool) -> Iterator[tuple[list[InputSpec], tuple[str, ...]]]:
         """Specs to trace for a call, the most general first, and the symbols that were our choice."""
         exact = _exact(call.leaves, here)
         if self._declared is not None and not family.rigid:
             declared = self._declared.specs(call.leaves)
-            if declared is not None and _shapes(declared) not in family.tried:
-                family.tried.add(_shapes(declared))
+            if declared is not None and (_shapes(declared), whole) not in family.tried:
+                family.tried.add((_shapes(declared), whole))
                 yield declared, ()
         elif not family.rigid and family.traces and not any(isinstance(x, SymbolicTensor) for x in call.leaves):
             before = [t.specs for t in family.traces]
             for ones in (False, True):  # a size of 1 broadcasts, which a trace for others may not do
                 relaxed, soft = _relaxed(before, exact, ones, here)
-                if soft and _shapes(relaxed) not in family.tried:
-                    family.tried.add(_shapes(relaxed))
+                if soft and (_shapes(relaxed), whole) not in family.tried:
+                    family.tried.add((_shapes(relaxed), whole))
                     yield relaxed, soft
         yield exact, ()
 
-    def _trace(self, family: Family, call: CallArguments, specs: Sequence[Any], soft: Sequence[str]) -> Traced:
+    def _trace(self, family: Family, call: CallArguments, specs: Sequence[InputSpec], soft: Sequence[str],
+               whole: bool = False) -> Traced:
         """One trace, which becomes the family's."""
-        mark = (call.key, _shapes(specs))
+        mark = (call.key, _shapes(specs), whole)
         if mark in self._under_way or len(self._under_way) >= _DEPTH:
             raise RecursionError(
                 f"tf.function {self._name!r} calls itself while it is traced, with arguments like those it is traced "
                 "for: a recursion must end by Python values, such as an int argument that a Python `if` tests. Use "
                 "tf.while_loop, or call the Python function below the tf.function.")
-        reason = self._note_retrace(call)
+        reason = self._note_retrace(call, whole)
         values = call.leaves if all(isinstance(x, Tensor) for x in call.leaves) else None
         fn = self._converted()
         names = [name for name, _, value in self._parameters.names(call) for _ in CallArguments((value,), {}).leaves]
         run = functools.partial(trace_function, fn, self._name, specs, call.with_leaves, names=names, soft=soft,
-                                values=values)
+                                values=values, whole=whole)
         self._under_way.append(mark)
         try:
             traced, creates = run(may_create=not self._created)
@@ -310,12 +333,12 @@ class Function:
         family.traces.append(traced)
         return traced
 
-    def _converted(self) -> Callable[..., Any]:
+    def _converted(self) -> PythonFunction:
         """The function to trace: with Python's control flow staged, where that is wanted."""
         if not self._settings.autograph:
             return self._python_function
         converted = autograph.callee(self._plain)
-        return converted if self._held is None else _weak_method(converted, self._held)
+        return converted if self._instance is None else _weak_method(converted, self._instance)
 
     # -- fallback and retracing -------------------------------------------------------------------
     def _may_fall_back(self) -> bool:
@@ -330,7 +353,7 @@ class Function:
             self._warned = True
             warnings.warn(text, RuntimeWarning, stacklevel=_outside())
 
-    def _note_retrace(self, call: CallArguments) -> str:
+    def _note_retrace(self, call: CallArguments, whole: bool) -> str:
         """Log why a trace is made, and warn when there are too many; the reason."""
         args = {name: CallArguments((value,), {}) for name, _, value in self._parameters.names(call)}
         now = {name: (c.key, c.shapes) for name, c in args.items()}
@@ -339,7 +362,8 @@ class Function:
             log("retrace", f"{self._name}: first trace")
             return "it is the first trace"
         changed = [name for name in now if now[name] != before.get(name)]
-        shown = ", ".join(f"{name} = {_shown(args[name])}" for name in changed) or "nothing but the shape of a variable"
+        shown = ", ".join(f"{name} = {_shown(args[name])}" for name in changed) or (
+            "a tape follows its gradients" if whole else "nothing but the shape of a variable")
         log("retrace", f"{self._name}: trace {self._count + 1}; what differs from the last: {shown}")
         if self._count == _RETRACES:
             warnings.warn(
@@ -350,11 +374,11 @@ class Function:
         return f"what differs from the trace before: {shown}"
 
     # -- traces as objects ------------------------------------------------------------------------
-    def _get_concrete_function(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _get_concrete_function(self, args: Args, kwargs: Kwargs) -> ConcreteFunction:
         if self._restored is not None:
             return ConcreteFunction(self, self._restored.trace_for(args, kwargs))
         if self._declared is not None and not args and not kwargs:
-            args = self._declared.given
+            args = self._declared.declared
         call = self._parameters.call(args, kwargs) if self._declared is None else self._declared.call(args, kwargs)
         if any(x.dims is None for x in call.leaves):
             return AnyRank(self, call)
@@ -370,10 +394,10 @@ class Function:
             for traced in family.traces:
                 if not traced.relaxed and _shapes(traced.specs) == _shapes(specs):
                     return ConcreteFunction(self, traced)
-            family.tried.add(_shapes(specs))
+            family.tried.add((_shapes(specs), False))
             return ConcreteFunction(self, self._trace(family, call, specs, ()))
 
-    def traced_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Traced | str, Sequence[Any]]:
+    def traced_for(self, args: Args, kwargs: Kwargs) -> tuple[Traced | str, Sequence[Tensor]]:
         """The trace that serves a call, made where there is none, or why the call runs eagerly; and the call's tensors.
 
         Args:
@@ -387,7 +411,7 @@ class Function:
         served = self._find(call, None)
         return self._families[call.key].cause if served is None else served[0], call.leaves
 
-    def explain(self, *args: Any, file: Any = None, **kwargs: Any) -> Explanation:
+    def explain(self, *args: PythonValue, file: TextIO | None = None, **kwargs: PythonValue) -> Explanation:
         """Print how a call with these arguments is compiled, and return that explanation.
 
         Told are the signature and why it was traced, the graph, what passes did, the native kernels with what was
@@ -416,8 +440,8 @@ class Function:
         if isinstance(traced, str):
             explanation = Explanation(self._name, "", "", fallback=traced)
         else:
-            given = ", ".join(f"{name}: {type_text(t)}" for name, _, t in traced.arguments)
-            signature = f"{traced.name}({given}) -> {type_text(traced.result)}"
+            arguments = ", ".join(f"{name}: {type_text(t)}" for name, _, t in traced.arguments)
+            signature = f"{traced.name}({arguments}) -> {type_text(traced.result)}"
             explanation = explain_graph(traced.graph, signature, traced.reason, self._settings.fast_math)
         (sys.stdout if file is None else file).write(f"{explanation}\n")
         return explanation
@@ -442,11 +466,11 @@ class Function:
         return self._count
 
 
-def _enter(function: Function, *args: Any, **kwargs: Any) -> Any:
+def _enter(function: Function, *args: PythonValue, **kwargs: PythonValue) -> Structure:
     return function._call(args, kwargs)
 
 
-def _get_concrete_function(function: Function, *args: Any, **kwargs: Any) -> Any:
+def _get_concrete_function(function: Function, *args: PythonValue, **kwargs: PythonValue) -> ConcreteFunction:
     """The function for one signature: a `ConcreteFunction`.
 
     Args:
@@ -461,19 +485,20 @@ Function.__call__ = program_call.function_entry(  # type: ignore[method-assign]
     Function, "_quick", _enter, "__call__")
 
 
-def _weak_method(fn: Callable[..., Any], held: Callable[[], Any]) -> Callable[..., Any]:
+def _weak_method(fn: PythonFunction, instance: Callable[[], object]) -> PythonFunction:
     """`fn` as a method of an object that is held weakly."""
     @functools.wraps(fn)
-    def method(*args: Any, **kwargs: Any) -> Any:
-        return fn(held(), *args, **kwargs)
+    def method(*args: PythonValue, **kwargs: PythonValue) -> Structure:
+        return fn(instance(), *args, **kwargs)
     signature = Parameters(fn).signature
     if signature is not None:
         method.__signature__ = signature.replace(parameters=list(signature.parameters.values())[1:])  # type: ignore
     return method
 
 
-def _dropper(owner: Callable[[], Any], key: Any) -> Callable[[Any], None]:
-    def drop(_: Any) -> None:
+def _dropper(owner: Callable[[], Function | None], key: CallKey) -> Callable[[object], None]:
+    """A function that lets a function's traces of a key go."""
+    def drop(_: object) -> None:
         function = owner()
         if function is not None:
             function._families.pop(key, None)
@@ -481,19 +506,19 @@ def _dropper(owner: Callable[[], Any], key: Any) -> Callable[[Any], None]:
     return drop
 
 
-def _shapes(specs: Sequence[Any]) -> tuple[Any, ...]:
+def _shapes(specs: Sequence[InputSpec]) -> StaticShapes:
     """Shapes in which all unknown sizes are alike."""
     return tuple([tuple([None if isinstance(d, Dim) else d for d in s.dims]) for s in specs])
 
 
-def _symbol(name: str, here: Any) -> Dim:
+def _symbol(name: str, here: Trace | None) -> Dim:
     """A size under this name; inside of another trace, under a name that is not used there."""
     return dm.symbol(name if here is None else f"{name}_{next(here.names)}")
 
 
-def _exact(leaves: Sequence[Any], here: Any = None) -> list[Any]:
+def _exact(leaves: Sequence[CallLeaf], here: Trace | None = None) -> list[InputSpec]:
     """Specs of exactly these tensors; unknown sizes, equal ones alike, get names of their own."""
-    names: dict[Any, Any] = {}
+    names: dict[Dim, Dim] = {}
     specs = []
     for s in named([TensorSpec.from_tensor(x) if isinstance(x, Tensor) else x for x in leaves]):
         for d in s.dims or ():
@@ -503,7 +528,8 @@ def _exact(leaves: Sequence[Any], here: Any = None) -> list[Any]:
     return specs
 
 
-def _relaxed(before: list[list[Any]], now: list[Any], ones: bool, here: Any) -> tuple[list[Any], tuple[str, ...]]:
+def _relaxed(before: Sequence[Sequence[InputSpec]], now: Sequence[InputSpec], ones: bool,
+             here: Trace | None) -> tuple[list[InputSpec], tuple[str, ...]]:
     """Specs that fit all of these, and the symbols for the sizes that differ; with `ones`, sizes of 1 stay known."""
     soft: list[str] = []
     specs = []
@@ -534,9 +560,11 @@ def _outside() -> int:
     return level
 
 
-def _compiled_backward(*what: Any) -> Any:
+def _compiled_backward(entries: Sequence[Entry], numbers: Sequence[Sequence[int]], cts: dict[int, Tensor],
+                       stored: bool) -> Callable[..., list[Cotangent]] | None:
+    """A program for a backward pass, with no other trace under way."""
     with making:
-        return backward.compiled(*what)
+        return backward.compiled(entries, numbers, cts, stored)
 
 
 playing.compile_with(_compiled_backward)

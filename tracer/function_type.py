@@ -1,18 +1,21 @@
-"""The type of a concrete function: what `ConcreteFunction.function_type` and `inference_fn` show of it.
+"""The type of a concrete function, as `ConcreteFunction.function_type` and `inference_fn` show it.
 
 Only for reading: calls are checked by `tracer/concrete.py`, whose arguments and results these describe.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 from twofold.eager.tensor import Tensor
 from twofold.ir import nest
+from twofold.ir.graph import Graph
+from twofold.ir.node_def import GraphDef
 from twofold.ir.spec import TensorSpec
 
 from .signature import literal
+from .types import Captured, PythonValue, Structure
 
 __all__ = ["FunctionType", "InferenceFunction", "Parameter", "type_text"]
 
@@ -28,7 +31,7 @@ class Parameter(NamedTuple):
 
     name: str
     kind: str
-    type_constraint: Any
+    type_constraint: PythonValue
 
     def __str__(self) -> str:
         return f"{self.name}: {type_text(self.type_constraint)}"
@@ -44,7 +47,7 @@ class FunctionType(NamedTuple):
     """
 
     parameters: Mapping[str, Parameter]
-    output: Any
+    output: Structure
     captures: Mapping[str, TensorSpec]
 
     @property
@@ -69,10 +72,10 @@ class FunctionType(NamedTuple):
         return f"({', '.join(parts)}) -> {type_text(self.output)}"
 
     def __repr__(self) -> str:
-        given = [f"  {p.name} ({p.kind}): {type_text(p.type_constraint)}" for p in self.parameters.values()]
-        held = [f"  {name}: {spec!r}" for name, spec in self.captures.items()] or ["  None"]
-        return "\n".join(["Input Parameters:", *given,
-                          "Output Type:", f"  {type_text(self.output)}", "Captures:", *held])
+        parameters = [f"  {p.name} ({p.kind}): {type_text(p.type_constraint)}" for p in self.parameters.values()]
+        captures = [f"  {name}: {spec!r}" for name, spec in self.captures.items()] or ["  None"]
+        return "\n".join(["Input Parameters:", *parameters,
+                          "Output Type:", f"  {type_text(self.output)}", "Captures:", *captures])
 
 
 class InferenceFunction:
@@ -81,31 +84,32 @@ class InferenceFunction:
     Args:
         name: its name.
         function_type: its type.
-        graph: what it runs.
+        graph: the graph that it runs.
         call: gives the structured result for the tensors of a call.
         captures: the tensors and variables from outside.
     """
 
-    def __init__(self, name: str, function_type: FunctionType, graph: Any, call: Any, captures: Sequence[Any]) -> None:
+    def __init__(self, name: str, function_type: FunctionType, graph: Graph,
+                 call: Callable[[Sequence[PythonValue]], Structure], captures: Sequence[Captured]) -> None:
         self.name, self.function_type, self.graph = name.encode(), function_type, graph
         self._call, self._captures = call, captures
 
     @property
-    def definition(self) -> Any:
+    def definition(self) -> GraphDef:
         """The graph with named nodes."""
         return self.graph.as_graph_def()
 
     cached_definition = definition
 
-    def call_preflattened(self, args: Sequence[Any]) -> Any:
+    def call_preflattened(self, args: Sequence[PythonValue]) -> Structure:
         """The structured result for the tensors of a call."""
         return self._call(list(args)[:len(self.function_type.flat_inputs)])
 
-    def call_flat(self, *args: Any) -> list[Tensor]:
+    def call_flat(self, *args: PythonValue) -> list[Tensor]:
         """The tensors of the result.
 
         Args:
-            args: the tensors of a call; after them there may be what is captured, which stays what it is.
+            args: the tensors of a call; after them there may be the captured ones, which stay as they are.
         Raises:
             TypeError: there is another number of tensors.
         """
@@ -119,11 +123,11 @@ class InferenceFunction:
         return f"<InferenceFunction {self.name.decode()}{self.function_type}>"
 
 
-def _specs(template: Any) -> list[TensorSpec]:
+def _specs(template: PythonValue) -> list[TensorSpec]:
     return [leaf for leaf in nest.flatten(template) if isinstance(leaf, TensorSpec)]
 
 
-def type_text(template: Any) -> str:
+def type_text(template: PythonValue) -> str:
     """A structure of specs and Python values, as signatures print it."""
     if isinstance(template, TensorSpec):
         return repr(template)

@@ -1,4 +1,4 @@
-"""Gradients of what a trace stages as one node: tapes inside of the trace record it with a rule of its own.
+"""Gradients of constructs that a trace stages as one node: tapes inside of the trace record each with its own rule.
 
 The node is staged as it is. Only when a gradient is asked for does it become one that gives residuals
 (`ir/pullbacks.py`) in the same place with the same results, and the construct of the gradient is staged where the tape
@@ -8,10 +8,10 @@ higher orders.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import cache, reduce
 from itertools import zip_longest
-from typing import Any
+from typing import Any, TypeAlias
 
 from twofold.eager import record
 from twofold.eager.tensor import Tensor
@@ -19,152 +19,172 @@ from twofold.ir import graph as g
 from twofold.ir import ops
 from twofold.ir.autodiff import Scope
 from twofold.ir.build import Builder
-from twofold.ir.connection import staged, told
+from twofold.ir.connection import connections_of, staged
 from twofold.ir.grad import nothing, zeros_like
 from twofold.ir.linearise import FLOWS, PULLBACKS
 from twofold.ir.names import roots
 from twofold.ir.op import interpreter, use_interpreter
 from twofold.ir.pullbacks import Pullback, Starts
 from twofold.ir.replay import replay
-from twofold.ir.sums import Exists, Link
+from twofold.ir.sums import Exists, Link, Start
+from twofold.ir.types import Attrs, Spec
 
 from .staging import restage
 from .symbolic import SymbolicTensor, symbolic
-from .trace import records_constructs
+from .trace import Trace, records_constructs
+from .types import Cotangent
 
-__all__ = ["record_construct", "followed"]
+__all__ = ["apart", "record_construct", "followed"]
+
+#: whether a value depends on what is watched: certainly, not at all, or where one of some bool scalars is true
+Connection: TypeAlias = bool | tuple[Tensor, ...]
+
+#: gives a bool scalar of the trace under way
+Condition: TypeAlias = Callable[[], Tensor]
 
 
-def followed(tensors: Sequence[Any]) -> tuple[bool, ...]:
+def followed(tensors: Sequence[Tensor]) -> tuple[bool, ...]:
     """For each tensor, whether it is smooth and some recorder of this context differentiates by it."""
     recorders = record.active.get()
     return tuple([t.dtype.is_differentiable and any(r._follows(t) for r in recorders) for t in tensors])
 
 
+def apart(item: Tensor) -> Tensor:
+    """An item of an array, as a tensor of its own where its gradient is followed.
+
+    Cotangents then meet where the item is written and read, as they do in a trace, and add up in the same order.
+    """
+    tensor: Tensor = ops.identity(item) if followed((item,))[0] else item
+    return tensor
+
+
 @records_constructs
-def record_construct(trace: Any, node: g.Node, inputs: Sequence[Tensor], outputs: Sequence[SymbolicTensor]) -> None:
+def record_construct(trace: Trace, node: g.Node, inputs: Sequence[Tensor], outputs: Sequence[SymbolicTensor]) -> None:
     """Tell the recorders of this context of a construct that was staged in `trace`."""
     if node.op not in FLOWS or not any(o.dtype.is_differentiable for o in outputs):
         return
     wanted = followed(inputs)
     if any(wanted):
-        _Recorded(trace, node, wanted, inputs, outputs)
+        _RecordedConstruct(trace, node, wanted, inputs, outputs)
 
 
-def _joined(before: Any, part: Any, holds: Any) -> Any:
+def _joined(before: Cotangent, part: Tensor, holds: Tensor) -> Tensor:
     """The sum `before`, or None, and `part` where `holds`; zeros where neither is there."""
     if before is None:
-        return ops.where(holds, part, zeros_like(part))
-    return ops.add(before, ops.where(holds, part, nothing(part)))
+        return ops.select(holds, part, zeros_like(part))
+    return ops.add(before, ops.select(holds, part, nothing(part)))
 
 
-class _Recorded:
-    """A construct that recorders know.
+class _RecordedConstruct:
+    """A construct that recorders know, and the rule of its gradient that they are given; `eager/playing.py` says what
+    it asks of a rule.
 
     Attributes:
         node: as it is at present.
         places: for each tensor of `inputs`, which operand of `node` it is.
         outputs: a tensor for each result of `node`.
+        moves: whether the gradient only moves cotangents.
     """
 
-    def __init__(self, trace: Any, node: g.Node, wanted: tuple[bool, ...], inputs: Sequence[Tensor],
+    def __init__(self, trace: Trace, node: g.Node, wanted: tuple[bool, ...], inputs: Sequence[Tensor],
                  outputs: Sequence[SymbolicTensor]) -> None:
         self.trace, self.node, self.wanted = trace, node, wanted
         self.inputs, self.outputs = tuple(inputs), list(outputs)
         self.places = list(range(len(inputs)))
         self.recorders = record.active.get()
-        self.tensors: dict[g.Value, Any] = dict(zip(node.inputs, inputs, strict=True))
+        self.tensors: dict[g.Value, Tensor] = dict(zip(node.inputs, inputs, strict=True))
         self.tensors.update(zip(node.outputs, outputs, strict=True))
         self.staged: dict[tuple[bool, tuple[bool, ...]], tuple[Pullback, list[int]]] = {}
-        def vjp(cts: Sequence[Any], starts: Sequence[Any] | None = None, links: Sequence[Link] = ()) -> list[Any]:
-            assert starts is None, "sums in a trace are played by `continued`"
-            return self.alone([*cts, *[None] * (len(self.outputs) - len(cts))])
-        self.vjp = vjp
-        self.vjp.continued = self.continued  # type: ignore[attr-defined]
-        self.vjp.moves = node.op in (g.PUSH, g.POP)  # type: ignore[attr-defined]
-        self.vjp.joined = self.joined  # type: ignore[attr-defined]
-        self.vjp.connected = self.connected  # type: ignore[attr-defined]
-        self.known: dict[tuple[Any, ...], list[Any]] = {}
-        record.record_custom(self.vjp, self.inputs, tuple(outputs), True)
+        self.moves = node.op in (g.PUSH, g.POP)
+        self.connections: dict[Hashable, list[Connection]] = {}  # those that running tells, by those of the inputs
+        record.record_custom(self, self.inputs, tuple(outputs), True)
 
-    def joined(self) -> list[tuple[int, int, Callable[[], Any]]]:
+    def __call__(self, cts: Sequence[Cotangent], starts: Sequence[Cotangent] | None = None,
+                 links: Sequence[Link] = ()) -> list[Cotangent]:
+        """The whole gradient, for recorders that do not join sums themselves."""
+        assert starts is None, "sums in a trace are played by `continued`"
+        return self.alone([*cts, *[None] * (len(self.outputs) - len(cts))])
+
+    def joined(self) -> list[tuple[int, int, Condition]]:
         """The results that are an operand or another result where a condition holds; see `eager/playing.py`."""
         node = self.node
-        known: dict[g.Value, frozenset[g.Value]] = {}
-        if node.op not in (g.COND, g.WHILE, g.CALL) or all(roots(v, known) == {v} for v in node.outputs):
+        roots_of: dict[g.Value, frozenset[g.Value]] = {}
+        if node.op not in (g.COND, g.WHILE, g.CALL) or all(roots(v, roots_of) == {v} for v in node.outputs):
             return []
         every = tuple([v.dtype.is_differentiable for v in node.outputs])
         pullback, places = self.pullback(every)
         operands = {pullback.node.inputs[p]: i for i, p in reversed(list(enumerate(places)))}
         results = {v: -1 - k for k, v in enumerate(pullback.node.outputs)}
-        emitter = _Emitter(self)
+        emitter = _TraceEmitter(self)
 
-        def holds(condition: g.Value, when: bool) -> Callable[[], Any]:
+        def holds(condition: g.Value, when: bool) -> Condition:
             return cache(lambda: emitter.lift(condition) if when else ops.logical_not(emitter.lift(condition)))
         return [(-1 - results[name], operands[value] if value in operands else results[value], holds(condition, when))
                 for name, value, condition, when in pullback.joined]
 
-    def connected(self, given: Sequence[Any], surely: bool = False) -> list[Any]:
-        """Whether the results depend on what is watched, from whether the operands do; see `eager/playing.py`."""
-        operands: list[Any] = [False] * len(self.node.inputs)
-        for place, x in zip(self.places, given, strict=True):
+    def connected(self, inputs: Sequence[Connection], surely: bool = False) -> Sequence[Connection | None]:
+        """Whether the results depend on what is watched, from whether the inputs do; see `eager/playing.py`."""
+        operands: list[Connection] = [False] * len(self.node.inputs)
+        for place, x in zip(self.places, inputs, strict=True):
             operands[place] = x
-        connections = told(self.node, [x if isinstance(x, bool) else None for x in operands])
+        connections = connections_of(self.node, [x if isinstance(x, bool) else None for x in operands])
         if None not in connections or not surely:
             return list(connections)
-        key = tuple([x if isinstance(x, bool) else tuple([t.value for t in x]) for x in given])
-        if key not in self.known:
-            self.known[key] = self.connections(operands)
-        return self.known[key]
+        key = tuple([x if isinstance(x, bool) else tuple([self.trace.lift(t) for t in x]) for x in inputs])
+        if key not in self.connections:
+            self.connections[key] = self.staged_connections(operands)
+        return self.connections[key]
 
-    def connections(self, operands: Sequence[Any]) -> list[Any]:
+    def staged_connections(self, operands: Sequence[Connection]) -> list[Connection]:
         """The same as tensors, further results of the node, where it is known only when the function runs."""
         old, builder = self.node, Builder(g.Graph())
-        given = []
+        flags_of: list[bool | g.Value] = []
         with use_interpreter(builder):
             for x in operands:
                 flags = [] if isinstance(x, bool) else [self.trace.lift(t) for t in x]
-                given.append(reduce(ops.logical_or, flags) if flags else x)
+                flags_of.append(x if isinstance(x, bool) else reduce(ops.logical_or, flags))
         count = len(old.outputs)
-        node, connections = staged(builder, old, given)
+        node, connections = staged(builder, old, flags_of)
         self.replace(node, builder.graph)
-        return [x if isinstance(x, bool) else (_Emitter(self).lift(x),) for x in connections[:count]]
+        return [x if isinstance(x, bool) else (_TraceEmitter(self).lift(x),) for x in connections[:count]]
 
     def pullback(self, seeded: tuple[bool, ...]) -> tuple[Pullback, list[int]]:
         """The construct as it gives what the gradient reads, and the places of `inputs` among its operands."""
-        # Whether the gradient is recorded, too. A tape around the function may do that of whose values a few more are
-        # no burden: where there is no loop.
+        # The gradient may be recorded, too: by a tape of the trace, or by one around the function, for which a few more
+        # values are no burden where there is no loop. Where there is one, the function is traced again for it.
         looped = self.node.op is g.WHILE or any(n.op is g.WHILE for r in self.node.regions for n in r.walk())
-        whole = bool(record.active.get()) or not looped
-        for (was_whole, before), known in self.staged.items():
+        whole = bool(record.active.get()) or self.trace.residuals.whole or not looped
+        self.trace.residuals.spared |= not whole
+        for (was_whole, before), earlier in self.staged.items():
             if was_whole is whole and all(s or not x for s, x in zip_longest(before, seeded, fillvalue=False)):
-                return known
-        made = self.staged[whole, seeded] = self.stage(seeded, whole), list(self.places)
-        return made
+                return earlier
+        pullback = self.staged[whole, seeded] = self.stage(seeded, whole), list(self.places)
+        return pullback
 
-    def continued(self, cts: list[Any], starts: Starts, links: Sequence[Link]) -> list[tuple[Any, Exists]]:
+    def continued(self, cts: Sequence[Cotangent], starts: Starts,
+                  links: Sequence[Link]) -> list[tuple[Cotangent, Exists]]:
         """Stage the gradient where the trace is now; see `ir.pullback.Pullback.emit`, for each of `inputs`."""
         cts = [*cts, *[None] * (len(self.outputs) - len(cts))]  # of all results that there are when it is played
         pullback, places = self.pullback(tuple([ct is not None for ct in cts]))
-        begun: list[Any] = [(None, None)] * len(pullback.node.inputs)
+        begun: list[Start] = [(None, None)] * len(pullback.node.inputs)
         for place, start in zip(places, starts, strict=True):
             begun[place] = start
         links = [Link(places[link.one], places[link.other], link.holds) for link in links]
-        emitted = pullback.emit(_Emitter(self), cts[:pullback.count], begun, links)
+        emitted = pullback.emit(_TraceEmitter(self), cts[:pullback.count], begun, links)
         return [emitted[place] for place in places]
 
-    def alone(self, cts: list[Any]) -> list[Any]:
-        """The whole gradient, for recorders that do not join sums themselves."""
+    def alone(self, cts: list[Cotangent]) -> list[Cotangent]:
+        """The cotangents of the inputs from those of all results, with those of joined results in one sum."""
         joined = self.joined()
         for k, at, holds in joined:
-            if at < 0 and cts[k] is not None:
-                cts[-1 - at] = _joined(cts[-1 - at], cts[k], holds())
-        parts: list[Any] = []
+            if at < 0 and (part := cts[k]) is not None:
+                cts[-1 - at] = _joined(cts[-1 - at], part, holds())
+        parts: list[Cotangent] = []
         if any(ct is not None for ct in cts):
             parts = [ct for ct, _ in self.continued(cts, [(None, None)] * len(self.inputs), ())]
         for k, at, holds in joined:
-            if at >= 0 and cts[k] is not None:
-                parts[at] = _joined(parts[at], cts[k], holds())
+            if at >= 0 and (part := cts[k]) is not None:
+                parts[at] = _joined(parts[at], part, holds())
         return parts
 
     def stage(self, seeded: tuple[bool, ...], whole: bool) -> Pullback:
@@ -178,6 +198,7 @@ class _Recorded:
         pullback: Pullback = PULLBACKS[old.op](old, list(old.inputs), tuple([v in wanted for v in old.inputs]), seeded,
                                                scope, builder)
         for guard in scope.guards[len(guards):]:
+            assert trace.guards is not None, "a trace that has nodes has been active"
             trace.guards.assume(guard)
         node = pullback.node
         same = dict(zip(node.outputs, old.outputs, strict=False))
@@ -196,44 +217,45 @@ class _Recorded:
         nodes = self.trace.graph.nodes
         at = next(i for i in range(len(nodes) - 1, -1, -1) if nodes[i] is old)
         nodes[at:at + 1] = segment.nodes
-        if old.op is g.WHILE:  # what is carried besides stands between what was carried and the rest
+        if old.op is g.WHILE:  # further carried values stand between those before and the rest
             more = node.attrs["carried"] - old.attrs["carried"]
             self.places = [p if p < old.attrs["carried"] else p + more for p in self.places]
-        self.tell(node)
+        self.record_further(node)
 
-    def tell(self, node: g.Node) -> None:
-        """Tell recorders which construct the new results come from."""
+    def record_further(self, node: g.Node) -> None:
+        """Tell recorders that the new results come from this construct."""
         first = len(self.outputs)
         further = [symbolic(v, self.trace) for v in node.outputs[first:]]
         self.outputs += further
         self.tensors.update(zip(node.outputs[first:], further, strict=True))
         now = record.active.get()
         with record.telling((*now, *[r for r in self.recorders if not any(r is other for other in now)])):
-            record.record_further(self.vjp, self.inputs, tuple(further), first)
+            record.record_further(self, self.inputs, tuple(further), first)
 
 
-class _Emitter:
+class _TraceEmitter:
     """Where a pullback stages the gradient: the trace under way, with the tensors that recorders know."""
 
-    def __init__(self, known: _Recorded) -> None:
-        self.known = known
+    def __init__(self, construct: _RecordedConstruct) -> None:
+        self.recorded = construct
 
-    def lift(self, value: Any) -> Any:
-        """The tensor of a value of the construct's trace."""
+    def lift(self, value: g.Value | Tensor) -> Tensor:
+        """The tensor of a value of the construct's trace; a tensor stays itself."""
         if not isinstance(value, g.Value):
             return value
-        tensors = self.known.tensors
+        tensors = self.recorded.tensors
         if value not in tensors:
-            tensors[value] = symbolic(value, self.known.trace)
+            tensors[value] = symbolic(value, self.recorded.trace)
         return tensors[value]
 
-    def construct(self, op: g.Construct, operands: Sequence[Any], attrs: dict[str, Any], specs: Sequence[Any],
-                  regions: Sequence[g.Graph] = ()) -> tuple[Any, ...]:
+    def construct(self, op: g.Construct, operands: Sequence[g.Value | Tensor], attrs: Attrs, specs: Sequence[Spec],
+                  regions: Sequence[g.Graph] = ()) -> tuple[SymbolicTensor, ...]:
         """Stage a construct, and tell recorders."""
-        trace: Any = interpreter()
-        made: tuple[Any, ...] = trace.construct(op, [self.lift(x) for x in operands], attrs, specs, regions)
-        return made
+        trace: Any = interpreter()  # a trace, which an interpreter need not be
+        results: tuple[SymbolicTensor, ...] = trace.construct(op, [self.lift(x) for x in operands], attrs, specs,
+                                                              regions)
+        return results
 
-    def inline(self, graph: g.Graph, inputs: Sequence[Any]) -> list[Any]:
+    def inline(self, graph: g.Graph, inputs: Sequence[g.Value | Tensor]) -> list[Tensor]:
         """Stage the nodes of a graph."""
         return replay(graph, [self.lift(x) for x in inputs], restage)

@@ -1,6 +1,6 @@
-"""`Handed`: a trace in two steps, so that calls that run in parallel give what calls one after another would.
+"""`Handed`: a trace in two steps, so that calls that run in parallel give the results of calls one after another.
 
-The first step is what calls must do in their order: draws from the streams of random numbers, and the new values of
+The first step is all that calls must do in their order: draws from the streams of random numbers, and the new values of
 variables with all that they are computed from. It is run by one thread at a time, and often takes no longer than moving
 a counter on. The second is everything else: it depends on no other call and runs on any thread. Both are graphs of the
 same nodes, so the bits are those of the whole.
@@ -9,7 +9,6 @@ same nodes, so the bits are those of the whole.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from twofold.eager.executing import executable, execute
 from twofold.eager.tensor import Tensor, wrap
@@ -20,6 +19,7 @@ from twofold.ir.passes.inlining import inline_calls
 from twofold.runtime import claims
 
 from .traced import Traced
+from .types import Structure
 
 __all__ = ["Handed", "is_stateful"]
 
@@ -59,18 +59,19 @@ class Handed:
         self._first, self._second = (executable(x, improve=passes.optimise, label="passes") for x in (first, second))
 
     def begin(self, leaves: Sequence[Tensor]) -> list[Tensor] | None:
-        """The first step for the tensors of a call: what the second one needs; None where they do not fit the trace."""
+        """Run the first step for the tensors of a call; the tensors that the second one needs, or None where the trace
+        does not accept those of the call."""
         traced = self.traced
         if traced.accepts([x.dims for x in leaves]) is None:
             return None
         with claims.claimed(traced.claim):
-            held = [*leaves, *traced.read()]
-            out = [wrap(a) for a in execute(self._first, [t._memory for t in held])]
+            inputs = [*leaves, *traced.read()]
+            out = [wrap(a) for a in execute(self._first, [t._memory for t in inputs])]
             traced.commit(out[:len(traced.updates)])
-        return [*held, *out[len(traced.updates):]]
+        return [*inputs, *out[len(traced.updates):]]
 
-    def finish(self, begun: Sequence[Tensor]) -> Any:
-        """The result, of what `begin` gave."""
+    def finish(self, begun: Sequence[Tensor]) -> Structure:
+        """The result, from the tensors that `begin` gave."""
         return self.traced.packed([wrap(a) for a in execute(self._second, [t._memory for t in begun])])
 
 
@@ -81,26 +82,26 @@ def _brings(node: g.Node) -> bool:
         "dynamic" in getattr(node.op, "traits", ())
 
 
-def _behind(values: Sequence[g.Value], nodes: Sequence[g.Node], known: Sequence[g.Value]) -> set[g.Node]:
-    """The nodes that compute values, some nodes, and all that those need, but for what is known."""
-    given = set(known)
+def _behind(values: Sequence[g.Value], nodes: Sequence[g.Node], available: Sequence[g.Value]) -> set[g.Node]:
+    """The nodes that compute `values`, `nodes` themselves, and all that these need besides `available` values."""
+    present = set(available)
     behind: set[g.Node] = set()
-    open_: list[g.Node | None] = [*nodes, *(v.node for v in values if v not in given)]
+    open_: list[g.Node | None] = [*nodes, *(v.node for v in values if v not in present)]
     while open_:
         node = open_.pop()
         if node is not None and node not in behind:
             behind.add(node)
-            open_ += [v.node for v in node.inputs if v not in given]
+            open_ += [v.node for v in node.inputs if v not in present]
     return behind
 
 
-def _part(graph: g.Graph, nodes: set[g.Node], given: Sequence[g.Value], outputs: Sequence[g.Value]) -> g.Graph:
-    """The graph of some values, by some nodes, all inputs, and values that are given."""
+def _part(graph: g.Graph, nodes: set[g.Node], further: Sequence[g.Value], outputs: Sequence[g.Value]) -> g.Graph:
+    """The graph of `outputs`, computed by `nodes` from the inputs of `graph` and `further` values, which are inputs."""
     part = g.Graph(graph.name)
-    known = {v: part.add_input(v.dims, v.dtype, v.name) for v in (*graph.inputs, *given)}
+    copies = {v: part.add_input(v.dims, v.dtype, v.name) for v in (*graph.inputs, *further)}
     for node in graph.nodes:
         if node in nodes:
-            new = part.add(node.op, [known[v] for v in node.inputs], node.attrs, node.outputs, node.regions, node.loc)
-            known.update(zip(node.outputs, new.outputs, strict=True))
-    part.outputs = [known[v] for v in outputs]
+            new = part.add(node.op, [copies[v] for v in node.inputs], node.attrs, node.outputs, node.regions, node.loc)
+            copies.update(zip(node.outputs, new.outputs, strict=True))
+    part.outputs = [copies[v] for v in outputs]
     return part

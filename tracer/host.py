@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -19,10 +18,12 @@ from twofold.eager.tensor import Tensor, wrap
 from twofold.ir import dims as dm
 from twofold.ir import dtypes as dt
 from twofold.ir import graph as g
-from twofold.ir.spec import TensorShape, TensorSpec, spec
+from twofold.ir.dims import DimLike, Shape
+from twofold.ir.spec import ShapeLike, TensorShape, TensorSpec, spec
 
 from .symbolic import SymbolicTensor
 from .trace import Trace, current, location
+from .types import Cotangent, PythonFunction, PythonValue
 
 __all__ = ["call", "carried", "differentiable", "drop_unranked", "Unranked"]
 
@@ -56,13 +57,13 @@ class Unranked(SymbolicTensor):
         """The element type."""
         return self._late.dtype
 
-    def set_shape(self, shape: Any) -> None:
+    def set_shape(self, shape: ShapeLike) -> None:
         """Set the shape; the rank must be known, sizes may be None."""
-        given = TensorShape(shape)
-        if self._late.dims is None and given.rank is not None:
-            self._late.dims = tuple([self.trace.fresh("h") if d is None else d for d in given.dims or ()])
-        elif given.rank is not None:
-            super().set_shape(given)
+        static = TensorShape(shape)
+        if self._late.dims is None and static.rank is not None:
+            self._late.dims = tuple([self.trace.fresh("h") if d is None else d for d in static.dims or ()])
+        elif static.rank is not None:
+            super().set_shape(static)
 
     def __repr__(self) -> str:
         return f"<tf.Tensor 'host:{self._late.index}' shape={self.shape} dtype={self.dtype.name}>"
@@ -70,24 +71,24 @@ class Unranked(SymbolicTensor):
     __str__ = __repr__
 
 
-def call(fn: Callable[..., Any], name: str, operands: Sequence[Any], results: Sequence[TensorSpec]) -> list[Any]:
+def call(fn: PythonFunction, name: str, operands: Sequence[Tensor], results: Sequence[TensorSpec]) -> list[Tensor]:
     """The results of `fn` for tensors: now, or in every run of the function that is traced.
 
     Args:
         fn: called with eager tensors; gives a tuple or list of tensors or of what converts to them.
-        name: what it is called in errors.
+        name: its name in errors.
         operands: tensors.
-        results: what it gives; of unknown rank where a spec has none.
+        results: specs of its results; of unknown rank where a spec has none.
     """
     trace = current()
     if trace is None:
-        given = fn(*operands)
-        return [convert.as_tensor(r, dtype=s.dtype) for r, s in zip(given, results, strict=True)]
+        returned = fn(*operands)
+        return [convert.as_tensor(r, dtype=s.dtype) for r, s in zip(returned, results, strict=True)]
     return staged(trace, fn, name, operands, results)
 
 
-def staged(trace: Trace, fn: Callable[..., Any], name: str, operands: Sequence[Any], results: Sequence[TensorSpec],
-           smooth: bool = False) -> list[Any]:
+def staged(trace: Trace, fn: PythonFunction, name: str, operands: Sequence[Tensor], results: Sequence[TensorSpec],
+           smooth: bool = False) -> list[Tensor]:
     """A `host` node; recorders are not told.
 
     Args:
@@ -95,22 +96,19 @@ def staged(trace: Trace, fn: Callable[..., Any], name: str, operands: Sequence[A
     """
     outlines = [_Outline(None if s.dims is None else _own(trace, s.dims), s.dtype) for s in results]
     node = trace.graph.add(g.HOST, [trace.lift(t) for t in operands], {"fn": fn, "name": name, "smooth": smooth},
-                           [o if o.dims is not None else spec((), o.dtype) for o in outlines], (), location())
-    tensors: list[Any] = []
+                           [spec(o.dims or (), o.dtype) for o in outlines], (), location())
+    tensors: list[Tensor] = []
     for value, outline in zip(node.outputs, outlines, strict=True):
-        tensor = SymbolicTensor.__new__(SymbolicTensor if outline.dims is not None else Unranked)
         if outline.dims is None:
-            value.dims = None  # type: ignore[assignment]
-            tensor._late = value  # type: ignore[attr-defined]
-        else:
-            tensor.value = value
-        tensor.trace = trace
+            value.dims = None  # type: ignore[assignment]  # until `set_shape`; passes never see such a value
+        tensor = SymbolicTensor.__new__(SymbolicTensor if outline.dims is not None else Unranked)
+        tensor.value, tensor.trace = value, trace
         tensors.append(tensor)
     return tensors
 
 
-def carried(tensor: Any, handle: Callable[[np.ndarray], Tensor]) -> bool:
-    """Let a result of unknown rank go through the graph as what `handle` makes of its array: a scalar string.
+def carried(tensor: Tensor, handle: Callable[[np.ndarray], Tensor]) -> bool:
+    """Let a result of unknown rank go through the graph as the scalar string that `handle` gives for its array.
 
     Returns:
         False for all other tensors, which stay as they are.
@@ -122,7 +120,7 @@ def carried(tensor: Any, handle: Callable[[np.ndarray], Tensor]) -> bool:
     assert node is not None
     fn = node.attrs["fn"]
 
-    def run(*tensors: Any) -> list[Any]:
+    def run(*tensors: Tensor) -> list[PythonValue]:
         results = list(fn(*tensors))
         results[at] = handle(convert.as_tensor(results[at], dtype=dtype)._array)
         return results
@@ -135,17 +133,18 @@ def drop_unranked(graph: g.Graph) -> None:
     """Leave results out whose rank was never told: nothing can have used them."""
     for node in graph.walk():
         if node.op is g.HOST and any(v.dims is None for v in node.outputs):
-            kept = [i for i, v in enumerate(node.outputs) if v.dims is not None]
-            node.attrs = {**node.attrs, "fn": _only(node.attrs["fn"], kept)}
-            node.outputs = [node.outputs[i] for i in kept]
+            ranked = [i for i, v in enumerate(node.outputs) if v.dims is not None]
+            node.attrs = {**node.attrs, "fn": _only(node.attrs["fn"], ranked)}
+            node.outputs = [node.outputs[i] for i in ranked]
             for n, value in enumerate(node.outputs):
                 value.index = n
 
 
-def _only(fn: Callable[..., Any], kept: Sequence[int]) -> Callable[..., Any]:
-    def call(*tensors: Any) -> list[Any]:
+def _only(fn: PythonFunction, numbers: Sequence[int]) -> PythonFunction:
+    """`fn` with some of its results alone."""
+    def call(*tensors: Tensor) -> list[PythonValue]:
         results = fn(*tensors)
-        return [results[i] for i in kept]
+        return [results[i] for i in numbers]
     return call
 
 
@@ -154,18 +153,18 @@ class _Outline:
 
     __slots__ = ("dims", "dtype")
 
-    def __init__(self, dims: tuple[Any, ...] | None, dtype: Any) -> None:
+    def __init__(self, dims: Shape | None, dtype: dt.DType) -> None:
         self.dims, self.dtype = dims, dtype
 
 
-def _own(trace: Trace, dims: Sequence[Any]) -> tuple[Any, ...]:
+def _own(trace: Trace, dims: Sequence[DimLike]) -> Shape:
     """Declared sizes, with a symbol of the trace for each that was given as None."""
     return tuple([trace.fresh("h") if isinstance(d, dm.Dim) and d.name_alone() == f"d{i}" else d
                   for i, d in enumerate(dims)])
 
 
-def differentiable(fn: Callable[..., Any], name: str, operands: Sequence[Tensor],
-                   results: Sequence[TensorSpec]) -> list[Any]:
+def differentiable(fn: PythonFunction, name: str, operands: Sequence[Tensor],
+                   results: Sequence[TensorSpec]) -> list[Tensor]:
     """Like `call`, with a gradient: tapes see through `fn` when it runs eagerly, and a trace calls its gradient."""
     trace = current()
     if trace is None:
@@ -177,14 +176,14 @@ def differentiable(fn: Callable[..., Any], name: str, operands: Sequence[Tensor]
     smooth = [i for i, t in enumerate(operands) if t.dtype.is_differentiable]
     wanted = [o for o, t in enumerate(results) if t.dtype.is_differentiable]
 
-    def vjp(cts: Sequence[Any]) -> list[Any]:
+    def vjp(cts: Sequence[Cotangent]) -> list[Cotangent]:
         from twofold.ir.grad import zeros_like
-        given = [cts[o] if cts[o] is not None else zeros_like(outputs[o]) for o in wanted]
-        specs = [spec(operands[i].dims, operands[i].dtype) for i in smooth]
+        seeds = [zeros_like(outputs[o]) if (ct := cts[o]) is None else ct for o in wanted]
+        specs = [TensorSpec(operands[i].dims, operands[i].dtype) for i in smooth]
         here = current()
         assert here is not None
-        staged_gradients = staged(here, taped.backward(smooth, wanted), f"gradient of {name}", [token, *given], specs)
-        gradients: list[Any] = [None] * len(operands)
+        staged_gradients = staged(here, taped.backward(smooth, wanted), f"gradient of {name}", [token, *seeds], specs)
+        gradients: list[Cotangent] = [None] * len(operands)
         for i, gradient in zip(smooth, staged_gradients, strict=True):
             gradients[i] = gradient
         return gradients
@@ -195,27 +194,27 @@ def differentiable(fn: Callable[..., Any], name: str, operands: Sequence[Tensor]
 class _Taped:
     """A Python function that keeps the tape of each call until its gradient is asked for."""
 
-    KEPT = 256  # tapes whose gradient nobody asked for
+    MOST = 256  # tapes whose gradient nobody asked for
 
-    def __init__(self, fn: Callable[..., Any]) -> None:
+    def __init__(self, fn: PythonFunction) -> None:
         self._fn = fn
-        self._tapes: dict[int, Any] = {}
+        self._tapes: dict[int, tuple[GradientTape, tuple[Tensor, ...], list[Tensor]]] = {}
         self._numbers = itertools.count()
 
-    def forward(self, *tensors: Any) -> list[Any]:
+    def forward(self, *tensors: Tensor) -> list[Tensor]:
         """The results, and the number of the tape."""
         with GradientTape() as tape:
             tape.watch(tensors)
             outputs = [convert.as_tensor(r) for r in self._fn(*tensors)]
         number = next(self._numbers)
         self._tapes[number] = (tape, tensors, outputs)
-        if len(self._tapes) > self.KEPT:
+        if len(self._tapes) > self.MOST:
             self._tapes.pop(next(iter(self._tapes)), None)
         return [*outputs, wrap(np.array(number, np.int64))]
 
-    def backward(self, smooth: Sequence[int], wanted: Sequence[int]) -> Callable[..., list[Any]]:
+    def backward(self, smooth: Sequence[int], wanted: Sequence[int]) -> Callable[..., list[Cotangent]]:
         """The function that gives the gradients of a call by those of its operands that have any."""
-        def gradients(token: Any, *cts: Any) -> list[Any]:
+        def gradients(token: Tensor, *cts: Tensor) -> list[Cotangent]:
             tape, tensors, outputs = self._tapes.pop(int(token))
             return tape.gradient([outputs[o] for o in wanted], [tensors[i] for i in smooth], list(cts),
                                  unconnected_gradients="zero")

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from twofold.eager import convert
 from twofold.ir import nest
 from twofold.ir.spec import TensorSpec
 
-from .signature import CallArguments, Parameters
+from .signature import CallArguments, CallLeaf, Parameters
 from .traced import named
+from .types import Args, Kwargs, PythonValue, Structure
 
 __all__ = ["InputSignature"]
 
@@ -19,47 +19,50 @@ class InputSignature:
     """The specs that a function's arguments must fit; every argument that has one is a tensor.
 
     Args:
-        given: a sequence of specs or structures of them, one for each positional argument.
+        declared: a sequence of specs or structures of them, one for each positional argument.
         parameters: of the function.
+    Attributes:
+        declared: the same as a tuple.
+        ranked: whether every spec has a rank.
     Raises:
         TypeError: it holds something that is no spec, or more than the function takes.
     """
 
-    def __init__(self, given: Any, parameters: Parameters) -> None:
-        if not isinstance(given, (list, tuple)):
-            raise TypeError(f"input_signature must be either a tuple or a list, got {type(given)}.")
+    def __init__(self, declared: Sequence[Structure], parameters: Parameters) -> None:
+        if not isinstance(declared, (list, tuple)):
+            raise TypeError(f"input_signature must be either a tuple or a list, got {type(declared)}.")
         self._parameters = parameters
-        self.given = tuple(given)
-        for leaf in nest.flatten(list(given)):
+        self.declared = tuple(declared)
+        for leaf in nest.flatten(list(declared)):
             if not isinstance(leaf, TensorSpec):
                 raise TypeError("input_signature must be a possibly nested sequence of TensorSpec objects, got "
                                 f"{leaf!r}.")
-        specs = nest.flatten(list(self.given))
-        self.known = all(s.dims is not None for s in specs)
-        self._specs = list(named(specs)) if self.known else specs
+        specs = nest.flatten(list(self.declared))
+        self.ranked = all(s.dims is not None for s in specs)
+        self._specs = list(named(specs)) if self.ranked else specs
 
-    def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> CallArguments:
-        """The call with these arguments, converted to what is declared.
+    def call(self, args: Args, kwargs: Kwargs) -> CallArguments:
+        """The call with these arguments, converted to the declared ones.
 
         Raises:
             TypeError: they do not fit.
         """
         args, kwargs = self._parameters.canonical(args, kwargs)
-        if len(args) < len(self.given):
-            raise TypeError(f"Binding inputs to tf.function failed: {len(self.given)} arguments are declared in "
+        if len(args) < len(self.declared):
+            raise TypeError(f"Binding inputs to tf.function failed: {len(self.declared)} arguments are declared in "
                             f"input_signature; got {len(args)}.")
         converted = []
-        for value, declared in zip(args, self.given, strict=False):
+        for value, declared in zip(args, self.declared, strict=False):
             try:
                 converted.append(_fit(value, declared))
             except (TypeError, ValueError) as e:
                 raise TypeError(f"Binding inputs to tf.function failed due to `{e}`. Received args: {args} and kwargs: "
                                 f"{kwargs} for signature: {self.text()}.") from None
-        return CallArguments((*converted, *args[len(self.given):]), kwargs)
+        return CallArguments((*converted, *args[len(self.declared):]), kwargs)
 
-    def specs(self, leaves: Sequence[Any]) -> list[Any] | None:
-        """What to trace for a call with these tensors; None where only the tensors say."""
-        if not self.known:
+    def specs(self, leaves: Sequence[CallLeaf]) -> list[TensorSpec] | None:
+        """The specs to trace for a call with these tensors; None where they depend on the tensors."""
+        if not self.ranked:
             return None
         rest = [TensorSpec.from_tensor(x) for x in leaves[len(self._specs):]]
         return [*self._specs, *rest]
@@ -67,11 +70,11 @@ class InputSignature:
     def text(self) -> str:
         """The declaration as errors show it."""
         names = [] if self._parameters.signature is None else list(self._parameters.signature.parameters)
-        names += [f"args_{i}" for i in range(len(names), len(self.given))]
-        return f"({', '.join(f'{n}: {s!r}' for n, s in zip(names, self.given, strict=False))})"
+        names += [f"args_{i}" for i in range(len(names), len(self.declared))]
+        return f"({', '.join(f'{n}: {s!r}' for n, s in zip(names, self.declared, strict=False))})"
 
 
-def _fit(value: Any, declared: Any) -> Any:
+def _fit(value: PythonValue, declared: Structure) -> PythonValue:
     """An argument in the form that was declared, with tensors in it.
 
     Raises:

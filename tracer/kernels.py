@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from twofold.codegen import planner
 from twofold.codegen.operands import Library
@@ -33,14 +32,14 @@ class PlannedKernel:
     Attributes:
         number: its place in the order in which a function's kernels run.
         name: of its loops, or of the library kernel.
-        nodes: what was fused into it, in order.
+        nodes: the nodes that were fused into it, in order.
         runs: over how many elements, rows or units of work.
         reads, writes: bytes of the values that it takes from memory, and leaves there.
         because: for each value that it leaves for another kernel, why the two were not fused.
         loops: the loops around it, the outermost first: it runs in every round.
         code: its loops, as text.
         steps: the steps that it is: graph, number of the program in it, number of the step.
-        seconds: what a run took, where that was measured.
+        seconds: the time of a run, where that was measured.
     """
 
     number: int
@@ -129,7 +128,7 @@ def _nodes(step: Step) -> list[g.Node]:
 
 
 def _extend(kernel: PlannedKernel, which: tuple[g.Graph, int], at: int, step: Step, why: dict[g.Value, str],
-            memory_of: Callable[[Any], Any]) -> None:
+            memory_of: Callable[[g.Value], object]) -> None:
     """Counts `step` as a part of `kernel`."""
     kernel.steps.append((*which, at))
     reads, writes = _traffic(step, memory_of)
@@ -144,7 +143,7 @@ def _makes(step: Step, value: g.Value) -> bool:
     return any(value in item.outs for item in step.items) or (step.node is not None and value in step.node.outputs)
 
 
-def _traffic(step: Step, memory_of: Callable[[Any], Any]) -> tuple[DimLike, DimLike]:
+def _traffic(step: Step, memory_of: Callable[[g.Value], object]) -> tuple[DimLike, DimLike]:
     """Bytes of the values that a step reads and of those that it writes."""
     computed = {out for item in step.items for out in item.outs}
     if step.node is not None:
@@ -176,7 +175,7 @@ def _bytes(values: Iterable[g.Value]) -> DimLike:
     return total
 
 
-def _code(kernel: Any) -> str:
+def _code(kernel: object) -> str:
     return f"library kernel {kernel.name}" if isinstance(kernel, Library) else str(kernel)
 
 

@@ -1,15 +1,15 @@
 """Loops, staged: `while` nodes whose carried values are what the body changes.
 
-The test and the body are traced once as regions over the loop's variables. What a second look needs (a number that
-becomes a tensor of another dtype, a size that varies) is found from the first, and the regions are traced again.
+The test and the body are traced once as regions over the loop's variables. Where that shows an assumption to be wrong
+(a number becomes a tensor of another dtype, a size varies), the regions are traced again.
 Tensors from outside that the loop only reads are operands that do not change; variables that the body assigns are
 carried with the rest.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeAlias
 
 from twofold.eager import convert, record
 from twofold.eager.tensor import Tensor
@@ -17,12 +17,14 @@ from twofold.eager.variable import Variable
 from twofold.ir import dtypes as dt
 from twofold.ir import errors, ops
 from twofold.ir import graph as g
-from twofold.ir.dims import Dim, symbols_of
-from twofold.ir.spec import TensorShape, TensorSpec
+from twofold.ir.dims import Dim, DimLike, Shape, symbols_of
+from twofold.ir.dtypes import DType
+from twofold.ir.spec import TensorShape, spec
+from twofold.ir.types import Spec
 
 from .composite import (
     Composite,
-    Partial,
+    MaybeDefined,
     Undefined,
     adapt,
     becomes_tensor,
@@ -36,15 +38,21 @@ from .composite import (
 )
 from .conditional import predicate, union, zeros
 from .operators import stage_assert
+from .symbolic import SymbolicTensor
 from .trace import Region, Trace, current
+from .types import Captured, PythonValue, Structure, Values
 
 __all__ = ["LoopVariable", "while_loop"]
 
 _ATTEMPTS = 12
 
+#: from the values of a loop's variables to its condition, and to their next values
+Test: TypeAlias = Callable[[Values], PythonValue]
+Body: TypeAlias = Callable[[Values], Values]
+
 
 class LoopVariable:
-    """A variable of a loop: its value before, and what may be assumed of its shape.
+    """A variable of a loop: its value before, and assumptions about its shape.
 
     Attributes:
         name: for errors.
@@ -52,60 +60,68 @@ class LoopVariable:
         invariants: None, or for each leaf None or a TensorShape that all its values fit.
     """
 
-    def __init__(self, name: str, value: Any, invariants: Sequence[Any] | None = None) -> None:
+    def __init__(self, name: str, value: Structure, invariants: Sequence[TensorShape | None] | None = None) -> None:
         self.name = name
-        self.late: Any = None  # for a variable without a value before the loop: the structure that the body gives it
+        self.late: Structure = None  # of a variable without a value before the loop: the one that the body gives it
         self.begin(value, invariants)
 
-    def begin(self, value: Any, invariants: Sequence[Any] | None = None) -> None:
+    def begin(self, value: Structure, invariants: Sequence[TensorShape | None] | None = None) -> None:
         """Begin with another value."""
         self.value = value
         self.leaves = [_Leaf(leaf, shape) for leaf, shape in
                        zip(flatten(value), invariants or free_shapes(value), strict=True)]
 
-    def values(self, given: Any) -> Any:
-        """The variable with the next of `given` for its carried leaves."""
-        return pack(self.value, [next(given) if leaf.carried else leaf.value for leaf in self.leaves])
+    def values(self, tensors: Iterator[Tensor]) -> Structure:
+        """The variable with the next of `tensors` for its carried leaves."""
+        return pack(self.value, [next(tensors) if leaf.carried else leaf.value for leaf in self.leaves])
 
 
 class _Leaf:
-    """A leaf of a variable: carried from round to round as a tensor, or a Python value that stays."""
+    """A leaf of a variable: carried from round to round as a tensor, or a Python value that stays.
 
-    def __init__(self, value: Any, invariant: Any) -> None:
+    Attributes:
+        settled: whether the dtype is beyond doubt.
+        start: of a carried leaf, the tensor that the first round gets.
+        dims: of a carried leaf, the sizes that it has in every round.
+    """
+
+    start: Tensor
+
+    def __init__(self, value: PythonValue, invariant: TensorShape | None) -> None:
         self.value = value
         self.invariant = invariant
         self.carried = becomes_tensor(value)
-        self.settled = is_tensor(value) or not is_number(value)  # whether the dtype is beyond doubt
-        self.start: Any = _tensor(value) if self.carried else None
-        self.dims: tuple[Any, ...] = ()
+        self.settled = is_tensor(value) or not is_number(value)
+        self.dims: Shape = ()
         if self.carried:
+            self.start = _tensor(value)
             self._set_dims()
 
     def _set_dims(self) -> None:
         trace = current()
-        dims = self.start.dims
+        assert trace is not None, "loops are staged inside of a trace only"
+        self.dims = self.start.dims
         if self.invariant is not None and self.invariant.dims is not None:
-            dims = tuple([trace.fresh("s") if want is None and not isinstance(have, Dim) else have  # type: ignore
-                          for have, want in zip(dims, self.invariant.dims, strict=True)])
-        self.dims = dims
+            self.dims = tuple([trace.fresh("s") if want is None and not isinstance(have, Dim) else have
+                               for have, want in zip(self.dims, self.invariant.dims, strict=True)])
 
-    def adopt(self, dtype: Any) -> None:
+    def adopt(self, dtype: DType) -> None:
         """Be carried with this dtype."""
         self.carried, self.settled = True, True
         self.start = convert.as_tensor(self.value, dtype)
         self._set_dims()
 
 
-def _tensor(value: Any) -> Tensor:
+def _tensor(value: PythonValue) -> Tensor:
     return value._read_tensor() if isinstance(value, Variable) else convert.as_tensor(value)
 
 
 class _Again(Exception):
-    """What was assumed of the variables has changed: trace once more."""
+    """Assumptions about the variables have changed: trace once more."""
 
 
-def while_loop(test: Callable[[list[Any]], Any], body: Callable[[list[Any]], list[Any]],
-               variables: Sequence[LoopVariable], what: str, trips: Any = None) -> tuple[list[Any], Any]:
+def while_loop(test: Test, body: Body, variables: Sequence[LoopVariable], what: str,
+               trips: DimLike | None = None) -> tuple[Values, Tensor | None]:
     """The values of the variables when the test first fails.
 
     Args:
@@ -134,22 +150,22 @@ def while_loop(test: Callable[[list[Any]], Any], body: Callable[[list[Any]], lis
 class _TracedLoop:
     """One loop while it is traced."""
 
-    def __init__(self, trace: Trace, test: Any, body: Any, variables: list[LoopVariable], what: str,
-                 trips: Any) -> None:
+    def __init__(self, trace: Trace, test: Test, body: Body, variables: list[LoopVariable], what: str,
+                 trips: DimLike | None) -> None:
         self.trace, self.test, self.body, self.variables = trace, test, body, variables
         self.what, self.trips = what, trips
         self.regions: tuple[Region, Region]
-        self.outputs: list[Any] = []
+        self.outputs: list[g.Value] = []
 
     def carried(self) -> list[tuple[LoopVariable, _Leaf]]:
         return [(v, leaf) for v in self.variables for leaf in v.leaves if leaf.carried]
 
     # -- tracing ----------------------------------------------------------------------------------
     def attempt(self) -> None:
-        """Trace test and body with what is known of the variables.
+        """Trace test and body under the present assumptions about the variables.
 
         Raises:
-            _Again: more is known now.
+            _Again: the assumptions have changed.
         """
         try:
             self.regions = self._traced()
@@ -163,16 +179,16 @@ class _TracedLoop:
         self._compare()
 
     def _traced(self) -> tuple[Region, Region]:
-        specs = [TensorSpec(leaf.dims, leaf.start.dtype) for _, leaf in self.carried()]
+        specs = [spec(leaf.dims, leaf.start.dtype) for _, leaf in self.carried()]
 
-        def values(given: Any) -> list[Any]:
-            tensors = iter(given)
+        def values(carried: Sequence[Tensor]) -> Values:
+            tensors = iter(carried)
             return [v.values(tensors) for v in self.variables]
 
-        def asked(*given: Any) -> Any:
-            return predicate(self.test(values(given)), f"condition of {self.what}")
-        return (self.trace.region("test", specs, asked),
-                self.trace.region("body", specs, lambda *given: self.body(values(given)), repeats=True))
+        def condition(*carried: Tensor) -> bool | SymbolicTensor:
+            return predicate(self.test(values(carried)), f"condition of {self.what}")
+        return (self.trace.region("test", specs, condition),
+                self.trace.region("body", specs, lambda *carried: self.body(values(carried)), repeats=True))
 
     def _look(self) -> None:
         """Trace with Python's own numbers, to learn which of them change and to what."""
@@ -188,7 +204,7 @@ class _TracedLoop:
                     if leaf in doubtful:
                         self._decide(variable, leaf, value)
 
-    def _decide(self, variable: LoopVariable, leaf: _Leaf, after: Any) -> None:
+    def _decide(self, variable: LoopVariable, leaf: _Leaf, after: PythonValue) -> None:
         leaf.settled = True
         if _same(leaf.value, after):
             return  # it does not change
@@ -197,9 +213,9 @@ class _TracedLoop:
         dtype = after.dtype if hasattr(after, "dtype") else convert.as_tensor(after).dtype
         leaf.adopt(dt.as_dtype(dtype))
 
-    # -- what the body did ------------------------------------------------------------------------
+    # -- the body's values ------------------------------------------------------------------------
     def _compare(self) -> None:
-        outputs: list[Any] = []
+        outputs: list[g.Value] = []
         again = False
         body = self.regions[1]
         for variable, after in zip(self.variables, body.result, strict=True):
@@ -213,37 +229,37 @@ class _TracedLoop:
                     continue
                 output = self._next(variable, leaf, value)
                 if output is None:
-                    self._look_after(variable, leaf, value)
-                    again = True
-                    continue
+                    self._look()  # a number was taken for a tensor of the wrong dtype: learn the right one
+                    raise _Again
                 again |= self._relaxed(variable, leaf, output)
                 outputs.append(output)
         if again:
             raise _Again
         self.outputs = outputs
 
-    def _defined(self, variable: LoopVariable, after: Any) -> bool:
-        """Learn what a variable is that the body defines; whether rounds must hand it on, as not all assign it."""
-        if isinstance(after, Partial) and after.defined is not None:
+    def _defined(self, variable: LoopVariable, after: PythonValue) -> bool:
+        """Note the value of a variable that the body defines; whether rounds must hand it on, as not all assign it."""
+        if isinstance(after, MaybeDefined) and after.defined is not None:
             body = self.regions[1]
-            values = [body.lift(leaf) if is_tensor(leaf) else leaf for leaf in flatten(after.value)]
+            with body.trace.active():
+                values = [body.trace.lift(_tensor(leaf)) if is_tensor(leaf) else leaf for leaf in flatten(after.value)]
             starts = [zeros([0 if isinstance(d, Dim) else d for d in v.dims], v.dtype) if isinstance(v, g.Value) else v
                       for v in values]
             free = [TensorShape([None if isinstance(d, Dim) else d for d in v.dims]) if isinstance(v, g.Value) else None
                     for v in values]
-            variable.begin(Partial(pack(after.value, starts), False, after.name), [*free, None])
+            variable.begin(MaybeDefined(pack(after.value, starts), False, after.name), [*free, None])
             return True
         variable.late = None if isinstance(after, Undefined) else after
         return False
 
-    def _like(self, variable: LoopVariable, after: Any) -> Any:
+    def _like(self, variable: LoopVariable, after: PythonValue) -> PythonValue:
         """The body's value in the form of the one before."""
         before = variable.value
         if before is None and after is not None:  # a None that the loop replaces stands for a value that is not there
             variable.begin(Undefined(variable.name))
             raise _Again
-        if isinstance(before, Partial) and not isinstance(after, Partial):
-            after = Partial(after, None if before.defined is None else True, before.name)
+        if isinstance(before, MaybeDefined) and not isinstance(after, MaybeDefined):
+            after = MaybeDefined(after, None if before.defined is None else True, before.name)
         if not same_form(before, after):
             adapted = adapt(before, after)
             if adapted is not None:
@@ -257,7 +273,7 @@ class _TracedLoop:
                             f"round: {_shown(before)} and {_shown(after)}.{hint}\n  {errors.user_line()}")
         return after
 
-    def _static(self, variable: LoopVariable, leaf: _Leaf, after: Any) -> bool:
+    def _static(self, variable: LoopVariable, leaf: _Leaf, after: PythonValue) -> bool:
         if _same(leaf.value, after):
             return False
         if not is_number(leaf.value) or not becomes_tensor(after):
@@ -265,12 +281,12 @@ class _TracedLoop:
         self._decide(variable, leaf, after)
         return True
 
-    def _kind_error(self, variable: LoopVariable, leaf: _Leaf, after: Any) -> TypeError:
+    def _kind_error(self, variable: LoopVariable, leaf: _Leaf, after: PythonValue) -> TypeError:
         return TypeError(f"{self.what}: '{variable.name}' is {errors.describe(leaf.value)} before the loop and "
                          f"{errors.describe(after)} after a round: what a loop changes must be a tensor from the "
                          f"start.\n  {errors.user_line()}")
 
-    def _next(self, variable: LoopVariable, leaf: _Leaf, after: Any) -> g.Value | None:
+    def _next(self, variable: LoopVariable, leaf: _Leaf, after: PythonValue) -> g.Value | None:
         """The body's value of a carried leaf; None when the dtype was assumed, and wrongly."""
         body = self.regions[1]
         want = leaf.start.dtype
@@ -290,12 +306,6 @@ class _TracedLoop:
         raise TypeError(f"{self.what}: '{variable.name}' has dtype {want.name} before the loop, but dtype "
                         f"{tensor.dtype.name} after one iteration.\n  Hint: tf.cast one of them.\n"
                         f"  {errors.user_line()}")
-
-    def _look_after(self, variable: LoopVariable, leaf: _Leaf, value: Any) -> None:
-        """A number was taken for a tensor of the wrong dtype: learn the right one."""
-        del variable, leaf, value
-        self._look()
-        raise _Again
 
     def _relaxed(self, variable: LoopVariable, leaf: _Leaf, output: g.Value) -> bool:
         """Make sizes unknown that vary, where that is allowed; whether any was made so."""
@@ -318,7 +328,7 @@ class _TracedLoop:
         return changed
 
     def _shape_error(self, variable: LoopVariable, leaf: _Leaf, output: g.Value) -> ValueError:
-        def shape(dims: Sequence[Any]) -> str:
+        def shape(dims: Sequence[DimLike]) -> str:
             return str(TensorShape([None if isinstance(d, Dim) else d for d in dims]))
         return ValueError(
             f"{self.what}: '{variable.name}' has shape {shape(leaf.dims)} before the loop, but shape "
@@ -328,7 +338,7 @@ class _TracedLoop:
             f"  {errors.user_line()}")
 
     # -- the node ---------------------------------------------------------------------------------
-    def finish(self) -> tuple[list[Any], Any]:
+    def finish(self) -> tuple[Values, Tensor | None]:
         """Make the node; see `while_loop`."""
         test, body = self.regions
         if test.assigned:
@@ -343,7 +353,7 @@ class _TracedLoop:
         written = body.assigned
         outputs += [body.value_of(v) for v in written]
         outer = written + [t for t in union(self.regions) if not any(t is v for v in written)]
-        hidden = [TensorSpec([self.trace.fresh("s") if isinstance(d, Dim) else d for d in value.dims], value.dtype)
+        hidden = [spec(tuple([self.trace.fresh("s") if isinstance(d, Dim) else d for d in value.dims]), value.dtype)
                   for _, value in late]
         graphs = [_over(test, hidden, outer, [condition]), _over(body, hidden, outer, outputs)]
         specs = self._result_specs(outputs, len(carried))
@@ -375,7 +385,7 @@ class _TracedLoop:
         condition = test.result
         return test.lift(convert.as_tensor(condition) if isinstance(condition, bool) else condition)
 
-    def _late_leaves(self) -> list[tuple[Any, g.Value]]:
+    def _late_leaves(self) -> list[tuple[Tensor, g.Value]]:
         """Of variables that the body defines, and of "the body ran": a tensor to begin with, and the body's value."""
         body = self.regions[1]
         leaves = []
@@ -391,25 +401,25 @@ class _TracedLoop:
         leaves.append((convert.as_tensor(False), body.lift(convert.as_tensor(True))))
         return leaves
 
-    def _is_inner(self, size: Any) -> bool:
+    def _is_inner(self, size: DimLike) -> bool:
         return isinstance(size, Dim) and not size.symbols().isdisjoint(self._inner())
 
     def _inner(self) -> set[str]:
         own = {name for _, leaf in self.carried() for name in symbols_of(leaf.dims) - symbols_of(leaf.start.dims)}
         return own | self.regions[1].trace.born
 
-    def _result_specs(self, outputs: list[g.Value], count: int) -> list[Any]:
-        """What is known of the results: the sizes of the carried that do not vary."""
+    def _result_specs(self, outputs: list[g.Value], count: int) -> list[Spec]:
+        """The specs of the results, with the sizes of the carried leaves that do not vary."""
         inner = self._inner()
         carried = [leaf.dims for _, leaf in self.carried()]
         specs = []
         for number, value in enumerate(outputs):
             dims = carried[number] if number < count else value.dims
-            specs.append(TensorSpec([self.trace.fresh("w") if isinstance(d, Dim) and not d.symbols().isdisjoint(inner)
-                                     else d for d in dims], value.dtype))
+            specs.append(spec(tuple([self.trace.fresh("w") if isinstance(d, Dim) and not d.symbols().isdisjoint(inner)
+                                     else d for d in dims]), value.dtype))
         return specs
 
-    def _implied(self, carried: list[Any]) -> dict[int, bool]:
+    def _implied(self, carried: Sequence[tuple[LoopVariable, _Leaf]]) -> dict[int, bool]:
         """The flag that ends the loop is known after it."""
         test = self.regions[0]
         inputs = test.trace.graph.inputs
@@ -419,11 +429,12 @@ class _TracedLoop:
         asked = node.inputs[0] if node is not None and negated else condition
         return {id(leaf): negated for (_, leaf), value in zip(carried, inputs, strict=False) if value is asked}
 
-    def _values(self, node_results: Sequence[Any], carried: list[Any], late: list[Any]) -> tuple[list[Any], Any]:
+    def _values(self, node_results: Sequence[Tensor], carried: Sequence[tuple[LoopVariable, _Leaf]],
+                late: Sequence[tuple[Tensor, g.Value]]) -> tuple[Values, Tensor | None]:
         results = iter(node_results)
-        unchanged = {id(leaf) for (_, leaf), value, given in
-                     zip(carried, self.outputs, self.regions[1].trace.graph.inputs, strict=False) if value is given}
-        values: list[Any] = []
+        unchanged = {id(leaf) for (_, leaf), value, start in
+                     zip(carried, self.outputs, self.regions[1].trace.graph.inputs, strict=False) if value is start}
+        values: Values = []
         implied = self._implied(carried)
         for variable in self.variables:
             if isinstance(variable.value, Undefined):
@@ -446,7 +457,7 @@ class _TracedLoop:
         return values, next(results) if late else None
 
 
-def _over(region: Region, hidden: Sequence[Any], outer: Sequence[Any], outputs: Sequence[g.Value]) -> g.Graph:
+def _over(region: Region, hidden: Sequence[Spec], outer: Sequence[Captured], outputs: Sequence[g.Value]) -> g.Graph:
     """The region's graph over its own inputs, some that it does not read, and `outer`."""
     graph = region.graph_over(outer, outputs)
     unread = [g.Value(s.dims, s.dtype) for s in hidden]
@@ -456,7 +467,7 @@ def _over(region: Region, hidden: Sequence[Any], outer: Sequence[Any], outputs: 
     return graph
 
 
-def _same(a: Any, b: Any) -> bool:
+def _same(a: PythonValue, b: PythonValue) -> bool:
     if a is b:
         return True
     if is_tensor(a) or is_tensor(b) or type(a) is not type(b):
@@ -464,5 +475,5 @@ def _same(a: Any, b: Any) -> bool:
     return same_value(a, b)
 
 
-def _shown(value: Any) -> str:
+def _shown(value: PythonValue) -> str:
     return type(value).__name__ if isinstance(value, Composite) else errors.describe(value)

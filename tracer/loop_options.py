@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
 
 from twofold.runtime import native
+
+from .types import PythonValue
 
 __all__ = ["set_loop_options"]
 
 
 @native.guard  # here, so that what conversion looks for is what the public name stands for
-def set_loop_options(parallel_iterations: Any = None, swap_memory: Any = None, maximum_iterations: Any = None,
-                     shape_invariants: Any = None) -> None:
-    """What may be assumed of the loop that this call begins; it has an effect only where the loop is staged.
+def set_loop_options(parallel_iterations: PythonValue = None, swap_memory: PythonValue = None,
+                     maximum_iterations: PythonValue = None,
+                     shape_invariants: Iterable[tuple[PythonValue, PythonValue]] | None = None) -> None:
+    """Assumptions about the loop that this call begins; they have an effect only where the loop is staged.
 
     Args:
         parallel_iterations, swap_memory: have no effect.

@@ -1,4 +1,4 @@
-"""`MemoryPlan`: what memory a compiled function needs besides its arguments, and when.
+"""`MemoryPlan`: the memory that a compiled function needs besides its arguments, and when.
 
 The numbers are those of the program itself (`runtime/description.py`): buffers of its scratch memory with the steps
 during which they live. Placing them is `codegen/arena.py`'s work.
@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from twofold.codegen.arena import ALIGNED
 from twofold.ir import dims as dm
 from twofold.ir import dtypes as dt
-from twofold.ir.dims import Dim
+from twofold.ir.dims import Dim, DimLike
+
+if TYPE_CHECKING:
+    from twofold.runtime.program import Executable
 
 __all__ = ["MemoryPlan", "PlannedBuffer", "memory_plan"]
 
@@ -23,7 +26,7 @@ class PlannedBuffer:
     """One value in scratch memory.
 
     Attributes:
-        name: the op that makes it, or what it is for.
+        name: the op that makes it, or its purpose.
         size: bytes.
         first, last: the steps between which it lives, both included.
         offset: where it begins, in bytes.
@@ -46,7 +49,7 @@ class MemoryPlan:
         live: the most that buffers need at one time; no arena can be smaller.
         outputs: new memory for results and variables.
         in_place: memory of variables that is written over, where nobody else has it.
-        constants: what the program holds.
+        constants: the constants that the program holds.
         peak: the most that a run needs besides its arguments: `arena` and `outputs`.
     """
 
@@ -65,12 +68,12 @@ class MemoryPlan:
         return "\n".join(lines)
 
 
-def memory_plan(program: Any, sizes: Mapping[str, int]) -> MemoryPlan:
+def memory_plan(program: Executable, sizes: Mapping[str, int]) -> MemoryPlan:
     """The plan of a compiled program.
 
     Args:
-        program: a `runtime.program.Executable`.
-        sizes: what unknown sizes are.
+        program: of the function.
+        sizes: the values of unknown sizes, by the names of their symbols.
     Raises:
         ValueError: Python runs between parts of the program, or a size is missing.
     """
@@ -84,7 +87,7 @@ def memory_plan(program: Any, sizes: Mapping[str, int]) -> MemoryPlan:
     if missing:
         raise ValueError(f"sizes are unknown: give {', '.join(missing)}")
 
-    def number(size: Any) -> int:
+    def number(size: DimLike) -> int:
         return size.evaluate(sizes) if isinstance(size, Dim) else int(size)
 
     buffers = tuple([PlannedBuffer(b.name, number(b.size), b.first, b.last, number(b.offset)) for b in about.buffers])

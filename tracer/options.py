@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from twofold.runtime import program_call
+
+from .types import Structure
 
 __all__ = ["Options", "runs_eagerly", "set_run_eagerly"]
 
@@ -21,7 +24,7 @@ class Options(NamedTuple):
         fast_math: whether results may differ from eager ones by rounding.
     """
 
-    input_signature: Any = None
+    input_signature: Sequence[Structure] | None = None
     autograph: bool = True
     fallback: bool = True
     fast_math: bool = False

@@ -9,32 +9,33 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from twofold.eager import convert
 from twofold.eager.tensor import Tensor
+from twofold.eager.variable import Variable
 from twofold.ir import graph as g
 from twofold.ir import nest
 from twofold.ir.spec import TensorSpec
 
 from . import options
 from .function import Function
-from .signature import CallArguments, literal
+from .signature import Argument, CallArguments, CallLeaf, literal
+from .trace import Trace
 from .traced import Traced
+from .types import Args, CallForm, Captured, Kwargs, PythonValue, Structure
 
 __all__ = ["Restored", "restore_function", "restore_trace"]
-
-Form = tuple[tuple[Any, ...], dict[str, Any]]
 
 
 class _NoFit(Exception):
     """A value differs from the one that a trace was made for."""
 
 
-def restore_trace(name: str, graph: g.Graph, captures: Sequence[Any], form: Form,
-                  arguments: Sequence[tuple[str, str, Any]], result: Any, updates: Sequence[Any],
+def restore_trace(name: str, graph: g.Graph, captures: Sequence[Captured], form: CallForm,
+                  arguments: Sequence[Argument], result: Structure, updates: Sequence[Variable],
                   relaxed: bool = False) -> Traced:
-    """A trace from its parts; see `Traced` for what they are.
+    """A trace from its parts, as `Traced` describes them.
 
     Args:
         graph: verified; its inputs are the tensors of a call, then one for each of `captures`.
@@ -52,17 +53,17 @@ def restore_trace(name: str, graph: g.Graph, captures: Sequence[Any], form: Form
     return traced
 
 
-def restore_function(name: str, doc: str | None, signature: inspect.Signature | None, input_signature: Any,
-                     traces: Sequence[Traced]) -> Function:
+def restore_function(name: str, doc: str | None, signature: inspect.Signature | None,
+                     input_signature: Sequence[Structure] | None, traces: Sequence[Traced]) -> Function:
     """A `tf.function` that has these traces and can make no others.
 
     Args:
         name, doc: of the Python function that is no more.
         signature: its parameters; None where they were never known.
-        input_signature: what was declared, or None.
-        traces: what it can run.
+        input_signature: the declared specs, or None.
+        traces: all that it can run.
     """
-    def gone(*args: Any, **kwargs: Any) -> Any:
+    def gone(*args: PythonValue, **kwargs: PythonValue) -> NoReturn:
         raise ValueError(f"{name}: the Python function is not part of what was restored.")
     gone.__name__ = gone.__qualname__ = name
     gone.__doc__ = doc
@@ -74,7 +75,7 @@ def restore_function(name: str, doc: str | None, signature: inspect.Signature | 
 
 
 class Restored:
-    """What a restored function can run, and which calls it takes."""
+    """The traces of a restored function, and which calls they take."""
 
     def __init__(self, function: Function, traces: Sequence[Traced]) -> None:
         self._function = function
@@ -84,7 +85,7 @@ class Restored:
             function._family(call).traces.append(traced)
         function._created = True
 
-    def served(self, call: CallArguments, here: Any) -> CallArguments:
+    def served(self, call: CallArguments, here: Trace | None) -> CallArguments:
         """The call, with its arguments converted where that is needed, so that a trace takes it.
 
         Raises:
@@ -99,9 +100,9 @@ class Restored:
                 continue
             if self._takes(fitted, here):
                 return fitted
-        raise ValueError(self._told(call))
+        raise ValueError(self._refusal(call))
 
-    def trace_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced:
+    def trace_for(self, args: Args, kwargs: Kwargs) -> Traced:
         """The trace for these arguments, which may have specs for tensors; without arguments, the one of the declared
         signature.
 
@@ -119,7 +120,7 @@ class Restored:
             served = None if family is None else family.find(candidate.shapes, None)
             if served is not None:
                 return served[0]
-        raise ValueError(self._told(call))
+        raise ValueError(self._refusal(call))
 
     def _conversions(self, call: CallArguments) -> Iterator[CallArguments]:
         for traced in self.traces:
@@ -128,12 +129,12 @@ class Restored:
             except _NoFit:
                 continue
 
-    def _takes(self, call: CallArguments, here: Any) -> bool:
+    def _takes(self, call: CallArguments, here: Trace | None) -> bool:
         family = self._function._families.get(call.key)
         return family is not None and family.find(call.shapes, here) is not None
 
-    def _told(self, call: CallArguments) -> str:
-        """The error for a call that no trace takes."""
+    def _refusal(self, call: CallArguments) -> str:
+        """The message for a call that no trace takes."""
         if not self.traces:
             return (f"Found zero restored functions for caller function {self._function._name!r}: it had been neither "
                     "called nor given an input_signature when it was saved.")
@@ -143,21 +144,21 @@ class Restored:
                 f"{len(options_)} option(s):\n\n" + "\n\n".join(options_))
 
 
-def _listed(args: Sequence[Any], kwargs: dict[str, Any]) -> str:
+def _listed(args: Args, kwargs: Kwargs) -> str:
     lines = [f"  Positional arguments ({len(args)} total):", *[f"    * {_shown(a)}" for a in args]]
     named = ", ".join([f"{k!r}: {_shown(v)}" for k, v in kwargs.items()])
     return "\n".join([*lines, f"  Keyword arguments: {{{named}}}"])
 
 
 def _sizes(traced: Traced) -> str:
-    """What a trace relies on of sizes that its specs leave open."""
+    """The text of the guards of a trace: conditions on sizes that its specs leave open."""
     if not traced._guards:
         return ""
     inputs = ", ".join([f"{v.name or n}: {v.spec.short()}" for n, v in enumerate(traced.graph.inputs)])
     return f"\n  Sizes: {inputs}, where {' and '.join(map(str, traced._guards))}"
 
 
-def _shown(value: Any) -> str:
+def _shown(value: PythonValue) -> str:
     if isinstance(value, Tensor):
         return repr(TensorSpec.from_tensor(value))
     if nest.is_nested(value):
@@ -178,7 +179,7 @@ def _fitted(traced: Traced, call: CallArguments) -> CallArguments:
                          {k: _fit(t, call.kwargs[k]) for k, t in kwargs.items()})
 
 
-def _fit(template: Any, value: Any) -> Any:
+def _fit(template: PythonValue, value: PythonValue) -> PythonValue:
     if isinstance(template, TensorSpec):
         return _tensor(template, value)
     if not nest.is_nested(template):
@@ -191,30 +192,29 @@ def _fit(template: Any, value: Any) -> Any:
     return nest.rebuilt(template, [_fit(t, v) for t, v in pairs])
 
 
-def _tensor(wanted: TensorSpec, value: Any) -> Any:
-    if not isinstance(value, TensorSpec):
-        try:
-            value = convert.as_tensor(value, hint=wanted.dtype)
-        except (TypeError, ValueError):
-            raise _NoFit from None
-    if value.dtype is not wanted.dtype or not wanted.shape.is_compatible_with(value.shape):
+def _tensor(wanted: TensorSpec, value: PythonValue) -> CallLeaf:
+    try:
+        leaf = value if isinstance(value, TensorSpec) else convert.as_tensor(value, hint=wanted.dtype)
+    except (TypeError, ValueError):
+        raise _NoFit from None
+    if leaf.dtype is not wanted.dtype or not wanted.shape.is_compatible_with(leaf.shape):
         raise _NoFit
-    return value
+    return leaf
 
 
-def _alike(template: Any, value: Any) -> bool:
+def _alike(template: Any, value: Any) -> bool:  # containers, whose kind their attributes tell
     """Whether two containers hold the same: mappings of the same keys, tuples of the same fields, or one type."""
     if not nest.is_nested(value):
         return False
     if hasattr(template, "keys"):
         return hasattr(value, "keys") and set(template) == set(value)
     fields = getattr(template, "_fields", None)
-    if fields is not None:  # what was a record of the user's is a namedtuple now
+    if fields is not None:  # a record of the user's was restored as a namedtuple
         return type(template).__name__ == type(value).__name__ and list(fields) == _names(value)
     return type(template) is type(value) and len(template) == len(value)
 
 
-def _names(value: Any) -> list[str]:
+def _names(value: Structure) -> list[str]:
     """The names of the parts of a namedtuple or record."""
     names = getattr(value, "_fields", None)
     return nest._fields(value) if names is None and nest._is_record(value) else list(names or ())

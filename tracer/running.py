@@ -7,8 +7,9 @@ that, and stores what the program computes into variables. Which trace runs is `
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+import weakref
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import Any, Protocol, TypeAlias, TypeGuard
 
 import numpy as np
 
@@ -20,62 +21,93 @@ from twofold.ir import nest, passes
 from twofold.ir.dims import Dim
 from twofold.ir.spec import TensorSpec
 from twofold.runtime import program_call
+from twofold.runtime.program_call import Variant
+
+from .types import Args, Captured, InputSpec, PythonFunction, PythonValue, Structure
 
 __all__ = ["Runner", "is_stored"]
 
 _FIXED = (bool, int, float, str, bytes, type(None))  # arguments that native code can compare
 
+#: a step that puts a result together, and its operand (`runtime/program_table.py: STEP`)
+Step: TypeAlias = tuple[str, Any]
+
+
+class Runnable(Protocol):
+    """The part of a `Traced` that running it needs; `tracer/traced.py` says what the attributes are."""
+
+    graph: g.Graph
+    result: Structure
+
+    @property
+    def specs(self) -> Sequence[InputSpec]: ...
+
+    @property
+    def updates(self) -> Sequence[Variable | weakref.ref[Variable]]: ...
+
+    @property
+    def _captures(self) -> Sequence[Captured | weakref.ref[Variable]]: ...
+
+    def step(self, leaves: Sequence[Tensor], run: Callable[[list[Tensor]], Sequence[Tensor]]) -> Structure:
+        """The result for the tensors of a call, by way of Python."""
+
+    def packed(self, tensors: Sequence[Tensor]) -> Structure:
+        """The structure of the result with these tensors."""
+
 
 class Runner:
-    """What runs one trace.
+    """The runner of one trace.
 
     Attributes:
         graph: the graph after the passes, or the trace's where the program was found on disk.
-        program: what it was compiled to.
+        program: the compiled graph.
         call: takes the tensors of a call and gives its result.
-        variant: what native code needs to call it; None where it cannot.
+        variant: the table by which native code calls it; None where it cannot.
     """
 
-    def __init__(self, traced: Any, fast_math: bool = False) -> None:
+    def __init__(self, traced: Runnable, fast_math: bool = False) -> None:
         self.traced = traced
         label = _label(fast_math)
         self.program = executable(traced.graph, _donations(traced), improve=lambda graph: passes.optimise(
             graph, fast_math=fast_math), label=label)
         self.graph = self.program.graph
-        self.call: Callable[..., Any] = self.slowly
+        self.call: PythonFunction = self.slowly
         variant = self._variant()
-        self.variant = None
+        self.variant: Variant | None = None
         if variant is not None:
             self.variant, self.call = variant
 
-    def slowly(self, *leaves: Tensor) -> Any:
+    def slowly(self, *leaves: Tensor) -> Structure:
         """The result, by way of Python."""
         return self.traced.step(leaves, self.outputs)
 
-    def outputs(self, inputs: Sequence[Any]) -> list[Tensor]:
+    def outputs(self, inputs: Sequence[Tensor]) -> list[Tensor]:
         """The outputs of the graph for all its inputs, which stay what they are."""
         arrays = [t._memory for t in inputs]
-        for given in self.program.donated.values():
-            arrays[given] = arrays[given].copy()
+        for number in self.program.donated.values():
+            arrays[number] = arrays[number].copy()
         return [wrap(a) for a in execute(self.program, arrays)]
 
-    def _variant(self) -> Any:
+    def _variant(self) -> tuple[Variant, Callable[..., Structure]] | None:
         from twofold.runtime.compiled import native  # imports compilers, which eager code does not need
 
         traced, program = self.traced, native(self.program.whole)
-        held = traced._captures
-        if program is None or any(not _readable(c) for c in held) or not all(_accepts(v, s) for v, s in zip(
-                traced.updates, traced.graph.outputs[len(traced.graph.outputs) - len(traced.updates):], strict=True)):
+        captures = [c for c in traced._captures if _readable(c)]
+        assigned = traced.graph.outputs[len(traced.graph.outputs) - len(traced.updates):]
+        updates = [v for v, s in zip(traced.updates, assigned, strict=True) if _accepts(v, s)]
+        if program is None or len(captures) < len(traced._captures) or len(updates) < len(traced.updates):
             return None
-        fixed = [np.ascontiguousarray(c._array) if isinstance(c, Tensor) else c for c in held]
-        return program_call.variant(program, traced.graph.inputs, [program_call.LEAF] * len(traced.specs) + fixed,
-                                    self.slowly, updates=traced.updates, result=_form(traced))
+        sources: list[program_call.InputSource] = [program_call.LEAF] * len(traced.specs)
+        sources += [np.ascontiguousarray(c._array) if isinstance(c, Tensor) else c for c in captures]
+        return program_call.variant(program, traced.graph.inputs, sources, self.slowly, updates=updates,
+                                    result=_form(traced))
 
-    def for_arguments(self, args: Sequence[Any], leaves: Sequence[Any]) -> Any:
+    def for_arguments(self, args: Args, leaves: Sequence[Tensor]) -> Variant | None:
         """The variant for calls of the function with arguments like these; None where native code cannot tell them."""
         if self.variant is None:
             return None
-        pattern, tensors = [], []
+        pattern: list[PythonValue] = []
+        tensors: list[Tensor] = []
         for a in args:
             if type(a) is Tensor:
                 tensors.append(a)
@@ -89,7 +121,7 @@ class Runner:
         return program_call.for_arguments(self.variant, pattern)
 
 
-def is_stored(traced: Any, fast_math: bool = False) -> bool:
+def is_stored(traced: Runnable, fast_math: bool = False) -> bool:
     """Whether the program of a trace is on disk."""
     from twofold.runtime.compiled import Native  # imports compilers, which eager code does not need
 
@@ -101,12 +133,12 @@ def _label(fast_math: bool) -> str:
     return "fast" if fast_math else "passes"
 
 
-def _readable(capture: Any) -> bool:
+def _readable(capture: Captured | weakref.ref[Variable]) -> TypeGuard[Tensor | Variable]:
     """Whether native code can read it: an eager tensor, or a variable that is held and not weakly."""
     return type(capture) is Tensor or isinstance(capture, Variable)
 
 
-def _accepts(variable: Any, value: g.Value) -> bool:
+def _accepts(variable: Variable | weakref.ref[Variable], value: g.Value) -> TypeGuard[Variable]:
     """Whether a variable can hold all values of these dims, so that nothing needs checking."""
     if not isinstance(variable, Variable):
         return False
@@ -118,32 +150,32 @@ def _accepts(variable: Any, value: g.Value) -> bool:
         for want, size in zip(declared, value.dims, strict=True))
 
 
-def _donations(traced: Any) -> dict[int, int]:
+def _donations(traced: Runnable) -> dict[int, int]:
     """Output number -> number of the input whose memory it may take: new values of variables, over the old ones."""
     first = len(traced.graph.outputs) - len(traced.updates)
     at = {id(c): n for n, c in enumerate(traced._captures, len(traced.specs)) if isinstance(c, Variable)}
     donations: dict[int, int] = {}
     for n, variable in enumerate(traced.updates, first):
-        given, value = at.get(id(variable)), traced.graph.outputs[n]
-        if given is None or any(isinstance(d, Dim) for d in value.dims):
+        number, value = at.get(id(variable)), traced.graph.outputs[n]
+        if number is None or any(isinstance(d, Dim) for d in value.dims):
             continue
-        source = traced.graph.inputs[given]
+        source = traced.graph.inputs[number]
         if source.dims == value.dims and source.dtype is value.dtype:
-            donations[n] = given
+            donations[n] = number
     return donations
 
 
-def _form(traced: Any) -> Any:
+def _form(traced: Runnable) -> list[Step] | Callable[..., Structure] | None:
     """How native code puts the result together (see `program_call.variant`)."""
     if type(traced.result) is TensorSpec:
         return None
-    steps: list[tuple[str, Any]] = []
+    steps: list[Step] = []
     if _steps(traced.result, itertools.count(), steps):
         return steps
     return lambda *tensors: traced.packed(tensors)
 
 
-def _steps(result: Any, numbers: Iterator[int], steps: list[tuple[str, Any]]) -> bool:
+def _steps(result: Any, numbers: Iterator[int], steps: list[Step]) -> bool:
     """Appends the steps that make `result`; False where there is a container that native code cannot make."""
     if result is None or not nest.is_nested(result):
         steps.append(("object", None) if result is None else ("tensor", next(numbers)))
@@ -156,7 +188,7 @@ def _steps(result: Any, numbers: Iterator[int], steps: list[tuple[str, Any]]) ->
         return True
     if type(result) is not dict:
         return False
-    parts: dict[Any, list[tuple[str, Any]]] = {}
+    parts: dict[Hashable, list[Step]] = {}
     for key, child in zip(nest.keys_of(result), nest.children(result), strict=True):  # tensors are in this order
         if not _steps(child, numbers, parts.setdefault(key, [])):
             return False

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, SupportsIndex
 
-from twofold.ir.dims import Dim
+from twofold.ir.dims import Dim, Shape
 from twofold.ir.errors import is_ours
 from twofold.ir.spec import TensorShape
 
@@ -44,7 +44,7 @@ class RelaxedShape(TensorShape):
     _relaxed: Relaxed
     _open: tuple[bool, ...]
 
-    def _ask(self, asked: Any) -> None:
+    def _ask(self, asked: bool | tuple[bool, ...]) -> None:
         """End the trace if the user's own code asks for a size that was left open."""
         if asked and not is_ours(sys._getframe(2).f_code.co_filename):
             self._relaxed.asked = True
@@ -81,9 +81,10 @@ class RelaxedShape(TensorShape):
         self._ask(True)
         return super().count(size)
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: SupportsIndex | slice) -> Any:  # a size, or a shape
         if isinstance(key, slice):
-            return _shape(self._dims[key], self._open[key], self._relaxed)  # type: ignore[index]
+            assert self._dims is not None, "a traced tensor has a rank"
+            return _shape(self._dims[key], self._open[key], self._relaxed)
         self._ask(self._open[key])
         return super().__getitem__(key)
 
@@ -114,12 +115,12 @@ def _shape(sizes: tuple[int | None, ...], left_open: tuple[bool, ...], relaxed: 
     return shape
 
 
-def shape_of(dims: tuple[Any, ...], relaxed: Relaxed | None) -> TensorShape:
+def shape_of(dims: Shape, relaxed: Relaxed | None) -> TensorShape:
     """The shape of a traced tensor.
 
     Args:
         dims: its sizes.
-        relaxed: what the trace leaves open by our choice, or None.
+        relaxed: the sizes that the trace leaves open by our choice, or None.
     """
     sizes = tuple([None if isinstance(d, Dim) else d for d in dims])
     if relaxed is None or None not in sizes:

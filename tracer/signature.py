@@ -1,4 +1,4 @@
-"""What a call of a traced function is: its arguments in canonical form, the key of its trace, and its tensors.
+"""Calls of a traced function: the arguments in canonical form, the key of the trace, and the tensors.
 
 A call has a key and shapes. The key holds all that a trace depends on except sizes: the containers, Python values by
 type and equality, dtype and rank of each tensor, variables and other objects by identity, held weakly. Two calls of
@@ -14,8 +14,8 @@ import inspect
 import math
 import types
 import weakref
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -23,10 +23,23 @@ from twofold.eager import convert
 from twofold.eager.tensor import Tensor
 from twofold.eager.variable import Variable
 from twofold.ir import nest
+from twofold.ir.dims import Shape
 from twofold.ir.dtypes import DType
 from twofold.ir.spec import TensorShape, TensorSpec
 
-__all__ = ["CallArguments", "Parameters", "Reference", "objects_of", "replaced", "template", "literal"]
+from .types import Args, CallForm, Kwargs, PythonFunction, PythonValue, Structure
+
+__all__ = ["Argument", "CallArguments", "CallKey", "CallLeaf", "ObjectReference", "Parameters", "literal",
+           "objects_of", "replaced", "template"]
+
+#: a tensor of a call; a spec where the call describes its tensors, as those of `get_concrete_function` may
+CallLeaf: TypeAlias = Any
+
+#: all that a trace depends on except sizes: types, values, dtypes and ranks, references, and tuples of such
+CallKey: TypeAlias = tuple[Hashable, ...]
+
+#: the name of an argument, its kind by the names of `inspect`, and its value
+Argument: TypeAlias = tuple[str, str, PythonValue]
 
 _PLAIN = frozenset({int, bool, str, bytes, complex, type(None), range, type(Ellipsis), type, types.ModuleType})
 _MISSING = inspect.Parameter.empty
@@ -37,26 +50,26 @@ TOKEN, FROM_TOKEN = "__trace_token__", "__with_trace_token__"
 _BY_VALUE = (DType, np.dtype, TensorShape, enum.Enum, type)
 
 
-class Reference:
+class ObjectReference:
     """An object by identity, held weakly where its class allows that; equal while both are the same living object."""
 
     __slots__ = ("_ref", "_hash", "__weakref__")
 
-    def __init__(self, target: Any) -> None:
+    def __init__(self, target: object) -> None:
         self._hash = id(target)
-        self._ref: Callable[[], Any]
+        self._ref: Callable[[], object]
         try:
             self._ref = weakref.ref(target)
         except TypeError:
             self._ref = lambda: target
 
-    def __call__(self) -> Any:
+    def __call__(self) -> Any:  # the object, or None where it is gone
         return self._ref()
 
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
-        if type(other) is not Reference:
+        if type(other) is not ObjectReference:
             return NotImplemented
         target = self._ref()
         return target is not None and target is other._ref()
@@ -73,37 +86,37 @@ class CallArguments:
 
     Attributes:
         args, kwargs: as the Python function takes them, defaults filled in.
-        key: what its trace depends on besides sizes.
+        key: all that its trace depends on besides sizes.
         leaves: its tensors (or specs), in order; arrays are tensors here.
     """
 
     __slots__ = ("args", "kwargs", "key", "leaves")
 
-    def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def __init__(self, args: Args, kwargs: Kwargs) -> None:
         self.args, self.kwargs = args, kwargs
-        self.leaves: list[Any] = []
-        key: list[Any] = []
+        self.leaves: list[CallLeaf] = []
+        key: list[Hashable] = []
         for value in args:
             _walk(value, key, self.leaves)
         if kwargs:
             key.append(tuple(kwargs))
             for value in kwargs.values():
                 _walk(value, key, self.leaves)
-        self.key = tuple(key)
+        self.key: CallKey = tuple(key)
 
     @property
-    def shapes(self) -> tuple[Any, ...]:
+    def shapes(self) -> tuple[Shape, ...]:
         """The shape of each leaf: integers and Dims; None for a spec of unknown rank."""
         return tuple([x.dims for x in self.leaves])
 
-    def with_leaves(self, leaves: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def with_leaves(self, leaves: Sequence[CallLeaf]) -> CallForm:
         """`(args, kwargs)` with others in the places of the tensors."""
-        given = iter(leaves)
-        args = tuple([replaced(v, given) for v in self.args])
-        return args, {k: replaced(v, given) for k, v in self.kwargs.items()}
+        following = iter(leaves)
+        args = tuple([replaced(v, following) for v in self.args])
+        return args, {k: replaced(v, following) for k, v in self.kwargs.items()}
 
 
-def _walk(value: Any, key: list[Any], leaves: list[Any]) -> None:
+def _walk(value: Any, key: list[Hashable], leaves: list[CallLeaf]) -> None:  # `kind` tells what a value has
     """Append what `value` adds to a key and to the tensors of a call."""
     kind = type(value)
     if kind is Tensor or isinstance(value, Tensor):
@@ -115,7 +128,7 @@ def _walk(value: Any, key: list[Any], leaves: list[Any]) -> None:
         # -0.0 and 0.0 are equal, and a NaN equals nothing: neither may decide whether two calls are the same.
         key.append((float, "nan" if math.isnan(value) else (value, math.copysign(1.0, value))))
     elif isinstance(value, Variable):
-        key.append(Reference(value))
+        key.append(ObjectReference(value))
     elif isinstance(value, (np.ndarray, np.generic)):
         _walk(convert.as_tensor(value), key, leaves)
     elif isinstance(value, TensorSpec):
@@ -131,14 +144,14 @@ def _walk(value: Any, key: list[Any], leaves: list[Any]) -> None:
         key.append(_object(value, kind, key, leaves))
 
 
-def _walk_container(value: Any, key: list[Any], leaves: list[Any]) -> None:
+def _walk_container(value: Structure, key: list[Hashable], leaves: list[CallLeaf]) -> None:
     names = nest.keys_of(value)
     key.append((type(value), names))
     for child in nest.children(value):
         _walk(child, key, leaves)
 
 
-def _object(value: Any, kind: type, key: list[Any], leaves: list[Any]) -> Any:
+def _object(value: Any, kind: type, key: list[Hashable], leaves: list[CallLeaf]) -> Hashable:  # likewise
     """The key of an object that is neither tensor nor container nor plain value."""
     if isinstance(value, _BY_VALUE):
         return kind, value
@@ -147,30 +160,30 @@ def _object(value: Any, kind: type, key: list[Any], leaves: list[Any]) -> Any:
     if isinstance(value, (set, frozenset)):
         return kind, frozenset([(type(v), v) for v in value])
     if kind is types.MethodType:
-        return kind, Reference(value.__func__), Reference(value.__self__)
+        return kind, ObjectReference(value.__func__), ObjectReference(value.__self__)
     if hasattr(kind, "__tf_tracing_type__"):
         return (value.__tf_tracing_type__(None),)
     if kind is functools.partial:
         _walk_partial(value, key, leaves)
         return kind
     if kind.__eq__ is object.__eq__:  # type: ignore[comparison-overlap]
-        return kind, Reference(value)
+        return kind, ObjectReference(value)
     return _by_equality(value, kind)
 
 
-def _by_equality(value: Any, kind: type) -> Any:
+def _by_equality(value: PythonValue, kind: type) -> Hashable:
     """An object whose class says what equals it; by identity where it has no hash."""
     try:
         hash(value)
     except TypeError:
-        return kind, Reference(value)
+        return kind, ObjectReference(value)
     try:
         return kind, weakref.ref(value)  # equal while both live and are equal
     except TypeError:
         return kind, value
 
 
-def _walk_partial(value: Any, key: list[Any], leaves: list[Any]) -> None:
+def _walk_partial(value: functools.partial[Any], key: list[Hashable], leaves: list[CallLeaf]) -> None:
     call = CallArguments((value.func, *value.args), dict(sorted(value.keywords.items())))
     if call.leaves:
         raise TypeError("a functools.partial that holds tensors cannot be an argument of a tf.function: pass the "
@@ -178,11 +191,11 @@ def _walk_partial(value: Any, key: list[Any], leaves: list[Any]) -> None:
     key.append(call.key)
 
 
-def replaced(value: Any, leaves: Iterator[Any]) -> Any:
+def replaced(value: PythonValue, leaves: Iterator[CallLeaf]) -> PythonValue:
     """`value` with the next of `leaves` in the place of each tensor; containers without tensors stay themselves."""
     if isinstance(value, (Tensor, np.ndarray, np.generic, TensorSpec)):
         return next(leaves)
-    if type(value) is Reference:
+    if type(value) is ObjectReference:
         return value()
     if hasattr(type(value), TOKEN):
         return getattr(value, FROM_TOKEN)(next(leaves))
@@ -195,7 +208,7 @@ def replaced(value: Any, leaves: Iterator[Any]) -> Any:
     return value
 
 
-def template(value: Any) -> Any:
+def template(value: PythonValue) -> PythonValue:
     """An argument as signatures keep it: specs for tensors, and no object held."""
     if isinstance(value, TensorSpec):
         return value
@@ -204,13 +217,13 @@ def template(value: Any) -> Any:
         return TensorSpec(spec.shape, spec.dtype)
     if nest.is_nested(value):
         return nest.rebuilt(value, [template(child) for child in nest.children(value)])
-    return Reference(value) if any(True for _ in objects_of(CallArguments((value,), {}).key)) else value
+    return ObjectReference(value) if any(True for _ in objects_of(CallArguments((value,), {}).key)) else value
 
 
-def objects_of(key: Any) -> Iterator[Any]:
+def objects_of(key: CallKey) -> Iterator[object]:
     """The objects that a key holds weakly."""
     for part in key:
-        if isinstance(part, (Reference, weakref.ref)):
+        if isinstance(part, (ObjectReference, weakref.ref)):
             target = part()
             if target is not None:
                 yield target
@@ -218,14 +231,14 @@ def objects_of(key: Any) -> Iterator[Any]:
             yield from objects_of(part)
 
 
-def literal(value: Any) -> str:
+def literal(value: PythonValue) -> str:
     """A Python value as messages and printed signatures show it."""
     text = repr(value)
     return text if len(text) <= 80 else text[:77] + "..."
 
 
-def _called(fn: Any) -> Any:
-    """What a call of `fn` calls: of an object whose class has a `__call__` without `self`, that.
+def _called(fn: PythonFunction) -> PythonFunction:
+    """The function that a call of `fn` calls: of an object whose class has a `__call__` without `self`, that.
 
     `inspect.signature` takes a parameter away from it, as if there were a `self`.
     """
@@ -238,7 +251,7 @@ class Parameters:
 
     signature: inspect.Signature | None
 
-    def __init__(self, fn: Callable[..., Any]) -> None:
+    def __init__(self, fn: PythonFunction) -> None:
         try:
             # The defaults of NumPy's universal functions exclude one another: they are not to be filled in.
             self.signature = None if isinstance(fn, np.ufunc) else inspect.signature(_called(fn))
@@ -251,7 +264,7 @@ class Parameters:
         self._params = [] if self.signature is None else [(p.name, p.default) for p in
                                                           self.signature.parameters.values()]
 
-    def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> CallArguments:
+    def call(self, args: Args, kwargs: Kwargs) -> CallArguments:
         """The call with these arguments; however they are spelt, equal calls are equal.
 
         Raises:
@@ -259,7 +272,7 @@ class Parameters:
         """
         return CallArguments(*self.canonical(args, kwargs))
 
-    def canonical(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def canonical(self, args: Args, kwargs: Kwargs) -> CallForm:
         """The arguments with defaults filled in, by position where they can be."""
         if not kwargs and len(args) == self._count:
             return args, kwargs
@@ -285,12 +298,12 @@ class Parameters:
         bound.apply_defaults()
         return bound.args, dict(sorted(bound.kwargs.items()))
 
-    def names(self, call: CallArguments) -> list[tuple[str, str, Any]]:
+    def names(self, call: CallArguments) -> list[Argument]:
         """`(name, kind, value)` of each argument."""
         if self.signature is None:
             return [(f"args_{i}", "POSITIONAL_ONLY", v) for i, v in enumerate(call.args)] + [
                 (k, "KEYWORD_ONLY", v) for k, v in call.kwargs.items()]
-        arguments: list[tuple[str, str, Any]] = []
+        arguments: list[Argument] = []
         for name, value in self.signature.bind(*call.args, **call.kwargs).arguments.items():
             kind = self.signature.parameters[name].kind
             if kind is inspect.Parameter.VAR_POSITIONAL:

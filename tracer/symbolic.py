@@ -1,4 +1,4 @@
-"""`SymbolicTensor`: what stands for a tensor while a function is traced.
+"""`SymbolicTensor`, which stands for a tensor while a function is traced.
 
 It is a `Tensor` without a value: dtype and shape are known, sizes may be unknown, and ops on it become nodes of the
 trace's graph. Asking for its value is an error that names the user's line; the tracer turns it into a fallback.
@@ -7,26 +7,66 @@ What follows of the elements of small integer tensors is `tracer/contents.py`'s.
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from collections.abc import Iterator, Sequence
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 
 from twofold.eager.tensor import Tensor
+from twofold.eager.variable import Variable
 from twofold.ir import graph as g
-from twofold.ir.dims import Dim
+from twofold.ir.dims import Dim, DimLike, Shape
 from twofold.ir.dtypes import DType
 from twofold.ir.errors import user_line
 from twofold.ir.op import interpreter
-from twofold.ir.spec import TensorShape
+from twofold.ir.spec import ShapeLike, TensorShape
 
-from .contents import content
-from .shapes import shape_of
+from .contents import KnownElements, content
+from .shapes import Relaxed, shape_of
 
-__all__ = ["SymbolicTensor", "SymbolicValueError", "symbolic"]
+__all__ = ["SymbolicTensor", "SymbolicValueError", "TraceLike", "symbolic"]
+
+
+class TraceLike(KnownElements, Protocol):
+    """The part of a `Trace` that its tensors need, and the modules that `Trace` itself stands on.
+
+    Attributes:
+        graph: the graph under construction.
+        relaxed: the sizes that it leaves open by our choice, or None.
+        captured: the tensors and variables from outside that the last inputs of the graph stand for.
+    """
+
+    graph: g.Graph
+    relaxed: Relaxed | None
+
+    @property
+    def parent(self) -> TraceLike | None: ...
+
+    @property
+    def captured(self) -> Sequence[Tensor | Variable]: ...
+
+    def fresh(self, stem: str = "n") -> Dim:
+        """A size that nothing is known of, under a name of its own."""
+
+    def sizes_of(self, tensor: SymbolicTensor) -> Shape:
+        """The elements of an integer tensor as sizes."""
+
+    def parts_of(self, tensor: SymbolicTensor) -> list[DimLike | Tensor]:
+        """The elements of an integer tensor, flat."""
+
+    def assume_shape(self, tensor: SymbolicTensor, shape: TensorShape) -> None:
+        """Record that a tensor has a shape."""
 
 
 class SymbolicValueError(TypeError):
-    """The value of a traced tensor was asked for."""
+    """The value of a traced tensor was asked for.
+
+    Attributes:
+        asked: what asked for it, and how; empty where it was no tensor that was asked.
+        where: the user's line.
+    """
+
+    asked = where = ""
 
 
 class NumpyError(SymbolicValueError, AttributeError):
@@ -39,7 +79,7 @@ class SymbolicTensor(Tensor):
     __slots__ = ("value", "trace")
 
     value: g.Value
-    trace: Any
+    trace: TraceLike
 
     @property
     def dtype(self) -> DType:
@@ -47,7 +87,7 @@ class SymbolicTensor(Tensor):
         return self.value.dtype
 
     @property
-    def dims(self) -> tuple[Any, ...]:
+    def dims(self) -> Shape:  # type: ignore[override]  # a tensor outside of traces has no unknown sizes
         """The shape for shape rules: integers, and Dims for unknown sizes."""
         return self.value.dims
 
@@ -77,59 +117,62 @@ class SymbolicTensor(Tensor):
         return self.trace.graph
 
     @property
-    def op(self) -> Any:
+    def op(self) -> Any:  # in `tf.compat.v1` tensors have an `Operation` instead
         """The node that computes it, or None for an input of the function."""
         return self.value.node
 
-    def set_shape(self, shape: Any) -> None:
-        """Assert that the value has this shape, which `shape` tells from here on.
+    def set_shape(self, shape: ShapeLike) -> None:
+        """Assert that the value has this shape, which `.shape` tells from here on.
 
         Raises:
             ValueError: it cannot have it.
         """
         self.trace.assume_shape(self, TensorShape(shape))
 
-    def sizes(self) -> tuple[Any, ...]:
+    def sizes(self) -> Shape:
         """The elements of an integer tensor as sizes, flat: known numbers and Dims, or new unknown ones."""
         return self._under_way().sizes_of(self)
 
-    def parts(self) -> list[Any]:
+    def parts(self) -> list[DimLike | Tensor]:
         """The elements of an integer tensor, flat: numbers, Dims, and scalar tensors for what only running can tell."""
         return self._under_way().parts_of(self)
 
-    def _under_way(self) -> Any:
+    def _under_way(self) -> TraceLike:
         """The trace that stages ops now: that of the tensor, or of a region in it."""
-        under_way = interpreter()
+        under_way: Any = interpreter()  # a `Trace`, whose type is defined above this module, or any other interpreter
         return under_way if hasattr(under_way, "sizes_of") else self.trace
 
-    def known(self) -> tuple[int, ...] | None:
+    def known_elements(self) -> tuple[int, ...] | None:
         """The elements of an integer tensor, flat, where constants tell them all; else None."""
-        known = content(self.value, self.trace)
-        if known is None or any(isinstance(x, Dim) for x in known.ravel()):
+        elements = content(self.value, self.trace)
+        if elements is None or any(isinstance(x, Dim) for x in elements.ravel()):
             return None
-        return tuple(known.ravel().tolist())
+        return tuple(elements.ravel().tolist())
 
     @property
-    def _memory(self) -> Any:  # type: ignore[override]
+    def _memory(self) -> NoReturn:  # type: ignore[override]  # an attribute of other tensors
         self._no_value("needs its value")
 
     _array = _memory
 
     def _no_value(self, what: str, error: type[SymbolicValueError] = SymbolicValueError) -> NoReturn:
-        raise error(
+        where = user_line()
+        raised = error(
             f"{self!r} has no value while tf.function traces: {what}.\n  Hint: use tf ops (tf.cond, tf.print, "
-            f"tf.py_function), or take this part out of the function.\n  {user_line()}")
+            f"tf.py_function), or take this part out of the function.\n  {where}")
+        raised.asked, raised.where = what, where
+        raise raised
 
     def numpy(self) -> Any:
         """Not available: a traced tensor has no value."""
-        if self.value.node is not None and (known := g.constant_of(self.value)) is not None:
-            return known[()] if known.ndim == 0 else known.copy()
+        if self.value.node is not None and (constant := g.constant_of(self.value)) is not None:
+            return constant[()] if constant.ndim == 0 else constant.copy()
         elements = content(self.value, self.trace)
         if elements is not None and not any(isinstance(x, Dim) for x in elements.ravel()):
             return elements.astype(self.dtype.np)[()]
         self._no_value(".numpy() was called", NumpyError)
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+    def __array__(self, dtype: object = None, copy: bool | None = None) -> np.ndarray:
         self._no_value("NumPy was asked to read it")
 
     def __bool__(self) -> bool:
@@ -145,9 +188,9 @@ class SymbolicTensor(Tensor):
         self._no_value("complex() was called")
 
     def __index__(self) -> int:
-        known = content(self.value, self.trace)
-        if known is not None and known.size == 1 and isinstance(known.item(), int):
-            return known.item()
+        elements = content(self.value, self.trace)
+        if elements is not None and elements.size == 1 and isinstance(elements.item(), int):
+            return elements.item()
         self._no_value("Python was asked to use it as an integer")
 
     def __len__(self) -> int:
@@ -157,7 +200,7 @@ class SymbolicTensor(Tensor):
             self._no_value("len() was called, and its first size is unknown: use tf.shape(x)[0]")
         return self.value.dims[0]
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[Tensor]:
         if not self.value.dims:
             raise TypeError("Cannot iterate over a scalar tensor.")
         if isinstance(self.value.dims[0], Dim):
@@ -167,10 +210,10 @@ class SymbolicTensor(Tensor):
     def __hash__(self) -> int:
         raise TypeError("Tensor is unhashable. Instead, use tensor.ref() as the key.")
 
-    def __deepcopy__(self, memo: Any) -> SymbolicTensor:
+    def __deepcopy__(self, memo: object) -> SymbolicTensor:
         return self
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> NoReturn:
         self._no_value("it was pickled")
 
     def __str__(self) -> str:
@@ -183,7 +226,7 @@ class SymbolicTensor(Tensor):
         return str(self).__format__(spec)
 
 
-def symbolic(value: g.Value, trace: Any) -> SymbolicTensor:
+def symbolic(value: g.Value, trace: TraceLike) -> SymbolicTensor:
     """The tensor that stands for `value` of the graph of `trace`."""
     t: SymbolicTensor = SymbolicTensor.__new__(SymbolicTensor)
     t.value, t.trace = value, trace

@@ -1,14 +1,13 @@
 """Gradients by tensors of a trace without a tape around what computed them: `tf.gradients`.
 
 The nodes between are in the trace's graph, so a tape is told of them afterwards, in their order, and played at once:
-the rules, and the order in which cotangents add up, are a tape's that had been there from the start. What is computed
-becomes part of the trace like anything else, and can be differentiated again.
+the rules, and the order in which cotangents add up, are a tape's that had been there from the start. The results
+become part of the trace like anything else, and can be differentiated again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from twofold.eager import record
 from twofold.eager.tape import GradientTape
@@ -18,33 +17,34 @@ from twofold.ir.errors import UnimplementedError
 from twofold.ir.grad import zeros_like
 
 from .gradients import record_construct
-from .symbolic import symbolic
+from .symbolic import SymbolicTensor, symbolic
 from .trace import Trace
+from .types import Captured, Cotangent
 
 __all__ = ["gradients"]
 
 
-def gradients(trace: Trace, ys: Sequence[Tensor], xs: Sequence[Any], weights: Sequence[Any],
-              stopped: Sequence[Any] = (), zeros: bool = False) -> list[Any]:
+def gradients(trace: Trace, ys: Sequence[Tensor], xs: Sequence[Captured], weights: Sequence[Cotangent],
+              stopped: Sequence[Captured] = (), zeros: bool = False) -> list[Cotangent]:
     """The gradient of the sum of `ys` by each of `xs`.
 
     Args:
         trace: the trace under way.
         ys: tensors.
         xs: tensors or variables.
-        weights: for each of `ys` what its elements count, or None for ones.
+        weights: for each of `ys` the weights of its elements, or None for ones.
         stopped: tensors or variables that are taken for constants where anything is computed from them.
         zeros: whether an x that no y depends on gives zeros; else None.
     """
     sources = [_values(trace, x)[0] for x in xs]
-    told = _Told(trace, set(sources), {v for x in stopped for v in _values(trace, x)})
-    targets = [told.tensor(trace.lift(y)) for y in ys]
-    totals = told.tape.gradient(targets, [told.sources[v] for v in sources], output_gradients=list(weights))
+    replay = _TapeReplay(trace, set(sources), {v for x in stopped for v in _values(trace, x)})
+    targets = [replay.tensor(trace.lift(y)) for y in ys]
+    totals = replay.tape.gradient(targets, [replay.sources[v] for v in sources], output_gradients=list(weights))
     trace.differentiated()
     return [zeros_like(x) if total is None and zeros else total for x, total in zip(xs, totals, strict=True)]
 
 
-def _values(trace: Trace, x: Any) -> list[g.Value]:
+def _values(trace: Trace, x: Captured) -> list[g.Value]:
     """The values of `x` in the graph: of a variable that was assigned, the value before and the one now."""
     if isinstance(x, Tensor):
         return [trace.lift(x)]
@@ -52,7 +52,7 @@ def _values(trace: Trace, x: Any) -> list[g.Value]:
     return list(dict.fromkeys([state.first.value, state.tensor.value]))
 
 
-class _Told:
+class _TapeReplay:
     """Tells a tape of the nodes of a trace that depend on `wanted`.
 
     Attributes:
@@ -62,8 +62,8 @@ class _Told:
     def __init__(self, trace: Trace, wanted: set[g.Value], stopped: set[g.Value]) -> None:
         self.trace, self.stopped = trace, stopped
         self.tape = GradientTape(persistent=True, watch_accessed_variables=False)
-        self._tensors: dict[g.Value, Any] = {}
-        self._known = {t.value: t._id for t in trace.given if getattr(t, "_id", 0)} | trace.identities
+        self._tensors: dict[g.Value, SymbolicTensor] = {}
+        self._identities = {t.value: t._id for t in trace.input_tensors if getattr(t, "_id", 0)} | trace.identities
         self._live: set[g.Value] = set(wanted)
         self.sources = {value: self.tensor(value) for value in wanted}
         smooth = [t for t in self.sources.values() if t.dtype.is_differentiable]
@@ -73,17 +73,17 @@ class _Told:
                 if not self._live.isdisjoint(node.inputs):
                     self._tell(node)
 
-    def tensor(self, value: g.Value) -> Any:
+    def tensor(self, value: g.Value) -> SymbolicTensor:
         """The tensor that stands for a value of the graph."""
         if value not in self._tensors:
-            self._tensors[value] = self._made(value)
+            self._tensors[value] = self._new_tensor(value)
         return self._tensors[value]
 
-    def _made(self, value: g.Value) -> Any:
-        made = symbolic(value, self.trace)
-        if value in self._known:
-            made._id = self._known[value]  # tapes of the trace know it by this
-        return made
+    def _new_tensor(self, value: g.Value) -> SymbolicTensor:
+        tensor = symbolic(value, self.trace)
+        if value in self._identities:
+            tensor._id = self._identities[value]  # tapes of the trace know it by this
+        return tensor
 
     def _tell(self, node: g.Node) -> None:
         inputs = tuple([self.tensor(v) for v in node.inputs])
@@ -98,8 +98,8 @@ class _Told:
         else:
             record_construct(self.trace, node, inputs, outputs)
 
-    def _result(self, value: g.Value) -> Any:
-        """The tensor of a result; what is stopped stands for itself alone in what is computed from it."""
+    def _result(self, value: g.Value) -> SymbolicTensor:
+        """The tensor of a result; of a stopped one, nodes that read it get another tensor, which is not followed."""
         if value in self.stopped:
             self.tensor(value)
             return symbolic(value, self.trace)

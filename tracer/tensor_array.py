@@ -6,24 +6,29 @@ other; where the array may grow, the tensor has room for more items than there a
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, SupportsInt, TypeAlias
 
 from twofold.eager import convert
 from twofold.eager.tensor import Tensor
 from twofold.eager.variable import Variable
 from twofold.ir import dtypes as dt
 from twofold.ir import errors, ops
-from twofold.ir.dims import Dim
-from twofold.ir.spec import TensorShape
+from twofold.ir.dims import Dim, DimLike
+from twofold.ir.spec import ShapeLike, TensorShape
 from twofold.ir.symbols import symbols_in
 
 from .composite import Composite
 from .conditional import branch, zeros
-from .gradients import followed
+from .gradients import apart
 from .symbolic import SymbolicTensor
 from .trace import current
+from .types import PythonValue
 
 __all__ = ["TensorArray"]
+
+#: an integer, or a scalar integer tensor
+Integer: TypeAlias = SupportsInt | Tensor
 
 
 class TensorArray(Composite):
@@ -46,18 +51,19 @@ class TensorArray(Composite):
     [10.0, 20.0]
     """
 
-    def __init__(self, dtype: Any, size: Any = None, dynamic_size: bool | None = None,
-                 clear_after_read: bool | None = None, tensor_array_name: str | None = None, handle: Any = None,
-                 flow: Any = None, infer_shape: bool = True, element_shape: Any = None,
+    def __init__(self, dtype: dt.DTypeLike, size: Integer | None = None, dynamic_size: bool | None = None,
+                 clear_after_read: bool | None = None, tensor_array_name: str | None = None,
+                 handle: PythonValue = None, flow: PythonValue = None, infer_shape: bool = True,
+                 element_shape: ShapeLike = None,
                  colocate_with_first_write_call: bool = True, name: str | None = None) -> None:
         self._dtype = dt.as_dtype(dtype)
         self._grows = bool(dynamic_size)
         self._shape = TensorShape(element_shape)
         self._uniform = infer_shape
-        self._items: list[Any] | None = None
-        self._buffer: Any = None  # in a trace: items along the first axis, once the shape of an item is known
+        self._items: list[Tensor | None] | None = None
+        self._buffer: Tensor | None = None  # in a trace: items along the first axis, once the shape of one is known
         self._unsized = False  # in a trace: whether only the first item that a loop writes tells the size of all
-        self._length: Any = None  # in a trace: how many there are, an int32 scalar
+        self._length: Any = None  # in a trace, and only there: how many items there are, an int32 scalar
         count = 0 if size is None else size
         if current() is None:
             self._items = [None] * int(count)
@@ -68,7 +74,7 @@ class TensorArray(Composite):
 
     # -- what it is -------------------------------------------------------------------------------
     @property
-    def dtype(self) -> Any:
+    def dtype(self) -> dt.DType:
         """The dtype of the items."""
         return self._dtype
 
@@ -96,7 +102,7 @@ class TensorArray(Composite):
         """Has no effect: an array needs no closing."""
 
     # -- one item ---------------------------------------------------------------------------------
-    def write(self, index: Any, value: Any, name: str | None = None) -> TensorArray:
+    def write(self, index: Integer, value: PythonValue, name: str | None = None) -> TensorArray:
         """The array with an item written.
 
         Args:
@@ -112,10 +118,10 @@ class TensorArray(Composite):
             return self
         return self._staged()._written(_number(index), item)
 
-    def _deferred(self, index: Any, item: Any) -> bool:
+    def _deferred(self, index: Integer, item: Tensor) -> bool:
         return isinstance(index, SymbolicTensor) or isinstance(item, SymbolicTensor) or current() is not None
 
-    def _item(self, value: Any) -> Any:
+    def _item(self, value: PythonValue) -> Tensor:
         item = value._read_tensor() if isinstance(value, Variable) else convert.as_tensor(
             value, None if isinstance(value, Tensor) else self._dtype)
         if item.dtype is not self._dtype:
@@ -126,7 +132,7 @@ class TensorArray(Composite):
                              f"({self.element_shape}).\n  {errors.user_line()}")
         return item
 
-    def _write_now(self, index: int, item: Any) -> None:
+    def _write_now(self, index: int, item: Tensor) -> None:
         items = self._items
         assert items is not None
         if index < 0 or (index >= len(items) and not self._grows):
@@ -135,9 +141,9 @@ class TensorArray(Composite):
         items.extend([None] * (index + 1 - len(items)))
         if self._uniform and self._shape.dims is None:
             self._shape = item.shape
-        items[index] = _apart(item)
+        items[index] = apart(item)
 
-    def _written(self, index: Any, item: Any) -> TensorArray:
+    def _written(self, index: Tensor, item: Tensor) -> TensorArray:
         buffer = self._empty(item.dims) if self._buffer is None else self._buffer
         if self._unsized:
             buffer = _sized(buffer, item)
@@ -151,7 +157,7 @@ class TensorArray(Composite):
         written = ops.tensor_scatter(buffer, place, ops.reshape(item, shape=(1, *item.dims)), mode="update")
         return self._with(written, length)
 
-    def read(self, index: Any, name: str | None = None) -> Tensor:
+    def read(self, index: Integer, name: str | None = None) -> Tensor:
         """The item with a number.
 
         Raises:
@@ -162,8 +168,8 @@ class TensorArray(Composite):
             if not 0 <= place < len(self._items):
                 raise errors.OutOfRangeError(f"TensorArray: tried to read from index {place} but the array's size is "
                                              f"{len(self._items)}.\n  {errors.user_line()}")
-            return _apart(self._filled()[place])
-        return ops.gather(self._staged()._known(), _number(index))
+            return apart(self._filled()[place])
+        return ops.gather(self._staged()._whole_buffer(), _number(index))
 
     # -- many items -------------------------------------------------------------------------------
     def stack(self, name: str | None = None) -> Tensor:
@@ -174,9 +180,9 @@ class TensorArray(Composite):
                 return zeros((0, *self._known_shape()), self._dtype)
             return convert.as_tensor(items)
         array = self._staged()
-        return array._cut(array._known()) if self._grows else array._known()
+        return array._cut(array._whole_buffer()) if self._grows else array._whole_buffer()
 
-    def gather(self, indices: Any, name: str | None = None) -> Tensor:
+    def gather(self, indices: PythonValue, name: str | None = None) -> Tensor:
         """The items with some numbers (a vector of integers) along a new first axis."""
         return ops.gather(self.stack(), convert.as_tensor(indices))
 
@@ -187,46 +193,49 @@ class TensorArray(Composite):
         stacked = self.stack()
         return ops.reshape(stacked, shape=(stacked.dims[0] * stacked.dims[1], *stacked.dims[2:]))
 
-    def unstack(self, value: Any, name: str | None = None) -> TensorArray:
+    def unstack(self, value: PythonValue, name: str | None = None) -> TensorArray:
         """The array with the slices of a tensor along its first axis as items."""
-        given = convert.as_tensor(value, None if isinstance(value, (Tensor, Variable)) else self._dtype)
+        items = convert.as_tensor(value, None if isinstance(value, (Tensor, Variable)) else self._dtype)
         if self._items is not None and current() is None:
-            self._items = [given[i] for i in range(given.dims[0])]
+            self._items = [items[i] for i in range(items.dims[0])]
             return self
-        return self._with(given, ops.shape(given, out_type=dt.int32)[0])
+        return self._with(items, ops.shape(items, out_type=dt.int32)[0])
 
-    def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
+    def scatter(self, indices: PythonValue, value: PythonValue, name: str | None = None) -> TensorArray:
         """The array with the slices of `value` along its first axis written under `indices`."""
         places = convert.as_tensor(indices)
-        given = convert.as_tensor(value, None if isinstance(value, (Tensor, Variable)) else self._dtype)
+        items = convert.as_tensor(value, None if isinstance(value, (Tensor, Variable)) else self._dtype)
         array = self
         for n in range(places.dims[0]):
-            array = array.write(places[n], given[n])
+            array = array.write(places[n], items[n])
         return array
 
-    def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
+    def split(self, value: PythonValue, lengths: PythonValue, name: str | None = None) -> TensorArray:
         """The array with parts of a tensor of the given lengths along its first axis as items."""
-        given = convert.as_tensor(value, None if isinstance(value, (Tensor, Variable)) else self._dtype)
+        whole = convert.as_tensor(value, None if isinstance(value, (Tensor, Variable)) else self._dtype)
         array, start = self, 0
         for n, length in enumerate(convert.as_tensor(lengths).numpy().tolist()):
-            array = array.write(n, given[start:start + length])
+            array = array.write(n, whole[start:start + length])
             start += length
         return array
 
     # -- inside -----------------------------------------------------------------------------------
-    def _filled(self) -> list[Any]:
+    def _filled(self) -> list[Tensor]:
         """The items, zeros for those that were never written."""
-        missing = [n for n, item in enumerate(self._items or ()) if item is None]
-        if not missing:
-            return list(self._items or ())
+        items = self._items or ()
+        written = [item for item in items if item is not None]
+        if len(written) == len(items):
+            return written
         empty = zeros(self._known_shape(), self._dtype)
-        return [empty if item is None else item for item in self._items or ()]
+        return [empty if item is None else item for item in items]
 
-    def _known_shape(self) -> tuple[Any, ...]:
+    def _known_shape(self) -> tuple[int, ...]:
+        """The shape of the items, which must be known."""
+        sizes = [d for d in self._shape.dims or () if d is not None]
         if self._shape.dims is None or None in self._shape.dims:
             raise errors.InvalidArgumentError("TensorArray: an item was never written, and the shape of the items is "
                                               f"not known: give element_shape.\n  {errors.user_line()}")
-        return tuple(self._shape.dims)
+        return tuple(sizes)
 
     def _staged(self) -> TensorArray:
         """The array as a tensor, where it comes from eager execution as a list."""
@@ -239,49 +248,51 @@ class TensorArray(Composite):
             array._buffer = array._empty(self._shape.dims)
         return array
 
-    def _empty(self, dims: Any) -> Any:
+    def _empty(self, dims: Sequence[DimLike | None]) -> Tensor:
         return ops.fill(zeros((), self._dtype), shape=(_size(self._length), *dims))
 
-    def _known(self) -> Any:
+    def _whole_buffer(self) -> Tensor:
+        """The items along the first axis, with all the room there is."""
         if self._buffer is None:
             self._buffer = self._empty(self._known_shape())
         return self._buffer
 
-    def _cut(self, buffer: Any) -> Any:
+    def _cut(self, buffer: Tensor) -> Tensor:
+        """The items alone, without the room behind them."""
         places = ops.range_(convert.as_tensor(0, dt.int32), self._length, convert.as_tensor(1, dt.int32))
         return ops.gather(buffer, places)
 
-    def _with(self, buffer: Any, length: Any) -> TensorArray:
+    def _with(self, buffer: Tensor | None, length: Tensor) -> TensorArray:
         array = TensorArray.__new__(TensorArray)
         array.__dict__.update(self.__dict__)
         array._items, array._buffer, array._length = None, buffer, length
         return array
 
     # -- in control flow --------------------------------------------------------------------------
-    def parts(self) -> list[Any]:
+    def parts(self) -> list[Any]:  # tensors, which callers take for leaves of any kind
         array = self._staged()
         return [array._length] if array._buffer is None else [array._length, array._buffer]
 
-    def rebuilt(self, parts: list[Any]) -> TensorArray:
+    def rebuilt(self, parts: list[Any]) -> TensorArray:  # likewise
         return self._with(parts[1] if len(parts) > 1 else None, parts[0])
 
-    def form(self) -> Any:
+    def form(self) -> object:
         return TensorArray, self._dtype, self._grows, len(self.parts()) > 1
 
-    def adapted(self, before: Any) -> Any:
+    def adapted(self, before: PythonValue) -> PythonValue:
         """The array before a loop with room for the items that the loop writes, whose shape is known only now."""
         if not isinstance(before, TensorArray) or self._buffer is None:
             return before
         before = before._staged()
-        known = _known_sizes()
-        dims = [0 if isinstance(d, Dim) and not d.symbols() <= known else d for d in self._buffer.dims[1:]]
+        outer = _outer_symbols()
+        dims = [0 if isinstance(d, Dim) and not d.symbols() <= outer else d for d in self._buffer.dims[1:]]
         if before._buffer is not None:
             return before
         adapted = before._with(before._empty(dims), before._length)
         adapted._unsized = adapted._unsized or dims != list(self._buffer.dims[1:])
         return adapted
 
-    def invariants(self) -> list[Any]:
+    def invariants(self) -> list[TensorShape | None]:
         """The shape of the buffer with None where a loop may change it: the first size of an array that grows."""
         parts = self.parts()
         if len(parts) == 1:
@@ -292,14 +303,8 @@ class TensorArray(Composite):
         return [None, TensorShape([None if self._grows else sizes[0], *sizes[1:]])]
 
 
-def _apart(item: Any) -> Any:
-    """An item, as a tensor of its own where its gradient is followed: cotangents then meet where the item is written
-    and read, as they do in a trace, and add up in the same order."""
-    return ops.identity(item) if followed((item,))[0] else item
-
-
-def _known_sizes() -> frozenset[str]:
-    """The sizes that are known where a loop begins."""
+def _outer_symbols() -> frozenset[str]:
+    """The symbols of sizes that are known where a loop begins."""
     names: frozenset[str] = frozenset()
     trace = current()
     while trace is not None:
@@ -308,33 +313,35 @@ def _known_sizes() -> frozenset[str]:
     return names
 
 
-def _size(number: Any) -> Any:
+def _size(number: Integer) -> DimLike:
     """A scalar tensor as a size."""
     if not isinstance(number, SymbolicTensor):
         return int(number)
-    size, = current().sizes_of(ops.reshape(number, shape=(1,)))  # type: ignore[union-attr]
-    return size
+    trace = current()
+    assert trace is not None, "a symbolic tensor is of a trace"
+    return trace.sizes_of(ops.reshape(number, shape=(1,)))[0]
 
 
-def _number(index: Any) -> Any:
+def _number(index: Integer) -> Tensor:
+    """An index as an int32 scalar."""
     return ops.cast(ops.reshape(convert.as_tensor(index), shape=()), dtype=dt.int32)
 
 
-def _sized(buffer: Any, item: Any) -> Any:
+def _sized(buffer: Tensor, item: Tensor) -> Tensor:
     """A buffer for items like `item`: one without elements gets room for them, as nothing was written before."""
     room, *sizes = buffer.dims
     if len(sizes) != len(item.dims):
         raise errors.ShapeError(None, "TensorArray", f"TensorArray: the item has shape {item.shape}, but the items "
                                 f"before have rank {len(sizes)}.\n  {errors.user_line()}")
     empty = ops.equal(ops.size(buffer, out_type=dt.int64), convert.as_tensor(0, dt.int64))
-    held = branch(empty, lambda: ops.fill(zeros((), buffer.dtype), shape=(room, *item.dims)),
-                  lambda: ops.identity(buffer), "TensorArray.write")
-    return ops.reshape(held, shape=(room, *item.dims))
+    sized = branch(empty, lambda: ops.fill(zeros((), buffer.dtype), shape=(room, *item.dims)),
+                   lambda: ops.identity(buffer), "TensorArray.write")
+    return ops.reshape(sized, shape=(room, *item.dims))
 
 
-def _grown(buffer: Any, room: Any, needed: Any) -> Any:
+def _grown(buffer: Tensor, room: Tensor, needed: Tensor) -> Tensor:
     """A buffer with room for `needed` items: twice as many as before, where it is too small."""
-    def larger() -> Any:
+    def larger() -> Tensor:
         count = ops.maximum(ops.multiply(room, 2), needed)
         more = _size(ops.subtract(count, room))
         return ops.concat(buffer, ops.fill(zeros((), buffer.dtype), shape=(more, *buffer.dims[1:])), axis=0)

@@ -7,7 +7,7 @@ values leave the graph. Recorders (tapes) are told of every op as in eager execu
 are traced like everything else; while a region is traced the recorders outside of it are not told, because they see
 its construct as one.
 
-What a call of a traced function does is `tracer/function.py`'s; conditionals and loops as users write them are
+Calls of traced functions are `tracer/function.py`'s; conditionals and loops as users write them are
 `tracer/conditional.py`'s and `tracer/loop.py`'s.
 """
 
@@ -18,29 +18,31 @@ import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any
-
-import numpy as np
+from types import FrameType
+from typing import Any, TypeAlias
 
 from twofold.eager import convert, indexing, record
-from twofold.eager.tensor import Tensor, wrap
-from twofold.eager.variable import SliceMethods
+from twofold.eager.tensor import Tensor
+from twofold.eager.variable import SliceMethods, Variable
 from twofold.ir import dims as dm
 from twofold.ir import dtypes as dt
 from twofold.ir import errors, ops
 from twofold.ir import graph as g
 from twofold.ir.assumptions import Origin
-from twofold.ir.dims import Dim
+from twofold.ir.dims import Dim, DimLike, Shape
+from twofold.ir.dtypes import DType
 from twofold.ir.op import Op, interpreter, use_interpreter
-from twofold.ir.spec import TensorShape, TensorSpec, spec
+from twofold.ir.spec import TensorShape, spec
+from twofold.ir.types import Attrs, Spec
 from twofold.runtime import native
 
 from .contents import Open, elements
 from .creation import Creation
 from .shapes import Relaxed
-from .symbolic import SymbolicTensor, symbolic
+from .symbolic import SymbolicTensor, TraceLike, symbolic
+from .types import Backward, Captured, Operands, PythonFunction, PythonValue
 
-__all__ = ["Trace", "Region", "LeakedTensorError", "current", "records_constructs"]
+__all__ = ["Trace", "Region", "LeakedTensorError", "current", "records_constructs", "stages_custom"]
 
 _INLINE = 1024  # bytes up to which a captured tensor becomes a constant of the graph
 
@@ -55,13 +57,25 @@ def current() -> Trace | None:
     return running if isinstance(running, Trace) else None
 
 
-_construct_recorders: list[Callable[[Any, g.Node, Sequence[Tensor], Sequence[SymbolicTensor]], None]] = []
+ConstructRecorder: TypeAlias = Callable[["Trace", g.Node, Sequence[Tensor], Sequence[SymbolicTensor]], None]
+_construct_recorders: list[ConstructRecorder] = []
 
 
-def records_constructs(tell: Callable[[Any, g.Node, Sequence[Tensor], Sequence[SymbolicTensor]], None]) -> Any:
+def records_constructs(tell: ConstructRecorder) -> ConstructRecorder:
     """Hands in what tells the recorders of a context of a construct: `tell(trace, node, operands, results)`."""
     _construct_recorders.append(tell)
     return tell
+
+
+CustomStager: TypeAlias = Callable[["Trace", Sequence[Tensor], Sequence[Tensor], Backward], tuple[Tensor, ...]]
+_custom_stagers: list[CustomStager] = []
+
+
+def stages_custom(stage: CustomStager) -> CustomStager:
+    """Hands in what makes nodes of functions with a gradient of their own: `stage(trace, results, inputs, backward)`
+    gives the results as they leave the function."""
+    _custom_stagers.append(stage)
+    return stage
 
 
 class SymbolicSlice(SliceMethods, SymbolicTensor):
@@ -70,20 +84,35 @@ class SymbolicSlice(SliceMethods, SymbolicTensor):
     __slots__ = ("_source",)
 
 
-class _State:
+class Residuals:
+    """What gradients in the trace of one function, its regions included, give to whoever differentiates them again.
+
+    Attributes:
+        whole: whether they give everything that this takes, though no tape of the trace does so (`ir/linearise.py:
+            Scope`): a tape around the function follows it.
+        spared: whether some gradient gives less, which takes less memory.
+    """
+
+    __slots__ = ("whole", "spared")
+
+    def __init__(self) -> None:
+        self.whole = self.spared = False
+
+
+class _VariableState:
     """A variable inside a trace: its value at this point, and whether it was assigned here."""
 
     __slots__ = ("variable", "first", "tensor", "assigned")
 
-    def __init__(self, variable: Any, tensor: SymbolicTensor) -> None:
+    def __init__(self, variable: Variable, tensor: SymbolicTensor) -> None:
         self.variable, self.first, self.tensor, self.assigned = variable, tensor, tensor, False
 
 
 _TOO_MANY = 1 << 60  # elements: more bytes than addresses
 
 
-def _elements(dims: Sequence[Any]) -> int:
-    """The product of those sizes that are known."""
+def _elements(dims: Sequence[DimLike]) -> int:
+    """The product of those sizes that are numbers."""
     return math.prod([d for d in dims if type(d) is int])
 
 
@@ -95,45 +124,53 @@ class Trace:
         parent: the trace that this is a region of, or None.
         captured: for a region: the parent's tensors that the region's inputs stand for (after `taken` inputs of its
             own); for a function: the tensors from outside that its further inputs stand for, variables included.
-        variables: what is known of variables, by id, in the order in which they were first used.
+        variables: the state of each variable, by id, in the order in which they were first used.
+        input_tensors: the tensors that stand for the inputs of the graph.
+        created: the variables that were created meanwhile, in regions too.
     """
 
     def __init__(self, name: str, parent: Trace | None = None) -> None:
         self.graph = g.Graph(name)
         self.parent = parent
-        self.captured: list[Any] = []
-        self.variables: dict[int, _State] = {}
-        self._inputs: dict[Any, SymbolicTensor] = {}  # identity of a captured tensor -> what stands for it
-        self.identities: dict[g.Value, int] = {}  # by what numbers recorders know the results of ops
-        self.given: list[SymbolicTensor] = []  # what stands for the inputs
-        self._held: list[Any] = []  # keeps the captured alive, and so their identities theirs
+        self.captured: list[Captured] = []
+        self.variables: dict[int, _VariableState] = {}
+        self._inputs: dict[int, SymbolicTensor] = {}  # identity of a captured tensor -> the one that stands for it
+        self.identities: dict[g.Value, int] = {}  # the numbers by which recorders know the results of ops
+        self.input_tensors: list[SymbolicTensor] = []
+        self._alive: list[Captured] = []  # keeps the captured alive, and so their identities theirs
         self._constants: dict[int, g.Value] = {}
         self.names: Iterator[int] = parent.names if parent is not None else itertools.count()
         self.born: set[str] = set()  # the symbols that were made here, and not in the parent
-        self.made: list[Any] = [] if parent is None else parent.made  # variables created meanwhile
+        self.created: list[Variable] = [] if parent is None else parent.created
         self.bindings: dict[tuple[g.Value, int], Dim] = {}  # elements of integer values that were bound here
         self.repeats = False  # whether this is the body of a loop
         self.clamped: dict[tuple[g.Value, int], Dim] = {}  # those that loops inside use, or 0 where they are negative
-        self.needed: list[Any] = []  # integers that were bound as sizes outside of this loop: none may be negative
+        self.needed: list[Tensor] = []  # integers that were bound as sizes outside of this loop: none may be negative
         self.sources: dict[g.Value, g.Value] = {}  # for a region: the parent's values that its inputs stand for
-        self.guards: dm.Recorder | None = None
-        self._staging: Any = None  # the op whose rule runs, its operands and attributes; or what made a guard
+        self.guards: dm.GuardRecorder | None = None
+        # The op whose rule runs, its operands and attributes; or the origin of a guard that a region recorded.
+        self._staging: tuple[Op, Sequence[g.Value], Attrs] | Origin | None = None
+        # A recorder that looks at every result (`checks.py`), which has a method `stage` besides a recorder's.
         self.watch: Any = parent.watch if parent is not None else next(
             (r for r in record.active.get() if getattr(r, "watches_numerics", False)), None)
         self.enclosing = current() if parent is None else None  # a function that is traced inside of another
         self.creation: Creation = Creation(self) if parent is None else parent.creation
         self.relaxed: Relaxed | None = None if parent is None else parent.relaxed
+        self.residuals: Residuals = Residuals() if parent is None else parent.residuals
         if self.enclosing is not None:
-            self.names = self.enclosing.names  # what is captured of it keeps the names of its sizes
+            self.names = self.enclosing.names  # tensors that are captured of it keep the names of their sizes
 
-    def begin(self, soft: Sequence[str], values: Sequence[Any] | None, may_create: bool) -> None:
+    def begin(self, soft: Sequence[str], values: Sequence[Tensor] | None, may_create: bool,
+              whole: bool = False) -> None:
         """Set the properties of a trace that come from the function's call.
 
         Args:
             soft: sizes that are unknown by our choice, so that Python must not see that they are.
             values: the tensors of the call for the first inputs, if there is a call.
             may_create: whether variables may be created.
+            whole: see `Residuals`.
         """
+        self.residuals.whole = whole
         self.relaxed = Relaxed(frozenset(soft)) if soft else None
         self.creation.values, self.creation.allowed = values, may_create
 
@@ -151,7 +188,7 @@ class Trace:
             if self.guards is not None:
                 self.graph.guards = list(self.guards)
 
-    def apply(self, op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
+    def apply(self, op: Op, inputs: Operands, attrs: Attrs) -> SymbolicTensor | tuple[SymbolicTensor, ...]:
         """Stage `op`; see `ir.op.apply`."""
         if any(isinstance(x, Dim) for x in inputs):
             inputs = self._with_sizes(op, inputs)
@@ -169,7 +206,7 @@ class Trace:
         finally:
             self._staging = None
         single = not isinstance(inferred, tuple)
-        specs = (inferred,) if single else inferred
+        specs: Sequence[Spec] = inferred if isinstance(inferred, tuple) else (inferred,)
         for s in specs:
             if s.dims and _elements(s.dims) >= _TOO_MANY:
                 raise errors.op_error(errors.ResourceExhaustedError, op.name,
@@ -189,16 +226,18 @@ class Trace:
         """The origin of a guard that is recorded now: the op whose shape rule runs."""
         if isinstance(self._staging, Origin):
             return self._staging
-        op, values, attrs = self._staging or (None, (), {})
+        if self._staging is None:
+            return Origin(None, (), {}, location())
+        op, values, attrs = self._staging
         return Origin(op, tuple([v.spec for v in values]), attrs, location())
 
-    def add(self, op: Any, values: Sequence[g.Value], attrs: dict[str, Any], specs: Sequence[Any],
+    def add(self, op: Op | g.Construct, values: Sequence[g.Value], attrs: Attrs, specs: Sequence[Spec],
             regions: Sequence[g.Graph] = ()) -> tuple[SymbolicTensor, ...]:
         """A node at the user's line; recorders are not told."""
         node = self.graph.add(op, values, attrs, specs, regions, location())
         return tuple([symbolic(v, self) for v in node.outputs])
 
-    def construct(self, op: g.Construct, operands: Sequence[Any], attrs: dict[str, Any], specs: Sequence[Any],
+    def construct(self, op: g.Construct, operands: Sequence[Captured], attrs: Attrs, specs: Sequence[Spec],
                   regions: Sequence[g.Graph] = ()) -> tuple[SymbolicTensor, ...]:
         """A node of a construct over `operands` (tensors of any kind, or variables for their present values).
 
@@ -208,21 +247,21 @@ class Trace:
         tensors = [x if isinstance(x, Tensor) else x._read_tensor() for x in operands]
         outputs = self.add(op, [self.lift(t) for t in tensors], attrs, specs, regions)
         if record.active.get() and outputs:
-            node: Any = outputs[0].value.node
+            node = outputs[0].value.node
+            assert node is not None, "a result has a node"
             for tell in _construct_recorders:
                 tell(self, node, tensors, outputs)
         return outputs
 
-    def custom(self, results: Sequence[Tensor], inputs: Sequence[Tensor], backward: Any) -> tuple[Tensor, ...]:
+    def custom(self, results: Sequence[Tensor], inputs: Sequence[Tensor], backward: Backward) -> tuple[Tensor, ...]:
         """Results of a function with a gradient of its own; recorders are not told."""
-        from .custom import stage_custom
-        return stage_custom(self, results, inputs, backward)
+        return _custom_stagers[0](self, results, inputs, backward)
 
-    def _renamed(self, specs: Sequence[Any], values: Sequence[g.Value], attrs: dict[str, Any]) -> list[Any]:
+    def _renamed(self, specs: Sequence[Spec], values: Sequence[g.Value], attrs: Attrs) -> list[Spec]:
         """Specs in which the symbols that an op itself brought are new ones."""
-        known = dm.symbols_of([d for v in values for d in v.dims])
-        known |= dm.symbols_of([d for a in attrs.values() for d in (a if isinstance(a, tuple) else (a,))])
-        brought = sorted(dm.symbols_of([d for s in specs for d in s.dims]) - known)
+        earlier = dm.symbols_of([d for v in values for d in v.dims])
+        earlier |= dm.symbols_of([d for a in attrs.values() for d in (a if isinstance(a, tuple) else (a,))])
+        brought = sorted(dm.symbols_of([d for s in specs for d in s.dims]) - earlier)
         fresh = {name: self.fresh(name) for name in brought}
         return [spec(dm.substitute(s.dims, fresh), s.dtype) for s in specs]
 
@@ -233,7 +272,7 @@ class Trace:
         return dm.symbol(name)
 
     # -- tensors from elsewhere -------------------------------------------------------------------
-    def lift(self, tensor: Any) -> g.Value:
+    def lift(self, tensor: Tensor) -> g.Value:
         """The value in this graph of a tensor, which is captured where it is from outside."""
         if isinstance(tensor, SymbolicTensor):
             return tensor.value if tensor.trace is self else self.capture(tensor).value
@@ -245,36 +284,34 @@ class Trace:
         value = self._constants.get(id(tensor))
         if value is None:
             value = self._constants[id(tensor)] = self.graph.constant(tensor._array, location())
-            self._held.append(tensor)
+            self._alive.append(tensor)
         return value
 
-    def capture(self, tensor: Any) -> SymbolicTensor:
+    def capture(self, tensor: Tensor) -> SymbolicTensor:
         """The tensor of this trace for one from outside, which becomes an input of the graph."""
         key = id(tensor)
-        known = self._inputs.get(key)
-        if known is not None:
-            return known
+        captured = self._inputs.get(key)
+        if captured is not None:
+            return captured
         if self.parent is None:
             if isinstance(tensor, SymbolicTensor) and not self._encloses(tensor.trace):
                 raise LeakedTensorError(
                     f"{tensor!r} belongs to a function whose trace has ended or to another branch: it cannot be used "
                     f"here. Return it from the function that computes it.\n  {errors.user_line()}")
-            outer: Any = tensor
-            dims, dtype = tensor.dims, tensor.dtype
+            captured = self.input(tensor.dims, tensor.dtype, "capture")
+            self.captured.append(tensor)
         else:
-            outer = self._outer(tensor)
-            dims, dtype = outer.dims, outer.dtype
-        captured = self.input(dims, dtype, "capture")
-        self.captured.append(outer)
-        if self.parent is not None:
+            outer = self.parent.own_or_captured(tensor)
+            captured = self.input(outer.dims, outer.dtype, "capture")
+            self.captured.append(outer)
             self.sources[captured.value] = outer.value
         self._inputs[key] = captured
-        self._held.append(tensor)
+        self._alive.append(tensor)
         if getattr(tensor, "_id", 0):
             captured._id = tensor._id  # for recorders it is the same tensor
         return captured
 
-    def _encloses(self, other: Any) -> bool:
+    def _encloses(self, other: TraceLike) -> bool:
         """Whether `other` is a trace around the function that is traced here."""
         around = self.enclosing
         while around is not None:
@@ -283,24 +320,22 @@ class Trace:
             around = around.parent or around.enclosing
         return False
 
-    def _outer(self, tensor: Any) -> SymbolicTensor:
-        """`tensor` as a tensor of the parent."""
-        if isinstance(tensor, SymbolicTensor) and tensor.trace is self.parent:
-            return tensor
-        return self.parent.capture(tensor)  # type: ignore[union-attr]
+    def own_or_captured(self, tensor: Tensor) -> SymbolicTensor:
+        """`tensor` as a tensor of this trace, which captures it where it is from outside."""
+        return tensor if isinstance(tensor, SymbolicTensor) and tensor.trace is self else self.capture(tensor)
 
-    def input(self, dims: Sequence[Any], dtype: Any, name: str = "") -> SymbolicTensor:
+    def input(self, dims: Sequence[DimLike], dtype: DType, name: str = "") -> SymbolicTensor:
         """A new input of the graph."""
         tensor = symbolic(self.graph.add_input(dims, dtype, name), self)
-        self.given.append(tensor)
+        self.input_tensors.append(tensor)
         return tensor
 
     # -- variables --------------------------------------------------------------------------------
-    def read_variable(self, variable: Any) -> SymbolicTensor:
+    def read_variable(self, variable: Variable) -> SymbolicTensor:
         """The value of a variable at this point; recorders are not told."""
         return self._state(variable).tensor
 
-    def assign_variable(self, variable: Any, tensor: Tensor) -> None:
+    def assign_variable(self, variable: Variable, tensor: Tensor) -> None:
         """Make `tensor` the value of `variable` from here on."""
         if not variable.dtype.is_differentiable:
             self.assigned_within(variable, tensor)
@@ -312,12 +347,12 @@ class Trace:
         ct, _ = [region.add_input(v.dims, v.dtype) for v in (value, before)]
         region.outputs = [ct] if same else []
         attrs = {"results": 1, "inputs": 1, "given": (same,)}
-        assigned, = self.add(g.CUSTOM, [value, before.value], attrs, [value.spec], [region])
+        assigned, = self.add(g.CUSTOM, [value, before.value], attrs, [value], [region])
         if same and record.active.get():
             record.record_custom(lambda cts: list(cts), (before,), (assigned,))
         self.assigned_within(variable, assigned)
 
-    def assigned_within(self, variable: Any, tensor: Tensor) -> None:
+    def assigned_within(self, variable: Variable, tensor: Tensor) -> None:
         """From here on `variable` has the value that a construct or a call gave it."""
         state = self._state(variable)
         state.tensor, state.assigned = self.own(tensor), True
@@ -328,22 +363,21 @@ class Trace:
             return tensor
         return symbolic(self.lift(tensor), self)
 
-    def _state(self, variable: Any) -> _State:
+    def _state(self, variable: Variable) -> _VariableState:
         state = self.variables.get(id(variable))
         if state is None:
             if self.parent is not None:
                 self.parent._state(variable)
-                outer: Any = variable
-                dims, dtype = self.parent.variables[id(variable)].tensor.dims, variable.dtype
+                dims = self.parent.variables[id(variable)].tensor.dims
             else:
-                outer, dims, dtype = variable, self._variable_dims(variable), variable.dtype
-            read = self.input(dims, dtype, variable._name)
-            self.captured.append(outer)
-            self._held.append(variable)
-            state = self.variables[id(variable)] = _State(variable, read)
+                dims = self._variable_dims(variable)
+            read = self.input(dims, variable.dtype, variable._name)
+            self.captured.append(variable)
+            self._alive.append(variable)
+            state = self.variables[id(variable)] = _VariableState(variable, read)
         return state
 
-    def _variable_dims(self, variable: Any) -> tuple[Any, ...]:
+    def _variable_dims(self, variable: Variable) -> Shape:
         """Sizes that later values of the variable may change are unknown."""
         declared = variable._shape.dims
         now = variable._value.dims
@@ -351,11 +385,11 @@ class Trace:
             return tuple([self.fresh("v") for _ in now])
         return tuple([self.fresh("v") if d is None else n for d, n in zip(declared, now, strict=True)])
 
-    def initial_value(self, value: Any, dtype: Any) -> Tensor:
+    def initial_value(self, value: PythonValue, dtype: DType | None) -> Tensor:
         """The first value of a variable that is created here, as an eager tensor."""
         return self.creation.initial_value(value, dtype)
 
-    def after(self, control_inputs: Any) -> AbstractContextManager[Any]:
+    def after(self, control_inputs: object) -> AbstractContextManager[None]:
         """A block whose operations come after others; program order is kept anyway."""
         del control_inputs
         return nullcontext()
@@ -363,9 +397,11 @@ class Trace:
     def differentiated(self) -> None:
         """Told when gradients were asked for: constructs may have been replaced by ones that give residuals."""
 
-    def sliced(self, source: Any) -> Any:
-        """A part of a variable, which can be read and assigned to."""
+    def sliced(self, source: Any) -> SymbolicSlice:
+        """A part of a variable, which can be read and assigned to; `source` is `variable[key]`, as `eager/variable.py`
+        holds it."""
         value = indexing.index(source._variable._read_tensor(), source._key)
+        assert isinstance(value, SymbolicTensor)  # as the results of all ops are in a trace
         part = SymbolicSlice.__new__(SymbolicSlice)
         part.value, part.trace, part._source = value.value, value.trace, source
         if hasattr(value, "_id"):
@@ -373,39 +409,38 @@ class Trace:
         return part
 
     # -- sizes ------------------------------------------------------------------------------------
-    def _with_sizes(self, op: Op, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    def _with_sizes(self, op: Op, inputs: Operands) -> Operands:
         """Operands with tensors in the places of sizes, of the dtype that a Python int would get there."""
         dtype = next((x.dtype for x in inputs if isinstance(x, Tensor) or hasattr(x, "_read_tensor")), None)
         if dtype is None or op.match == ():
             dtype = dt.float32 if op.match != () and any(type(x) is float for x in inputs) else dt.int32
         return tuple([self.size_as(x, dtype) if isinstance(x, Dim) else x for x in inputs])
 
-    def size_as(self, size: Dim, dtype: Any) -> Any:
+    def size_as(self, size: Dim, dtype: DType) -> Tensor:
         """A size as a scalar of any dtype."""
         if dtype in (dt.int32, dt.int64):
             return self.size(size, dtype)
-        from twofold.ir import ops
         return ops.cast(self.size(size), dtype=dtype)
 
-    def size(self, size: Any, dtype: Any = dt.int64) -> SymbolicTensor:
+    def size(self, size: DimLike, dtype: DType = dt.int64) -> SymbolicTensor:
         """A size as an integer scalar."""
-        return self.add(g.SIZE, (), {"size": size, "dtype": dtype}, (TensorSpec((), dtype),))[0]
+        return self.add(g.SIZE, (), {"size": size, "dtype": dtype}, (spec((), dtype),))[0]
 
-    def sizes_of(self, tensor: SymbolicTensor) -> tuple[Any, ...]:
-        """The elements of an integer tensor as sizes; what does not follow from others becomes a new symbol."""
+    def sizes_of(self, tensor: SymbolicTensor) -> Shape:
+        """The elements of an integer tensor as sizes; one that does not follow from others becomes a new symbol."""
         if not tensor.dtype.is_integer:
             raise TypeError(f"sizes must be integers; got {tensor!r}.\n  {errors.user_line()}")
-        known = elements(tensor.value, tensor.trace, self)
-        if known is None:
+        array = elements(tensor.value, tensor.trace, self)
+        if array is None:
             return tuple([self._bound(element) for element in self._elements_of_many(tensor)])
-        return tuple([self._bound(x) if isinstance(x, Open) else x for x in known.ravel()])
+        return tuple([self._bound(x) if isinstance(x, Open) else x for x in array.ravel()])
 
-    def parts_of(self, tensor: SymbolicTensor) -> list[Any]:
+    def parts_of(self, tensor: SymbolicTensor) -> list[DimLike | Tensor]:
         """The elements of an integer tensor, flat: numbers, sizes, scalar tensors for what only running can tell."""
-        known = elements(tensor.value, tensor.trace, self)
-        if known is None:
+        array = elements(tensor.value, tensor.trace, self)
+        if array is None:
             return [self._scalar(element) for element in self._elements_of_many(tensor)]
-        return [self._scalar(x) if isinstance(x, Open) else x for x in known.ravel()]
+        return [self._scalar(x) if isinstance(x, Open) else x for x in array.ravel()]
 
     def _elements_of_many(self, tensor: SymbolicTensor) -> list[Open]:
         """The elements of a tensor that is too long for its contents to be followed."""
@@ -415,8 +450,8 @@ class Trace:
                             f"  {errors.user_line()}")
         return [Open(tensor.trace, tensor.value, i) for i in range(count)]
 
-    def _bound(self, element: Open) -> Any:
-        """The size that an element is, bound here: what this trace and those inside of it know it by from now on."""
+    def _bound(self, element: Open) -> Dim:
+        """The size that an element is, bound here: this trace and those inside of it know it by that from now on."""
         key, home = (element.value, element.index), self._home(element)
         if home is self:
             symbol = self._bind(self._scalar(element))
@@ -426,7 +461,7 @@ class Trace:
         self.bindings[key] = symbol
         return symbol
 
-    def _bind(self, scalar: Any) -> Dim:
+    def _bind(self, scalar: Tensor) -> Dim:
         symbol = self.fresh("d")
         self.add(g.BIND, (self.lift(scalar),), {"symbol": str(symbol)}, ())
         return symbol
@@ -451,9 +486,9 @@ class Trace:
             home = home.parent
         return home
 
-    def _scalar(self, element: Open) -> Any:
+    def _scalar(self, element: Open) -> Tensor:
         """The element as a scalar tensor."""
-        source: Any = symbolic(element.value, element.trace)
+        source = symbolic(element.value, element.trace)
         if not source.dims:
             return source
         with record.telling(()):
@@ -472,55 +507,61 @@ class Trace:
             if want is not None:
                 dm.require(have, "==", want)
         wanted = tensor.dims if shape.dims is None else shape.dims
-        known = tuple([have if want is None else want for have, want in zip(tensor.dims, wanted, strict=True)])
-        if known != tensor.dims and interpreter() is self:  # in a region inside of this trace there is no place for it
+        dims = tuple([have if want is None else want for have, want in zip(tensor.dims, wanted, strict=True)])
+        if dims != tensor.dims and interpreter() is self:  # in a region inside of this trace there is no place for it
             with record.telling(()):  # for tapes it stays the same tensor
-                tensor.value = ops.reshape(tensor, shape=known).value
+                tensor.value = ops.reshape(tensor, shape=dims).value
 
     # -- regions ----------------------------------------------------------------------------------
-    def region(self, name: str, specs: Sequence[Any], body: Callable[..., Any], repeats: bool = False) -> Region:
+    def region(self, name: str, specs: Sequence[Spec], body: PythonFunction, repeats: bool = False) -> Region:
         """Trace `body` with tensors of `specs` as a region of this trace.
 
         Args:
             name: of the region's graph.
             specs: of the region's own inputs, which come first.
-            body: called with tensors; what it returns is kept as it is.
+            body: called with tensors; its result is the region's `result`, as it is.
             repeats: whether it is the body of a loop.
         """
         inner = Trace(name, self)
         inner.repeats = repeats
-        given = [inner.input(s.dims, s.dtype) for s in specs]
+        inputs = [inner.input(s.dims, s.dtype) for s in specs]
         with record.telling(()), inner.active():
-            result = body(*given)
+            result = body(*inputs)
         if self.guards is not None:
             for guard in inner.guards or ():
                 self._staging = guard.origin
                 dm.require(guard.left, guard.op, guard.right)
             self._staging = None
-        return Region(inner, len(given), result)
+        return Region(inner, len(inputs), result)
 
 
 class Region:
-    """A traced region whose construct is not made yet: its graph has no outputs so far."""
+    """A traced region whose construct is not made yet: its graph has no outputs so far.
 
-    def __init__(self, trace: Trace, taken: int, result: Any) -> None:
+    Attributes:
+        trace: its trace, which has ended.
+        taken: how many inputs of its own it has, before those that stand for captured tensors.
+        result: what its body returned.
+    """
+
+    def __init__(self, trace: Trace, taken: int, result: Any) -> None:  # whoever has it traced knows the body
         self.trace, self.taken, self.result = trace, taken, result
 
     @property
-    def assigned(self) -> list[Any]:
+    def assigned(self) -> list[Variable]:
         """The variables that the region assigns."""
         return [s.variable for s in self.trace.variables.values() if s.assigned]
 
-    def value_of(self, variable: Any) -> g.Value:
+    def value_of(self, variable: Variable) -> g.Value:
         """The value of a variable where the region ends; an input of the region when it does not assign it."""
         return self.trace._state(variable).tensor.value
 
-    def lift(self, tensor: Any) -> g.Value:
+    def lift(self, tensor: Tensor) -> g.Value:
         """The value in the region of any tensor."""
         with self.trace.active():
             return self.trace.lift(tensor)
 
-    def graph_over(self, outer: Sequence[Any], outputs: Sequence[g.Value]) -> g.Graph:
+    def graph_over(self, outer: Sequence[Captured], outputs: Sequence[g.Value]) -> g.Graph:
         """The region's graph with these outputs and one input for each of `outer` after its own.
 
         Args:
@@ -536,11 +577,12 @@ class Region:
         graph.outputs = list(outputs)
         return graph
 
-    def _dims(self, outer: Any) -> tuple[Any, ...]:
+    def _dims(self, outer: Captured) -> Shape:
+        if isinstance(outer, Tensor):
+            return outer.dims
         parent = self.trace.parent
-        if not isinstance(outer, Tensor):
-            return parent._state(outer).tensor.dims  # type: ignore[union-attr]
-        return outer.dims
+        assert parent is not None, "a region has a trace around it"
+        return parent._state(outer).tensor.dims
 
 
 _MAPPED = errors.SOURCE_MAPS
@@ -548,7 +590,7 @@ _MAPPED = errors.SOURCE_MAPS
 
 def location() -> g.Location | None:
     """The innermost line that is not ours, as the user wrote it."""
-    frame: Any = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None and errors.is_ours(frame.f_code.co_filename):
         frame = frame.f_back
     if frame is None:
@@ -558,8 +600,3 @@ def location() -> g.Location | None:
     if mapped is not None:
         return g.Location(*mapped(line, frame.f_code.co_name))
     return g.Location(file, line, frame.f_code.co_name)
-
-
-def constant(array: np.ndarray) -> Tensor:
-    """An eager tensor, for what a trace computes itself."""
-    return wrap(array)

@@ -1,4 +1,4 @@
-"""`Traced`: the graph of a function for one signature, what it captures, and how its results are put together.
+"""`Traced`: the graph of a function for one signature, its captures, and how its results are put together.
 
 `trace_function` makes one. It runs eagerly op by op, or is staged as a `call` node where another trace is under way.
 Which signature a call has is `tracer/signature.py`'s, which trace serves it `tracer/function.py`'s.
@@ -9,32 +9,39 @@ from __future__ import annotations
 import itertools
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TypeAlias, TypeVar
 
 from twofold.eager import convert, record
 from twofold.eager.tensor import Tensor, alias
+from twofold.eager.variable import Variable
 from twofold.ir import dims as dm
 from twofold.ir import errors, nest, symbols
 from twofold.ir import graph as g
-from twofold.ir.dims import Dim
+from twofold.ir.dims import Dim, DimLike, Shape
 from twofold.ir.replay import bind_sizes
 from twofold.ir.spec import TensorSpec, spec
+from twofold.ir.types import Spec
 from twofold.runtime import claims, locks
+from twofold.runtime.program_call import Variant
 
 from . import watching
 from .differentiable import Differentiable
 from .host import drop_unranked
 from .running import Runner
 from .shapes import SizeAskedError
-from .signature import CallArguments, Parameters, template
+from .signature import Argument, CallArguments, Parameters, template
 from .staging import stage_graph
 from .symbolic import SymbolicTensor
 from .trace import LeakedTensorError, Trace
+from .types import CallForm, Captured, InputSpec, PythonFunction, PythonValue, Sizes, Structure
 
-__all__ = ["Traced", "trace_function", "trace"]
+__all__ = ["CaptureReference", "Traced", "referent", "trace_function", "trace"]
 
+#: a tensor or variable that a trace holds; a variable among the arguments of the call is held weakly
+CaptureReference: TypeAlias = Captured | weakref.ref[Variable]
 
 _numbers = itertools.count()
+_Capture = TypeVar("_Capture", Tensor, Variable, Captured)
 
 
 class Traced:
@@ -45,38 +52,44 @@ class Traced:
         graph: inputs are the tensors of the call, then one for each of `captures`; outputs are the tensors of the
             result, then one for each of `updates`.
         specs: of the tensors of the call.
-        updates: the variables that a run assigns.
+        updates: the variables that a run assigns; those among the arguments of the call are held weakly.
         result: the structure of the result, with specs for tensors and None for None.
-        relaxed: whether unknown sizes were assumed by ourselves.
+        relaxed: whether it has unknown sizes that are our choice.
         number: tells it from all other traces.
         reason: why it was made.
+        spared: whether a gradient in it gives less than it takes to differentiate it again in the order of a tape, so
+            that calls under a recorder are served by another trace.
         fast_math: whether results may differ from eager ones by rounding.
         form: `(args, kwargs)` that it was traced for, with specs for tensors; objects are held weakly.
         arguments: `(name, kind, value)` of each, likewise.
     """
 
-    def __init__(self, name: str, graph: g.Graph, captures: Sequence[Any], specs: Sequence[Any], result: Any,
-                 updates: list[Any], relaxed: bool) -> None:
+    def __init__(self, name: str, graph: g.Graph, captures: Sequence[Captured], specs: Sequence[InputSpec],
+                 result: Structure, updates: Sequence[Variable], relaxed: bool) -> None:
         self.name, self.graph, self.specs, self.relaxed = name, graph, list(specs), relaxed
-        self.result, self.updates = result, updates
+        self.result = result
+        self.updates: list[Variable | weakref.ref[Variable]] = list(updates)
         self.number = next(_numbers)
-        self.form: Any = ((), {})
-        self.arguments: list[tuple[str, str, Any]] = []
+        self.form: CallForm = ((), {})
+        self.arguments: list[Argument] = []
         self.reason, self.fast_math = "", False
+        self.spared = False
         self._program = Differentiable(self.graph)
         self._runner: Runner | None = None
         self._compiling = locks.RLock()
         self._claim: claims.Claim | None = None
-        self._captures = list(captures)
+        self._captures: list[CaptureReference] = list(captures)
         self._empty = [leaf is None for leaf in nest.flatten(result)]
         bound = self.graph.symbols()
         self._guards = [q for q in self.graph.guards if q.symbols() <= bound]
         self._symbolic = any(isinstance(d, Dim) for v in self.graph.inputs for d in v.dims)
-        self._loose = [(c, v) for c, v in zip(self._captures, self.graph.inputs[len(self.specs):], strict=True)
-                       if not isinstance(c, Tensor) and c._shape.num_elements() is None]
-        self.outer = next((c.trace for c in self._captures if isinstance(c, SymbolicTensor)), None)
+        # The variables whose shape may change, with their values in the graph.
+        self._loose: list[tuple[Variable | weakref.ref[Variable], g.Value]] = [
+            (c, v) for c, v in zip(captures, self.graph.inputs[len(self.specs):], strict=True)
+            if not isinstance(c, Tensor) and c._shape.num_elements() is None]
+        self.outer = next((c.trace for c in captures if isinstance(c, SymbolicTensor)), None)
 
-    def describe(self, form: tuple[tuple[Any, ...], dict[str, Any]], parameters: Parameters) -> None:
+    def describe(self, form: CallForm, parameters: Parameters) -> None:
         """Note the arguments that this was traced for, with specs for tensors.
 
         Args:
@@ -85,33 +98,33 @@ class Traced:
         """
         args, kwargs = form
         self.form = tuple([template(a) for a in args]), {k: template(v) for k, v in kwargs.items()}
-        named = parameters.names(CallArguments(args, kwargs))
-        self.arguments = [(name, kind, template(value)) for name, kind, value in named]
+        arguments = parameters.names(CallArguments(args, kwargs))
+        self.arguments = [(name, kind, template(value)) for name, kind, value in arguments]
 
     # -- captures ---------------------------------------------------------------------------------
-    def hold_weakly(self, arguments: Sequence[Any]) -> None:
+    def hold_weakly(self, arguments: Sequence[object]) -> None:
         """Keep no variable among `arguments` alive: whoever calls has it."""
-        known = {id(a) for a in arguments}
-        self._captures = [weakref.ref(c) if id(c) in known else c for c in self._captures]
-        self._loose = [(weakref.ref(c) if id(c) in known else c, v) for c, v in self._loose]
-        self.updates = [weakref.ref(v) if id(v) in known else v for v in self.updates]
+        weak = {id(a): weakref.ref(a) for a in arguments if isinstance(a, Variable)}
+        self._captures = [weak.get(id(c), c) for c in self._captures]
+        self._loose = [(weak.get(id(c), c), v) for c, v in self._loose]
+        self.updates = [weak.get(id(v), v) for v in self.updates]
 
     @property
-    def captures(self) -> list[Any]:
+    def captures(self) -> list[Captured]:
         """The tensors and variables from outside that it reads."""
-        return [_held(c) for c in self._captures]
+        return [referent(c) for c in self._captures]
 
     @property
-    def variables(self) -> list[Any]:
+    def variables(self) -> list[Variable]:
         """The variables that it reads or assigns."""
         return [c for c in self.captures if not isinstance(c, Tensor)]
 
     @property
-    def assigned(self) -> list[Any]:
+    def assigned(self) -> list[Variable]:
         """The variables that a run assigns, for each of `updates`."""
-        return [_held(v) for v in self.updates]
+        return [referent(v) for v in self.updates]
 
-    def usable(self, here: Any) -> bool:
+    def usable(self, here: Trace | None) -> bool:
         """Whether the tensors that it captures of a surrounding function can be read in the trace `here`."""
         if self.outer is None:
             return True
@@ -122,37 +135,37 @@ class Traced:
         return False
 
     # -- sizes ------------------------------------------------------------------------------------
-    def accepts(self, shapes: Sequence[Any], assume: bool = False) -> dict[str, Any] | None:
+    def accepts(self, shapes: Sequence[Shape], assume: bool = False) -> Sizes | None:
         """The values of the symbols for tensors of these shapes; None where the trace does not accept them.
 
         Args:
             shapes: of the tensors of a call, or of more of the graph's inputs.
             assume: whether a guard that speaks of unknown sizes is passed on to the trace that is under way.
         """
-        env: dict[str, Any] = {}
-        for value, given in zip(self.graph.inputs, shapes, strict=False):
-            if not _fits(value.dims, given, env):
+        env: Sizes = {}
+        for value, shape in zip(self.graph.inputs, shapes, strict=False):
+            if not _fits(value.dims, shape, env):
                 return None
         for variable, value in self._loose:
-            if not _fits(value.dims, _held(variable)._current().dims, env):
+            if not _fits(value.dims, referent(variable)._current().dims, env):
                 return None
         return env if all(_holds(guard, env, assume) for guard in self._guards) else None
 
     # -- running ----------------------------------------------------------------------------------
-    def __call__(self, leaves: Sequence[Any]) -> Any:
+    def __call__(self, leaves: Sequence[Tensor]) -> Structure:
         """The result for tensors that it accepts."""
-        return self._run(leaves) if not watching.watchers else watching.told(self, leaves, self._run)
+        return self._run(leaves) if not watching.watchers else watching.watched(self, leaves, self._run)
 
-    def _run(self, leaves: Sequence[Any]) -> Any:
+    def _run(self, leaves: Sequence[Tensor]) -> Structure:
         return self.step(leaves, self.execute) if record.active.get() else self.runner.call(*leaves)
 
-    def step(self, leaves: Sequence[Any], run: Callable[[list[Any]], Sequence[Any]],
-             outer: Sequence[Any] = ()) -> Any:
+    def step(self, leaves: Sequence[Tensor], run: Callable[[list[Tensor]], Sequence[Tensor]],
+             outer: Sequence[Tensor] = ()) -> Structure:
         """The result, by way of Python: one step for all others that touch the same variables.
 
         Args:
             run: from the inputs of the graph to its outputs.
-            outer: what the captured tensors of a surrounding trace are now.
+            outer: the present values of the captured tensors of a surrounding trace.
         """
         if not self.updates:
             return self.packed(run([*leaves, *self.read(outer)]))
@@ -169,14 +182,14 @@ class Traced:
             self._claim = claims.Claim([v._word for v in self.variables], [v._word for v in self.assigned])
         return self._claim
 
-    def read(self, outer: Sequence[Any] = ()) -> list[Any]:
+    def read(self, outer: Sequence[Tensor] = ()) -> list[Tensor]:
         """The tensors of the captures, those of all variables at one moment."""
-        held, given = self.captures, iter(outer)
-        values = iter(claims.snapshot(tuple([c for c in held if not isinstance(c, Tensor)])))
-        current = [next(values) if not isinstance(c, Tensor) else next(given) if outer and isinstance(c, SymbolicTensor)
-                   else c for c in held]
+        captures, of_outer = self.captures, iter(outer)
+        values = iter(claims.snapshot(tuple([c for c in captures if not isinstance(c, Tensor)])))
+        current = [next(values) if not isinstance(c, Tensor)
+                   else next(of_outer) if outer and isinstance(c, SymbolicTensor) else c for c in captures]
         for recorder in record.active.get():
-            for c, value in zip(held, current, strict=True):
+            for c, value in zip(captures, current, strict=True):
                 if not isinstance(c, Tensor):
                     recorder._variable_read(c, value)
         return current
@@ -191,89 +204,94 @@ class Traced:
         return self._runner
 
     @property
-    def variant(self) -> Any:
+    def variant(self) -> Variant | None:
         """The variant through which native code calls the trace, once it has run; None where native code cannot."""
         return None if self._runner is None else self._runner.variant
 
-    def execute(self, inputs: Sequence[Any]) -> list[Any]:
+    def execute(self, inputs: Sequence[Tensor]) -> list[Tensor]:
         """The outputs of the graph."""
         return self._program(inputs)
 
-    def commit(self, values: Sequence[Any]) -> None:
+    def commit(self, values: Sequence[Tensor]) -> None:
         """Give the variables their values, at one moment: all of them, or none."""
         variables = tuple(self.assigned)
         for variable, value in zip(variables, values, strict=True):
             variable._check(value)
-        told = bool(record.active.get())  # recorders know the values by the tensors that the run gave
-        claims.commit(variables, tuple([value if told else alias(value) for value in values]))
+        recorded = bool(record.active.get())  # recorders know the values by the tensors that the run gave
+        claims.commit(variables, tuple([value if recorded else alias(value) for value in values]))
 
-    def _finish(self, out: Sequence[Any]) -> Any:
+    def _finish(self, out: Sequence[Tensor]) -> Structure:
         """The result in a trace, after the variables have got their values there."""
         if not self.updates:
             return self.packed(out)
         fixed = len(out) - len(self.updates)
-        written = [(_held(v), value) for v, value in zip(self.updates, out[fixed:], strict=True)]
+        written = [(referent(v), value) for v, value in zip(self.updates, out[fixed:], strict=True)]
         for variable, value in written:
             variable._check(value)
         for variable, value in written:
             variable._take(value)
         return self.packed(out[:fixed])
 
-    def packed(self, tensors: Sequence[Any]) -> Any:
+    def packed(self, tensors: Sequence[Tensor]) -> Structure:
         """The structure of the result with these tensors."""
         if type(self.result) is TensorSpec:
             return tensors[0]
-        given = iter(tensors)
-        return nest.pack(self.result, [None if empty else next(given) for empty in self._empty])
+        following = iter(tensors)
+        return nest.pack(self.result, [None if empty else next(following) for empty in self._empty])
 
     # -- inside of another trace ------------------------------------------------------------------
-    def stage(self, outer: Trace, leaves: Sequence[Any], env: dict[str, Any]) -> Any:
+    def stage(self, outer: Trace, leaves: Sequence[Tensor], env: Sizes) -> Structure:
         """The result in `outer`: a `call` node, or the ops themselves where a tape of the trace records."""
-        given = [c if isinstance(c, Tensor) else c._read_tensor() for c in self.captures]
-        operands = [*leaves, *given]
+        captured = [c if isinstance(c, Tensor) else c._read_tensor() for c in self.captures]
+        operands = [*leaves, *captured]
         for value, operand in zip(self.graph.inputs, operands, strict=True):
             bind_sizes(value.dims, operand.dims, env)
         if record.active.get():
             return self._finish(stage_graph(self.graph, operands, env))
-        known = {name: env[name] for name in self.graph.symbols() if name in env}
-        specs = self._specs_in(outer, known)
-        attrs = {"name": self.name, "sizes": tuple(sorted(known.items()))}
+        outer.residuals.spared |= self.spared
+        sizes = {name: env[name] for name in self.graph.symbols() if name in env}
+        specs = self._specs_in(outer, sizes)
+        attrs = {"name": self.name, "sizes": tuple(sorted(sizes.items(), key=lambda item: item[0]))}
         return self._finish(outer.construct(g.CALL, operands, attrs, specs, [self.graph.copy()]))
 
-
-    def _specs_in(self, outer: Trace, known: dict[str, Any]) -> list[Any]:
-        """The results of a call in `outer`, where `known` sizes have these names; others get new ones.
+    def _specs_in(self, outer: Trace, sizes: Sizes) -> list[Spec]:
+        """The results of a call in `outer`, where the symbols that `sizes` has are these; others get new names.
 
         A size that the graph brings and that no result has by itself is unknown outside: so is what it is a part of.
         """
-        names = dict(known)
-        for name in sorted({n for v in self.graph.outputs for n in symbols.alone(v.dims)} - known.keys()):
+        names = dict(sizes)
+        for name in sorted({n for v in self.graph.outputs for n in symbols.alone(v.dims)} - sizes.keys()):
             names[name] = outer.fresh(name.rpartition("_")[0] or name)
         rest: dict[Dim, Dim] = {}
 
-        def named(size: Any) -> Any:
+        def size_in(size: DimLike) -> DimLike:
             if not isinstance(size, Dim) or size.symbols() <= names.keys():
                 return size.substitute(names) if isinstance(size, Dim) else size
             if size not in rest:
                 rest[size] = outer.fresh("d")
             return rest[size]
-        return [spec(tuple(map(named, v.dims)), v.dtype) for v in self.graph.outputs]
+        return [spec(tuple(map(size_in, v.dims)), v.dtype) for v in self.graph.outputs]
 
 
-def _held(capture: Any) -> Any:
-    if type(capture) is not weakref.ref:
-        return capture
-    target = capture()
+def referent(reference: _Capture | weakref.ref[Variable]) -> _Capture | Variable:
+    """The tensor or variable that a trace holds, weakly or not.
+
+    Raises:
+        FailedPreconditionError: it was held weakly and is gone.
+    """
+    if not isinstance(reference, weakref.ref):
+        return reference
+    target = reference()
     if target is None:
         raise errors.FailedPreconditionError("a variable that this function was traced with has been deleted.")
     return target
 
 
-def _fits(dims: Sequence[Any], given: Sequence[Any], env: dict[str, Any]) -> bool:
-    """Whether sizes can be those of `dims`; notes in `env` what the symbols are."""
-    if len(dims) != len(given):
+def _fits(dims: Sequence[DimLike], sizes: Sequence[DimLike], env: Sizes) -> bool:
+    """Whether `sizes` can be those of `dims`; notes in `env` what the symbols are."""
+    if len(dims) != len(sizes):
         return False
-    for have, size in zip(dims, given, strict=True):
+    for have, size in zip(dims, sizes, strict=True):
         name = have.name_alone() if isinstance(have, Dim) else None
         if name is not None and name not in env:
             env[name] = size
@@ -284,16 +302,17 @@ def _fits(dims: Sequence[Any], given: Sequence[Any], env: dict[str, Any]) -> boo
     return True
 
 
-def _holds(guard: dm.Guard, env: dict[str, Any], assume: bool) -> bool:
+def _holds(guard: dm.Guard, env: Sizes, assume: bool) -> bool:
     left, right = dm.substitute((guard.left, guard.right), env)
     if assume:
         return dm.require(left, guard.op, right)
     return dm.decide(left, guard.op, right) is True
 
 
-def trace_function(fn: Callable[..., Any], name: str, specs: Sequence[Any], build: Callable[[list[Any]], Any], *,
-                   names: Sequence[str] = (), soft: Sequence[str] = (), values: Sequence[Any] | None = None,
-                   may_create: bool = True) -> tuple[Traced, list[Any]]:
+def trace_function(fn: PythonFunction, name: str, specs: Sequence[InputSpec],
+                   build: Callable[[list[Tensor]], CallForm], *, names: Sequence[str] = (), soft: Sequence[str] = (),
+                   values: Sequence[Tensor] | None = None, may_create: bool = True,
+                   whole: bool = False) -> tuple[Traced, list[Variable]]:
     """`fn` traced for tensors of `specs`.
 
     Args:
@@ -305,14 +324,15 @@ def trace_function(fn: Callable[..., Any], name: str, specs: Sequence[Any], buil
         soft: the symbols that we chose ourselves: Python may not ask what they are.
         values: the tensors of the call, where there are any, for variables that are computed from them.
         may_create: whether the function may create variables.
+        whole: whether gradients in it are to be differentiated from outside; see `tracer/trace.py: Residuals`.
     Returns:
-        The trace, and the variables that were made meanwhile.
+        The trace, and the variables that were created meanwhile.
     """
     tracing = Trace(name)
-    tracing.begin(soft, values, may_create)
+    tracing.begin(soft, values, may_create, whole)
     with record.telling(()), tracing.active():
-        given = [tracing.input(s.dims, s.dtype, n) for s, n in zip(specs, names or [""] * len(specs), strict=True)]
-        args, kwargs = build(list(given))
+        inputs = [tracing.input(s.dims, s.dtype, n) for s, n in zip(specs, names or [""] * len(specs), strict=True)]
+        args, kwargs = build(list(inputs))
         returned = fn(*args, **kwargs)
         leaves = [_result(leaf, name) for leaf in nest.flatten(returned)]
         outputs = [tracing.lift(t) for t in leaves if t is not None]
@@ -324,10 +344,11 @@ def trace_function(fn: Callable[..., Any], name: str, specs: Sequence[Any], buil
     written = [s for s in tracing.variables.values() if s.assigned]
     tracing.graph.outputs = outputs + [s.tensor.value for s in written]
     traced = Traced(name, tracing.graph, tracing.captured, specs, result, [s.variable for s in written], bool(soft))
-    return traced, tracing.made
+    traced.spared = tracing.residuals.spared
+    return traced, tracing.created
 
 
-def _result(leaf: Any, name: str) -> Tensor | None:
+def _result(leaf: PythonValue, name: str) -> Tensor | None:
     """A leaf of a result as a tensor; None stays None.
 
     Raises:
@@ -346,12 +367,12 @@ def _result(leaf: Any, name: str) -> Tensor | None:
             "Tensor or ExtensionType.") from None
 
 
-def trace(fn: Callable[..., Any], specs: Sequence[Any], name: str = "function") -> Traced:
+def trace(fn: PythonFunction, specs: Sequence[InputSpec], name: str = "function") -> Traced:
     """`fn` traced for tensors of `specs`, its positional arguments."""
-    return trace_function(fn, name, list(named(specs)), lambda tensors: (tensors, {}))[0]
+    return trace_function(fn, name, list(named(specs)), lambda tensors: (tuple(tensors), {}))[0]
 
 
-def named(specs: Sequence[Any]) -> Iterator[TensorSpec]:
+def named(specs: Sequence[InputSpec]) -> Iterator[TensorSpec]:
     """Specs in which sizes that were given as None are symbols of their own."""
     for i, s in enumerate(specs):
         dims = [dm.symbol(f"d{i}_{n}") if isinstance(d, Dim) and d.name_alone() == f"d{n}" else d

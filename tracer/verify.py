@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,6 +19,8 @@ from twofold.eager.tensor import Tensor
 from twofold.ir import errors, passes
 from twofold.ir import graph as g
 from twofold.runtime.calls import NodeFailure
+
+from .types import Sizes
 
 if TYPE_CHECKING:
     from twofold.runtime.program import Improve
@@ -55,12 +57,12 @@ def verify_graph(graph: g.Graph, tensors: Sequence[Tensor]) -> Verification:
     """Compares the compiled `graph` with its ops run one by one.
 
     Args:
-        graph: what to run; control flow counts as one op.
+        graph: the graph to run; control flow counts as one op.
         tensors: its inputs.
     """
     eager: dict[g.Value, np.ndarray] = {}
 
-    def watch(node: g.Node, results: Sequence[Any]) -> None:
+    def watch(node: g.Node, results: Sequence[Tensor]) -> None:
         for value, result in zip(node.outputs, results, strict=True):
             eager[value] = result._array
 
@@ -103,15 +105,15 @@ def same_bits(a: np.ndarray, b: np.ndarray) -> bool:
 def _run(graph: g.Graph, tensors: Sequence[Tensor], eager: dict[g.Value, np.ndarray],
          outputs: Sequence[g.Value], improve: Improve | None = None) -> list[np.ndarray]:
     """The compiled values of `outputs`; nodes with effects give what they gave before."""
-    copy, known = graph.copy_with()
-    copy.outputs = [known[v] for v in outputs]
-    recorded = {known[v]: array for v, array in eager.items()}
+    copy, copies = graph.copy_with()
+    copy.outputs = [copies[v] for v in outputs]
+    recorded = {copies[v]: array for v, array in eager.items()}
     from twofold.runtime.cpu import cpu  # imports compilers, which eager code does not need
     from twofold.runtime.program import Executable
 
     host = Host(cpu)
 
-    def run_node(node: g.Node, arrays: list[np.ndarray], sizes: dict[str, Any]) -> Sequence[np.ndarray]:
+    def run_node(node: g.Node, arrays: list[np.ndarray], sizes: Sizes) -> Sequence[np.ndarray]:
         if not g.is_pure(node) and node.op is not g.BIND and all(v in recorded for v in node.outputs):
             return [recorded[v] for v in node.outputs]
         return host(node, arrays, sizes)

@@ -8,12 +8,9 @@ Draws such as `tf.random.normal` take the next part of a stream that `tf.random.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
-import numpy as np
-
-from twofold._front.api import ints, public, shape_arg, tensor
+from twofold._front.api import one_size, public, shape_arg, tensor
 from twofold._front.namespace import publish
 from twofold._ops import random_draws as draws
 from twofold._ops.random_generator import (
@@ -46,15 +43,8 @@ __all__ = ["set_seed", "normal", "uniform", "truncated_normal", "shuffle", "cate
            "stateless_poisson", "stateless_shuffle", "stateless_truncated_normal", "stateless_uniform"]
 
 
-def _seed(given: Any) -> Any:
-    """A seed as an integer or None; of a float the whole part, as TensorFlow takes it."""
-    if isinstance(given, (float, np.floating)) and math.isfinite(given):
-        return int(given)
-    return None if given is None else ints(given, "seed")[0]
-
-
 def _stream(purpose: str, seed: Any) -> draws.Stream:
-    number = _seed(seed)
+    number = draws.seed_number(seed)
     return lambda shape: ops.random_state(dm.numel(shape), seed=number, purpose=purpose)
 
 
@@ -76,7 +66,7 @@ def set_seed(seed: int) -> None:
     >>> bool(tf.random.uniform([]) == a), bool(a == b)
     (True, False)
     """
-    streams.set_seed(_seed(seed))
+    streams.set_seed(draws.seed_number(seed))
 
 
 @public
@@ -194,7 +184,7 @@ def categorical(logits: Any, num_samples: Any, dtype: Any = None, seed: int | No
     >>> tf.random.categorical([[0.0, float("-inf")], [float("-inf"), 0.0]], 3).numpy().tolist()
     [[0, 0, 0], [1, 1, 1]]
     """
-    return draws.categorical(_stream("categorical", seed), tensor(logits), ints(num_samples, "num_samples")[0],
+    return draws.categorical(_stream("categorical", seed), tensor(logits), one_size(num_samples, "num_samples"),
                              dt.int64 if dtype is None else dt.as_dtype(dtype))
 
 

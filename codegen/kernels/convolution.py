@@ -1,4 +1,4 @@
-"""What convolution needs beside its two big kernels (`codegen/conv.py`): padding, shares added up, depthwise filters.
+"""Kernels of convolution beside its two big ones (`codegen/conv.py`): padding, shares added up, depthwise filters.
 
 Depthwise filters have too few products in common for a matrix product; their loops run over neighbouring channels
 instead.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from twofold.codegen.loop import Kernel, LoopBuilder
 from twofold.ir import dtypes as dt
 from twofold.ir.dtypes import DType
-from twofold.ir.scalar import Value
+from twofold.ir.scalar import Scalar
 
 from .windows import Window, accumulate, fill
 
@@ -60,7 +60,7 @@ def add_up(dtype: DType) -> Kernel:
     return b.finish()
 
 
-def _products(b: LoopBuilder, w: Window, multiplier: Value | None) -> Value:
+def _products(b: LoopBuilder, w: Window, multiplier: Scalar | None) -> Scalar:
     """How many outputs a depthwise convolution has; `multiplier` None stands for 1."""
     return w.channels if multiplier is None else w.channels * multiplier
 

@@ -5,7 +5,7 @@ takes the whole range.
 from __future__ import annotations
 
 from twofold.ir import dtypes as dt
-from twofold.ir.scalar import Value
+from twofold.ir.scalar import Scalar
 
 from ..loop import Kernel, LoopBuilder
 
@@ -28,7 +28,7 @@ def crc32c() -> Kernel:
     lead, count = b.integer(), b.integer()
     left = b.local(b.load(state, 0))
 
-    def single(at: Value) -> None:
+    def single(at: Scalar) -> None:
         place = b.and_(b.xor(left.get(), b.cast(b.load(data, at), dt.uint32)), 0xFF)
         left.set(b.xor(b.shr(left.get(), 8), b.load(tables, b.cast(place, dt.int64))))
 
@@ -36,12 +36,12 @@ def crc32c() -> Kernel:
         single(at)
     with b.for_(0, count) as n:
         word = b.xor(b.load(words, n), b.cast(left.get(), dt.uint64))
-        remainder = None
+        remainders: list[Scalar] = []  # of the bytes so far
         for byte in range(8):
             part = b.cast(b.and_(b.shr(word, 8 * byte), 0xFF), dt.int64)
-            known = b.load(tables, part + 256 * (7 - byte))
-            remainder = known if remainder is None else b.xor(remainder, known)
-        left.set(remainder)
+            entry = b.load(tables, part + 256 * (7 - byte))
+            remainders.append(b.xor(remainders[-1], entry) if remainders else entry)
+        left.set(remainders[-1])
     with b.for_(lead + count * 8, b.stop) as at:
         single(at)
     b.store(state, 0, left.get())
@@ -83,15 +83,15 @@ def unfilter(pixel: int) -> Kernel:
     return b.finish()
 
 
-def _left(b: LoopBuilder, left: Value, up: Value, corner: Value) -> Value:
+def _left(b: LoopBuilder, left: Scalar, up: Scalar, corner: Scalar) -> Scalar:
     return left
 
 
-def _mean(b: LoopBuilder, left: Value, up: Value, corner: Value) -> Value:
+def _mean(b: LoopBuilder, left: Scalar, up: Scalar, corner: Scalar) -> Scalar:
     return b.shr(left + up, 1)
 
 
-def _nearest(b: LoopBuilder, left: Value, up: Value, corner: Value) -> Value:
+def _nearest(b: LoopBuilder, left: Scalar, up: Scalar, corner: Scalar) -> Scalar:
     """Paeth's: of the left, the upper and the corner byte, in this order, the nearest to left + up - corner."""
     across, down = up - corner, left - corner
     by_left, by_up, by_corner = b.abs(across), b.abs(down), b.abs(across + down)

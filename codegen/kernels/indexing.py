@@ -14,7 +14,7 @@ import numpy as np
 from twofold.codegen.loop import Kernel, LoopBuilder
 from twofold.ir import dtypes as dt
 from twofold.ir.dtypes import DType
-from twofold.ir.scalar import Value
+from twofold.ir.scalar import Scalar
 
 __all__ = ["gather_rows", "scatter_rows", "linear_index", "count_nonzero", "coordinates", "ramp", "OUT_OF_RANGE",
            "BLOCK", "detail", "bad_index", "bad_coordinates", "bad_bounds"]
@@ -23,14 +23,14 @@ OUT_OF_RANGE = "an index is out of range"
 BLOCK = 4096  # elements that a thread looks at in one go when it searches for what is not zero
 
 
-def _checked(b: LoopBuilder, index: Value, size: Value) -> Value:
+def _checked(b: LoopBuilder, index: Scalar, size: Scalar) -> Scalar:
     """Whether 0 <= index < size, which the kernel also reports."""
     ok = _within(b, index, size)
     b.check(ok, OUT_OF_RANGE)
     return ok
 
 
-def _within(b: LoopBuilder, index: Value, size: Value) -> Value:
+def _within(b: LoopBuilder, index: Scalar, size: Scalar) -> Scalar:
     return b.and_(b.ge(index, 0), b.lt(index, size))
 
 
@@ -50,7 +50,7 @@ def gather_rows(unit: DType, index: DType, flat: bool, single: bool) -> Kernel:
     out, x, indices = b.pointer("out", unit), b.pointer("x", unit), b.pointer("indices", index)
     outer, size, count, row = (b.integer() for _ in range(4))
 
-    def copy(place: Value, origin: Value | int, at: Value) -> None:
+    def copy(place: Scalar, origin: Scalar | int, at: Scalar) -> None:
         picked = b.cast(b.load(indices, at), dt.int64)
         if single:  # one read too many costs less than a branch, and index 0 exists
             b.store(out, place, b.load(x, b.select(_checked(b, picked, size), picked, 0) + origin))
@@ -173,7 +173,7 @@ def coordinates(dtype: DType) -> Kernel:
     return b.finish()
 
 
-def _is_set(b: LoopBuilder, value: Value) -> Value:
+def _is_set(b: LoopBuilder, value: Scalar) -> Scalar:
     return value if value.dtype.is_bool else b.ne(value, 0)
 
 

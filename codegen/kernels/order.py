@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from twofold.ir import dtypes as dt
 from twofold.ir.dtypes import DType
-from twofold.ir.scalar import Value
+from twofold.ir.scalar import Scalar
 
 from ..loop import Kernel, LoopBuilder, Pointer
 
@@ -16,7 +16,7 @@ __all__ = ["argsort", "pick"]
 _DOUBLINGS = 32  # rows have fewer than 2**31 elements: an index is an int32
 
 
-def _precedes(b: LoopBuilder, x: Value, y: Value, descending: bool) -> Value:
+def _precedes(b: LoopBuilder, x: Scalar, y: Scalar, descending: bool) -> Scalar:
     """Whether `x` must come before `y`."""
     if x.dtype.is_bool:
         x, y = b.cast(x, dt.int32), b.cast(y, dt.int32)
@@ -53,8 +53,8 @@ def argsort(dtype: DType, descending: bool) -> Kernel:
     return b.finish()
 
 
-def _merge(b: LoopBuilder, out: Pointer, work: Pointer, x: Pointer, base: Value, start: Value, middle: Value,
-           end: Value, n: Value, descending: bool) -> None:
+def _merge(b: LoopBuilder, out: Pointer, work: Pointer, x: Pointer, base: Scalar, start: Scalar, middle: Scalar,
+           end: Scalar, n: Scalar, descending: bool) -> None:
     """Merges two runs of sorted indices, [start, middle) and [middle, end), into work memory."""
     left, right = b.local(start), b.local(middle)
     with b.for_(start, end) as place:

@@ -14,7 +14,7 @@ from twofold.codegen.loop import Kernel, LoopBuilder, Pointer
 from twofold.ir import dims as dm
 from twofold.ir import dtypes as dt
 from twofold.ir.dtypes import DType
-from twofold.ir.scalar import Value
+from twofold.ir.scalar import Scalar
 
 from .windows import Geometry, Window, accumulate, fill
 
@@ -53,26 +53,26 @@ class _Winners:
         self.best, self.which = b.scratch(x.dtype, BLOCK), b.scratch(dt.int32, BLOCK)
 
     @contextmanager
-    def of(self, r: Value, image: Value, at: list[Value], left: Value, width: Value,
-           ) -> Iterator[tuple[Value, Value, Value]]:
+    def of(self, r: Scalar, image: Scalar, at: list[Scalar], left: Scalar, width: Scalar,
+           ) -> Iterator[tuple[Scalar, Scalar, Scalar]]:
         """For output place `r`, and each tap and channel from `left` on: the numbers of the pixel's and of the place's
         element, and whether the former is the first largest of the latter's window."""
         b, w = self.b, self.w
         with b.for_(0, width) as c:
             b.store(self.which, c, -1)
         with w.taps(image, at) as (tap, pixel), b.for_(0, width) as c:
-            value, held = b.load(self.x, pixel * w.channels + left + c), b.load(self.best, c)
+            value, best = b.load(self.x, pixel * w.channels + left + c), b.load(self.best, c)
             which = b.load(self.which, c)
-            larger = b.and_(b.not_(b.ge(held, value)), b.not_(b.isnan(held)))
+            larger = b.and_(b.not_(b.ge(best, value)), b.not_(b.isnan(best)))
             wins = b.or_(larger, b.lt(which, 0))
-            b.store(self.best, c, b.select(wins, value, held))
+            b.store(self.best, c, b.select(wins, value, best))
             b.store(self.which, c, b.select(wins, b.cast(tap, dt.int32), which))
         with w.taps(image, at) as (tap, pixel), b.for_(0, width) as c:
             wins = b.eq(b.load(self.which, c), b.cast(tap, dt.int32))
             yield pixel * w.channels + left + c, r * w.channels + left + c, wins
 
     @contextmanager
-    def blocks(self, r: Value) -> Iterator[tuple[Value, Value, list[Value], Value, Value]]:
+    def blocks(self, r: Scalar) -> Iterator[tuple[Scalar, Scalar, list[Scalar], Scalar, Scalar]]:
         """The blocks of channels of output place `r`: it, its image, where it lies, the first channel, how many."""
         b, w = self.b, self.w
         image, at = w.split(r, w.outputs)

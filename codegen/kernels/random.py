@@ -13,7 +13,7 @@ from collections.abc import Callable
 from twofold.ir import dtypes as dt
 from twofold.ir import math_random as mr
 from twofold.ir.dtypes import DType
-from twofold.ir.scalar import Value
+from twofold.ir.scalar import Scalar
 
 from ..loop import Cell, Kernel, LoopBuilder
 
@@ -32,14 +32,14 @@ class _Stream:
         self.b = b
         self.low, self.high, self.key = [b.bitcast(b.load(state, i), dt.uint64) for i in range(3)]
 
-    def words(self, offset: Value, attempt: Value | int = 0) -> tuple[Value, ...]:
+    def words(self, offset: Scalar, attempt: Scalar | int = 0) -> tuple[Scalar, ...]:
         return mr.block(self.b, self.low, self.high, self.key, offset, attempt)
 
-    def wide(self, offset: Value, attempt: Value | int = 0) -> list[Value]:
+    def wide(self, offset: Scalar, attempt: Scalar | int = 0) -> list[Scalar]:
         """A block as two uint64."""
         return mr.bits(self.b, self.words(offset, attempt), dt.uint64)
 
-    def units(self, offset: Value, attempt: Value | int = 0) -> list[Value]:
+    def units(self, offset: Scalar, attempt: Scalar | int = 0) -> list[Scalar]:
         """A block as two float64 in (0, 1)."""
         return [mr.unit(self.b, w) for w in self.wide(offset, attempt)]
 
@@ -83,7 +83,7 @@ def integers(dtype: DType) -> Kernel:
 
 
 def bounds(dtype: DType) -> Kernel:
-    """What `integers` takes as (low, span), for the bounds low and high; the range is one.
+    """The (low, span) that `integers` takes, for the bounds low and high; the range is one.
 
     args: addresses of the result, of low and of high.
     """
@@ -124,9 +124,9 @@ def seeded(dtype: DType, purpose: str) -> Kernel:
     b = LoopBuilder(f"random seed {dtype.short} {purpose}")
     out, seed = b.pointer("out", dt.int64), b.pointer("seed", dtype)
     with b.for_(b.start, b.stop):
-        given = [b.bitcast(b.cast(b.load(seed, n), dt.int64), dt.uint64) for n in range(2)]
-        z: Value = b.const(0, dt.uint64)
-        for word in (*given, b.const(zlib.crc32(purpose.encode()), dt.uint64)):
+        words = [b.bitcast(b.cast(b.load(seed, n), dt.int64), dt.uint64) for n in range(2)]
+        z: Scalar = b.const(0, dt.uint64)
+        for word in (*words, b.const(zlib.crc32(purpose.encode()), dt.uint64)):
             z = _mixed(b, z, word)
         b.store(out, 0, b.const(0, dt.int64))
         for n in (1, 2):
@@ -134,7 +134,7 @@ def seeded(dtype: DType, purpose: str) -> Kernel:
     return b.finish()
 
 
-def _mixed(b: LoopBuilder, z: Value, seed: Value) -> Value:
+def _mixed(b: LoopBuilder, z: Scalar, seed: Scalar) -> Scalar:
     """A step of `ir.ops.random.mix`."""
     z = z + seed + 0x9E3779B97F4A7C15
     z = b.xor(z, b.shr(z, 30)) * 0xBF58476D1CE4E5B9
@@ -143,7 +143,7 @@ def _mixed(b: LoopBuilder, z: Value, seed: Value) -> Value:
 
 
 def _searched(name: str, dtype: DType, params: tuple[DType, ...],
-              draw: Callable[[LoopBuilder, _Stream, Value, Cell, list[Value]], None]) -> Kernel:
+              draw: Callable[[LoopBuilder, _Stream, Scalar, Cell, list[Scalar]], None]) -> Kernel:
     """A kernel that draws element by element.
 
     args: addresses of the result, of the stream, and of each parameter; each parameter's stride, 0 or 1.
@@ -167,7 +167,7 @@ def gamma(dtype: DType, param: DType) -> Kernel:
     return _searched("gamma", dtype, (param,), _draw_gamma)
 
 
-def _draw_gamma(b: LoopBuilder, stream: _Stream, i: Value, result: Cell, params: list[Value]) -> None:
+def _draw_gamma(b: LoopBuilder, stream: _Stream, i: Scalar, result: Cell, params: list[Scalar]) -> None:
     (alpha,) = params
     small = b.lt(alpha, 1.0)
     d = b.select(small, alpha + 1.0, alpha) - 1.0 / 3.0
@@ -191,7 +191,7 @@ def poisson(dtype: DType, param: DType) -> Kernel:
     return _searched("poisson", dtype, (param,), _draw_poisson)
 
 
-def _draw_poisson(b: LoopBuilder, stream: _Stream, i: Value, result: Cell, params: list[Value]) -> None:
+def _draw_poisson(b: LoopBuilder, stream: _Stream, i: Scalar, result: Cell, params: list[Scalar]) -> None:
     (mean,) = params
     with b.if_(b.and_(b.ge(mean, 0.0), b.lt(mean, _SMALL))):
         _search(b, stream.units(i)[0], b.exp(-mean), lambda k: mean / k, result)
@@ -211,7 +211,7 @@ def binomial(dtype: DType, counts: DType, probs: DType) -> Kernel:
     return _searched("binomial", dtype, (counts, probs), _draw_binomial)
 
 
-def _draw_binomial(b: LoopBuilder, stream: _Stream, i: Value, result: Cell, params: list[Value]) -> None:
+def _draw_binomial(b: LoopBuilder, stream: _Stream, i: Scalar, result: Cell, params: list[Scalar]) -> None:
     count, prob = params
     turned = b.gt(prob, 0.5)
     p = b.select(turned, 1.0 - prob, prob)
@@ -234,7 +234,7 @@ def _draw_binomial(b: LoopBuilder, stream: _Stream, i: Value, result: Cell, para
         result.set(count - result.get())
 
 
-def _search(b: LoopBuilder, u: Value, first: Value, ratio: Callable[[Value], Value], result: Cell) -> None:
+def _search(b: LoopBuilder, u: Scalar, first: Scalar, ratio: Callable[[Scalar], Scalar], result: Cell) -> None:
     """The smallest k whose cumulative probability exceeds `u`; `ratio(k)` is P(k) / P(k - 1)."""
     prob, total, k = b.local(first), b.local(first), b.local(0.0, dt.float64)
     with b.for_(0, _ATTEMPTS):
@@ -245,9 +245,9 @@ def _search(b: LoopBuilder, u: Value, first: Value, ratio: Callable[[Value], Val
     result.set(k.get())
 
 
-def _reject(b: LoopBuilder, stream: _Stream, i: Value, result: Cell, spread: Value, base: Value, quick: Value,
-            slope: Value, log_scale: Value, most: Value, log_density: Callable[[Value], Value],
-            refused: Callable[[Value, Value], Value] | None = None) -> None:
+def _reject(b: LoopBuilder, stream: _Stream, i: Scalar, result: Cell, spread: Scalar, base: Scalar, quick: Scalar,
+            slope: Scalar, log_scale: Scalar, most: Scalar, log_density: Callable[[Scalar], Scalar],
+            refused: Callable[[Scalar, Scalar], Scalar] | None = None) -> None:
     """Hoermann's transformed rejection: k = floor((2 a / (0.5 - |u|) + b) u + c), with a quick way to accept."""
     with b.for_(0, _ATTEMPTS) as attempt:
         u, v = stream.units(i, attempt)

@@ -11,11 +11,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from twofold.ir import dtypes as dt
 from twofold.ir.dtypes import DType
-from twofold.ir.scalar import ScalarBuilder, Value
+from twofold.ir.scalar import Scalar, ScalarBuilder
 
 from ..loop import Kernel, LoopBuilder
 
@@ -34,15 +33,15 @@ class Scan:
         result: `result(s, states)`, by default the first state.
     """
 
-    start: tuple[Any, ...]
-    step: Callable[..., tuple[Value, ...]]
-    result: Callable[..., Value] | None = None
+    start: tuple[float, ...]
+    step: Callable[..., tuple[Scalar, ...]]
+    result: Callable[..., Scalar] | None = None
 
-    def value(self, s: ScalarBuilder, states: Sequence[Value]) -> Value:
+    def value(self, s: ScalarBuilder, states: Sequence[Scalar]) -> Scalar:
         return states[0] if self.result is None else self.result(s, states)
 
 
-def _logsumexp_step(s: ScalarBuilder, states: Sequence[Value], xs: Sequence[Value]) -> tuple[Value, Value]:
+def _logsumexp_step(s: ScalarBuilder, states: Sequence[Scalar], xs: Sequence[Scalar]) -> tuple[Scalar, Scalar]:
     """States (m, t) stand for t * exp(m), m the largest element so far."""
     (m, t), (x,) = states, xs
     ratio = s.exp(s.select(s.eq(m, x), 0.0, -s.abs(m - x)))
@@ -69,11 +68,11 @@ class _ScanKernel:
         self.ins = [b.pointer(f"in{n}", dtype) for n in range(2 if name == "linear_recurrence" else 1)]
         self.length, self.inner = b.integer(), b.integer()
 
-    def place(self, k: Value) -> Value:
+    def place(self, k: Scalar) -> Scalar:
         """Where along the axis step number `k` is."""
         return self.length - 1 - k if self.reverse else k
 
-    def advance(self, states: Sequence[Value], at: Value) -> tuple[Value, ...]:
+    def advance(self, states: Sequence[Scalar], at: Scalar) -> tuple[Scalar, ...]:
         """Takes the elements at `at` in, stores the result there, and gives the states after it."""
         b, step = self.b, self.step
         moved = step.step(b, states, [b.load(p, at) for p in self.ins])
@@ -113,8 +112,8 @@ def tiles(name: str, dtype: DType, exclusive: bool, reverse: bool) -> Kernel:
         left = (tile - outer * across) * TILE
         width = b.minimum(f.inner - left, TILE)
         with b.for_(0, width) as c:
-            for p, v in zip(states, f.step.start, strict=True):
-                b.store(p, c, v)
+            for p, number in zip(states, f.step.start, strict=True):
+                b.store(p, c, number)
         with b.for_(0, f.length) as k:
             base = (outer * f.length + f.place(k)) * f.inner + left
             with b.for_(0, width) as c:

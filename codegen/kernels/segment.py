@@ -7,11 +7,10 @@ Columns are independent: a kernel's range counts tiles of them. Operands are con
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from twofold.ir import dtypes as dt
 from twofold.ir.dtypes import DType
-from twofold.ir.scalar import Value
+from twofold.ir.scalar import Scalar
 
 from ..loop import Kernel, LoopBuilder
 
@@ -19,7 +18,7 @@ __all__ = ["TILE", "COMBINE", "empty_value", "join"]
 
 TILE = 256  # columns
 
-COMBINE: dict[str, Callable[..., Value]] = {
+COMBINE: dict[str, Callable[..., Scalar]] = {
     "sum": lambda s, a, b: a + b,
     "prod": lambda s, a, b: a * b,
     "max": lambda s, a, b: s.maximum(a, b),
@@ -27,8 +26,8 @@ COMBINE: dict[str, Callable[..., Value]] = {
 }
 
 
-def empty_value(kind: str, dtype: DType, ordered: bool) -> Any:
-    """What a segment without rows holds: for extremes 0 with ordered ids, else the dtype's own last number."""
+def empty_value(kind: str, dtype: DType, ordered: bool) -> float:
+    """The elements of a segment without rows: for extremes 0 with ordered ids, else the dtype's own last number."""
     if kind in ("sum", "prod"):
         return int(kind == "prod")
     return 0 if ordered else dtype.min if kind == "max" else dtype.max

@@ -14,7 +14,7 @@ from twofold.codegen.loop import Kernel, LoopBuilder
 from twofold.codegen.reduce import LANES
 from twofold.ir import dtypes as dt
 from twofold.ir.dtypes import DType
-from twofold.ir.scalar import Value
+from twofold.ir.scalar import Scalar
 
 __all__ = ["rows", "cross_entropy"]
 
@@ -27,12 +27,12 @@ def rows(dtype: DType, log: bool) -> Kernel:
     b = LoopBuilder(f"{'log_' if log else ''}softmax {dtype.short}")
     out, x = b.pointer("out", dtype), b.pointer("x", dtype)
     length = b.integer()
-    lanes = _Lanes(b, dtype)
+    lanes = _RowLanes(b, dtype)
     with b.for_(b.start, b.stop) as row:
         first = row * length
         top = _reduced(b, lanes, length, -math.inf, _larger(b), lambda i: b.load(x, first + i))
 
-        def exponential(i: Value) -> Value:
+        def exponential(i: Scalar) -> Scalar:
             e = b.exp(b.load(x, first + i) - top)
             if not log:
                 b.store(out, first + i, e)
@@ -58,7 +58,7 @@ def cross_entropy(dtype: DType, labels: DType) -> Kernel:
     b = LoopBuilder(f"cross_entropy {dtype.short} {labels.short}")
     out, x, chosen = b.pointer("out", dtype), b.pointer("x", dtype), b.pointer("labels", labels)
     length = b.integer()
-    lanes = _Lanes(b, dtype)
+    lanes = _RowLanes(b, dtype)
     with b.for_(b.start, b.stop) as row:
         first = row * length
         label = b.cast(b.load(chosen, row), dt.int64)
@@ -71,15 +71,15 @@ def cross_entropy(dtype: DType, labels: DType) -> Kernel:
     return b.finish()
 
 
-class _Lanes:
+class _RowLanes:
     """Accumulators of a row. `own` is only indexed by loops of constant length, so that it stays in registers."""
 
     def __init__(self, b: LoopBuilder, dtype: DType) -> None:
         self.own, self.ends = b.scratch(dtype, LANES), b.scratch(dtype, LANES)
 
 
-def _reduced(b: LoopBuilder, lanes: _Lanes, count: Value, start: float, join: Callable[[Value, Value], Value],
-             element: Callable[[Value], Value]) -> Value:
+def _reduced(b: LoopBuilder, lanes: _RowLanes, count: Scalar, start: float, join: Callable[[Scalar, Scalar], Scalar],
+             element: Callable[[Scalar], Scalar]) -> Scalar:
     """`count` elements joined in the order of the module's head. Loops over whole rows of lanes become vectors."""
     own, ends = lanes.own, lanes.ends
     with b.for_(0, LANES) as lane:
@@ -99,6 +99,6 @@ def _reduced(b: LoopBuilder, lanes: _Lanes, count: Value, start: float, join: Ca
     return b.load(ends, 0)
 
 
-def _larger(b: LoopBuilder) -> Callable[[Value, Value], Value]:
+def _larger(b: LoopBuilder) -> Callable[[Scalar, Scalar], Scalar]:
     """The larger of two numbers; a NaN may be passed over, as it makes the sum of exponentials a NaN anyway."""
-    return lambda held, x: b.select(b.gt(x, held), x, held)
+    return lambda largest, x: b.select(b.gt(x, largest), x, largest)

@@ -1,4 +1,4 @@
-"""Loops over sliding windows in three spatial axes: what the kernels of pooling and convolution share.
+"""Loops over sliding windows in three spatial axes, which the kernels of pooling and convolution share.
 
 Fewer axes are axes of size 1. A `Window` reads 19 integers: the sizes of the input, of the output, of the window, its
 strides, dilations and padding before (three each), and the number of channels.
@@ -9,12 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from twofold.codegen.loop import LoopBuilder, Pointer
 from twofold.ir import dtypes as dt
 from twofold.ir import windows
-from twofold.ir.scalar import Value
+from twofold.ir.dims import Size, Sizes
+from twofold.ir.scalar import Scalar
+from twofold.ir.types import Attrs
 
 __all__ = ["Geometry", "geometry", "Window", "fill", "accumulate"]
 
@@ -25,26 +27,26 @@ class Geometry(NamedTuple):
     Sizes may be unknown (`ir/dims.py`).
     """
 
-    images: Any
-    sizes: tuple[Any, ...]
-    outputs: tuple[Any, ...]
+    images: Size
+    sizes: Sizes
+    outputs: Sizes
     window: tuple[int, ...]
     strides: tuple[int, ...]
     dilations: tuple[int, ...]
-    before: tuple[Any, ...]
-    channels: Any
+    before: Sizes
+    channels: Size
 
     @property
-    def integers(self) -> tuple[Any, ...]:
+    def integers(self) -> Sizes:
         """The arguments that `Window` reads."""
         return (*self.sizes, *self.outputs, *self.window, *self.strides, *self.dilations, *self.before, self.channels)
 
     @property
-    def pixels(self) -> Any:
+    def pixels(self) -> Size:
         return self.images * math.prod(self.sizes)
 
     @property
-    def places(self) -> Any:
+    def places(self) -> Size:
         return self.images * math.prod(self.outputs)
 
     @property
@@ -52,25 +54,25 @@ class Geometry(NamedTuple):
         return math.prod(self.window)
 
 
-def geometry(dims: Sequence[Any], places: Sequence[Any], window: Sequence[int], attrs: dict[str, Any]) -> Geometry:
+def geometry(dims: Sequence[Size], places: Sequence[Size], window: Sequence[int], attrs: Attrs) -> Geometry:
     """The geometry for input `dims` [batch, spatial.., channels] with `places` along each spatial axis."""
     strides, dilations, sizes = attrs["strides"], attrs["dilations"], dims[1:-1]
     before = tuple(p[0] for p in windows.pads(sizes, window, strides, dilations, attrs["padding"]))
 
-    def three(values: Sequence[Any], filler: int) -> tuple[Any, ...]:
+    def three(values: Sequence[Size], filler: int) -> Sizes:
         return (filler,) * (3 - len(values)) + tuple(values)
 
     return Geometry(dims[0], three(sizes, 1), three(places, 1), three(window, 1), three(strides, 1),
                     three(dilations, 1), three(before, 0), dims[-1])
 
 
-def fill(b: LoopBuilder, out: Pointer, first: Value, count: Value, value: float = 0.0) -> None:
+def fill(b: LoopBuilder, out: Pointer, first: Scalar, count: Scalar, value: float = 0.0) -> None:
     """Sets `count` elements of `out` from number `first` on to `value`."""
     with b.for_(0, count) as i:
         b.store(out, first + i, value)
 
 
-def accumulate(b: LoopBuilder, out: Pointer, index: Value, value: Value) -> None:
+def accumulate(b: LoopBuilder, out: Pointer, index: Scalar, value: Scalar) -> None:
     """Adds `value` to element `index` of `out`."""
     b.store(out, index, b.load(out, index) + value)
 
@@ -85,7 +87,7 @@ class Window:
         self.channels = b.integer()
         self.taps_count = self.window[0] * self.window[1] * self.window[2]
 
-    def split(self, pixel: Value, sizes: Sequence[Value]) -> tuple[Value, list[Value]]:
+    def split(self, pixel: Scalar, sizes: Sequence[Scalar]) -> tuple[Scalar, list[Scalar]]:
         """Image and coordinates of a pixel's number, row-major."""
         b, at = self.b, []
         for size in reversed(sizes):
@@ -95,7 +97,7 @@ class Window:
         return pixel, at[::-1]
 
     @contextmanager
-    def taps(self, image: Value, at: Sequence[Value]) -> Iterator[tuple[Value, Value]]:
+    def taps(self, image: Scalar, at: Sequence[Scalar]) -> Iterator[tuple[Scalar, Scalar]]:
         """For the output place `at`: each tap that is inside the input, and the number of the input's pixel there."""
         b = self.b
         tap, pixel = b.const(0, dt.int64), image
@@ -109,7 +111,7 @@ class Window:
             yield tap, pixel
 
     @contextmanager
-    def places(self, image: Value, at: Sequence[Value]) -> Iterator[tuple[Value, Value, list[Value]]]:
+    def places(self, image: Scalar, at: Sequence[Scalar]) -> Iterator[tuple[Scalar, Scalar, list[Scalar]]]:
         """For the input pixel `at`: each tap that falls on it, and the number and coordinates of the output place."""
         b = self.b
         tap, place, where = b.const(0, dt.int64), image, []
@@ -125,7 +127,7 @@ class Window:
                 where.append(o)
             yield tap, place, where
 
-    def count(self, at: Sequence[Value]) -> Value:
+    def count(self, at: Sequence[Scalar]) -> Scalar:
         """How many taps of the output place `at` are inside the input; at least 1, to divide by."""
         b = self.b
         total = b.const(1, dt.int64)

@@ -11,22 +11,24 @@ attributes.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from twofold.ir import dtypes as dt
 from twofold.ir.op import Op
+from twofold.ir.types import Attrs, Spec
 
-__all__ = ["Driver", "register", "driver"]
+__all__ = ["Driver", "Outs", "register", "driver"]
 
-Driver = Callable[[list[np.ndarray], Any, dict[str, Any]], np.ndarray]
+Outs: TypeAlias = Sequence[Any]  # specs of the results, in whose shapes all sizes that are known are numbers
+Driver: TypeAlias = Callable[[list[np.ndarray], Outs, Attrs], np.ndarray]
 
-_DRIVERS: dict[tuple[Op, bool], tuple[Driver, Callable[[dict[str, Any]], bool]]] = {}
+_DRIVERS: dict[tuple[Op, bool], tuple[Driver, Callable[[Attrs], bool]]] = {}
 
 
 def register(op: Op, strings: bool = False,
-             where: Callable[[dict[str, Any]], bool] = lambda attrs: True) -> Callable[[Driver], Driver]:
+             where: Callable[[Attrs], bool] = lambda attrs: True) -> Callable[[Driver], Driver]:
     """Register the decorated function as the driver of `op`: on strings, or on all other dtypes; for the attributes
     that `where` allows.
 
@@ -41,7 +43,7 @@ def register(op: Op, strings: bool = False,
     return add
 
 
-def driver(op: Op, inputs: Sequence[Any], attrs: dict[str, Any]) -> Driver | None:
+def driver(op: Op, inputs: Sequence[Spec], attrs: Attrs) -> Driver | None:
     """The driver that runs `op` on operands of these specs; None where its lowering does."""
     run, where = _DRIVERS.get((op, any(x.dtype is dt.string for x in inputs)), (None, None))
     return run if where is not None and where(attrs) else None

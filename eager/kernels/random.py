@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from twofold.eager.kernels import register
+from twofold.eager.kernels import Outs, register
 from twofold.ir import ops
 from twofold.ir.ops.random import mix
+from twofold.ir.types import Attrs
 from twofold.runtime import random as streams
 
 __all__: list[str] = []
 
 
 @register(ops.random_state)
-def _state(arrays: list[np.ndarray], outs: Any, attrs: dict[str, Any]) -> np.ndarray:
+def _state(arrays: list[np.ndarray], outs: Outs, attrs: Attrs) -> np.ndarray:
     return streams.take(int(arrays[0]), attrs["seed"], attrs["purpose"], mix)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
 from twofold.codegen.kernels import segment
-from twofold.eager.kernels import register
+from twofold.eager.kernels import Driver, Outs, register
 from twofold.ir import dtypes as dt
 from twofold.ir import ops
-from twofold.runtime import kernels, launch, memory
+from twofold.ir.types import Attrs
+from twofold.runtime import kernels, launch
+from twofold.runtime.cpu import cpu
 
 __all__: list[str] = []
 
@@ -21,8 +22,8 @@ def _join(kind: str, data: np.ndarray, ids: np.ndarray, count: int, ordered: boo
     """The rows of `data` joined by `ids`, into `count` segments."""
     inner = data.shape[ids.ndim:]
     dtype, id_dtype, columns = dt.from_numpy(data.dtype), dt.from_numpy(ids.dtype), math.prod(inner)
-    out = memory.empty((count, *inner), data.dtype)
-    acc = out if dtype.compute is dtype else memory.empty(out.shape, dtype.compute.np)
+    out = cpu.empty((count, *inner), data.dtype)
+    acc = out if dtype.compute is dtype else cpu.empty(out.shape, dtype.compute.np)
     data, ids = np.ascontiguousarray(data), np.ascontiguousarray(ids)
     compiled = kernels.get((segment.join, kind, dtype, id_dtype, ordered, drop_above),
                            lambda: segment.join(kind, dtype, id_dtype, ordered, drop_above))
@@ -32,8 +33,8 @@ def _join(kind: str, data: np.ndarray, ids: np.ndarray, count: int, ordered: boo
     return out
 
 
-def _ordered(kind: str) -> Any:
-    def join(arrays: list[np.ndarray], outs: Any, attrs: dict[str, Any]) -> np.ndarray:
+def _ordered(kind: str) -> Driver:
+    def join(arrays: list[np.ndarray], outs: Outs, attrs: Attrs) -> np.ndarray:
         data, ids = arrays
         return _join(kind, data, ids, max(int(ids[-1]) + 1, 0) if ids.size else 0, ordered=True)
     return join
@@ -44,7 +45,7 @@ for _kind in segment.COMBINE:
 
 
 @register(ops.bincount)
-def _bincount(arrays: list[np.ndarray], outs: Any, attrs: dict[str, Any]) -> np.ndarray:
+def _bincount(arrays: list[np.ndarray], outs: Outs, attrs: Attrs) -> np.ndarray:
     values, weights = arrays
     if values.size and values.min() < 0:
         raise launch.KernelCheck("values must not be negative.")

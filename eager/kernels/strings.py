@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
 from twofold.codegen.kernels.indexing import bad_coordinates, bad_index
-from twofold.eager.kernels import register
+from twofold.eager.kernels import Outs, register
 from twofold.ir import ops
+from twofold.ir.types import Attrs
 from twofold.runtime.calls import KernelCheck
 
 __all__: list[str] = []
 
 
 @register(ops.gather, strings=True)
-def _gather(arrays: list[np.ndarray], outs: Any, attrs: dict[str, Any]) -> np.ndarray:
+def _gather(arrays: list[np.ndarray], outs: Outs, attrs: Attrs) -> np.ndarray:
     x, indices = arrays
     axis, batch = attrs["axis"] % x.ndim, attrs["batch_dims"] % (indices.ndim + 1)
     size = x.shape[axis]
@@ -30,7 +30,7 @@ def _gather(arrays: list[np.ndarray], outs: Any, attrs: dict[str, Any]) -> np.nd
 
 
 @register(ops.gather_nd, strings=True)
-def _gather_nd(arrays: list[np.ndarray], outs: Any, attrs: dict[str, Any]) -> np.ndarray:
+def _gather_nd(arrays: list[np.ndarray], outs: Outs, attrs: Attrs) -> np.ndarray:
     x, indices = arrays
     batch = attrs["batch_dims"] % max(indices.ndim, 1)
     inner = batch + indices.shape[-1]
@@ -44,7 +44,7 @@ def _gather_nd(arrays: list[np.ndarray], outs: Any, attrs: dict[str, Any]) -> np
 
 
 @register(ops.tensor_scatter, strings=True)
-def _tensor_scatter(arrays: list[np.ndarray], outs: Any, attrs: dict[str, Any]) -> np.ndarray:
+def _tensor_scatter(arrays: list[np.ndarray], outs: Outs, attrs: Attrs) -> np.ndarray:
     x, indices, updates = arrays
     depth = indices.shape[-1]
     _refuse(bad_coordinates(indices, *x.shape[:depth]))

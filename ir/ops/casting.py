@@ -5,8 +5,6 @@ Owns the ops that give an operand's own values back, in another dtype or by a co
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from .. import dtypes as dt
@@ -14,28 +12,29 @@ from .. import ops, rules
 from ..dtypes import DType
 from ..errors import DTypeError
 from ..grad import unbroadcast
-from ..op import primitive
-from ..scalar import ScalarBuilder, Value
-from ..spec import TensorSpec, spec
+from ..op import Op, primitive
+from ..scalar import Scalar, ScalarBuilder
+from ..spec import spec
+from ..types import AnyTensor, Cotangents, Spec
 
 __all__ = ["bitcast", "cast", "identity", "stop_gradient", "where"]
 
 
-def _cast_rule(op: Any, x: Any, *, dtype: DType) -> TensorSpec:
+def _cast_rule(op: Op, x: Spec, *, dtype: DType) -> Spec:
     rules.require_dtype(op, (x,), 0, dt.ALL)
     if dtype not in dt.ALL:
         raise rules.fail(op, (x,), f"cannot convert to {dtype.name}.", DTypeError)
     return spec(x.dims, dtype)
 
 
-def _cast_vjp(ct: Any, out: Any, x: Any, *, dtype: DType) -> Any:
+def _cast_vjp(ct: AnyTensor, out: Spec, x: Spec, *, dtype: DType) -> Cotangents:
     if not x.dtype.is_differentiable or not dtype.is_differentiable:
         return None
     return ops.cast(ct, dtype=x.dtype)
 
 
 @primitive(infer=_cast_rule, vjp=_cast_vjp, saves=(), body=lambda s, x, dtype: s.cast(x, dtype))
-def cast(x, *, dtype):
+def cast(x: AnyTensor, *, dtype: DType) -> AnyTensor:
     """`x` converted to `dtype`, elementwise.
 
     Floats become integers toward zero, out of range the nearest limit, NaN 0. Integers wrap around in narrower
@@ -48,7 +47,7 @@ def cast(x, *, dtype):
     """
 
 
-def _bitcast_rule(op: Any, x: Any, *, dtype: DType) -> TensorSpec:
+def _bitcast_rule(op: Op, x: Spec, *, dtype: DType) -> Spec:
     rules.require_dtype(op, (x,), 0, dt.NUMERIC)
     if dtype not in dt.NUMERIC:
         raise rules.fail(op, (x,), f"cannot reinterpret as {dtype.name}.", DTypeError)
@@ -69,30 +68,30 @@ def _bitcast_host(x: np.ndarray, *, dtype: DType) -> np.ndarray:
 
 
 @primitive(infer=_bitcast_rule, vjp=None, host=_bitcast_host, traits=("total",))
-def bitcast(x, *, dtype):
+def bitcast(x: AnyTensor, *, dtype: DType) -> AnyTensor:
     """The bits of `x` read as `dtype`; a wider element is an axis of narrower ones at the end, low bits first.
 
     Runs in NumPy: it copies memory and computes nothing.
     """
 
 
-def _where_rule(op: Any, condition: Any, x: Any, y: Any) -> TensorSpec:
+def _where_rule(op: Op, condition: Spec, x: Spec, y: Spec) -> Spec:
     operands = (condition, x, y)
     rules.require_dtype(op, operands, 0, dt.BOOL)
     return rules.elementwise(dt.ALL, same=(1, 2))(op, *operands)
 
 
-def _where_vjp(ct: Any, out: Any, condition: Any, x: Any, y: Any) -> Any:
+def _where_vjp(ct: AnyTensor, out: Spec, condition: AnyTensor, x: Spec, y: Spec) -> Cotangents:
     return (None, lambda: unbroadcast(ops.where(condition, ct, 0), x),
             lambda: unbroadcast(ops.where(condition, 0, ct), y))
 
 
-def _where_body(s: ScalarBuilder, condition: Value, x: Value, y: Value) -> Value:
+def _where_body(s: ScalarBuilder, condition: Scalar, x: Scalar, y: Scalar) -> Scalar:
     return s.select(condition, x, y)
 
 
 @primitive(infer=_where_rule, vjp=_where_vjp, saves=("condition",), body=_where_body, match=(1, 2))
-def where(condition, x, y):
+def where(condition: AnyTensor, x: AnyTensor, y: AnyTensor) -> AnyTensor:
     """`x` where `condition` holds, else `y`, elementwise.
 
     Args:
@@ -102,11 +101,24 @@ def where(condition, x, y):
     """
 
 
+@primitive(infer=_where_rule, vjp=_where_vjp, saves=("condition",), body=_where_body, match=(1, 2))
+def select(condition: AnyTensor, x: AnyTensor, y: AnyTensor) -> AnyTensor:
+    """`x` if the scalar `condition` holds, else `y`: which of two sums of cotangents a value has.
+
+    Passes make a `where` of it. Unlike in a `where`, the value that was not taken has no part in gradients: where tapes
+    and gradients of graphs keep sums that may not have begun (`ir/sums.py`), its sum does not begin with zeros.
+
+    Args:
+        condition: bool scalar.
+        x, y: tensors of one dtype that broadcast together.
+    """
+
+
 @primitive(infer=rules.like_first, vjp=lambda ct, out, x: ct, saves=(), view=lambda x: x[...])
-def identity(x):
+def identity(x: AnyTensor) -> AnyTensor:
     """`x` itself, as a tensor of its own."""
 
 
 @primitive(infer=rules.like_first, vjp=None, view=lambda x: x[...])
-def stop_gradient(x):
+def stop_gradient(x: AnyTensor) -> AnyTensor:
     """`x` itself, through which no gradient passes."""

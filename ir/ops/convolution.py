@@ -7,19 +7,23 @@ makes depthwise convolution the case of one channel a group. Other layouts are t
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 from twofold.ir import dims as dm
 from twofold.ir import dtypes as dt
 from twofold.ir import ops, rules, windows
-from twofold.ir.op import primitive
-from twofold.ir.spec import TensorSpec, spec
+from twofold.ir.dims import Shape
+from twofold.ir.dtypes import DType
+from twofold.ir.op import Op, primitive
+from twofold.ir.spec import spec
+from twofold.ir.types import AnyTensor, Attr, Cotangents, Spec
+from twofold.ir.windows import Padding
 
 __all__ = ["conv", "conv_input_grad", "conv_filter_grad"]
 
 
-def _output_dims(op: Any, operands: Any, x: tuple[Any, ...], w: tuple[Any, ...], strides: Any, padding: Any,
-                 dilations: Any) -> tuple[Any, ...]:
+def _output_dims(op: Op, operands: Sequence[Spec], x: Shape, w: Shape, strides: Sequence[int], padding: Padding,
+                 dilations: Sequence[int]) -> Shape:
     """The shape of a convolution of `x` [batch, spatial.., in] by `w` [window.., in / groups, out]."""
     spatial = len(x) - 2
     windows.check(op, operands, spatial, strides, dilations, padding)
@@ -32,13 +36,13 @@ def _output_dims(op: Any, operands: Any, x: tuple[Any, ...], w: tuple[Any, ...],
     return (x[0], *sizes, w[-1])
 
 
-def _require_like(op: Any, operands: Any, what: str, have: tuple[Any, ...], want: tuple[Any, ...]) -> None:
+def _require_like(op: Op, operands: Sequence[Spec], what: str, have: Shape, want: Shape) -> None:
     if len(have) != len(want) or not all(dm.require_eq(h, w) for h, w in zip(have, want, strict=True)):
         raise rules.fail(op, operands, f"{what} has shape [{','.join(map(str, have))}]; expected "
                          f"[{','.join(map(str, want))}].")
 
 
-def _floating(op: Any, operands: Any) -> Any:
+def _floating(op: Op, operands: Sequence[Spec]) -> DType:
     dtype = rules.same_dtype(op, operands)
     rules.require_dtype(op, operands, 0, dt.FLOATING)
     rank = rules.require_rank(op, operands, 0, 3, 5)
@@ -46,13 +50,14 @@ def _floating(op: Any, operands: Any) -> Any:
     return dtype
 
 
-def _conv_infer(op: Any, x: Any, w: Any, *, strides: Any, padding: Any, dilations: Any) -> TensorSpec:
+def _conv_infer(op: Op, x: Spec, w: Spec, *, strides: Sequence[int], padding: Padding,
+                dilations: Sequence[int]) -> Spec:
     dtype = _floating(op, (x, w))
     return spec(_output_dims(op, (x, w), x.dims, w.dims, strides, padding, dilations), dtype)
 
 
-def _input_grad_infer(op: Any, ct: Any, w: Any, *, input_shape: Any, strides: Any, padding: Any,
-                      dilations: Any) -> TensorSpec:
+def _input_grad_infer(op: Op, ct: Spec, w: Spec, *, input_shape: Shape, strides: Sequence[int], padding: Padding,
+                      dilations: Sequence[int]) -> Spec:
     dtype = _floating(op, (ct, w))
     dims = (ct.dims[0], *input_shape)
     _require_like(op, (ct, w), "input_shape, batch included,", dims[:len(ct.dims)], dims)
@@ -60,29 +65,32 @@ def _input_grad_infer(op: Any, ct: Any, w: Any, *, input_shape: Any, strides: An
     return spec(dims, dtype)
 
 
-def _filter_grad_infer(op: Any, x: Any, ct: Any, *, filter_shape: Any, strides: Any, padding: Any,
-                       dilations: Any) -> TensorSpec:
+def _filter_grad_infer(op: Op, x: Spec, ct: Spec, *, filter_shape: Shape, strides: Sequence[int], padding: Padding,
+                       dilations: Sequence[int]) -> Spec:
     dtype = _floating(op, (x, ct))
     want = _output_dims(op, (x, ct), x.dims, tuple(filter_shape), strides, padding, dilations)
     _require_like(op, (x, ct), "ct", ct.dims, want)
     return spec(tuple(filter_shape), dtype)
 
 
-def _conv_vjp(ct: Any, out: Any, x: Any, w: Any, **window: Any) -> tuple[Any, Any]:
+def _conv_vjp(ct: AnyTensor, out: Spec, x: AnyTensor, w: AnyTensor, **window: Attr) -> Cotangents:
     return (lambda: ops.conv_input_grad(ct, w, input_shape=x.dims[1:], **window),
             lambda: ops.conv_filter_grad(x, ct, filter_shape=w.dims, **window))
 
 
-def _input_grad_vjp(g: Any, out: Any, ct: Any, w: Any, *, input_shape: Any, **window: Any) -> tuple[Any, Any]:
+def _input_grad_vjp(g: AnyTensor, out: Spec, ct: AnyTensor, w: AnyTensor, *, input_shape: Shape,
+                    **window: Attr) -> Cotangents:
     return lambda: ops.conv(g, w, **window), lambda: ops.conv_filter_grad(g, ct, filter_shape=w.dims, **window)
 
 
-def _filter_grad_vjp(g: Any, out: Any, x: Any, ct: Any, *, filter_shape: Any, **window: Any) -> tuple[Any, Any]:
+def _filter_grad_vjp(g: AnyTensor, out: Spec, x: AnyTensor, ct: AnyTensor, *, filter_shape: Shape,
+                     **window: Attr) -> Cotangents:
     return lambda: ops.conv_input_grad(ct, g, input_shape=x.dims[1:], **window), lambda: ops.conv(x, g, **window)
 
 
 @primitive(infer=_conv_infer, vjp=_conv_vjp, saves=("x", "w"), lower="conv", traits=("total",))
-def conv(x: Any, w: Any, *, strides: Any, padding: Any, dilations: Any) -> Any:
+def conv(x: AnyTensor, w: AnyTensor, *, strides: Sequence[int], padding: Padding,
+         dilations: Sequence[int]) -> AnyTensor:
     """Cross-correlation of `x` with filters `w`, as deep learning calls convolution.
 
     Args:
@@ -99,7 +107,8 @@ def conv(x: Any, w: Any, *, strides: Any, padding: Any, dilations: Any) -> Any:
 
 
 @primitive(infer=_input_grad_infer, vjp=_input_grad_vjp, saves=("ct", "w"), lower="conv", traits=("total",))
-def conv_input_grad(ct: Any, w: Any, *, input_shape: Any, strides: Any, padding: Any, dilations: Any) -> Any:
+def conv_input_grad(ct: AnyTensor, w: AnyTensor, *, input_shape: Shape, strides: Sequence[int], padding: Padding,
+                    dilations: Sequence[int]) -> AnyTensor:
     """The gradient of `conv` for its input, which is transposed convolution.
 
     Args:
@@ -114,7 +123,8 @@ def conv_input_grad(ct: Any, w: Any, *, input_shape: Any, strides: Any, padding:
 
 
 @primitive(infer=_filter_grad_infer, vjp=_filter_grad_vjp, saves=("x", "ct"), lower="conv", traits=("total",))
-def conv_filter_grad(x: Any, ct: Any, *, filter_shape: Any, strides: Any, padding: Any, dilations: Any) -> Any:
+def conv_filter_grad(x: AnyTensor, ct: AnyTensor, *, filter_shape: Shape, strides: Sequence[int], padding: Padding,
+                     dilations: Sequence[int]) -> AnyTensor:
     """The gradient of `conv` for its filters.
 
     Args:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from .. import dims as dm
 from .. import dtypes as dt
 from .. import rules
-from ..op import primitive
-from ..spec import TensorSpec, spec
+from ..dims import DimLike
+from ..op import Op, primitive
+from ..spec import spec
+from ..types import AnyTensor, Spec
 
 __all__ = ["range_"]
 
 
-def _range_infer(op: Any, start: Any, limit: Any, delta: Any, *, size: Any) -> TensorSpec:
+def _range_infer(op: Op, start: Spec, limit: Spec, delta: Spec, *, size: DimLike | None) -> Spec:
     operands = (start, limit, delta)
     for which in range(3):
         rules.require_rank(op, operands, which, 0, 0)
@@ -23,7 +23,7 @@ def _range_infer(op: Any, start: Any, limit: Any, delta: Any, *, size: Any) -> T
 
 
 @primitive(infer=_range_infer, lower="range", vjp=None, traits=("dynamic",))
-def range_(start, limit, delta, *, size=None):
+def range_(start: AnyTensor, limit: AnyTensor, delta: AnyTensor, *, size: DimLike | None = None) -> AnyTensor:
     """The numbers `start + i * delta` that come before `limit`.
 
     Args:

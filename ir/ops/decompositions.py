@@ -12,17 +12,20 @@ values that vanish nothing from outside, as in TensorFlow.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
 from twofold.ir import dims as dm
 from twofold.ir import dtypes as dt
 from twofold.ir import grad, matrices, ops, rules
+from twofold.ir.dims import DimLike
+from twofold.ir.dtypes import DType
 from twofold.ir.errors import DTypeError, InvalidArgumentError, UnimplementedError, op_error
 from twofold.ir.matrices import adjoint, diag, masked, product
-from twofold.ir.op import primitive
-from twofold.ir.spec import TensorSpec, spec
+from twofold.ir.op import Op, primitive
+from twofold.ir.spec import spec
+from twofold.ir.types import AnyTensor, Cotangents, Results, Spec
 
 from .linalg import factorise, require_matrices
 
@@ -31,7 +34,7 @@ __all__ = ["qr", "svd", "self_adjoint_eig", "eig", "pinv", "matrix_exponential"]
 _NOT_FINITE = "SVD did not converge: the input holds a NaN or an infinity."
 
 
-def _sum(*terms: Any) -> Any:
+def _sum(*terms: AnyTensor | None) -> AnyTensor:
     """The terms that are there, added up."""
     there = [t for t in terms if t is not None]
     total = there[0]
@@ -40,24 +43,25 @@ def _sum(*terms: Any) -> Any:
     return total
 
 
-def _columns(v: Any) -> Any:
+def _columns(v: AnyTensor) -> AnyTensor:
     """`v` [.., n] as a factor for the columns of a matrix."""
     return ops.expand_dims(v, axis=-2)
 
 
-def _like(v: Any, x: Any) -> Any:
+def _like(v: AnyTensor, x: Spec) -> AnyTensor:
     return ops.cast(v, dtype=x.dtype) if v.dtype is not x.dtype else v
 
 
 # -- QR -------------------------------------------------------------------------------------------------
-def _qr_infer(op: Any, x: Any, *, full_matrices: bool) -> tuple[TensorSpec, TensorSpec]:
+def _qr_infer(op: Op, x: Spec, *, full_matrices: bool) -> tuple[Spec, Spec]:
     require_matrices(op, (x,), square=False)
     *batch, m, n = x.dims
     k = m if full_matrices else dm.minimum(m, n)
     return spec((*batch, m, k), x.dtype), spec((*batch, k, n), x.dtype)
 
 
-def _qr_vjp(ct: Any, out: Any, x: Any, *, full_matrices: bool) -> Any:
+def _qr_vjp(ct: Sequence[AnyTensor | None], out: Sequence[AnyTensor], x: AnyTensor, *,
+            full_matrices: bool) -> Cotangents:
     (q, r), (ct_q, ct_r) = out, ct
     m, n = x.dims[-2:]
     if dm.require(m, ">=", n):
@@ -75,12 +79,12 @@ def _qr_vjp(ct: Any, out: Any, x: Any, *, full_matrices: bool) -> Any:
     return (ops.concat(left, rest, axis=len(x.dims) - 1),)
 
 
-def _part(x: Any, batch: int, begin: Any, count: Any) -> Any:
+def _part(x: AnyTensor, batch: int, begin: DimLike, count: DimLike) -> AnyTensor:
     """Columns [begin, begin + count)."""
     return ops.slice_(x, begin=(0,) * (batch + 1) + (begin,), size=(*x.dims[:-1], count))
 
 
-def _tall_qr(q: Any, r: Any, ct_q: Any, ct_r: Any) -> Any:
+def _tall_qr(q: AnyTensor, r: AnyTensor, ct_q: AnyTensor | None, ct_r: AnyTensor | None) -> AnyTensor:
     """(ct_q + q herm(M)) R^-H with M = R ct_r^H - ct_q^H q, of which the lower triangle is copied to the upper."""
     size = r.dims[-1]
     m = _sum(None if ct_r is None else product(r, ct_r, right=True),
@@ -98,7 +102,7 @@ def _qr_host(x: np.ndarray, full_matrices: bool) -> tuple[np.ndarray, np.ndarray
 
 
 @primitive(infer=_qr_infer, vjp=_qr_vjp, saves=("x", "out"), host=_qr_host)
-def qr(x: Any, *, full_matrices: bool = False) -> Any:
+def qr(x: AnyTensor, *, full_matrices: bool = False) -> tuple[AnyTensor, AnyTensor]:
     """Unitary Q and upper triangular R with Q R = x.
 
     Args:
@@ -110,7 +114,7 @@ def qr(x: Any, *, full_matrices: bool = False) -> Any:
 
 
 # -- singular values ------------------------------------------------------------------------------------
-def _svd_infer(op: Any, x: Any, *, full_matrices: bool, compute_uv: bool) -> Any:
+def _svd_infer(op: Op, x: Spec, *, full_matrices: bool, compute_uv: bool) -> Spec | tuple[Spec, Spec, Spec]:
     require_matrices(op, (x,), square=False)
     *batch, m, n = x.dims
     k = dm.minimum(m, n)
@@ -121,7 +125,7 @@ def _svd_infer(op: Any, x: Any, *, full_matrices: bool, compute_uv: bool) -> Any
             spec((*batch, n, n if full_matrices else k), x.dtype))
 
 
-def _svd_vjp(ct: Any, out: Any, x: Any, *, full_matrices: bool, compute_uv: bool) -> Any:
+def _svd_vjp(ct: Results, out: Results, x: AnyTensor, *, full_matrices: bool, compute_uv: bool) -> Cotangents:
     if not compute_uv:
         _, u, v = ops.svd(x, full_matrices=False, compute_uv=True)
         return (product(ops.multiply(u, _columns(_like(ct, x))), v, right=True),)
@@ -134,54 +138,55 @@ def _svd_vjp(ct: Any, out: Any, x: Any, *, full_matrices: bool, compute_uv: bool
     return (_svd_gradient(s, u, v, ct_s, ct_u, ct_v),)
 
 
-def _svd_gradient(s: Any, u: Any, v: Any, ct_s: Any, ct_u: Any, ct_v: Any) -> Any:
+def _svd_gradient(s: AnyTensor, u: AnyTensor, v: AnyTensor, ct_s: AnyTensor | None, ct_u: AnyTensor | None,
+                  ct_v: AnyTensor | None) -> AnyTensor:
     values = _like(s, u)
-    inner = None if ct_s is None else diag(_like(ct_s, u))
+    terms: list[AnyTensor | None] = [] if ct_s is None else [diag(_like(ct_s, u))]
     if ct_u is None and ct_v is None:
-        return product(product(u, inner), v, right=True)
+        return product(product(u, _sum(*terms)), v, right=True)
     inverse = _like(_inverse(s, _rounding(s)), u)
     gaps = _like(_square_gaps(s), u)
     outer = []
     if ct_u is not None:
         p = product(u, ct_u, left=True)
         turned = ops.multiply(ops.multiply(gaps, ops.subtract(p, adjoint(p))), _columns(values))
-        inner = _sum(inner, turned, _phase(p, inverse))
+        terms += [turned, _phase(p, inverse)]
         outer.append(_outside(u, v, ct_u, inverse))
     if ct_v is not None:
         p = product(v, ct_v, left=True)
         turned = ops.multiply(ops.expand_dims(values, axis=-1), ops.multiply(gaps, ops.subtract(p, adjoint(p))))
-        inner = _sum(inner, turned)
+        terms.append(turned)
         rest = _outside(v, u, ct_v, inverse)
         outer.append(None if rest is None else adjoint(rest))
-    return _sum(product(product(u, inner), v, right=True), *outer)
+    return _sum(product(product(u, _sum(*terms)), v, right=True), *outer)
 
 
-def _gaps(values: Any) -> Any:
+def _gaps(values: AnyTensor) -> AnyTensor:
     """1 / (values[j] - values[i]), and 0 where that is 0 up to rounding, as on the diagonal."""
     gap = ops.subtract(_columns(values), ops.expand_dims(values, axis=-1))
     return _inverse(gap, ops.expand_dims(_rounding(values), axis=-1))
 
 
-def _square_gaps(values: Any) -> Any:
+def _square_gaps(values: AnyTensor) -> AnyTensor:
     """1 / (values[j]**2 - values[i]**2), and 0 where that is 0 up to rounding."""
     total = ops.add(_columns(values), ops.expand_dims(values, axis=-1))
     return ops.multiply(_gaps(values), _inverse(total, ops.expand_dims(_rounding(values), axis=-1)))
 
 
-def _rounding(values: Any) -> Any:
-    """What rounding may leave of 0 among eigenvalues or singular values [.., n]: [.., 1]."""
+def _rounding(values: AnyTensor) -> AnyTensor:
+    """The most that rounding may leave of 0 among eigenvalues or singular values [.., n]: [.., 1]."""
     largest = ops.reduce_max(ops.abs(values), axis=(-1,), keepdims=True)
     epsilon = float(np.finfo(values.dtype.np).eps)
     return ops.multiply(ops.multiply(largest, epsilon), grad.scalar(values.dims[-1], largest))
 
 
-def _inverse(x: Any, rounding: Any) -> Any:
+def _inverse(x: AnyTensor, rounding: AnyTensor) -> AnyTensor:
     """1 / x, and 0 where |x| is at most `rounding`."""
     none = ops.less_equal(ops.abs(x), rounding)
     return ops.where(none, grad.scalar(0, x), ops.divide(grad.scalar(1, x), ops.where(none, grad.scalar(1, x), x)))
 
 
-def _phase(p: Any, inverse: Any) -> Any:
+def _phase(p: AnyTensor, inverse: AnyTensor) -> AnyTensor | None:
     """The imaginary diagonal of `p` over the singular values: what is left of the choice of phases."""
     if not p.dtype.is_complex:
         return None
@@ -189,7 +194,7 @@ def _phase(p: Any, inverse: Any) -> Any:
     return diag(ops.multiply(ops.complex(grad.zeros_like(imaginary), imaginary), inverse))
 
 
-def _outside(u: Any, v: Any, ct_u: Any, inverse: Any) -> Any:
+def _outside(u: AnyTensor, v: AnyTensor, ct_u: AnyTensor, inverse: AnyTensor) -> AnyTensor | None:
     """(1 - u u^H) ct_u / s v^H: nothing where `u` is square."""
     if u.dims[-1] is u.dims[-2] or dm.decide_eq(u.dims[-1], u.dims[-2]):
         return None
@@ -197,8 +202,8 @@ def _outside(u: Any, v: Any, ct_u: Any, inverse: Any) -> Any:
     return product(ops.multiply(free, _columns(inverse)), v, right=True)
 
 
-def _svd_host(x: np.ndarray, full_matrices: bool, compute_uv: bool) -> Any:
-    def decompose(m: np.ndarray) -> Any:
+def _svd_host(x: np.ndarray, full_matrices: bool, compute_uv: bool) -> np.ndarray | tuple[np.ndarray, ...]:
+    def decompose(m: np.ndarray) -> np.ndarray | tuple[np.ndarray, ...]:
         if not compute_uv:
             return np.linalg.svd(m, compute_uv=False)
         u, s, vh = np.linalg.svd(m, full_matrices=full_matrices)
@@ -207,7 +212,7 @@ def _svd_host(x: np.ndarray, full_matrices: bool, compute_uv: bool) -> Any:
 
 
 @primitive(infer=_svd_infer, vjp=_svd_vjp, saves=("x", "out"), host=_svd_host)
-def svd(x: Any, *, full_matrices: bool = False, compute_uv: bool = True) -> Any:
+def svd(x: AnyTensor, *, full_matrices: bool = False, compute_uv: bool = True) -> Results:
     """Singular values s, largest first, and with `compute_uv` the vectors: x = u diag(s) v^H.
 
     Args:
@@ -221,13 +226,13 @@ def svd(x: Any, *, full_matrices: bool = False, compute_uv: bool = True) -> Any:
 
 
 # -- eigenvalues ----------------------------------------------------------------------------------------
-def _eigh_infer(op: Any, x: Any, *, compute_v: bool) -> Any:
+def _eigh_infer(op: Op, x: Spec, *, compute_v: bool) -> Spec | tuple[Spec, Spec]:
     require_matrices(op, (x,))
     values = spec(x.dims[:-1], x.dtype.real_dtype)
     return (values, spec(x.dims, x.dtype)) if compute_v else values
 
 
-def _eigh_vjp(ct: Any, out: Any, x: Any, *, compute_v: bool) -> Any:
+def _eigh_vjp(ct: Results, out: Results, x: AnyTensor, *, compute_v: bool) -> Cotangents:
     """v (diag(ct_e) + gaps * (v^H ct_v)) v^H, folded onto the lower triangle: the other one is not read."""
     if compute_v:
         (e, v), (ct_e, ct_v) = out, ct
@@ -242,15 +247,15 @@ def _eigh_vjp(ct: Any, out: Any, x: Any, *, compute_v: bool) -> Any:
     return (masked(folded, matrices.lower_mask(size, size)),)
 
 
-def _eigh_host(x: np.ndarray, compute_v: bool) -> Any:
-    decompose = np.linalg.eigh if compute_v else np.linalg.eigvalsh
-    factors = factorise("self_adjoint_eig", decompose, x,
-                        "Self-adjoint eigen decomposition was not successful. The input might not be valid.")
-    return tuple(factors) if compute_v else factors
+def _eigh_host(x: np.ndarray, compute_v: bool) -> np.ndarray | tuple[np.ndarray, ...]:
+    def decompose(m: np.ndarray) -> np.ndarray | tuple[np.ndarray, ...]:
+        return tuple(np.linalg.eigh(m)) if compute_v else np.linalg.eigvalsh(m)
+    return factorise("self_adjoint_eig", decompose, x,
+                     "Self-adjoint eigen decomposition was not successful. The input might not be valid.")
 
 
 @primitive(infer=_eigh_infer, vjp=_eigh_vjp, saves=("x", "out"), host=_eigh_host)
-def self_adjoint_eig(x: Any, *, compute_v: bool = True) -> Any:
+def self_adjoint_eig(x: AnyTensor, *, compute_v: bool = True) -> Results:
     """Eigenvalues e of Hermitian matrices, smallest first, and with `compute_v` vectors: x v = v diag(e).
 
     Args:
@@ -262,18 +267,18 @@ def self_adjoint_eig(x: Any, *, compute_v: bool = True) -> Any:
     """
 
 
-def _complex_of(dtype: Any) -> Any:
+def _complex_of(dtype: DType) -> DType:
     return dt.complex64 if dtype.real_dtype is dt.float32 else dt.complex128
 
 
-def _eig_infer(op: Any, x: Any, *, compute_v: bool) -> Any:
+def _eig_infer(op: Op, x: Spec, *, compute_v: bool) -> Spec | tuple[Spec, Spec]:
     require_matrices(op, (x,))
     dtype = _complex_of(x.dtype)
     values = spec(x.dims[:-1], dtype)
     return (values, spec(x.dims, dtype)) if compute_v else values
 
 
-def _eig_vjp(ct: Any, out: Any, x: Any, *, compute_v: bool) -> Any:
+def _eig_vjp(ct: Results, out: Results, x: AnyTensor, *, compute_v: bool) -> Cotangents:
     """v^-H (diag(ct_e) + conj(gaps) * (v^H ct_v - v^H v diag(re diag(v^H ct_v)))) v^H: columns keep their length 1."""
     if compute_v:
         (e, v), (ct_e, ct_v) = out, ct
@@ -291,7 +296,7 @@ def _eig_vjp(ct: Any, out: Any, x: Any, *, compute_v: bool) -> Any:
     return (whole if x.dtype.is_complex else ops.real(whole),)
 
 
-def _eig_host(x: np.ndarray, compute_v: bool) -> Any:
+def _eig_host(x: np.ndarray, compute_v: bool) -> np.ndarray | tuple[np.ndarray, ...]:
     dtype = np.result_type(x.dtype, np.complex64)
     problem = "Eigen decomposition was not successful. The input might not be valid."
     if not compute_v:
@@ -300,7 +305,7 @@ def _eig_host(x: np.ndarray, compute_v: bool) -> Any:
 
 
 @primitive(infer=_eig_infer, vjp=_eig_vjp, saves=("x", "out"), host=_eig_host)
-def eig(x: Any, *, compute_v: bool = True) -> Any:
+def eig(x: AnyTensor, *, compute_v: bool = True) -> Results:
     """Eigenvalues e of any square matrices, and with `compute_v` vectors of length 1: x v = v diag(e). Complex.
 
     Args:
@@ -313,7 +318,7 @@ def eig(x: Any, *, compute_v: bool = True) -> Any:
 
 
 # -- functions of matrices ------------------------------------------------------------------------------
-def _pinv_infer(op: Any, x: Any, rcond: Any) -> TensorSpec:
+def _pinv_infer(op: Op, x: Spec, rcond: Spec) -> Spec:
     require_matrices(op, (x, rcond), square=False)
     if rcond.dtype is not x.dtype.real_dtype:
         raise rules.fail(op, (x, rcond), f"rcond has dtype {rcond.dtype.name}; expected {x.dtype.real_dtype.name}.",
@@ -325,7 +330,7 @@ def _pinv_infer(op: Any, x: Any, rcond: Any) -> TensorSpec:
     return spec((*batch, n, m), x.dtype)
 
 
-def _pinv_vjp(ct: Any, out: Any, x: Any, rcond: Any) -> Any:
+def _pinv_vjp(ct: AnyTensor, out: AnyTensor, x: AnyTensor, rcond: Spec) -> Cotangents:
     """d P = -P dx P + P P^H dx^H (1 - x P) + (1 - P x) dx^H P^H P."""
     first = ops.negative(product(product(out, ct, left=True), out, right=True))
     spread = product(product(ct, out, left=True), out, right=True)  # ct^H P P^H
@@ -337,7 +342,7 @@ def _pinv_vjp(ct: Any, out: Any, x: Any, rcond: Any) -> Any:
 
 @primitive(infer=_pinv_infer, vjp=_pinv_vjp, saves=("x", "out"),
            host=lambda x, rcond: factorise("pinv", lambda m: np.linalg.pinv(m, rcond), x, _NOT_FINITE))
-def pinv(x: Any, rcond: Any) -> Any:
+def pinv(x: AnyTensor, rcond: AnyTensor) -> AnyTensor:
     """The Moore-Penrose pseudoinverse; singular values up to `rcond` times the largest count as zero.
 
     Args:
@@ -350,12 +355,12 @@ def pinv(x: Any, rcond: Any) -> Any:
     """
 
 
-def _square(op: Any, x: Any) -> TensorSpec:
+def _square(op: Op, x: Spec) -> Spec:
     require_matrices(op, (x,))
     return spec(x.dims, x.dtype)
 
 
-def _exponential_vjp(ct: Any, out: Any, x: Any) -> Any:
+def _exponential_vjp(ct: AnyTensor, out: Spec, x: AnyTensor) -> Cotangents:
     """The Frechet derivative at x^H in direction ct: the corner of exp [[x^H, ct], [0, x^H]] (Mathias 1996)."""
     rank, size, flipped = len(x.dims), x.dims[-1], adjoint(x)
     above = ops.concat(flipped, ct, axis=rank - 1)
@@ -395,7 +400,7 @@ def _exponential_host(x: np.ndarray) -> np.ndarray:
 
 
 @primitive(infer=_square, vjp=_exponential_vjp, saves=("x",), host=_exponential_host)
-def matrix_exponential(x: Any) -> Any:
+def matrix_exponential(x: AnyTensor) -> AnyTensor:
     """The matrix exponential of square matrices.
 
     Args:

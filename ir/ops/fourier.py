@@ -5,17 +5,19 @@ Each op works on the last one, two or three axes. They are linear, so gradients 
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Collection
 
 import numpy as np
 
 from .. import dims as dm
 from .. import dtypes as dt
 from .. import grad, ops, rules
+from ..dims import Shape
 from ..dtypes import DType
 from ..errors import InvalidArgumentError
-from ..op import primitive
+from ..op import Op, primitive
 from ..spec import spec
+from ..types import AnyTensor, Cotangents, Operand, Spec
 
 __all__ = ["fft", "ifft", "rfft", "irfft"]
 
@@ -30,26 +32,26 @@ def _complex_of(dtype: DType) -> DType:
     return dt.complex128 if dtype is dt.float64 else dt.complex64
 
 
-def _require(op: Any, x: Any, dtypes: Any, rank: int) -> None:
+def _require(op: Op, x: Spec, dtypes: Collection[DType], rank: int) -> None:
     rules.require_dtype(op, (x,), 0, dtypes)
     rules.require_rank(op, (x,), 0, rank)
     if any(dm.decide_eq(d, 0) for d in x.dims[-rank:]):
         raise rules.fail(op, (x,), "a transform needs elements along each of its axes.", InvalidArgumentError)
 
 
-def _fft_infer(op: Any, x: Any, *, rank: int) -> Any:
+def _fft_infer(op: Op, x: Spec, *, rank: int) -> Spec:
     _require(op, x, dt.COMPLEX, rank)
     return spec(x.dims, x.dtype)
 
 
-def _size_like(x: Any, dims: Any) -> Any:
+def _size_like(x: Spec, dims: Shape) -> Operand:
     return grad.scalar(dm.numel(dims), like=x)
 
 
 @primitive(infer=_fft_infer, saves=(), host=lambda x, rank: np.fft.fftn(x, axes=_axes(rank)),
            vjp=lambda ct, out, x, *, rank: ops.multiply(ops.ifft(ct, rank=rank), _size_like(ct, x.dims[-rank:])),
            traits=("total",))
-def fft(x, *, rank=1):
+def fft(x: AnyTensor, *, rank: int = 1) -> AnyTensor:
     """Fourier transform over the last `rank` axes.
 
     Args:
@@ -65,7 +67,7 @@ def fft(x, *, rank=1):
 @primitive(infer=_fft_infer, saves=(), host=lambda x, rank: np.fft.ifftn(x, axes=_axes(rank)),
            vjp=lambda ct, out, x, *, rank: ops.divide(ops.fft(ct, rank=rank), _size_like(ct, x.dims[-rank:])),
            traits=("total",))
-def ifft(x, *, rank=1):
+def ifft(x: AnyTensor, *, rank: int = 1) -> AnyTensor:
     """Inverse Fourier transform over the last `rank` axes, divided by the number of their elements.
 
     Args:
@@ -78,12 +80,12 @@ def ifft(x, *, rank=1):
     """
 
 
-def _rfft_infer(op: Any, x: Any, *, rank: int) -> Any:
+def _rfft_infer(op: Op, x: Spec, *, rank: int) -> Spec:
     _require(op, x, _REAL, rank)
     return spec((*x.dims[:-1], x.dims[-1] // 2 + 1), _complex_of(x.dtype))
 
 
-def _rfft_vjp(ct: Any, out: Any, x: Any, *, rank: int) -> Any:
+def _rfft_vjp(ct: AnyTensor, out: Spec, x: Spec, *, rank: int) -> Cotangents:
     """The real part of the full transform's gradient, the missing half being zero: transform without conjugation."""
     wide = [(0, 0)] * (len(x.dims) - 1) + [(0, x.dims[-1] - ct.dims[-1])]
     full = ops.pad(ct, grad.scalar(0, like=ct), paddings=tuple(wide))
@@ -92,7 +94,7 @@ def _rfft_vjp(ct: Any, out: Any, x: Any, *, rank: int) -> Any:
 
 @primitive(infer=_rfft_infer, vjp=_rfft_vjp, saves=(), host=lambda x, rank: np.fft.rfftn(x, axes=_axes(rank)),
            traits=("total",))
-def rfft(x, *, rank=1):
+def rfft(x: AnyTensor, *, rank: int = 1) -> AnyTensor:
     """Fourier transform of real numbers over the last `rank` axes: the half of the last axis that is not redundant.
 
     Args:
@@ -105,7 +107,7 @@ def rfft(x, *, rank=1):
     """
 
 
-def _irfft_infer(op: Any, x: Any, *, rank: int, size: int) -> Any:
+def _irfft_infer(op: Op, x: Spec, *, rank: int, size: int) -> Spec:
     _require(op, x, dt.COMPLEX, rank)
     if not dm.require_eq(size // 2 + 1, x.dims[-1]):
         raise rules.fail(op, (x,), f"the last axis must have {size // 2 + 1} elements for {size} of the result.")
@@ -118,7 +120,7 @@ def _irfft_host(x: np.ndarray, rank: int, size: int) -> np.ndarray:
     return np.fft.irfftn(x, s=(*x.shape[x.ndim - rank:-1], size), axes=_axes(rank))
 
 
-def _irfft_vjp(ct: Any, out: Any, x: Any, *, rank: int, size: int) -> Any:
+def _irfft_vjp(ct: AnyTensor, out: Spec, x: Spec, *, rank: int, size: int) -> Cotangents:
     """Elements whose mirror images `irfft` fills in count twice; the others, and imaginary parts it ignores, once."""
     twice = np.full(size // 2 + 1, 2.0)
     twice[0] = 1.0
@@ -129,7 +131,7 @@ def _irfft_vjp(ct: Any, out: Any, x: Any, *, rank: int, size: int) -> Any:
 
 
 @primitive(infer=_irfft_infer, vjp=_irfft_vjp, saves=(), host=_irfft_host, traits=("total",))
-def irfft(x, *, rank=1, size):
+def irfft(x: AnyTensor, *, rank: int = 1, size: int) -> AnyTensor:
     """Inverse of `rfft`: real numbers from the half of a transform that is not redundant.
 
     Args:

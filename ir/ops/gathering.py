@@ -6,20 +6,23 @@ Scatters go through the updates in row-major order, so sums have one order and o
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 from .. import dims as dm
 from .. import dtypes as dt
 from .. import grad, ops, rules
+from ..dims import Shape
 from ..errors import InvalidArgumentError
-from ..op import primitive
-from ..spec import TensorSpec, spec
+from ..op import Op, primitive
+from ..spec import spec
+from ..types import AnyTensor, Cotangents, Spec
 
 __all__ = ["gather", "scatter_add", "gather_nd", "scatter_nd", "tensor_scatter", "nonzero"]
 
 
 # -- along one axis -----------------------------------------------------------------------------------
-def _batch_and_axis(op: Any, operands: Any, x: Any, indices: Any, axis: int, batch_dims: int) -> tuple[int, int]:
+def _batch_and_axis(op: Op, operands: Sequence[Spec], x: Spec, indices: Spec, axis: int,
+                    batch_dims: int) -> tuple[int, int]:
     """Both attributes counted from 0, once the operands fit them."""
     rules.require_dtype(op, operands, 1, dt.INTEGER)
     batch = rules.normalize_axis(op, operands, batch_dims, len(indices.dims) + 1, "batch_dims")
@@ -34,21 +37,21 @@ def _batch_and_axis(op: Any, operands: Any, x: Any, indices: Any, axis: int, bat
     return batch, axis
 
 
-def _gathered(x: Any, indices: Any, batch: int, axis: int) -> tuple[Any, ...]:
+def _gathered(x: Spec, indices: Spec, batch: int, axis: int) -> Shape:
     return (*x.dims[:axis], *indices.dims[batch:], *x.dims[axis + 1:])
 
 
-def _gather_infer(op: Any, x: Any, indices: Any, *, axis: int, batch_dims: int) -> TensorSpec:
+def _gather_infer(op: Op, x: Spec, indices: Spec, *, axis: int, batch_dims: int) -> Spec:
     batch, axis = _batch_and_axis(op, (x, indices), x, indices, axis, batch_dims)
     return spec(_gathered(x, indices, batch, axis), x.dtype)
 
 
-def _gather_vjp(ct: Any, out: Any, x: Any, indices: Any, *, axis: int, batch_dims: int) -> tuple[Any, None]:
+def _gather_vjp(ct: AnyTensor, out: Spec, x: Spec, indices: AnyTensor, *, axis: int, batch_dims: int) -> Cotangents:
     return ops.scatter_add(grad.zeros_like(x), indices, ct, axis=axis, batch_dims=batch_dims), None
 
 
 @primitive(infer=_gather_infer, lower="gather", vjp=_gather_vjp, saves=("indices",))
-def gather(x, indices, *, axis=0, batch_dims=0):
+def gather(x: AnyTensor, indices: AnyTensor, *, axis: int = 0, batch_dims: int = 0) -> AnyTensor:
     """Slices of `x` along `axis` at `indices`.
 
     Args:
@@ -63,7 +66,7 @@ def gather(x, indices, *, axis=0, batch_dims=0):
     """
 
 
-def _scatter_add_infer(op: Any, base: Any, indices: Any, updates: Any, *, axis: int, batch_dims: int) -> TensorSpec:
+def _scatter_add_infer(op: Op, base: Spec, indices: Spec, updates: Spec, *, axis: int, batch_dims: int) -> Spec:
     operands = (base, indices, updates)
     rules.require_dtype(op, operands, 0, dt.NUMERIC)
     dtype = rules.same_dtype(op, operands, (0, 2))
@@ -72,7 +75,7 @@ def _scatter_add_infer(op: Any, base: Any, indices: Any, updates: Any, *, axis: 
     return spec(base.dims, dtype)
 
 
-def _require_dims(op: Any, operands: Any, have: tuple[Any, ...], want: tuple[Any, ...]) -> None:
+def _require_dims(op: Op, operands: Sequence[Spec], have: Shape, want: Shape) -> None:
     if len(have) != len(want) or not all(dm.require_eq(h, w) for h, w in zip(have, want, strict=True)):
         raise rules.fail(op, operands, f"updates have shape [{','.join(map(str, have))}]; expected "
                          f"[{','.join(map(str, want))}].")
@@ -81,7 +84,8 @@ def _require_dims(op: Any, operands: Any, have: tuple[Any, ...], want: tuple[Any
 @primitive(infer=_scatter_add_infer, lower="scatter", saves=("indices",),
            vjp=lambda ct, out, base, indices, updates, *, axis, batch_dims: (
                ct, None, lambda: ops.gather(ct, indices, axis=axis, batch_dims=batch_dims)))
-def scatter_add(base, indices, updates, *, axis=0, batch_dims=0):
+def scatter_add(base: AnyTensor, indices: AnyTensor, updates: AnyTensor, *, axis: int = 0,
+                batch_dims: int = 0) -> AnyTensor:
     """`base` with `updates` added to its slices along `axis` at `indices`: what `gather` took goes back.
 
     Args:
@@ -94,7 +98,7 @@ def scatter_add(base, indices, updates, *, axis=0, batch_dims=0):
 
 
 # -- at full or partial coordinates -------------------------------------------------------------------
-def _coordinates(op: Any, operands: Any, which: int, dims: tuple[Any, ...], batch: int = 0) -> int:
+def _coordinates(op: Op, operands: Sequence[Spec], which: int, dims: Shape, batch: int = 0) -> int:
     """How many axes each index names: the last size of operand `which`, the indices."""
     rules.require_dtype(op, operands, which, dt.INTEGER)
     indices = operands[which]
@@ -108,7 +112,7 @@ def _coordinates(op: Any, operands: Any, which: int, dims: tuple[Any, ...], batc
     return depth
 
 
-def _gather_nd_infer(op: Any, x: Any, indices: Any, *, batch_dims: int) -> TensorSpec:
+def _gather_nd_infer(op: Op, x: Spec, indices: Spec, *, batch_dims: int) -> Spec:
     operands = (x, indices)
     batch = rules.normalize_axis(op, operands, batch_dims, max(len(indices.dims), 1), "batch_dims")
     depth = _coordinates(op, operands, 1, x.dims, batch)
@@ -119,13 +123,13 @@ def _gather_nd_infer(op: Any, x: Any, indices: Any, *, batch_dims: int) -> Tenso
     return spec((*indices.dims[:-1], *x.dims[batch + depth:]), x.dtype)
 
 
-def _gather_nd_vjp(ct: Any, out: Any, x: Any, indices: Any, *, batch_dims: int) -> tuple[Any, None]:
+def _gather_nd_vjp(ct: AnyTensor, out: Spec, x: Spec, indices: AnyTensor, *, batch_dims: int) -> Cotangents:
     if batch_dims:
         indices = with_batch_coordinates(indices, batch_dims)
     return ops.scatter_nd(indices, ct, shape=x.dims), None
 
 
-def with_batch_coordinates(indices: Any, batch_dims: int) -> Any:
+def with_batch_coordinates(indices: AnyTensor, batch_dims: int) -> AnyTensor:
     """Indices that begin with the numbers of their own batch axes, so that they name places of the whole tensor."""
     shape, parts = (*indices.dims[:-1], 1), []
     for i in range(batch_dims):
@@ -137,7 +141,7 @@ def with_batch_coordinates(indices: Any, batch_dims: int) -> Any:
 
 
 @primitive(infer=_gather_nd_infer, lower="gather_nd", vjp=_gather_nd_vjp, saves=("indices",))
-def gather_nd(x, indices, *, batch_dims=0):
+def gather_nd(x: AnyTensor, indices: AnyTensor, *, batch_dims: int = 0) -> AnyTensor:
     """Elements or slices of `x` at the coordinates in the last axis of `indices`.
 
     Args:
@@ -151,7 +155,7 @@ def gather_nd(x, indices, *, batch_dims=0):
     """
 
 
-def _scatter_nd_infer(op: Any, indices: Any, updates: Any, *, shape: tuple[Any, ...]) -> TensorSpec:
+def _scatter_nd_infer(op: Op, indices: Spec, updates: Spec, *, shape: Shape) -> Spec:
     operands = (indices, updates)
     rules.require_dtype(op, operands, 1, dt.NUMERIC)
     depth = _coordinates(op, operands, 0, shape)
@@ -161,7 +165,7 @@ def _scatter_nd_infer(op: Any, indices: Any, updates: Any, *, shape: tuple[Any, 
 
 @primitive(infer=_scatter_nd_infer, lower="scatter_nd", saves=("indices",),
            vjp=lambda ct, out, indices, updates, *, shape: (None, lambda: ops.gather_nd(ct, indices, batch_dims=0)))
-def scatter_nd(indices, updates, *, shape):
+def scatter_nd(indices: AnyTensor, updates: AnyTensor, *, shape: Shape) -> AnyTensor:
     """Zeros of `shape` with `updates` added at the coordinates in the last axis of `indices`.
 
     Raises:
@@ -172,7 +176,7 @@ def scatter_nd(indices, updates, *, shape):
 MODES = ("update", "add", "sub", "min", "max")
 
 
-def _tensor_scatter_infer(op: Any, x: Any, indices: Any, updates: Any, *, mode: str) -> TensorSpec:
+def _tensor_scatter_infer(op: Op, x: Spec, indices: Spec, updates: Spec, *, mode: str) -> Spec:
     operands = (x, indices, updates)
     if mode not in MODES:
         raise rules.fail(op, operands, f"mode {mode!r} is none of {', '.join(MODES)}.", InvalidArgumentError)
@@ -184,7 +188,8 @@ def _tensor_scatter_infer(op: Any, x: Any, indices: Any, updates: Any, *, mode: 
     return spec(x.dims, dtype)
 
 
-def _tensor_scatter_vjp(ct: Any, out: Any, x: Any, indices: Any, updates: Any, *, mode: str) -> tuple[Any, Any, Any]:
+def _tensor_scatter_vjp(ct: AnyTensor, out: AnyTensor, x: AnyTensor, indices: AnyTensor, updates: AnyTensor, *,
+                        mode: str) -> Cotangents:
     if mode in ("min", "max"):
         return _extremum_vjp(ct, out, x, indices, updates)
     if mode == "update":
@@ -194,24 +199,25 @@ def _tensor_scatter_vjp(ct: Any, out: Any, x: Any, indices: Any, updates: Any, *
     return ct, None, lambda: _signed(ops.gather_nd(ct, indices, batch_dims=0), mode)
 
 
-def _signed(ct: Any, mode: str) -> Any:
+def _signed(ct: AnyTensor, mode: str) -> AnyTensor:
     return ops.negative(ct) if mode == "sub" else ct
 
 
-def _winners(x: Any, indices: Any, updates: Any) -> Any:
+def _winners(x: Spec, indices: AnyTensor, updates: Spec) -> AnyTensor:
     """Which updates remain: of several for one place, the last. Shaped to broadcast against the updates."""
     depth, count = indices.dims[-1], dm.numel(indices.dims[:-1])
+    assert type(depth) is int  # `_coordinates` accepts no other
     zero, end, one = (grad.scalar(v, like=spec((), dt.int64)) for v in (0, count, 1))
     numbers = ops.range_(zero, end, one, size=count)
     numbers = ops.reshape(numbers, shape=indices.dims[:-1])
     owners = ops.tensor_scatter(ops.fill(zero, shape=x.dims[:depth]), indices, numbers, mode="update")
-    kept = ops.equal(ops.gather_nd(owners, indices, batch_dims=0), numbers)
-    return ops.reshape(kept, shape=(*kept.dims, *(1 for _ in updates.dims[len(kept.dims):])))
+    wins = ops.equal(ops.gather_nd(owners, indices, batch_dims=0), numbers)
+    return ops.reshape(wins, shape=(*wins.dims, *(1 for _ in updates.dims[len(wins.dims):])))
 
 
-def _extremum_vjp(ct: Any, out: Any, x: Any, indices: Any, updates: Any) -> tuple[Any, Any, Any]:
+def _extremum_vjp(ct: AnyTensor, out: Spec, x: Spec, indices: Spec, updates: Spec) -> Cotangents:
     """Shared equally between all that attain the extremum."""
-    def indicator(cond: Any) -> Any:
+    def indicator(cond: AnyTensor) -> AnyTensor:
         return ops.cast(cond, dtype=ct.dtype)
 
     x_wins = indicator(ops.equal(out, x))
@@ -224,7 +230,7 @@ def _extremum_vjp(ct: Any, out: Any, x: Any, indices: Any, updates: Any) -> tupl
 
 @primitive(infer=_tensor_scatter_infer, lower="scatter_nd", vjp=_tensor_scatter_vjp,
            saves=("out", "x", "indices", "updates"))
-def tensor_scatter(x, indices, updates, *, mode):
+def tensor_scatter(x: AnyTensor, indices: AnyTensor, updates: AnyTensor, *, mode: str) -> AnyTensor:
     """`x` with `updates` combined into it at the coordinates in the last axis of `indices`.
 
     Args:
@@ -239,11 +245,11 @@ def tensor_scatter(x, indices, updates, *, mode):
 
 
 # -- where a condition holds --------------------------------------------------------------------------
-def _nonzero_infer(op: Any, x: Any) -> TensorSpec:
+def _nonzero_infer(op: Op, x: Spec) -> Spec:
     rules.require_dtype(op, (x,), 0, dt.ALL)
     return spec((dm.symbol("nonzero"), len(x.dims)), dt.int64)
 
 
 @primitive(infer=_nonzero_infer, lower="nonzero", vjp=None, traits=("dynamic", "total"))
-def nonzero(x):
+def nonzero(x: AnyTensor) -> AnyTensor:
     """The coordinates, int64 and row-major, of the elements of `x` that are not zero or false, one in each row."""

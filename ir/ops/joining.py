@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 from .. import dims as dm
 from .. import grad, ops, rules
+from ..dims import DimLike, Shape
 from ..errors import InvalidArgumentError
-from ..op import primitive
-from ..spec import TensorSpec, spec
+from ..op import Op, primitive
+from ..spec import spec
+from ..types import AnyTensor, Cotangents, Spec
 
 __all__ = ["concat", "pad"]
 
 
-def _concat_infer(op: Any, *values: Any, axis: int) -> TensorSpec:
+def _concat_infer(op: Op, *values: Spec, axis: int) -> Spec:
     if not values:
         raise rules.fail(op, (), "there is nothing to concatenate.", InvalidArgumentError)
     dtype, first = rules.same_dtype(op, values), values[0].dims
@@ -32,23 +34,24 @@ def _concat_infer(op: Any, *values: Any, axis: int) -> TensorSpec:
     return spec((*first[:at], total, *first[at + 1:]), dtype)
 
 
-def _concat_vjp(ct: Any, out: Any, *values: Any, axis: int) -> tuple[Any, ...]:
+def _concat_vjp(ct: AnyTensor, out: Spec, *values: Spec, axis: int) -> Cotangents:
     rank = len(values[0].dims)
     axis %= rank
-    parts, begin = [], 0
+    parts: list[Callable[[], AnyTensor]] = []
+    begin: DimLike = 0
     for value in values:
         parts.append(_part(ct, axis, begin, value.dims))
         begin = begin + value.dims[axis]
     return tuple(parts)
 
 
-def _part(ct: Any, axis: int, begin: Any, dims: tuple[Any, ...]) -> Any:
+def _part(ct: AnyTensor, axis: int, begin: DimLike, dims: Shape) -> Callable[[], AnyTensor]:
     start = tuple(begin if i == axis else 0 for i in range(len(dims)))
     return lambda: ops.slice_(ct, begin=start, size=dims)
 
 
 @primitive(infer=_concat_infer, lower="concat", vjp=_concat_vjp, saves=(), traits=("total",))
-def concat(*values, axis):
+def concat(*values: AnyTensor, axis: int) -> AnyTensor:
     """Tensors of one dtype joined along `axis`.
 
     Raises:
@@ -57,7 +60,7 @@ def concat(*values, axis):
     """
 
 
-def _pad_infer(op: Any, x: Any, value: Any, *, paddings: tuple[tuple[Any, Any], ...]) -> TensorSpec:
+def _pad_infer(op: Op, x: Spec, value: Spec, *, paddings: tuple[tuple[DimLike, DimLike], ...]) -> Spec:
     rules.require_rank(op, (x, value), 1, 0, 0)
     dtype = rules.same_dtype(op, (x, value))
     if len(paddings) != len(x.dims) or any(len(p) != 2 for p in paddings):
@@ -69,10 +72,11 @@ def _pad_infer(op: Any, x: Any, value: Any, *, paddings: tuple[tuple[Any, Any], 
     return spec(tuple(b + d + a for d, (b, a) in zip(x.dims, paddings, strict=True)), dtype)
 
 
-def _pad_vjp(ct: Any, out: Any, x: Any, value: Any, *, paddings: tuple[tuple[Any, Any], ...]) -> tuple[Any, Any]:
+def _pad_vjp(ct: AnyTensor, out: Spec, x: Spec, value: Spec, *,
+             paddings: tuple[tuple[DimLike, DimLike], ...]) -> Cotangents:
     inside = tuple(b for b, _ in paddings)
 
-    def of_value() -> Any:
+    def of_value() -> AnyTensor:
         key = tuple((b, b + d, 1) for b, d in zip(inside, x.dims, strict=True))
         around = ops.strided_slice_assign(ct, grad.scalar(0, like=ct), spec=key)
         return ops.reduce_sum(around, axis=None, keepdims=False)
@@ -80,7 +84,7 @@ def _pad_vjp(ct: Any, out: Any, x: Any, value: Any, *, paddings: tuple[tuple[Any
 
 
 @primitive(infer=_pad_infer, lower="pad", vjp=_pad_vjp, saves=(), traits=("total",))
-def pad(x, value, *, paddings):
+def pad(x: AnyTensor, value: AnyTensor, *, paddings: tuple[tuple[DimLike, DimLike], ...]) -> AnyTensor:
     """`x` in the middle of a larger tensor whose other elements are the scalar `value`.
 
     Args:

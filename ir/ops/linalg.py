@@ -7,8 +7,8 @@ derivative results for forward and reverse mode algorithmic differentiation" (20
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import numpy as np
 
@@ -17,8 +17,9 @@ from twofold.ir import dtypes as dt
 from twofold.ir import grad, matrices, ops, rules
 from twofold.ir.errors import InvalidArgumentError, op_error
 from twofold.ir.matrices import adjoint, product
-from twofold.ir.op import primitive
-from twofold.ir.spec import TensorSpec, spec
+from twofold.ir.op import Op, primitive
+from twofold.ir.spec import spec
+from twofold.ir.types import AnyTensor, Attr, Cotangents, Spec
 
 __all__ = ["cholesky", "matrix_inverse", "matrix_solve", "matrix_triangular_solve", "matrix_determinant",
            "log_matrix_determinant"]
@@ -26,7 +27,10 @@ __all__ = ["cholesky", "matrix_inverse", "matrix_solve", "matrix_triangular_solv
 SUPPORTED = frozenset({dt.float32, dt.float64}) | dt.COMPLEX
 
 
-def require_matrices(op: Any, operands: Any, which: int = 0, square: bool = True) -> None:
+_Factors = TypeVar("_Factors")  # the results of a factorisation: an array, or several
+
+
+def require_matrices(op: Op, operands: Sequence[Spec], which: int = 0, square: bool = True) -> None:
     """Raise unless operand `which` holds (square) matrices of a dtype that LAPACK takes."""
     rules.require_dtype(op, operands, which, SUPPORTED)
     rules.require_rank(op, operands, which, 2)
@@ -36,7 +40,7 @@ def require_matrices(op: Any, operands: Any, which: int = 0, square: bool = True
         raise rules.fail(op, operands, f"Input matrix must be square: {name} has shape [{','.join(map(str, dims))}].")
 
 
-def factorise(op: str, fn: Callable[..., Any], x: np.ndarray, problem: str) -> Any:
+def factorise(op: str, fn: Callable[[np.ndarray], _Factors], x: np.ndarray, problem: str) -> _Factors:
     """`fn(x)`; a failure of LAPACK becomes InvalidArgumentError of `op` saying `problem`."""
     try:
         return fn(x)
@@ -44,13 +48,13 @@ def factorise(op: str, fn: Callable[..., Any], x: np.ndarray, problem: str) -> A
         raise op_error(InvalidArgumentError, op, problem) from e
 
 
-def _square(op: Any, x: Any, **attrs: Any) -> TensorSpec:
+def _square(op: Op, x: Spec, **attrs: Attr) -> Spec:
     require_matrices(op, (x,))
     return spec(x.dims, x.dtype)
 
 
 # -- Cholesky -------------------------------------------------------------------------------------------
-def _cholesky_vjp(ct: Any, out: Any, x: Any) -> Any:
+def _cholesky_vjp(ct: AnyTensor, out: AnyTensor, x: Spec) -> Cotangents:
     """L^-H phi(L^H ct) L^-1, made Hermitian; phi keeps the lower triangle and halves its diagonal."""
     size = x.dims[-1]
     inner = matrices.scale_diagonal(product(out, ct, left=True), 0.5)
@@ -66,7 +70,7 @@ def _cholesky_host(x: np.ndarray) -> np.ndarray:
 
 
 @primitive(infer=_square, vjp=_cholesky_vjp, saves=("out",), host=_cholesky_host)
-def cholesky(x: Any) -> Any:
+def cholesky(x: AnyTensor) -> AnyTensor:
     """The lower triangular L with L L^H = x.
 
     Args:
@@ -77,7 +81,7 @@ def cholesky(x: Any) -> Any:
 
 
 # -- inverse and solve ----------------------------------------------------------------------------------
-def _inverse_vjp(ct: Any, out: Any, x: Any, *, adjoint: bool) -> Any:
+def _inverse_vjp(ct: AnyTensor, out: AnyTensor, x: Spec, *, adjoint: bool) -> Cotangents:
     if adjoint:  # out = x^-H
         return (ops.negative(product(product(out, ct, right=True), out)),)
     return (ops.negative(product(product(out, ct, left=True), out, right=True)),)
@@ -89,7 +93,7 @@ def _inverse_host(x: np.ndarray, adjoint: bool) -> np.ndarray:
 
 
 @primitive(infer=_square, vjp=_inverse_vjp, saves=("out",), host=_inverse_host)
-def matrix_inverse(x: Any, *, adjoint: bool = False) -> Any:
+def matrix_inverse(x: AnyTensor, *, adjoint: bool = False) -> AnyTensor:
     """The inverse of square matrices, or with `adjoint` that of their adjoints.
 
     Args:
@@ -99,7 +103,7 @@ def matrix_inverse(x: Any, *, adjoint: bool = False) -> Any:
     """
 
 
-def _solve_infer(op: Any, matrix: Any, rhs: Any, **attrs: Any) -> TensorSpec:
+def _solve_infer(op: Op, matrix: Spec, rhs: Spec, **attrs: Attr) -> Spec:
     operands = (matrix, rhs)
     rules.same_dtype(op, operands)
     require_matrices(op, operands)
@@ -114,16 +118,16 @@ def _solve_infer(op: Any, matrix: Any, rhs: Any, **attrs: Any) -> TensorSpec:
     return spec((*batch, *rhs.dims[-2:]), rhs.dtype)
 
 
-def _solve_vjp(ct: Any, out: Any, matrix: Any, rhs: Any, *, adjoint: bool) -> Any:
+def _solve_vjp(ct: AnyTensor, out: AnyTensor, matrix: AnyTensor, rhs: Spec, *, adjoint: bool) -> Cotangents:
     return _solved(lambda: ops.matrix_solve(matrix, ct, adjoint=not adjoint), out, matrix, rhs, adjoint)
 
 
-def _solved(solve: Callable[[], Any], out: Any, matrix: Any, rhs: Any, adjoint: bool,
-            keep: Callable[[Any], Any] = lambda m: m) -> Any:
+def _solved(solve: Callable[[], AnyTensor], out: AnyTensor, matrix: Spec, rhs: Spec, adjoint: bool,
+            keep: Callable[[AnyTensor], AnyTensor] = lambda m: m) -> Cotangents:
     """Cotangents of a system: `solve()` for the right side; minus its outer product with `out` for the matrix."""
     y = solve()
 
-    def for_matrix() -> Any:
+    def for_matrix() -> AnyTensor:
         outer = product(out, y, right=True) if adjoint else product(y, out, right=True)
         return grad.unbroadcast(ops.negative(keep(outer)), matrix)
     return for_matrix, lambda: grad.unbroadcast(y, rhs)
@@ -139,7 +143,7 @@ def _solve_host(matrix: np.ndarray, rhs: np.ndarray, adjoint: bool) -> np.ndarra
 
 
 @primitive(infer=_solve_infer, vjp=_solve_vjp, saves=("matrix", "out"), host=_solve_host)
-def matrix_solve(matrix: Any, rhs: Any, *, adjoint: bool = False) -> Any:
+def matrix_solve(matrix: AnyTensor, rhs: AnyTensor, *, adjoint: bool = False) -> AnyTensor:
     """The X with matrix X = rhs, or with `adjoint` matrix^H X = rhs.
 
     Args:
@@ -154,10 +158,11 @@ def matrix_solve(matrix: Any, rhs: Any, *, adjoint: bool = False) -> Any:
 _BLOCK = 32  # rows solved one after another; above, halves are eliminated by matrix products
 
 
-def _triangular_vjp(ct: Any, out: Any, matrix: Any, rhs: Any, *, lower: bool, adjoint: bool) -> Any:
+def _triangular_vjp(ct: AnyTensor, out: AnyTensor, matrix: AnyTensor, rhs: Spec, *, lower: bool,
+                    adjoint: bool) -> Cotangents:
     size = matrix.dims[-1]
 
-    def keep(outer: Any) -> Any:
+    def keep(outer: AnyTensor) -> AnyTensor:
         if lower:
             return matrices.masked(outer, matrices.lower_mask(size, size))
         strictly_lower = matrices.lower_mask(size, size, strictly=True)
@@ -189,13 +194,14 @@ def _substitute(a: np.ndarray, x: np.ndarray, lower: bool) -> None:
         _substitute(a[..., last, last], x[..., last, :], lower)
         return
     for i in range(size) if lower else reversed(range(size)):
-        known = slice(0, i) if lower else slice(i + 1, size)
-        x[..., i, :] -= (a[..., i:i + 1, known] @ x[..., known, :])[..., 0, :]
+        solved = slice(0, i) if lower else slice(i + 1, size)
+        x[..., i, :] -= (a[..., i:i + 1, solved] @ x[..., solved, :])[..., 0, :]
         x[..., i, :] /= a[..., i, i, None]
 
 
 @primitive(infer=_solve_infer, vjp=_triangular_vjp, saves=("matrix", "out"), host=_triangular_host)
-def matrix_triangular_solve(matrix: Any, rhs: Any, *, lower: bool = True, adjoint: bool = False) -> Any:
+def matrix_triangular_solve(matrix: AnyTensor, rhs: AnyTensor, *, lower: bool = True,
+                            adjoint: bool = False) -> AnyTensor:
     """The X with matrix X = rhs where only a triangle of `matrix` counts; with `adjoint` matrix^H X = rhs.
 
     Args:
@@ -208,22 +214,22 @@ def matrix_triangular_solve(matrix: Any, rhs: Any, *, lower: bool = True, adjoin
 
 
 # -- determinants ---------------------------------------------------------------------------------------
-def _scalars(op: Any, x: Any) -> TensorSpec:
+def _scalars(op: Op, x: Spec) -> Spec:
     require_matrices(op, (x,))
     return spec(x.dims[:-2], x.dtype)
 
 
-def _as_matrix(v: Any) -> Any:
+def _as_matrix(v: AnyTensor) -> AnyTensor:
     return ops.expand_dims(v, axis=(-2, -1))
 
 
-def _determinant_vjp(ct: Any, out: Any, x: Any) -> Any:
+def _determinant_vjp(ct: AnyTensor, out: AnyTensor, x: AnyTensor) -> Cotangents:
     factor = ops.multiply(ct, grad.conj(out))
     return (ops.multiply(_as_matrix(factor), ops.matrix_inverse(x, adjoint=True)),)
 
 
 @primitive(infer=_scalars, vjp=_determinant_vjp, saves=("x", "out"), host=np.linalg.det)
-def matrix_determinant(x: Any) -> Any:
+def matrix_determinant(x: AnyTensor) -> AnyTensor:
     """The determinant of square matrices.
 
     Args:
@@ -233,12 +239,12 @@ def matrix_determinant(x: Any) -> Any:
     """
 
 
-def _two_scalars(op: Any, x: Any) -> tuple[TensorSpec, TensorSpec]:
+def _two_scalars(op: Op, x: Spec) -> tuple[Spec, Spec]:
     one = _scalars(op, x)
     return one, one
 
 
-def _log_determinant_vjp(ct: Any, out: Any, x: Any) -> Any:
+def _log_determinant_vjp(ct: Sequence[AnyTensor | None], out: Sequence[AnyTensor], x: AnyTensor) -> Cotangents:
     """With t = trace(x^-1 dx): d log|det| = Re t, d sign = i sign Im t."""
     ct_sign, ct_log = ct
     inverse = ops.matrix_inverse(x, adjoint=True)
@@ -260,7 +266,7 @@ def _log_determinant_host(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 @primitive(infer=_two_scalars, vjp=_log_determinant_vjp, saves=("x", "out"), host=_log_determinant_host)
-def log_matrix_determinant(x: Any) -> Any:
+def log_matrix_determinant(x: AnyTensor) -> tuple[AnyTensor, AnyTensor]:
     """Sign and logarithm of the absolute value of the determinant of square matrices, both of the dtype of `x`.
 
     Args:

@@ -5,36 +5,35 @@ Losses and normalisations are composites in `twofold/nn.py`; convolution and poo
 
 from __future__ import annotations
 
-from typing import Any
-
 from twofold.ir import dims as dm
 from twofold.ir import dtypes as dt
 from twofold.ir import ops, rules
-from twofold.ir.op import primitive
-from twofold.ir.spec import TensorSpec, spec
+from twofold.ir.op import Op, primitive
+from twofold.ir.spec import spec
+from twofold.ir.types import AnyTensor, Cotangents, Spec
 
 __all__ = ["softmax", "log_softmax", "sparse_cross_entropy"]
 
 
-def _infer(op: Any, x: Any, *, axis: int) -> TensorSpec:
+def _infer(op: Op, x: Spec, *, axis: int) -> Spec:
     rules.require_dtype(op, (x,), 0, dt.FLOATING)
     rank = rules.require_rank(op, (x,), 0, 1)
     rules.normalize_axis(op, (x,), axis, rank)
     return spec(x.dims, x.dtype)
 
 
-def _softmax_vjp(ct: Any, out: Any, x: Any, *, axis: int) -> Any:
+def _softmax_vjp(ct: AnyTensor, out: AnyTensor, x: Spec, *, axis: int) -> Cotangents:
     inner = ops.reduce_sum(ops.multiply(ct, out), axis=(axis,), keepdims=True)
     return (ops.multiply(ops.subtract(ct, inner), out),)
 
 
-def _log_softmax_vjp(ct: Any, out: Any, x: Any, *, axis: int) -> Any:
+def _log_softmax_vjp(ct: AnyTensor, out: AnyTensor, x: Spec, *, axis: int) -> Cotangents:
     total = ops.reduce_sum(ct, axis=(axis,), keepdims=True)
     return (ops.subtract(ct, ops.multiply(ops.exp(out), total)),)
 
 
 @primitive(infer=_infer, vjp=_softmax_vjp, saves=("out",), lower="softmax", traits=("total",))
-def softmax(x: Any, *, axis: int = -1) -> Any:
+def softmax(x: AnyTensor, *, axis: int = -1) -> AnyTensor:
     """exp(x) / sum(exp(x)) along `axis`, computed from x - max(x) so that nothing overflows.
 
     Args:
@@ -48,7 +47,7 @@ def softmax(x: Any, *, axis: int = -1) -> Any:
 
 
 @primitive(infer=_infer, vjp=_log_softmax_vjp, saves=("out",), lower="softmax", traits=("total",))
-def log_softmax(x: Any, *, axis: int = -1) -> Any:
+def log_softmax(x: AnyTensor, *, axis: int = -1) -> AnyTensor:
     """x - log(sum(exp(x))) along `axis`, computed from x - max(x) so that nothing overflows.
 
     Args:
@@ -61,7 +60,7 @@ def log_softmax(x: Any, *, axis: int = -1) -> Any:
     """
 
 
-def _cross_entropy_infer(op: Any, logits: Any, labels: Any) -> TensorSpec:
+def _cross_entropy_infer(op: Op, logits: Spec, labels: Spec) -> Spec:
     operands = (logits, labels)
     rules.require_dtype(op, operands, 0, dt.FLOATING)
     rules.require_dtype(op, operands, 1, dt.INTEGER)
@@ -72,7 +71,7 @@ def _cross_entropy_infer(op: Any, logits: Any, labels: Any) -> TensorSpec:
     return spec(labels.dims, logits.dtype)
 
 
-def _cross_entropy_vjp(ct: Any, out: Any, logits: Any, labels: Any) -> Any:
+def _cross_entropy_vjp(ct: AnyTensor, out: Spec, logits: AnyTensor, labels: AnyTensor) -> Cotangents:
     """ct * (softmax - 1 at the label)."""
     batch = len(labels.dims)
     column = ops.expand_dims(ct, axis=batch)
@@ -82,7 +81,7 @@ def _cross_entropy_vjp(ct: Any, out: Any, logits: Any, labels: Any) -> Any:
 
 
 @primitive(infer=_cross_entropy_infer, vjp=_cross_entropy_vjp, saves=("logits", "labels"), lower="softmax")
-def sparse_cross_entropy(logits: Any, labels: Any) -> Any:
+def sparse_cross_entropy(logits: AnyTensor, labels: AnyTensor) -> AnyTensor:
     """The negative log probability of each label under the softmax of `logits` along the last axis.
 
     Args:

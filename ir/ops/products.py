@@ -5,20 +5,19 @@ Everything else that contracts axes (einsum, tensordot, convolution) is expresse
 
 from __future__ import annotations
 
-from typing import Any
-
 from twofold.ir import dims as dm
 from twofold.ir import dtypes as dt
 from twofold.ir import grad, ops, rules
+from twofold.ir.dims import DimLike
 from twofold.ir.errors import InvalidArgumentError
-from twofold.ir.op import primitive
-from twofold.ir.spec import TensorSpec, spec
+from twofold.ir.op import Op, primitive
+from twofold.ir.spec import spec
+from twofold.ir.types import AnyTensor, Cotangents, Spec
 
 __all__ = ["matmul"]
 
 
-def _infer(op: Any, a: Any, b: Any, *, transpose_a: bool, transpose_b: bool, adjoint_a: bool,
-           adjoint_b: bool) -> TensorSpec:
+def _infer(op: Op, a: Spec, b: Spec, *, transpose_a: bool, transpose_b: bool, adjoint_a: bool, adjoint_b: bool) -> Spec:
     operands = (a, b)
     dtype = rules.same_dtype(op, operands)
     rules.require_dtype(op, operands, 0, dt.NUMERIC)
@@ -38,13 +37,13 @@ def _infer(op: Any, a: Any, b: Any, *, transpose_a: bool, transpose_b: bool, adj
     return spec((*batch, rows, columns), dtype)
 
 
-def _matrix_dims(x: Any, flipped: bool) -> tuple[Any, Any]:
+def _matrix_dims(x: Spec, flipped: bool) -> tuple[DimLike, DimLike]:
     rows, columns = x.dims[-2:]
     return (columns, rows) if flipped else (rows, columns)
 
 
-def _vjp(ct: Any, out: Any, a: Any, b: Any, *, transpose_a: bool, transpose_b: bool, adjoint_a: bool,
-         adjoint_b: bool) -> tuple[Any, Any]:
+def _vjp(ct: AnyTensor, out: Spec, a: AnyTensor, b: AnyTensor, *, transpose_a: bool, transpose_b: bool, adjoint_a: bool,
+         adjoint_b: bool) -> Cotangents:
     """With A and B the matrices that meet: ct B^H and A^H ct, turned back as the operands were turned."""
     if ct.dtype.is_complex:
         return (lambda: grad.unbroadcast(_complex_left(ct, b, transpose_a, adjoint_a, transpose_b, adjoint_b), a),
@@ -54,13 +53,13 @@ def _vjp(ct: Any, out: Any, a: Any, b: Any, *, transpose_a: bool, transpose_b: b
             lambda: grad.unbroadcast(_real_right(ct, a, b, flip_a, flip_b), b))
 
 
-def _real_left(ct: Any, b: Any, flip_a: bool, flip_b: bool) -> Any:
+def _real_left(ct: AnyTensor, b: AnyTensor, flip_a: bool, flip_b: bool) -> AnyTensor:
     if flip_a:
         return ops.matmul(b, ct, transpose_a=flip_b, transpose_b=True)
     return ops.matmul(ct, b, transpose_b=not flip_b)
 
 
-def _real_right(ct: Any, a: Any, b: Any, flip_a: bool, flip_b: bool) -> Any:
+def _real_right(ct: AnyTensor, a: AnyTensor, b: Spec, flip_a: bool, flip_b: bool) -> AnyTensor:
     if len(b.dims) == 2 and len(a.dims) > 2 and not flip_a:  # one long product instead of a sum of many
         a, ct = _rows(a), _rows(ct)
     if flip_b:
@@ -68,11 +67,12 @@ def _real_right(ct: Any, a: Any, b: Any, flip_a: bool, flip_b: bool) -> Any:
     return ops.matmul(a, ct, transpose_a=not flip_a)
 
 
-def _rows(x: Any) -> Any:
+def _rows(x: AnyTensor) -> AnyTensor:
     return ops.reshape(x, shape=(dm.numel(x.dims[:-1]), x.dims[-1]))
 
 
-def _complex_left(ct: Any, b: Any, transpose_a: bool, adjoint_a: bool, transpose_b: bool, adjoint_b: bool) -> Any:
+def _complex_left(ct: AnyTensor, b: AnyTensor, transpose_a: bool, adjoint_a: bool, transpose_b: bool,
+                  adjoint_b: bool) -> AnyTensor:
     turned = {"transpose_a": transpose_b, "adjoint_a": adjoint_b}
     if adjoint_a:
         return ops.matmul(b, ct, adjoint_b=True, **turned)
@@ -83,7 +83,8 @@ def _complex_left(ct: Any, b: Any, transpose_a: bool, adjoint_a: bool, transpose
     return ops.matmul(ct, b, adjoint_b=not adjoint_b)
 
 
-def _complex_right(ct: Any, a: Any, transpose_a: bool, adjoint_a: bool, transpose_b: bool, adjoint_b: bool) -> Any:
+def _complex_right(ct: AnyTensor, a: AnyTensor, transpose_a: bool, adjoint_a: bool, transpose_b: bool,
+                   adjoint_b: bool) -> AnyTensor:
     turned = {"transpose_b": transpose_a, "adjoint_b": adjoint_a}
     if adjoint_b:
         return ops.matmul(ct, a, adjoint_a=True, **turned)
@@ -95,8 +96,8 @@ def _complex_right(ct: Any, a: Any, transpose_a: bool, adjoint_a: bool, transpos
 
 
 @primitive(infer=_infer, vjp=_vjp, saves=("a", "b"), lower="matmul", match=(0, 1), traits=("total",))
-def matmul(a: Any, b: Any, *, transpose_a: bool = False, transpose_b: bool = False, adjoint_a: bool = False,
-           adjoint_b: bool = False) -> Any:
+def matmul(a: AnyTensor, b: AnyTensor, *, transpose_a: bool = False, transpose_b: bool = False, adjoint_a: bool = False,
+           adjoint_b: bool = False) -> AnyTensor:
     """Product of the matrices in the last two axes of `a` and `b`; the axes before them broadcast.
 
     Args:

@@ -9,17 +9,19 @@ that `tf.random.set_seed` governs.
 from __future__ import annotations
 
 import zlib
-from typing import Any
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
 from .. import dims as dm
 from .. import dtypes as dt
 from .. import rules
+from ..dims import Shape
 from ..dtypes import DType
 from ..errors import DTypeError
-from ..op import primitive
+from ..op import Op, primitive
 from ..spec import spec
+from ..types import AnyTensor, ShapeRule, Spec
 
 __all__ = ["random_state", "random_skip", "random_seed_state", "random_bits", "random_uniform", "random_normal",
            "random_truncated_normal", "random_integers", "random_gamma", "random_poisson", "random_binomial", "mix"]
@@ -45,7 +47,7 @@ def mix(*seeds: int) -> int:
     return z
 
 
-def _require_state(op: Any, operands: tuple[Any, ...]) -> None:
+def _require_state(op: Op, operands: Sequence[Spec]) -> None:
     rules.require_dtype(op, operands, 0, {dt.int64})
     if len(operands[0].dims) != 1 or not dm.require_eq(operands[0].dims[0], 3):
         raise rules.fail(op, operands, "a stream is a vector of three int64: counter (two) and key.")
@@ -59,14 +61,14 @@ def _state_of(low: int, high: int, key: int) -> np.ndarray:
     return np.array([v & _WORD for v in (low, high, key)], np.uint64).view(np.int64)
 
 
-def _take_infer(op: Any, blocks: Any, *, seed: int | None, purpose: str) -> Any:
+def _take_infer(op: Op, blocks: Spec, *, seed: int | None, purpose: str) -> Spec:
     rules.require_dtype(op, (blocks,), 0, {dt.int32, dt.int64})
     rules.require_rank(op, (blocks,), 0, 0, 0)
     return _STATE
 
 
 @primitive(infer=_take_infer, vjp=None, lower="random", traits=("random", "effect"))
-def random_state(blocks, *, seed=None, purpose="draw"):
+def random_state(blocks: AnyTensor, *, seed: int | None = None, purpose: str = "draw") -> AnyTensor:
     """The next part of a stream that `tf.random.set_seed` governs.
 
     Args:
@@ -80,7 +82,7 @@ def random_state(blocks, *, seed=None, purpose="draw"):
     """
 
 
-def _skip_infer(op: Any, state: Any, count: Any) -> Any:
+def _skip_infer(op: Op, state: Spec, count: Spec) -> Spec:
     _require_state(op, (state, count))
     rules.require_dtype(op, (state, count), 1, {dt.int32, dt.int64})
     rules.require_rank(op, (state, count), 1, 0, 0)
@@ -94,7 +96,7 @@ def _skip_host(state: np.ndarray, count: np.ndarray) -> np.ndarray:
 
 
 @primitive(infer=_skip_infer, vjp=None, host=_skip_host, traits=("random",))
-def random_skip(state, count):
+def random_skip(state: AnyTensor, count: AnyTensor) -> AnyTensor:
     """The stream `state` moved on by `count` blocks.
 
     Args:
@@ -107,7 +109,7 @@ def random_skip(state, count):
     """
 
 
-def _seed_infer(op: Any, seed: Any, *, purpose: str) -> Any:
+def _seed_infer(op: Op, seed: Spec, *, purpose: str) -> Spec:
     rules.require_dtype(op, (seed,), 0, {dt.int32, dt.int64})
     if len(seed.dims) != 1 or not dm.require_eq(seed.dims[0], 2):
         raise rules.fail(op, (seed,), "seed must have shape [2].")
@@ -120,7 +122,7 @@ def _seed_host(seed: np.ndarray, purpose: str) -> np.ndarray:
 
 
 @primitive(infer=_seed_infer, vjp=None, traits=("random",), host=_seed_host)
-def random_seed_state(seed, *, purpose="draw"):
+def random_seed_state(seed: AnyTensor, *, purpose: str = "draw") -> AnyTensor:
     """The stream of a stateless draw.
 
     Args:
@@ -134,27 +136,27 @@ def random_seed_state(seed, *, purpose="draw"):
 
 
 # -- draws without parameters -------------------------------------------------------------------------
-def _draw_infer(dtypes: Any) -> Any:
-    def rule(op: Any, state: Any, *, shape: tuple[Any, ...], dtype: DType) -> Any:
+def _draw_infer(dtypes: Collection[DType]) -> ShapeRule:
+    def rule(op: Op, state: Spec, *, shape: Shape, dtype: DType) -> Spec:
         _require_state(op, (state,))
         _require_choice(op, (state,), dtype, dtypes)
         return spec(_sizes(op, (state,), shape), dtype)
     return rule
 
 
-def _sizes(op: Any, operands: tuple[Any, ...], shape: tuple[Any, ...]) -> tuple[Any, ...]:
+def _sizes(op: Op, operands: Sequence[Spec], shape: Shape) -> Shape:
     if any(dm.decide(d, "<", 0) for d in shape):
         raise rules.fail(op, operands, f"shape is {tuple(shape)}; its sizes must not be negative.")
     return tuple(shape)
 
 
-def _require_choice(op: Any, operands: tuple[Any, ...], dtype: DType, dtypes: Any) -> None:
+def _require_choice(op: Op, operands: Sequence[Spec], dtype: DType, dtypes: Collection[DType]) -> None:
     if dtype not in dtypes:
         raise rules.fail(op, operands, f"dtype is {dtype.name}; expected {rules.names_of(dtypes)}.", DTypeError)
 
 
 @primitive(infer=_draw_infer(_BITS), vjp=None, lower="random", traits=("random", "total"))
-def random_bits(state, *, shape, dtype=dt.uint32):
+def random_bits(state: AnyTensor, *, shape: Shape, dtype: DType = dt.uint32) -> AnyTensor:
     """Integers of which every bit is random.
 
     Args:
@@ -167,7 +169,7 @@ def random_bits(state, *, shape, dtype=dt.uint32):
 
 
 @primitive(infer=_draw_infer(dt.FLOATING), vjp=None, lower="random", traits=("random", "total"))
-def random_uniform(state, *, shape, dtype=dt.float32):
+def random_uniform(state: AnyTensor, *, shape: Shape, dtype: DType = dt.float32) -> AnyTensor:
     """Numbers uniform in [0, 1): multiples of 2**-24, of 2**-53 (float64), 2**-11 (float16) or 2**-8 (bfloat16).
 
     Args:
@@ -180,7 +182,7 @@ def random_uniform(state, *, shape, dtype=dt.float32):
 
 
 @primitive(infer=_draw_infer(dt.FLOATING), vjp=None, lower="random", traits=("random", "total"))
-def random_normal(state, *, shape, dtype=dt.float32):
+def random_normal(state: AnyTensor, *, shape: Shape, dtype: DType = dt.float32) -> AnyTensor:
     """Standard normal numbers.
 
     Args:
@@ -194,7 +196,7 @@ def random_normal(state, *, shape, dtype=dt.float32):
 
 
 @primitive(infer=_draw_infer(dt.FLOATING), vjp=None, lower="random", traits=("random", "total"))
-def random_truncated_normal(state, *, shape, dtype=dt.float32):
+def random_truncated_normal(state: AnyTensor, *, shape: Shape, dtype: DType = dt.float32) -> AnyTensor:
     """Standard normal numbers within two of zero, by the inverse of their distribution function.
 
     Args:
@@ -207,7 +209,7 @@ def random_truncated_normal(state, *, shape, dtype=dt.float32):
 
 
 # -- draws with parameters ----------------------------------------------------------------------------
-def _integers_infer(op: Any, state: Any, low: Any, high: Any, *, shape: tuple[Any, ...]) -> Any:
+def _integers_infer(op: Op, state: Spec, low: Spec, high: Spec, *, shape: Shape) -> Spec:
     operands = (state, low, high)
     _require_state(op, operands)
     dtype = rules.same_dtype(op, operands, (1, 2))
@@ -218,7 +220,7 @@ def _integers_infer(op: Any, state: Any, low: Any, high: Any, *, shape: tuple[An
 
 
 @primitive(infer=_integers_infer, vjp=None, lower="random", traits=("random",), match=(1, 2))
-def random_integers(state, low, high, *, shape):
+def random_integers(state: AnyTensor, low: AnyTensor, high: AnyTensor, *, shape: Shape) -> AnyTensor:
     """Integers uniform in [low, high).
 
     Args:
@@ -232,7 +234,7 @@ def random_integers(state, low, high, *, shape):
     """
 
 
-def _param_infer(op: Any, state: Any, *params: Any, shape: tuple[Any, ...], dtype: DType) -> Any:
+def _param_infer(op: Op, state: Spec, *params: Spec, shape: Shape, dtype: DType) -> Spec:
     operands = (state, *params)
     _require_state(op, operands)
     _require_choice(op, operands, dtype, _COUNTS)
@@ -245,7 +247,7 @@ def _param_infer(op: Any, state: Any, *params: Any, shape: tuple[Any, ...], dtyp
 
 
 @primitive(infer=_param_infer, vjp=None, lower="random", traits=("random",))
-def random_gamma(state, alpha, *, shape, dtype=dt.float32):
+def random_gamma(state: AnyTensor, alpha: AnyTensor, *, shape: Shape, dtype: DType = dt.float32) -> AnyTensor:
     """Gamma numbers of scale 1.
 
     Args:
@@ -262,7 +264,7 @@ def random_gamma(state, alpha, *, shape, dtype=dt.float32):
 
 
 @primitive(infer=_param_infer, vjp=None, lower="random", traits=("random",))
-def random_poisson(state, mean, *, shape, dtype=dt.float32):
+def random_poisson(state: AnyTensor, mean: AnyTensor, *, shape: Shape, dtype: DType = dt.float32) -> AnyTensor:
     """Poisson numbers.
 
     Args:
@@ -280,7 +282,8 @@ def random_poisson(state, mean, *, shape, dtype=dt.float32):
 
 
 @primitive(infer=_param_infer, vjp=None, lower="random", traits=("random",))
-def random_binomial(state, counts, probs, *, shape, dtype=dt.float32):
+def random_binomial(state: AnyTensor, counts: AnyTensor, probs: AnyTensor, *, shape: Shape,
+                    dtype: DType = dt.float32) -> AnyTensor:
     """Binomial numbers.
 
     Args:

@@ -5,45 +5,49 @@ All are views: no data moves. Slices and reversals are in `slicing.py`. The ops 
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
 from .. import dims as dm
 from .. import dtypes as dt
 from .. import grad, layout, ops, rules
+from ..dims import DimLike, Shape
+from ..dtypes import DType
 from ..errors import InvalidArgumentError
-from ..op import primitive
-from ..spec import TensorSpec, spec
+from ..layout import Strided
+from ..op import Op, primitive
+from ..spec import spec
+from ..types import AnyTensor, Axes, Cotangents, Spec
 
 __all__ = ["reshape", "transpose", "expand_dims", "squeeze", "broadcast_to", "fill", "shape", "size"]
 
 
 # -- reshape ------------------------------------------------------------------------------------------
-def _text(dims: Any) -> str:
+def _text(dims: Sequence[DimLike]) -> str:
     return f"[{','.join(map(str, dims))}]"
 
 
-def _known_size(op: Any, operands: Any, size: Any, given: tuple[Any, ...]) -> Any:
+def _checked_size(op: Op, operands: Sequence[Spec], size: DimLike, shape: Shape) -> DimLike:
     if isinstance(size, int) and size < -1:
-        raise rules.fail(op, operands, f"size {size} in shape {_text(given)} is negative; only -1 stands for a size to "
+        raise rules.fail(op, operands, f"size {size} in shape {_text(shape)} is negative; only -1 stands for a size to "
                          "be found.", InvalidArgumentError)
     return size
 
 
-def _reshape_infer(op: Any, x: Any, *, shape: tuple[Any, ...]) -> TensorSpec:
-    sizes = [_known_size(op, (x,), s, shape) for s in shape]
+def _reshape_infer(op: Op, x: Spec, *, shape: Shape) -> Spec:
+    sizes = [_checked_size(op, (x,), s, shape) for s in shape]
     unknown = [i for i, s in enumerate(sizes) if type(s) is int and s == -1]
-    have, known = dm.numel(x.dims), dm.numel(s for i, s in enumerate(sizes) if i not in unknown)
+    have, count = dm.numel(x.dims), dm.numel(s for i, s in enumerate(sizes) if i not in unknown)
     if len(unknown) > 1:
         raise rules.fail(op, (x,), f"shape {_text(shape)} leaves more than one size to be found.", InvalidArgumentError)
     if unknown:
-        if type(known) is int and known == 0:
+        if type(count) is int and count == 0:
             raise rules.fail(op, (x,), f"the size left open in {_text(shape)} cannot be found: other sizes are 0.",
                              InvalidArgumentError)
-        sizes[unknown[0]] = have // known
-        known = known * sizes[unknown[0]]
-    if not dm.require_eq(have, known):
+        sizes[unknown[0]] = have // count
+        count = count * sizes[unknown[0]]
+    if not dm.require_eq(have, count):
         raise rules.fail(op, (x,), f"the tensor has {have} elements; shape {_text(shape)} needs "
                          f"{'a multiple of ' if unknown else ''}{dm.numel(s for s in shape if s != -1)}.")
     return spec(tuple(sizes), x.dtype)
@@ -51,7 +55,7 @@ def _reshape_infer(op: Any, x: Any, *, shape: tuple[Any, ...]) -> TensorSpec:
 
 @primitive(infer=_reshape_infer, view=lambda a, shape: a.reshape(shape), saves=(),
            vjp=lambda ct, out, x, *, shape: ops.reshape(ct, shape=x.dims))
-def reshape(x, *, shape):
+def reshape(x: AnyTensor, *, shape: Shape) -> AnyTensor:
     """The elements of `x`, row-major, in another shape.
 
     Args:
@@ -69,7 +73,7 @@ def _order(perm: tuple[int, ...] | None, rank: int) -> tuple[int, ...]:
     return tuple(range(rank))[::-1] if perm is None else tuple(p + rank if p < 0 else p for p in perm)
 
 
-def _transpose_infer(op: Any, x: Any, *, perm: tuple[int, ...] | None) -> TensorSpec:
+def _transpose_infer(op: Op, x: Spec, *, perm: tuple[int, ...] | None) -> Spec:
     rank = len(x.dims)
     order = _order(perm, rank)
     if sorted(order) != list(range(rank)):
@@ -78,13 +82,13 @@ def _transpose_infer(op: Any, x: Any, *, perm: tuple[int, ...] | None) -> Tensor
     return spec(tuple(x.dims[p] for p in order), x.dtype)
 
 
-def _transpose_vjp(ct: Any, out: Any, x: Any, *, perm: tuple[int, ...] | None) -> Any:
+def _transpose_vjp(ct: AnyTensor, out: Spec, x: Spec, *, perm: tuple[int, ...] | None) -> Cotangents:
     order = _order(perm, len(x.dims))
     return ops.transpose(ct, perm=tuple(order.index(i) for i in range(len(order))))
 
 
 @primitive(infer=_transpose_infer, view=lambda a, perm: a.transpose(perm), vjp=_transpose_vjp, saves=())
-def transpose(x, *, perm=None):
+def transpose(x: AnyTensor, *, perm: tuple[int, ...] | None = None) -> AnyTensor:
     """`x` with its axes in another order: axis i of the result is axis `perm[i]` of `x`; reversed by default.
 
     Raises:
@@ -93,21 +97,21 @@ def transpose(x, *, perm=None):
 
 
 # -- axes of size 1 -----------------------------------------------------------------------------------
-def _axes(axis: Any) -> tuple[int, ...]:
+def _axes(axis: tuple[int, ...] | int) -> tuple[int, ...]:
     return axis if isinstance(axis, tuple) else (axis,)
 
 
-def _expanded(op: Any, x: Any, axis: Any) -> tuple[int, ...]:
+def _expanded(op: Op, x: Spec, axis: tuple[int, ...] | int) -> tuple[int, ...]:
     rank = len(x.dims) + len(_axes(axis))
     return rules.normalize_axes(op, (x,), _axes(axis), rank)
 
 
-def _expand_dims_infer(op: Any, x: Any, *, axis: Any) -> TensorSpec:
+def _expand_dims_infer(op: Op, x: Spec, *, axis: tuple[int, ...] | int) -> Spec:
     new, left = _expanded(op, x, axis), iter(x.dims)
     return spec(tuple(1 if i in new else next(left) for i in range(len(x.dims) + len(new))), x.dtype)
 
 
-def _expand_dims_view(a: Any, axis: Any) -> Any:
+def _expand_dims_view(a: Strided, axis: tuple[int, ...] | int) -> Strided:
     rank = len(a.shape) + len(_axes(axis))
     new = {i % rank for i in _axes(axis)}
     return a[(*[None if i in new else slice(None) for i in range(rank)], Ellipsis)]
@@ -115,7 +119,7 @@ def _expand_dims_view(a: Any, axis: Any) -> Any:
 
 @primitive(infer=_expand_dims_infer, view=_expand_dims_view, saves=(),
            vjp=lambda ct, out, x, *, axis: ops.reshape(ct, shape=x.dims))
-def expand_dims(x, *, axis):
+def expand_dims(x: AnyTensor, *, axis: tuple[int, ...] | int) -> AnyTensor:
     """`x` with new axes of size 1 at the places `axis` (an integer or several) of the result.
 
     Raises:
@@ -123,13 +127,13 @@ def expand_dims(x, *, axis):
     """
 
 
-def _squeezed(op: Any, x: Any, axis: Any) -> tuple[int, ...]:
+def _squeezed(op: Op, x: Spec, axis: Axes) -> tuple[int, ...]:
     if axis is None or axis == ():
         return tuple(i for i, d in enumerate(x.dims) if dm.decide_eq(d, 1))
     return rules.normalize_axes(op, (x,), _axes(axis), len(x.dims))
 
 
-def _squeeze_infer(op: Any, x: Any, *, axis: Any) -> TensorSpec:
+def _squeeze_infer(op: Op, x: Spec, *, axis: Axes) -> Spec:
     gone = _squeezed(op, x, axis)
     for i in gone:
         if not dm.require_eq(x.dims[i], 1):
@@ -137,7 +141,7 @@ def _squeeze_infer(op: Any, x: Any, *, axis: Any) -> TensorSpec:
     return spec(rules.reduced_dims(x.dims, gone, False), x.dtype)
 
 
-def _squeeze_view(a: Any, axis: Any) -> Any:
+def _squeeze_view(a: Strided, axis: Axes) -> Strided:
     rank = len(a.shape)
     gone = {i % rank for i in _axes(axis)} if axis else {i for i, d in enumerate(a.shape) if d == 1}
     return a[(*[0 if i in gone else slice(None) for i in range(rank)], Ellipsis)]
@@ -145,7 +149,7 @@ def _squeeze_view(a: Any, axis: Any) -> Any:
 
 @primitive(infer=_squeeze_infer, view=lambda a, axis: _squeeze_view(a, None if axis is None else _axes(axis)), saves=(),
            vjp=lambda ct, out, x, *, axis: ops.reshape(ct, shape=x.dims))
-def squeeze(x, *, axis=None):
+def squeeze(x: AnyTensor, *, axis: Axes = None) -> AnyTensor:
     """`x` without axes of size 1: those given, or all.
 
     Raises:
@@ -154,7 +158,7 @@ def squeeze(x, *, axis=None):
 
 
 # -- broadcasting -------------------------------------------------------------------------------------
-def _broadcast_infer(op: Any, x: Any, *, shape: tuple[Any, ...]) -> TensorSpec:
+def _broadcast_infer(op: Op, x: Spec, *, shape: Shape) -> Spec:
     missing = len(shape) - len(x.dims)
     fits = missing >= 0 and all(dm.decide_eq(d, 1) or dm.require_eq(d, s)
                                 for d, s in zip(x.dims, shape[max(missing, 0):], strict=True))
@@ -165,7 +169,7 @@ def _broadcast_infer(op: Any, x: Any, *, shape: tuple[Any, ...]) -> TensorSpec:
 
 @primitive(infer=_broadcast_infer, view=lambda a, shape: layout.broadcast_to(a, shape), saves=(),
            vjp=lambda ct, out, x, *, shape: grad.unbroadcast(ct, like=x))
-def broadcast_to(x, *, shape):
+def broadcast_to(x: AnyTensor, *, shape: Shape) -> AnyTensor:
     """`x` repeated along new axes in front and along axes of size 1, so that it has `shape`.
 
     Raises:
@@ -173,7 +177,7 @@ def broadcast_to(x, *, shape):
     """
 
 
-def _fill_infer(op: Any, value: Any, *, shape: tuple[Any, ...]) -> TensorSpec:
+def _fill_infer(op: Op, value: Spec, *, shape: Shape) -> Spec:
     rules.require_rank(op, (value,), 0, 0, 0)
     for size in shape:
         if type(size) is int and size < 0:
@@ -183,7 +187,7 @@ def _fill_infer(op: Any, value: Any, *, shape: tuple[Any, ...]) -> TensorSpec:
 
 @primitive(infer=_fill_infer, view=lambda a, shape: layout.broadcast_to(a, shape), saves=(),
            vjp=lambda ct, out, value, *, shape: ops.reduce_sum(ct, axis=None, keepdims=False))
-def fill(value, *, shape):
+def fill(value: AnyTensor, *, shape: Shape) -> AnyTensor:
     """A tensor of `shape` whose elements all are the scalar `value`.
 
     Raises:
@@ -194,11 +198,11 @@ def fill(value, *, shape):
 # -- shapes as data -----------------------------------------------------------------------------------
 @primitive(infer=lambda op, x, *, out_type: spec((len(x.dims),), out_type), vjp=None,
            host=lambda a, out_type: np.array(a.shape, out_type.np), traits=("shape_only", "total"))
-def shape(x, *, out_type=dt.int32):
+def shape(x: AnyTensor, *, out_type: DType = dt.int32) -> AnyTensor:
     """The sizes of `x` as a vector of `out_type`."""
 
 
 @primitive(infer=lambda op, x, *, out_type: spec((), out_type), vjp=None,
            host=lambda a, out_type: np.array(a.size, out_type.np), traits=("shape_only", "total"))
-def size(x, *, out_type=dt.int32):
+def size(x: AnyTensor, *, out_type: DType = dt.int32) -> AnyTensor:
     """How many elements `x` has, as a scalar of `out_type`."""

@@ -7,26 +7,28 @@ are written. The steps themselves are in `codegen/kernels/scan.py`: one after an
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Collection
 
 from .. import dims as dm
 from .. import dtypes as dt
 from .. import grad, ops, rules
-from ..op import primitive
+from ..dtypes import DType
+from ..op import Op, primitive
 from ..spec import spec
+from ..types import AnyTensor, Attr, Cotangents, ShapeRule, Spec
 
 __all__ = ["cumsum", "cumprod", "cumulative_logsumexp", "linear_recurrence", "shifted"]
 
 
-def _infer(dtypes: Any) -> Any:
-    def rule(op: Any, *operands: Any, axis: int, **attrs: Any) -> Any:
+def _infer(dtypes: Collection[DType]) -> ShapeRule:
+    def rule(op: Op, *operands: Spec, axis: int, **attrs: Attr) -> Spec:
         rules.require_dtype(op, operands, 0, dtypes)
         rules.normalize_axis(op, operands, axis, len(operands[0].dims))
         return spec(operands[0].dims, operands[0].dtype)
     return rule
 
 
-def shifted(x: Any, axis: int, steps: int, value: Any = 0) -> Any:
+def shifted(x: AnyTensor, axis: int, steps: int, value: complex = 0) -> AnyTensor:
     """`x` moved along `axis` by one place, forward (`steps` 1) or back (-1), with `value` in the place left free."""
     axis = axis % len(x.dims)
     before, after = (1, 0) if steps > 0 else (0, 1)
@@ -37,12 +39,12 @@ def shifted(x: Any, axis: int, steps: int, value: Any = 0) -> Any:
 
 
 # -- sums ---------------------------------------------------------------------------------------------
-def _cumsum_vjp(ct: Any, out: Any, x: Any, *, axis: int, exclusive: bool, reverse: bool) -> Any:
+def _cumsum_vjp(ct: AnyTensor, out: Spec, x: Spec, *, axis: int, exclusive: bool, reverse: bool) -> Cotangents:
     return ops.cumsum(ct, axis=axis, exclusive=exclusive, reverse=not reverse)
 
 
 @primitive(infer=_infer(dt.NUMERIC), vjp=_cumsum_vjp, saves=(), lower="scan", traits=("total",))
-def cumsum(x, *, axis=0, exclusive=False, reverse=False):
+def cumsum(x: AnyTensor, *, axis: int = 0, exclusive: bool = False, reverse: bool = False) -> AnyTensor:
     """Sums of the elements up to each one along `axis`.
 
     Args:
@@ -58,7 +60,7 @@ def cumsum(x, *, axis=0, exclusive=False, reverse=False):
 
 
 # -- linear recurrence --------------------------------------------------------------------------------
-def _recurrence_infer(op: Any, a: Any, b: Any, *, axis: int, reverse: bool) -> Any:
+def _recurrence_infer(op: Op, a: Spec, b: Spec, *, axis: int, reverse: bool) -> Spec:
     rules.same_dtype(op, [a, b])
     rules.require_dtype(op, [a, b], 0, dt.NUMERIC)
     if not dm.require_same(a.dims, b.dims):
@@ -67,7 +69,7 @@ def _recurrence_infer(op: Any, a: Any, b: Any, *, axis: int, reverse: bool) -> A
     return spec(b.dims, b.dtype)
 
 
-def _recurrence_vjp(ct: Any, out: Any, a: Any, b: Any, *, axis: int, reverse: bool) -> Any:
+def _recurrence_vjp(ct: AnyTensor, out: AnyTensor, a: AnyTensor, b: Spec, *, axis: int, reverse: bool) -> Cotangents:
     step = -1 if reverse else 1
     factor = grad.conj(a)
     back = ops.linear_recurrence(shifted(factor, axis, -step), ct, axis=axis, reverse=not reverse)
@@ -77,7 +79,7 @@ def _recurrence_vjp(ct: Any, out: Any, a: Any, b: Any, *, axis: int, reverse: bo
 
 @primitive(infer=_recurrence_infer, vjp=_recurrence_vjp, saves=("a", "out"), lower="scan", match=(0, 1),
            traits=("total",))
-def linear_recurrence(a, b, *, axis=0, reverse=False):
+def linear_recurrence(a: AnyTensor, b: AnyTensor, *, axis: int = 0, reverse: bool = False) -> AnyTensor:
     """y[k] = a[k] * y[k-1] + b[k] along `axis`, with y[-1] = 0.
 
     Args:
@@ -93,8 +95,8 @@ def linear_recurrence(a, b, *, axis=0, reverse=False):
 
 
 # -- products -----------------------------------------------------------------------------------------
-def _cumprod_vjp(ct: Any, out: Any, x: Any, *, axis: int, exclusive: bool, reverse: bool) -> Any:
-    """What precedes an element, times the sum over what follows it of ct times the product in between.
+def _cumprod_vjp(ct: AnyTensor, out: Spec, x: AnyTensor, *, axis: int, exclusive: bool, reverse: bool) -> Cotangents:
+    """The product of the elements before, times the sum over those behind of ct times the product in between.
 
     That sum is a linear recurrence; nothing is divided by elements, which may be zero.
     """
@@ -109,7 +111,7 @@ def _cumprod_vjp(ct: Any, out: Any, x: Any, *, axis: int, exclusive: bool, rever
 
 
 @primitive(infer=_infer(dt.NUMERIC), vjp=_cumprod_vjp, saves=("x",), lower="scan", traits=("total",))
-def cumprod(x, *, axis=0, exclusive=False, reverse=False):
+def cumprod(x: AnyTensor, *, axis: int = 0, exclusive: bool = False, reverse: bool = False) -> AnyTensor:
     """Products of the elements up to each one along `axis`.
 
     Args:
@@ -126,29 +128,29 @@ def cumprod(x, *, axis=0, exclusive=False, reverse=False):
 
 
 # -- logarithms of sums -------------------------------------------------------------------------------
-def _gone(x: Any) -> Any:
+def _gone(x: AnyTensor) -> AnyTensor:
     return ops.equal(x, grad.scalar(-math.inf, like=x))
 
 
-def _cumulative_logsumexp_vjp(ct: Any, out: Any, x: Any, *, axis: int, reverse: bool) -> Any:
+def _cumulative_logsumexp_vjp(ct: AnyTensor, out: AnyTensor, x: AnyTensor, *, axis: int, reverse: bool) -> Cotangents:
     """sum over j >= k of ct[j] * exp(x[k] - out[j]), as exp(x[k] - out[k]) * h[k] with the recurrence
     h[k] = ct[k] + exp(out[k] - out[k+1]) * h[k+1]: no exponent is positive, so nothing overflows."""
     step = -1 if reverse else 1
     zero = grad.scalar(0, like=x)
     none = _gone(out)
-    known = ops.where(none, zero, out)
-    # known[k] - inf at the end, where there is no next one: exp gives 0
-    fall = ops.where(none, zero, ops.subtract(known, shifted(known, axis, -step, math.inf)))
+    finite = ops.where(none, zero, out)
+    # finite[k] - inf at the end, where there is no next one: exp gives 0
+    fall = ops.where(none, zero, ops.subtract(finite, shifted(finite, axis, -step, math.inf)))
     ratio = ops.where(none, zero, ops.exp(fall))
     total = ops.linear_recurrence(ratio, ops.where(none, zero, ct), axis=axis, reverse=not reverse)
     gone = _gone(x)
-    part = ops.exp(ops.where(gone, zero, ops.subtract(x, known)))
+    part = ops.exp(ops.where(gone, zero, ops.subtract(x, finite)))
     return ops.where(gone, zero, ops.multiply(total, part))
 
 
 @primitive(infer=_infer(dt.FLOATING), vjp=_cumulative_logsumexp_vjp, saves=("x", "out"), lower="scan",
            traits=("total",))
-def cumulative_logsumexp(x, *, axis=0, reverse=False):
+def cumulative_logsumexp(x: AnyTensor, *, axis: int = 0, reverse: bool = False) -> AnyTensor:
     """log(sum(exp(x))) of the elements up to each one along `axis`, without overflow.
 
     Args:

@@ -6,14 +6,16 @@ are in `codegen/kernels/segment.py`. Means and histograms are composed in `twofo
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Collection, Sequence
 
 from .. import dims as dm
 from .. import dtypes as dt
 from .. import grad, ops, rules
+from ..dtypes import DType
 from ..errors import InvalidArgumentError
-from ..op import primitive
+from ..op import Op, primitive
 from ..spec import spec
+from ..types import AnyTensor, Attr, Cotangents, ShapeRule, Spec
 from .scans import shifted
 
 __all__ = ["segment_sum", "segment_prod", "segment_max", "segment_min", "unsorted_segment_sum",
@@ -23,8 +25,8 @@ _IDS = frozenset({dt.int32, dt.int64})
 
 
 # -- shapes -------------------------------------------------------------------------------------------
-def _sorted_infer(dtypes: Any) -> Any:
-    def rule(op: Any, data: Any, segment_ids: Any) -> Any:
+def _sorted_infer(dtypes: Collection[DType]) -> ShapeRule:
+    def rule(op: Op, data: Spec, segment_ids: Spec) -> Spec:
         operands = (data, segment_ids)
         rules.require_dtype(op, operands, 0, dtypes)
         rules.require_dtype(op, operands, 1, _IDS)
@@ -35,8 +37,8 @@ def _sorted_infer(dtypes: Any) -> Any:
     return rule
 
 
-def _unsorted_infer(dtypes: Any) -> Any:
-    def rule(op: Any, data: Any, segment_ids: Any, *, num_segments: int) -> Any:
+def _unsorted_infer(dtypes: Collection[DType]) -> ShapeRule:
+    def rule(op: Op, data: Spec, segment_ids: Spec, *, num_segments: int) -> Spec:
         operands = (data, segment_ids)
         rules.require_dtype(op, operands, 0, dtypes)
         rules.require_dtype(op, operands, 1, _IDS)
@@ -47,7 +49,7 @@ def _unsorted_infer(dtypes: Any) -> Any:
     return rule
 
 
-def _require_prefix(op: Any, operands: tuple[Any, Any]) -> None:
+def _require_prefix(op: Op, operands: Sequence[Spec]) -> None:
     data, ids = operands
     head = data.dims[:len(ids.dims)]
     if len(head) < len(ids.dims) or not all(dm.require_eq(a, b) for a, b in zip(head, ids.dims, strict=True)):
@@ -55,22 +57,22 @@ def _require_prefix(op: Any, operands: tuple[Any, Any]) -> None:
 
 
 # -- gradients ----------------------------------------------------------------------------------------
-def _rows_of(values: Any, ids: Any) -> Any:
+def _rows_of(values: AnyTensor, ids: AnyTensor) -> AnyTensor:
     """For each id the row of `values` that it names; zeros for a negative one."""
     if dm.decide_eq(values.dims[0], 0):
         return ops.fill(grad.scalar(0, like=values), shape=(*ids.dims, *values.dims[1:]))
     zero = grad.scalar(0, like=ids)
     rows = ops.gather(values, ops.maximum(ids, zero), axis=0)
-    kept = ops.greater_equal(ids, zero)
-    kept = ops.reshape(kept, shape=(*ids.dims, *[1] * (len(rows.dims) - len(ids.dims))))
-    return ops.where(kept, rows, grad.scalar(0, like=rows))
+    belongs = ops.greater_equal(ids, zero)
+    belongs = ops.reshape(belongs, shape=(*ids.dims, *[1] * (len(rows.dims) - len(ids.dims))))
+    return ops.where(belongs, rows, grad.scalar(0, like=rows))
 
 
-def _sum_vjp(ct: Any, out: Any, data: Any, ids: Any, **attrs: Any) -> tuple[Any, None]:
+def _sum_vjp(ct: AnyTensor, out: Spec, data: Spec, ids: AnyTensor, **attrs: Attr) -> Cotangents:
     return _rows_of(ct, ids), None
 
 
-def _extreme_vjp(ct: Any, out: Any, data: Any, ids: Any, **attrs: Any) -> tuple[Any, None]:
+def _extreme_vjp(ct: AnyTensor, out: AnyTensor, data: AnyTensor, ids: AnyTensor, **attrs: Attr) -> Cotangents:
     """Elements equal to the result share its gradient."""
     wins = ops.equal(data, _rows_of(out, ids))
     count = ops.unsorted_segment_sum(ops.cast(wins, dtype=data.dtype), ids, num_segments=out.dims[0])
@@ -78,11 +80,11 @@ def _extreme_vjp(ct: Any, out: Any, data: Any, ids: Any, **attrs: Any) -> tuple[
     return ops.where(wins, _rows_of(share, ids), grad.scalar(0, like=data)), None
 
 
-def _prod_vjp(ct: Any, out: Any, data: Any, ids: Any, **attrs: Any) -> tuple[Any, None]:
+def _prod_vjp(ct: AnyTensor, out: Spec, data: AnyTensor, ids: AnyTensor, **attrs: Attr) -> Cotangents:
     return lambda: ops.multiply(_rows_of(ct, ids), grad.conj(_others(data, ids))), None
 
 
-def _others(data: Any, ids: Any) -> Any:
+def _others(data: AnyTensor, ids: AnyTensor) -> AnyTensor:
     """For each element the product of the others of its segment, without division: elements may be zero.
 
     With rows ordered by segment, what comes before a row and what comes after it are linear recurrences that start
@@ -108,7 +110,7 @@ def _others(data: Any, ids: Any) -> Any:
 
 # -- sorted ids ---------------------------------------------------------------------------------------
 @primitive(infer=_sorted_infer(dt.NUMERIC), vjp=_sum_vjp, saves=("segment_ids",), lower="segment", traits=("dynamic",))
-def segment_sum(data, segment_ids):
+def segment_sum(data: AnyTensor, segment_ids: AnyTensor) -> AnyTensor:
     """Sums of rows by segment.
 
     Args:
@@ -123,7 +125,7 @@ def segment_sum(data, segment_ids):
 
 @primitive(infer=_sorted_infer(dt.NUMERIC), vjp=_prod_vjp, saves=("data", "segment_ids"), lower="segment",
            traits=("dynamic",))
-def segment_prod(data, segment_ids):
+def segment_prod(data: AnyTensor, segment_ids: AnyTensor) -> AnyTensor:
     """Products of rows by segment.
 
     Args:
@@ -139,7 +141,7 @@ def segment_prod(data, segment_ids):
 
 @primitive(infer=_sorted_infer(dt.REAL), vjp=_extreme_vjp, saves=("data", "segment_ids", "out"), lower="segment",
            traits=("dynamic",))
-def segment_max(data, segment_ids):
+def segment_max(data: AnyTensor, segment_ids: AnyTensor) -> AnyTensor:
     """Largest elements of rows by segment; NaN where one is.
 
     Args:
@@ -155,7 +157,7 @@ def segment_max(data, segment_ids):
 
 @primitive(infer=_sorted_infer(dt.REAL), vjp=_extreme_vjp, saves=("data", "segment_ids", "out"), lower="segment",
            traits=("dynamic",))
-def segment_min(data, segment_ids):
+def segment_min(data: AnyTensor, segment_ids: AnyTensor) -> AnyTensor:
     """Smallest elements of rows by segment; NaN where one is.
 
     Args:
@@ -171,7 +173,7 @@ def segment_min(data, segment_ids):
 
 # -- ids in any order ---------------------------------------------------------------------------------
 @primitive(infer=_unsorted_infer(dt.NUMERIC), vjp=_sum_vjp, saves=("segment_ids",), lower="segment")
-def unsorted_segment_sum(data, segment_ids, *, num_segments):
+def unsorted_segment_sum(data: AnyTensor, segment_ids: AnyTensor, *, num_segments: int) -> AnyTensor:
     """Sums of rows by segment, with ids in any order.
 
     Args:
@@ -186,7 +188,7 @@ def unsorted_segment_sum(data, segment_ids, *, num_segments):
 
 
 @primitive(infer=_unsorted_infer(dt.NUMERIC), vjp=_prod_vjp, saves=("data", "segment_ids"), lower="segment")
-def unsorted_segment_prod(data, segment_ids, *, num_segments):
+def unsorted_segment_prod(data: AnyTensor, segment_ids: AnyTensor, *, num_segments: int) -> AnyTensor:
     """Products of rows by segment, with ids in any order.
 
     Args:
@@ -202,7 +204,7 @@ def unsorted_segment_prod(data, segment_ids, *, num_segments):
 
 
 @primitive(infer=_unsorted_infer(dt.REAL), vjp=_extreme_vjp, saves=("data", "segment_ids", "out"), lower="segment")
-def unsorted_segment_max(data, segment_ids, *, num_segments):
+def unsorted_segment_max(data: AnyTensor, segment_ids: AnyTensor, *, num_segments: int) -> AnyTensor:
     """Largest elements of rows by segment, with ids in any order; NaN where one is.
 
     Args:
@@ -219,7 +221,7 @@ def unsorted_segment_max(data, segment_ids, *, num_segments):
 
 
 @primitive(infer=_unsorted_infer(dt.REAL), vjp=_extreme_vjp, saves=("data", "segment_ids", "out"), lower="segment")
-def unsorted_segment_min(data, segment_ids, *, num_segments):
+def unsorted_segment_min(data: AnyTensor, segment_ids: AnyTensor, *, num_segments: int) -> AnyTensor:
     """Smallest elements of rows by segment, with ids in any order; NaN where one is.
 
     Args:
@@ -236,7 +238,7 @@ def unsorted_segment_min(data, segment_ids, *, num_segments):
 
 
 # -- bins ---------------------------------------------------------------------------------------------
-def _bincount_infer(op: Any, values: Any, weights: Any, *, minlength: int, maxlength: int | None) -> Any:
+def _bincount_infer(op: Op, values: Spec, weights: Spec, *, minlength: int, maxlength: int | None) -> Spec:
     operands = (values, weights)
     rules.require_dtype(op, operands, 0, dt.INTEGER)
     rules.require_dtype(op, operands, 1, dt.REAL)
@@ -250,7 +252,7 @@ def _bincount_infer(op: Any, values: Any, weights: Any, *, minlength: int, maxle
     return spec((*values.dims[:-1], dm.symbol("bins")), weights.dtype)
 
 
-def _bincount_vjp(ct: Any, out: Any, values: Any, weights: Any, **attrs: Any) -> tuple[None, Any]:
+def _bincount_vjp(ct: AnyTensor, out: Spec, values: AnyTensor, weights: Spec, **attrs: Attr) -> Cotangents:
     """Each weight gets the cotangent of its bin; those left out find the zero that is put after the last bin."""
     rank = len(values.dims)
     bins = ops.pad(ct, grad.scalar(0, like=ct), paddings=((0, 0),) * (rank - 1) + ((0, 1),))
@@ -260,7 +262,7 @@ def _bincount_vjp(ct: Any, out: Any, values: Any, weights: Any, **attrs: Any) ->
 
 
 @primitive(infer=_bincount_infer, vjp=_bincount_vjp, saves=("values",), lower="segment", traits=("dynamic",))
-def bincount(values, weights, *, minlength=0, maxlength=None):
+def bincount(values: AnyTensor, weights: AnyTensor, *, minlength: int = 0, maxlength: int | None = None) -> AnyTensor:
     """Sums of weights by value, along the last axis.
 
     Args:

@@ -6,7 +6,7 @@ NumPy does the comparing: these are host ops. NaN sorts behind everything else, 
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -15,8 +15,9 @@ from .. import dtypes as dt
 from .. import grad, ops, rules
 from ..dtypes import DType
 from ..errors import DTypeError, InvalidArgumentError
-from ..op import primitive
+from ..op import Op, primitive
 from ..spec import spec
+from ..types import AnyTensor, Cotangents, Spec
 
 __all__ = ["sort", "argsort", "top_k", "unique", "searchsorted", "invert_permutation"]
 
@@ -29,7 +30,7 @@ def _comparable(a: np.ndarray) -> np.ndarray:
 
 
 def _order(a: np.ndarray, descending: bool) -> np.ndarray:
-    """What sorts the last axis; of equal elements the first comes first in either direction."""
+    """The indices that sort the last axis; of equal elements the first comes first in either direction."""
     a = _comparable(a)
     if not descending:
         return np.argsort(a, axis=-1, kind="stable")
@@ -37,21 +38,21 @@ def _order(a: np.ndarray, descending: bool) -> np.ndarray:
     return a.shape[-1] - 1 - order
 
 
-def _along_last(values: Any, indices: Any) -> Any:
+def _along_last(values: AnyTensor, indices: AnyTensor) -> AnyTensor:
     """`values[..., indices]`, row by row."""
     last = len(indices.dims) - 1
     return ops.gather(values, indices, axis=last, batch_dims=last)
 
 
 # -- order --------------------------------------------------------------------------------------------
-def _argsort_infer(op: Any, x: Any, *, descending: bool) -> Any:
+def _argsort_infer(op: Op, x: Spec, *, descending: bool) -> Spec:
     rules.require_dtype(op, (x,), 0, dt.REAL | dt.BOOL)
     rules.require_rank(op, (x,), 0, 1)
     return spec(x.dims, dt.int32)
 
 
 @primitive(infer=_argsort_infer, vjp=None, host=lambda a, descending: _order(a, descending), traits=("total",))
-def argsort(x, *, descending=False):
+def argsort(x: AnyTensor, *, descending: bool = False) -> AnyTensor:
     """The indices that sort the last axis of `x`; equal elements keep their order.
 
     Args:
@@ -69,18 +70,18 @@ def _sort_host(a: np.ndarray, descending: bool) -> np.ndarray:
     return values[..., ::-1] if descending else values
 
 
-def _sort_infer(op: Any, x: Any, *, descending: bool) -> Any:
+def _sort_infer(op: Op, x: Spec, *, descending: bool) -> Spec:
     _argsort_infer(op, x, descending=descending)
     return spec(x.dims, x.dtype)
 
 
-def _sort_vjp(ct: Any, out: Any, x: Any, *, descending: bool) -> Any:
+def _sort_vjp(ct: AnyTensor, out: Spec, x: AnyTensor, *, descending: bool) -> Cotangents:
     """Each cotangent goes back to where its element came from."""
     return _along_last(ct, ops.argsort(ops.argsort(x, descending=descending)))
 
 
 @primitive(infer=_sort_infer, vjp=_sort_vjp, saves=("x",), host=_sort_host, traits=("total",))
-def sort(x, *, descending=False):
+def sort(x: AnyTensor, *, descending: bool = False) -> AnyTensor:
     """The last axis of `x` sorted.
 
     Args:
@@ -113,7 +114,7 @@ def _top_k_host(a: np.ndarray, k: int, index_type: DType) -> tuple[np.ndarray, n
     return np.take_along_axis(a, order, -1), order
 
 
-def _top_k_infer(op: Any, x: Any, *, k: int, index_type: DType) -> Any:
+def _top_k_infer(op: Op, x: Spec, *, k: int, index_type: DType) -> tuple[Spec, Spec]:
     rules.require_dtype(op, (x,), 0, dt.REAL)
     rules.require_rank(op, (x,), 0, 1)
     if index_type not in _INDEX:
@@ -127,7 +128,8 @@ def _top_k_infer(op: Any, x: Any, *, k: int, index_type: DType) -> Any:
     return spec(dims, x.dtype), spec(dims, index_type)
 
 
-def _top_k_vjp(ct: Any, out: Any, x: Any, *, k: int, index_type: DType) -> Any:
+def _top_k_vjp(ct: Sequence[AnyTensor | None], out: Sequence[AnyTensor], x: Spec, *, k: int,
+               index_type: DType) -> Cotangents:
     last = len(x.dims) - 1
     if ct[0] is None:
         return None
@@ -135,7 +137,7 @@ def _top_k_vjp(ct: Any, out: Any, x: Any, *, k: int, index_type: DType) -> Any:
 
 
 @primitive(infer=_top_k_infer, vjp=_top_k_vjp, saves=("out",), host=_top_k_host)
-def top_k(x, *, k, index_type=dt.int32):
+def top_k(x: AnyTensor, *, k: int, index_type: DType = dt.int32) -> tuple[AnyTensor, AnyTensor]:
     """The `k` largest elements of the last axis, largest first, and their indices.
 
     Args:
@@ -159,7 +161,7 @@ def _unique_host(a: np.ndarray, out_idx: DType) -> tuple[np.ndarray, np.ndarray,
     return a[first[order]], rank[inverse.reshape(-1)], counts[order]
 
 
-def _unique_infer(op: Any, x: Any, *, out_idx: DType) -> Any:
+def _unique_infer(op: Op, x: Spec, *, out_idx: DType) -> tuple[Spec, Spec, Spec]:
     rules.require_dtype(op, (x,), 0, dt.ALL | {dt.string})
     rules.require_rank(op, (x,), 0, 1, 1)
     if out_idx not in _INDEX:
@@ -169,7 +171,7 @@ def _unique_infer(op: Any, x: Any, *, out_idx: DType) -> Any:
 
 
 @primitive(infer=_unique_infer, vjp=None, host=_unique_host, traits=("dynamic", "total"))
-def unique(x, *, out_idx=dt.int32):
+def unique(x: AnyTensor, *, out_idx: DType = dt.int32) -> tuple[AnyTensor, AnyTensor, AnyTensor]:
     """The distinct values of a vector in order of first appearance.
 
     Args:
@@ -189,7 +191,7 @@ def _search_host(rows: np.ndarray, values: np.ndarray, side: str, out_type: DTyp
     return np.array(places, out_type.np).reshape(values.shape)
 
 
-def _search_infer(op: Any, rows: Any, values: Any, *, side: str, out_type: DType) -> Any:
+def _search_infer(op: Op, rows: Spec, values: Spec, *, side: str, out_type: DType) -> Spec:
     operands = (rows, values)
     rules.same_dtype(op, operands)
     rules.require_dtype(op, operands, 0, dt.REAL)
@@ -204,7 +206,8 @@ def _search_infer(op: Any, rows: Any, values: Any, *, side: str, out_type: DType
 
 
 @primitive(infer=_search_infer, vjp=None, host=_search_host, match=(0, 1), traits=("total",))
-def searchsorted(sorted_sequence, values, *, side="left", out_type=dt.int32):
+def searchsorted(sorted_sequence: AnyTensor, values: AnyTensor, *, side: str = "left",
+                 out_type: DType = dt.int32) -> AnyTensor:
     """Where `values` would go in sorted rows so that these stay sorted.
 
     Args:
@@ -227,14 +230,14 @@ def _invert_host(a: np.ndarray) -> np.ndarray:
     return out
 
 
-def _invert_infer(op: Any, x: Any) -> Any:
+def _invert_infer(op: Op, x: Spec) -> Spec:
     rules.require_dtype(op, (x,), 0, _INDEX)
     rules.require_rank(op, (x,), 0, 1, 1)
     return spec(x.dims, x.dtype)
 
 
 @primitive(infer=_invert_infer, vjp=None, host=_invert_host)
-def invert_permutation(x):
+def invert_permutation(x: AnyTensor) -> AnyTensor:
     """The permutation that undoes `x`: y[x[i]] = i.
 
     Args:

@@ -5,26 +5,25 @@ Strings lie in host memory, so these are host ops. What else there is for them i
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from .. import dtypes as dt
 from .. import rules
-from ..op import primitive
-from ..spec import TensorSpec, spec
+from ..op import Op, primitive
+from ..spec import spec
+from ..types import AnyTensor, Attr, Spec
 
 __all__ = ["string_add", "string_equal"]
 
 
-def _string_rule(op: Any, *operands: Any, **attrs: Any) -> TensorSpec:
+def _string_rule(op: Op, *operands: Spec, **attrs: Attr) -> Spec:
     for i in range(len(operands)):
         rules.require_dtype(op, operands, i, (dt.string,))
     return spec(rules.broadcast(op, operands), dt.bool_ if op.name == "string_equal" else dt.string)
 
 
 @primitive(infer=_string_rule, vjp=None, host=np.add, match=(0, 1), traits=("total",))
-def string_add(x, y):
+def string_add(x: AnyTensor, y: AnyTensor) -> AnyTensor:
     """Strings with those of `y` behind those of `x`, elementwise.
 
     Args:
@@ -35,7 +34,7 @@ def string_add(x, y):
 
 
 @primitive(infer=_string_rule, vjp=None, host=np.equal, match=(0, 1), traits=("total",))
-def string_equal(x, y):
+def string_equal(x: AnyTensor, y: AnyTensor) -> AnyTensor:
     """Whether strings are the same bytes, elementwise.
 
     Args:

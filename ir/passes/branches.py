@@ -42,8 +42,8 @@ def _take(graph: g.Graph, top: g.Graph, names: Names, around: Callable[[], set[s
             node.inputs = [replaced.get(v, v) for v in node.inputs]
         for region in node.regions:
             changed |= _take(region, top, names, have)
-        if node.op is g.COND and (known := g.constant_of(node.inputs[0])) is not None:
-            copies, results = inlined(node.regions[not known], node.inputs[1:], node.outputs, names)
+        if node.op is g.COND and (holds := g.constant_of(node.inputs[0])) is not None:
+            copies, results = inlined(node.regions[not holds], node.inputs[1:], node.outputs, names)
             rename_results(graph, top, node.outputs, results, have)
             nodes += copies
             replaced.update(zip(node.outputs, results, strict=True))
@@ -61,9 +61,9 @@ def _take(graph: g.Graph, top: g.Graph, names: Names, around: Callable[[], set[s
 
 
 def _never_runs(node: g.Node) -> bool:
-    known = g.constant_of(node.regions[0].outputs[0])
+    holds = g.constant_of(node.regions[0].outputs[0])
     same = all(a.dims == b.dims for a, b in zip(node.outputs, node.inputs, strict=False))
-    return known is not None and not known and same
+    return holds is not None and not holds and same
 
 
 def _passed_through(node: g.Node) -> dict[g.Value, g.Value]:

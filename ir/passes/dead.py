@@ -12,12 +12,11 @@ operands that no region reads. Inputs of the graph itself stay: they are its sig
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
 
 from .. import dims as dm
 from .. import graph as g
 from .. import symbols
-from ..dims import Dim
+from ..dims import DimLike
 from .failing import must_stay
 
 __all__ = ["remove_dead"]
@@ -27,7 +26,7 @@ def remove_dead(graph: g.Graph) -> bool:
     """Remove dead code from `graph` and its regions, in place. Returns whether anything changed."""
     sizes = _Sizes(graph)
     live: set[g.Value] = set(graph.outputs)
-    kept: list[g.Node] = []
+    needed: list[g.Node] = []  # from the last to the first
     changed = False
     for node in reversed(graph.nodes):
         if not _needed(node, live) and not sizes.needs(node):
@@ -41,9 +40,9 @@ def remove_dead(graph: g.Graph) -> bool:
                 changed |= _prune_inside(node)
         live.update(node.inputs)
         sizes.read(node)
-        kept.append(node)
-    if len(kept) != len(graph.nodes):
-        graph.nodes = kept[::-1]
+        needed.append(node)
+    if len(needed) != len(graph.nodes):
+        graph.nodes = needed[::-1]
     return changed
 
 
@@ -67,25 +66,17 @@ class _Sizes:
     def needs(self, node: g.Node) -> bool:
         return bool(self.brought) and not self.live.isdisjoint(self.brought.get(id(node), ()))
 
-    def needs_any(self, dims: Iterable[Any]) -> bool:
+    def needs_any(self, dims: Iterable[DimLike]) -> bool:
         return bool(self.brought) and not self.live.isdisjoint(symbols.alone(dims))
 
     def read(self, node: g.Node) -> None:
         if not self.brought:
             return
-        _collect(tuple(node.attrs.values()), self.live)
+        symbols.collect(tuple(node.attrs.values()), self.live)
         for value in node.outputs:
-            _collect(value.dims, self.live)
+            symbols.collect(value.dims, self.live)
         for region in node.regions:
             self.live |= symbols.used(region)
-
-
-def _collect(items: Iterable[Any], names: set[str]) -> None:
-    for item in items:
-        if isinstance(item, Dim):
-            names |= item.symbols()
-        elif type(item) is tuple:
-            _collect(item, names)
 
 
 # -- control flow -------------------------------------------------------------------------------------
@@ -150,8 +141,8 @@ def _drop_operands(node: g.Node, first: int, stay: Iterable[int]) -> bool:
 
 def _binds(node: g.Node, index: int, first: int) -> bool:
     """Whether a region's input gives a name to a size that its operand does not have by that name."""
-    known = dm.symbols_of(node.inputs[first + index].dims)
-    return any(name not in known for region in node.regions for name in symbols.alone(region.inputs[index].dims))
+    names = dm.symbols_of(node.inputs[first + index].dims)
+    return any(name not in names for region in node.regions for name in symbols.alone(region.inputs[index].dims))
 
 
 def _keep_operands(node: g.Node, first: int, order: list[int]) -> None:

@@ -6,8 +6,6 @@ its result. So what may fail is not dropped when nothing reads it, nor computed 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from .. import graph as g
@@ -55,10 +53,9 @@ def _known_to_hold(node: g.Node) -> bool:
 
 def _counts(node: g.Node) -> bool:
     """Whether a range is known to lead from its start towards its limit."""
-    known: list[Any] = [g.constant_of(v) for v in node.inputs]
-    if any(k is None for k in known[::2]):
+    start, limit, delta = [g.constant_of(v) for v in node.inputs]
+    if start is None or delta is None:
         return False
-    start, limit, delta = known
     if node.attrs["size"] is not None:
         return bool(delta != 0)
     return limit is not None and bool(delta != 0 and (limit - start) * delta >= 0)

@@ -16,19 +16,21 @@ fail at run time (a division of integers by 0) is left to fail there.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
 from .. import dtypes as dt
 from .. import graph as g
 from .. import ops, reference, scalar
-from ..dims import Dim, all_static, numel
+from ..dims import Dim, all_static, evaluate, numel
+from ..dtypes import DType
 from ..errors import OpError
 from ..op import REGISTRY, Op
-from .rewriting import Rewriter, Rule, Table, rewrite
+from ..types import Attr
+from .rewriting import Replacement, Rewriter, Table, rewrite
 
 __all__ = ["fold_constants", "FOLDING", "computed", "has_checks"]
 
@@ -41,7 +43,7 @@ def fold_constants(graph: g.Graph) -> bool:
     return rewrite(graph, FOLDING)
 
 
-def _fold(r: Rewriter, node: g.Node) -> Any:
+def _fold(r: Rewriter, node: g.Node) -> Replacement:
     arrays = []
     for value in node.inputs:
         array = g.constant_of(value)
@@ -56,9 +58,10 @@ def _fold(r: Rewriter, node: g.Node) -> Any:
     return None if results is None else [r.constant(array) for array in results]
 
 
-def _fold_uniform(r: Rewriter, node: g.Node) -> Any:
+def _fold_uniform(r: Rewriter, node: g.Node) -> Replacement:
     """An elementwise op of operands that are each one number throughout: compute it once, and repeat the result."""
-    op: Any = node.op
+    op = node.op
+    assert isinstance(op, Op)
     if op.body is None:
         return None
     scalars = []
@@ -77,7 +80,7 @@ def _fits(node: g.Node, arrays: list[np.ndarray]) -> bool:
     for value in node.outputs:
         if not all_static(value.dims):
             return False
-        count: Any = numel(value.dims)
+        count = math.prod(evaluate(value.dims, {}))
         if count > max(largest, 1) or count * value.dtype.size > _BYTES:
             return False
     return True
@@ -85,7 +88,8 @@ def _fits(node: g.Node, arrays: list[np.ndarray]) -> bool:
 
 def computed(node: g.Node, arrays: list[np.ndarray]) -> list[np.ndarray] | None:
     """The results of an op for these operands, to the bit as kernels give them; None where that is not known here."""
-    op: Any = node.op
+    op = node.op
+    assert isinstance(op, Op)
     if any(_unknown(a) for a in node.attrs.values()):
         return None
     with np.errstate(all="ignore"):
@@ -103,22 +107,22 @@ def computed(node: g.Node, arrays: list[np.ndarray]) -> list[np.ndarray] | None:
     return None
 
 
-def _unknown(attr: Any) -> bool:
+def _unknown(attr: Attr) -> bool:
     return isinstance(attr, Dim) or type(attr) is tuple and any(map(_unknown, attr))
 
 
 def _mapped(op: Op, node: g.Node, arrays: list[np.ndarray]) -> list[np.ndarray] | None:
     dtypes = tuple(v.dtype for v in node.inputs)
     body = _body(op, dtypes, tuple(node.attrs.items()))
-    given = [a.astype(d.compute.np) for a, d in zip(arrays, dtypes, strict=True)]
-    if body.checks and not all(held.all() for held, _ in reference.checks(body, *given)):
+    operands = [a.astype(d.compute.np) for a, d in zip(arrays, dtypes, strict=True)]
+    if body.checks and not all(holds.all() for holds, _ in reference.checks(body, *operands)):
         return None
-    results = reference.evaluate(body, *given)
+    results = reference.evaluate(body, *operands)
     return [np.asarray(a.astype(v.dtype.np)) for a, v in zip(results, node.outputs, strict=True)]
 
 
 @lru_cache(maxsize=512)
-def _body(op: Op, dtypes: tuple[Any, ...], attrs: tuple[Any, ...]) -> scalar.ScalarFunction:
+def _body(op: Op, dtypes: tuple[DType, ...], attrs: tuple[tuple[str, Attr], ...]) -> scalar.ScalarFunction:
     return scalar.build(op.body, dtypes, dict(attrs), op.name)  # type: ignore[arg-type]
 
 
@@ -130,15 +134,15 @@ def has_checks(node: g.Node) -> bool:
 
 def _hosted(op: Op, node: g.Node, arrays: list[np.ndarray]) -> list[np.ndarray] | None:
     try:
-        returned: Any = op.host(*arrays, **node.attrs)  # type: ignore[misc]
+        returned = op.host(*arrays, **node.attrs)  # type: ignore[misc]
     except (ValueError, TypeError, ArithmeticError, LookupError, OpError):  # it will say so at run time
         return None
-    results = returned if len(node.outputs) > 1 else (returned,)
-    made = [np.asarray(a, v.dtype.np) for a, v in zip(results, node.outputs, strict=True)]
-    return made if all(a.shape == v.dims for a, v in zip(made, node.outputs, strict=True)) else None
+    results = [np.asarray(a, v.dtype.np) for a, v
+               in zip(returned if len(node.outputs) > 1 else (returned,), node.outputs, strict=True)]
+    return results if all(a.shape == v.dims for a, v in zip(results, node.outputs, strict=True)) else None
 
 
-def _reduction(reduce: Callable[..., Any]) -> Callable[[list[np.ndarray], g.Node], np.ndarray]:
+def _reduction(reduce: Callable[..., np.ndarray]) -> Callable[[list[np.ndarray], g.Node], np.ndarray]:
     """Reductions of integers and truth values, which have one result in whatever order."""
     def apply(arrays: list[np.ndarray], node: g.Node) -> np.ndarray:
         x, = arrays
@@ -152,7 +156,7 @@ _EXACT = {"reduce_sum": _reduction(np.sum), "reduce_prod": _reduction(np.prod), 
 
 
 # -- sizes --------------------------------------------------------------------------------------------
-def _fold_shape(r: Rewriter, node: g.Node) -> Any:
+def _fold_shape(r: Rewriter, node: g.Node) -> Replacement:
     """The shape of a tensor of known sizes is a constant, and so is the number of its elements."""
     dims = node.inputs[0].dims
     if not all_static(dims):
@@ -160,19 +164,19 @@ def _fold_shape(r: Rewriter, node: g.Node) -> Any:
     return r.constant(np.array(dims if node.op is ops.shape else numel(dims), node.attrs["out_type"].np))
 
 
-def _fold_size_of(r: Rewriter, node: g.Node) -> Any:
+def _fold_size_of(r: Rewriter, node: g.Node) -> Replacement:
     size = node.attrs["size"]
     return None if isinstance(size, Dim) else r.constant(np.array(size, node.attrs["dtype"].np))
 
 
-def _fold_size(r: Rewriter, node: g.Node) -> Any:
+def _fold_size(r: Rewriter, node: g.Node) -> Replacement:
     """The number of elements, of which some size is unknown, is a size."""
     if node.attrs["out_type"] not in _SIZES:
         return None
     return r.size(numel(node.inputs[0].dims), node.attrs["out_type"])
 
 
-def _fold_element(r: Rewriter, node: g.Node) -> Any:
+def _fold_element(r: Rewriter, node: g.Node) -> Replacement:
     """One element of a shape is a size."""
     maker, spec = node.inputs[0].node, node.attrs["spec"]
     if maker is None or maker.op is not ops.shape or len(spec) != 1 or type(spec[0]) is not int:
@@ -197,8 +201,7 @@ def _table() -> Table:
 def _folds(op: Op) -> bool:
     if op.traits & {"effect", "random", "dynamic", "shape_only"} or op in (ops.identity, ops.stop_gradient):
         return False
-    known: Rule | None = _EXACT.get(op.name)  # type: ignore[assignment]
-    return op.body is not None or op.view is not None or op.host is not None or op is ops.concat or known is not None
+    return op.body is not None or op.view is not None or op.host is not None or op is ops.concat or op.name in _EXACT
 
 
 FOLDING = _table()

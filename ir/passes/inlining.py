@@ -98,13 +98,13 @@ def _assume(top: g.Graph, callee: g.Graph, sizes: Mapping[str, DimLike]) -> None
     if not callee.guards:
         return
     with dm.recording(dm.assumed(top.guards)) as recorder:
-        known = len(recorder)
+        before = len(recorder)
         for guard in callee.guards:
             new = renamed(guard, sizes)
             recorder.origin = lambda new=new: new.origin
             if not dm.require(new.left, new.op, new.right):
                 raise ValueError(f"the call of {callee.name} breaks its guard {guard}")
-    top.guards = [*top.guards, *recorder[known:]]
+    top.guards = [*top.guards, *recorder[before:]]
 
 
 def inlined(region: g.Graph, operands: Sequence[g.Value], results: Sequence[g.Value], names: Callable[[], Dim],
@@ -137,10 +137,10 @@ def inlined(region: g.Graph, operands: Sequence[g.Value], results: Sequence[g.Va
     for name in sorted(made_here):
         if name not in env:
             env[name] = names()
-    known = dict(zip(region.inputs, operands, strict=True))
+    copies = dict(zip(region.inputs, operands, strict=True))
     into = g.Graph()
-    _copy_nodes(region, into, known, env)
-    return into.nodes, [known[v] for v in region.outputs]
+    _copy_nodes(region, into, copies, env)
+    return into.nodes, [copies[v] for v in region.outputs]
 
 
 def _made_sizes(graph: g.Graph) -> set[str]:
@@ -154,23 +154,23 @@ def _made_sizes(graph: g.Graph) -> set[str]:
     return names
 
 
-def _copy_nodes(graph: g.Graph, into: g.Graph, known: dict[g.Value, g.Value], env: Mapping[str, DimLike]) -> None:
+def _copy_nodes(graph: g.Graph, into: g.Graph, copies: dict[g.Value, g.Value], env: Mapping[str, DimLike]) -> None:
     for node in graph.nodes:
         attrs = {k: resolve(v, env) for k, v in node.attrs.items()} if env else node.attrs
         if node.op is g.BIND and node.attrs["symbol"] in env:
             attrs = {"symbol": str(env[node.attrs["symbol"]])}
         regions = [_renamed(r, env) for r in node.regions]
-        copy = into.add(node.op, [known[v] for v in node.inputs], attrs, node.outputs, regions, node.loc)
+        copy = into.add(node.op, [copies[v] for v in node.inputs], attrs, node.outputs, regions, node.loc)
         for old, new in zip(node.outputs, copy.outputs, strict=True):
             new.dims, new.name = dm.substitute(old.dims, env), old.name
-            known[old] = new
+            copies[old] = new
 
 
 def _renamed(region: g.Graph, env: Mapping[str, DimLike]) -> g.Graph:
     """A copy of a region in which sizes have their new names."""
     new = g.Graph(region.name)
-    known = {v: new.add_input(dm.substitute(v.dims, env), v.dtype, v.name) for v in region.inputs}
-    _copy_nodes(region, new, known, env)
-    new.outputs = [known[v] for v in region.outputs]
+    copies = {v: new.add_input(dm.substitute(v.dims, env), v.dtype, v.name) for v in region.inputs}
+    _copy_nodes(region, new, copies, env)
+    new.outputs = [copies[v] for v in region.outputs]
     new.guards = [renamed(guard, env) for guard in region.guards]
     return new

@@ -19,7 +19,6 @@ from .. import dims as dm
 from .. import graph as g
 from .. import ops, symbols
 from ..build import copy_node
-from ..verify import symbols_in
 from .failing import may_fail
 
 __all__ = ["move_invariants"]
@@ -57,14 +56,14 @@ def _fix_unchanged(node: g.Node) -> dict[g.Value, g.Value]:
     if not same:
         return {}
     replaced = {node.outputs[i]: node.inputs[i] for i in same}
-    kept = [i for i in range(count) if i not in set(same)]
-    order = [*kept, *range(count, len(node.inputs)), *same]
+    changing = [i for i in range(count) if i not in set(same)]
+    order = [*changing, *range(count, len(node.inputs)), *same]
     node.inputs = [node.inputs[i] for i in order]
-    node.outputs = _numbered([node.outputs[i] for i in kept])
-    body.outputs = [body.outputs[i] for i in kept]
+    node.outputs = _numbered([node.outputs[i] for i in changing])
+    body.outputs = [body.outputs[i] for i in changing]
     for region in node.regions:
         region.inputs = _numbered([region.inputs[i] for i in order])
-    node.attrs = {**node.attrs, "carried": len(kept)}
+    node.attrs = {**node.attrs, "carried": len(changing)}
     return replaced
 
 
@@ -86,11 +85,11 @@ def _move_out(node: g.Node) -> list[g.Node]:
         if not moving:
             continue
         handed = _read_elsewhere(region, moving)
-        known, needed = dict(stay), _cone(moving)
+        copies, needed = dict(stay), _cone(moving)
         for inner in invariant:
             if inner in moving or any(v in needed for v in inner.outputs):
-                copy_node(outside, inner, known)
-        _hand_in(node, region, handed, known)
+                copy_node(outside, inner, copies)
+        _hand_in(node, region, handed, copies)
         region.nodes = [n for n in region.nodes if n not in moving]
     return outside.nodes
 
@@ -105,7 +104,7 @@ def _invariant(region: g.Graph, operands: Sequence[g.Value], stay: dict[g.Value,
     for inner in region.nodes:
         if not _movable(inner) or not all(v in values for v in inner.inputs):
             continue
-        names = symbols_in(tuple(inner.attrs.values())) | dm.symbols_of([d for v in inner.outputs for d in v.dims])
+        names = symbols.names_in(inner.attrs.values()) | dm.symbols_of([d for v in inner.outputs for d in v.dims])
         if names.isdisjoint(own):
             values.update(inner.outputs)
             invariant.append(inner)
@@ -143,11 +142,11 @@ def _read_elsewhere(region: g.Graph, moving: set[g.Node]) -> list[g.Value]:
     return [v for n in region.nodes if n in moving for v in n.outputs if v in read]
 
 
-def _hand_in(node: g.Node, region: g.Graph, handed: list[g.Value], known: dict[g.Value, g.Value]) -> None:
+def _hand_in(node: g.Node, region: g.Graph, handed: list[g.Value], copies: dict[g.Value, g.Value]) -> None:
     """Give the loop further operands, and let the region read them in the place of `handed`."""
     entered = {}
     for value in handed:
-        node.inputs.append(known[value])
+        node.inputs.append(copies[value])
         for each in node.regions:
             entry = each.add_input(value.dims, value.dtype, value.name)
             if each is region:

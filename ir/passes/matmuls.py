@@ -10,11 +10,9 @@ numbers a conjugate turns a transposed operand into an adjoint one, and back.
 
 from __future__ import annotations
 
-from typing import Any
-
 from .. import graph as g
 from .. import ops
-from .rewriting import Rewriter, Table, rewrite
+from .rewriting import Replacement, Rewriter, Table, rewrite
 from .views import order_of
 
 __all__ = ["fold_transposes", "MATMULS"]
@@ -28,7 +26,7 @@ def fold_transposes(graph: g.Graph) -> bool:
 
 
 @MATMULS.rule("matmul")
-def transposed_operand(r: Rewriter, node: g.Node) -> Any:
+def transposed_operand(r: Rewriter, node: g.Node) -> Replacement:
     """matmul(transpose(x), y) -> matmul(x, y) {transpose_a: true}; matmul(conj(x), y) {transpose_a} -> {adjoint_a}"""
     operands, attrs = list(node.inputs), dict(node.attrs)
     for i, side in enumerate("ab"):

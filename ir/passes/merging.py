@@ -11,12 +11,12 @@ their own, stay. In regions the same is done for themselves.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Hashable
 
 from .. import graph as g
 from .. import ops, symbols
 from ..graph_text import text
+from ..types import Attr
 
 __all__ = ["merge_equal"]
 
@@ -28,9 +28,9 @@ _LEFT_ALONE = frozenset({"effect", "dynamic"})
 
 def merge_equal(graph: g.Graph) -> bool:
     """Merge equal nodes of `graph` and of its regions, in place. Returns whether anything changed."""
-    seen: dict[Any, g.Node] = {}
+    seen: dict[Hashable, g.Node] = {}
     replaced: dict[g.Value, g.Value] = {}
-    kept: list[g.Node] = []
+    merged: list[g.Node] = []
     changed = False
     for node in graph.nodes:
         if replaced:
@@ -39,22 +39,22 @@ def merge_equal(graph: g.Graph) -> bool:
             changed |= merge_equal(region)
         key = _key(node)
         if key is None:
-            kept.append(node)
+            merged.append(node)
             continue
         first = seen.setdefault(key, node)
         if first is node:
-            kept.append(node)
+            merged.append(node)
         else:
             replaced.update(zip(node.outputs, first.outputs, strict=True))
     if not replaced:
         return changed
-    graph.nodes = kept
+    graph.nodes = merged
     graph.outputs = [replaced.get(v, v) for v in graph.outputs]
     return True
 
 
-def _key(node: g.Node) -> Any:
-    """What equal nodes share; None for one that stays by itself."""
+def _key(node: g.Node) -> Hashable:
+    """The key that equal nodes share; None for one that stays by itself."""
     op = node.op
     if isinstance(op, g.Construct):
         make = _CONSTRUCTS.get(op)
@@ -69,21 +69,21 @@ def _key(node: g.Node) -> Any:
     return (op, *inputs, *[_attr_key(v) for v in node.attrs.values()])
 
 
-def _attr_key(attr: Any) -> Any:
+def _attr_key(attr: Attr) -> Hashable:
     kind = type(attr)
     if kind is tuple:
         return (kind, *[_attr_key(v) for v in attr])
     return (kind, repr(attr)) if kind in (bool, float, complex) else attr
 
 
-def _constant_key(node: g.Node) -> Any:
+def _constant_key(node: g.Node) -> Hashable:
     array = node.attrs["value"]
     if array.dtype == object or array.nbytes > _BYTES:
         return (node.op, id(array))
     return (node.op, array.dtype, array.shape, array.tobytes())
 
 
-def _control_key(node: g.Node) -> Any:
+def _control_key(node: g.Node) -> Hashable:
     if not g.is_pure(node) or symbols.brought(node):
         return None
     results = tuple([(v.dtype, v.dims) for v in node.outputs])
@@ -91,7 +91,7 @@ def _control_key(node: g.Node) -> Any:
     return (node.op, *node.inputs, results, attrs, *[text(region, locations=False) for region in node.regions])
 
 
-_CONSTRUCTS: dict[g.Construct, Callable[[g.Node], Any]] = {
+_CONSTRUCTS: dict[g.Construct, Callable[[g.Node], Hashable]] = {
     g.CONSTANT: _constant_key, g.COND: _control_key, g.WHILE: _control_key, g.CALL: _control_key,
     g.SIZE: lambda node: (node.op, node.attrs["size"], node.attrs["dtype"]),
 }

@@ -1,4 +1,4 @@
-"""What passes share: a walk that replaces nodes by rules, and questions about values that rules ask.
+"""The parts that passes share: a walk that replaces nodes by rules, and questions about values that rules ask.
 
 A rule is a function `(r, node) -> Value, values or None`: what stands for the results of `node`, or None to leave it.
 It appends new nodes with `r.op`, which are offered to the rules in turn, so that one walk from the first node to the
@@ -9,22 +9,26 @@ back. Rules state when they hold; this module owns walking and asking.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import TypeAlias
 
 import numpy as np
 
 from .. import dims as dm
 from .. import dtypes as dt
 from .. import graph as g
-from ..dims import Dim
+from ..dims import Dim, DimLike, Shape
+from ..dtypes import DType
 from ..op import Op
-from ..spec import TensorSpec
+from ..spec import spec
+from ..types import Attr, Attrs, Spec
 
-__all__ = ["Rewriter", "Rule", "Rules", "Table", "rewrite"]
+__all__ = ["Replacement", "Rewriter", "Rule", "Rules", "Table", "rewrite"]
 
-Rule = Callable[["Rewriter", g.Node], "g.Value | Sequence[g.Value] | None"]
-Rules = Mapping[str, Sequence[Rule]]
+# What stands for the results of a node from now on; None leaves it as it is
+Replacement: TypeAlias = g.Value | Sequence[g.Value] | None
+Rule: TypeAlias = Callable[["Rewriter", g.Node], Replacement]
+Rules: TypeAlias = Mapping[str, Sequence[Rule]]
 
 _UNIFORM = 64  # elements up to which a constant is looked through for being one value throughout
 _DEPTH = 8  # rules within rules
@@ -70,13 +74,13 @@ class Rewriter:
         nodes: the nodes so far of the graph that is being made.
     """
 
-    def __init__(self, graph: g.Graph, rules: Rules, recorder: dm.Recorder | None = None) -> None:
+    def __init__(self, graph: g.Graph, rules: Rules, recorder: dm.GuardRecorder | None = None) -> None:
         self.graph, self.rules = graph, rules
         self.nodes: list[g.Node] = []
         self._recorder = recorder
         self._replaced: dict[g.Value, g.Value] = {}
         self._uniform: dict[g.Value, np.ndarray | None] = {}
-        self._constants: dict[Any, g.Value] = {}
+        self._constants: dict[Hashable, g.Value] = {}
         self._loc: g.Location | None = None
         self._depth = 0
 
@@ -109,8 +113,8 @@ class Rewriter:
         return [v.node for v in self._constants.values() if v in read]  # type: ignore[misc]
 
     @property
-    def recorder(self) -> dm.Recorder:
-        """What may be assumed of unknown sizes."""
+    def recorder(self) -> dm.GuardRecorder:
+        """The assumptions about unknown sizes that hold here."""
         if self._recorder is None:
             self._recorder = dm.assumed(self.graph.guards)
         return self._recorder
@@ -137,17 +141,17 @@ class Rewriter:
             self._depth -= 1
         return None
 
-    def _check(self, node: g.Node, made: Sequence[g.Value]) -> None:
-        for old, new in zip(node.outputs, made, strict=True):
+    def _check(self, node: g.Node, replacements: Sequence[g.Value]) -> None:
+        for old, new in zip(node.outputs, replacements, strict=True):
             if new.dtype is not old.dtype or not self.same_dims(old.dims, new.dims):
                 raise _TakenBack
 
     # -- making -----------------------------------------------------------------------------------
-    def op(self, op: Op, *inputs: g.Value, **attrs: Any) -> g.Value:
+    def op(self, op: Op, *inputs: g.Value, **attrs: Attr) -> g.Value:
         """The result of a new node, simplified in turn."""
         return self.ops(op, *inputs, **attrs)[0]
 
-    def ops(self, op: Op, *inputs: g.Value, **attrs: Any) -> list[g.Value]:
+    def ops(self, op: Op, *inputs: g.Value, **attrs: Attr) -> list[g.Value]:
         """The results of a new node, simplified in turn."""
         full = g.complete(op, attrs)
         specs = self.infer(op, inputs, full)
@@ -155,13 +159,13 @@ class Rewriter:
             raise _TakenBack
         return self._placed(g.Node(op, inputs, full, specs, (), self._loc))
 
-    def infer(self, op: Op, inputs: Sequence[Any], attrs: dict[str, Any]) -> tuple[TensorSpec, ...] | None:
+    def infer(self, op: Op, inputs: Sequence[Spec], attrs: Attrs) -> tuple[Spec, ...] | None:
         """The specs of the op's results; None where it rejects the operands or must assume something new."""
         recorder = self.recorder
         before = len(recorder)
         with dm.recording(recorder):
             try:
-                inferred: Any = op.infer(op, *inputs, **attrs)
+                inferred = op.infer(op, *inputs, **attrs)
             except (ValueError, TypeError):
                 return None
         if len(recorder) > before:
@@ -182,16 +186,16 @@ class Rewriter:
         key = (array.dtype, array.shape, array.tobytes()) if array.dtype != object else id(array)
         value = self._constants.get(key)
         if value is None:
-            spec = TensorSpec(array.shape, dt.from_numpy(array.dtype))
-            node = g.Node(g.CONSTANT, (), {"value": _frozen(array)}, (spec,), (), self._loc)
+            outline = spec(array.shape, dt.from_numpy(array.dtype))
+            node = g.Node(g.CONSTANT, (), {"value": _frozen(array)}, (outline,), (), self._loc)
             value = self._constants[key] = node.outputs[0]
         return value
 
-    def size(self, size: Any, dtype: Any) -> g.Value:
+    def size(self, size: DimLike, dtype: DType) -> g.Value:
         """A size as an integer scalar."""
         if not isinstance(size, Dim):
             return self.constant(np.array(size, dtype.np))
-        node = g.Node(g.SIZE, (), {"size": size, "dtype": dtype}, (TensorSpec((), dtype),), (), self._loc)
+        node = g.Node(g.SIZE, (), {"size": size, "dtype": dtype}, (spec((), dtype),), (), self._loc)
         return self._placed(node)[0]
 
     def full(self, value: np.ndarray, like: g.Value) -> g.Value:
@@ -206,13 +210,13 @@ class Rewriter:
         return value if self.same_dims(value.dims, like.dims) else self.op(ops.broadcast_to, value, shape=like.dims)
 
     # -- asking -----------------------------------------------------------------------------------
-    def same_dims(self, a: Sequence[Any], b: Sequence[Any]) -> bool:
+    def same_dims(self, a: Shape, b: Shape) -> bool:
         """Whether two shapes are the same, given the graph's guards."""
         if a == b:
             return True
         return len(a) == len(b) and all(x == y or self.same_size(x, y) for x, y in zip(a, b, strict=True))
 
-    def same_size(self, a: Any, b: Any) -> bool:
+    def same_size(self, a: DimLike, b: DimLike) -> bool:
         """Whether two sizes are the same, given the graph's guards."""
         difference = a - b
         return difference == 0 if type(difference) is int else self.recorder.known("zero", difference) is True
@@ -230,7 +234,7 @@ class Rewriter:
         self._uniform[value] = scalar
         return scalar
 
-    def is_uniform(self, value: g.Value, number: Any) -> bool:
+    def is_uniform(self, value: g.Value, number: complex) -> bool:
         """Whether every element of `value` is `number`, signs of zeros included."""
         scalar = self.uniform(value)
         if scalar is None or scalar.dtype == object:

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -23,7 +22,8 @@ from .. import dtypes as dt
 from .. import graph as g
 from .. import ops
 from ..dtypes import DType
-from .rewriting import Rewriter, Table, rewrite
+from ..op import Op
+from .rewriting import Replacement, Rewriter, Rule, Table, rewrite
 
 __all__ = ["simplify", "simplify_fast", "EXACT", "FAST"]
 
@@ -41,7 +41,7 @@ def simplify_fast(graph: g.Graph) -> bool:
     return rewrite(graph, _ALL)
 
 
-def _made_by(value: g.Value, op: Any) -> g.Node | None:
+def _result_of(value: g.Value, op: Op | g.Construct) -> g.Node | None:
     node = value.node
     return node if node is not None and node.op is op else None
 
@@ -52,20 +52,20 @@ def _real(value: g.Value) -> bool:
 
 # -- what only matters to gradients -------------------------------------------------------------------
 @EXACT.rule("identity", "stop_gradient")
-def drop_identity(r: Rewriter, node: g.Node) -> Any:
+def drop_identity(r: Rewriter, node: g.Node) -> Replacement:
     """identity(x) -> x"""
     return node.inputs[0]
 
 
 @EXACT.rule("custom")
-def drop_custom(r: Rewriter, node: g.Node) -> Any:
+def drop_custom(r: Rewriter, node: g.Node) -> Replacement:
     """custom(results, ...) -> results"""
     return node.inputs[:len(node.outputs)]
 
 
 # -- sums ---------------------------------------------------------------------------------------------
 @EXACT.rule("add")
-def add_nothing(r: Rewriter, node: g.Node) -> Any:
+def add_nothing(r: Rewriter, node: g.Node) -> Replacement:
     """x + 0 -> x for integers; for floats x + -0.0 -> x, because -0.0 + 0.0 is 0.0"""
     x, y = node.inputs
     nothing = 0 if x.dtype.is_integer else -0.0
@@ -77,7 +77,7 @@ def add_nothing(r: Rewriter, node: g.Node) -> Any:
 
 
 @EXACT.rule("subtract")
-def subtract_nothing(r: Rewriter, node: g.Node) -> Any:
+def subtract_nothing(r: Rewriter, node: g.Node) -> Replacement:
     """x - 0 -> x; 0 - x -> negative(x) for signed integers, -0.0 - x -> negative(x) for floats"""
     x, y = node.inputs
     if not _real(x):
@@ -90,32 +90,32 @@ def subtract_nothing(r: Rewriter, node: g.Node) -> Any:
 
 
 @EXACT.rule("add")
-def add_negative(r: Rewriter, node: g.Node) -> Any:
+def add_negative(r: Rewriter, node: g.Node) -> Replacement:
     """x + negative(y) -> x - y; negative(x) + y -> y - x"""
     x, y = node.inputs
-    if (inner := _made_by(y, ops.negative)) is not None:
+    if (inner := _result_of(y, ops.negative)) is not None:
         return r.op(ops.subtract, x, inner.inputs[0])
-    if (inner := _made_by(x, ops.negative)) is not None:
+    if (inner := _result_of(x, ops.negative)) is not None:
         return r.op(ops.subtract, y, inner.inputs[0])
     return None
 
 
 @EXACT.rule("subtract")
-def subtract_negative(r: Rewriter, node: g.Node) -> Any:
+def subtract_negative(r: Rewriter, node: g.Node) -> Replacement:
     """x - negative(y) -> x + y"""
-    inner = _made_by(node.inputs[1], ops.negative)
+    inner = _result_of(node.inputs[1], ops.negative)
     return None if inner is None else r.op(ops.add, node.inputs[0], inner.inputs[0])
 
 
 @EXACT.rule("subtract", "bitwise_xor")
-def subtract_itself(r: Rewriter, node: g.Node) -> Any:
+def subtract_itself(r: Rewriter, node: g.Node) -> Replacement:
     """x - x -> 0, x ^ x -> 0 for integers"""
     x, y = node.inputs
     return r.full(np.zeros((), x.dtype.np), node.outputs[0]) if x is y and x.dtype.is_integer else None
 
 
 @EXACT.rule("add_n")
-def add_one(r: Rewriter, node: g.Node) -> Any:
+def add_one(r: Rewriter, node: g.Node) -> Replacement:
     """add_n(x) -> x, add_n(x, y) -> x + y"""
     if len(node.inputs) > 2:
         return None
@@ -124,7 +124,7 @@ def add_one(r: Rewriter, node: g.Node) -> Any:
 
 # -- products and quotients ---------------------------------------------------------------------------
 @EXACT.rule("multiply")
-def multiply_by_one(r: Rewriter, node: g.Node) -> Any:
+def multiply_by_one(r: Rewriter, node: g.Node) -> Replacement:
     """x * 1 -> x, for real x; x * -1 -> negative(x) for signed ones"""
     x, y = node.inputs
     if not _real(x):
@@ -138,7 +138,7 @@ def multiply_by_one(r: Rewriter, node: g.Node) -> Any:
 
 
 @EXACT.rule("multiply", "bitwise_and")
-def multiply_by_zero(r: Rewriter, node: g.Node) -> Any:
+def multiply_by_zero(r: Rewriter, node: g.Node) -> Replacement:
     """x * 0 -> 0, x & 0 -> 0 for integers; not for floats, where infinity * 0 is NaN"""
     if not node.inputs[0].dtype.is_integer or not any(r.is_uniform(v, 0) for v in node.inputs):
         return None
@@ -146,9 +146,9 @@ def multiply_by_zero(r: Rewriter, node: g.Node) -> Any:
 
 
 @EXACT.rule("multiply", "divide")
-def two_signs(r: Rewriter, node: g.Node) -> Any:
+def two_signs(r: Rewriter, node: g.Node) -> Replacement:
     """negative(x) * negative(y) -> x * y, and quotients of floats alike"""
-    negations = [_made_by(v, ops.negative) for v in node.inputs]
+    negations = [_result_of(v, ops.negative) for v in node.inputs]
     if not _real(node.outputs[0]) or any(f is None for f in negations):
         return None
     if node.op is ops.divide and node.inputs[0].dtype.is_integer:
@@ -167,7 +167,7 @@ def _all_zero(r: Rewriter, value: g.Value) -> bool:
 
 
 @EXACT.rule("multiply_no_nan")
-def multiply_no_nan_known(r: Rewriter, node: g.Node) -> Any:
+def multiply_no_nan_known(r: Rewriter, node: g.Node) -> Replacement:
     """multiply_no_nan(x, c) -> x * c where c is not 0, and 0 where it is"""
     x, y = node.inputs
     if _not_zero(r, y):
@@ -176,7 +176,7 @@ def multiply_no_nan_known(r: Rewriter, node: g.Node) -> Any:
 
 
 @EXACT.rule("masked_multiply")
-def masked_multiply_known(r: Rewriter, node: g.Node) -> Any:
+def masked_multiply_known(r: Rewriter, node: g.Node) -> Replacement:
     """masked_multiply(x, c) -> multiply_no_nan(c, x) where c is not 0, and 0 where it is; for real x"""
     x, y = node.inputs
     if any(_all_zero(r, v) for v in node.inputs):
@@ -189,7 +189,7 @@ def masked_multiply_known(r: Rewriter, node: g.Node) -> Any:
 
 
 @EXACT.rule("masked_divide")
-def masked_divide_known(r: Rewriter, node: g.Node) -> Any:
+def masked_divide_known(r: Rewriter, node: g.Node) -> Replacement:
     """masked_divide(c, y) -> c / y where c is not 0, and 0 where it is"""
     x, y = node.inputs
     if _not_zero(r, x):
@@ -198,7 +198,7 @@ def masked_divide_known(r: Rewriter, node: g.Node) -> Any:
 
 
 @EXACT.rule("divide_no_nan")
-def divide_no_nan_known(r: Rewriter, node: g.Node) -> Any:
+def divide_no_nan_known(r: Rewriter, node: g.Node) -> Replacement:
     """divide_no_nan(x, c) -> x / c where c is not 0, and 0 where it is"""
     x, y = node.inputs
     if _not_zero(r, y):
@@ -207,7 +207,7 @@ def divide_no_nan_known(r: Rewriter, node: g.Node) -> Any:
 
 
 @EXACT.rule("divide")
-def divide_by_power(r: Rewriter, node: g.Node) -> Any:
+def divide_by_power(r: Rewriter, node: g.Node) -> Replacement:
     """x / 1 -> x; x / c -> x * (1/c) where c is a power of two and 1/c another normal number: both round once"""
     x, y = node.inputs
     scalar = r.uniform(y)
@@ -230,7 +230,7 @@ def _power_of_two(number: float, dtype: DType) -> bool:
 
 
 @EXACT.rule("pow")
-def power_of_known(r: Rewriter, node: g.Node) -> Any:
+def power_of_known(r: Rewriter, node: g.Node) -> Replacement:
     """x**1 -> x, x**2 -> square(x) for real x: `pow` is defined to give these bits"""
     x, y = node.inputs
     if not _real(x):
@@ -241,7 +241,7 @@ def power_of_known(r: Rewriter, node: g.Node) -> Any:
 
 
 @EXACT.rule("pow_derivative")
-def derivative_of_square(r: Rewriter, node: g.Node) -> Any:
+def derivative_of_square(r: Rewriter, node: g.Node) -> Replacement:
     """pow_derivative(x, 2) -> x * 2 for real x"""
     x, y = node.inputs
     return r.op(ops.multiply, x, y) if _real(x) and r.is_uniform(y, 2) else None
@@ -249,50 +249,50 @@ def derivative_of_square(r: Rewriter, node: g.Node) -> Any:
 
 # -- twice, and of oneself ----------------------------------------------------------------------------
 @EXACT.rule("negative", "logical_not", "invert", "conj")
-def twice(r: Rewriter, node: g.Node) -> Any:
+def twice(r: Rewriter, node: g.Node) -> Replacement:
     """negative(negative(x)) -> x, and so for the negations of truth values and bits, and for conjugates"""
-    inner = _made_by(node.inputs[0], node.op)
+    inner = _result_of(node.inputs[0], node.op)
     return None if inner is None else inner.inputs[0]
 
 
 @EXACT.rule("negative")
-def negative_of_difference(r: Rewriter, node: g.Node) -> Any:
+def negative_of_difference(r: Rewriter, node: g.Node) -> Replacement:
     """negative(x - y) -> y - x for integers; not for floats, where x - x is 0 both ways round"""
-    inner = _made_by(node.inputs[0], ops.subtract)
+    inner = _result_of(node.inputs[0], ops.subtract)
     if inner is None or not node.inputs[0].dtype.is_integer:
         return None
     return r.op(ops.subtract, inner.inputs[1], inner.inputs[0])
 
 
 @EXACT.rule("abs", "relu", "floor", "ceil", "rint", "round", "relu6", "sign")
-def once_is_enough(r: Rewriter, node: g.Node) -> Any:
+def once_is_enough(r: Rewriter, node: g.Node) -> Replacement:
     """f(f(x)) -> f(x) where f leaves its own results alone, for real x"""
-    inner = _made_by(node.inputs[0], node.op)
+    inner = _result_of(node.inputs[0], node.op)
     return None if inner is None or not _real(inner.inputs[0]) else inner.outputs[0]
 
 
 @EXACT.rule("abs", "square")
-def sign_does_not_matter(r: Rewriter, node: g.Node) -> Any:
+def sign_does_not_matter(r: Rewriter, node: g.Node) -> Replacement:
     """abs(negative(x)) -> abs(x), square(negative(x)) -> square(x), square(abs(x)) -> square(x), for real x"""
     x = node.inputs[0]
-    inner = _made_by(x, ops.negative) or _made_by(x, ops.abs)
+    inner = _result_of(x, ops.negative) or _result_of(x, ops.abs)
     if inner is None or not _real(inner.inputs[0]) or inner.op is node.op:
         return None
     return r.op(node.op, inner.inputs[0])  # type: ignore[arg-type]
 
 
 @EXACT.rule("maximum", "minimum", "logical_and", "logical_or", "bitwise_and", "bitwise_or")
-def of_itself(r: Rewriter, node: g.Node) -> Any:
+def of_itself(r: Rewriter, node: g.Node) -> Replacement:
     """maximum(x, x) -> x, and so for minimum, and, or"""
     x, y = node.inputs
     return x if x is y else None
 
 
 @EXACT.rule("logical_and", "logical_or", "logical_xor")
-def logic_with_known(r: Rewriter, node: g.Node) -> Any:
+def logic_with_known(r: Rewriter, node: g.Node) -> Replacement:
     """x and true -> x, x and false -> false; x or false -> x, x or true -> true; x xor false -> x, true -> not x"""
-    for known, other in (node.inputs[::-1], node.inputs):
-        scalar = r.uniform(known)
+    for constant, other in (node.inputs[::-1], node.inputs):
+        scalar = r.uniform(constant)
         if scalar is None:
             continue
         if bool(scalar) == (node.op is ops.logical_and):
@@ -308,7 +308,7 @@ _OPPOSITE_ORDER = {"less": "greater_equal", "greater_equal": "less", "greater": 
 
 
 @EXACT.rule("logical_not")
-def opposite(r: Rewriter, node: g.Node) -> Any:
+def opposite(r: Rewriter, node: g.Node) -> Replacement:
     """not (x == y) -> x != y; for integers not (x < y) -> x >= y, which is false for a NaN as well"""
     inner = node.inputs[0].node
     if inner is None or isinstance(inner.op, g.Construct):
@@ -320,8 +320,14 @@ def opposite(r: Rewriter, node: g.Node) -> Any:
 
 
 # -- choice and conversion ----------------------------------------------------------------------------
+@EXACT.rule("select")
+def one_choice(r: Rewriter, node: g.Node) -> Replacement:
+    """select(c, x, y) -> where(c, x, y)"""
+    return r.op(ops.where, *node.inputs)
+
+
 @EXACT.rule("where")
-def known_choice(r: Rewriter, node: g.Node) -> Any:
+def known_choice(r: Rewriter, node: g.Node) -> Replacement:
     """where(true, x, y) -> x; where(false, x, y) -> y; where(c, x, x) -> x"""
     condition, x, y = node.inputs
     if x is y:
@@ -331,22 +337,22 @@ def known_choice(r: Rewriter, node: g.Node) -> Any:
 
 
 @EXACT.rule("where")
-def turned_choice(r: Rewriter, node: g.Node) -> Any:
+def turned_choice(r: Rewriter, node: g.Node) -> Replacement:
     """where(not c, x, y) -> where(c, y, x)"""
-    inner = _made_by(node.inputs[0], ops.logical_not)
+    inner = _result_of(node.inputs[0], ops.logical_not)
     return None if inner is None else r.op(ops.where, inner.inputs[0], node.inputs[2], node.inputs[1])
 
 
 @EXACT.rule("cast")
-def same_dtype(r: Rewriter, node: g.Node) -> Any:
+def same_dtype(r: Rewriter, node: g.Node) -> Replacement:
     """cast(x) to its own dtype -> x"""
     return node.inputs[0] if node.inputs[0].dtype is node.outputs[0].dtype else None
 
 
 @EXACT.rule("cast")
-def through_wider(r: Rewriter, node: g.Node) -> Any:
+def through_wider(r: Rewriter, node: g.Node) -> Replacement:
     """cast(cast(x, wide), dtype) -> cast(x, dtype) where `wide` holds every value of the dtype of x"""
-    inner = _made_by(node.inputs[0], ops.cast)
+    inner = _result_of(node.inputs[0], ops.cast)
     if inner is None:
         return None
     narrow, wide, to = inner.inputs[0].dtype, node.inputs[0].dtype, node.outputs[0].dtype
@@ -368,25 +374,25 @@ def _holds(wide: DType, narrow: DType) -> bool:
 
 
 @EXACT.rule("real", "imag")
-def part_of_parts(r: Rewriter, node: g.Node) -> Any:
+def part_of_parts(r: Rewriter, node: g.Node) -> Replacement:
     """real(complex(x, y)) -> x, imag(complex(x, y)) -> y"""
-    inner = _made_by(node.inputs[0], ops.complex)
+    inner = _result_of(node.inputs[0], ops.complex)
     return None if inner is None else r.shaped(inner.inputs[node.op is ops.imag], node.outputs[0])
 
 
 # -- structure ----------------------------------------------------------------------------------------
 @EXACT.rule("concat")
-def concat_one(r: Rewriter, node: g.Node) -> Any:
+def concat_one(r: Rewriter, node: g.Node) -> Replacement:
     """concat(x) -> x, and pieces without elements are left out"""
     axis = node.attrs["axis"]
-    kept = [v for v in node.inputs if not (type(v.dims[axis]) is int and v.dims[axis] == 0)] or node.inputs[:1]
-    if len(kept) == 1:
-        return kept[0]
-    return None if len(kept) == len(node.inputs) else r.op(ops.concat, *kept, axis=axis)
+    parts = [v for v in node.inputs if not (type(v.dims[axis]) is int and v.dims[axis] == 0)] or node.inputs[:1]
+    if len(parts) == 1:
+        return parts[0]
+    return None if len(parts) == len(node.inputs) else r.op(ops.concat, *parts, axis=axis)
 
 
 @EXACT.rule("pad")
-def pad_nothing(r: Rewriter, node: g.Node) -> Any:
+def pad_nothing(r: Rewriter, node: g.Node) -> Replacement:
     """pad(x) by nothing -> x"""
     return node.inputs[0] if all(p == (0, 0) for p in node.attrs["paddings"]) else None
 
@@ -397,7 +403,7 @@ _REARRANGED = (ops.reshape, ops.expand_dims, ops.squeeze)
 
 
 @EXACT.rule(*_WHOLE)
-def reduce_all_of_reshaped(r: Rewriter, node: g.Node) -> Any:
+def reduce_all_of_reshaped(r: Rewriter, node: g.Node) -> Replacement:
     """A reduction of all axes of a reshaped x is one of x: elements meet in row-major order"""
     inner = node.inputs[0].node
     if inner is None or inner.op not in _REARRANGED or node.attrs["keepdims"]:
@@ -408,7 +414,7 @@ def reduce_all_of_reshaped(r: Rewriter, node: g.Node) -> Any:
 
 
 @EXACT.rule("reduce_max", "reduce_min", "reduce_any", "reduce_all", "reduce_prod")
-def reduce_one(r: Rewriter, node: g.Node) -> Any:
+def reduce_one(r: Rewriter, node: g.Node) -> Replacement:
     """A reduction over axes of size 1 -> a reshape; not a sum, which makes 0 of -0.0"""
     x, axis = node.inputs[0], node.attrs["axis"]
     axes = range(len(x.dims)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
@@ -418,10 +424,10 @@ def reduce_one(r: Rewriter, node: g.Node) -> Any:
 
 
 # -- fast math ----------------------------------------------------------------------------------------
-def _float_rule(name: str) -> Callable[[Any], Any]:
+def _float_rule(name: str) -> Callable[[Rule], Rule]:
     """A rule of fast math for floats alone."""
-    def add(rule: Any) -> Any:
-        def guarded(r: Rewriter, node: g.Node) -> Any:
+    def add(rule: Rule) -> Rule:
+        def guarded(r: Rewriter, node: g.Node) -> Replacement:
             return rule(r, node) if node.inputs[0].dtype.is_floating else None
         guarded.__name__, guarded.__doc__ = rule.__name__, rule.__doc__
         return FAST.rule(name)(guarded)
@@ -429,7 +435,7 @@ def _float_rule(name: str) -> Callable[[Any], Any]:
 
 
 @_float_rule("add")
-def fast_add_zero(r: Rewriter, node: g.Node) -> Any:
+def fast_add_zero(r: Rewriter, node: g.Node) -> Replacement:
     """x + 0 -> x; wrong for the sign of -0.0"""
     x, y = node.inputs
     if _all_zero(r, y):
@@ -438,7 +444,7 @@ def fast_add_zero(r: Rewriter, node: g.Node) -> Any:
 
 
 @_float_rule("multiply")
-def fast_multiply_by_zero(r: Rewriter, node: g.Node) -> Any:
+def fast_multiply_by_zero(r: Rewriter, node: g.Node) -> Replacement:
     """x * 0 -> 0; wrong for infinities, NaN and signs of zeros"""
     if not any(_all_zero(r, v) for v in node.inputs):
         return None
@@ -446,14 +452,14 @@ def fast_multiply_by_zero(r: Rewriter, node: g.Node) -> Any:
 
 
 @_float_rule("subtract")
-def fast_subtract_itself(r: Rewriter, node: g.Node) -> Any:
+def fast_subtract_itself(r: Rewriter, node: g.Node) -> Replacement:
     """x - x -> 0; wrong for infinities and NaN"""
     x, y = node.inputs
     return r.full(np.zeros((), x.dtype.np), node.outputs[0]) if x is y else None
 
 
 @_float_rule("divide")
-def fast_divide_by_known(r: Rewriter, node: g.Node) -> Any:
+def fast_divide_by_known(r: Rewriter, node: g.Node) -> Replacement:
     """x / c -> x * (1/c); rounds twice"""
     scalar = r.uniform(node.inputs[1])
     if scalar is None or float(scalar) == 0 or not math.isfinite(1.0 / float(scalar)):
@@ -465,13 +471,13 @@ def fast_divide_by_known(r: Rewriter, node: g.Node) -> Any:
 
 
 @_float_rule("multiply_no_nan")
-def fast_multiply(r: Rewriter, node: g.Node) -> Any:
+def fast_multiply(r: Rewriter, node: g.Node) -> Replacement:
     """multiply_no_nan(x, y) -> x * y; wrong where y is 0 and x is not finite"""
     return r.op(ops.multiply, *node.inputs)
 
 
 @_float_rule("pow")
-def fast_power(r: Rewriter, node: g.Node) -> Any:
+def fast_power(r: Rewriter, node: g.Node) -> Replacement:
     """x**0.5 -> sqrt(x), x**-0.5 -> rsqrt(x), x**-1 -> reciprocal(x), x**3 -> square(x) * x; rounds otherwise"""
     x, y = node.inputs
     scalar = r.uniform(y)

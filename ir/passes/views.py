@@ -11,12 +11,10 @@ arithmetic. Operands that were repeated only to meet their partner's shape are h
 
 from __future__ import annotations
 
-from typing import Any
-
 from .. import graph as g
 from .. import ops
-from ..op import REGISTRY
-from .rewriting import Rewriter, Table, rewrite
+from ..op import REGISTRY, Op
+from .rewriting import Replacement, Rewriter, Table, rewrite
 
 __all__ = ["fold_views", "VIEWS"]
 
@@ -29,15 +27,15 @@ def fold_views(graph: g.Graph) -> bool:
     return rewrite(graph, VIEWS)
 
 
-def _made_by(value: g.Value, *kinds: Any) -> g.Node | None:
+def _result_of(value: g.Value, *kinds: Op) -> g.Node | None:
     node = value.node
     return node if node is not None and node.op in kinds else None
 
 
 @VIEWS.rule("reshape", "expand_dims", "squeeze", "transpose", "broadcast_to", "slice", "strided_slice", "reverse")
-def view_of_fill(r: Rewriter, node: g.Node) -> Any:
+def view_of_fill(r: Rewriter, node: g.Node) -> Replacement:
     """view(fill(c)) -> fill(c), in the view's shape"""
-    inner = _made_by(node.inputs[0], ops.fill)
+    inner = _result_of(node.inputs[0], ops.fill)
     if inner is None:
         return None
     value = inner.inputs[0]
@@ -45,39 +43,39 @@ def view_of_fill(r: Rewriter, node: g.Node) -> Any:
 
 
 @VIEWS.rule("fill")
-def fill_of_nothing(r: Rewriter, node: g.Node) -> Any:
+def fill_of_nothing(r: Rewriter, node: g.Node) -> Replacement:
     """fill(c) to a scalar -> c"""
     return node.inputs[0] if node.outputs[0].dims == () else None
 
 
 @VIEWS.rule("reshape", "expand_dims", "squeeze", "broadcast_to")
-def same_shape(r: Rewriter, node: g.Node) -> Any:
+def same_shape(r: Rewriter, node: g.Node) -> Replacement:
     """reshape(x) or broadcast_to(x) to the shape of x -> x"""
     x = node.inputs[0]
     return x if r.same_dims(x.dims, node.outputs[0].dims) else None
 
 
 @VIEWS.rule("strided_slice_assign")
-def all_is_replaced(r: Rewriter, node: g.Node) -> Any:
+def all_is_replaced(r: Rewriter, node: g.Node) -> Replacement:
     """strided_slice_assign(x, y) to all of x -> y, of the shape of x"""
     whole = all(entry in ((None, None, None), Ellipsis) for entry in node.attrs["spec"])
     return node.inputs[1] if whole and r.same_dims(node.inputs[1].dims, node.outputs[0].dims) else None
 
 
 @VIEWS.rule("reshape", "expand_dims", "squeeze")
-def reshape_of_reshape(r: Rewriter, node: g.Node) -> Any:
+def reshape_of_reshape(r: Rewriter, node: g.Node) -> Replacement:
     """reshape(reshape(x)) -> reshape(x), and so with axes of size 1 added or taken away"""
-    inner = _made_by(node.inputs[0], *_RESHAPES)
+    inner = _result_of(node.inputs[0], *_RESHAPES)
     return None if inner is None else r.op(ops.reshape, inner.inputs[0], shape=node.outputs[0].dims)
 
 
 @VIEWS.rule("broadcast_to")
-def broadcast_of_broadcast(r: Rewriter, node: g.Node) -> Any:
+def broadcast_of_broadcast(r: Rewriter, node: g.Node) -> Replacement:
     """broadcast_to(broadcast_to(x)) -> broadcast_to(x); of a scalar -> fill"""
     x = node.inputs[0]
     if x.dims == ():
         return r.op(ops.fill, x, shape=node.outputs[0].dims)
-    inner = _made_by(x, ops.broadcast_to)
+    inner = _result_of(x, ops.broadcast_to)
     return None if inner is None else r.op(ops.broadcast_to, inner.inputs[0], shape=node.outputs[0].dims)
 
 
@@ -88,12 +86,12 @@ def order_of(node: g.Node) -> tuple[int, ...]:
 
 
 @VIEWS.rule("transpose")
-def transpose_of_transpose(r: Rewriter, node: g.Node) -> Any:
+def transpose_of_transpose(r: Rewriter, node: g.Node) -> Replacement:
     """transpose(transpose(x)) -> transpose(x), or x; one that moves axes of size 1 alone -> reshape"""
     x, order = node.inputs[0], order_of(node)
     if order == tuple(range(len(order))):
         return x
-    inner = _made_by(x, ops.transpose)
+    inner = _result_of(x, ops.transpose)
     if inner is not None:
         before = order_of(inner)
         return r.op(ops.transpose, inner.inputs[0], perm=tuple([before[p] for p in order]))
@@ -102,13 +100,13 @@ def transpose_of_transpose(r: Rewriter, node: g.Node) -> Any:
 
 
 @VIEWS.rule("reverse")
-def reverse_of_reverse(r: Rewriter, node: g.Node) -> Any:
+def reverse_of_reverse(r: Rewriter, node: g.Node) -> Replacement:
     """reverse(reverse(x)) -> reverse(x) along the axes that are in one of both, or x"""
     x = node.inputs[0]
     rank = len(x.dims)
     axes = {a % rank for a in node.attrs["axis"]} if rank else set()
     needed = {a for a in axes if x.dims[a] != 1}
-    inner = _made_by(x, ops.reverse)
+    inner = _result_of(x, ops.reverse)
     if inner is not None:
         x, needed = inner.inputs[0], needed ^ {a % rank for a in inner.attrs["axis"]}
     elif needed == axes and axes:
@@ -117,12 +115,12 @@ def reverse_of_reverse(r: Rewriter, node: g.Node) -> Any:
 
 
 @VIEWS.rule("slice")
-def slice_of_all(r: Rewriter, node: g.Node) -> Any:
+def slice_of_all(r: Rewriter, node: g.Node) -> Replacement:
     """slice(x) of all of x -> x; slice(slice(x)) -> slice(x)"""
     x, begin, dims = node.inputs[0], node.attrs["begin"], node.outputs[0].dims
     if all(b == 0 for b in begin) and r.same_dims(x.dims, dims):
         return x
-    inner = _made_by(x, ops.slice)
+    inner = _result_of(x, ops.slice)
     if inner is None:
         return None
     start = tuple([a + b for a, b in zip(inner.attrs["begin"], begin, strict=True)])
@@ -130,7 +128,7 @@ def slice_of_all(r: Rewriter, node: g.Node) -> Any:
 
 
 @VIEWS.rule("strided_slice")
-def slice_whole_axes(r: Rewriter, node: g.Node) -> Any:
+def slice_whole_axes(r: Rewriter, node: g.Node) -> Replacement:
     """strided_slice(x) that keeps every axis whole -> x"""
     spec = node.attrs["spec"]
     whole = all(type(e) is tuple and e[0] in (None, 0) and e[1] is None and e[2] in (None, 1) for e in spec)
@@ -142,12 +140,12 @@ _PLAIN = [op.name for op in REGISTRY.values()
 
 
 @VIEWS.rule(*_PLAIN)
-def drop_broadcast(r: Rewriter, node: g.Node) -> Any:
+def drop_broadcast(r: Rewriter, node: g.Node) -> Replacement:
     """f(x, broadcast_to(y)) -> f(x, y) where x has the result's shape by itself"""
     operands = list(node.inputs)
     dims = node.outputs[0].dims
     for i, value in enumerate(operands):
-        inner = _made_by(value, ops.broadcast_to, ops.fill)
+        inner = _result_of(value, ops.broadcast_to, ops.fill)
         if inner is not None and any(v.dims == dims for k, v in enumerate(operands) if k != i):
             operands[i] = inner.inputs[0]
     return None if operands == node.inputs else r.ops(node.op, *operands, **node.attrs)  # type: ignore[arg-type]

@@ -14,6 +14,8 @@ from twofold.ir import dtypes as dt
 from twofold.ir import passes
 from twofold.runtime.cpu import cpu
 
+PLAIN = alike.Ranges(False, False)
+
 
 def scaled(width: int, offset: int, times: int = 3) -> Kernel:
     """x[i * width + offset] * times for each i, as a kernel."""
@@ -50,7 +52,7 @@ def divided(rows: int, deep: bool) -> Kernel:
 
 
 def of(*kernels: Kernel) -> list[alike.Shared]:
-    return alike.shared([alike.Candidate(kernel, "", 2, {}) for kernel in kernels])
+    return alike.shared([alike.Candidate(kernel, PLAIN, 2, {}) for kernel in kernels])
 
 
 def test_what_differs_is_an_argument() -> None:
@@ -80,8 +82,9 @@ def test_others_stay_apart(kernels: list[Kernel]) -> None:
 
 def test_what_else_code_depends_on_tells_kernels_apart() -> None:
     kernels = [scaled(4, 100), scaled(4, 200), scaled(4, 300)]
-    found = alike.shared([alike.Candidate(k, n, 2, {}) for n, k in enumerate(kernels)])
-    assert [s.kernel for s in found] == kernels
+    ranges = [PLAIN, alike.Ranges(True, False), alike.Ranges(True, True)]
+    shared = alike.shared([alike.Candidate(k, r, 2, {}) for k, r in zip(kernels, ranges, strict=True)])
+    assert [s.kernel for s in shared] == kernels
 
 
 def test_divisors_for_a_tile_are_arguments() -> None:
@@ -92,7 +95,7 @@ def test_divisors_for_a_tile_are_arguments() -> None:
 def known(*numbers: dict[int, int]) -> list[dict[int, int]]:
     """The arguments that stay known where one kernel has these as known arguments."""
     kernel = scaled(4, 100)
-    return [dict(s.numbers) for s in alike.shared([alike.Candidate(kernel, "", 5, n) for n in numbers])]
+    return [dict(s.numbers) for s in alike.shared([alike.Candidate(kernel, PLAIN, 5, n) for n in numbers])]
 
 
 def test_known_arguments_that_differ_are_arguments_where_they_are_large() -> None:
@@ -103,7 +106,7 @@ def test_known_arguments_that_differ_are_arguments_where_they_are_large() -> Non
 
 
 def test_known_arguments_stay_apart_where_constants_cannot_be_shared() -> None:
-    lengths = [alike.Candidate(rounds(n), "", 3, {2: size}) for n, size in ((3, 64), (3, 96), (4, 64))]
+    lengths = [alike.Candidate(rounds(n), PLAIN, 3, {2: size}) for n, size in ((3, 64), (3, 96), (4, 64))]
     assert [dict(s.numbers) for s in alike.shared(lengths)] == [{}, {}, {2: 64}]
 
 

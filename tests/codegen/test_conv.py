@@ -43,11 +43,11 @@ def rows_of(x, window, strides, dilations):
     """The windows of images without padding: [places, window's elements]."""
     extents = tuple((k - 1) * d + 1 for k, d in zip(window, dilations, strict=True))
     axes = tuple(range(1, x.ndim - 1))
-    found = np.lib.stride_tricks.sliding_window_view(x, extents, axes)
-    found = found[(slice(None), *[slice(None, None, s) for s in strides], slice(None),
+    views = np.lib.stride_tricks.sliding_window_view(x, extents, axes)
+    views = views[(slice(None), *[slice(None, None, s) for s in strides], slice(None),
                    *[slice(None, None, d) for d in dilations])]
-    found = np.moveaxis(found, len(window) + 1, -1)
-    return np.ascontiguousarray(found).reshape(-1, np.prod(window) * x.shape[-1])
+    views = np.moveaxis(views, len(window) + 1, -1)
+    return np.ascontiguousarray(views).reshape(-1, np.prod(window) * x.shape[-1])
 
 
 def drawn(case, dtype):
@@ -157,14 +157,14 @@ def test_other_widths_and_heights_give_the_same_bits(number, dtype, monkeypatch)
         with monkeypatch.context() as patched:
             patched.setattr(conv_shapes, "tiling", lambda _: shape)
             cut = conv_shapes.filters(g, w.shape[-1], 0, 1, 1, dtype)
-        found = np.full(w.shape, np.nan, dtype.np)
-        start(conv.symbol(cut.kernel, dtype), cut.total, cut.integers, (found, cut.out), (x, cut.x), (ct, cut.b))
+        gradient = np.full(w.shape, np.nan, dtype.np)
+        start(conv.symbol(cut.kernel, dtype), cut.total, cut.integers, (gradient, cut.out), (x, cut.x), (ct, cut.b))
         expected = ops.conv_filter_grad(tf.constant(x), tf.constant(ct), filter_shape=w.shape, **window).numpy()
-        np.testing.assert_array_equal(found, expected)
+        np.testing.assert_array_equal(gradient, expected)
 
 
 def memory(x, at=0):
-    return lockstep.Memory(x.reshape(-1).view(np.uint8), at * x.dtype.itemsize)
+    return lockstep.ByteMemory(x.reshape(-1).view(np.uint8), at * x.dtype.itemsize)
 
 
 def in_lockstep(cut, shape, out, x, b, *more):
@@ -194,10 +194,10 @@ def test_lockstep_gives_the_same_bits(shape, case, monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr(conv_shapes, "tiling", lambda _: shape)
         cut = conv_shapes.filters(g, w.shape[-1], 0, 1, 1, dt.float32)
-    found = np.full(w.shape, np.nan, np.float32)
-    in_lockstep(cut, shape, found, x, ct, *cut.integers)
+    gradient = np.full(w.shape, np.nan, np.float32)
+    in_lockstep(cut, shape, gradient, x, ct, *cut.integers)
     expected = ops.conv_filter_grad(tf.constant(x), tf.constant(ct), filter_shape=w.shape, **window).numpy()
-    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(gradient, expected)
 
 
 @pytest.mark.parametrize("dtype", [tf.float32, tf.float64, tf.bfloat16], ids=lambda d: d.name)

@@ -380,7 +380,7 @@ def in_lockstep(dtype, shape):
     kernels = {name: k for part in gemm.PARTS for name, k in gemm_kernels.kernels(dtype, shape, part).items()}
 
     def start(name, total, words, arrays):
-        held = [lockstep.Memory(np.lib.stride_tricks.as_strided(a, (a.size,), (a.itemsize,)).view(np.uint8))
+        held = [lockstep.ByteMemory(np.lib.stride_tricks.as_strided(a, (a.size,), (a.itemsize,)).view(np.uint8))
                 for a in arrays]
         return lockstep.run(kernels[name], total, [*held, *words])
     return start
@@ -407,7 +407,7 @@ def test_a_small_product_in_lockstep():
     a, b = draw(0, 20, 6), draw(1, 6, 7)
     kernel = gemm_kernels.kernels(dt.float32, gemm.Tiling(4, (3, 2, 1), True), "tall")["small"]
     out = np.full((20, 7), np.nan, np.float32)
-    arrays = [lockstep.Memory(x.reshape(-1).view(np.uint8)) for x in (out, a, b)]
+    arrays = [lockstep.ByteMemory(x.reshape(-1).view(np.uint8)) for x in (out, a, b)]
     assert lockstep.run(kernel, 1, [*arrays, 20, 7, 6]) == 0
     assert_same(out, multiply(a, b, dt.float32))
 
@@ -429,16 +429,16 @@ def test_panels_hold_no_leftovers():
         a, b, out = draw(0, m, 5 * spaced, dtype=dt.float64), draw(1, 5, 3, dtype=dt.float64), np.zeros((m, 3))
         seen = []
 
-        class Watched(lockstep_memory.Space):
+        class Watched(lockstep_memory.AddressSpace):
             def load(self, addresses, dtype, seen=seen):
                 values = super().load(addresses, dtype)
                 seen.extend(values[np.isnan(values)] if dtype is dt.float64 else ())
                 return values
 
-        arrays = [lockstep.Memory(x.reshape(-1).view(np.uint8)) for x in (out, a, b)]
+        arrays = [lockstep.ByteMemory(x.reshape(-1).view(np.uint8)) for x in (out, a, b)]
         words = (gemm.HERE, m, 3, 5, 3, 5 * spaced, spaced, 3, 1, shape.tall, gemm.panel_width(shape, False), 0)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(lockstep, "Space", Watched)
+            patch.setattr(lockstep, "AddressSpace", Watched)
             assert lockstep.run(kernel, 1, [*arrays, *words]) == 0
         assert_close(out, a[:, ::spaced], b, dt.float64)
         assert not seen

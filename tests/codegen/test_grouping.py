@@ -27,8 +27,8 @@ def steps(fn: Callable[..., Any], *arrays: np.ndarray) -> list[str]:
     """The kernels of `fn`, whose compiled results must be those of its ops."""
     traced = trace(fn, [tf.TensorSpec(a.shape, a.dtype) for a in arrays])
     expected = run_graph(traced.graph, [wrap(a) for a in arrays])
-    found = execute(executable(traced.graph), list(arrays))
-    for a, b in zip(expected, found, strict=True):
+    outputs = execute(executable(traced.graph), list(arrays))
+    for a, b in zip(expected, outputs, strict=True):
         np.testing.assert_array_equal(a.numpy().view(np.uint32), np.asarray(b).view(np.uint32))
     return [step.kernel.name for step in planner.plan(traced.graph, cpu).steps]
 

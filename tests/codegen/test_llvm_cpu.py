@@ -170,13 +170,13 @@ def test_rows_of_an_index_space() -> None:
 
 
 # -- generators -----------------------------------------------------------------------------------------------------
-def reduction(op: str, dtype: DType) -> reduce.Spec:
+def reduction(op: str, dtype: DType) -> reduce.ReductionSpec:
     if op == "sum":
         kind = Reduction(lambda s, a, b: s.add(a[0], b[0]), lambda dtypes: (0,))
     else:
         kind = Reduction(lambda s, a, b: s.maximum(a[0], b[0]),
                          lambda dtypes: (-math.inf if dtypes[0].is_floating else dtypes[0].min,))
-    return reduce.Spec(op, kind, (dtype,), (dtype,), {})
+    return reduce.ReductionSpec(op, kind, (dtype,), (dtype,), {})
 
 
 @pytest.mark.parametrize("dtype", [dt.float16, dt.bfloat16, F32, F64, dt.int8, dt.int64, dt.uint16],
@@ -184,11 +184,12 @@ def reduction(op: str, dtype: DType) -> reduce.Spec:
 @pytest.mark.parametrize("op", ["sum", "max"])
 def test_reductions(op: str, dtype: DType) -> None:
     spec, x = reduction(op, dtype), values(dtype, 10_000, 13)
+    rows, columns = reduce.rows(spec, "v", False), reduce.columns(spec, "v", False)
     for count in (0, 1, 31, 33, 500, 2500):
-        same(reduce.rows(spec, "v", False), 0, 4, zeros(dtype, 4), x, 0, count, 0, 1, 2500)
-        same(reduce.columns(spec, "v", False), 0, 4, zeros(dtype, 4), x, 0, count, 4)
+        same(rows, 0, 4, zeros(dtype, 4), x, 0, count, 0, 1, 2500)
+        same(columns, 0, 4, zeros(dtype, 4), x, 0, count, 4)
     same(reduce.rows(spec, "g", False), 0, 2, zeros(dtype, 2), x, 0, 5000 // 2, 0, 1, 1, 1)
-    same(reduce.columns(spec, "v", False), 3, 90, zeros(dtype, 100), x, 0, 100, 100)
+    same(columns, 3, 90, zeros(dtype, 100), x, 0, 100, 100)
     acc = dtype.compute
     _, (parts, _) = same(reduce.rows(spec, "v", True), 0, 3, zeros(acc, 3), x, 0, 10_000, 4096, 1, 4096)
     same(reduce.tree(spec), 0, 1, zeros(dtype, 1), parts, 10_000, 3, 1)

@@ -35,18 +35,18 @@ def compiled(number):
 def test_threads_make_the_code_that_one_makes():
     alone = [compiled(n) for n in range(6)]
     assert len(set(alone)) == 6
-    found = {}
+    objects = {}
 
     def work(numbers):
         for n in numbers:
-            found[n] = compiled(n)
+            objects[n] = compiled(n)
 
     threads = [threading.Thread(target=work, args=(range(first, 6, 3),)) for first in range(3)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert [found[n] for n in range(6)] == alone
+    assert [objects[n] for n in range(6)] == alone
 
 
 def test_what_is_not_llvm_is_an_error():

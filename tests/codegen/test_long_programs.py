@@ -91,6 +91,6 @@ def test_long_loops_read_items_where_they_lie() -> None:
 def test_steps_of_long_programs_are_timed() -> None:
     x = tf.ones([6, 4])
     graph = tf.function(long).get_concrete_function(x, tf.constant([5, 0, 3, 3, 1, 2])).graph
-    native = timing._Timed(graph)
+    native = timing._TimedProgram(graph)
     native([x.numpy(), np.array([5, 0, 3, 3, 1, 2], np.int32)], {})
     assert len(native.counts) >= STEPS and sum(map(bool, native.counts)) >= STEPS

@@ -18,7 +18,7 @@ from llvmlite import ir
 
 from twofold.codegen import llvm_cpu, llvm_module, lockstep, numba_source
 from twofold.codegen import target as targets
-from twofold.codegen.loop import BlockBuilder, Function, FunctionBuilder, Kernel, LoopBuilder, Pointer
+from twofold.codegen.loop import BlockBuilder, FunctionBuilder, Kernel, LoopBuilder, LoopFunction, Pointer
 from twofold.codegen.loop_verify import verify
 from twofold.codegen.statements import At, Break, Get, If, Invoke, Load, Set, Store
 from twofold.codegen.value_types import address, vector
@@ -45,7 +45,8 @@ def agree(kernel: Kernel, total: int, *args: Any) -> list[np.ndarray]:
     """The memory that a kernel leaves behind over [0, total), the same in all ways to run it."""
     verify(kernel)
     known = {id(a): a.copy() for a in args if isinstance(a, np.ndarray)}
-    given = [lockstep.Memory(known[id(a)].reshape(-1).view(np.uint8)) if isinstance(a, np.ndarray) else a for a in args]
+    given = [lockstep.ByteMemory(known[id(a)].reshape(-1).view(np.uint8)) if isinstance(a, np.ndarray) else a
+             for a in args]
     status = lockstep.run(kernel, total, given)
     for optimised, heap in ((False, True), (False, False), (True, True)):
         other, memory = run(machine_code(kernel, optimised, heap), 0, total, args)
@@ -56,7 +57,7 @@ def agree(kernel: Kernel, total: int, *args: Any) -> list[np.ndarray]:
 
 
 # -- text -----------------------------------------------------------------------------------------------------------
-def scaled() -> Function:
+def scaled() -> LoopFunction:
     """x = (x reversed) * factor on the first n of 4 elements, ahead of which a line is fetched."""
     b = FunctionBuilder("scaled")
     x, n, factor = b.parameter("x", address(F32)), b.parameter("n", I64), b.parameter("factor", F32)
@@ -238,7 +239,7 @@ def test_functions_rooms_and_kernels_of_a_module() -> None:
         for heap in (None, True, False):
             memory = values(F32, 9000, 6)
             if heap is None:
-                given = lockstep.Memory(memory.view(np.uint8))
+                given = lockstep.ByteMemory(memory.view(np.uint8))
                 status = _with_address(kernel, given, n)
             else:
                 words = np.array([memory.ctypes.data, memory.ctypes.data, n], np.int64)
@@ -249,7 +250,7 @@ def test_functions_rooms_and_kernels_of_a_module() -> None:
         assert_same(results[0], results[2], n)
 
 
-def _with_address(kernel: Kernel, memory: lockstep.Memory, n: int) -> int:
+def _with_address(kernel: Kernel, memory: lockstep.ByteMemory, n: int) -> int:
     """The status of a run in lockstep whose second argument is the first one's address: the first memory's there."""
     return lockstep.run(kernel, 1, [memory, 1 << 40, n])
 
@@ -261,9 +262,9 @@ def test_reading_outside_of_memory_is_an_error_unless_masked_out() -> None:
         v = b.load(b.at(x, i), 2, 4, b.first(n, 4))
         b.store(x, i, v, b.first(1, 4))
     kernel = b.finish()
-    assert lockstep.run(kernel, 3, [lockstep.Memory(np.zeros(24, np.uint8)), 2]) == 0
+    assert lockstep.run(kernel, 3, [lockstep.ByteMemory(np.zeros(24, np.uint8)), 2]) == 0
     with pytest.raises(IndexError, match=r"memory\[2\.\.2\] lies outside of memory"):
-        lockstep.run(kernel, 3, [lockstep.Memory(np.zeros(24, np.uint8)), 3])
+        lockstep.run(kernel, 3, [lockstep.ByteMemory(np.zeros(24, np.uint8)), 3])
 
 
 # -- what is well formed --------------------------------------------------------------------------------------------

@@ -160,17 +160,17 @@ def _compiled(source: str) -> Any:
 
 
 def _run(fn: Any, variable: Any, args: list[Any], taped: bool) -> list[np.ndarray]:
-    found = []
+    gradients = []
     for _ in range(2):  # the second time with what the first left in the variable
         if taped:
             with tf.GradientTape() as tape:
                 tape.watch(args[:2])
                 results = fn(*args)
-            found += tape.gradient(results, args[:2], unconnected_gradients="zero")
+            gradients += tape.gradient(results, args[:2], unconnected_gradients="zero")
         else:
             results = fn(*args)
-        found += results
-    return [t.numpy() for t in (*found, variable)]
+        gradients += results
+    return [t.numpy() for t in (*gradients, variable)]
 
 
 def _check(program: _Program, unknown: bool, taped: bool, threads: int) -> None:
@@ -182,7 +182,7 @@ def _check(program: _Program, unknown: bool, taped: bool, threads: int) -> None:
     fn = tf.function(traced, input_signature=specs, fallback=False)
     tf.config.threading.set_intra_op_parallelism_threads(threads)
     try:
-        found = _run(fn, variable, args, taped)
+        computed = _run(fn, variable, args, taped)
     except (tf.errors.OpError, ValueError) as error:
         if unknown and (_LIMIT in str(error) or "shape" in str(error)):
             return  # sizes that values decide
@@ -193,7 +193,7 @@ def _check(program: _Program, unknown: bool, taped: bool, threads: int) -> None:
         raise AssertionError(f"{type(error).__name__}: {error}\n{program.source()}") from None
     finally:
         tf.config.threading.set_intra_op_parallelism_threads(0)
-    for a, b in zip(want, found, strict=True):
+    for a, b in zip(want, computed, strict=True):
         assert same_bits(a, b), f"{a}\n{b}\n{program.source()}"
 
 

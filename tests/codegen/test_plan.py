@@ -198,8 +198,8 @@ def test_the_loops_of_kernels_follow_where_asked_for() -> None:
 def test_planning_loads_no_llvm() -> None:
     program = "import sys; from twofold.codegen import planner; from twofold.runtime.cpu import cpu; cpu.prepare(); " \
               "print([m for m in sys.modules if m.partition('.')[0] in ('llvmlite', 'numba')])"
-    found = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True, timeout=120)
-    assert found.stdout.strip() == "[]"
+    process = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True, timeout=120)
+    assert process.stdout.strip() == "[]"
 
 
 STEP = """

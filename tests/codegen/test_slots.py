@@ -297,13 +297,13 @@ def test_an_index_that_is_told_of_and_kept_on_a_stack() -> None:
 
     x = tf.constant(X[:4, 0])
     for fn in (written, damped):
-        found = []
+        gradients = []
         for run in (fn, tf.function(fn)):
             with tf.GradientTape() as tape:
                 tape.watch(x)
                 loss = tf.reduce_sum(tf.square(run(x)))
-            found.append(tape.gradient(loss, x).numpy())
-        np.testing.assert_allclose(found[1], found[0], rtol=1e-6)
+            gradients.append(tape.gradient(loss, x).numpy())
+        np.testing.assert_allclose(gradients[1], gradients[0], rtol=1e-6)
 
 
 # -- products with the same matrix in every round ------------------------------------------------------

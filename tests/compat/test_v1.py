@@ -250,3 +250,15 @@ def test_a_program_that_asked_for_eager_execution_gets_no_sessions():
     assert lines[0] == "True"
     assert len(lines) == 4
     assert all("not compatible with eager execution" in line for line in lines[1:])
+
+
+def test_a_regularizer_that_is_refused_makes_no_variable() -> None:
+    for wrong in (np.zeros(0), "l2", 3):
+        tf.random.set_seed(3)
+        following = tf.random.uniform([2]).numpy().tolist()
+        tf.random.set_seed(3)
+        with pytest.raises(TypeError, match="get_variable: regularizer must be a function"):
+            v1.get_variable("regularised", [2], regularizer=wrong)
+        assert tf.random.uniform([2]).numpy().tolist() == following
+    with v1.variable_scope("", reuse=True), pytest.raises(ValueError, match="does not exist"):
+        v1.get_variable("regularised", [2])

@@ -339,6 +339,21 @@ def test_summaries_of_a_run(tmp_path):
     assert (buckets[0, 0], buckets[-1, 1]) == (1.0, 3.0)
 
 
+def test_a_writer_takes_messages_alone(tmp_path):
+    writer = v1.summary.FileWriter(tmp_path)
+    before = {path: path.stat().st_size for path in tmp_path.iterdir()}
+    with pytest.raises(tf.errors.DataLossError, match="add_summary: these are not the bytes of a summary"):
+        writer.add_summary(b"x\xff", 3)
+    for wrong in (3, "text", tf.keras.layers.Dense(2), np.ones([2])):
+        with pytest.raises(TypeError, match="summary must be what a session gave"):
+            writer.add_summary(wrong)
+        with pytest.raises(TypeError, match="session_log must be a SessionLog"):
+            writer.add_session_log(wrong)
+    writer.flush()
+    assert {path: path.stat().st_size for path in tmp_path.iterdir()} == before
+    writer.close()
+
+
 def test_settings_are_taken():
     config = v1.ConfigProto(allow_soft_placement=True, log_device_placement=False)
     config.gpu_options.per_process_gpu_memory_fraction = 0.5

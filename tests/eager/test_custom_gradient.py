@@ -125,11 +125,11 @@ def test_structures_of_arguments_and_results() -> None:
     a, b, x = (tf.constant(v) for v in (2.0, 3.0, 5.0))
     with tf.GradientTape(persistent=True) as tape:
         tape.watch([a, b, x])
-        found = f({"a": a, "b": b}, x)
-    assert float(found["sum"]) == 5.0 and float(found["product"][0]) == 30.0
-    assert [float(g) for g in tape.gradient(found, [a, b, x])] == [1.0, 10.0, 2.0]
+        results = f({"a": a, "b": b}, x)
+    assert float(results["sum"]) == 5.0 and float(results["product"][0]) == 30.0
+    assert [float(g) for g in tape.gradient(results, [a, b, x])] == [1.0, 10.0, 2.0]
     # A result that the target does not depend on gives zeros.
-    assert [float(g) for g in tape.gradient(found["sum"], [a, b, x])] == [1.0, 0.0, 1.0]
+    assert [float(g) for g in tape.gradient(results["sum"], [a, b, x])] == [1.0, 0.0, 1.0]
 
 
 def test_one_gradient_may_be_none_a_number_or_an_array() -> None:

@@ -58,23 +58,23 @@ def test_second_tangents_against_differences(name: str) -> None:
     f = FUNCTIONS[name]
     x, u, v = (RNG.normal(size=(3, 4)) for _ in range(3))
     expected = np.tensordot(jacobian(lambda x: jvp(f, x, f64(u)), x), v, axes=2)
-    found = jvp(lambda x: jvp(f, x, f64(u)), f64(x), f64(v))
-    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+    second = jvp(lambda x: jvp(f, x, f64(u)), f64(x), f64(v))
+    np.testing.assert_allclose(second, expected, rtol=1e-5, atol=1e-6)
 
 
 def test_complex_tangents() -> None:
     z, t = 1.0 + 2.0j, 0.5 - 1.0j
-    found = jvp(lambda z: z * z * tf.math.conj(z), tf.constant(z, tf.complex128), tf.constant(t, tf.complex128))
-    np.testing.assert_allclose(complex(found), 2 * z * t * np.conj(z) + z * z * np.conj(t), rtol=1e-14)
+    tangent = jvp(lambda z: z * z * tf.math.conj(z), tf.constant(z, tf.complex128), tf.constant(t, tf.complex128))
+    np.testing.assert_allclose(complex(tangent), 2 * z * t * np.conj(z) + z * z * np.conj(t), rtol=1e-14)
 
 
 def test_several_primals_and_structures() -> None:
     x, y = tf.constant(2.0), tf.constant(3.0)
     with ForwardAccumulator({"x": x, "y": [y]}, {"x": tf.constant(1.0), "y": [10.0]}) as acc:
         product, twice = x * y, x * 2.0
-    found = acc.jvp({"product": product, "rest": (twice, x)})
-    assert float(found["product"]) == 23.0
-    assert [float(t) for t in found["rest"]] == [2.0, 1.0]
+    tangents = acc.jvp({"product": product, "rest": (twice, x)})
+    assert float(tangents["product"]) == 23.0
+    assert [float(t) for t in tangents["rest"]] == [2.0, 1.0]
 
 
 def test_variables_as_primals() -> None:

@@ -49,9 +49,9 @@ def test_arguments_of_every_kind() -> None:
     def f(x: Any, y: Any, z: Any) -> Any:
         seen.extend([x, y, z])
         return x * tf.reduce_sum(y) * z
-    found = tfe.gradients_function(f)(2.0, np.float32([1.0, 2.0]), tf.Variable(4.0))
+    gradients = tfe.gradients_function(f)(2.0, np.float32([1.0, 2.0]), tf.Variable(4.0))
     assert all(isinstance(t, tf.Tensor) for t in seen)
-    assert [g.numpy().tolist() for g in found] == [12.0, [8.0, 8.0], 6.0]
+    assert [g.numpy().tolist() for g in gradients] == [12.0, [8.0, 8.0], 6.0]
 
 
 def test_integers_have_no_derivative() -> None:
@@ -134,9 +134,9 @@ def test_implicit_gradients() -> None:
     def loss(model: dict[str, Any], x: Any, *, shift: float) -> Any:
         other.value()
         return (model["b"] + model["w"] * x) * still + shift
-    found = tfe.implicit_gradients(loss)({"w": w, "b": b}, 3.0, shift=1.0)
-    assert [v is u for (_, v), u in zip(found, (w, b, other), strict=True)] == [True] * 3
-    assert floats(g for g, _ in found) == [3.0, 1.0, None]
+    with_variables = tfe.implicit_gradients(loss)({"w": w, "b": b}, 3.0, shift=1.0)
+    assert [v is u for (_, v), u in zip(with_variables, (w, b, other), strict=True)] == [True] * 3
+    assert floats(g for g, _ in with_variables) == [3.0, 1.0, None]
     value, pairs = tfe.implicit_value_and_gradients(loss)({"w": w, "b": b}, 3.0, shift=1.0)
     assert float(value) == 26.0
     assert floats(g for g, _ in pairs) == [3.0, 1.0, None]

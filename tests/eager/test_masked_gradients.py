@@ -119,9 +119,9 @@ def test_where_masks_value_and_both_derivatives(case: Singular) -> None:
     x, taken = operands(case)
     value, first, second = two_orders(lambda x: tf.where(taken, case.f(x), 0.25), x)
     assert (value[~taken] == 0.25).all()
-    for found, derivative in ((first, case.first), (second, case.second)):
-        np.testing.assert_array_equal(found[~taken], 0.0)
-        np.testing.assert_allclose(found[taken], derivative(case.good), rtol=1e-12, atol=1e-14)
+    for gradient, derivative in ((first, case.first), (second, case.second)):
+        np.testing.assert_array_equal(gradient[~taken], 0.0)
+        np.testing.assert_allclose(gradient[taken], derivative(case.good), rtol=1e-12, atol=1e-14)
 
 
 @pytest.mark.parametrize("case", CASES)

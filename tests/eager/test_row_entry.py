@@ -52,11 +52,11 @@ def test_values(name: str, dtype: str) -> None:
                 op(tf.constant(a), tf.constant(b))
             continue
         for _ in range(3):  # by way of Python, then by the entry
-            for found, wanted in ((op(tf.constant(a), tf.constant(b)), expected),
+            for result, wanted in ((op(tf.constant(a), tf.constant(b)), expected),
                                   (op(tf.constant(b), tf.constant(a)), turned),
                                   (op(tf.constant(a), tf.Variable(b)), expected),
                                   (op(tf.Variable(b), tf.constant(a)), turned)):
-                np.testing.assert_array_equal(found.numpy(), wanted, strict=True)
+                np.testing.assert_array_equal(result.numpy(), wanted, strict=True)
 
 
 @pytest.mark.skipif(not native.available(), reason="native entries are off")
@@ -75,9 +75,9 @@ def test_sizes_around_those_from_which_others_run(rows: int, monkeypatch: pytest
     a, b = draw(0, (rows, 128), "float32"), draw(1, (128,), "float32")
     whole, row, twice = tf.constant(a), tf.constant(b), tf.constant(a + 1)
     for _ in range(3):
-        for found, wanted in ((whole + row, a + b), (row - whole, b - a), (whole * twice, a * (a + 1)), (-whole, -a),
+        for result, wanted in ((whole + row, a + b), (row - whole, b - a), (whole * twice, a * (a + 1)), (-whole, -a),
                               (whole < row, a < b), (whole * 2.0, a * 2), (1.0 - whole, 1 - a)):
-            np.testing.assert_array_equal(found.numpy(), wanted, strict=True)
+            np.testing.assert_array_equal(result.numpy(), wanted, strict=True)
     assert (told(lambda: (whole + row, whole * twice, -whole, whole * 2.0), monkeypatch) == 0) == (rows < 2000)
 
 

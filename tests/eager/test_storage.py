@@ -13,7 +13,15 @@ import pytest
 from house.tree import ROOT, shipped_modules
 
 import twofold as tf
+from twofold.codegen import library
+from twofold.eager import placing, stacks
 from twofold.eager.tensor import Tensor, redirect, wrap
+from twofold.ir import dtypes as dt
+from twofold.ir import graph as g
+from twofold.ir import ops
+from twofold.ir.spec import spec
+from twofold.runtime import lowerings  # noqa: F401 - registers them
+from twofold.runtime.cpu import CPU
 
 ASKED = {"shape", "ndim", "size", "dtype", "nbytes"}
 READERS = {"bool", "int", "float", "complex", "len", "iter", "list", "tuple", "str", "repr"}
@@ -77,6 +85,38 @@ def test_asking_for_the_shape_reads_nothing(reads: list[Any]) -> None:
 def test_host_memory_is_read_in_place() -> None:
     array = np.ones(3)
     assert Tensor._array is Tensor._memory and wrap(array)._array is array
+
+
+def test_a_push_writes_only_memory_that_a_push_made(reads: list[Any]) -> None:
+    far = Far(np.zeros(4))
+    first = stacks.push(wrap(far), wrap(np.ones(2)), 1, add=False)  # type: ignore[arg-type]
+    assert first._array.tolist() == [0, 1, 1, 0] and far._kept.tolist() == [0] * 4
+    second = stacks.push(first, wrap(np.full(2, 3.0)), 2, add=True)
+    assert second._array.tolist() == [0, 1, 4, 3] and np.shares_memory(first._array, second._array)
+    assert stacks.pop(second, 1, (2,))._array.tolist() == [1, 4]
+
+
+class Asked(CPU):
+    """The processor, noting the memory that it is asked for."""
+
+    def __init__(self) -> None:
+        self.shapes: list[tuple[int, ...]] = []
+
+    def allocator(self, shape: Any, dtype: np.dtype) -> Any:
+        self.shapes.append(shape)
+        return super().allocator(shape, dtype)
+
+
+def test_structured_ops_get_their_memory_from_the_backend() -> None:
+    attrs = {"axis": 0, "batch_dims": 0}
+    x, places = np.arange(12, dtype=np.float32).reshape(4, 3), np.array([2, 0])
+    node = g.Node(ops.gather, [g.Value(x.shape, dt.float32), g.Value(places.shape, dt.int64)], attrs,
+                  [spec((2, 3), dt.float32)])
+    backend = Asked()
+    placer = placing.EagerPlacer(ops.gather, node, backend)
+    library.lowering("gather")(placer)
+    result = placer.finished()([x, places])
+    assert np.array_equal(result, x[places]) and (2, 3) in backend.shapes
 
 
 def test_nothing_else_reads_memory() -> None:

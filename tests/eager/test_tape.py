@@ -28,8 +28,8 @@ def tape_gradient(f: Any, x: Any) -> Any:
 # -- what is differentiated -------------------------------------------------------------------------
 def test_gradient_against_differences() -> None:
     x = [0.3, -1.2, 0.7]
-    found = tape_gradient(lambda x: tf.reduce_sum(curved(x)), f64(x))
-    np.testing.assert_allclose(found, gradient(lambda x: tf.reduce_sum(curved(x)), x), **CLOSE)
+    derivative = tape_gradient(lambda x: tf.reduce_sum(curved(x)), f64(x))
+    np.testing.assert_allclose(derivative, gradient(lambda x: tf.reduce_sum(curved(x)), x), **CLOSE)
 
 
 def test_the_elements_of_a_target_are_added_up() -> None:
@@ -123,10 +123,10 @@ def test_structures() -> None:
     with tf.GradientTape(persistent=True) as tape:
         tape.watch({"a": x, "b": (y,)})
         targets = {"p": x * y, "q": [x * x]}
-    found = tape.gradient(targets, {"b": (y,), "a": [x]})
-    assert found.keys() == {"a", "b"}
-    assert isinstance(found["b"], tuple) and float(found["b"][0]) == 2.0
-    assert isinstance(found["a"], list) and float(found["a"][0]) == 7.0
+    gradients = tape.gradient(targets, {"b": (y,), "a": [x]})
+    assert gradients.keys() == {"a", "b"}
+    assert isinstance(gradients["b"], tuple) and float(gradients["b"][0]) == 2.0
+    assert isinstance(gradients["a"], list) and float(gradients["a"][0]) == 7.0
     weighted = tape.gradient(targets, x, output_gradients={"p": tf.constant(10.0), "q": [tf.constant(100.0)]})
     assert float(weighted) == 430.0
     assert tape.gradient(targets, []) == []
@@ -152,9 +152,9 @@ def test_unconnected_gradients() -> None:
         z = x * x
     assert tape.gradient(z, y) is None
     for zero in ("zero", tf.UnconnectedGradients.ZERO):
-        found = tape.gradient(z, [x, y], unconnected_gradients=zero)
-        assert found[0].numpy().tolist() == [2.0, 4.0]
-        assert (found[1].shape, found[1].dtype) == ((2, 3), tf.float64) and not found[1].numpy().any()
+        gradients = tape.gradient(z, [x, y], unconnected_gradients=zero)
+        assert gradients[0].numpy().tolist() == [2.0, 4.0]
+        assert (gradients[1].shape, gradients[1].dtype) == ((2, 3), tf.float64) and not gradients[1].numpy().any()
     with pytest.raises(ValueError, match="Unknown value for unconnected_gradients: 'nought'"):
         tape.gradient(z, y, unconnected_gradients="nought")
 
@@ -410,8 +410,8 @@ def test_an_error_in_the_block_closes_the_tape() -> None:
 
 def test_complex_gradients_are_conjugated() -> None:
     z = tf.constant(1.0 + 2.0j, tf.complex128)
-    found = tape_gradient(lambda z: z * z, z)
-    assert complex(found) == np.conj(2 * (1 + 2j))
+    derivative = tape_gradient(lambda z: z * z, z)
+    assert complex(derivative) == np.conj(2 * (1 + 2j))
 
 
 # -- Jacobians --------------------------------------------------------------------------------------
@@ -424,9 +424,9 @@ def test_jacobian_against_differences() -> None:
     with tf.GradientTape() as tape:
         tape.watch(at)
         y = f(at)
-    found = tape.jacobian(y, at)
-    assert found.shape == (2, 2, 2)
-    np.testing.assert_allclose(found, jacobian(f, x), **CLOSE)
+    derivatives = tape.jacobian(y, at)
+    assert derivatives.shape == (2, 2, 2)
+    np.testing.assert_allclose(derivatives, jacobian(f, x), **CLOSE)
 
 
 def test_jacobian_of_structures_and_unconnected_sources() -> None:
@@ -434,10 +434,10 @@ def test_jacobian_of_structures_and_unconnected_sources() -> None:
     with tf.GradientTape(persistent=True) as tape:
         tape.watch(x)
         y = x * x * v[0, 0]
-    found = tape.jacobian(y, {"x": x, "v": v, "w": w})
-    assert found["x"].numpy().tolist() == [[6.0, 0.0], [0.0, 12.0]]
-    assert found["v"].numpy().tolist() == [[[1.0]], [[4.0]]]
-    assert found["w"] is None
+    derivatives = tape.jacobian(y, {"x": x, "v": v, "w": w})
+    assert derivatives["x"].numpy().tolist() == [[6.0, 0.0], [0.0, 12.0]]
+    assert derivatives["v"].numpy().tolist() == [[[1.0]], [[4.0]]]
+    assert derivatives["w"] is None
     zero = tape.jacobian(y, w, unconnected_gradients=tf.UnconnectedGradients.ZERO)
     assert zero.numpy().tolist() == [[0.0, 0.0], [0.0, 0.0]]
 
@@ -479,10 +479,10 @@ def test_batch_jacobian() -> None:
     with tf.GradientTape(persistent=True) as tape:
         tape.watch(at)
         y = f(at)
-    found = tape.batch_jacobian(y, at)
-    assert found.shape == (3, 3, 2)
+    derivatives = tape.batch_jacobian(y, at)
+    assert derivatives.shape == (3, 3, 2)
     whole = jacobian(f, x)
-    np.testing.assert_allclose(found, [whole[b, :, b] for b in range(3)], **CLOSE)
+    np.testing.assert_allclose(derivatives, [whole[b, :, b] for b in range(3)], **CLOSE)
     assert tape.batch_jacobian(y, f64(np.ones((3, 2)))) is None
     with pytest.raises(ValueError, match="first dimension"):
         tape.batch_jacobian(y, f64(np.ones((2, 2))))

@@ -36,16 +36,16 @@ def together(work: Callable[[int], Any]) -> list[Any]:
 # -- threads ----------------------------------------------------------------------------------------
 def test_separate_tapes_do_not_see_each_other() -> None:
     def work(i: int) -> list[float]:
-        found = []
+        gradients = []
         for k in range(200):
             x = tf.constant(float(i + k))
             with tf.GradientTape() as tape:
                 tape.watch(x)
                 y = x * x * x
-            found.append(float(tape.gradient(y, x)))
-        return found
-    for i, found in enumerate(together(work)):
-        assert found == [3.0 * (i + k) ** 2 for k in range(200)]
+            gradients.append(float(tape.gradient(y, x)))
+        return gradients
+    for i, derivatives in enumerate(together(work)):
+        assert derivatives == [3.0 * (i + k) ** 2 for k in range(200)]
 
 
 def test_shared_variables() -> None:

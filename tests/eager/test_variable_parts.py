@@ -11,11 +11,11 @@ ROWS = np.array([[1, 2, 3], [40, -50, 60], [7, -8, 9]], np.float32)
 
 
 def changed(mode):
-    found = START.copy()
+    expected = START.copy()
     for at, row in zip(AT[:, 0], ROWS, strict=True):
-        found[at] = {"update": lambda a, b: b, "add": np.add, "sub": np.subtract, "max": np.maximum,
-                     "min": np.minimum}[mode](found[at], row)
-    return found
+        expected[at] = {"update": lambda a, b: b, "add": np.add, "sub": np.subtract, "max": np.maximum,
+                        "min": np.minimum}[mode](expected[at], row)
+    return expected
 
 
 @pytest.mark.parametrize("mode", ["update", "add", "sub", "max", "min"])

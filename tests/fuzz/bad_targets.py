@@ -35,8 +35,9 @@ _LAZY = {
 # What loads from the network, deletes, ends the process, or changes how the whole process reports errors.
 _LEFT_OUT = ("tf.keras.datasets.", "tf.keras.utils.get_file", "tf.io.gfile.rmtree", "tf.compat.v1.app.run",
              "tf.compat.v1.flags.run", "tf.test.main", "tf.compat.v1.test.main", "tf.keras.callbacks.RemoteMonitor")
-_DUNDER = ("__call__", "__getitem__", "__add__", "__sub__", "__mul__", "__matmul__", "__pow__", "__truediv__",
-           "__floordiv__", "__mod__", "__and__", "__or__", "__xor__", "__lt__", "__ge__", "__eq__", "__neg__")
+_DUNDER = ("__call__", "__getitem__", "__setitem__", "__delitem__", "__contains__", "__add__",
+           "__sub__", "__mul__", "__matmul__", "__pow__", "__truediv__", "__floordiv__", "__mod__", "__and__", "__or__",
+           "__xor__", "__lt__", "__ge__", "__eq__", "__neg__")
 
 
 @dataclass(frozen=True)

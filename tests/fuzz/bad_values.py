@@ -8,11 +8,12 @@ A case is a call that works (`bad_targets.py`) with one or two arguments replace
 
 - `raw`: what is raised is no error of the library's, but what some statement inside happened to raise;
 - `nameless`, `lineless`: the error does not say the function that was called, or the line that called it;
-- `state`: a call that failed has changed a variable;
+- `state`: a call that failed has changed a variable, or moved a stream of random numbers;
 - `killed`, `hangs`: the child ended, or used more than its time or memory.
 
 Told as well, and no failure: `net`, where only the last net under all public functions made an error of the library's
-out of what was raised inside; and `modes`, where one mode gives a result and the other an error.
+out of what was raised inside; `modes`, where one mode gives a result and the other an error; and `endless`, where a
+loop whose condition is the user's goes on, and Ctrl-C ends it.
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ from fuzz import bad_table
 from fuzz.bad_targets import Call, Target, calls, targets
 
 import twofold as tf
+from twofold.runtime import random as streams
 
 __all__ = ["main", "run_cases", "judge"]
 
@@ -54,7 +56,8 @@ WALL = 180  # seconds without an answer, on a busy machine
 MEMORY = 6 << 30
 SLICE = 60  # cases of a target before the next target has its turn
 _RAISE = dis.opmap["RAISE_VARARGS"]
-_TOLD = ("net", "modes")
+_TOLD = ("net", "modes", "endless")
+_LOOPS = re.compile(r"\b(while_loop|fori_loop)$")  # where the user says how long they go on
 _HERE = os.path.basename(__file__)
 
 
@@ -75,7 +78,7 @@ def invoke_traced(fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
     def traced(*given: Any) -> Any:
         now = {**held, **dict(zip(tensors, given, strict=True))}
         result = invoke(fn, [now[n] for n in range(len(args))], {k: now[k] for k in kwargs})
-        return result if isinstance(result, tf.Tensor) else None
+        return [x for x in tf.nest.flatten(result) if isinstance(x, tf.Tensor)]  # else nothing would be computed
     return tf.function(traced, autograph=False)(*tensors.values())
 
 
@@ -149,6 +152,8 @@ def _names(target: Target, call: Call, text: str) -> bool:
     names.add(getattr(call.fn, "__name__", last).strip("_"))
     owner = getattr(call.fn, "__self__", None)
     classes = [target.owner, type(owner), type(call.fn)] if target.owner is not None else []
+    if isinstance(target.value, type):  # `Model(...)` makes a `Functional`
+        classes += type.__subclasses__(target.value)
     names |= {base.__name__ for cls in filter(None, classes) for base in cls.__mro__ if base is not object}
     return any(re.search(rf"\b{re.escape(name)}\b", text) for name in names if name)
 
@@ -184,7 +189,7 @@ def run_case(target: Target, call: Call, mode: str, change: Change) -> tuple[str
         else:
             kwargs[parameter] = value
     watched = variables(call)
-    before = [np.array(v.numpy()) for v in watched]
+    before, drawn = [np.array(v.numpy()) for v in watched], dict(streams._taken)
     try:
         with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
             warnings.simplefilter("ignore")
@@ -194,8 +199,9 @@ def run_case(target: Target, call: Call, mode: str, change: Change) -> tuple[str
         raise
     except BaseException as error:  # noqa: BLE001 (whatever it is, it is judged)
         kind, place = judge(target, call, error)
-        if not kind and any(v.numpy().tobytes() != b.tobytes() for v, b in zip(watched, before, strict=True)):
-            kind = "state"
+        moved = any(v.numpy().tobytes() != b.tobytes() for v, b in zip(watched, before, strict=True)) or any(
+            streams._taken[name] != drawn.get(name, 0) for name in streams._taken)
+        kind = "state" if moved and kind in ("", "net") else kind
         return kind, f"{type(error).__name__}: {str(error)[:300]}", place
 
 
@@ -237,6 +243,39 @@ def cases(target: Target, found: list[Call], seed: int, start: int) -> Iterator[
             number += 1
 
 
+class Limit:
+    """The time of a case: when it is over, the case is interrupted as by Ctrl-C. What does not end then is killed."""
+
+    def __init__(self) -> None:
+        self.calls, self.over = 0, False
+        signal.signal(signal.SIGPROF, self._tick)
+        signal.signal(signal.SIGVTALRM, signal.SIG_DFL)
+
+    def start(self) -> None:
+        """The time of the next case begins."""
+        self.calls, self.over = 0, False
+        signal.setitimer(signal.ITIMER_PROF, SECONDS)
+        signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS + 5)
+
+    def _tick(self, *args: Any) -> None:
+        if not self.over:  # is it the user's own code that goes on? for a second calls of it are counted
+            self.over = True
+            sys.setprofile(self._count)
+            signal.setitimer(signal.ITIMER_PROF, 1)
+            return
+        sys.setprofile(None)
+        raise KeyboardInterrupt
+
+    def _count(self, frame: Any, event: str, argument: Any) -> None:
+        users = (bad_table.__file__, "<example>", "<bad>")
+        self.calls += event == "call" and frame.f_code.co_filename in users
+
+    def kind(self, target: Target) -> str:
+        """What a case is whose time was over."""
+        sys.setprofile(None)
+        return "endless" if self.calls > 2 or _LOOPS.search(target.name) else "hangs"
+
+
 def child(target: Target, seed: int, start: int, count: int, only: list[str] | None, out: int) -> None:
     """Run cases of one target; a line goes out before each, and one for what is wrong."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
@@ -253,14 +292,19 @@ def child(target: Target, seed: int, start: int, count: int, only: list[str] | N
         cases(target, found, seed, start), count)
     _tell(out, ["ready", "", "", "", len(found)])
     eager: dict[Any, tuple[str, str, str]] = {}
+    limit = Limit()
     for example, mode, change in chosen:
         case = spell(target.name, example, mode, change)
         if example >= len(found):
             continue
         _tell(out, ["start", case, "", "", 0])
-        signal.setitimer(signal.ITIMER_PROF, SECONDS)
-        kind, raised, place = run_case(target, found[example], mode, change)
-        if mode == "traced" and (example, change) in eager:
+        limit.start()
+        try:
+            kind, raised, place = run_case(target, found[example], mode, change)
+        except KeyboardInterrupt as error:
+            kind, raised, place = limit.kind(target), "", _place(_steps(error.__traceback__))
+        # A function of the user's, such as a branch, may be one that only tracing runs.
+        if mode == "traced" and (example, change) in eager and not any(callable(bad_table.make(v)) for _, v in change):
             other = eager[example, change]
             if kind in ("ok", "", "net") and other[0] in ("ok", "", "net") and (kind == "ok") != (other[0] == "ok"):
                 kind, raised = "modes", f"eager {other[1] or 'gives a result'}; traced {raised or 'gives a result'}"
@@ -345,7 +389,7 @@ def run_slice(target: Target, seed: int, start: int, count: int, report: Report,
     status = os.waitpid(process, 0)[1]
     if not ended:
         how = signal.Signals(status & 127).name if status & 127 else f"status {status >> 8}"
-        hung = late or how == "SIGPROF"
+        hung = late or how in ("SIGPROF", "SIGVTALRM")
         if last or not hung:  # else an example took its time
             report.add("hangs" if hung else "killed", last or target.name, broken or how, "")
     report.cases += ran

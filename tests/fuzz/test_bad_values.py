@@ -55,13 +55,16 @@ def planted(kind: int) -> Target:
         if kind == 2:
             variable.assign_add(1.0)
             raise ValueError("planted: At bad_values.py")
+        if kind == 4:
+            tf.random.uniform([1])
+            raise ValueError("planted: At bad_values.py")
         raise bad_table.Boom("the user's own")
     target = Target("tf.planted", planted)
     planted.variables = [variable]  # type: ignore[attr-defined]
     return target
 
 
-@pytest.mark.parametrize("kind, told", [(0, "raw"), (1, "nameless"), (2, "state"), (3, "")])
+@pytest.mark.parametrize("kind, told", [(0, "raw"), (1, "nameless"), (2, "state"), (3, ""), (4, "state")])
 def test_faults_are_seen(kind: int, told: str) -> None:
     target = planted(kind)
     call = Call(target.value, [1], {}, "planted(1)")
@@ -80,6 +83,27 @@ def test_a_child_that_ends_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPat
                           env={**os.environ, "PYTHONPATH": path})
     assert "killed x1: tf.ends/0/eager/0=7" in done.stdout, done.stderr
     assert "SIGABRT" in done.stdout
+
+
+ENDLESS = {
+    "hangs": "def ends(x):\n    while x != 1: pass\n",
+    "endless": "from fuzz.bad_table import boom\ndef ends(x):\n    while x != 1:\n"
+               "        try: boom()\n        except Exception: pass\n",
+}
+
+
+@pytest.mark.parametrize("kind", ENDLESS)
+def test_our_endless_loops_are_told_from_the_users(kind: str, tmp_path: Path) -> None:
+    code = ("from fuzz import bad_values\nfrom fuzz.bad_targets import Target\n" + ENDLESS[kind] +
+            "report = bad_values.Report()\n"
+            "bad_values.SECONDS = 1\n"
+            "bad_values.calls = lambda t: [bad_values.Call(ends, [1], {}, 'ends(1)')]\n"
+            "bad_values.run_slice(Target('tf.ends', ends), 0, 0, 0, report, ['tf.ends/0/eager/0=7'])\n"
+            "print(report)\n")
+    path = os.pathsep.join(filter(None, [str(FUZZER.parents[1]), os.environ.get("PYTHONPATH")]))
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True,
+                          env={**os.environ, "PYTHONPATH": path})
+    assert f"{kind} x1: tf.ends/0/eager/0=7" in done.stdout, done.stdout + done.stderr
 
 
 # Functions of all kinds, of which some cases each run in the suite; `make fuzz` runs all.

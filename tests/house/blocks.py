@@ -29,9 +29,9 @@ def blocks(text: str) -> list[tuple[str, int, str]]:
 def run_page(text: str, name: str) -> str:
     """Run the page; what went wrong first, or an empty string."""
     namespace = {"__name__": "__main__"}
-    found = blocks(text)
-    following = [*found, ("", 0, "")][1:]
-    for (language, line, code), (next_language, next_line, expected) in zip(found, following, strict=True):
+    sections = blocks(text)
+    following = [*sections, ("", 0, "")][1:]
+    for (language, line, code), (next_language, next_line, expected) in zip(sections, following, strict=True):
         if language == "console" and (wrong := run_console(code, line, name)):
             return wrong
         if language != "python":

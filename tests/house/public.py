@@ -11,17 +11,17 @@ from typing import Any
 
 def public_modules(root: ModuleType) -> dict[str, ModuleType]:
     """The modules that `root` names in `__all__`, theirs and so on, by the dotted name a user types after `tf`."""
-    found = {"tf": root}
+    by_name = {"tf": root}
     queue = [("tf", root)]
     while queue:
         prefix, module = queue.pop()
         for name in getattr(module, "__all__", ()):
             value = getattr(module, name, None)
             ours = isinstance(value, ModuleType) and value.__name__.split(".")[0] == root.__name__.split(".")[0]
-            if ours and value not in found.values():
-                found[f"{prefix}.{name}"] = value
+            if ours and value not in by_name.values():
+                by_name[f"{prefix}.{name}"] = value
                 queue.append((f"{prefix}.{name}", value))
-    return found
+    return by_name
 
 
 def public_names(root: ModuleType) -> Iterator[tuple[str, Any]]:

@@ -55,12 +55,12 @@ def says_without_effect(text: str, name: str) -> bool:
 @cache
 def functions() -> dict[tuple[str, int], Function]:
     """The functions of what ships, by file and first line, decorators included."""
-    found: dict[tuple[str, int], Function] = {}
+    by_place: dict[tuple[str, int], Function] = {}
     for path in shipped_modules():
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, Function):
-                found[label(path), min([node.lineno, *[d.lineno for d in node.decorator_list]])] = node
-    return found
+                by_place[label(path), min([node.lineno, *[d.lineno for d in node.decorator_list]])] = node
+    return by_place
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -86,12 +86,12 @@ def source(value: Any) -> tuple[str, Function] | None:
 def _family(cls: type) -> list[type]:
     """The classes above and below a class, and those beside it."""
     above = [base for base in cls.__mro__ if base.__module__.startswith("twofold")]
-    below: list[type] = []
+    below: dict[type, None] = {}
     pending = list(above)
     while pending:
         each = pending.pop()
         if each not in below:
-            below.append(each)
+            below[each] = None
             pending += each.__subclasses__()
     return [each for each in below if each.__module__.startswith("twofold")]
 
@@ -103,17 +103,17 @@ def silent_in(cls: type) -> Iterator[tuple[str, str]]:
             hidden = name.startswith("_") and name not in ("__init__", "__call__")
             if hidden or not owner.__module__.startswith("twofold"):
                 continue
-            found = source(value)
-            if found is None or does_nothing(found[1]):
+            definition = source(value)
+            if definition is None or does_nothing(definition[1]) or not (unused := unread(definition[1])):
                 continue
             others = [other for each in _family(owner) if name in vars(each) and (other := source(vars(each)[name]))]
-            texts = [ast.get_docstring(found[1]) or "", owner.__doc__ or "", cls.__doc__ or "",
+            texts = [ast.get_docstring(definition[1]) or "", owner.__doc__ or "", cls.__doc__ or "",
                      *[getattr(base, name).__doc__ or "" for base in owner.__mro__ if hasattr(base, name)]]
-            for parameter in unread(found[1]):
+            for parameter in unused:
                 read = any(parameter in parameters(other) and (parameter not in unread(other) or does_nothing(other))
                            for _, other in others)
                 if not read and not any(says_without_effect(text, parameter) for text in texts):
-                    yield f"{found[0]}:{found[1].lineno} {owner.__qualname__}.{name}", parameter
+                    yield f"{definition[0]}:{definition[1].lineno} {owner.__qualname__}.{name}", parameter
 
 
 def silent(value: Any) -> Iterator[tuple[str, str]]:
@@ -121,13 +121,13 @@ def silent(value: Any) -> Iterator[tuple[str, str]]:
     if inspect.isclass(value):
         yield from silent_in(value)
         return
-    found = source(value)
-    if found is None or does_nothing(found[1]):
+    definition = source(value)
+    if definition is None or does_nothing(definition[1]):
         return
     text = inspect.getdoc(value) or ""
-    for parameter in unread(found[1]):
+    for parameter in unread(definition[1]):
         if not says_without_effect(text, parameter):
-            yield f"{found[0]}:{found[1].lineno} {found[1].name}", parameter
+            yield f"{definition[0]}:{definition[1].lineno} {definition[1].name}", parameter
 
 
 @pytest.mark.parametrize("path", list(modules()))

@@ -143,25 +143,25 @@ class Tree:
 
     def _is_module(self, each: _Import) -> bool:
         """Whether an import binds a module, not a definition in one."""
-        found = self._resolved(each.module, each.attribute) if each.attribute else (each.module, None)
-        return found is not None and found[1] is None
+        origin = self._resolved(each.module, each.attribute) if each.attribute else (each.module, None)
+        return origin is not None and origin[1] is None
 
     def _used(self, package: str, attributes: list[str]) -> Iterator[str]:
         """The file of `package.a.b`; nothing for the bare root, through which the public names are looked up."""
         for attribute in attributes:
-            found = self._resolved(package, attribute)
-            if found is None:
+            origin = self._resolved(package, attribute)
+            if origin is None:
                 return
-            if found[1] is not None or found[0] not in self._packages:
-                yield found[0]
+            if origin[1] is not None or origin[0] not in self._packages:
+                yield origin[0]
                 return
-            package = found[0]
+            package = origin[0]
         if package != _ROOT:
             yield package
 
     def _file_of(self, each: _Import) -> str | None:
-        found = self._resolved(each.module, each.attribute) if each.attribute else (each.module, None)
-        return None if found is None or found[0] not in self._files else found[0]
+        origin = self._resolved(each.module, each.attribute) if each.attribute else (each.module, None)
+        return None if origin is None or origin[0] not in self._files else origin[0]
 
     def _resolved(self, module: str, attribute: str, seen: frozenset[tuple[str, str]] = frozenset()
                   ) -> tuple[str, str | None] | None:
@@ -180,9 +180,9 @@ class Tree:
         if f"{module}.{attribute}" in self._files:
             return f"{module}.{attribute}", None
         for star in file.stars:
-            found = self._resolved(star, attribute, seen)
-            if found is not None and found[0] != star:
-                return found
+            origin = self._resolved(star, attribute, seen)
+            if origin is not None and origin[0] != star:
+                return origin
         return module, attribute
 
 

@@ -31,15 +31,15 @@ USERS = ("twofold.keras", "twofold.data", "twofold.train")
 def imports(tree: ast.Module, module: str, is_package: bool) -> list[tuple[ast.stmt, str, bool]]:
     """`(statement, absolute name, relative?)` of every import in `tree`; `from a import b` gives `a.b`."""
     package = module.split(".") if is_package else module.split(".")[:-1]
-    found = []
+    imported = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            found += [(node, alias.name, False) for alias in node.names]
+            imported += [(node, alias.name, False) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             base = package[: len(package) - node.level + 1] if node.level else []
             stem = ".".join([*base, *([node.module] if node.module else [])])
-            found += [(node, f"{stem}.{alias.name}", node.level > 0) for alias in node.names]
-    return found
+            imported += [(node, f"{stem}.{alias.name}", node.level > 0) for alias in node.names]
+    return imported
 
 
 def room_of(name: str) -> str:
@@ -50,21 +50,22 @@ def room_of(name: str) -> str:
 
 def loaded_at_import(tree: ast.Module) -> set[ast.stmt]:
     """The statements that run when the module is imported: all outside functions and `if TYPE_CHECKING`."""
-    found: set[ast.stmt] = set()
+    running: set[ast.stmt] = set()
 
     def visit(node: ast.AST) -> None:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
             return
         if isinstance(node, ast.stmt):
-            found.add(node)
+            running.add(node)
         children = list(ast.iter_child_nodes(node))
-        if isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
+        if isinstance(node, ast.If) and isinstance(node.test, (ast.Name, ast.Attribute)) and \
+                ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
             children = list(node.orelse)
         for child in children:
             visit(child)
 
     visit(tree)
-    return found
+    return running
 
 
 def violations(source: str, module: str, is_package: bool = False) -> list[str]:

@@ -2,23 +2,39 @@
 
 import ast
 
-from house.tree import ROOT
+from house.tree import ROOT, label, shipped_modules
 
-ROOMS = ("ir", "codegen", "runtime", "eager", "tracer", "twofold")
 BARE = {"Lock", "RLock", "Condition", "Semaphore", "BoundedSemaphore", "Event", "Barrier", "allocate_lock"}
 
 
+def annotations(tree: ast.Module) -> set[int]:
+    """The identities of the nodes that say types, where a lock is named and none is made."""
+    said = [getattr(node, field, None) for node in ast.walk(tree) for field in ("annotation", "returns")]
+    return {id(part) for node in said if isinstance(node, ast.AST) for part in ast.walk(node)}
+
+
+def bare_locks(source: str) -> list[int]:
+    """The lines that make locks of `threading` itself, or take what makes them from there."""
+    tree = ast.parse(source)
+    types, lines = annotations(tree), []
+    for node in ast.walk(tree):
+        taken = isinstance(node, ast.ImportFrom) and node.module in ("threading", "_thread") and any(
+            name.name in BARE for name in node.names)
+        used = isinstance(node, ast.Attribute) and node.attr in BARE and isinstance(
+            node.value, ast.Name) and node.value.id in ("threading", "_thread")
+        if taken or used and id(node) not in types:
+            lines.append(node.lineno)
+    return lines
+
+
 def test_no_module_makes_a_bare_lock():
-    found = []
-    for room in ROOMS:
-        for path in sorted((ROOT / room).rglob("*.py")):
-            if path == ROOT / "runtime" / "locks.py":
-                continue
-            for node in ast.walk(ast.parse(path.read_text())):
-                taken = isinstance(node, ast.ImportFrom) and node.module in ("threading", "_thread") and any(
-                    name.name in BARE for name in node.names)
-                used = isinstance(node, ast.Attribute) and node.attr in BARE and isinstance(
-                    node.value, ast.Name) and node.value.id in ("threading", "_thread")
-                if taken or used:
-                    found.append(f"{path.relative_to(ROOT)}:{node.lineno}")
-    assert not found, f"use runtime/locks.py: {found}"
+    bare = [f"{label(path)}:{line}" for path in shipped_modules() if path != ROOT / "runtime" / "locks.py"
+            for line in bare_locks(path.read_text())]
+    assert not bare, f"use runtime/locks.py: {bare}"
+
+
+def test_bare_locks_are_seen_and_types_are_left_alone():
+    assert bare_locks("import threading\nx: threading.Lock = threading.Lock()") == [2]
+    assert bare_locks("from threading import RLock") == [1]
+    assert bare_locks("def f(x, make=threading.Event): ...") == [1]
+    assert bare_locks("def f(x: threading.Lock) -> dict[str, threading.RLock]: ...\ny: threading.Lock") == []

@@ -19,7 +19,7 @@ FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 def examples(module: ModuleType) -> list[doctest.DocTest]:
     """The doctests of what `module` defines: functions, classes, and objects such as ops that carry a docstring."""
     names = {"tf": twofold, "np": np}
-    found = doctest.DocTestFinder().find(module, extraglobs=names)
+    cases = doctest.DocTestFinder().find(module, extraglobs=names)
     parser = doctest.DocTestParser()
     for name, value in vars(module).items():
         if inspect.isroutine(value) or inspect.isclass(value) or isinstance(value, ModuleType):
@@ -27,8 +27,8 @@ def examples(module: ModuleType) -> list[doctest.DocTest]:
         text = getattr(value, "__doc__", None)
         if getattr(value, "__module__", None) != module.__name__ or not text or text == type(value).__doc__:
             continue
-        found.append(parser.get_doctest(text, {**vars(module), **names}, f"{module.__name__}.{name}", None, 0))
-    return [test for test in found if test.examples]
+        cases.append(parser.get_doctest(text, {**vars(module), **names}, f"{module.__name__}.{name}", None, 0))
+    return [test for test in cases if test.examples]
 
 
 def failures(test: doctest.DocTest) -> str:

@@ -27,6 +27,13 @@ def classes() -> Iterator[tuple[str, type]]:
                 yield f"{path}.{name}", value
 
 
+# What Python calls by itself, or what takes anything: nothing that users give can be wrong there but for attributes,
+# whose errors are AttributeErrors, and values that conversions ask for, which name the tensor.
+UNTOLD = {"__array__", "__bool__", "__buffer__", "__deepcopy__", "__delattr__", "__dlpack__", "__eq__", "__exit__",
+          "__float__", "__format__", "__getattr__", "__index__", "__init_subclass__", "__int__", "__iter__", "__len__",
+          "__ne__", "__setattr__", "__setstate__", "__with_trace_token__"}
+
+
 def bare(cls: type) -> list[str]:
     """The methods and setters of a class, with those of our own classes above it, whose errors would not tell."""
     result = []
@@ -35,7 +42,7 @@ def bare(cls: type) -> list[str]:
             plain = value.fset if isinstance(value, property) else getattr(value, "__func__", value)
             if not inspect.isfunction(plain) or not is_ours(plain.__code__.co_filename):
                 continue
-            if name.startswith("_") and name not in ("__init__", "__new__", "__call__", "__enter__"):
+            if name.startswith("_") and (not name.endswith("__") or name in UNTOLD):
                 continue
             takes = len(inspect.signature(plain).parameters) > (not isinstance(value, staticmethod))
             abstract = getattr(value, "__isabstractmethod__", False)
@@ -78,6 +85,18 @@ class Planted:
     def prop(self, value: Any) -> None:
         value.upper()
 
+    def __getitem__(self, key: Any) -> Any:
+        return [1][key]
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        [1][key] = value
+
+    def __delitem__(self, key: Any) -> None:
+        del [1][key]
+
+    def __contains__(self, key: Any) -> bool:
+        return key in {1: 2}
+
     def bare(self) -> str:
         return "taken nothing"
 
@@ -101,6 +120,13 @@ def test_all_kinds_of_methods_are_opened(planted: Any) -> None:
             call()
         assert str(caught.value).startswith(f"{name}: cannot work with what it was given")
         assert "At test_tells.py:" in str(caught.value)
+    for call in (lambda: thing["a"], lambda: thing.__setitem__("a", 1), lambda: thing.__delitem__("a"),
+                 lambda: [] in thing):
+        with pytest.raises(TypeError, match="(?s)^Planted: cannot work with what it was given.*At test_tells.py:"):
+            call()
+    with pytest.raises(IndexError, match="^Planted: "):  # by which loops know the end
+        thing[3]
+    assert list(thing) == [1]
     assert thing.bare() == "taken nothing" and not hasattr(planted.bare, "__tells__")
     before = vars(planted)["method"]
     _api.open_methods(planted)
@@ -134,6 +160,8 @@ ENDLESS = {
     "embedding": lambda: tf.keras.layers.ReversibleEmbedding(2, 2).build(range(2**40)),
     "patches": lambda: tf.image.extract_patches(tf.ones([1, 4, 4, 1]), range(2**40), [1] * 4, [1] * 4, "SAME"),
     "axes": lambda: tf.reduce_sum(tf.ones([2]), range(2**40)),
+    "operands": lambda: tf.keras.ops.jvp(tf.sin, range(2**40), [1.0]),
+    "updates": lambda: tf.compat.v1.Operation(tf.compat.v1.Graph(), itertools.count(), "name"),
 }
 
 
@@ -188,6 +216,41 @@ def test_shapes_that_are_joined_tell() -> None:
     for call in (lambda: tf.TensorShape([1]) + [-1], lambda: [-1] + tf.TensorShape([1])):
         with pytest.raises(ValueError, match="^TensorShape: A dimension must be"):
             call()
+
+
+PLACES: dict[str, tuple[type[Exception], Any]] = {
+    "TensorShape": (TypeError, lambda: tf.TensorShape([1])["a"]),
+    "TensorShape end": (IndexError, lambda: tf.TensorShape([1])[3]),
+    "TensorShape slice": (TypeError, lambda: tf.TensorShape([1])["a":]),
+    "TensorShape unknown": (TypeError, lambda: tf.TensorShape(None)[:"a"]),
+    "TensorShape search": (ValueError, lambda: 1 in tf.TensorShape(None)),
+    "Sequential": (IndexError, lambda: tf.keras.Sequential([tf.keras.layers.Dense(1)])[3]),
+    "Sequential index": (TypeError, lambda: tf.keras.Sequential([tf.keras.layers.Dense(1)])["a"]),
+    "OptimizerMap": (TypeError, lambda: tf.keras.optimizers.OptimizerMap(tf.keras.optimizers.SGD())[[]]),
+    "OptimizerMap pattern": (ValueError, lambda: tf.keras.optimizers.OptimizerMap(
+        tf.keras.optimizers.SGD()).update({3: tf.keras.optimizers.SGD()})),
+    "OptimizerMap variable": (TypeError, lambda: tf.keras.optimizers.OptimizerMap(tf.keras.optimizers.SGD())(3)),
+    "TimeseriesGenerator": (TypeError, lambda: tf.keras.preprocessing.sequence.TimeseriesGenerator(
+        [1, 2, 3], [1, 2, 3], 1)["a"]),
+    "load": (OSError, lambda: tf.saved_model.load("nowhere", tags="same")),
+    "verify": (TypeError, lambda: tf.verify("text")),
+}
+
+
+@pytest.mark.parametrize("name", list(PLACES))
+def test_what_syntax_calls_tells(name: str) -> None:
+    kind, call = PLACES[name]
+    with pytest.raises(kind, match=rf"^{name.partition(' ')[0]}\b") as caught:
+        call()
+    assert "At test_tells.py:" in str(caught.value)
+
+
+def test_an_optimizer_map_is_a_mapping() -> None:
+    by_name = tf.keras.optimizers.OptimizerMap(tf.keras.optimizers.SGD())
+    with pytest.raises(KeyError, match="OptimizerMap: there is no pattern"):
+        del by_name["a"]
+    by_name["a"] = tf.keras.optimizers.Adam()
+    assert list(by_name) == ["a"] and type(by_name.pop("a")).__name__ == "Adam" and len(by_name) == 0
 
 
 def test_the_line_is_the_users_where_another_library_lies_between(tmp_path: Path) -> None:

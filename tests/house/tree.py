@@ -18,10 +18,11 @@ def project() -> dict:
     return tomllib.loads((ROOT / "pyproject.toml").read_text())
 
 
-def files_under(folder: Path) -> list[Path]:
-    """Every file below `folder`, sorted, without what Python and editors leave there."""
-    found = (path for path in folder.rglob("*") if path.is_file())
-    return sorted(p for p in found if "__pycache__" not in p.parts and not p.name.startswith("."))
+@cache
+def files_under(folder: Path) -> tuple[Path, ...]:
+    """Every file below `folder`, sorted, without what Python and editors leave there; looked for once."""
+    paths = (path for path in folder.rglob("*") if path.is_file())
+    return tuple(sorted(p for p in paths if "__pycache__" not in p.parts and not p.name.startswith(".")))
 
 
 def shipped_files() -> list[Path]:
@@ -29,11 +30,13 @@ def shipped_files() -> list[Path]:
     return [path for room in FLOORS for path in files_under(ROOT / room)]
 
 
+@cache
 def shipped_modules() -> list[Path]:
     """Every Python file that ships."""
     return [path for path in shipped_files() if path.suffix == ".py"]
 
 
+@cache
 def all_modules() -> list[Path]:
     """Every Python file of the project: what ships, the tests, examples, benchmarks and docs."""
     rest = [path for top in ("tests", "examples", "benchmarks", "docs") for path in files_under(ROOT / top)]

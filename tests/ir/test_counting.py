@@ -26,11 +26,11 @@ def loop_of(fn: Callable[..., Any], *specs: Any) -> g.Node:
 
 
 def seen(start: int, test: Callable[[Any], Any], step: int) -> list[int]:
-    found = []
+    starts = []
     while test(start):
-        found.append(start)
+        starts.append(start)
         start += step
-    return found
+    return starts
 
 
 @pytest.mark.parametrize("start, step", [(0, 1), (3, 1), (9, 1), (9, -1), (5, -1), (0, -1)])
@@ -43,15 +43,15 @@ def test_rounds_and_ranges(start: int, step: int, test: Callable[[Any], Any], dt
         return tf.while_loop(lambda i, *_: test(i), lambda i, k, v: (i + step, k - 1, v * 2), first)[2]
 
     endless = (step > 0) == bool(test(10**6))
-    found = counting(loop_of(fn, tf.TensorSpec([2])))
+    counts = counting(loop_of(fn, tf.TensorSpec([2])))
     if endless:
-        assert found is None
+        assert counts is None
         return
     want = seen(start, test, step)
-    assert found is not None and found.rounds == len(want)
-    low, end = found.ranges[0]
+    assert counts is not None and counts.rounds == len(want)
+    low, end = counts.ranges[0]
     assert list(range(low, end)) == sorted(want)
-    assert found.ranges[1] == (8 - len(want), 8)
+    assert counts.ranges[1] == (8 - len(want), 8)
 
 
 @pytest.mark.parametrize("fn", [
@@ -69,8 +69,8 @@ def test_counters_that_overflow_are_not_counted() -> None:
     def fn(x: Any) -> Any:
         first = (tf.constant(0, tf.int64), tf.constant(2**31 - 3, tf.int32), tf.constant(-(2**31) + 9, tf.int32), x)
         return tf.while_loop(lambda i, *_: i < 5, lambda i, k, m, v: (i + 1, k + 1, m - 1, v), first)[3]
-    found = counting(loop_of(fn, tf.TensorSpec([2])))
-    assert found is not None and found.ranges == {0: (0, 5), 2: (-(2**31) + 5, -(2**31) + 10)}
+    counts = counting(loop_of(fn, tf.TensorSpec([2])))
+    assert counts is not None and counts.ranges == {0: (0, 5), 2: (-(2**31) + 5, -(2**31) + 10)}
 
 
 def test_numbers_that_graphs_are_known_to_hold() -> None:

@@ -25,8 +25,8 @@ graph f(%0 x: f32[n,3], %1 add: f32[3], %2: i1[]) {
 
 
 def test_nodes_and_operands_have_names():
-    found = parse(GRAPH).as_graph_def()
-    assert [(n.name, n.op, n.input) for n in found.node] == [
+    definition = parse(GRAPH).as_graph_def()
+    assert [(n.name, n.op, n.input) for n in definition.node] == [
         ("x", "Placeholder", []),
         ("add", "Placeholder", []),
         ("input", "Placeholder", []),
@@ -38,7 +38,7 @@ def test_nodes_and_operands_have_names():
         ("Identity", "Identity", ["add_2"]),
         ("Identity_1", "Identity", ["cond"]),
     ]
-    regions = found.node[7].attr
+    regions = definition.node[7].attr
     assert [n.op for n in regions["region_0"].node] == ["Placeholder", "Placeholder", "Identity"]
     assert [(n.op, n.input) for n in regions["region_1"].node[2:]] == [("negative", ["input_1"]),
                                                                       ("Identity", ["negative"])]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import hypothesis.extra.numpy as hnp
 import numpy as np
 import pytest
@@ -50,6 +52,14 @@ def test_text_of_everything_reads_back():
     assert text(graph, locations=False) == "\n".join(line.partition("   # ")[0] for line in EVERYTHING.splitlines())
 
 
+def test_text_without_names_has_none():
+    plain = text(parse(EVERYTHING), names=False)
+    assert set(re.findall(r"graph (\S+)\(", plain)) == {"f"}
+    assert '"my var:0"' not in plain and " hits " not in plain
+    assert "%0: f32[n,3], %1: f32[3,4]" in plain and "%6 = reduce_sum" in plain
+    assert text(parse(plain)) == plain
+
+
 def test_parsed_parts():
     graph = parse(EVERYTHING)
     assert [v.name for v in graph.inputs] == ["x", "my var:0", ""]
@@ -78,9 +88,9 @@ def test_parsed_parts():
 def test_attributes_read_back(value):
     graph = g.Graph("f")
     graph.add(g.HOST, (), {"anything": value, "other name": 1}, ())
-    found = parse(text(graph)).nodes[0].attrs
-    assert list(found) == ["anything", "other name"]
-    assert repr(found["anything"]) == repr(value) and type(found["anything"]) is type(value)
+    parsed = parse(text(graph)).nodes[0].attrs
+    assert list(parsed) == ["anything", "other name"]
+    assert repr(parsed["anything"]) == repr(value) and type(parsed["anything"]) is type(value)
 
 
 def constant_back(array: np.ndarray) -> np.ndarray:

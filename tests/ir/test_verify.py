@@ -137,13 +137,13 @@ def test_networkx_has_data_and_order():
             y = tf.random.uniform([3]) * x + tf.random.uniform([3])
         return tape.gradient(y, x)
     graph = trace(step, [tf.TensorSpec([3])]).graph
-    found = graph.to_networkx()
-    assert nx.is_directed_acyclic_graph(found)
-    numbers = [n for n in found if isinstance(n, int)]
-    assert [found.nodes[n]["op"] for n in numbers] == [node.op.name for node in graph.nodes]
-    draws = [n for n in numbers if found.nodes[n]["op"] == "random_state"]
-    assert len(draws) == 2 and found.edges[draws[0], draws[1]]["kind"] == "effect"
-    operands = sum(len(d["values"]) for _, _, d in found.edges(data=True))
+    network = graph.to_networkx()
+    assert nx.is_directed_acyclic_graph(network)
+    numbers = [n for n in network if isinstance(n, int)]
+    assert [network.nodes[n]["op"] for n in numbers] == [node.op.name for node in graph.nodes]
+    draws = [n for n in numbers if network.nodes[n]["op"] == "random_state"]
+    assert len(draws) == 2 and network.edges[draws[0], draws[1]]["kind"] == "effect"
+    operands = sum(len(d["values"]) for _, _, d in network.edges(data=True))
     assert operands == sum(len(node.inputs) for node in graph.nodes) + len(graph.outputs)
 
 

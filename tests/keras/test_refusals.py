@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import twofold as tf
+from twofold.runtime import random as streams
 
 from . import formula_cases, layer_cases
 
@@ -79,21 +80,16 @@ def test_a_random_layer_that_refuses_inputs(name: str) -> None:
         unchanged(lambda: layer.variables, lambda make=make: layer(make(), training=True), what)
 
 
-STATEFUL = [name for name, case in layer_cases.CASES.items() if case.call in (layer_cases.plain, layer_cases.training)
+LAYERS = [name for name, case in layer_cases.CASES.items() if case.call in (layer_cases.plain, layer_cases.training)
             and len(case.inputs) == 1 and case.inputs[0].dtype.kind == "f"]
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", STATEFUL)
+@pytest.mark.parametrize("name", LAYERS)
 def test_a_layer_that_refuses_inputs(name: str) -> None:
     case = layer_cases.CASES[name]
     layer = case.make(keras.layers)
-    try:
-        layer(*case.inputs, training=True)
-    except TypeError:  # it does not take the argument
-        pytest.skip("the layer has no state of its own in training")
-    if not layer.variables:
-        return
+    layer(*case.inputs, training=True)
     for what, make in BAD.items():
         unchanged(lambda: layer.variables, lambda make=make: layer(make(), training=True), what)
 
@@ -108,7 +104,7 @@ def test_weights_are_set_all_or_none() -> None:
         assert values(layer.variables) == before
 
 
-R, K = tf.random, keras.random
+R, K, images = tf.random, keras.random, tf.image
 DRAWS: dict[str, Callable[[], Any]] = {
     "shape": lambda: R.uniform("a"), "bound": lambda: R.uniform([2], "a"),
     "dtype": lambda: R.uniform([2], dtype=tf.string), "bounds that fall": lambda: R.uniform([2], 5, 3, tf.int32),
@@ -118,6 +114,20 @@ DRAWS: dict[str, Callable[[], Any]] = {
     "gamma": lambda: R.gamma([2], 1.0, dtype=tf.int32), "poisson": lambda: R.poisson([2], 1.0, dtype=tf.string),
     "classes": lambda: R.categorical([1.0], 2), "rows": lambda: R.shuffle(3),
     "dropout": lambda: tf.nn.dropout([1.0, 2.0], 0.5, noise_shape=[3]),
+    "flips": lambda: images.random_flip_left_right("picture"),
+    "crops": lambda: images.random_crop(tf.ones([2, 2, 1]), [3, 1, 1]),
+    "crops by truth": lambda: images.random_crop([[1]], [1, True]),
+    "brightness": lambda: images.random_brightness("picture", 0.1),
+    "contrast": lambda: images.random_contrast(["a"], 0.1, 0.5),
+    "hues": lambda: images.random_hue(tf.ones([2, 2, 1]), 0.1),
+    "saturation": lambda: images.random_saturation(3, 0.1, 0.5),
+    "normal of Keras": lambda: K.normal([2], "a"), "uniform of Keras": lambda: K.uniform("a"),
+    "integers of Keras": lambda: K.randint([2], 5, 3),
+    "truncated of Keras": lambda: K.truncated_normal([2], stddev="a"),
+    "classes of Keras": lambda: K.categorical([1.0], 2), "gamma of Keras": lambda: K.gamma([2], "a"),
+    "beta of Keras": lambda: K.beta([2], 1.0, tf.zeros([3])), "counts of Keras": lambda: K.binomial([2], "a", 0.5),
+    "rows of Keras": lambda: K.shuffle([1, 2], seed=None, axis=3),
+    "dropout of Keras": lambda: K.dropout([1.0, 2.0], 0.5, noise_shape=[3]),
 }
 
 
@@ -131,6 +141,18 @@ def test_a_draw_that_is_refused_leaves_the_stream(name: str) -> None:
     with pytest.raises((tf.errors.OpError, ValueError, TypeError)):
         DRAWS[name]()
     assert following() == expected
+
+
+def test_a_refusal_gives_nothing_back_that_others_have_drawn_meanwhile() -> None:
+    for seed in (None, 7):
+        before = streams.position(seed, "uniform")
+        tf.random.uniform([2], seed=seed)
+        streams.go_back(seed, "uniform", before, 2)
+        assert streams.position(seed, "uniform") == before
+        tf.random.uniform([2], seed=seed)
+        tf.random.uniform([3], seed=seed)  # another thread's
+        streams.go_back(seed, "uniform", before, 2)
+        assert streams.position(seed, "uniform") == before + 5
 
 
 OF_GENERATORS: dict[str, Callable[[Any], Any]] = {

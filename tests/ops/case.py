@@ -120,8 +120,8 @@ class Case:
         arrays = [wide(t._array) for t in tensors]
         given = self.kwargs if self.oracle_kwargs is None else self.oracle_kwargs
         with np.errstate(all="ignore"):
-            found = self.oracle(*arrays, **given)  # type: ignore[misc]
-        return [np.asarray(a) for a in (found if isinstance(found, (tuple, list)) else (found,))]
+            results = self.oracle(*arrays, **given)  # type: ignore[misc]
+        return [np.asarray(a) for a in (results if isinstance(results, (tuple, list)) else (results,))]
 
     def allowed(self, dtype: DType) -> float:
         """Ulps that a result of `dtype` may be off."""
@@ -188,10 +188,10 @@ def named(fn: Function) -> Callable[..., Any]:
         from twofold.ir import ops
         return getattr(ops, fn.removeprefix("ops."))
     import twofold
-    found: Any = twofold
+    value: Any = twofold
     for part in fn.removeprefix("tf.").split("."):
-        found = getattr(found, part)
-    return found
+        value = getattr(value, part)
+    return value
 
 
 def flat(results: Any) -> list[Tensor]:

@@ -360,6 +360,8 @@ CONVERSION = [
          lambda x, y: np.where([True, False, True], x, y), dt.ALL, elementwise=False, id="where"),
     Case("where", "where", [[(3, 1), (3, 4), (4,)], [(4,), (), ()]], np.where, dt.FLOATING,
          dtypes_per_operand=[dt.bool_, None, None], elementwise=False, id="where condition"),
+    Case("select", "ops.select", [[(), (3, 4), (4,)], [(), (), ()], [(), (2,), (2,)]], np.where, dt.ALL,
+         dtypes_per_operand=[dt.bool_, None, None], elementwise=False),
     Case("identity", "identity", ONE, lambda x: x, dt.ALL, elementwise=False),
     Case("stop_gradient", "stop_gradient", ONE, lambda x: x, dt.ALL, grad=False, elementwise=False),
     Case("complex", "complex", PAIR, lambda x, y: x + 1j * y, WIDE,

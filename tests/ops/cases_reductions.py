@@ -53,8 +53,8 @@ def logsumexp(x, axis, keepdims):
 
 
 def norm(x, axis, keepdims):
-    found = np.sqrt(np.sum(np.abs(np.asarray(x, np.result_type(x, np.float64))) ** 2, axis=axis, keepdims=keepdims))
-    return found.astype(x.dtype) if x.dtype.kind in "iuc" else found
+    length = np.sqrt(np.sum(np.abs(np.asarray(x, np.result_type(x, np.float64))) ** 2, axis=axis, keepdims=keepdims))
+    return length.astype(x.dtype) if x.dtype.kind in "iuc" else length
 
 
 def centred_variance(x, axis=None, keepdims=False):
@@ -196,8 +196,8 @@ def scans():
 
 
 def _is_limit(kind, limit, data, ids):
-    found = getattr(tf.math, f"unsorted_segment_{kind}")(data, ids, 9)
-    return tf.equal(found, getattr(data.dtype, limit))
+    extremes = getattr(tf.math, f"unsorted_segment_{kind}")(data, ids, 9)
+    return tf.equal(extremes, getattr(data.dtype, limit))
 
 
 def segmented():

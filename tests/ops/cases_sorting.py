@@ -23,8 +23,8 @@ def order(x, axis=-1, direction="ASCENDING"):
     """Of equal elements the first comes first, in either direction."""
     if direction == "ASCENDING":
         return np.argsort(x, axis=axis, kind="stable")
-    found = np.argsort(np.flip(x, axis), axis=axis, kind="stable")
-    return x.shape[axis] - 1 - np.flip(found, axis)
+    positions = np.argsort(np.flip(x, axis), axis=axis, kind="stable")
+    return x.shape[axis] - 1 - np.flip(positions, axis)
 
 
 def largest(x, k):
@@ -39,7 +39,7 @@ def distinct(x, counts=False):
     return (x[first[places]], rank[inverse], number[places])[:3 if counts else 2]
 
 
-def found(rows, values, side="left"):
+def insertion_points(rows, values, side="left"):
     out = np.zeros(values.shape, int)
     for place in np.ndindex(rows.shape[:-1]):
         out[place] = np.searchsorted(rows[place], values[place], side)
@@ -75,9 +75,9 @@ def sorting():
     yield Case("unique", "unique_with_counts", [[(30,)]], lambda x: distinct(x, True), dtypes=dt.INTEGER,
                domain=(-3, 3), grad=False)
     for side in ("left", "right"):
-        yield Case("searchsorted", "searchsorted", [[(3, 6), (3, 4)], [(2, 1, 9), (2, 1, 0)], [(8,), (5,)]], found,
-                   dtypes=dt.REAL, kwargs={"side": side}, domain=[in_order, (-5, 5)], grad=False, result=dt.int32,
-                   layouts="operands on other memory need not be sorted")
+        yield Case("searchsorted", "searchsorted", [[(3, 6), (3, 4)], [(2, 1, 9), (2, 1, 0)], [(8,), (5,)]],
+                   insertion_points, dtypes=dt.REAL, kwargs={"side": side}, domain=[in_order, (-5, 5)],
+                   grad=False, result=dt.int32, layouts="operands on other memory need not be sorted")
     yield Case("invert_permutation", "math.invert_permutation", [[(7,)], [(0,)]], np.argsort,
                dtypes={dt.int32, dt.int64}, domain=permutation, grad=False, layouts="must hold a permutation")
 

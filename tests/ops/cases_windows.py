@@ -95,14 +95,14 @@ def argmax(x, ksize, strides, padding, dilations):
 
 
 def gathered(g, x, **window):
-    found = argmax(x, **window)
-    return np.stack([g[n].reshape(-1)[found[n]] for n in range(len(g))])
+    places = argmax(x, **window)
+    return np.stack([g[n].reshape(-1)[places[n]] for n in range(len(g))])
 
 
 def scattered(ct, x, **window):
-    found, out = argmax(x, **window), np.zeros(x.shape)
+    places, out = argmax(x, **window), np.zeros(x.shape)
     for n in range(len(x)):
-        np.add.at(out[n].reshape(-1), found[n], ct[n])
+        np.add.at(out[n].reshape(-1), places[n], ct[n])
     return out
 
 

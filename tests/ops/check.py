@@ -217,15 +217,15 @@ def layouts(case: Case) -> None:
 
 def arranged(array: np.ndarray) -> dict[str, np.ndarray]:
     """The same values in other places of memory, by the name of the layout."""
-    found = {}
+    layouts = {}
     if array.ndim >= 2:
-        found["transposed"] = np.ascontiguousarray(array.T).T
+        layouts["transposed"] = np.ascontiguousarray(array.T).T
     if array.ndim and array.size:
         spread = np.empty((*array.shape[:-1], 2 * array.shape[-1]), array.dtype)
         spread[..., 1::2] = spread[..., ::2] = array
-        found["strided"] = spread[..., ::2]
-        found["reversed"] = np.ascontiguousarray(array[::-1])[::-1]
-    return found
+        layouts["strided"] = spread[..., ::2]
+        layouts["reversed"] = np.ascontiguousarray(array[::-1])[::-1]
+    return layouts
 
 
 def _same_for(case: Case, plain: list[np.ndarray], others: list[dict[str, np.ndarray]]) -> None:
@@ -274,12 +274,13 @@ def gradient(case: Case, dtype: DType, shapes: Sequence[Any]) -> None:
     chosen = case.differentiable(dtypes)
     everything = [i for i, d in enumerate(dtypes) if d.is_differentiable]
     weights = _weights(case, arrays)
-    found = dict(zip(everything, _pull(case, arrays, weights, everything), strict=True))
+    gradients = dict(zip(everything, _pull(case, arrays, weights, everything), strict=True))
     for i in everything:
         if i not in chosen:
-            g = found[i]
+            g = gradients[i]
             assert g is None or not np.asarray(g).any(), f"operand {i} is not marked differentiable, but has a gradient"
-    slope = {i: found[i]._array if found[i] is not None else np.zeros(arrays[i].shape, arrays[i].dtype) for i in chosen}
+    slope = {i: np.zeros(arrays[i].shape, arrays[i].dtype) if gradients[i] is None else gradients[i]._array
+             for i in chosen}
     _compare(case, arrays, slope, lambda moved: _dot(case.call(*tensors(moved)), weights), "gradient", EVERY_ELEMENT)
 
 
@@ -301,10 +302,10 @@ def second(case: Case, dtype: DType) -> None:
         outer.watch([inputs[i] for i in wanted])
         firsts = _tape(case, inputs[:count], inputs[count:], chosen)
         pairs = [(g, v) for g, v in zip(firsts, vectors, strict=True) if g is not None]
-    found = outer.gradient([g for g, _ in pairs], [inputs[i] for i in wanted],
+    gradients = outer.gradient([g for g, _ in pairs], [inputs[i] for i in wanted],
                            output_gradients=tensors([v for _, v in pairs])) if pairs else [None] * len(wanted)
     whole = [*arrays, *weights]
-    slope = {i: np.zeros_like(whole[i]) if g is None else g._array for i, g in zip(wanted, found, strict=True)}
+    slope = {i: np.zeros_like(whole[i]) if g is None else g._array for i, g in zip(wanted, gradients, strict=True)}
     _compare(case, whole, slope, pulled, "second derivative", 0)
 
 
@@ -335,16 +336,16 @@ def _weights(case: Case, arrays: list[np.ndarray]) -> list[np.ndarray]:
     """A random cotangent for every differentiable result."""
     rng = case.rng("weights")
     results = case.call(*tensors(arrays))
-    found = [_random_like(rng, r._array) for r in results if r.dtype.is_differentiable]
-    assert found, "no result is differentiable: say grad=False"
-    return found
+    seeds = [_random_like(rng, r._array) for r in results if r.dtype.is_differentiable]
+    assert seeds, "no result is differentiable: say grad=False"
+    return seeds
 
 
 def _random_like(rng: np.random.Generator, array: np.ndarray) -> np.ndarray:
-    found = rng.uniform(-1, 1, array.shape)
+    direction = rng.uniform(-1, 1, array.shape)
     if array.dtype.kind == "c":
-        found = found + 1j * rng.uniform(-1, 1, array.shape)
-    return np.asarray(found).astype(array.dtype)
+        direction = direction + 1j * rng.uniform(-1, 1, array.shape)
+    return np.asarray(direction).astype(array.dtype)
 
 
 def _dot(results: Sequence[Tensor | None], weights: Sequence[np.ndarray]) -> float:
@@ -356,9 +357,9 @@ def _dot(results: Sequence[Tensor | None], weights: Sequence[np.ndarray]) -> flo
 def _compare(case: Case, arrays: list[np.ndarray], slope: dict[int, np.ndarray], f: Callable[[list[np.ndarray]], float],
              what: str, every: int) -> None:
     rng = case.rng("directions")
-    for i, found in slope.items():
+    for i, derivative in slope.items():
         for direction in _directions(rng, arrays[i], every):
-            got = float(np.sum(np.conj(found) * direction).real)
+            got = float(np.sum(np.conj(derivative) * direction).real)
             want, size = _difference(f, arrays, i, direction)
             where = np.flatnonzero(direction)
             place = f"element {int(where[0])}" if len(where) == 1 else "a random direction"

@@ -15,14 +15,14 @@ HERE = Path(__file__).parent
 
 @cache
 def _gathered(name: str) -> list[tuple[str, Any]]:
-    found = []
+    labelled = []
     for path in sorted(HERE.glob("cases_*.py")):
         family = path.stem.removeprefix("cases_")
         rows: Sequence[Any] = getattr(importlib.import_module(f"ops.{path.stem}"), name, ())
-        found += [(f"{family}-{row}", row) for row in rows]
+        labelled += [(f"{family}-{row}", row) for row in rows]
     seen: dict[str, int] = {}
     named = []
-    for label, row in found:
+    for label, row in labelled:
         number = seen[label] = seen.get(label, 0) + 1
         if number > 1:
             label = f"{label}-{number}"

@@ -49,6 +49,17 @@ def test_is_declared_in_full(op: Op) -> None:
 
 
 @every_op
+def test_its_gradient_rule_reads_no_value_that_is_not_saved(op: Op) -> None:
+    """Where the rule has a name, its signature says which operands and results reach it as tensors."""
+    rule = getattr(op.vjp, "__annotations__", {})
+    operands = op.params if not op.variadic else ()
+    positional = [p for p in inspect.signature(op.vjp).parameters if p in rule][1:] if rule else []
+    for name, parameter in zip(("out", *operands), positional, strict=False):
+        assert op.saves is None or name in op.saves or rule[parameter] == "Spec", \
+            f"{parameter} is {rule[parameter]}, and saves={op.saves}"
+
+
+@every_op
 def test_runs_eagerly(op: Op) -> None:
     derived = op.body or op.reduction or op.view or op.host
     driven = kernels.driver(op, [], op.defaults) is not None

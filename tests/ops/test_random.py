@@ -66,13 +66,13 @@ def test_numbers_do_not_depend_on_threads(distribution) -> None:
     draw = getattr(ops, f"random_{distribution}")
     count = threads.get_num_threads()
     try:
-        found = []
+        draws = []
         for number in (1, 2, 3):
             threads.set_num_threads(number)
-            found.append(draw(STREAM, shape=(N + 1,)).numpy())
+            draws.append(draw(STREAM, shape=(N + 1,)).numpy())
     finally:
         threads.set_num_threads(count)
-    assert all((f == found[0]).all() for f in found)
+    assert all((f == draws[0]).all() for f in draws)
 
 
 # -- distributions ------------------------------------------------------------------------------------
@@ -179,8 +179,8 @@ def test_categorical() -> None:
 
 
 def test_shuffle_is_uniform_over_permutations() -> None:
-    found = [tuple(tf.random.stateless_shuffle([0, 1, 2], seed=[9, i]).numpy().tolist()) for i in range(1200)]
-    _, counts = np.unique(found, axis=0, return_counts=True)
+    orders = [tuple(tf.random.stateless_shuffle([0, 1, 2], seed=[9, i]).numpy().tolist()) for i in range(1200)]
+    _, counts = np.unique(orders, axis=0, return_counts=True)
     assert len(counts) == 6 and st.chisquare(counts).pvalue > LEAST
 
 
@@ -234,18 +234,18 @@ def test_without_a_global_seed_op_seeds_repeat_between_processes_and_others_do_n
 
 def test_threads_never_draw_the_same_part() -> None:
     tf.random.set_seed(1)
-    found: list[float] = []
+    draws: list[float] = []
 
     def draw() -> None:
         for _ in range(50):
-            found.extend(tf.random.uniform([4], dtype=tf.float64).numpy().tolist())
+            draws.extend(tf.random.uniform([4], dtype=tf.float64).numpy().tolist())
 
     workers = [threading.Thread(target=draw) for _ in range(8)]
     for w in workers:
         w.start()
     for w in workers:
         w.join()
-    assert len(set(found)) == 8 * 50 * 4
+    assert len(set(draws)) == 8 * 50 * 4
 
 
 def test_stateless_draws_depend_on_their_seed_alone() -> None:

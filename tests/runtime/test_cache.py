@@ -181,9 +181,9 @@ def test_readers_see_whole_entries_while_others_write(folder: Path) -> None:
 
     def reader() -> None:
         while not done.is_set():
-            found = cache.read("kinds", KEY)
-            if found not in contents:
-                torn.append(found)
+            entry = cache.read("kinds", KEY)
+            if entry not in contents:
+                torn.append(entry)
 
     watch = threading.Thread(target=reader)
     watch.start()

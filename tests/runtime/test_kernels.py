@@ -81,6 +81,19 @@ def fill(value: int) -> Kernel:
     return b.finish()
 
 
+def test_a_kernel_of_sources_that_changed_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TWOFOLD_CACHE_DIR", str(tmp_path / "cache"))
+    (tmp_path / "source.py").write_text("1")
+    sources = identity.Sources(lambda: [str(tmp_path / "source.py")])
+    sources.digests()
+    monkeypatch.setattr(kernels, "_sources", lambda compiler: sources)
+    kernels.make(fill(5), "llvm")
+    assert len(list(tmp_path.glob("cache/kernels/*/*.bin"))) == 1
+    (tmp_path / "source.py").write_text("2")
+    kernels.make(fill(6), "llvm")
+    assert len(list(tmp_path.glob("cache/kernels/*/*.bin"))) == 1
+
+
 def test_a_kernel_is_built_once_for_all_threads() -> None:
     built: list[int] = []
 
@@ -88,14 +101,14 @@ def test_a_kernel_is_built_once_for_all_threads() -> None:
         built.append(1)
         return fill(77)
 
-    found: list[kernels.Compiled] = []
-    workers = [threading.Thread(target=lambda: found.append(kernels.get("test once", build))) for _ in range(8)]
+    compiled: list[kernels.Compiled] = []
+    workers = [threading.Thread(target=lambda: compiled.append(kernels.get("test once", build))) for _ in range(8)]
     for w in workers:
         w.start()
     for w in workers:
         w.join()
-    assert len(built) == 1 and len({id(f) for f in found}) == 1
-    assert "fill" in repr(found[0]) and found[0].weight == 1
+    assert len(built) == 1 and len({id(f) for f in compiled}) == 1
+    assert "fill" in repr(compiled[0]) and compiled[0].weight == 1
 
 
 def test_both_ways_to_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,10 +149,10 @@ def test_the_key_covers_everything_that_code_depends_on() -> None:
     releases = {"llvm": (llvmlite,), "numba": (llvmlite, numba)}
     assert releases.keys() == kernels.COMPILERS.keys()
     for compiler, packages in releases.items():
-        found = " ".join(map(str, kernels.identity(compiler)))
-        assert sys.version.split()[0] in found and compiler in found
+        key = " ".join(map(str, kernels.identity(compiler)))
+        assert sys.version.split()[0] in key and compiler in key
         for package in packages:
-            assert identity.digest(Path(package.__file__).with_name("_version.py").read_bytes()) in found
+            assert identity.digest(Path(package.__file__).with_name("_version.py").read_bytes()) in key
 
 
 @pytest.mark.parametrize("family", ["gemm", "conv"])

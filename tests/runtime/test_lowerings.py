@@ -278,10 +278,10 @@ def test_errors_are_those_of_eager_execution(name: str, sizes: str) -> None:
               for n, a in enumerate(arrays)] if sizes == "unknown" and name != "bounds" else None
     with pytest.raises(tf.errors.InvalidArgumentError) as eager:
         fn(*map(tf.constant, arrays))
-    with pytest.raises(tf.errors.InvalidArgumentError) as found:
+    with pytest.raises(tf.errors.InvalidArgumentError) as error:
         compiled(fn, arrays, shapes)
-    assert str(found.value).splitlines()[0] == str(eager.value).splitlines()[0]
-    assert "test_lowerings.py" in str(found.value), "the user's line is missing"
+    assert str(error.value).splitlines()[0] == str(eager.value).splitlines()[0]
+    assert "test_lowerings.py" in str(error.value), "the user's line is missing"
 
 
 def test_a_training_step_is_one_piece() -> None:

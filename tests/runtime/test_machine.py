@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
+import importlib.util
 import os
+import pathlib
 import subprocess
 import sys
 
@@ -22,9 +25,9 @@ print(native.available(), native.guard(fn)(1), "llvmlite" in sys.modules, native
 # The package without its front door, which would start the native entries before a program can change anything.
 BARE = """
 import importlib.util, sys, types
-found = importlib.util.find_spec("twofold")
+spec = importlib.util.find_spec("twofold")
 sys.modules["twofold"] = types.ModuleType("twofold")
-sys.modules["twofold"].__path__ = found.submodule_search_locations
+sys.modules["twofold"].__path__ = spec.submodule_search_locations
 """
 
 
@@ -57,6 +60,15 @@ def test_damaged_code_is_built_again(tmp_path, damage):
     assert start(tmp_path) == "True 3 True"
     assert stored(tmp_path) == [path]
     assert path.read_bytes() == whole
+
+
+def test_keys_cover_the_files_that_all_code_is_written_with():
+    room = pathlib.Path(machine.__file__).parent
+    tree = ast.parse((room / "emit.py").read_text())
+    modules = [f"{node.module}.{alias.name}" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)
+               for alias in node.names if node.module is not None and node.module.startswith("twofold")]
+    files = {pathlib.Path(importlib.util.find_spec(module).origin) for module in modules}
+    assert files and files <= {room.joinpath(name).resolve() for name in machine._COMMON}
 
 
 def test_a_folder_that_cannot_be_written(tmp_path):

@@ -17,7 +17,8 @@ from twofold.ir.graph_text import parse
 from twofold.runtime import cache, compiled
 from twofold.runtime.compiled import Native
 from twofold.runtime.cpu import cpu
-from twofold.runtime.description import Arrays, Buffer, CheckInfo, Description, pack, unpack
+from twofold.runtime.description import Buffer, CheckInfo, Description, DetailArguments, pack, unpack
+from twofold.runtime.identity import Sources
 
 GRAPH = """graph f(%0: f32[n,3], %1: f32[3]) {
   %2 = multiply(%0, %1) : f32[n,3]
@@ -31,8 +32,8 @@ GRAPH = """graph f(%0: f32[n,3], %1: f32[3]) {
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.setenv("TWOFOLD_CACHE_DIR", str(tmp_path))
-    for name in ("environment", "_environment"):  # sources may be edited while tests run
-        monkeypatch.setattr(compiled, name, lambda: "of the tests")
+    monkeypatch.setattr(compiled, "_SOURCES", Sources(list))  # ours may be edited while tests run
+    monkeypatch.setattr(compiled, "environment", lambda: "of the tests")
     return tmp_path
 
 
@@ -53,25 +54,25 @@ def never(*args, **kwargs):
 def test_garbage_is_looked_for_as_before(folder, enabled, monkeypatch):
     try:
         (gc.enable if enabled else gc.disable)()
-        Native.made(parse(GRAPH), cpu)
+        Native.of_graph(parse(GRAPH), cpu)
         assert gc.isenabled() is enabled
         monkeypatch.setattr(program, "compile_graph", never)
         with pytest.raises(AssertionError, match="compiled again"):
-            Native.made(parse(GRAPH.replace("1.5", "1.25")), cpu)
+            Native.of_graph(parse(GRAPH.replace("1.5", "1.25")), cpu)
         assert gc.isenabled() is enabled
     finally:
         gc.enable()
 
 
 def test_a_stored_program_is_neither_lowered_nor_compiled(folder, monkeypatch):
-    first = Native.made(parse(GRAPH), cpu)
+    first = Native.of_graph(parse(GRAPH), cpu)
     assert not first.cached and len(entries(folder)) == 1
     monkeypatch.setattr(program, "compile_graph", never)
     monkeypatch.setattr(llvm_module, "object_code", never)
-    second = Native.made(parse(GRAPH), cpu)
+    second = Native.of_graph(parse(GRAPH), cpu)
     assert second.cached and run(second) == run(first)
     with pytest.raises(AssertionError, match="compiled again"):
-        Native.made(parse(GRAPH.replace("1.5", "1.25")), cpu)
+        Native.of_graph(parse(GRAPH.replace("1.5", "1.25")), cpu)
 
 
 _STEP = """
@@ -100,19 +101,39 @@ def test_a_process_with_a_filled_cache_loads_no_compiler(tmp_path):
 
 def test_without_a_cache_nothing_is_written(folder, monkeypatch):
     monkeypatch.setenv("TWOFOLD_CACHE", "0")
-    assert run(Native.made(parse(GRAPH), cpu)) and not list(folder.rglob("*.bin"))
+    assert run(Native.of_graph(parse(GRAPH), cpu)) and not list(folder.rglob("*.bin"))
 
 
 @pytest.mark.parametrize("damage", [
     lambda b: b[:-1], lambda b: b[:60], lambda b: b"", lambda b: b[:100] + bytes([b[100] ^ 1]) + b[101:],
     lambda b: b + b"x"])
 def test_damaged_entries_are_made_again(folder, damage):
-    want = run(Native.made(parse(GRAPH), cpu))
+    want = run(Native.of_graph(parse(GRAPH), cpu))
     (path,) = entries(folder)
     whole = path.read_bytes()
     path.write_bytes(damage(whole))
-    again = Native.made(parse(GRAPH), cpu)
+    again = Native.of_graph(parse(GRAPH), cpu)
     assert not again.cached and run(again) == want and path.read_bytes() == whole
+
+
+def test_a_program_is_found_whatever_its_values_are_called(folder):
+    want = run(Native.of_graph(parse(GRAPH), cpu))
+    renamed = parse(GRAPH.replace("graph f(%0:", "graph other(%0 x:").replace("%4 = add", "%4 total = add"))
+    again = Native.of_graph(renamed, cpu)
+    assert again.cached and run(again) == want and len(entries(folder)) == 1
+
+
+def test_nothing_is_kept_of_sources_that_changed(folder, tmp_path, monkeypatch):
+    source = tmp_path / "source.py"
+    source.write_text("1")
+    sources = Sources(lambda: [str(source)])
+    sources.digests()
+    monkeypatch.setattr(compiled, "_SOURCES", sources)
+    Native.of_graph(parse(GRAPH), cpu)
+    assert len(entries(folder)) == 1
+    source.write_text("2")
+    Native.of_graph(parse(GRAPH.replace("1.5", "1.25")), cpu)
+    assert len(entries(folder)) == 1
 
 
 @pytest.mark.parametrize("stored", [b"", b"{}\n", b"[]\n", b'{"format": 1}\n', b"null\n", b"\xff\n",
@@ -122,12 +143,12 @@ def test_other_forms_are_not_read(stored):
 
 
 def test_a_whole_entry_of_another_form_is_made_again(folder):
-    want = run(Native.made(parse(GRAPH), cpu))
+    want = run(Native.of_graph(parse(GRAPH), cpu))
     (path,) = entries(folder)
     key = path.parent.name + path.stem
     for data in (b"rubbish", b"{\"format\": 1}\nmore"):
         cache.write("programs", key, data)
-        assert run(Native.made(parse(GRAPH), cpu)) == want
+        assert run(Native.of_graph(parse(GRAPH), cpu)) == want
 
 
 def test_a_description_comes_back_as_it_was():
@@ -135,7 +156,7 @@ def test_a_description_comes_back_as_it_was():
     checks = [CheckInfo("gather", 4, "index"), CheckInfo(None, None, "")]
     about = Description([((n + 1, 3), "float32"), ((), "bfloat16")], ["n"], 64 * n, 5, [np.array([[1.5]], np.float64)],
                         {1: 0}, [("gemm", "float32", "tall")],
-                        {2: (checks, Arrays("k", [(None, 8 * n, "int32", 0, [n, 2])], [n // 2]))},
+                        {2: (checks, DetailArguments("k", [(None, 8 * n, "int32", 0, [n, 2])], [n // 2]))},
                         [Buffer("add", 4 * n, 0, 1, 0)])
     back, code = unpack(pack(about, b"\x7fcode\n\n"))
     assert code == b"\x7fcode\n\n"
@@ -197,7 +218,7 @@ def test_processes_at_one_time_and_killed_writers(tmp_path):
 
 def test_the_folder_is_bounded(folder):
     for n in range(6):
-        Native.made(parse(GRAPH.replace("1.5", f"{n}.5")), cpu)
+        Native.of_graph(parse(GRAPH.replace("1.5", f"{n}.5")), cpu)
     size = sum(p.stat().st_size for p in entries(folder))
     cache.trim(size // 2)
     left = entries(folder)

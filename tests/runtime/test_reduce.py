@@ -119,8 +119,8 @@ def test_any_number_of_threads_and_any_layout_give_the_same_bits(total: ReduceFa
                             for v in (x, np.asfortranarray(x), np.repeat(x, 2, axis=1)[:, ::2])])
     finally:
         threads.set_num_threads(0)
-    for found in results:
-        for n, value in enumerate(found):
+    for values in results:
+        for n, value in enumerate(values):
             assert_same(value, results[0][n - n % 3], n)
 
 

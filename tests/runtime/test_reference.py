@@ -45,13 +45,13 @@ def check(f: Callable[..., Any], tensors: list[Tensor], dims: list[Any] | None =
     tf.random.set_seed(5)
     program, captures = interpreted(f, tensors, dims)
     given = [tf.convert_to_tensor(t)._array for t in (*tensors, *captures)]
-    for want, found in zip(expected, execute(program, given), strict=True):
+    for want, result in zip(expected, execute(program, given), strict=True):
         want = tf.convert_to_tensor(want)._array
-        assert (found.dtype, found.shape) == (want.dtype, want.shape)
+        assert (result.dtype, result.shape) == (want.dtype, want.shape)
         if want.dtype == object:
-            assert found.tolist() == want.tolist()
+            assert result.tolist() == want.tolist()
         else:
-            assert np.ascontiguousarray(found).tobytes() == np.ascontiguousarray(want).tobytes()
+            assert np.ascontiguousarray(result).tobytes() == np.ascontiguousarray(want).tobytes()
     return program
 
 
@@ -149,8 +149,8 @@ graph f(%0: f32[40,30], %1: f32[30,20]) {
     plan = planner.plan(graph, backend=reference)
     for backend in (cpu, reference):
         memory = [backend.copy_to(a) for a in arrays]
-        found = backend.compile(plan)(memory, {})
-        told = [backend.copy_from(a).tobytes() for a in found]
+        outputs = backend.compile(plan)(memory, {})
+        told = [backend.copy_from(a).tobytes() for a in outputs]
         assert told == [t.tobytes() for t in cpu.compile(planner.plan(graph, backend=cpu))(arrays, {})]
 
 
@@ -160,7 +160,7 @@ def test_what_lies_outside_of_memory_is_an_error() -> None:
     with b.for_(b.start, b.stop) as i:
         b.store(x, i - 1, 1.0)
     with pytest.raises(IndexError, match=r"x\[-1\.\.2\] lies outside"):
-        lockstep.run(b.finish(), 4, [lockstep.Memory(np.zeros(16, np.uint8))])
+        lockstep.run(b.finish(), 4, [lockstep.ByteMemory(np.zeros(16, np.uint8))])
 
 
 def test_pieces_are_those_that_the_backend_supports() -> None:
@@ -189,7 +189,7 @@ def test_drivers_call_the_kernel_that_they_are_given() -> None:
     row = schedule.map_rows("add", ops.add.body, (dt.float32,) * 2, (dt.float32,), {}, "vvg")
     for driver in (schedule.grid(), schedule.tiles()):
         out = np.zeros_like(x)
-        memory = [lockstep.Memory(a.reshape(-1).view(np.uint8)) for a in (out, x, y)]
+        memory = [lockstep.ByteMemory(a.reshape(-1).view(np.uint8)) for a in (out, x, y)]
         if driver.name == "grid":
             head, total = [row, 3, 2, 70, 1, 3, 40], x.size
             ways = [[11200, 280], [11200, 280], [0, 4]]

@@ -137,35 +137,6 @@ def test_others_take_over_what_a_late_thread_would_have_done(assemble, total):
     assert 0 < args[0] < total
 
 
-# The second of two iterations is long; the first ends when the second has begun.
-UNEVEN = """
-define i64 @uneven(i64 %start, i64 %stop, ptr %args) {
-entry:
-  %first = icmp eq i64 %start, 0
-  br i1 %first, label %wait, label %begin
-begin:
-  store atomic volatile i64 1, ptr %args seq_cst, align 8
-  br label %work
-work:
-  %i = phi i64 [0, %begin], [%more, %work]
-  %more = add i64 %i, 1
-  %place = getelementptr i64, ptr %args, i64 1
-  store volatile i64 %i, ptr %place
-  %enough = icmp sgt i64 %more, 10000000
-  br i1 %enough, label %done, label %work
-wait:
-  %round = phi i64 [0, %entry], [%next, %wait]
-  %next = add i64 %round, 1
-  %begun = load atomic volatile i64, ptr %args seq_cst, align 8
-  %set = icmp ne i64 %begun, 0
-  %both = icmp sgt i64 %stop, 1
-  %tired = icmp sgt i64 %next, 1000000000
-  %go.1 = or i1 %set, %tired
-  %go = or i1 %go.1, %both
-  br i1 %go, label %done, label %wait
-done:
-  ret i64 0
-}"""
 CALLS = """
 define i64 @calls(i64 %start, i64 %stop, ptr %args) {
   %old = atomicrmw add ptr %args, i64 1 seq_cst
@@ -173,25 +144,51 @@ define i64 @calls(i64 %start, i64 %stop, ptr %args) {
 }"""
 
 
-def test_who_waited_longer_than_it_worked_goes_alone_for_a_while(assemble):
-    uneven, calls = assemble(UNEVEN, "uneven"), assemble(CALLS, "calls")
+@pytest.fixture
+def timed(assemble):
+    """Returns a function that shares a kernel between two threads while the clock shows the given nanoseconds, one
+    after the other, and says whether the kernel was run alone: by one call of all of its range."""
+    calls = assemble(CALLS, "calls")
+    fork_join = threads._start()
+    assert fork_join
+    shown = iter(())
 
-    def is_alone():
+    @ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int32, ctypes.POINTER(ctypes.c_int64))
+    def clock(number, moment):
+        moment[0], moment[1] = divmod(next(shown), 10**9)
+        return 0
+
+    context = type(fork_join.context)(*fork_join.context)
+    context[3], context[5] = ctypes.cast(clock, ctypes.c_void_p).value, 0
+
+    def run_alone(*moments):
+        nonlocal shown
+        shown = iter(moments)
         args = (ctypes.c_int64 * 1)()
-        assert threads.parallel_for(calls, 100, ctypes.addressof(args), 2) == 0
+        assert fork_join.call(calls, 100, ctypes.addressof(args), 2, context) == 0
+        assert not list(shown)  # as often as it is asked: where work is shared, at its begin, when done, at the end
         return args[0] == 1
 
-    def waits():
-        assert threads.parallel_for(uneven, 2, ctypes.addressof((ctypes.c_int64 * 2)()), 2) == 0
-        return is_alone()
+    return run_alone
 
-    assert any(waits() for _ in range(100))
-    for _ in range(3000):
-        if not is_alone():
-            break
-        time.sleep(0.01)
-    else:
-        pytest.fail("it goes alone for good")
+
+LATE = threads._LATE + 1
+
+
+@pytest.mark.parametrize("begin", [0, 999_999_999, 7_000_000_123])
+def test_who_waited_longer_than_it_worked_goes_alone_for_a_while(timed, begin):
+    done = begin + 1000
+    assert not timed(begin, done, done + LATE)
+    until = done + LATE + threads._ALONE * LATE
+    assert timed(done + LATE)
+    assert timed(until - 1)
+    assert not timed(until, until + 1, until + 2)
+
+
+def test_who_worked_longer_or_waited_for_a_moment_only_goes_on_sharing(timed):
+    assert not timed(0, LATE, 2 * LATE)
+    assert not timed(3 * LATE, 3 * LATE + 1, 4 * LATE)
+    assert not timed(5 * LATE, 5 * LATE + 1, 5 * LATE + 2)
 
 
 # Spins until args[0] is set by another thread: ends only if the interpreter lock is released.

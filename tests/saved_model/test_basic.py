@@ -223,6 +223,13 @@ def test_what_can_be_saved(tmp_path):
         within()
 
 
+def test_a_builtin_without_a_signature_is_no_signature(tmp_path) -> None:
+    module = tf.Module()
+    module.least = tf.function(min)  # `inspect.signature` knows nothing of it
+    with pytest.raises(ValueError, match="Expected a TensorFlow function for which to generate a signature"):
+        tf.saved_model.save(module, str(tmp_path), signatures=module.least)
+
+
 def test_signatures(tmp_path):
     model = tf.Module()
     model.v = tf.Variable([1.0, 2.0])

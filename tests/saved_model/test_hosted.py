@@ -215,3 +215,28 @@ def test_calls_that_were_changed(old: str, new: str) -> None:
     assert changed != text
     with pytest.raises(ValueError):
         graphs.text_to_graph(changed, 1, "x")
+
+
+NAMED: dict[str, tuple[Any, tuple[tf.Tensor, ...]]] = {
+    "lower": (strings.lower, (TEXTS,)), "split": (strings.split, (TEXTS[0],)),
+    "reduce_join": (strings.reduce_join, (TEXTS,)), "as_string": (strings.as_string, (tf.constant([1.5]),)),
+    "encode_png": (tf.image.encode_png, (PIXELS,)),
+    "decode_image": (lambda x, name: tf.io.decode_image(x, expand_animations=False, name=name), (PNG,)),
+    "non_max_suppression": (lambda b, s, name: tf.image.non_max_suppression(b, s, 3, name=name),
+                            (BOXES, tf.constant([0.9, 0.8, 0.7]))),
+}
+
+
+def _named(fn: Any, name: Any) -> Any:
+    return lambda *tensors: fn(*tensors, name=name)
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_only_tensors_are_taken_for_tensors(name: str) -> None:
+    """What stands beside the tensors goes through a trace as it is: specs, which stand for none, and any object."""
+    fn, args = NAMED[name]
+    for other in (tf.TensorSpec([2]), np.array([None, 1], object), [tf.TensorSpec([]), "a"], None):
+        expected = fn(*args, name=other)
+        got = tf.function(_named(fn, other), fallback=False)(*args)
+        for one, two in zip(tf.nest.flatten(expected), tf.nest.flatten(got), strict=True):
+            assert np.asarray(one).tolist() == np.asarray(two).tolist()

@@ -267,6 +267,13 @@ def test_only_the_taken_branch_runs():
     assert seen == [4]
 
 
+@pytest.mark.parametrize("entity", [print, len, np.add, dict, functools.partial(max, 1)], ids=repr)
+def test_only_functions_of_python_have_converted_code(entity):
+    for show in (tf.autograph.to_code, tf.autograph.to_graph):
+        with pytest.raises(ValueError, match="only functions written in Python can be converted"):
+            show(entity)
+
+
 def test_to_code_shows_operators_and_is_python():
     code = tf.autograph.to_code(absolute)
     assert "ag__.if_stmt" in code

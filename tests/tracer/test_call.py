@@ -44,9 +44,9 @@ def test_results_of_any_structure(result):
     x = tf.constant([1.0, 2.0])
     expected = tf.nest.map_structure(lambda t: None if t is None else t.numpy().tolist(), result(x))
     for _ in range(4):
-        found = f(x)
-        assert type(found) is type(result(x)) and repr(tf.nest.map_structure(
-            lambda t: None if t is None else t.numpy().tolist(), found)) == repr(expected)
+        results = f(x)
+        assert type(results) is type(result(x)) and repr(tf.nest.map_structure(
+            lambda t: None if t is None else t.numpy().tolist(), results)) == repr(expected)
 
 
 @pytest.mark.filterwarnings("ignore:tf.function 'f' has been traced")
@@ -328,9 +328,9 @@ for n in range(4):
     r = f(tf.constant(np.arange(6, dtype=np.float32)), 0.1)
 print(v.numpy().tobytes().hex(), r["a"].numpy().tobytes().hex(), r["b"][0].numpy().tobytes().hex(), r["b"][1])
 """
-    found = [subprocess.run([sys.executable, "-c", code], env={**os.environ, "TWOFOLD_NATIVE_CALL": on}, text=True,
+    outputs = [subprocess.run([sys.executable, "-c", code], env={**os.environ, "TWOFOLD_NATIVE_CALL": on}, text=True,
                             capture_output=True, check=True).stdout for on in ("0", "1")]
-    assert found[0] == found[1] != ""
+    assert outputs[0] == outputs[1] != ""
 
 
 def test_leaf_patterns_with_too_many_or_few_arguments():

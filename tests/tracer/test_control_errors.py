@@ -186,25 +186,25 @@ def marked_line(fn):
 
 @pytest.mark.parametrize(("fn", "kind", "parts"), CASES, ids=[f"{c[0].__name__}-{c[1].__name__}" for c in CASES])
 def test_error_names_the_variable_the_line_and_the_remedy(fn, kind, parts):
-    with pytest.raises(kind) as found:
+    with pytest.raises(kind) as error:
         tf.function(fn, fallback=False)(tf.constant(3))
-    text = str(found.value)
+    text = str(error.value)
     for part in (*parts, f"test_control_errors.py:{marked_line(fn)}"):
         assert part in text, text
 
 
 def test_python_errors_keep_their_kind_and_show_the_line():
-    with pytest.raises(NameError, match="missing_name") as found:
+    with pytest.raises(NameError, match="missing_name") as error:
         tf.function(undefined_before, fallback=False)(tf.constant(3))
-    last = traceback.extract_tb(found.value.__traceback__)[-1]
+    last = traceback.extract_tb(error.value.__traceback__)[-1]
     assert last.lineno == marked_line(undefined_before)
     assert last.name == "undefined_before"
 
 
 def test_tracebacks_show_the_users_frames_only():
-    with pytest.raises(TypeError) as found:
+    with pytest.raises(TypeError) as error:
         tf.function(dtype_in_helper, fallback=False)(tf.constant(3))
-    frames = traceback.extract_tb(found.value.__traceback__)[1:]
+    frames = traceback.extract_tb(error.value.__traceback__)[1:]
     assert [f.name for f in frames] == ["dtype_in_helper", "branch_dtypes"]
     assert {f.filename for f in frames} == {__file__}
 

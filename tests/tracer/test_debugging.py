@@ -38,11 +38,11 @@ def test_elementwise_assertions(mode, check, good, bad, text):
         check(*args, message="the message")
         return args[0]
     run(mode, fn, *[tf.constant(a) for a in good])
-    with pytest.raises(INVALID) as found:
+    with pytest.raises(INVALID) as error:
         run(mode, fn, *[tf.constant(a) for a in bad])
-    assert "the message" in str(found.value)
-    assert text in str(found.value)
-    assert "test_debugging.py" in str(found.value)
+    assert "the message" in str(error.value)
+    assert text in str(error.value)
+    assert "test_debugging.py" in str(error.value)
 
 
 @BOTH
@@ -50,9 +50,9 @@ def test_both_modes_say_the_same(mode):
     def fn(x):
         tf.Assert(x > 5, ["x must be large:", x])
         return x
-    with pytest.raises(INVALID) as found:
+    with pytest.raises(INVALID) as error:
         run(mode, fn, tf.constant(3))
-    assert str(found.value).splitlines()[:2] == ["assertion failed: x must be large:", "  3"]
+    assert str(error.value).splitlines()[:2] == ["assertion failed: x must be large:", "  3"]
 
 
 def test_numbers_take_the_tensors_dtype():
@@ -130,12 +130,12 @@ def test_the_watch_for_nan_names_the_op_and_the_line(mode):
     try:
         D.enable_check_numerics()
         assert float(run(mode, bad_logarithm, tf.constant(0.5))) == 0.0
-        with pytest.raises(INVALID) as found:
+        with pytest.raises(INVALID) as error:
             run(mode, bad_logarithm, tf.constant(-1.0))
     finally:
         D.disable_check_numerics()
-    assert '"log"' in str(found.value)
-    assert "# HERE" in str(found.value)
+    assert '"log"' in str(error.value)
+    assert "# HERE" in str(error.value)
     assert np.isfinite(float(run(mode, bad_logarithm, tf.constant(-1.0))))
 
 

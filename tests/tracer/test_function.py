@@ -321,6 +321,27 @@ def test_nested_unknown_sizes() -> None:
     assert count(outer) == 2
 
 
+@pytest.mark.parametrize("use", [
+    lambda n, x: tf.ones([n]) * x,
+    lambda n, x: tf.reshape(tf.ones([n, 2]) * x, [2 * n]),
+    lambda n, x: tf.cast(tf.range(n), tf.float32) * x,
+    lambda n, x: tf.while_loop(lambda i, y: i < n, lambda i, y: (i + 1, y * tf.reduce_sum(tf.ones([n]))), [0, x])[1],
+], ids=["size", "sizes", "range", "loop"])
+@pytest.mark.parametrize("count", [3, tf.constant(3), tf.Variable(3), np.int32(3)],
+                         ids=["int", "tensor", "variable", "numpy"])
+def test_a_size_of_a_call_within_a_function_may_be_a_constant(use, count) -> None:
+    inner = tf.function(use)
+
+    def gradient(x, call):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.reduce_sum(call(count, x))
+        return y, tape.gradient(y, x)
+    x = tf.constant(2.0)
+    expected = [t.numpy() for t in gradient(x, use)]
+    assert [t.numpy() for t in tf.function(lambda x: gradient(x, inner))(x)] == expected
+
+
 def test_recursion_ends_by_python_values_or_is_an_error() -> None:
     @tf.function
     def power(x, n):

@@ -140,10 +140,10 @@ def test_sizes_that_are_told_later() -> None:
         seen.append(x.shape.as_list())
         return y, tape.gradient(total, x)
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
-    y, found = f(x)
+    y, derivative = f(x)
     assert seen == [[None, None], [None, 2], [3, 2], ([2, None], [None, 3], [2, 3]), [2, None]]
     assert y.numpy().tolist() == x.T.tolist()
-    np.testing.assert_allclose(found, np.cos(x) * x + np.sin(x), rtol=1e-5)
+    np.testing.assert_allclose(derivative, np.cos(x) * x + np.sin(x), rtol=1e-5)
     with pytest.raises(ValueError, match="not compatible"):
         f(np.zeros((2, 4), np.float32))
     dataset = tf.data.Dataset.range(2).map(lambda n: (lambda t: (t.set_shape([4]), t)[1])(

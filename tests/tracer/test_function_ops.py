@@ -26,13 +26,13 @@ def run(case: Case, *tensors: Any) -> Any:
 def check_same(eager: Any, compiled: Any) -> None:
     """Bits, dtypes, shapes and structure are equal."""
     nest.assert_same_structure(eager, compiled)
-    for want, found in zip(nest.flatten(eager), nest.flatten(compiled), strict=True):
-        want, found = tf.convert_to_tensor(want), tf.convert_to_tensor(found)
-        assert (found.dtype, found.shape) == (want.dtype, want.shape)
+    for want, result in zip(nest.flatten(eager), nest.flatten(compiled), strict=True):
+        want, result = tf.convert_to_tensor(want), tf.convert_to_tensor(result)
+        assert (result.dtype, result.shape) == (want.dtype, want.shape)
         if want.dtype is tf.string:
-            assert np.asarray(found.numpy()).tolist() == np.asarray(want.numpy()).tolist()
+            assert np.asarray(result.numpy()).tolist() == np.asarray(want.numpy()).tolist()
         else:
-            assert np.ascontiguousarray(found._array).tobytes() == np.ascontiguousarray(want._array).tobytes()
+            assert np.ascontiguousarray(result._array).tobytes() == np.ascontiguousarray(want._array).tobytes()
 
 
 def eagerly(case: Case, tensors: Sequence[Tensor]) -> Any:

@@ -258,11 +258,11 @@ def test_results_that_are_arguments(helper: Function, same: bool, order: int) ->
             return u * b * v * tf.exp(b) * u + v * w * c + w * u * c
         return f
     b = tf.constant(np.random.default_rng(5).normal(size=40).astype(np.float32))
-    plain, found = program(helper), program(compiled(helper))
+    plain, traced = program(helper), program(compiled(helper))
     for _ in range(order):
-        plain, found = derived(plain), derived(found)
+        plain, traced = derived(plain), derived(traced)
     for n in range(4):
-        assert found(b, tf.constant(n)).numpy().tobytes() == plain(b, tf.constant(n)).numpy().tobytes(), n
+        assert traced(b, tf.constant(n)).numpy().tobytes() == plain(b, tf.constant(n)).numpy().tobytes(), n
 
 
 @pytest.mark.parametrize("f", CASES, ids=lambda f: f.__name__)

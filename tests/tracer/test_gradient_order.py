@@ -31,8 +31,8 @@ def derived(f: Function, persistent: bool = False) -> Function:
     return gradient
 
 
-def assert_bits(found: Any, wanted: Any) -> None:
-    for a, b in zip(tf.nest.flatten(found), tf.nest.flatten(wanted), strict=True):
+def assert_bits(results: Any, wanted: Any) -> None:
+    for a, b in zip(tf.nest.flatten(results), tf.nest.flatten(wanted), strict=True):
         assert a.numpy().tobytes() == b.numpy().tobytes()
 
 
@@ -141,22 +141,72 @@ def replaced(b: tf.Tensor) -> tf.Tensor:
     return tf.reduce_sum(v * v)
 
 
-@pytest.mark.parametrize("f", [branch, products, mapped, loop, replaced])
-def test_second_order(f: Function) -> None:
+def added(b: tf.Tensor) -> tf.Tensor:
+    """What no round changes gets the cotangent of a round's result as it is, first in the last round."""
+    s, e, y = b, tf.cos(b), tf.sin(b)
+    for _ in tf.range(3):
+        s = s * e + y
+    return tf.reduce_sum(s * s * b)
+
+
+def captured(b: tf.Tensor) -> tf.Tensor:
+    """The tensor whose slices are taken is used in each round as a whole, too."""
+    rows = tf.reshape(b, [10, -1])
+    return tf.reduce_sum(tf.map_fn(lambda r: r * tf.reduce_sum(tf.sin(rows)) + rows[0], rows) * rows)
+
+
+def given_back(b: tf.Tensor) -> tf.Tensor:
+    """A map gives what it did not compute."""
+    y = tf.sin(b)
+    return tf.reduce_sum(tf.map_fn(lambda r: y, tf.reshape(b, [10, -1])) * tf.reshape(b, [10, -1])[:, :1] * b)
+
+
+@pytest.mark.parametrize("f", [captured, given_back, scanned, mapped])
+def test_slices_are_values_of_their_own(f: Function) -> None:
+    b = numbers()
+    for order in (1, 2):
+        wanted, around, inside = f, compiled(f), f
+        for _ in range(order):
+            wanted, around, inside = derived(wanted), derived(around), derived(inside)
+        assert_bits(around(b), wanted(b))
+        assert_bits(compiled(inside)(b), wanted(b))
+
+
+def test_a_cotangent_that_is_handed_on_begins_a_sum_of_its_own() -> None:
+    """It is used by other ops, too, and gradients of the gradient tell these uses from those of the sum."""
+    def program(b: tf.Tensor) -> tf.Tensor:
+        x, y = tf.sin(b), tf.cos(b)
+        return tf.reduce_sum(tf.square(x * b + y) * y + y * b)
+    b = numbers()
+    wanted = derived(derived(program))(b)
+    assert_bits(derived(derived(compiled(program)))(b), wanted)
+    assert_bits(compiled(derived(derived(program)))(b), wanted)
+    assert_bits(derived(compiled(derived(program)))(b), wanted)
+
+
+@pytest.mark.parametrize("f", [branch, products, mapped, scanned, loop, replaced, passed_on, powers, nested, added])
+@pytest.mark.parametrize("helper", [False, True])
+def test_second_order(f: Function, helper: bool) -> None:
+    """Also where a tape differentiates what a compiled function computed by a tape of its own, or by a helper's."""
     b = numbers()
     wanted = derived(derived(f))(b)
     assert_bits(derived(derived(compiled(f)))(b), wanted)
     assert_bits(compiled(derived(derived(f)))(b), wanted)
-    if f not in (loop, replaced):  # see docs/limits.md
-        assert_bits(derived(compiled(derived(f)))(b), wanted)
+    gradient = compiled(derived(f))
+    outer = compiled(lambda b: gradient(b)) if helper else gradient
+    before = outer(b)
+    assert_bits(derived(outer)(b), wanted)
+    assert_bits(compiled(derived(outer))(b), wanted)
+    assert_bits(derived(outer.get_concrete_function(b))(b), wanted)
+    assert_bits(outer(b), before)
 
 
 def test_two_names_of_one_tensor() -> None:
     """The gradient of one of them was lost."""
     b = numbers()
     wanted = derived(two_names)(b)
-    for found in (compiled(derived(two_names))(b), derived(compiled(two_names))(b)):
-        np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
+    for derivative in (compiled(derived(two_names))(b), derived(compiled(two_names))(b)):
+        np.testing.assert_allclose(derivative, wanted, rtol=1e-5, atol=1e-5)
 
 
 HELPERS: list[Function] = [
@@ -173,10 +223,10 @@ def test_decorated_helpers(helper: Function, order: int) -> None:
             return tf.reduce_sum(h(b) * b + tf.cos(b)) + tf.reduce_sum(h(h(b)) * tf.exp(b))
         return f
     b = numbers()
-    wanted, found = program(helper), program(compiled(helper))
+    wanted, traced = program(helper), program(compiled(helper))
     for _ in range(order):
-        wanted, found = derived(wanted), derived(found)
-    assert_bits(found(b), wanted(b))
+        wanted, traced = derived(wanted), derived(traced)
+    assert_bits(traced(b), wanted(b))
 
 
 def test_one_tensor_for_two_arguments() -> None:
@@ -215,12 +265,12 @@ class TestAssignments:
                     y = f(a)
                 return tape.gradient(y, [a, w], unconnected_gradients="zero")
             return gradient
-        found = []
+        derivatives = []
         for inside in (lambda f: f, compiled):
             for outside in (lambda f: f, compiled):
                 f, w = make()
-                found.append(outside(taped(inside(f), w))(numbers(20)))
-        return found
+                derivatives.append(outside(taped(inside(f), w))(numbers(20)))
+        return derivatives
 
     def check(self, make: Callable[[], tuple[Function, Any]]) -> list[Any]:
         plain, *others = self.placements(make)
@@ -358,8 +408,8 @@ class TestLoopsThatHandNothingOn:
         """By hand: the gradient of b * b, or of b times a constant."""
         b = numbers(20)
         f = compiled(lambda b, n: tf.reduce_sum(self.stopped(b, n) * b))
-        found = compiled(derived(lambda b: f(b, tf.constant(rounds))))(b)
-        np.testing.assert_array_equal(found.numpy(), factor * b.numpy())
+        derivative = compiled(derived(lambda b: f(b, tf.constant(rounds))))(b)
+        np.testing.assert_array_equal(derivative.numpy(), factor * b.numpy())
 
     def test_known_rounds_stay_unconnected(self) -> None:
         f = compiled(lambda b: tf.reduce_sum(self.stopped(b, 3)))

@@ -156,9 +156,9 @@ def test_graph(f: Callable[..., Any], given: list[Any], sizes: str) -> None:
     check_orders(f, given, open_specs(given) if sizes == "unknown" else None)
 
 
-def agree(found: Sequence[Any], wanted: Sequence[Any], exact: bool) -> None:
+def agree(results: Sequence[Any], wanted: Sequence[Any], exact: bool) -> None:
     """Bits, or nearly so; what eager execution finds unconnected may be zero: a loop may run no round."""
-    for a, b in zip(found, wanted, strict=True):
+    for a, b in zip(results, wanted, strict=True):
         if exact:
             assert same(a, b), f"{a} is not {b}"
         else:
@@ -252,16 +252,16 @@ def test_variables_and_what_is_captured() -> None:
 
     compiled = tf.function(f)
     for x in (f64([1.0, 2.0]), f64([-1.0, -2.0])):
-        found = []
+        gradients = []
         for g in (f, compiled):
             w.assign(0.5)
             with tf.GradientTape() as tape:
                 tape.watch([x, c])
                 y = g(x)
-            found.append(tape.gradient(y, [x, v, w, c]))
+            gradients.append(tape.gradient(y, [x, v, w, c]))
             assert float(w) == 1.5
         # one side has no part of w: eager execution has no gradient then, the compiled branch a gradient of 0
-        for a, b in zip(*found, strict=True):
+        for a, b in zip(*gradients, strict=True):
             np.testing.assert_array_equal(0.0 if a is None else a, b)
 
 
@@ -316,12 +316,12 @@ def test_gradient_that_fails_does_so_when_it_is_asked_for() -> None:
 def test_accumulators_agree_with_eager() -> None:
     x, t = f64([0.3, 0.5]), f64([1.0, -2.0])
     for f in (chosen, counted, nested, custom):
-        found = []
+        tangents = []
         for g in (f, tf.function(f)):
             with tf.autodiff.ForwardAccumulator(x, t) as acc:
                 y = g(x)
-            found.append(acc.jvp(y[-1]))
-        np.testing.assert_allclose(found[0], found[1], rtol=1e-12)
+            tangents.append(acc.jvp(y[-1]))
+        np.testing.assert_allclose(tangents[0], tangents[1], rtol=1e-12)
 
 
 def test_calls_are_differentiated_as_what_they_run() -> None:

@@ -34,8 +34,8 @@ def test_every_function_takes_integers_in_every_form(part):
             continue
         case = integers.draw(rng, entry, nests[(number // 12 + 5 * part) % len(nests)])
         source = integers.source_of(case)
-        found = run_source(source, "case")
-        assert found is None, f"{found}\n{source}"
+        error = run_source(source, "case")
+        assert error is None, f"{error}\n{source}"
 
 
 # Names of arguments that hold integers, and functions whose integers must be known when a function is traced.

@@ -120,9 +120,9 @@ def output(program, **environment):
 def test_every_kind_of_loop_stops(native, tmp_path):
     path = tmp_path / "program.py"  # control flow is converted from a file
     path.write_text(STOPPED)
-    found = output(f"import runpy; runpy.run_path({str(path)!r})", TWOFOLD_NATIVE_CALL=native)
+    lines = output(f"import runpy; runpy.run_path({str(path)!r})", TWOFOLD_NATIVE_CALL=native)
     names = ["scalars", "vectors", "a Python number", "counted", "nested", "products", "calls", "recorded"]
-    assert found == [f"{name} 7 True" for name in names for _ in range(2)] + ["True 8"]
+    assert lines == [f"{name} 7 True" for name in names for _ in range(2)] + ["True 8"]
 
 
 def test_handlers_run_and_may_raise(tmp_path):

@@ -47,19 +47,19 @@ def test_explain_and_the_page_and_the_command_line_tell_of_the_same_kernels(tmp_
                                                                            capsys: pytest.CaptureFixture[str]) -> None:
     told = explained(looping, *SPECS)
     graph = tf.function(looping).get_concrete_function(*SPECS).graph
-    _, found, _ = whole.compiled_kernels(graph)
-    assert len(found) == len(told.kernels) > 5
-    assert f"native kernels: {len(found)} " in str(told)
-    assert [note.code for note in told.kernels] == [kernel.code for kernel in found]
+    _, listed, _ = whole.compiled_kernels(graph)
+    assert len(listed) == len(told.kernels) > 5
+    assert f"native kernels: {len(listed)} " in str(told)
+    assert [note.code for note in told.kernels] == [kernel.code for kernel in listed]
     [data] = re.findall(r'<script id="graph" type="application/json">(.*?)</script>', whole.page_of(graph), re.DOTALL)
-    assert dict(json.loads(data)["views"][0]["facts"])["kernels"] == str(len(found))
+    assert dict(json.loads(data)["views"][0]["facts"])["kernels"] == str(len(listed))
     module = tf.Module()
     module.f = tf.function(looping, input_signature=SPECS)
     tf.saved_model.save(module, str(tmp_path / "m"), signatures=module.f)
     capsys.readouterr()
     assert main(["inspect", "--json", str(tmp_path / "m")]) == 0
     shown = json.loads(capsys.readouterr().out)
-    assert {f["memory"]["kernels"] for f in shown["functions"]} == {len(found)}
+    assert {f["memory"]["kernels"] for f in shown["functions"]} == {len(listed)}
 
 
 def test_kernels_of_loops_are_marked_and_have_reasons() -> None:
@@ -96,12 +96,12 @@ def test_what_is_one_kernel_has_no_reasons() -> None:
 
 def test_seconds_of_lines_share_out_what_kernels_take() -> None:
     graph = tf.function(looping).get_concrete_function(*SPECS).graph
-    compiled, found, _ = whole.compiled_kernels(graph)
-    for kernel in found:
+    compiled, native, _ = whole.compiled_kernels(graph)
+    for kernel in native:
         kernel.seconds = float(len([node for node in kernel.nodes if node.loc is not None]))
     [sort] = [node for node in compiled.nodes if node.op.name == "sort"]
-    lines = kernels.seconds_by_line(found, {sort: 3.5})
-    nodes = [node for kernel in found for node in kernel.nodes if node.loc is not None]
+    lines = kernels.seconds_by_line(native, {sort: 3.5})
+    nodes = [node for kernel in native for node in kernel.nodes if node.loc is not None]
     count: dict[g.Location, float] = {}
     for node in nodes:
         count[node.loc] = count.get(node.loc, 0.0) + 1.0

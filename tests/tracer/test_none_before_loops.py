@@ -29,12 +29,12 @@ def in_one_expression(x: Any, n: Any) -> Any:
 
 
 def best(x: Any, n: Any) -> Any:
-    found = None
+    largest = None
     for i in tf.range(n):
         value = tf.sin(x + tf.cast(i, tf.float32))
-        if found is None or tf.reduce_sum(value) > tf.reduce_sum(found):
-            found = value
-    return found
+        if largest is None or tf.reduce_sum(value) > tf.reduce_sum(largest):
+            largest = value
+    return largest
 
 
 def while_it_holds(x: Any, n: Any) -> Any:

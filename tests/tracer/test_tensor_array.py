@@ -149,8 +149,8 @@ def test_gradients_add_up_in_one_order() -> None:
         def taped(x):
             with tf.GradientTape() as tape:
                 tape.watch(x)
-                found = fn(x)
-            return tape.gradient(found, x)
+                result = fn(x)
+            return tape.gradient(result, x)
         return taped
 
     x = tf.constant(np.random.default_rng(5).normal(size=(9, 7)).astype(np.float32))

@@ -32,9 +32,9 @@ class TestVerify:
     @pytest.mark.parametrize("form", [lambda f: f, tf.function, lambda f: tf.function(f).get_concrete_function(
         tf.TensorSpec([None, 2]))])
     def test_equal(self, form):
-        found = tf.verify(form(program), tf.constant([[1.0, 2.0], [-3.0, 0.5]]))
-        assert found and found.op is None and found.line is None
-        assert found.compared >= 6
+        report = tf.verify(form(program), tf.constant([[1.0, 2.0], [-3.0, 0.5]]))
+        assert report and report.op is None and report.line is None
+        assert report.compared >= 6
 
     def test_variables_keep_their_values_and_effects_happen_once(self, capsys):
         v = tf.Variable([1.0, 2.0])
@@ -63,10 +63,10 @@ class TestVerify:
             return emit(builder, "add" if op == "sub" and args[1] is dt.int16 else op, *args, **kwargs)
         monkeypatch.setattr(llvm_ops, "emit", wrong)
         monkeypatch.setenv("TWOFOLD_CACHE", "0")
-        found = tf.verify(program, x)
-        assert not found
-        assert (found.op, found.line) == ("subtract", line_of(program, "y - x"))
-        told = str(found)
+        report = tf.verify(program, x)
+        assert not report
+        assert (report.op, report.line) == ("subtract", line_of(program, "y - x"))
+        told = str(report)
         assert told.startswith("subtract: compiled and eager results differ.\n")
         assert "eager np.int16(29), compiled np.int16(31)" in told
         assert "At test_verify.py" in told and "y - x" in told
@@ -80,9 +80,9 @@ class TestVerify:
             return False
         monkeypatch.setattr(passes, "PIPELINE", (forgets, *passes.PIPELINE))
         monkeypatch.setenv("TWOFOLD_CACHE", "0")
-        found = tf.verify(lambda x: tf.tanh(x) * 7.375 + 1.0, tf.constant([5.0, 11.0]))
-        assert not found and found.op == "add"
-        assert "passes or fusion" in found.text
+        report = tf.verify(lambda x: tf.tanh(x) * 7.375 + 1.0, tf.constant([5.0, 11.0]))
+        assert not report and report.op == "add"
+        assert "passes or fusion" in report.text
 
     def test_what_runs_eagerly_is_no_compiled_function(self):
         @tf.function
@@ -95,9 +95,9 @@ class TestVerify:
 class TestExplain:
     def explained(self, fn, *args, **kwargs):
         out = io.StringIO()
-        found = fn.explain(*args, file=out, **kwargs)
-        assert out.getvalue() == f"{found}\n"
-        return found
+        report = fn.explain(*args, file=out, **kwargs)
+        assert out.getvalue() == f"{report}\n"
+        return report
 
     def test_what_is_told(self):
         v = tf.Variable(1.0)
@@ -108,37 +108,37 @@ class TestExplain:
             tf.print(tf.shape(y))
             v.assign_add(tf.reduce_sum(y))
             return tf.exp(tf.tanh(y)), tf.identity(y) * 1.0
-        found = self.explained(step, tf.ones([2, 3]))
+        report = self.explained(step, tf.ones([2, 3]))
         assert v.numpy() == 1.0 and step.experimental_get_tracing_count() == 1
-        assert found.signature.startswith("step(x: TensorSpec(shape=(2, 3), dtype=tf.float32, name=None), scale: ")
-        assert found.reason == "it is the first trace"
-        assert "tanh" in found.before and "%" in found.after and found.fallback is None
-        assert [note.name for note in found.passes][:2] == [step.__name__ for step in passes.PIPELINE[:2]]
-        ops = [name for kernel in found.kernels for name, _ in kernel.ops]
+        assert report.signature.startswith("step(x: TensorSpec(shape=(2, 3), dtype=tf.float32, name=None), scale: ")
+        assert report.reason == "it is the first trace"
+        assert "tanh" in report.before and "%" in report.after and report.fallback is None
+        assert [note.name for note in report.passes][:2] == [step.__name__ for step in passes.PIPELINE[:2]]
+        ops = [name for kernel in report.kernels for name, _ in kernel.ops]
         assert {"matmul", "softmax", "tanh", "exp", "reduce_sum"} <= set(ops)
-        lines = [line for kernel in found.kernels for name, line in kernel.ops if name == "tanh"]
+        lines = [line for kernel in report.kernels for name, line in kernel.ops if name == "tanh"]
         assert lines and lines[0].endswith(line_of(step.python_function, "tf.tanh").partition(":")[2])
-        assert [name for name, _ in found.host] == ["print"]
-        assert set(found.seconds) == {"passes", "lowering", "optimising", "code"}
-        assert any("reads whole operands" in why for kernel in found.kernels for why in kernel.because)
+        assert [name for name, _ in report.host] == ["print"]
+        assert set(report.seconds) == {"passes", "lowering", "optimising", "code"}
+        assert any("reads whole operands" in why for kernel in report.kernels for why in kernel.because)
 
     def test_why_it_was_traced_again(self):
         fn = tf.function(lambda x, n: x * n)
         fn(tf.ones([2]), 1)
-        found = self.explained(fn, tf.ones([2]), 2)
-        assert found.reason == "what differs from the trace before: n = 2"
+        report = self.explained(fn, tf.ones([2]), 2)
+        assert report.reason == "what differs from the trace before: n = 2"
         assert self.explained(fn, tf.ones([2]), 1).reason == "it is the first trace"
-        found = self.explained(fn, tf.TensorSpec([None], tf.float64), 3)
-        assert "shape=(None,), dtype=tf.float64" in found.signature
+        report = self.explained(fn, tf.TensorSpec([None], tf.float64), 3)
+        assert "shape=(None,), dtype=tf.float64" in report.signature
         assert fn.experimental_get_tracing_count() == 3
 
     def test_what_is_printed_without_a_file(self, capsys):
         @tf.function
         def double(x):
             return x + x
-        found = double.explain(tf.ones([2]))
+        report = double.explain(tf.ones([2]))
         told = capsys.readouterr().out
-        assert told == f"{found}\n"
+        assert told == f"{report}\n"
         for part in ("traced because", "passes", "native kernels", "calls of Python", "add"):
             assert part in told
 
@@ -147,9 +147,9 @@ class TestExplain:
         def falls(x):
             return tf.constant(x.numpy())
         with pytest.warns(RuntimeWarning, match="runs eagerly"):
-            found = self.explained(falls, tf.ones([2]))
-        assert "falls runs eagerly, because it cannot be traced" in str(found)
-        assert "x.numpy()" in found.fallback and "test_verify.py" in found.fallback and found.kernels == []
+            report = self.explained(falls, tf.ones([2]))
+        assert "falls runs eagerly, because it cannot be traced" in str(report)
+        assert "x.numpy()" in report.fallback and "test_verify.py" in report.fallback and report.kernels == []
 
 
 LOGGED = """

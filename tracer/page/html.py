@@ -16,17 +16,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from string import Template
-from typing import Any
 
 from .scene import Item, Scene
 
-__all__ = ["Memory", "View", "page", "in_notebook"]
+__all__ = ["ProgramMemory", "View", "page", "in_notebook"]
 
 _HEIGHT = 640  # pixels that a page takes in a notebook
 
 
 @dataclass
-class Memory:
+class ProgramMemory:
     """The memory between the kernels of one program.
 
     Attributes:
@@ -46,7 +45,7 @@ class View:
 
     Attributes:
         label: the button that shows it.
-        title, note: what the panel says of it while nothing is selected.
+        title, note: the texts of the panel while nothing is selected.
         facts: numbers about the whole, as (name, text) pairs.
         memory: of each program.
     """
@@ -56,7 +55,7 @@ class View:
     title: str
     note: str
     facts: list[tuple[str, str]] = field(default_factory=list)
-    memory: list[Memory] = field(default_factory=list)
+    memory: list[ProgramMemory] = field(default_factory=list)
 
 
 def page(title: str, about: str, views: Sequence[View]) -> str:
@@ -98,7 +97,7 @@ def _digest(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-def _view(view: View, codes: dict[str, int]) -> dict[str, Any]:
+def _view(view: View, codes: dict[str, int]) -> dict[str, object]:
     scene = view.scene
     number = {item.box: n for n, item in enumerate(scene.items)}
     segments = [[number[s.source], number.get(s.within), [round(v, 1) for point in s.points for v in point]]
@@ -109,10 +108,10 @@ def _view(view: View, codes: dict[str, int]) -> dict[str, Any]:
             "edges": scene.edges, "segments": segments}
 
 
-def _item(item: Item, codes: dict[str, int]) -> dict[str, Any]:
+def _item(item: Item, codes: dict[str, int]) -> dict[str, object]:
     """The data of an item for the page's script; texts that many items share are collected in `codes`."""
     box = item.box
-    fields: dict[str, Any] = {
+    fields: dict[str, object] = {
         "k": item.kind, "c": item.color, "t": item.title, "s": item.sub, "p": item.parent, "x": round(box.x, 1),
         "y": round(box.y, 1), "w": round(box.width, 1), "h": round(box.height, 1)}
     if box.header:

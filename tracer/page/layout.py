@@ -1,7 +1,7 @@
 """Where the boxes of a drawing lie: layers by dataflow, boxes within boxes.
 
 In: boxes with sizes, some inside of others, and edges between any of them. Out: coordinates for each, and the points
-that each piece of an edge goes through. What a box shows is not known here.
+that each piece of an edge goes through. The texts that a box shows are not seen here.
 
 Each box that holds others is laid out by itself, the innermost first, after Sugiyama, Tagawa and Toda ("Methods for
 visual understanding of hierarchical system structures", 1981): layers along the longest paths, empty places where an
@@ -18,14 +18,14 @@ import heapq
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-__all__ = ["Box", "Edge", "Segment", "lay_out"]
+__all__ = ["Box", "Edge", "EdgeSegment", "lay_out"]
 
 GAP_X, GAP_Y = 18.0, 26.0  # between boxes of one layer, and between layers
 PADDING = 14.0  # between a box and what it holds
 _SWEEPS = 8
 _PASSES, _PLACES = 2, 8000  # empty places for each box, and for a small graph, up to which edges get them
 _DEEP = 80  # layers of a drawing that is long
-_PORT = 6.0  # what a port takes of a layer's width
+_PORT = 6.0  # the part of a layer's width that a port takes
 _ASPECT = 1.7  # wanted width by height of parts in rows
 
 
@@ -36,7 +36,7 @@ class Box:
     Attributes:
         width, height: of a box without children; the least for one that has any.
         header: room that its own text takes above its children.
-        children: what it holds, in the order of the program.
+        children: the boxes inside of it, in the order of the program.
         x, y: the upper left corner, found by `lay_out`.
     """
 
@@ -56,7 +56,7 @@ class Box:
 
 
 @dataclass(eq=False)
-class Segment:
+class EdgeSegment:
     """The part of an edge within one box: of all edges from `source` that go the same way there.
 
     Attributes:
@@ -76,14 +76,14 @@ class Edge:
 
     source: Box
     target: Box
-    segments: list[Segment] = field(default_factory=list)
+    segments: list[EdgeSegment] = field(default_factory=list)
 
 
 _Way = tuple[Box, Box | None, Box | None]  # the source of edges, and the boxes between which they go
 
 
 class _Spot:
-    """What a layer has places for: a box, a port of the box around it, or an edge that passes."""
+    """A place in a layer: of a box, of a port of the box around it, or of an edge that passes."""
 
     __slots__ = ("box", "width", "height", "layer", "x", "above", "below", "weight", "order", "side")
 
@@ -94,13 +94,19 @@ class _Spot:
         self.above: list[tuple[_Spot, float]] = []  # with where on the other the link ends: -0.5 left, 0.5 right
         self.below: list[tuple[_Spot, float]] = []
 
+    @property
+    def shown(self) -> Box:
+        """The box of a spot that is no edge's."""
+        assert self.box is not None, "an edge that passes begins and ends nowhere"
+        return self.box
 
-class _Link:
+
+class _SegmentLink:
     """One segment while its box is laid out: between which spots, by which ports of theirs, past which spots."""
 
     __slots__ = ("segment", "start", "end", "out", "into", "via", "flipped")
 
-    def __init__(self, segment: Segment, start: _Spot, end: _Spot, out: Box | None, into: Box | None) -> None:
+    def __init__(self, segment: EdgeSegment, start: _Spot, end: _Spot, out: Box | None, into: Box | None) -> None:
         self.segment, self.start, self.end, self.out, self.into = segment, start, end, out, into
         self.via: list[_Spot] = []
         self.flipped = False
@@ -114,9 +120,9 @@ def lay_out(root: Box, edges: Sequence[Edge]) -> None:
 class _Drawing:
     def __init__(self, root: Box, edges: Sequence[Edge]) -> None:
         self.root = root
-        self.links: dict[Box, dict[_Way, Segment]] = {}
-        self.exits: dict[Box, dict[Box, float]] = {}  # box -> source inside of it -> x of the port, from its left
-        self.entries: dict[Box, dict[Box, float]] = {}  # likewise by the source outside
+        self.links: dict[Box, dict[_Way, EdgeSegment]] = {}
+        self.exits: dict[Box | None, dict[Box, float]] = {}  # box -> source inside of it -> x of its port
+        self.entries: dict[Box | None, dict[Box, float]] = {}  # likewise by the source outside
         for edge in edges:
             self.route(edge)
 
@@ -136,9 +142,9 @@ class _Drawing:
             self.entries.setdefault(outer, {})[edge.source] = 0.0
             edge.segments.append(self.link(outer, edge.source, None, inner))
 
-    def link(self, within: Box, source: Box, start: Box | None, end: Box | None) -> Segment:
+    def link(self, within: Box, source: Box, start: Box | None, end: Box | None) -> EdgeSegment:
         """The segment between two children of `within`; None stands for a port of its own."""
-        return self.links.setdefault(within, {}).setdefault((source, start, end), Segment(source, within))
+        return self.links.setdefault(within, {}).setdefault((source, start, end), EdgeSegment(source, within))
 
     def arrange_all(self) -> None:
         for box in _inside_out(self.root):
@@ -151,7 +157,7 @@ class _Drawing:
         spots = {child: _Spot(child, child.width, child.height) for child in box.children}
         tops = {source: _Spot(source, _PORT, 0.0, -1) for source in self.entries.get(box, ())}
         bottoms = {source: _Spot(source, _PORT, 0.0, 1) for source in self.exits.get(box, ())}
-        links = [_Link(segment, tops[source] if start is None else spots[start],
+        links = [_SegmentLink(segment, tops[source] if start is None else spots[start],
                        bottoms[source] if end is None else spots[end],
                        source if start is not source else None, source if end is not None else None)
                  for (source, start, end), segment in self.links.get(box, {}).items()]
@@ -176,18 +182,18 @@ class _Drawing:
             self.exits[box][source] = spot.x
         self.draw(box, links, shift)
 
-    def side(self, link: _Link, leaving: bool) -> float:
+    def side(self, link: _SegmentLink, leaving: bool) -> float:
         """Where on its box a link begins, or ends: -0.5 at the left, 0 in the middle, 0.5 at the right."""
         spot, ports = (link.start, self.exits) if leaving else (link.end, self.entries)
-        port = None if spot.side else ports.get(spot.box, {}).get(link.segment.source)  # type: ignore[arg-type]
+        port = None if spot.side else ports.get(spot.box, {}).get(link.segment.source)
         return 0.0 if port is None else port / spot.width - 0.5
 
-    def draw(self, box: Box, links: list[_Link], shift: float) -> None:
+    def draw(self, box: Box, links: list[_SegmentLink], shift: float) -> None:
         """The points of the segments in `box`, relative to its corner."""
-        arriving: dict[_Spot, list[_Link]] = {}
+        arriving: dict[_Spot, list[_SegmentLink]] = {}
         for link in links:
             arriving.setdefault(link.end, []).append(link)
-        ends: dict[_Link, float] = {}
+        ends: dict[_SegmentLink, float] = {}
         for spot, arrivals in arriving.items():
             own = [k for k in arrivals if spot.side == 0 and not self._port(k, spot)]
             own.sort(key=lambda k: (k.via[-1] if k.via else k.start).x)
@@ -199,28 +205,29 @@ class _Drawing:
             if start.side:
                 first = (start.x, 0.0)
             else:
-                port = self.exits.get(start.box, {}).get(link.segment.source)  # type: ignore[arg-type]
-                x = start.x if port is None else start.box.x + port  # type: ignore[union-attr]
-                first = (x, start.box.y + start.height)  # type: ignore[union-attr]
+                port = self.exits.get(start.box, {}).get(link.segment.source)
+                x = start.x if port is None else start.shown.x + port
+                first = (x, start.shown.y + start.height)
             if end.side:
                 last = (end.x, box.height)
             else:
-                x = end.box.x + port if (port := self._port(link, end)) else ends[link]  # type: ignore[union-attr]
-                last = (x, end.box.y)  # type: ignore[union-attr]
+                x = end.shown.x + port if (port := self._port(link, end)) else ends[link]
+                last = (x, end.shown.y)
             middle = []
             for spot in link.via:
                 at = spot.height  # of the middle of its layer
                 middle.append((spot.x, at + box.header + PADDING))
             link.segment.points = [first, *middle, last]
 
-    def _port(self, link: _Link, spot: _Spot) -> float | None:
-        return self.entries.get(spot.box, {}).get(link.segment.source)  # type: ignore[arg-type]
+    def _port(self, link: _SegmentLink, spot: _Spot) -> float | None:
+        return self.entries.get(spot.box, {}).get(link.segment.source)
 
 
 class _Layers:
     """One connected part of a box."""
 
-    def __init__(self, spots: list[_Spot], links: list[_Link], side: Callable[[_Link, bool], float]) -> None:
+    def __init__(self, spots: list[_Spot], links: list[_SegmentLink],
+                 side: Callable[[_SegmentLink, bool], float]) -> None:
         self.spots, self.links, self.side = list(spots), links, side
 
     def place(self) -> tuple[float, float]:
@@ -329,7 +336,7 @@ class _Layers:
                     near = (spot.above if down else spot.below) or (spot.below if down else spot.above)
                     if sweep >= one_sided:
                         near = [*spot.above, *spot.below]
-                    if spot.box is None:  # what passes goes straight on
+                    if spot.box is None:  # an edge that passes goes straight on
                         near = [(o, side) for o, side in near if o.box is None] or near
                     wanted.append(sum(o.x + side * o.width for o, side in near) / len(near) if near else spot.x)
                 _spread(row, wanted)
@@ -369,7 +376,7 @@ def _inside_out(root: Box) -> list[Box]:
     return boxes[::-1]
 
 
-def _settle(root: Box, x: float, y: float, links: dict[Box, dict[_Way, Segment]]) -> None:
+def _settle(root: Box, x: float, y: float, links: dict[Box, dict[_Way, EdgeSegment]]) -> None:
     """Makes coordinates relative to a box absolute, the outermost first."""
     root.x, root.y = x, y
     waiting = [root]
@@ -383,7 +390,7 @@ def _settle(root: Box, x: float, y: float, links: dict[Box, dict[_Way, Segment]]
             segment.points = [(px + box.x, py + box.y) for px, py in segment.points]
 
 
-def _components(spots: list[_Spot], links: list[_Link]) -> list[list[_Spot]]:
+def _components(spots: list[_Spot], links: list[_SegmentLink]) -> list[list[_Spot]]:
     """The connected parts, in the order of their first members."""
     head = {spot: spot for spot in spots}
 
@@ -403,7 +410,7 @@ def _components(spots: list[_Spot], links: list[_Link]) -> list[list[_Spot]]:
     return list(components.values())
 
 
-def _shelve(blocks: list[tuple[list[_Spot], list[_Link], float, float]]) -> tuple[float, float]:
+def _shelve(blocks: list[tuple[list[_Spot], list[_SegmentLink], float, float]]) -> tuple[float, float]:
     """Moves parts into rows below one another; the width and height taken."""
     if len(blocks) == 1:
         return blocks[0][2], blocks[0][3]
@@ -423,7 +430,7 @@ def _shelve(blocks: list[tuple[list[_Spot], list[_Link], float, float]]) -> tupl
     return widest, y + tall
 
 
-def _sorted(spots: list[_Spot], links: list[_Link]) -> list[_Spot]:
+def _sorted(spots: list[_Spot], links: list[_SegmentLink]) -> list[_Spot]:
     """The spots so that links lead ahead; where they go round, the order of the program decides."""
     number = {spot: n for n, spot in enumerate(spots)}
     waits = dict.fromkeys(spots, 0)

@@ -9,9 +9,8 @@ with what reads them.
 from __future__ import annotations
 
 import linecache
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from twofold.ir import graph as g
 from twofold.ir.graph_literals import array_text
@@ -38,12 +37,12 @@ class Item:
         color: of what sort it is, for its color.
         title, sub: its two lines.
         parent: the number of the item around it, or None.
-        facts: what the panel tells, as (name, text) pairs.
+        facts: lines of the panel, as (name, text) pairs.
         operands: of a node, `(number of the item that makes it or None, text)` each.
         code: text in the letters of code: the node's line, a kernel's loops.
         where: the user's lines, `(place, function, the line itself)` each.
         members: the items of a kernel's nodes.
-        seconds: what a kernel took, where that was measured.
+        seconds: the time of a kernel, where that was measured.
     """
 
     kind: str
@@ -67,7 +66,7 @@ class Scene:
     name: str
     items: list[Item]
     edges: list[tuple[int, int, list[int]]]
-    segments: list[layout.Segment]
+    segments: list[layout.EdgeSegment]
     width: float
     height: float
 
@@ -75,14 +74,14 @@ class Scene:
 def scene_of(graph: g.Graph, kernels: Sequence[PlannedKernel] = (),
              spent: Mapping[g.Node, float] | None = None) -> Scene:
     """The drawing of `graph`, with its nodes in the boxes of `kernels`; `spent` are seconds that single nodes took."""
-    return _Scene(graph, kernels, spent or {}).scene()
+    return _SceneBuilder(graph, kernels, spent or {}).scene()
 
 
-class _Scene:
+class _SceneBuilder:
     def __init__(self, graph: g.Graph, kernels: Sequence[PlannedKernel], spent: Mapping[g.Node, float]) -> None:
         self.graph, self.kernels, self.spent = graph, kernels, spent
         self.items: list[Item] = []
-        self.number: dict[Any, int] = {}  # of the item of a node, a region, a kernel, or an input
+        self.number: dict[Hashable, int] = {}  # of the item of a node, a region, a kernel, or an input
         self.links: list[tuple[int, int]] = []
         self.home = {node: kernel for kernel in kernels for node in kernel.nodes}
         self.root = layout.Box(0.0, 0.0)
@@ -97,10 +96,10 @@ class _Scene:
         layout.lay_out(self.root, edges)
         segments = list(dict.fromkeys(segment for edge in edges for segment in edge.segments))
         at = {segment: n for n, segment in enumerate(segments)}
-        told = [(a, b, [at[s] for s in edge.segments]) for (a, b), edge in zip(links, edges, strict=True)]
-        return Scene(self.graph.name, self.items, told, segments, self.root.width, self.root.height)
+        ends = [(a, b, [at[s] for s in edge.segments]) for (a, b), edge in zip(links, edges, strict=True)]
+        return Scene(self.graph.name, self.items, ends, segments, self.root.width, self.root.height)
 
-    def add(self, item: Item, key: Any, around: layout.Box, parent: int | None) -> int:
+    def add(self, item: Item, key: Hashable, around: layout.Box, parent: int | None) -> int:
         item.parent = parent
         number = self.number[key] = len(self.items)
         self.items.append(item)
@@ -127,11 +126,11 @@ class _Scene:
         for n, value in enumerate(graph.outputs):
             item = Item("output", "output", f"output {n}", value.spec.short())
             item.facts = [("value", names[value]), ("type", value.spec.short())]
-            made = makers.get(value)
-            item.operands = [(made, _operand(value, names))]
+            maker = makers.get(value)
+            item.operands = [(maker, _operand(value, names))]
             number = self.add(_sized(item), (graph, n), around, parent)
-            if made is not None:
-                self.links.append((made, number))
+            if maker is not None:
+                self.links.append((maker, number))
 
     def homes(self, graph: g.Graph) -> dict[g.Node, PlannedKernel]:
         """The kernel in whose box each node stands; a view stands with what reads it, or else with what it views."""
@@ -192,7 +191,7 @@ class _Scene:
         else:
             _sized(item)
         number = self.add(item, node, around, parent)
-        self.links += [(made, number) for v in node.inputs if (made := makers.get(v)) is not None]
+        self.links += [(maker, number) for v in node.inputs if (maker := makers.get(v)) is not None]
         for v in node.outputs:
             makers[v] = number
         for region in node.regions:

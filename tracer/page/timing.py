@@ -11,7 +11,6 @@ import ctypes
 import statistics
 import time
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -44,7 +43,7 @@ def measure(graph: g.Graph, kernels: Sequence[PlannedKernel], arrays: Sequence[n
     Raises:
         InvalidArgumentError: a check of the function fails for these arrays.
     """
-    host = _Host()
+    host = _TimedHost()
     whole = host.region(graph)
     executing.execute(whole, arrays)  # a first run also links what is shared
     steps: dict[tuple[g.Graph, int, int], list[int]] = {}
@@ -65,13 +64,13 @@ def measure(graph: g.Graph, kernels: Sequence[PlannedKernel], arrays: Sequence[n
     return {node: statistics.median(samples) for node, samples in nodes.items()}
 
 
-class _Host(executing.Host):
+class _TimedHost(executing.Host):
     """Runs nodes that need Python, regions with clocks, and notes what nodes take."""
 
     def __init__(self) -> None:
         super().__init__(cpu)
         self.spent: dict[g.Node, float] = {}
-        self.timed: dict[g.Graph, Timeable] = {}
+        self.timed: dict[g.Graph, Timeable[_TimedProgram]] = {}
 
     def __call__(self, node: g.Node, arrays: list[np.ndarray], sizes: dict[str, DimLike]) -> Sequence[np.ndarray]:
         start = time.perf_counter()
@@ -79,10 +78,10 @@ class _Host(executing.Host):
         self.spent[node] = self.spent.get(node, 0.0) + time.perf_counter() - start
         return results
 
-    def region(self, graph: g.Graph) -> Any:
+    def region(self, graph: g.Graph) -> Timeable[_TimedProgram]:
         timeable = self.timed.get(graph)
         if timeable is None:
-            timeable = self.timed[graph] = Timeable(graph, self, self.backend, _Timed)
+            timeable = self.timed[graph] = Timeable(graph, self, self.backend, _TimedProgram)
         return timeable
 
     def clear(self) -> None:
@@ -98,17 +97,17 @@ class _Host(executing.Host):
                 for n, native in enumerate(region.natives) for at, spent in enumerate(native.counts)]
 
 
-class _Timed(Native):
+class _TimedProgram(Native):
     """A program that counts nanoseconds of its steps in `counts`."""
 
     __slots__ = ("counts", "_clock", "_longer")
 
     def __init__(self, graph: g.Graph) -> None:
-        made = program.compile_graph(graph, cpu, "entry", timed=True)
-        code = llvm_module.object_code(llvm_module.optimise(made.module))
+        lowered = program.compile_graph(graph, cpu, "entry", timed=True)
+        code = llvm_module.object_code(llvm_module.optimise(lowered.module))
         lines = {id(node): n for n, node in enumerate(graph.walk())}
-        super().__init__(graph, describe(made.plan, lambda node: lines.get(id(node))), code)
-        self.counts = (ctypes.c_int64 * max(len(made.plan.steps), 1))()
+        super().__init__(graph, describe(lowered.plan, lambda node: lines.get(id(node))), code)
+        self.counts = (ctypes.c_int64 * max(len(lowered.plan.steps), 1))()
         self._clock = ctypes.CDLL(None).clock_gettime
         clock = ctypes.cast(self._clock, ctypes.c_void_p).value or 0
         self._longer = (ctypes.c_int64 * (len(self._table) + 2))(*self._table, clock, ctypes.addressof(self.counts))

@@ -91,16 +91,16 @@ def _facts(graph: g.Graph, kernels: list[PlannedKernel], plans: list[Plan], spen
     return facts
 
 
-def _memory(plan: Plan, sizes: dict[str, DimLike]) -> html.Memory:
+def _memory(plan: Plan, sizes: dict[str, DimLike]) -> html.ProgramMemory:
     blocks = []
     for b in plan.blocks:
         size, offset = dm.substitute((b.size, plan.offsets[b.owner]), sizes)
         blocks.append((named(b.owner), amount(size), b.first, b.last, size if isinstance(size, int) else None,
                        offset if isinstance(offset, int) else None))
     [arena] = dm.substitute((plan.arena,), sizes)
-    return html.Memory(len(plan.steps), arena if isinstance(arena, int) else None, blocks)
+    return html.ProgramMemory(len(plan.steps), arena if isinstance(arena, int) else None, blocks)
 
 
 def _signature(graph: g.Graph) -> str:
-    given = ", ".join(f"{v.name or n}: {v.spec.short()}" for n, v in enumerate(graph.inputs))
-    return f"({given}) -> {', '.join(v.spec.short() for v in graph.outputs)}"
+    inputs = ", ".join(f"{v.name or n}: {v.spec.short()}" for n, v in enumerate(graph.inputs))
+    return f"({inputs}) -> {', '.join(v.spec.short() for v in graph.outputs)}"

@@ -18,16 +18,17 @@ from twofold.ir import dtypes as dt
 from twofold.ir.dims import Dim
 from twofold.ir.errors import ChoiceNeeded, InvalidArgumentError, SymbolicOperand, describe, is_ours, user_line
 from twofold.ir.op import tracing
-from twofold.ir.spec import TensorShape, listed, numbered
+from twofold.ir.spec import TensorShape, listed, no_item, numbered
 from twofold.runtime import native
 from twofold.runtime.leaving import for_the_user, leave
 from twofold.runtime.native import stand_in, unguarded
 from twofold.tracer import choices  # noqa: F401  (answers `ChoiceNeeded`)
+from twofold.tracer.symbolic import SymbolicValueError
 
-__all__ = ["SymbolicOperand", "public", "public_class", "tensor", "ints", "one_int", "axis_arg", "axis_span",
-           "shape_arg", "describe", "user_line", "listed", "numbered", "parts", "one_part", "one_size", "is_open",
-           "is_ours", "staged", "stand_in", "told", "leave", "for_the_user", "unguarded", "block", "tells", "untold",
-           "open_methods"]
+__all__ = ["ANY", "SymbolicOperand", "SymbolicValueError", "public", "public_class", "tensor", "ints", "one_int",
+           "axis_arg", "axis_span", "shape_arg", "describe", "user_line", "listed", "no_item", "numbered", "parts",
+           "one_part", "one_size", "is_open", "is_ours", "staged", "stand_in", "told", "leave", "for_the_user",
+           "unguarded", "block", "tells", "untold", "open_methods"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -113,7 +114,8 @@ def tells(fn: F) -> F:
 
 
 # Methods with underscores that users call, by syntax.
-_BY_SYNTAX = frozenset({"__init__", "__new__", "__call__", "__enter__", "__add__", "__radd__"})
+_BY_SYNTAX = frozenset({"__init__", "__new__", "__call__", "__enter__", "__add__", "__radd__", "__getitem__",
+                        "__setitem__", "__delitem__", "__contains__"})
 
 
 def open_methods(cls: type) -> None:
@@ -167,6 +169,7 @@ def tensor(value: Any, dtype: Any = None, hint: Any = None) -> Tensor:
 
 # The least value of an integer that must be known, and the first that is too large; or a function that tells them.
 Span = tuple[int, int] | Callable[[], tuple[int, int]]
+ANY: Span = (-(1 << 63), 1 << 63)  # more than can be staged: a traced tensor must be known
 
 
 def ints(value: Any, what: str = "value", span: Span | None = None) -> tuple[Any, ...]:
@@ -187,9 +190,13 @@ def ints(value: Any, what: str = "value", span: Span | None = None) -> tuple[Any
     if hasattr(value, "_read_tensor"):
         value = value._read_tensor()
     if isinstance(value, Tensor):
+        if not value.dtype.is_integer:
+            raise TypeError(f"{what} must hold integers; got dtype {value.dtype.name}.")
         if hasattr(value, "sizes"):  # a traced tensor
             return value.sizes() if span is None else _known(value, what, span)
         value = value.numpy()
+    if isinstance(value, (str, bytes)):  # Python's integers of bytes are not meant
+        raise TypeError(f"{what} must be an integer or a sequence of integers; got {value!r}.")
     if isinstance(value, (np.ndarray, np.generic)):
         if value.dtype.kind not in "iu" and value.size:
             raise TypeError(f"{what} must hold integers; got dtype {value.dtype}.")
@@ -280,15 +287,13 @@ def _known(value: Any, what: str, span: Span) -> tuple[int, ...]:
     Raises:
         ChoiceNeeded: only running can tell them.
     """
-    if not value.dtype.is_integer:
-        raise TypeError(f"{what} must hold integers; got dtype {value.dtype.name}.")
-    elements = value.known()
+    elements = value.known_elements()
     if elements is None:
         raise ChoiceNeeded(value, span() if callable(span) else span, what)
     return elements
 
 
-def one_int(value: Any, what: str, span: Span = (-(1 << 63), 1 << 63)) -> int:
+def one_int(value: Any, what: str, span: Span = ANY) -> int:
     """One integer that decides how a function is put together; see `ints`.
 
     Args:

@@ -288,7 +288,7 @@ def _stage(cond: Any, body: Any, values: Any, invariants: Any, limit: Any) -> An
 
     def test(given: list[Any]) -> Any:
         holds = conditional.predicate(_called(cond, packed(given)), "condition of tf.while_loop")
-        return ops.logical_and(ops.less(given[0], most), tensor(holds)) if counter else holds
+        return ops.logical_and(ops.less(given[0], most), tensor(holds)) if most is not None else holds
 
     def round_(given: list[Any]) -> list[Any]:
         after = _tensors(_like(values, _called(body, packed(given))))

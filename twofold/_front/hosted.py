@@ -38,6 +38,8 @@ class HostedCall:
     Args:
         name: of the function.
         args, kwargs: of the call, with a TensorSpec for each tensor.
+    Attributes:
+        operands: how many tensors it takes.
     Raises:
         ValueError: there is no such function.
     """
@@ -49,18 +51,15 @@ class HostedCall:
         if name not in _functions:
             raise ValueError(f"there is no function {name!r} that Python runs in graphs")
         self.name, self.args, self.kwargs = name, args, dict(sorted(kwargs.items()))  # the order of `nest`
-        self._counts = [_tensors_in(x) for x in (*args, *kwargs.values())]
-
-    @property
-    def operands(self) -> int:
-        """How many tensors it takes."""
-        return sum(self._counts)
+        leaves = [nest.flatten(x) for x in (*args, *kwargs.values())]
+        self._replaced = [any(isinstance(leaf, (TensorSpec, _Itself)) for leaf in of_one) for of_one in leaves]
+        self.operands = sum(isinstance(leaf, TensorSpec) for of_one in leaves for leaf in of_one)
 
     def __call__(self, *tensors: Tensor) -> Sequence[Any]:
         """The results of the call of Python, for tensors."""
         rest = iter(tensors)
-        given = [_filled(x, rest) if count else x
-                 for x, count in zip((*self.args, *self.kwargs.values()), self._counts, strict=True)]
+        given = [_filled(x, rest) if replaced else x
+                 for x, replaced in zip((*self.args, *self.kwargs.values()), self._replaced, strict=True)]
         places = len(self.args)
         results: list[Any] = []
         token = _under_way.set(results)
@@ -71,15 +70,18 @@ class HostedCall:
         return results[0]
 
 
-def _tensors_in(value: Any) -> int:
-    return sum(isinstance(x, TensorSpec) for x in nest.flatten(value))
+class _Itself:
+    """A TensorSpec that the user gave, which stands for no tensor; such a call cannot be saved."""
+
+    def __init__(self, spec: TensorSpec) -> None:
+        self.spec = spec
 
 
 def _filled(value: Any, tensors: Iterator[Tensor]) -> Any:
-    """An argument with the next tensors in the places of its specs."""
-    if isinstance(value, TensorSpec):
-        return next(tensors)
-    return nest.map_structure(lambda x: next(tensors) if isinstance(x, TensorSpec) else x, value)
+    """An argument with the next tensors in the places of the specs that stand for them."""
+    def leaf(x: Any) -> Any:
+        return next(tensors) if isinstance(x, TensorSpec) else x.spec if isinstance(x, _Itself) else x
+    return nest.map_structure(leaf, value)
 
 
 class _Pending:
@@ -89,7 +91,9 @@ class _Pending:
         self.tensors: list[Tensor] = []
 
         def outline(x: Any) -> Any:
-            if not isinstance(x, (Tensor, Variable, np.ndarray)):
+            if isinstance(x, TensorSpec):
+                return _Itself(x)
+            if not isinstance(x, (Tensor, Variable)) and not (isinstance(x, np.ndarray) and x.dtype.kind != "O"):
                 return x
             self.tensors.append(convert.as_tensor(x))
             return TensorSpec(self.tensors[-1].shape, self.tensors[-1].dtype)

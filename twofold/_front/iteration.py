@@ -191,7 +191,7 @@ def held(tensor: Any) -> Any:
     return array[()].target
 
 
-class StagedElements(sequences.Sequence):
+class StagedElements(sequences.StagedSequence):
     """The elements of a dataset or an iterator that a staged `for` iterates over.
 
     Args:

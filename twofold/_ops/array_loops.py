@@ -18,6 +18,7 @@ from twofold.ir.errors import InvalidArgumentError
 from twofold.ir.spec import TensorSpec
 from twofold.tracer import array_loops
 from twofold.tracer.autograph import callee
+from twofold.tracer.gradients import apart
 from twofold.tracer.trace import current
 
 __all__ = ["map_fn", "vectorized_map", "scan", "foldl", "foldr"]
@@ -43,6 +44,10 @@ def _slices(op: str, elems: Any) -> tuple[list[Any], int]:
     if sizes != [count] * len(sizes):
         raise InvalidArgumentError(f"{op}: elems have first axes of different sizes: {sizes}.")
     return [nest.pack(elems, row) for row in zip(*map(unstack, leaves), strict=True)], count
+
+
+def _apart(state: Any) -> Any:
+    return nest.map_structure(apart, state)
 
 
 def _stacked(op: str, results: list[Any]) -> Any:
@@ -86,7 +91,7 @@ def map_fn(fn: Callable[[Any], Any], elems: Any, dtype: Any = None, parallel_ite
     rows, count = _slices("map_fn", elems)
     if not count:
         return _none("map_fn", elems, signature)
-    return _stacked("map_fn", [_as_signed(fn(row), signature) for row in rows])
+    return _stacked("map_fn", [_apart(_as_signed(fn(row), signature)) for row in rows])
 
 
 def _as_signed(value: Any, signature: Any) -> Any:
@@ -136,7 +141,7 @@ def vectorized_map(fn: Callable[[Any], Any], elems: Any, fallback_to_while_loop:
         return array_loops.staged_map("vectorized_map", callee(fn), elems, [_repeated(leaf, count) for leaf in leaves])
     size = max((leaf.dims[0] for leaf in leaves if leaf.dims), default=1)
     rows, _ = _slices("vectorized_map", nest.pack(elems, [_repeated(leaf, size) for leaf in leaves]))
-    return _stacked("vectorized_map", [nest.map_structure(tensor, fn(row)) for row in rows])
+    return _stacked("vectorized_map", [_apart(nest.map_structure(tensor, fn(row))) for row in rows])
 
 
 def _repeated(x: Any, size: int) -> Any:
@@ -181,10 +186,10 @@ def scan(fn: Callable[[Any, Any], Any], elems: Any, initializer: Any = None, par
     if current() is not None:
         return array_loops.staged_scan("scan", callee(fn), elems, _leaves("scan", elems), initializer, reverse)
     rows, state, taken = _start("scan", elems, initializer, reverse)
-    results = [state] if taken else []
+    results = [_apart(state)] if taken else []
     for row in rows:
         state = _next("scan", fn, state, row)
-        results.append(state)
+        results.append(_apart(state))
     if not results:
         return nest.map_structure(lambda t: ops.fill(constant_of(0, t.dtype), shape=(0, *t.dims)), state)
     return _stacked("scan", results[::-1] if reverse else results)

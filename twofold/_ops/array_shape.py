@@ -223,7 +223,7 @@ def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Any:
     """
     x, y = tensor(shape_x), tensor(shape_y)
     dtype = dt.int64 if dt.int64 in (x.dtype, y.dtype) else dt.int32
-    if any(hasattr(v, "known") and v.known() is None for v in (x, y)):
+    if any(hasattr(v, "known_elements") and v.known_elements() is None for v in (x, y)):
         return _joined_late(ops.cast(x, dtype=dtype), ops.cast(y, dtype=dtype))
     try:
         joined = dm.broadcast_shapes(ints(x), ints(y))
@@ -435,6 +435,7 @@ def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) 
     [[1, 2], [3, 4], [3, 4]]
     """
     x = tensor(input)
+    repeats = repeats._read_tensor() if hasattr(repeats, "_read_tensor") else repeats
     if axis is None:
         x, axis = ops.reshape(x, shape=(-1,)), 0
     at = one_axis(axis, len(x.dims))
@@ -456,9 +457,9 @@ def _is_late_vector(repeats: Any) -> bool:
     """Whether `repeats` gives a number for each slice, of which only running can tell some."""
     if isinstance(repeats, (list, tuple)):
         return len(repeats) > 1 and any(is_open(p) or isinstance(p, dm.Dim) for p in parts(repeats, "repeats"))
-    if not hasattr(repeats, "known") or not repeats.dims or repeats.dims == (1,):
+    if not hasattr(repeats, "known_elements") or not repeats.dims or repeats.dims == (1,):
         return False
-    return repeats.known() is None
+    return repeats.known_elements() is None
 
 
 def _repeated_late(x: Any, counts: Any, at: int) -> Any:

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn
 
-from twofold._front.api import ints, public, tensor
+from twofold._front.api import ints, listed, public, tensor
 from twofold.ir import dims as dm
 from twofold.ir import matrices, ops
 from twofold.ir.errors import InvalidArgumentError, op_error
@@ -206,7 +206,7 @@ def _contracted_axes(a: Any, b: Any, axes: Any) -> tuple[list[int], list[int]]:
         return list(range(ranks[0] - count, ranks[0])), list(range(count))
     if len(axes) != 2:
         raise op_error(InvalidArgumentError, "tensordot", "axes must be an integer or have length 2.", pairs)
-    summed = [ints(side, "axes", (-rank, rank)) for rank, side in zip(ranks, axes, strict=True)]
+    summed = [ints(side, "axes", (-rank, rank)) for rank, side in zip(ranks, listed(axes, "axes"), strict=True)]
     for rank, side in zip(ranks, summed, strict=True):
         if any(not -rank <= i < rank for i in side) or len({i % rank for i in side}) < len(side):
             raise op_error(InvalidArgumentError, "tensordot", f"axes {list(side)} do not fit rank {rank}.", pairs)

@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from twofold._front.api import public, tensor
 from twofold.ir import ops
 from twofold.ir.ops.math import MOST_ORDERS
@@ -706,6 +708,11 @@ def digamma(x: Any, name: str | None = None) -> Any:
     return ops.digamma(x)
 
 
+def _is_order(number: float) -> bool:
+    """Whether there is a derivative of this number."""
+    return number == number and 0 <= number <= MOST_ORDERS and number == int(number)
+
+
 @public
 def polygamma(a: Any, x: Any, name: str | None = None) -> Any:
     """Derivative number `a` of `digamma`, elementwise.
@@ -727,13 +734,16 @@ def polygamma(a: Any, x: Any, name: str | None = None) -> Any:
     >>> tf.math.polygamma(1, [1.0, 2.0])
     <tf.Tensor: shape=(2,), dtype=float32, numpy=array([1.644934  , 0.64493406], dtype=float32)>
     """
-    value = tensor(a, hint=getattr(x, "dtype", None)) if not isinstance(a, (int, float)) else a
-    if not isinstance(value, (int, float)):
-        if value.dims or isinstance(value, SymbolicTensor):
-            return ops.polygamma_of(value, x)
-        value = value.numpy().item()
-    order = value
-    if order != order or not 0 <= order <= MOST_ORDERS or order != int(order):
+    order = a
+    if not isinstance(a, (int, float, np.integer, np.floating)):
+        orders = tensor(a, hint=getattr(x, "dtype", None))
+        x = tensor(x, hint=orders.dtype)
+        if orders.dims or isinstance(orders, SymbolicTensor) or orders.dtype is not x.dtype:
+            return ops.polygamma_of(orders, x)
+        order = orders.numpy().item()
+        if not _is_order(order):
+            return ops.polygamma_of(orders, x)  # NaN, as in a compiled function
+    if not _is_order(order):
         raise ValueError(f"polygamma: a must be a whole number from 0 to {MOST_ORDERS}; got {order}.")
     return ops.digamma(x) if order == 0 else ops.polygamma(x, order=int(order))
 

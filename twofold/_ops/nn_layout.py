@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from twofold._front.api import ints, listed
+from twofold._front.api import ANY, ints, listed
 from twofold.ir import dims as dm
 from twofold.ir import ops
 from twofold.ir.errors import InvalidArgumentError, user_line
@@ -43,7 +43,7 @@ def per_axis(op: str, what: str, value: Any, form: Layout) -> tuple[int, ...]:
     n = form.spatial
     if value is None:
         return (1,) * n
-    numbers = ints(value, what)
+    numbers = ints(value, what, ANY)
     if len(numbers) == 1:
         return numbers * n
     if len(numbers) == n:

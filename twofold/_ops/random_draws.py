@@ -6,12 +6,13 @@ has elements. It is asked when nothing can be refused any more: a draw that is r
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from twofold._front.api import tensor
+from twofold._front.api import one_int, tensor
 from twofold.ir import dims as dm
 from twofold.ir import dtypes as dt
 from twofold.ir import ops
@@ -22,11 +23,18 @@ from twofold.ir.ops.random import mix
 from twofold.ir.spec import TensorSpec
 from twofold.runtime import random as streams
 
-__all__ = ["Stream", "normal", "truncated_normal", "uniform", "full_integers", "shuffle", "categorical", "gamma",
-           "poisson", "binomial", "one_integer"]
+__all__ = ["Stream", "seed_number", "normal", "truncated_normal", "uniform", "full_integers", "shuffle", "categorical",
+           "gamma", "poisson", "binomial", "one_integer", "position", "give_back"]
 
 Stream: TypeAlias = Callable[[tuple[Any, ...]], Any]
 Shape: TypeAlias = tuple[Any, ...]
+
+
+def seed_number(given: Any) -> Any:
+    """An op's seed as an integer or None; of a float the whole part, as TensorFlow takes it."""
+    if isinstance(given, (float, np.floating)) and math.isfinite(given):
+        return int(given)
+    return None if given is None else one_int(given, "seed")
 
 
 def _is(value: Any, number: float) -> bool:
@@ -146,3 +154,13 @@ def binomial(stream: Stream, shape: Shape, counts: Any, probs: Any, dtype: DType
 def _floating(value: Any) -> Any:
     value = tensor(value)
     return value if value.dtype.is_floating else ops.cast(value, dtype=dt.float64)
+
+
+def position(seed: int | None) -> int:
+    """Where the stream of `tf.random.uniform` with this seed stands, for `give_back`."""
+    return streams.position(seed, "uniform")
+
+
+def give_back(seed: int | None, before: int, blocks: int) -> None:
+    """Undo the draws of a call that was refused; see `runtime/random.py: go_back`."""
+    streams.go_back(seed, "uniform", before, blocks)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from twofold._front.api import ints, public, public_class, shape_arg, tensor
+from twofold._front.api import ANY, ints, one_int, public, public_class, shape_arg, tensor
 from twofold._ops import random_draws as draws
 from twofold.eager.variable import Variable
 from twofold.ir import dtypes as dt
@@ -49,7 +49,7 @@ def _signed(value: int) -> int:
 def _seeded(seed: Any) -> np.ndarray:
     """The start of a stream: counter 0, and a key made of the seed's bits, which may be more than 64."""
     number = 0
-    for word in reversed(ints(seed, "seed")):
+    for word in reversed(ints(seed, "seed", ANY)):
         number = (number << 64) | (word % (1 << 64))
     words = [_signed(number >> (64 * i) & ((1 << 64) - 1)) for i in range(3)]
     return np.array([words[1], words[2], words[0]], np.int64)
@@ -127,10 +127,10 @@ class Generator(Trackable):
     @classmethod
     def from_key_counter(cls, key: Any, counter: Any, alg: Any = None) -> Generator:
         """A generator with this key (an integer) and counter (two integers, the low one first)."""
-        words = ints(counter, "counter")
+        words = ints(counter, "counter", ANY)
         if len(words) != 2:
             raise InvalidArgumentError(f"from_key_counter: counter must be two integers; got {counter!r}.")
-        return cls(state=np.array([_signed(w) for w in (*words, ints(key, "key")[0])], np.int64), alg=alg)
+        return cls(state=np.array([_signed(w) for w in (*words, one_int(key, "key"))], np.int64), alg=alg)
 
     # -- state ------------------------------------------------------------------------------------
     @property

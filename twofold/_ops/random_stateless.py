@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from twofold._front.api import ints, public, shape_arg, tensor
+from twofold._front.api import one_size, public, shape_arg, tensor
 from twofold._ops import random_draws as draws
 from twofold.ir import dtypes as dt
 from twofold.ir import ops
@@ -116,7 +116,7 @@ def stateless_categorical(logits: Any, num_samples: Any, seed: Any, dtype: Any =
     >>> tf.random.stateless_categorical([[0.0, float("-inf")]], 3, seed=[1, 2]).numpy().tolist()
     [[0, 0, 0]]
     """
-    count = ints(num_samples, "num_samples")[0]
+    count = one_size(num_samples, "num_samples")
     return draws.categorical(_stream(seed, "categorical"), tensor(logits), count, dt.as_dtype(dtype))
 
 
@@ -258,4 +258,4 @@ def split(seed: Any, num: Any = 2, alg: Any = "auto_select") -> Any:
     """
     seed = tensor(seed)
     state = ops.random_seed_state(seed, purpose="split")
-    return ops.random_bits(state, shape=(ints(num, "num")[0], 2), dtype=seed.dtype)
+    return ops.random_bits(state, shape=(one_size(num, "num"), 2), dtype=seed.dtype)

@@ -32,7 +32,7 @@ def gradient_of(name: str, traced: Traced, streams: Streams) -> Part | None:
         return None
     both = vjp(graph, wanted, seeded)
     back = both.backward(seeded)
-    if not any(back.given):
+    if not any(back.connected):
         return None
     made = g.Graph(f"{graph.name}_grad")
     inputs = [made.add_input(v.dims, v.dtype, v.name) for v in graph.inputs]
@@ -49,6 +49,6 @@ def gradient_of(name: str, traced: Traced, streams: Streams) -> Part | None:
     made.guards = list(dict.fromkeys([*both.forward.guards, *back.graph.guards]))
     sources = [*part.inputs, *[identifier(getattr(c, "name", ""), "captured") for c in part.captures]]
     cts = [f"ct_{n}" for n, s in zip(part.outputs, seeded, strict=False) if s]
-    gradients = [f"d_{n}" for n, given in zip(sources, back.given, strict=True) if given]
+    gradients = [f"d_{n}" for n, connected in zip(sources, back.connected, strict=True) if connected]
     return Part(f"{name}_grad", f"the gradient of {part.title}", made, unique([*part.inputs, *cts]),
                 unique([*part.outputs, *gradients]), part.captures, part.updates)

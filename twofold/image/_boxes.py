@@ -8,7 +8,7 @@ import numpy as np
 
 import twofold as tf
 from twofold._front import iteration as engine
-from twofold._front.api import ints, public
+from twofold._front.api import ANY, ints, public
 from twofold._front.hosted import hosted
 
 from ._common import images_of, is_number
@@ -47,7 +47,7 @@ def crop_and_resize(image: Any, boxes: Any, box_indices: Any, crop_size: Any, me
     if boxes.shape.rank != 2 or which.shape.rank != 1:
         raise ValueError(f"crop_and_resize: boxes must be [boxes, 4] and box_indices [boxes]; got {boxes.shape} and "
                          f"{which.shape}")
-    size = ints(crop_size, "crop_size")
+    size = ints(crop_size, "crop_size", ANY)
     if len(size) != 2 or not is_number(*size) or min(size) <= 0:
         raise ValueError(f"crop_and_resize: crop_size must be a height and a width above 0 that are known; got "
                          f"{crop_size!r}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import twofold as tf
-from twofold._front.api import ints, one_part, public
+from twofold._front.api import ANY, ints, one_part, public
 from twofold._ops.array_creation import as_scalar
 
 from ._common import batched, images_of, is_number, pixels, require, sized, sizes_of
@@ -234,7 +234,7 @@ def extract_patches(images: Any, sizes: Any, strides: Any, rates: Any, padding: 
 
 
 def _middle(value: Any, what: str) -> tuple[int, int]:
-    given = ints(value, what)
+    given = ints(value, what, ANY)
     if len(given) != 4 or given[0] != 1 or given[3] != 1 or min(given) < 1:
         raise ValueError(f"extract_patches: {what} must be [1, rows, columns, 1]; got {value!r}")
     return given[1], given[2]

@@ -7,6 +7,7 @@ from typing import Any
 
 import twofold as tf
 from twofold._front.api import parts, public
+from twofold._ops.random_draws import give_back, position, seed_number
 
 from ._colour import adjust_brightness, adjust_contrast, adjust_hue, adjust_saturation
 from ._common import images_of, is_number, require
@@ -20,10 +21,22 @@ __all__ = ["random_brightness", "random_contrast", "random_crop", "random_flip_l
 _Draw = Callable[..., Any]  # of a shape, and bounds
 
 
-def _of_stream(seed: Any) -> _Draw:
+def _by_stream(seed: Any, change: Callable[[_Draw], Any]) -> Any:
+    """`change` with draws from the stream of a seed, which stays where it was if the images are refused."""
+    number, blocks = seed_number(seed), 0
+    before = position(number)
+
     def draw(shape: Any, low: Any, high: Any, dtype: Any = tf.float32) -> Any:
-        return tf.random.uniform(shape, low, high, dtype, seed)
-    return draw
+        nonlocal blocks
+        drawn = tf.random.uniform(shape, low, high, dtype, number)
+        blocks += drawn.shape.num_elements() or 0
+        return drawn
+    try:
+        return change(draw)
+    except Exception:
+        if not tf.inside_function():
+            give_back(number, before, blocks)
+        raise
 
 
 def _of_seed(seed: Any) -> _Draw:
@@ -49,13 +62,13 @@ def random_flip_left_right(image: Any, seed: Any = None) -> Any:
         image: [height, width, channels] or [batch, height, width, channels].
         seed: see `tf.random.set_seed`.
     """
-    return _flipped(image, flip_left_right, _of_stream(seed), "random_flip_left_right")
+    return _by_stream(seed, lambda draw: _flipped(image, flip_left_right, draw, "random_flip_left_right"))
 
 
 @public
 def random_flip_up_down(image: Any, seed: Any = None) -> Any:
     """Images, each with top and bottom exchanged or not, with equal chances; see `random_flip_left_right`."""
-    return _flipped(image, flip_up_down, _of_stream(seed), "random_flip_up_down")
+    return _by_stream(seed, lambda draw: _flipped(image, flip_up_down, draw, "random_flip_up_down"))
 
 
 @public
@@ -108,7 +121,7 @@ def random_crop(value: Any, size: Any, seed: Any = None, name: str | None = None
     >>> tf.image.random_crop(tf.zeros([5, 5, 3]), [2, 4, 3]).shape
     TensorShape([2, 4, 3])
     """
-    return _cropped(value, size, _of_stream(seed))
+    return _by_stream(seed, lambda draw: _cropped(value, size, draw))
 
 
 @public
@@ -149,7 +162,7 @@ def random_brightness(image: Any, max_delta: Any, seed: Any = None) -> Any:
         ValueError: `max_delta` is negative.
     """
     most = _delta(max_delta)
-    return adjust_brightness(image, _of_stream(seed)([], -most, most))
+    return _by_stream(seed, lambda draw: adjust_brightness(image, draw([], -most, most)))
 
 
 @public
@@ -167,7 +180,7 @@ def random_contrast(image: Any, lower: Any, upper: Any, seed: Any = None) -> Any
         ValueError: the bounds are negative, or not in order.
     """
     _check(lower, upper)
-    return adjust_contrast(image, _of_stream(seed)([], lower, upper))
+    return _by_stream(seed, lambda draw: adjust_contrast(image, draw([], lower, upper)))
 
 
 @public
@@ -185,7 +198,7 @@ def random_hue(image: Any, max_delta: Any, seed: Any = None) -> Any:
         ValueError: `max_delta` is not in [0, 0.5].
     """
     most = _delta(max_delta, 0.5)
-    return adjust_hue(image, _of_stream(seed)([], -most, most))
+    return _by_stream(seed, lambda draw: adjust_hue(image, draw([], -most, most)))
 
 
 @public
@@ -203,7 +216,7 @@ def random_saturation(image: Any, lower: Any, upper: Any, seed: Any = None) -> A
         ValueError: the bounds are negative, or not in order.
     """
     _check(lower, upper)
-    return adjust_saturation(image, _of_stream(seed)([], lower, upper))
+    return _by_stream(seed, lambda draw: adjust_saturation(image, draw([], lower, upper)))
 
 
 @public

@@ -178,7 +178,8 @@ def _fetch(origin: str, file: BinaryIO, target: Path) -> None:
             elif done < size:
                 raise ConnectionError(f"the connection ended after {done} of {size} bytes")
     except urllib.error.HTTPError as error:
-        raise OSError(_unreachable(origin, target, f"{error.code} {error.reason}")) from None
+        with error:  # it is the response, too
+            raise OSError(_unreachable(origin, target, f"{error.code} {error.reason}")) from None
     except urllib.error.URLError as error:
         raise OSError(_unreachable(origin, target, str(error.reason))) from None
     except (ConnectionError, TimeoutError) as error:

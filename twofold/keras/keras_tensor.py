@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import twofold as tf
-from twofold._front.api import SymbolicOperand, listed, told
+from twofold._front.api import SymbolicOperand, listed, told, user_line
 
 from . import _registry
 from .shapes import InputShape
@@ -89,7 +89,7 @@ class KerasTensor:
 
     def _no_value(self, *args: Any, **kwargs: Any) -> Any:
         raise SymbolicOperand(f"{self!r} has no value: it stands for a tensor of a functional model. Use layers, "
-                              "operators and functions of tf on it, or a Lambda layer.")
+                              f"operators and functions of tf on it, or a Lambda layer.\n  {user_line()}")
 
     __array__ = __bool__ = __int__ = __float__ = __index__ = __len__ = __iter__ = _no_value
     __hash__ = object.__hash__

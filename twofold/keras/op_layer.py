@@ -71,9 +71,9 @@ def on_keras_tensors(function: Callable[..., Any], args: tuple[Any, ...], kwargs
     caller = sys._getframe(2).f_code.co_filename
     name = _names().get(id(function))
     if name is None or (is_ours(caller) and not caller.startswith(_KERAS)):
-        raise SymbolicOperand(f"{getattr(function, '__qualname__', function)!s} cannot be a part of a functional "
-                              "model: it was given a KerasTensor, which has no value. Use a Lambda layer, or one of "
-                              f"your own.\n  {user_line()}")
+        called = getattr(function, "__qualname__", str(function)).rstrip("_")  # `tuple_` is public as `tuple`
+        raise SymbolicOperand(f"{called} cannot be a part of a functional model: it was given a KerasTensor, which has "
+                              f"no value. Use a Lambda layer, or one of your own.\n  {user_line()}")
     return TFOpLambda(name)(*args, **kwargs)
 
 

@@ -101,7 +101,7 @@ def draw_seed(seed: Any) -> Any:
         ValueError: it is something else.
     """
     if seed is None:
-        return tf.random.uniform((2,), minval=None, dtype=tf.int32)
+        return tf.random.uniform((2,), 0, 2**31 - 1, tf.int32)
     if hasattr(seed, "next"):
         return tf.cast(seed.next(), tf.int32)
     if isinstance(seed, int) and not isinstance(seed, bool):
@@ -110,12 +110,18 @@ def draw_seed(seed: Any) -> Any:
 
 
 def _drawn(seed: Any, draw: Callable[[Any], Any]) -> Any:
-    """What `draw` gives for the numbers from which it starts; a draw that is refused leaves a generator as it was."""
+    """What `draw` gives for the numbers from which it starts; a draw that is refused leaves a generator, and the global
+    stream, as it was."""
+    before = random_draws.position(None)
     start = draw_seed(seed)
     try:
         return draw(start)
     except Exception:
-        if hasattr(seed, "take_back") and not tf.inside_function():
+        if tf.inside_function():
+            raise
+        if seed is None:
+            random_draws.give_back(None, before, 2)
+        elif hasattr(seed, "take_back"):
             seed.take_back(tf.cast(start, tf.uint32))
         raise
 

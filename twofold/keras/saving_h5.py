@@ -99,6 +99,20 @@ class _Store(dict):
     """The mapping that `save_own_variables` writes into."""
 
 
+@contextlib.contextmanager
+def _written(file: Any) -> Iterator[Any]:
+    """A new HDF5 file on an open file, whose own errors are raised.
+
+    Under Python 3.14 h5py's callbacks go on after such an error, and a SystemError takes its place.
+    """
+    try:
+        with _h5py().File(file, "w") as f:
+            yield f
+    except SystemError as error:
+        cause = error.__cause__
+        raise cause if isinstance(cause, OSError) else error from None
+
+
 def write_weights(file: Any, model: Any, optimizer: bool = True) -> None:
     """Write the weights of a model, and the state of its optimizer, to an open file.
 
@@ -108,7 +122,7 @@ def write_weights(file: Any, model: Any, optimizer: bool = True) -> None:
     if not model.built:
         raise ValueError(f"Unable to save weights: model '{model.name}' has not been built yet. Build it by calling it "
                          "on data, or by `build`.")
-    with _h5py().File(file, "w") as f:
+    with _written(file) as f:
         for path, value in paths_of(model, optimizer):
             store = _Store()
             if hasattr(value, "save_own_variables"):
@@ -288,7 +302,7 @@ def write_model(file: Any, model: Any, include_optimizer: bool) -> None:
     described = serialize_keras_object(model)
     config = {"class_name": described["class_name"], "config": described["config"],
               "module": described["module"], "registered_name": described["registered_name"]}
-    with _h5py().File(file, "w") as f:
+    with _written(file) as f:
         f.attrs["keras_version"], f.attrs["backend"] = "3.0.0", "tensorflow"
         f.attrs["model_config"] = json.dumps(config)
         _write_older_weights(f.create_group("model_weights"), model)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import twofold as tf
+from twofold._front.api import no_item
 
 from . import call_context, dtype_policies
 from .functional import NetworkGraph
@@ -209,7 +210,11 @@ class Sequential(Model):
         return True
 
     def __getitem__(self, index: Any) -> Any:
-        return self.__dict__["_stack"][index]
+        layers = self.__dict__["_stack"]
+        try:
+            return layers[index]
+        except (IndexError, TypeError, ValueError) as error:
+            raise no_item(error, "Sequential", index, layers) from None
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.__dict__["_stack"])

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import twofold as tf
+from twofold._front.api import SymbolicValueError
 
 from .input_spec import assert_input_compatibility
 from .keras_tensor import KerasTensor, Node
@@ -25,6 +26,8 @@ def traced_spec(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[s
         args, kwargs: its arguments, with TensorSpecs or KerasTensors for tensors.
     Returns:
         TensorSpecs in the structure of the result.
+    Raises:
+        SymbolicValueError: the function asks for the value of one of them.
     """
     given = (args, dict(kwargs))
     leaves = [x for x in tf.nest.flatten(given) if isinstance(x, (KerasTensor, tf.TensorSpec))]
@@ -36,7 +39,14 @@ def traced_spec(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[s
         return fn(*filled_args, **filled_kwargs)
 
     specs = [tf.TensorSpec(x.shape, x.dtype) for x in leaves]
-    return tf.function(run, fallback=False).get_concrete_function(*specs).structured_outputs
+    try:
+        return tf.function(run, fallback=False).get_concrete_function(*specs).structured_outputs
+    except SymbolicValueError as error:
+        if error.asked:  # the user has given a KerasTensor, and knows of no tf.function
+            error.args = (f"A KerasTensor has no value, it stands for a tensor of a functional model: {error.asked}.\n"
+                          "  Hint: use layers, operators and functions of tf on it, and other values for settings.\n"
+                          f"  {error.where}",)
+        raise
 
 
 def symbolic_call(layer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -212,6 +212,8 @@ class _Alone:
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         raise ValueError("this function was not made for tensors of these shapes.")
 
+    traced_for = _call
+
 
 def _variable(saved: SavedVariable) -> Variable:
     made = Variable(wrap(saved.value), trainable=saved.trainable, shape=saved.shape,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from twofold.ir.errors import user_line
 from twofold.ir.op import tracing
 from twofold.tracking import Trackable
 
@@ -53,7 +54,7 @@ def save(obj: Any, export_dir: str | os.PathLike[str], signatures: Any = None,
     del options
     if tracing() is not None:
         raise AssertionError("tf.saved_model.save is not supported inside a traced @tf.function. Move the call to the "
-                             "outer eagerly-executed context.")
+                             f"outer eagerly-executed context.\n  {user_line()}")
     if not isinstance(obj, Trackable):
         raise ValueError("Expected an object of type `Trackable`, such as `tf.Module` or a subclass of the `Trackable` "
                          f"class, for export. Got {obj} with type {type(obj)}.")

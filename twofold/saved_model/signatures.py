@@ -124,7 +124,8 @@ def _fits(fn: Any) -> bool:
 def _traces(fn: Any) -> list[Any]:
     if isinstance(fn, SignatureFunction):
         return fn.plain
-    if isinstance(fn, Function) and fn.input_signature is None and not fn.function_spec.parameters:
+    if isinstance(fn, Function) and fn.input_signature is None and fn.function_spec is not None and (
+            not fn.function_spec.parameters):
         return [fn.get_concrete_function()._traced]  # without arguments there is nothing to declare
     if isinstance(fn, Function) and fn.input_signature is not None:
         traces = declared_traces(fn)
@@ -136,7 +137,7 @@ def _traces(fn: Any) -> list[Any]:
 
 
 def _any_rank(fn: Function) -> bool:
-    return any(s.dims is None for s in nest.flatten(list(fn.input_signature)))
+    return any(s.dims is None for s in nest.flatten(list(fn.input_signature or ())))
 
 
 def declared_traces(fn: Function) -> list[Any]:
@@ -151,7 +152,7 @@ def declared_traces(fn: Function) -> list[Any]:
         return fn._restored.traces
     if not _any_rank(fn):
         return [fn.get_concrete_function()._traced]
-    return _of_each_rank(fn, list(fn.input_signature), {})
+    return _of_each_rank(fn, list(fn.input_signature or ()), {})
 
 
 def rank_traces(concrete: AnyRank) -> list[Any]:
@@ -214,6 +215,7 @@ class _ByName:
     """A trace whose arguments and results are by name."""
 
     variant = None
+    spared = False
 
     def __init__(self, name: str, traced: Any, inputs: Sequence[str], any_rank: bool) -> None:
         self._traced = traced

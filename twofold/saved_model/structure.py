@@ -27,7 +27,7 @@ from twofold.ir import dtypes as dt
 from twofold.ir import nest
 from twofold.ir.dtypes import DType
 from twofold.ir.spec import TensorShape, TensorSpec, parse_short
-from twofold.tracer.signature import Reference
+from twofold.tracer.signature import ObjectReference
 
 __all__ = ["encode", "decode", "NotPlainError", "record_type"]
 
@@ -52,7 +52,7 @@ def encode(value: Any, node_of: Callable[[Any], int | None] = lambda value: None
     >>> encode({"a": (1.5, None)})
     {'dict': [['a', {'tuple': [{'float': 1.5}, None]}]]}
     """
-    if isinstance(value, Reference):
+    if isinstance(value, ObjectReference):
         value = value()
     if value is None or type(value) in (bool, int, str):
         return value

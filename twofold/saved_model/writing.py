@@ -183,8 +183,8 @@ class Contents:
 
 
 def _alive(updates: list[Any]) -> list[Any]:
-    from twofold.tracer.traced import _held
-    return [_held(u) for u in updates]
+    from twofold.tracer.traced import referent
+    return [referent(u) for u in updates]
 
 
 def _spelt(entry: Entry) -> str:
@@ -213,7 +213,7 @@ def _parameters(fn: Function, encoded: Callable[[Any], Any]) -> list[Any] | None
         return None
     parameters: list[Any] = []
     for p in fn.function_spec.parameters.values():
-        entry = [p.name, p.kind.name]
+        entry: list[Any] = [p.name, p.kind.name]
         if p.default is not inspect.Parameter.empty:
             try:
                 entry.append(encoded(p.default))

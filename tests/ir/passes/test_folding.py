@@ -158,10 +158,10 @@ def test_folded_bits_are_those_of_kernels(op):
         graph = g.Graph("f")
         inputs = [graph.constant(a) for a in arrays]
         try:
-            found = op.infer(op, *inputs)
+            spec = op.infer(op, *inputs)
         except tf.errors.OpError:
             continue
-        node = graph.add(op, inputs, {}, (found,))
+        node = graph.add(op, inputs, {}, (spec,))
         folded = computed(node, arrays)
         try:
             kernel = np.asarray(apply(op, tuple(tf.constant(a) for a in arrays), {}))

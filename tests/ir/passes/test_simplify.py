@@ -93,6 +93,8 @@ CASES = [
       for f in ("equal", "not_equal")],
     *[("opposite", INTS, f"%3 = {f}(%0, %1) : i1[n] %9 = logical_not(%3) : i1[n]")
       for f in ("less", "less_equal", "greater", "greater_equal")],
+    ("one_choice", REAL, "%3 = constant true : i1[] %9 = select(%3, %0, %1) : T[n]"),
+    ("one_choice", REAL, "%3 = less(%0, %1) : i1[n] %4 = reduce_all(%3) : i1[] %9 = select(%4, %0, %2) : T[n]"),
     ("known_choice", REAL, "%3 = less(%0, %1) : i1[n] %9 = where(%3, %0, %0) : T[n]"),
     ("known_choice", REAL, "%3 = constant true : i1[] %9 = where(%3, %0, %1) : T[n]"),
     ("known_choice", REAL, "%3 = constant false : i1[] %9 = where(%3, %0, %2) : T[n]"),
@@ -141,8 +143,8 @@ def written(body: str, dtype: dt.DType) -> str:
 
 
 def rules_named(table, name):
-    found = {op: [rule for rule in rules if rule.__name__ == name] for op, rules in table.items()}
-    return {op: rules for op, rules in found.items() if rules}
+    by_op = {op: [rule for rule in rules if rule.__name__ == name] for op, rules in table.items()}
+    return {op: rules for op, rules in by_op.items() if rules}
 
 
 def every_input(dtype):

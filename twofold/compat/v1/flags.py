@@ -60,7 +60,7 @@ class FlagValues:
         self._values[name] = value
 
     def __contains__(self, name: str) -> bool:
-        return name in self._known
+        return isinstance(name, str) and name in self._known
 
     def flag_values_dict(self) -> dict[str, Any]:
         """The values of all flags."""

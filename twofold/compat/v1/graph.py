@@ -333,7 +333,7 @@ class _GraphTrace(Trace):
         super().__init__("graph")
         self.graph = _Nodes(owner)
         self.owner = owner
-        self.made = _Made(owner)
+        self.created = _Made(owner)
         self.sequential = False
         self.starts: Any = None
         self.fed: set[g.Value] = set()
@@ -351,7 +351,7 @@ class _GraphTrace(Trace):
     def input(self, dims: Sequence[Any], dtype: Any, name: str = "") -> SymbolicTensor:
         """A new input of the graph: the value of a variable, or a tensor from outside."""
         made = self._named(self.graph.add_input(dims, dtype, name), f"{self.owner.unique(f'{name}/read')}:0")
-        self.given.append(made)
+        self.input_tensors.append(made)
         return made
 
     def _named(self, value: g.Value, name: str) -> GraphTensor:

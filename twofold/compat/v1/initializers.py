@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import twofold as tf
+from twofold._front.api import ANY, ints
 from twofold._front.namespace import publish
 from twofold.keras import initializers as _keras
 from twofold.keras.initializers import Identity
@@ -32,7 +33,7 @@ class _OfDtype:
     _dtype: Any = None
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None, **kwargs: Any) -> Any:
-        sizes = tf.TensorShape(shape).as_list()
+        sizes = list(ints(shape, "shape", ANY))
         return super().__call__(sizes, dtype=dtype or self._dtype or tf.float32)  # type: ignore[misc]
 
 
@@ -78,7 +79,7 @@ class constant_initializer(_OfDtype, _keras.Constant):
         self._dtype = dtype
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None, **kwargs: Any) -> Any:
-        sizes = tf.TensorShape(shape).as_list()
+        sizes = list(ints(shape, "shape", ANY))
         kind = dtype or self._dtype or tf.float32
         value = tf.cast(tf.constant(self.value), kind)
         full = math.prod(d or 0 for d in sizes) == value.shape.num_elements()

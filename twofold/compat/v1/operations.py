@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, Protocol
 
 from twofold.ir.dtypes import DType
-from twofold.ir.spec import TensorShape
+from twofold.ir.spec import TensorShape, listed
 from twofold.tracer.symbolic import SymbolicTensor
 
 from .current import session_or_default
@@ -50,9 +50,9 @@ class Operation:
     def __init__(self, graph: Graph, updates: Sequence[tuple[Any, Any]], name: str, initialises: bool = False,
                  nodes: Sequence[Any] = (), after: Sequence[Operation] = (), outputs: Sequence[Any] = (),
                  kind: str = "NoOp") -> None:
-        self.graph, self.updates, self.name, self.initialises = graph, list(updates), name, initialises
-        self.nodes, self.outputs, self.type = list(nodes), list(outputs), kind
-        self.after = [*after, *graph.controlling]
+        self.graph, self.name, self.initialises, self.type = graph, name, initialises, kind
+        self.updates, self.nodes = listed(updates, "updates"), listed(nodes, "nodes")
+        self.outputs, self.after = listed(outputs, "outputs"), [*listed(after, "after"), *graph.controlling]
         self.number = next(_numbers)  # operations run in the order in which they were made
         graph.operations.setdefault(name, self)
 
@@ -92,6 +92,7 @@ class GraphTensor(SymbolicTensor):
     __slots__ = ("_name",)
 
     _name: str
+    trace: Any  # of a `tf.Graph`, which it knows as its `owner`
 
     @property
     def name(self) -> str:

@@ -263,17 +263,28 @@ class FileWriter:
         Args:
             summary: what a session gave for one, or a `Summary` message.
             global_step: the number of the step.
+        Raises:
+            TypeError: it is none. DataLossError: its bytes are those of something else.
         """
         from tensorboard.compat.proto import summary_pb2
         content = summary.numpy() if hasattr(summary, "numpy") else summary
-        if isinstance(content, (bytes, np.ndarray)):
-            content = summary_pb2.Summary.FromString(bytes(np.asarray(content, object)[()]))
+        if isinstance(content, np.ndarray) and content.shape == ():
+            content = content[()]
+        if isinstance(content, bytes):
+            try:
+                content = summary_pb2.Summary.FromString(content)
+            except Exception as error:  # noqa: BLE001 (of a class of the parser's own)
+                raise tf.errors.DataLossError(
+                    None, None, f"add_summary: these are not the bytes of a summary: {error}") from None
+        if not isinstance(content, summary_pb2.Summary):
+            raise TypeError(f"summary must be what a session gave for one, or a Summary; got {describe(summary)}.")
         self._write(global_step, summary=content)
 
     def _write(self, step: Any, **content: Any) -> None:
+        step = None if step is None else int(step)
         if self._writer._closed:
             self.reopen()
-        self._writer._event(**content, **({} if step is None else {"step": int(step)}))
+        self._writer._event(**content, **({} if step is None else {"step": step}))
 
     def add_event(self, event: Any) -> None:
         """Write an `Event` message.
@@ -295,7 +306,12 @@ class FileWriter:
         Args:
             session_log: the message.
             global_step: the number of the step.
+        Raises:
+            TypeError: it is none.
         """
+        from tensorboard.compat.proto import event_pb2
+        if not isinstance(session_log, event_pb2.SessionLog):
+            raise TypeError(f"session_log must be a SessionLog message; got {describe(session_log)}.")
         self._write(global_step, session_log=session_log)
 
     def add_graph(self, graph: Any, global_step: Any = None, graph_def: Any = None) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import twofold as tf
-from twofold._front.api import block, public
+from twofold._front.api import block, describe, public
 from twofold.eager import sessions
 from twofold.eager.variable import Variable as _Variable
 from twofold.ir import dtypes as dt
@@ -247,13 +247,16 @@ def get_variable(name: str, shape: Any = None, dtype: Any = None, initializer: A
     if scope.reuse is True:
         raise ValueError(f"Variable {full} does not exist, or was not created with tf.get_variable(). Did you mean to "
                          "set reuse=tf.AUTO_REUSE in VarScope?")
+    chosen = scope.regularizer if regularizer is None else regularizer
+    if chosen is not None and not callable(chosen):
+        raise TypeError(f"get_variable: regularizer must be a function of the variable; got {describe(chosen)}.")
     wanted = dtype or scope.dtype
     value = _initial(full, shape, dt.as_dtype(wanted or dt.float32),
                      scope.initializer if initializer is None else initializer)
     with tf.name_scope(""):
         made = Variable(value, trainable, collections, validate_shape, name=full, dtype=wanted, constraint=constraint)
     store[full] = made
-    _regularise(made, regularizer or scope.regularizer, full)
+    _regularise(made, chosen, full)
     return made
 
 

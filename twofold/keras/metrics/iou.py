@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import twofold as tf
-from twofold._front.api import ints
+from twofold._front.api import ANY, ints
 
 from ..losses.loss import as_tensor
 from .metric import Metric
@@ -41,7 +41,7 @@ class IoU(Metric):
                  ignore_class: int | None = None, sparse_y_true: bool = True, sparse_y_pred: bool = True,
                  axis: int = -1):
         super().__init__(dtype=dtype or "int64", name=name)
-        chosen = ints(target_class_ids, "target_class_ids")
+        chosen = ints(target_class_ids, "target_class_ids", ANY)
         if max(chosen, default=-1) >= num_classes:
             raise ValueError(f"Target class id {max(chosen)} is out of range, which is [0, {num_classes}).")
         self.num_classes, self.target_class_ids = num_classes, list(chosen)

@@ -331,7 +331,9 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_
     >>> tf.keras.ops.fori_loop(0, 4, lambda i, total: total + i, 0).numpy().tolist()
     6
     """
-    start, stop = tensor(lower, tf.int32), tensor(upper, tf.int32)
+    wide = any(getattr(bound, "dtype", None) == tf.int64 or isinstance(bound, int) and not -2**31 <= bound < 2**31
+               for bound in (lower, upper))
+    start, stop = (tensor(bound, tf.int64 if wide else tf.int32) for bound in (lower, upper))
     first = tf.nest.map_structure(tensor, init_val)
     return tf.while_loop(lambda i, value: i < stop, lambda i, value: (i + 1, body_fun(i, value)), (start, first))[1]
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import twofold as tf
+from twofold._front.api import listed
 from twofold._front.namespace import publish
 
 from ..keras_ops import operation
@@ -331,7 +332,10 @@ def jvp(fun: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = Fa
     >>> [float(t) for t in tf.keras.ops.jvp(lambda x: x * x, (tf.constant(3.0),), (tf.constant(1.0),))]
     [9.0, 6.0]
     """
-    primals = [floating(x) for x in primals]
+    primals = [floating(x) for x in listed(primals, "primals")]
+    tangents = listed(tangents, "tangents")
+    if len(tangents) != len(primals):
+        raise ValueError(f"tangents must be as many as primals, {len(primals)}; got {len(tangents)}.")
     tangents = [tensor(t, x.dtype) for t, x in zip(tangents, primals, strict=True)]
     # the gradient is linear in the upstream gradient, and its own gradient there is the derivative asked for
     with tf.GradientTape() as outer:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from typing import Any
 
 import twofold as tf
-from twofold._front.api import listed
+from twofold._front.api import describe, listed
 
 from ..serialization import deserialize_keras_object, serialize_keras_object
 from .base import Optimizer
@@ -51,8 +51,10 @@ class OptimizerMap(MutableMapping[str, Optimizer]):
         """The optimizer for a path, or of a pattern.
 
         Raises:
-            ValueError: several patterns fit.
+            TypeError: it is no string. ValueError: several patterns fit.
         """
+        if not isinstance(key, str):
+            raise TypeError(f"The path of a variable must be a string; got {describe(key)}.")
         if key in self._optimizer_map:
             return self._optimizer_map[key]
         fitting = [pattern for pattern in self._optimizer_map if re.fullmatch(pattern, key)]
@@ -61,14 +63,16 @@ class OptimizerMap(MutableMapping[str, Optimizer]):
         return self._optimizer_map[fitting[0]] if fitting else self._default_optimizer
 
     def __setitem__(self, key: str, optimizer: Optimizer) -> None:
-        if key in self._optimizer_map:
-            raise ValueError(f"{key!r} has an optimizer already: {self._optimizer_map[key]!r}.")
         if not isinstance(key, str):
             raise ValueError(f"A pattern must be a string; got {key!r}.")
+        if key in self._optimizer_map:
+            raise ValueError(f"{key!r} has an optimizer already: {self._optimizer_map[key]!r}.")
         _check_inner(optimizer)
         self._optimizer_map[key] = optimizer
 
     def __delitem__(self, key: str) -> None:
+        if not isinstance(key, str) or key not in self._optimizer_map:
+            raise KeyError(f"OptimizerMap: there is no pattern {key!r}.")
         del self._optimizer_map[key]
 
     def __len__(self) -> int:
@@ -78,7 +82,13 @@ class OptimizerMap(MutableMapping[str, Optimizer]):
         return iter(self._optimizer_map)
 
     def __call__(self, variable: tf.Variable) -> Optimizer:
-        """The optimizer of a variable."""
+        """The optimizer of a variable.
+
+        Raises:
+            TypeError: it is no variable.
+        """
+        if not isinstance(variable, tf.Variable):
+            raise TypeError(f"OptimizerMap takes a variable; got {describe(variable)}.")
         return self[path_of(variable).removesuffix(":0")]
 
     def get_config(self) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from twofold._front.api import public
+from twofold._front.api import one_int, public
 from twofold._front.namespace import publish
 
 from ..sequences import pad_sequences
@@ -68,6 +68,7 @@ class TimeseriesGenerator(PyDataset):
         return (self.end_index - self.start_index + step) // step
 
     def __getitem__(self, index: int) -> tuple[np.ndarray, np.ndarray]:
+        index = one_int(index, "index")
         if self.shuffle:
             rows = np.random.randint(self.start_index, self.end_index + 1, self.batch_size)
         else:
