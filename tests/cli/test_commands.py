@@ -282,7 +282,7 @@ def test_traceback_shows_where(call, tmp_path):
 # -- as a process -------------------------------------------------------------------------------------
 def process(*args, **env):
     return subprocess.run([sys.executable, "-m", "twofold", *map(str, args)], capture_output=True, text=True,
-                          env={**os.environ, **env}, timeout=60)
+                          env={**os.environ, **env}, timeout=300)
 
 
 def test_as_a_module(saved, images):
@@ -297,7 +297,7 @@ def test_as_a_module(saved, images):
 def test_help_is_quick_and_loads_no_compiler():
     script = ("import sys\ntry:\n    from twofold.cli import main; main(['--help'])\nexcept SystemExit:\n"
               "    print([m for m in ('llvmlite.binding', 'numba', 'networkx', 'tqdm') if m in sys.modules])")
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=300)
     assert done.stdout.endswith("[]\n"), done.stdout + done.stderr
     assert all(name in done.stdout for name in ("inspect", "graph", "run", "compile", "bench", "cache"))
 
@@ -312,7 +312,7 @@ def test_a_terminal_gets_a_bar(saved):
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
     running = subprocess.Popen([sys.executable, "-m", "twofold", "bench", str(saved), "--batch", "4", "--seconds",
                                 "0.3"], stdout=subprocess.PIPE, stderr=theirs, text=True)
-    out, _ = running.communicate(timeout=60)
+    out, _ = running.communicate(timeout=300)
     assert select.select([ours], [], [], 5)[0]
     shown = os.read(ours, 1 << 16).decode()
     os.close(theirs)

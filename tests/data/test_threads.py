@@ -24,7 +24,7 @@ def ours():
     return [t for t in threading.enumerate() if t.name.startswith("tf.data")]
 
 
-def none_left(seconds=5.0):
+def none_left(seconds=60.0):
     """Whether all threads of pipelines end in some time."""
     gc.collect()
     end = time.monotonic() + seconds
@@ -254,7 +254,7 @@ def test_several_threads_may_share_an_iterator():
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
+        thread.join(60)
     assert sorted(found) == list(range(1, 401))
 
 
@@ -278,7 +278,7 @@ def test_the_process_ends_in_the_middle_of_a_pipeline(last):
             next(iterator)
         {last}
     """)
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
     assert done.returncode == (3 if "raise" in last else 0), done.stderr
     assert done.stderr == ""
 
@@ -306,7 +306,7 @@ def test_a_child_process_is_told_and_may_begin_anew():
         assert os.waitpid(child, 0)[1] == 0
         assert int(next(iterator)) == 9
     """)
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
 
 

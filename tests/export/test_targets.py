@@ -177,7 +177,7 @@ def test_webassembly_in_node(made, tmp_path):
                        for key, a in zip(("x", "n"), inputs, strict=False)}
     (tmp_path / "calls.json").write_text(json.dumps({"calls": calls, "kinds": {}}))
     (tmp_path / "run.mjs").write_text(RUN)
-    done = subprocess.run(["node", str(tmp_path / "run.mjs")], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(["node", str(tmp_path / "run.mjs")], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     for name, (_, outputs) in CALLS.items():
@@ -222,7 +222,7 @@ def test_state_and_weights_in_node(tmp_path):
         return tf.reduce_sum(x) + tf.reduce_sum(w) + 0.0 * fixed[0]
     tf.export.native({"add": add, "total": total}, tmp_path / "count.wasm", target="wasm32", weights="file")
     (tmp_path / "run.mjs").write_text(STATE)
-    done = subprocess.run(["node", str(tmp_path / "run.mjs")], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(["node", str(tmp_path / "run.mjs")], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == [[4.0, 8.0, 6.0], [1.0, 2.0, 3.0], (1 << 17) + 18.0]
 

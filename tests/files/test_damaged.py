@@ -278,7 +278,7 @@ for read in (tf.keras.models.load_model, m.load_weights):
     for name in ("it.keras", "it.weights.h5"):
         os.mkfifo(tmp_path / name)
         done = subprocess.run([sys.executable, "-c", script, tmp_path / name], capture_output=True, text=True,
-                              timeout=60)
+                              timeout=300)
         assert done.stdout.count("True") == 2, done.stderr
 
 

@@ -28,7 +28,7 @@ def run():
         add()
 
 def child(n):
-    faulthandler.dump_traceback_later(60, exit=True)
+    faulthandler.dump_traceback_later(240, exit=True)
     f = tf.function(lambda x: tf.reduce_sum(x * 2.0) + float(n))
     right = float(f(tf.ones([3]))) == 6.0 + n
     before = v.numpy()

@@ -41,7 +41,7 @@ def start(program: str, **environment: str) -> subprocess.Popen[str]:
 
 def finish(process: subprocess.Popen[str]) -> None:
     try:
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=300)
     finally:
         process.kill()
     assert process.returncode == 0, err

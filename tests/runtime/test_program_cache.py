@@ -210,7 +210,7 @@ def test_processes_at_one_time_and_killed_writers(tmp_path):
     killed = [process(tmp_path, f"k{n}.py") for n in range(2)]
     for p in killed:
         p.kill()
-        p.communicate(timeout=60)
+        p.communicate(timeout=300)
     results = [told(p) for p in many]
     assert len({r[0] for r in results}) == 1
     assert told(process(tmp_path, "last.py"))[2] == "True"
