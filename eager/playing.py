@@ -17,10 +17,10 @@ from time import perf_counter
 from typing import Any, TypeAlias
 
 from twofold.ir import ops
-from twofold.ir.grad import apply_rule, copied, needed, unbroadcast
+from twofold.ir.grad import apply_rule, copied, needed
 from twofold.ir.op import interpreter
 from twofold.ir.spec import TensorSpec
-from twofold.ir.sums import Exists, Sums, anyone, both, continued, present
+from twofold.ir.sums import Exists, Holds, Sums, anyone, continued, present, taken
 from twofold.runtime.log import log
 
 from . import dispatch, record
@@ -71,7 +71,7 @@ def _add_values(entries: Sequence[Entry], numbers: set[int]) -> None:
 
 
 def play(way: Path, cts: CotangentsByNumber, free: bool) -> list[Tensor | None]:
-    """CotangentsByNumber of the path's sources from those of its targets, `cts`; with `free` the path is used up."""
+    """Cotangents of the path's sources from those of its targets, `cts`; with `free` the path is used up."""
     numbers, starts, wanted, entries = way
     if interpreter() is not dispatch.eager and (sums := _sums(entries, wanted, cts)) is not None:
         return _play_sums(way, sums)
@@ -158,14 +158,14 @@ def _play_sums(way: Path, sums: Sums) -> list[Tensor | None]:
     return [_sum([ct for n in ns if (ct := sums.result(n)) is not None]) for ns in numbers]
 
 
-def _select(sums: Sums, wanted: set[int], ins: Sequence[int], inputs: Sequence[Any], ct: Any, exists: Exists) -> None:
+def _select(sums: Sums[int, Any], wanted: set[int], ins: Sequence[int], inputs: Sequence[Any], ct: Tensor | None,
+            exists: Exists) -> None:
     """Hand the cotangent of a `select` on to the value that was taken, which alone has a part in it."""
     condition = inputs[0]
-    taken: tuple[Exists, Exists] = (lambda: condition, cache(lambda: ops.logical_not(condition)))
-    for n, value, holds in zip(ins[1:], inputs[1:], taken, strict=True):
+    conditions: tuple[Holds, Holds] = (lambda: condition, cache(lambda: ops.logical_not(condition)))
+    for n, value, holds in zip(ins[1:], inputs[1:], conditions, strict=True):
         if n in wanted:
-            there = both(exists, holds)
-            sums.add(n, present(unbroadcast(ct, value), there), there)
+            sums.add(n, *taken(ct, value, holds, exists))
 
 
 def _sums(entries: Sequence[Entry], wanted: set[int], cts: CotangentsByNumber) -> Sums | None:

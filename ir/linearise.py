@@ -18,11 +18,11 @@ from . import graph as g
 from . import ops, symbols
 from .build import Builder, copy_node
 from .dims import Dim, Guard
-from .grad import apply_rule, copied, needed, nothing, unbroadcast
+from .grad import apply_rule, copied, needed, nothing
 from .graph import Construct, Graph, Node, Value
 from .op import Op, use_interpreter
 from .spec import spec
-from .sums import Exists, Link, Start, Sums, anyone, both, continued, present
+from .sums import Exists, Link, Start, Sums, anyone, both, continued, present, taken
 from .types import AnyTensor, Attrs, Results, Spec
 
 __all__ = ["Backward", "Cts", "Emitted", "Flow", "GraphWriter", "Linearised", "Mask", "Pullback", "Scope", "Starts",
@@ -405,13 +405,13 @@ class _Play:
             if ct is not None and v in self.lin._reach and (ct := needed(ct)) is not None:
                 self.sums.add(v, self.builder.value(present(copied(ct, given), exists)), exists)
 
-    def select(self, node: Node, ct: Any, exists: Exists) -> None:
+    def select(self, node: Node, ct: Value | None, exists: Exists) -> None:
         """Hand a cotangent on to the one of two values that was taken."""
         condition, *values = node.inputs
         for v, when in zip(values, (True, False), strict=True):
             if v in self.lin._reach:
-                there = both(exists, self.holds(condition, when))
-                self.sums.add(v, self.builder.value(present(unbroadcast(ct, v), there)), there)
+                part, there = taken(ct, v, self.holds(condition, when), exists)
+                self.sums.add(v, self.builder.value(part), there)
 
     def construct(self, node: Node, pull: Pullback, given: list[Value | None], exists: Exists) -> None:
         """Emit the gradient of a construct, which continues the sums of the cotangents of its operands."""

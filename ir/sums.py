@@ -20,10 +20,10 @@ from functools import cache, reduce
 from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 from . import ops
-from .grad import nothing, scalar, where_there
-from .types import AnyTensor, Results
+from .grad import nothing, scalar, unbroadcast, where_there
+from .types import AnyTensor, Results, Spec
 
-__all__ = ["Exists", "Holds", "Link", "Start", "Sums", "anyone", "both", "continued", "either", "present"]
+__all__ = ["Exists", "Holds", "Link", "Start", "Sums", "anyone", "both", "continued", "either", "present", "taken"]
 
 Holds: TypeAlias = Callable[[], Results]  # gives a bool scalar, as ops make one: whether a condition is true
 Exists: TypeAlias = Holds | None  # gives a bool scalar: whether something is there; None where that is certain
@@ -75,6 +75,21 @@ def anyone(every: Sequence[Exists]) -> Exists:
 def present(ct: AnyTensor, exists: Exists) -> AnyTensor:
     """A contribution as it is added: -0.0 where it is not there."""
     return ct if exists is None else where_there(exists(), ct)
+
+
+def taken(ct: AnyTensor | None, value: Spec, holds: Holds, exists: Exists) -> tuple[AnyTensor, Exists]:
+    """The contribution of a `select`'s cotangent to one of its two values, which is there only where that value was
+    taken; and what tells whether it is there.
+
+    Args:
+        ct: the cotangent of the result, which there is, since it has but one.
+        value: the value, or its spec.
+        holds: gives a bool scalar: whether the value was taken.
+        exists: what tells whether `ct` is there.
+    """
+    assert ct is not None
+    there = both(exists, holds)
+    return present(unbroadcast(ct, value), there), there
 
 
 def continued(starts: Sequence[Start], emitted: Sequence[Start], exists: Exists,

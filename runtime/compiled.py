@@ -77,7 +77,7 @@ class Native:
         self.entry = self._image.address("entry")
         self.plan = self._image.address("plan") if about.symbols else 0
         if about.libraries:  # a program from disk met no lowering that loads what provides its kernels
-            from . import convolutions, products  # noqa: F401
+            from . import convolutions  # noqa: F401
         links = [library.address(key) for key in about.libraries]
         self._table = (ctypes.c_int64 * (4 + len(links)))(*threads.table(_is_shared(about.work)), *links,
                                                           interrupts.poll_words())

@@ -71,16 +71,21 @@ def test_faults_are_seen(kind: int, told: str) -> None:
     assert bad_values.run_case(target, call, "eager", (("0", "7"),))[0] == told
 
 
-def test_a_child_that_ends_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    code = ("import os, sys\nfrom fuzz import bad_values\nfrom fuzz.bad_targets import Target\n"
-            "def ends(x):\n    '''>>> ends(1)'''\n    if x != 1: os.abort()\n"
+def run_child(source: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Has the fuzzer call the function `ends` that `source` defines with 7, in a process of its own that prints the
+    report."""
+    code = ("from fuzz import bad_values\nfrom fuzz.bad_targets import Target\n" + source +
             "report = bad_values.Report()\n"
             "bad_values.calls = lambda t: [bad_values.Call(ends, [1], {}, 'ends(1)')]\n"
             "bad_values.run_slice(Target('tf.ends', ends), 0, 0, 0, report, ['tf.ends/0/eager/0=7'])\n"
             "print(report)\n")
     path = os.pathsep.join(filter(None, [str(FUZZER.parents[1]), os.environ.get("PYTHONPATH")]))
-    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True,
+    return subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True,
                           env={**os.environ, "PYTHONPATH": path})
+
+
+def test_a_child_that_ends_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done = run_child("import os\ndef ends(x):\n    '''>>> ends(1)'''\n    if x != 1: os.abort()\n", tmp_path)
     assert "killed x1: tf.ends/0/eager/0=7" in done.stdout, done.stderr
     assert "SIGABRT" in done.stdout
 
@@ -94,15 +99,7 @@ ENDLESS = {
 
 @pytest.mark.parametrize("kind", ENDLESS)
 def test_our_endless_loops_are_told_from_the_users(kind: str, tmp_path: Path) -> None:
-    code = ("from fuzz import bad_values\nfrom fuzz.bad_targets import Target\n" + ENDLESS[kind] +
-            "report = bad_values.Report()\n"
-            "bad_values.SECONDS = 1\n"
-            "bad_values.calls = lambda t: [bad_values.Call(ends, [1], {}, 'ends(1)')]\n"
-            "bad_values.run_slice(Target('tf.ends', ends), 0, 0, 0, report, ['tf.ends/0/eager/0=7'])\n"
-            "print(report)\n")
-    path = os.pathsep.join(filter(None, [str(FUZZER.parents[1]), os.environ.get("PYTHONPATH")]))
-    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True,
-                          env={**os.environ, "PYTHONPATH": path})
+    done = run_child(ENDLESS[kind] + "bad_values.SECONDS = 1\n", tmp_path)
     assert f"{kind} x1: tf.ends/0/eager/0=7" in done.stdout, done.stdout + done.stderr
 
 

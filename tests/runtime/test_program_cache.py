@@ -75,8 +75,7 @@ def test_a_stored_program_is_neither_lowered_nor_compiled(folder, monkeypatch):
         Native.of_graph(parse(GRAPH.replace("1.5", "1.25")), cpu)
 
 
-_STEP = """
-import sys
+_DENSE = """
 import twofold as tf
 w = tf.Variable(tf.ones([3, 2]))
 @tf.function
@@ -87,13 +86,25 @@ def step(x):
     return loss
 step(tf.ones([4, 3]))
 step(tf.ones([4, 3]) * 0.5 + tf.ones([3]))
+"""
+_CONVOLUTION = """
+import twofold as tf
+@tf.function
+def loss(x, kernel):
+    return tf.reduce_sum(tf.nn.conv2d(x, kernel, 1, "SAME"))
+assert loss(tf.ones([2, 16, 16, 3]), tf.ones([3, 3, 3, 4])) == 50784.0
+"""
+_LOADED = """
+import sys
 print([m for m in ("llvmlite.binding", "numba", "malt", "twofold.codegen.program") if m in sys.modules])
 """
 
 
-def test_a_process_with_a_filled_cache_loads_no_compiler(tmp_path):
+@pytest.mark.parametrize("source", [_DENSE, _CONVOLUTION])
+def test_a_process_with_a_filled_cache_loads_no_compiler(tmp_path, source):
+    """Nor does it meet the lowerings, which load what provides the kernels that all programs share."""
     environment = {**os.environ, "TWOFOLD_CACHE_DIR": str(tmp_path)}
-    (tmp_path / "program.py").write_text(_STEP)
+    (tmp_path / "program.py").write_text(source + _LOADED)
     said = [subprocess.run([sys.executable, tmp_path / "program.py"], env=environment, check=True, timeout=120,
                            capture_output=True, text=True).stdout.strip() for _ in range(2)]
     assert said == ["['llvmlite.binding', 'malt', 'twofold.codegen.program']", "[]"]  # and numba never

@@ -122,8 +122,8 @@ def nested(b: tf.Tensor) -> tf.Tensor:
     return tf.reduce_sum(y * b)
 
 
-@pytest.mark.parametrize("f", [passed_on, powers, nested])
-def test_names_and_rounds(f: Function) -> None:
+def assert_derivatives_have_the_same_bits(f: Function) -> None:
+    """First and second ones: of plain Python, around the compiled function, and compiled as a whole."""
     b = numbers()
     for order in (1, 2):
         wanted, around, inside = f, compiled(f), f
@@ -131,6 +131,11 @@ def test_names_and_rounds(f: Function) -> None:
             wanted, around, inside = derived(wanted), derived(around), derived(inside)
         assert_bits(around(b), wanted(b))
         assert_bits(compiled(inside)(b), wanted(b))
+
+
+@pytest.mark.parametrize("f", [passed_on, powers, nested])
+def test_names_and_rounds(f: Function) -> None:
+    assert_derivatives_have_the_same_bits(f)
 
 
 def replaced(b: tf.Tensor) -> tf.Tensor:
@@ -163,13 +168,7 @@ def given_back(b: tf.Tensor) -> tf.Tensor:
 
 @pytest.mark.parametrize("f", [captured, given_back, scanned, mapped])
 def test_slices_are_values_of_their_own(f: Function) -> None:
-    b = numbers()
-    for order in (1, 2):
-        wanted, around, inside = f, compiled(f), f
-        for _ in range(order):
-            wanted, around, inside = derived(wanted), derived(around), derived(inside)
-        assert_bits(around(b), wanted(b))
-        assert_bits(compiled(inside)(b), wanted(b))
+    assert_derivatives_have_the_same_bits(f)
 
 
 def test_a_cotangent_that_is_handed_on_begins_a_sum_of_its_own() -> None:
