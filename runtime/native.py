@@ -54,12 +54,15 @@ def available() -> bool:
     return core() is not None
 
 
-def guard(fn: Callable[P, R], name: str | None = None, doc: str | None = None) -> Callable[P, R]:
+def guard(fn: Callable[P, R], name: str | None = None, doc: str | None = None,
+          direct: tuple[PythonFunction, int] | None = None) -> Callable[P, R]:
     """A builtin that calls `fn` and trims the traceback of what it raises to the user's frames.
 
     Args:
         fn: the Python function.
         name, doc: the builtin's `__name__` and `__doc__`; those of `fn` by default.
+        direct: a builtin that does the same as `fn` when it is called with so many arguments, all by position: it is
+            called then, which saves Python's part.
     Returns:
         A builtin, or a plain function where native entries are off. `unguarded` gives `fn` back.
     """
@@ -69,7 +72,10 @@ def guard(fn: Callable[P, R], name: str | None = None, doc: str | None = None) -
     if native is None:
         return _recovering(_renamed(fn, name, doc))
     module = getattr(fn, "__module__", None)
-    return native.builtin("guard", _with_again(native.bound(fn, name), fn), name, documented(fn, name, doc), module)
+    bound = _with_again(native.bound(fn, name, -1 if direct is None else direct[1]), fn)
+    if direct is not None:
+        bound.direct = direct[0]
+    return native.builtin("guard", bound, name, documented(fn, name, doc), module)
 
 
 Handler: TypeAlias = Callable[[PythonFunction, tuple[object, ...], dict[str, object], SymbolicOperand], object]

@@ -140,11 +140,16 @@ def _fresh(module: ir.Module, layout: dict[str, int]) -> ir.Function:
 
 
 def _guard(module: ir.Module, layout: dict[str, int], recover: ir.Function) -> None:
-    """`guard(self, args, nargs, kwnames)`: calls the Python function of `self`."""
+    """`guard(self, args, nargs, kwnames)`: calls the Python function of `self`.
+
+    Or `direct`, where there are just as many arguments by position as it takes: the second raw word, negative for none.
+    """
     c = Glue(module, layout, "guard", ptr, [ptr, ptr, i64, ptr])
     owner, args, count, names = c.fn.args
     c.context = c.get(c.raw(owner), 0)
-    result = c.api("PyObject_Vectorcall", ptr, c.slot(owner, "bound.fn"), args, count, names)
+    takes = c.and_(c.is_null(names), c.same(count, c.get(c.raw(owner), 8, i64)))
+    fn = c.select(takes, c.slot(owner, "bound.direct"), c.slot(owner, "bound.fn"))
+    result = c.api("PyObject_Vectorcall", ptr, fn, args, count, names)
     failed = c.fn.append_basic_block("failed")
     c.leave_if(c.is_null(result), failed)
     c.ret(result)

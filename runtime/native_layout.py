@@ -71,12 +71,16 @@ class Bound(types.ModuleType):
     by name.
     """
 
-    __slots__ = ("fn", "raw", "op", "keep", "again")
+    __slots__ = ("fn", "raw", "op", "keep", "again", "direct")
     fn: PythonFunction | None  # the Python function behind the entry; None where machine code does everything
     raw: bytes  # addresses, that of the context first
     op: object  # the op that recorders are told of
     keep: object  # owns the memory that `raw` points to
     again: PythonFunction  # called with the same arguments where `fn` raised SymbolicOperand; empty for most
+    direct: PythonFunction  # stands for `fn` in calls of so many arguments as `raw` tells; empty for most
+
+
+_SLOTS = ("fn", "raw", "op", "again", "direct")  # those that native code reads
 
 
 def layout() -> dict[str, int]:
@@ -92,7 +96,7 @@ def layout() -> dict[str, int]:
     offsets |= {"array.data": 16, "array.rank": 24, "array.dims": 32, "array.base": 48, "array.descr": 56}
     offsets |= {"array.flags": 64, "array.weak": 72}
     offsets |= {"descr.number": 28, "descr.size": 40}
-    offsets |= {f"bound.{name}": slot_offset(Bound, name) for name in ("fn", "raw", "op", "again")}
+    offsets |= {f"bound.{name}": slot_offset(Bound, name) for name in _SLOTS}
     _check_python(offsets)
     _check_numpy(offsets)
     return offsets
@@ -100,8 +104,8 @@ def layout() -> dict[str, int]:
 
 def _check_python(at: dict[str, int]) -> None:
     probe = Bound("probe")
-    probe.fn, probe.raw, probe.op, probe.again = print, b"twofold's probe", object(), repr
-    for name in ("fn", "raw", "op", "again"):
+    probe.fn, probe.raw, probe.op, probe.again, probe.direct = print, b"twofold's probe", object(), repr, len
+    for name in _SLOTS:
         _expect(_word(probe, at[f"bound.{name}"]) == id(getattr(probe, name)), f"slot {name}")
     _expect(_word(probe, at["object.type"]) == id(Bound), "type of an object")
     _expect(ctypes.string_at(id(probe.raw) + at["bytes.payload"], len(probe.raw)) == probe.raw, "bytes")

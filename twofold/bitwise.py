@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from twofold._front.api import public
+from twofold._front.api import public_op
 from twofold._front.namespace import publish
 from twofold.ir import ops
 
 __all__ = ["bitwise_and", "bitwise_or", "bitwise_xor", "invert", "left_shift", "right_shift"]
 
 
-@public
+@public_op(ops.bitwise_and)
 def bitwise_and(x: Any, y: Any, name: str | None = None) -> Any:
     """Bits set in both `x` and `y`, elementwise.
 
@@ -30,7 +30,7 @@ def bitwise_and(x: Any, y: Any, name: str | None = None) -> Any:
     return ops.bitwise_and(x, y)
 
 
-@public
+@public_op(ops.bitwise_or)
 def bitwise_or(x: Any, y: Any, name: str | None = None) -> Any:
     """Bits set in `x` or `y`, elementwise.
 
@@ -49,7 +49,7 @@ def bitwise_or(x: Any, y: Any, name: str | None = None) -> Any:
     return ops.bitwise_or(x, y)
 
 
-@public
+@public_op(ops.bitwise_xor)
 def bitwise_xor(x: Any, y: Any, name: str | None = None) -> Any:
     """Bits set in exactly one of `x` and `y`, elementwise.
 
@@ -68,7 +68,7 @@ def bitwise_xor(x: Any, y: Any, name: str | None = None) -> Any:
     return ops.bitwise_xor(x, y)
 
 
-@public
+@public_op(ops.invert)
 def invert(x: Any, name: str | None = None) -> Any:
     """Bits that are not set in `x`, elementwise.
 
@@ -87,7 +87,7 @@ def invert(x: Any, name: str | None = None) -> Any:
     return ops.invert(x)
 
 
-@public
+@public_op(ops.left_shift)
 def left_shift(x: Any, y: Any, name: str | None = None) -> Any:
     """Moves the bits of `x` up by `y` places, elementwise; `y` counts modulo the width.
 
@@ -106,7 +106,7 @@ def left_shift(x: Any, y: Any, name: str | None = None) -> Any:
     return ops.left_shift(x, y)
 
 
-@public
+@public_op(ops.right_shift)
 def right_shift(x: Any, y: Any, name: str | None = None) -> Any:
     """Moves the bits of `x` down by `y` places, elementwise; signed numbers keep their sign.
 

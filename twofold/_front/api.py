@@ -12,12 +12,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from twofold.eager import convert
+from twofold.eager import convert, entries
 from twofold.eager.tensor import Tensor
 from twofold.ir import dtypes as dt
 from twofold.ir.dims import Dim
 from twofold.ir.errors import ChoiceNeeded, InvalidArgumentError, SymbolicOperand, describe, is_ours, user_line
-from twofold.ir.op import tracing
+from twofold.ir.op import Op, tracing
 from twofold.ir.spec import TensorShape, listed, no_item, numbered
 from twofold.runtime import native
 from twofold.runtime.leaving import for_the_user, leave
@@ -25,9 +25,9 @@ from twofold.runtime.native import stand_in, unguarded
 from twofold.tracer import choices  # noqa: F401  (answers `ChoiceNeeded`)
 from twofold.tracer.symbolic import SymbolicValueError
 
-__all__ = ["ANY", "SymbolicOperand", "SymbolicValueError", "public", "public_class", "tensor", "ints", "one_int",
-           "axis_arg", "axis_span", "shape_arg", "describe", "user_line", "listed", "no_item", "numbered", "parts",
-           "one_part", "one_size", "is_open", "is_ours", "staged", "stand_in", "told", "leave", "for_the_user",
+__all__ = ["ANY", "SymbolicOperand", "SymbolicValueError", "public", "public_op", "public_class", "tensor", "ints",
+           "one_int", "axis_arg", "axis_span", "shape_arg", "describe", "user_line", "listed", "no_item", "numbered",
+           "parts", "one_part", "one_size", "is_open", "is_ours", "staged", "stand_in", "told", "leave", "for_the_user",
            "unguarded", "block", "tells", "untold", "open_methods"]
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -36,6 +36,16 @@ F = TypeVar("F", bound=Callable[..., Any])
 def public(fn: F) -> F:
     """Make `fn` a public function: an error it raises shows the user's frames only."""
     return native.guard(fn)  # type: ignore[return-value]
+
+
+def public_op(op: Op) -> Callable[[F], F]:
+    """Make the decorated function public, which does nothing but hand its first arguments on to `op`.
+
+    Calls with just these arguments go to the op's native entry at once, where it has one.
+    """
+    entry = entries.ENTRIES.get(op)
+    direct = None if entry is None else (entry, len(op.params))
+    return lambda fn: native.guard(fn, direct=direct)  # type: ignore[return-value]
 
 
 C = TypeVar("C", bound=type)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from twofold._front.api import public, tensor
+from twofold._front.api import public, public_op, tensor
 from twofold.ir import dtypes as dt
 from twofold.ir import ops
 
@@ -97,7 +97,7 @@ def bitcast(input: Any, type: Any, name: str | None = None) -> Any:
     return ops.bitcast(input, dtype=dt.as_dtype(type))
 
 
-@public
+@public_op(ops.complex)
 def complex(real: Any, imag: Any, name: str | None = None) -> Any:
     """Joins real and imaginary parts to complex numbers, elementwise.
 

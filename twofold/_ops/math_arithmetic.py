@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from twofold._front.api import public, tensor
+from twofold._front.api import public, public_op, tensor
 from twofold._ops.math_comparison import any_string
 from twofold.ir import dtypes as dt
 from twofold.ir import ops
@@ -41,7 +41,7 @@ def add(x: Any, y: Any, name: str | None = None) -> Any:
     return ops.string_add(x, y) if any_string(x, y) else ops.add(x, y)
 
 
-@public
+@public_op(ops.subtract)
 def subtract(x: Any, y: Any, name: str | None = None) -> Any:
     """Subtracts `y` from `x`, elementwise; integers wrap around.
 
@@ -60,7 +60,7 @@ def subtract(x: Any, y: Any, name: str | None = None) -> Any:
     return ops.subtract(x, y)
 
 
-@public
+@public_op(ops.multiply)
 def multiply(x: Any, y: Any, name: str | None = None) -> Any:
     """Multiplies `x` by `y`, elementwise; integers wrap around.
 
@@ -81,7 +81,7 @@ def multiply(x: Any, y: Any, name: str | None = None) -> Any:
     return ops.multiply(x, y)
 
 
-@public
+@public_op(ops.divide)
 def divide(x: Any, y: Any, name: str | None = None) -> Any:
     """Divides `x` by `y`, elementwise, as Python's `/` does: integers give floats.
 
@@ -100,7 +100,7 @@ def divide(x: Any, y: Any, name: str | None = None) -> Any:
     return ops.divide(x, y)
 
 
-@public
+@public_op(ops.divide)
 def truediv(x: Any, y: Any, name: str | None = None) -> Any:
     """Divides `x` by `y`, elementwise, as Python's `/` does: integers give floats.
 
@@ -119,7 +119,7 @@ def truediv(x: Any, y: Any, name: str | None = None) -> Any:
     return ops.divide(x, y)
 
 
-@public
+@public_op(ops.floordiv)
 def floordiv(x: Any, y: Any, name: str | None = None) -> Any:
     """Divides `x` by `y`, elementwise, and rounds down, as Python's `//` does.
 
@@ -139,7 +139,7 @@ def floordiv(x: Any, y: Any, name: str | None = None) -> Any:
     return ops.floordiv(x, y)
 
 
-@public
+@public_op(ops.floormod)
 def floormod(x: Any, y: Any, name: str | None = None) -> Any:
     """Remainder of `floordiv`, with the sign of `y`, as Python's `%` gives it.
 
@@ -159,7 +159,7 @@ def floormod(x: Any, y: Any, name: str | None = None) -> Any:
     return ops.floormod(x, y)
 
 
-@public
+@public_op(ops.floormod)
 def mod(x: Any, y: Any, name: str | None = None) -> Any:
     """Remainder of `floordiv`, with the sign of `y`; the same as `floormod`.
 
@@ -179,7 +179,7 @@ def mod(x: Any, y: Any, name: str | None = None) -> Any:
     return ops.floormod(x, y)
 
 
-@public
+@public_op(ops.truncatediv)
 def truncatediv(x: Any, y: Any, name: str | None = None) -> Any:
     """Divides `x` by `y`, elementwise, and rounds toward zero, as C does.
 
@@ -199,7 +199,7 @@ def truncatediv(x: Any, y: Any, name: str | None = None) -> Any:
     return ops.truncatediv(x, y)
 
 
-@public
+@public_op(ops.truncatemod)
 def truncatemod(x: Any, y: Any, name: str | None = None) -> Any:
     """Remainder of `truncatediv`, with the sign of `x`, as C gives it.
 
@@ -219,7 +219,7 @@ def truncatemod(x: Any, y: Any, name: str | None = None) -> Any:
     return ops.truncatemod(x, y)
 
 
-@public
+@public_op(ops.divide_no_nan)
 def divide_no_nan(x: Any, y: Any, name: str | None = None) -> Any:
     """Divides `x` by `y`, elementwise; 0 where `y` is 0, whatever `x` is there.
 
@@ -238,7 +238,7 @@ def divide_no_nan(x: Any, y: Any, name: str | None = None) -> Any:
     return ops.divide_no_nan(x, y)
 
 
-@public
+@public_op(ops.multiply_no_nan)
 def multiply_no_nan(x: Any, y: Any, name: str | None = None) -> Any:
     """Multiplies `x` by `y`, elementwise; 0 where `y` is 0, even where `x` is NaN or infinite.
 
@@ -257,7 +257,7 @@ def multiply_no_nan(x: Any, y: Any, name: str | None = None) -> Any:
     return ops.multiply_no_nan(x, y)
 
 
-@public
+@public_op(ops.pow)
 def pow(x: Any, y: Any, name: str | None = None) -> Any:
     """Raises `x` to the power of `y`, elementwise.
 
@@ -279,7 +279,7 @@ def pow(x: Any, y: Any, name: str | None = None) -> Any:
     return ops.pow(x, y)
 
 
-@public
+@public_op(ops.squared_difference)
 def squared_difference(x: Any, y: Any, name: str | None = None) -> Any:
     """Computes `(x - y)**2`, elementwise; of complex numbers `abs(x - y)**2`.
 
@@ -298,7 +298,7 @@ def squared_difference(x: Any, y: Any, name: str | None = None) -> Any:
     return ops.squared_difference(x, y)
 
 
-@public
+@public_op(ops.maximum)
 def maximum(x: Any, y: Any, name: str | None = None) -> Any:
     """Larger of `x` and `y`, elementwise; NaN where either is NaN.
 
@@ -319,7 +319,7 @@ def maximum(x: Any, y: Any, name: str | None = None) -> Any:
     return ops.maximum(x, y)
 
 
-@public
+@public_op(ops.minimum)
 def minimum(x: Any, y: Any, name: str | None = None) -> Any:
     """Smaller of `x` and `y`, elementwise; NaN where either is NaN.
 
@@ -340,7 +340,7 @@ def minimum(x: Any, y: Any, name: str | None = None) -> Any:
     return ops.minimum(x, y)
 
 
-@public
+@public_op(ops.negative)
 def negative(x: Any, name: str | None = None) -> Any:
     """Negates `x`, elementwise; the most negative integer stays itself.
 
@@ -359,7 +359,7 @@ def negative(x: Any, name: str | None = None) -> Any:
     return ops.negative(x)
 
 
-@public
+@public_op(ops.abs)
 def abs(x: Any, name: str | None = None) -> Any:
     """Magnitude of `x`, elementwise; the most negative integer stays itself.
 
@@ -380,7 +380,7 @@ def abs(x: Any, name: str | None = None) -> Any:
     return ops.abs(x)
 
 
-@public
+@public_op(ops.sign)
 def sign(x: Any, name: str | None = None) -> Any:
     """Sign of `x`, elementwise: -1, 0 or 1; of complex numbers `x / abs(x)`. NaN stays NaN.
 
@@ -399,7 +399,7 @@ def sign(x: Any, name: str | None = None) -> Any:
     return ops.sign(x)
 
 
-@public
+@public_op(ops.square)
 def square(x: Any, name: str | None = None) -> Any:
     """Multiplies `x` by itself, elementwise.
 
@@ -418,7 +418,7 @@ def square(x: Any, name: str | None = None) -> Any:
     return ops.square(x)
 
 
-@public
+@public_op(ops.sqrt)
 def sqrt(x: Any, name: str | None = None) -> Any:
     """Square root, elementwise; NaN for negative floats.
 
@@ -437,7 +437,7 @@ def sqrt(x: Any, name: str | None = None) -> Any:
     return ops.sqrt(x)
 
 
-@public
+@public_op(ops.rsqrt)
 def rsqrt(x: Any, name: str | None = None) -> Any:
     """Reciprocal of the square root, elementwise.
 
@@ -456,7 +456,7 @@ def rsqrt(x: Any, name: str | None = None) -> Any:
     return ops.rsqrt(x)
 
 
-@public
+@public_op(ops.reciprocal)
 def reciprocal(x: Any, name: str | None = None) -> Any:
     """Computes `1 / x`, elementwise.
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from twofold._front.api import public
+from twofold._front.api import public, public_op
 from twofold.ir import dtypes as dt
 from twofold.ir import ops
 
@@ -58,7 +58,7 @@ def not_equal(x: Any, y: Any, name: str | None = None) -> Any:
     return ops.logical_not(ops.string_equal(x, y)) if any_string(x, y) else ops.not_equal(x, y)
 
 
-@public
+@public_op(ops.less)
 def less(x: Any, y: Any, name: str | None = None) -> Any:
     """Whether `x < y`, elementwise.
 
@@ -77,7 +77,7 @@ def less(x: Any, y: Any, name: str | None = None) -> Any:
     return ops.less(x, y)
 
 
-@public
+@public_op(ops.less_equal)
 def less_equal(x: Any, y: Any, name: str | None = None) -> Any:
     """Whether `x <= y`, elementwise.
 
@@ -96,7 +96,7 @@ def less_equal(x: Any, y: Any, name: str | None = None) -> Any:
     return ops.less_equal(x, y)
 
 
-@public
+@public_op(ops.greater)
 def greater(x: Any, y: Any, name: str | None = None) -> Any:
     """Whether `x > y`, elementwise.
 
@@ -115,7 +115,7 @@ def greater(x: Any, y: Any, name: str | None = None) -> Any:
     return ops.greater(x, y)
 
 
-@public
+@public_op(ops.greater_equal)
 def greater_equal(x: Any, y: Any, name: str | None = None) -> Any:
     """Whether `x >= y`, elementwise.
 
@@ -134,7 +134,7 @@ def greater_equal(x: Any, y: Any, name: str | None = None) -> Any:
     return ops.greater_equal(x, y)
 
 
-@public
+@public_op(ops.logical_and)
 def logical_and(x: Any, y: Any, name: str | None = None) -> Any:
     """Whether both `x` and `y` hold, elementwise.
 
@@ -153,7 +153,7 @@ def logical_and(x: Any, y: Any, name: str | None = None) -> Any:
     return ops.logical_and(x, y)
 
 
-@public
+@public_op(ops.logical_or)
 def logical_or(x: Any, y: Any, name: str | None = None) -> Any:
     """Whether `x` or `y` holds, elementwise.
 
@@ -172,7 +172,7 @@ def logical_or(x: Any, y: Any, name: str | None = None) -> Any:
     return ops.logical_or(x, y)
 
 
-@public
+@public_op(ops.logical_xor)
 def logical_xor(x: Any, y: Any, name: str | None = None) -> Any:
     """Whether exactly one of `x` and `y` holds, elementwise.
 
@@ -191,7 +191,7 @@ def logical_xor(x: Any, y: Any, name: str | None = None) -> Any:
     return ops.logical_xor(x, y)
 
 
-@public
+@public_op(ops.logical_not)
 def logical_not(x: Any, name: str | None = None) -> Any:
     """Whether `x` does not hold, elementwise.
 
@@ -210,7 +210,7 @@ def logical_not(x: Any, name: str | None = None) -> Any:
     return ops.logical_not(x)
 
 
-@public
+@public_op(ops.is_nan)
 def is_nan(x: Any, name: str | None = None) -> Any:
     """Whether `x` is NaN, elementwise.
 
@@ -229,7 +229,7 @@ def is_nan(x: Any, name: str | None = None) -> Any:
     return ops.is_nan(x)
 
 
-@public
+@public_op(ops.is_inf)
 def is_inf(x: Any, name: str | None = None) -> Any:
     """Whether `x` is infinite, elementwise.
 
@@ -248,7 +248,7 @@ def is_inf(x: Any, name: str | None = None) -> Any:
     return ops.is_inf(x)
 
 
-@public
+@public_op(ops.is_finite)
 def is_finite(x: Any, name: str | None = None) -> Any:
     """Whether `x` is neither infinite nor NaN, elementwise.
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from twofold._front.api import public, tensor
+from twofold._front.api import public, public_op, tensor
 from twofold.ir import dtypes as dt
 from twofold.ir import ops
 from twofold.ir.grad import zeros_like
@@ -75,7 +75,7 @@ def conj(x: Any, name: str | None = None) -> Any:
     return x if x.dtype in dt.REAL else ops.conj(x)
 
 
-@public
+@public_op(ops.angle)
 def angle(input: Any, name: str | None = None) -> Any:
     """Argument of `input`, elementwise, between -pi and pi; of floats pi below 0, else 0.
 

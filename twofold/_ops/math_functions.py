@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from twofold._front.api import public, tensor
+from twofold._front.api import public, public_op, tensor
 from twofold.ir import ops
 from twofold.ir.ops.math import MOST_ORDERS
 from twofold.tracer.symbolic import SymbolicTensor
@@ -22,7 +22,7 @@ __all__ = ["acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "ceil", "
            "xdivy", "xlog1py", "xlogy"]
 
 
-@public
+@public_op(ops.floor)
 def floor(x: Any, name: str | None = None) -> Any:
     """Largest whole number that is not above `x`, elementwise.
 
@@ -41,7 +41,7 @@ def floor(x: Any, name: str | None = None) -> Any:
     return ops.floor(x)
 
 
-@public
+@public_op(ops.ceil)
 def ceil(x: Any, name: str | None = None) -> Any:
     """Smallest whole number that is not below `x`, elementwise.
 
@@ -60,7 +60,7 @@ def ceil(x: Any, name: str | None = None) -> Any:
     return ops.ceil(x)
 
 
-@public
+@public_op(ops.round)
 def round(x: Any, name: str | None = None) -> Any:
     """Nearest whole number, elementwise; halves go to the even one. Integers are themselves.
 
@@ -79,7 +79,7 @@ def round(x: Any, name: str | None = None) -> Any:
     return ops.round(x)
 
 
-@public
+@public_op(ops.rint)
 def rint(x: Any, name: str | None = None) -> Any:
     """Nearest whole number, elementwise; halves go to the even one.
 
@@ -98,7 +98,7 @@ def rint(x: Any, name: str | None = None) -> Any:
     return ops.rint(x)
 
 
-@public
+@public_op(ops.nextafter)
 def nextafter(x1: Any, x2: Any, name: str | None = None) -> Any:
     """The float next to `x1` in the direction of `x2`, elementwise.
 
@@ -117,7 +117,7 @@ def nextafter(x1: Any, x2: Any, name: str | None = None) -> Any:
     return ops.nextafter(x1, x2)
 
 
-@public
+@public_op(ops.exp)
 def exp(x: Any, name: str | None = None) -> Any:
     """e to the power of `x`, elementwise.
 
@@ -136,7 +136,7 @@ def exp(x: Any, name: str | None = None) -> Any:
     return ops.exp(x)
 
 
-@public
+@public_op(ops.expm1)
 def expm1(x: Any, name: str | None = None) -> Any:
     """`exp(x) - 1`, elementwise, exact for small `x` too.
 
@@ -155,7 +155,7 @@ def expm1(x: Any, name: str | None = None) -> Any:
     return ops.expm1(x)
 
 
-@public
+@public_op(ops.log)
 def log(x: Any, name: str | None = None) -> Any:
     """Natural logarithm, elementwise; -inf at 0, NaN for negative floats.
 
@@ -174,7 +174,7 @@ def log(x: Any, name: str | None = None) -> Any:
     return ops.log(x)
 
 
-@public
+@public_op(ops.log1p)
 def log1p(x: Any, name: str | None = None) -> Any:
     """`log(1 + x)`, elementwise, exact for small `x` too.
 
@@ -193,7 +193,7 @@ def log1p(x: Any, name: str | None = None) -> Any:
     return ops.log1p(x)
 
 
-@public
+@public_op(ops.sigmoid)
 def sigmoid(x: Any, name: str | None = None) -> Any:
     """`1 / (1 + exp(-x))`, elementwise.
 
@@ -212,7 +212,7 @@ def sigmoid(x: Any, name: str | None = None) -> Any:
     return ops.sigmoid(x)
 
 
-@public
+@public_op(ops.log_sigmoid)
 def log_sigmoid(x: Any, name: str | None = None) -> Any:
     """`log(sigmoid(x))`, elementwise, without overflow.
 
@@ -231,7 +231,7 @@ def log_sigmoid(x: Any, name: str | None = None) -> Any:
     return ops.log_sigmoid(x)
 
 
-@public
+@public_op(ops.softplus)
 def softplus(features: Any, name: str | None = None) -> Any:
     """`log(1 + exp(features))`, elementwise, without overflow.
 
@@ -250,7 +250,7 @@ def softplus(features: Any, name: str | None = None) -> Any:
     return ops.softplus(features)
 
 
-@public
+@public_op(ops.softsign)
 def softsign(features: Any, name: str | None = None) -> Any:
     """`features / (1 + abs(features))`, elementwise.
 
@@ -269,7 +269,7 @@ def softsign(features: Any, name: str | None = None) -> Any:
     return ops.softsign(features)
 
 
-@public
+@public_op(ops.xlogy)
 def xlogy(x: Any, y: Any, name: str | None = None) -> Any:
     """`x * log(y)`, elementwise; 0 where `x` is 0.
 
@@ -288,7 +288,7 @@ def xlogy(x: Any, y: Any, name: str | None = None) -> Any:
     return ops.xlogy(x, y)
 
 
-@public
+@public_op(ops.xlog1py)
 def xlog1py(x: Any, y: Any, name: str | None = None) -> Any:
     """`x * log1p(y)`, elementwise; 0 where `x` is 0.
 
@@ -307,7 +307,7 @@ def xlog1py(x: Any, y: Any, name: str | None = None) -> Any:
     return ops.xlog1py(x, y)
 
 
-@public
+@public_op(ops.xdivy)
 def xdivy(x: Any, y: Any, name: str | None = None) -> Any:
     """`x / y`, elementwise; 0 where `x` is 0.
 
@@ -326,7 +326,7 @@ def xdivy(x: Any, y: Any, name: str | None = None) -> Any:
     return ops.xdivy(x, y)
 
 
-@public
+@public_op(ops.sin)
 def sin(x: Any, name: str | None = None) -> Any:
     """Sine, elementwise, of radians.
 
@@ -345,7 +345,7 @@ def sin(x: Any, name: str | None = None) -> Any:
     return ops.sin(x)
 
 
-@public
+@public_op(ops.cos)
 def cos(x: Any, name: str | None = None) -> Any:
     """Cosine, elementwise, of radians.
 
@@ -364,7 +364,7 @@ def cos(x: Any, name: str | None = None) -> Any:
     return ops.cos(x)
 
 
-@public
+@public_op(ops.tan)
 def tan(x: Any, name: str | None = None) -> Any:
     """Tangent, elementwise, of radians.
 
@@ -383,7 +383,7 @@ def tan(x: Any, name: str | None = None) -> Any:
     return ops.tan(x)
 
 
-@public
+@public_op(ops.asin)
 def asin(x: Any, name: str | None = None) -> Any:
     """Inverse sine, elementwise, in radians; NaN for floats beyond -1 and 1.
 
@@ -402,7 +402,7 @@ def asin(x: Any, name: str | None = None) -> Any:
     return ops.asin(x)
 
 
-@public
+@public_op(ops.acos)
 def acos(x: Any, name: str | None = None) -> Any:
     """Inverse cosine, elementwise, in radians; NaN for floats beyond -1 and 1.
 
@@ -421,7 +421,7 @@ def acos(x: Any, name: str | None = None) -> Any:
     return ops.acos(x)
 
 
-@public
+@public_op(ops.atan)
 def atan(x: Any, name: str | None = None) -> Any:
     """Inverse tangent, elementwise, in radians.
 
@@ -440,7 +440,7 @@ def atan(x: Any, name: str | None = None) -> Any:
     return ops.atan(x)
 
 
-@public
+@public_op(ops.atan2)
 def atan2(y: Any, x: Any, name: str | None = None) -> Any:
     """Angle of the point (x, y) seen from the origin, elementwise, between -pi and pi.
 
@@ -461,7 +461,7 @@ def atan2(y: Any, x: Any, name: str | None = None) -> Any:
     return ops.atan2(y, x)
 
 
-@public
+@public_op(ops.sinh)
 def sinh(x: Any, name: str | None = None) -> Any:
     """Hyperbolic sine, elementwise.
 
@@ -480,7 +480,7 @@ def sinh(x: Any, name: str | None = None) -> Any:
     return ops.sinh(x)
 
 
-@public
+@public_op(ops.cosh)
 def cosh(x: Any, name: str | None = None) -> Any:
     """Hyperbolic cosine, elementwise.
 
@@ -499,7 +499,7 @@ def cosh(x: Any, name: str | None = None) -> Any:
     return ops.cosh(x)
 
 
-@public
+@public_op(ops.tanh)
 def tanh(x: Any, name: str | None = None) -> Any:
     """Hyperbolic tangent, elementwise.
 
@@ -518,7 +518,7 @@ def tanh(x: Any, name: str | None = None) -> Any:
     return ops.tanh(x)
 
 
-@public
+@public_op(ops.asinh)
 def asinh(x: Any, name: str | None = None) -> Any:
     """Inverse hyperbolic sine, elementwise.
 
@@ -537,7 +537,7 @@ def asinh(x: Any, name: str | None = None) -> Any:
     return ops.asinh(x)
 
 
-@public
+@public_op(ops.acosh)
 def acosh(x: Any, name: str | None = None) -> Any:
     """Inverse hyperbolic cosine, elementwise; NaN for floats below 1.
 
@@ -556,7 +556,7 @@ def acosh(x: Any, name: str | None = None) -> Any:
     return ops.acosh(x)
 
 
-@public
+@public_op(ops.atanh)
 def atanh(x: Any, name: str | None = None) -> Any:
     """Inverse hyperbolic tangent, elementwise; infinite at -1 and 1, NaN for floats beyond.
 
@@ -575,7 +575,7 @@ def atanh(x: Any, name: str | None = None) -> Any:
     return ops.atanh(x)
 
 
-@public
+@public_op(ops.erf)
 def erf(x: Any, name: str | None = None) -> Any:
     """Error function, elementwise: the integral of `2/sqrt(pi) * exp(-t**2)` from 0 to `x`.
 
@@ -594,7 +594,7 @@ def erf(x: Any, name: str | None = None) -> Any:
     return ops.erf(x)
 
 
-@public
+@public_op(ops.erfc)
 def erfc(x: Any, name: str | None = None) -> Any:
     """`1 - erf(x)`, elementwise, exact where that is small.
 
@@ -613,7 +613,7 @@ def erfc(x: Any, name: str | None = None) -> Any:
     return ops.erfc(x)
 
 
-@public
+@public_op(ops.erfinv)
 def erfinv(x: Any, name: str | None = None) -> Any:
     """The number whose `erf` is `x`, elementwise; NaN beyond -1 and 1.
 
@@ -651,7 +651,7 @@ def erfcinv(x: Any, name: str | None = None) -> Any:
     return ops.multiply(ops.ndtri(ops.multiply(x, 0.5)), -math.sqrt(0.5))
 
 
-@public
+@public_op(ops.ndtri)
 def ndtri(x: Any, name: str | None = None) -> Any:
     """The number that a standard normal variable stays below with probability `x`, elementwise.
 
@@ -670,7 +670,7 @@ def ndtri(x: Any, name: str | None = None) -> Any:
     return ops.ndtri(x)
 
 
-@public
+@public_op(ops.lgamma)
 def lgamma(x: Any, name: str | None = None) -> Any:
     """Logarithm of the magnitude of the gamma function, elementwise; infinite at 0, -1, -2, ...
 
@@ -689,7 +689,7 @@ def lgamma(x: Any, name: str | None = None) -> Any:
     return ops.lgamma(x)
 
 
-@public
+@public_op(ops.digamma)
 def digamma(x: Any, name: str | None = None) -> Any:
     """Derivative of `lgamma`, elementwise; NaN at -1, -2, ...
 

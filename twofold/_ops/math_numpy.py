@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from twofold._front.api import public
+from twofold._front.api import public_op
 from twofold.ir import ops
 
 __all__ = ["cbrt", "hypot", "log10", "log2"]
 
 
-@public
+@public_op(ops.cbrt)
 def cbrt(x: Any) -> Any:
     """Cube root, elementwise, with the sign of `x`, a float tensor.
 
@@ -24,7 +24,7 @@ def cbrt(x: Any) -> Any:
     return ops.cbrt(x)
 
 
-@public
+@public_op(ops.hypot)
 def hypot(x: Any, y: Any) -> Any:
     """`sqrt(x**2 + y**2)`, elementwise, where the squares would overflow too; float tensors that broadcast together.
 
@@ -35,7 +35,7 @@ def hypot(x: Any, y: Any) -> Any:
     return ops.hypot(x, y)
 
 
-@public
+@public_op(ops.log2)
 def log2(x: Any) -> Any:
     """Logarithm to base 2, elementwise, of a float tensor; exact for powers of two.
 
@@ -46,7 +46,7 @@ def log2(x: Any) -> Any:
     return ops.log2(x)
 
 
-@public
+@public_op(ops.log10)
 def log10(x: Any) -> Any:
     """Logarithm to base 10, elementwise, of a float tensor.
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from twofold._front.api import axis_span, one_int, public, tensor
+from twofold._front.api import axis_span, one_int, public, public_op, tensor
 from twofold._ops.math_functions import sigmoid, softplus, softsign, tanh
 from twofold.ir import dtypes as dt
 from twofold.ir import ops
@@ -16,7 +16,7 @@ __all__ = ["crelu", "elu", "gelu", "leaky_relu", "relu", "relu6", "selu", "sigmo
            "softsign", "swish", "tanh"]
 
 
-@public
+@public_op(ops.relu)
 def relu(features: Any, name: str | None = None) -> Any:
     """`features` where they are positive, else 0, elementwise; NaN stays NaN.
 
@@ -37,7 +37,7 @@ def relu(features: Any, name: str | None = None) -> Any:
     return ops.relu(features)
 
 
-@public
+@public_op(ops.relu6)
 def relu6(features: Any, name: str | None = None) -> Any:
     """`features` between 0 and 6, and the nearer of the two beyond, elementwise.
 
@@ -83,7 +83,7 @@ def leaky_relu(features: Any, alpha: Any = 0.2, name: str | None = None) -> Any:
     return ops.leaky_relu(x, alpha)
 
 
-@public
+@public_op(ops.elu)
 def elu(features: Any, name: str | None = None) -> Any:
     """`features` where they are positive, else `exp(features) - 1`, elementwise.
 
@@ -104,7 +104,7 @@ def elu(features: Any, name: str | None = None) -> Any:
     return ops.elu(features)
 
 
-@public
+@public_op(ops.selu)
 def selu(features: Any, name: str | None = None) -> Any:
     """`scale * features` where positive, else `scale * alpha * (exp(features) - 1)`, elementwise.
 
