@@ -440,10 +440,10 @@ def assert_same_float_dtype(tensors: Any = None, dtype: Any = None) -> Any:
     tf.float32
     """
     want = None if dtype is None else dt.as_dtype(dtype)
-    for given in tensors or ():
-        if given is None:
+    for value in [] if tensors is None else listed(tensors, "tensors"):
+        if value is None:
             continue
-        have = tensor(given).dtype
+        have = tensor(value).dtype
         if want is not None and have is not want:
             raise _fail(ValueError, f"Tensor of type {have!r} is not of type {want!r}", None)
         want = have

@@ -58,6 +58,17 @@ def test_layers_refuse_before_they_run() -> None:
         tf.keras.layers.AdaptiveMaxPooling3D(2**31)
 
 
+@pytest.mark.parametrize("kind", ["average", "max"])
+def test_any_number_of_parts_is_pooled_at_once(kind: str) -> None:
+    """In both modes: as many as make sense in a few ops, more are refused."""
+    pool, x = getattr(tf.keras.ops, f"adaptive_{kind}_pool"), tf.range(3.0)[None, :, None]
+    for call in (pool, tf.function(pool)):
+        y = call(x, 2**15).numpy().ravel()
+        assert y.shape == (2**15,) and y[0] == 0.0 and y[-1] == 2.0 and (np.diff(y) >= 0).all()
+        with pytest.raises(ValueError, match=f"adaptive_{kind}_pool: .*at most"):
+            call(x, 2**31)
+
+
 def test_numpy_functions_in_a_function() -> None:
     """A universal function of NumPy has no signature to read: it is called as it is, with a warning."""
     x = np.array([0.5, 1.5], np.float32)
@@ -126,6 +137,17 @@ ITERABLES: dict[str, Callable[[Any], Any]] = {
     "checkpoints with times": lambda x: tf.compat.v1.train.Saver({"a": tf.Variable(1.0)}
                                                                  ).set_last_checkpoints_with_time(x),
     "earlier checkpoints": lambda x: tf.compat.v1.train.Saver({"a": tf.Variable(1.0)}).recover_last_checkpoints(x),
+    "skipgrams": lambda x: K.preprocessing.sequence.skipgrams(x, 4),
+    "mode of a file": lambda x: tf.io.gfile.GFile("file", x),
+    "assert_same_float_dtype": tf.debugging.assert_same_float_dtype, "CustomObjectScope": K.saving.CustomObjectScope,
+    "module_objects": lambda x: K.saving.deserialize_keras_object("name", module_objects=x),
+    "get_registered_object": lambda x: K.saving.get_registered_object("name", x),
+    "get_registered_object of a module": lambda x: K.saving.get_registered_object("name", module_objects=x),
+    **{f"deserialize of {module.__name__}": lambda x, read=module.deserialize: read({"class_name": "A", "config": {}},
+                                                                                                  x)
+       for module in (K.activations, K.constraints, K.initializers, K.layers, K.losses, K.metrics, K.optimizers,
+                      K.optimizers.schedules, K.regularizers)},
+    "deserialize of a name": lambda x: K.activations.deserialize("tanh", x),
 }
 
 

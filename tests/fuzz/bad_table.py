@@ -5,13 +5,14 @@ from __future__ import annotations
 import datetime
 import decimal
 import fractions
+import itertools
 from typing import Any
 
 import numpy as np
 
 import twofold as tf
 
-__all__ = ["BAD", "KINDS", "Boom", "make", "valid"]
+__all__ = ["BAD", "ENDLESS", "KINDS", "Boom", "make", "valid"]
 
 
 class Boom(Exception):
@@ -64,6 +65,17 @@ class Hostile:
         raise Boom("array")
 
 
+class Unending:
+    """A sequence as Python had them first: without a length, and with an item of every number."""
+
+    __getitem__ = int  # not the user's own code, of which a caller might wait for the end
+
+
+# What has items for ever, or more than any memory holds.
+ENDLESS: tuple[str, ...] = (
+    "range(2**40)", "itertools.count()", "iter(int, 1)", "itertools.repeat('a')", "itertools.repeat(tf.ones([2]))",
+    "Unending()",
+)
 BAD: tuple[str, ...] = (
     "None", "True", "False", "0", "1", "-1", "2", "3", "7", "-9", "2**31", "-2**31", "2**62", "2**63", "-2**63 - 1",
     "10**400", "0.5", "-1.5", "1e300", "float('nan')", "float('inf')", "-float('inf')", "1j", "''", "'abc'", "'same'",
@@ -79,16 +91,17 @@ BAD: tuple[str, ...] = (
     "tf.zeros([3, 3], tf.bfloat16)", "tf.zeros([2, 2], tf.complex64)", "tf.Variable(1.0)", "tf.Variable([1, 2])",
     "[0, 5]", "[0, 0]", "[1, -1]", "[-9]", "[2**40, 2**40]", "[[1, 2], [3]]", "['a', 1]", "[None]", "[1, None]",
     "[None, None]", "[1.5, 2]", "[True]", "(1, (2, 3))", "[[0, 0]]", "[[1, 1], [2, 2]]", "[tf.zeros([2]), 'a']",
-    "[tf.ones([2]), tf.ones([3])]", "range(3)", "range(2**40)", "iter([1, 2])", "(i for i in (1, 2))", "looped()",
+    "[tf.ones([2]), tf.ones([3])]", "range(3)", "iter([1, 2])", "(i for i in (1, 2))", "looped()",
     "looped_dict()", "nested(100)", "nested(5000)", "tf.float32", "tf.string", "tf.complex64", "tf.bool",
     "np.float64", "tf.TensorSpec([2], tf.float32)", "tf.TensorShape([2, None])", "tf.TensorShape(None)",
     "decimal.Decimal('1.5')", "fractions.Fraction(1, 3)", "datetime.date(2020, 1, 1)", "slice(None)", "slice(1, 'a')",
     "...", "type", "Exception('an object')", "tf", "tf.data.Dataset.range(2)", "tf.keras.Input([3])",
     "tf.keras.layers.Dense(2)", "tf.random.Generator.from_seed(1)", "'a' * 100000", "memoryview(b'abc')",
+    *ENDLESS,
 )
 _NAMES: dict[str, Any] = {"tf": tf, "np": np, "decimal": decimal, "fractions": fractions, "datetime": datetime,
-                          "boom": boom, "looped": looped, "looped_dict": looped_dict, "nested": nested,
-                          "Hostile": Hostile}
+                          "itertools": itertools, "boom": boom, "looped": looped, "looped_dict": looped_dict,
+                          "nested": nested, "Hostile": Hostile, "Unending": Unending}
 _CODE = {text: compile(text, "<bad>", "eval") for text in BAD}
 
 

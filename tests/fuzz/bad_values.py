@@ -1,6 +1,7 @@
-"""Bad values for every public function, class and method: what comes out is a result or an error that tells.
+r"""Bad values for every public function, class and method: what comes out is a result or an error that tells.
 
     python tests/fuzz/bad_values.py --time 600 --seed 7
+    python tests/fuzz/bad_values.py --endless --only 'tf\.keras'         # every argument once with each endless value
     python tests/fuzz/bad_values.py --case 'tf.pad/0/eager/mode=3'      # one case again, with its traceback
 
 A case is a call that works (`bad_targets.py`) with one or two arguments replaced (`bad_table.py`), made eagerly or in a
@@ -9,7 +10,8 @@ A case is a call that works (`bad_targets.py`) with one or two arguments replace
 - `raw`: what is raised is no error of the library's, but what some statement inside happened to raise;
 - `nameless`, `lineless`: the error does not say the function that was called, or the line that called it;
 - `state`: a call that failed has changed a variable, or moved a stream of random numbers;
-- `killed`, `hangs`: the child ended, or used more than its time or memory.
+- `killed`, `hangs`: the child ended, or used more than its time or memory;
+- `broken`: the fuzzer itself failed.
 
 Told as well, and no failure: `net`, where only the last net under all public functions made an error of the library's
 out of what was raised inside; `modes`, where one mode gives a result and the other an error; and `endless`, where a
@@ -37,6 +39,7 @@ import time
 import traceback
 import warnings
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -57,8 +60,10 @@ MEMORY = 6 << 30
 SLICE = 60  # cases of a target before the next target has its turn
 _RAISE = dis.opmap["RAISE_VARARGS"]
 _TOLD = ("net", "modes", "endless")
+_COPIED = 1 << 26  # bytes of one variable
 _LOOPS = re.compile(r"\b(while_loop|fori_loop)$")  # where the user says how long they go on
 _HERE = os.path.basename(__file__)
+_CALLERS = (_HERE, "bad_targets.py")  # of whose lines an error may tell; the second's are those within an example
 
 
 def invoke(fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
@@ -94,6 +99,13 @@ def variables(call: Call) -> list[Any]:
     return []
 
 
+def contents(watched: list[Any]) -> list[tuple[tuple[int, ...], bytes]]:
+    """What variables hold, as shapes and bytes, without the bytes of arrays that are too large to be copied: zeros of
+    any size take no memory."""
+    arrays = [np.asarray(v) for v in watched]
+    return [(a.shape, a.tobytes() if a.nbytes <= _COPIED else b"") for a in arrays]
+
+
 def judge(target: Target, call: Call, error: BaseException) -> tuple[str, str]:
     """What is wrong with an error, and where it came from: ("", "") where nothing is."""
     if isinstance(error, bad_table.Boom) or isinstance(error.__cause__, bad_table.Boom):
@@ -120,7 +132,7 @@ def judge(target: Target, call: Call, error: BaseException) -> tuple[str, str]:
         kind = ""  # what is wrong is a state or a name; the traceback has the line
     elif not _names(target, call, text) and not getattr(error, "of_values", False):
         kind = "nameless"
-    elif _HERE not in text:
+    elif not any(file in text for file in _CALLERS):
         kind = "lineless"
     elif getattr(error, "from_inside", False):
         kind, place = "net", _place(_steps(error.__cause__.__traceback__)) if error.__cause__ else place
@@ -167,6 +179,16 @@ OPERATORS = {"__add__": "add", "__sub__": "subtract", "__mul__": "multiply", "__
 Change = tuple[tuple[str, str], ...]
 
 
+@dataclass(frozen=True)
+class Plan:
+    """What decides the cases of all targets: a seed, the values, and how many seconds of processor time one may take.
+    """
+
+    seed: int = 0
+    values: tuple[str, ...] = bad_table.BAD
+    seconds: float = SECONDS
+
+
 def spell(target: str, example: int, mode: str, change: Change) -> str:
     """A case as one string, which `--case` takes."""
     return f"{target}/{example}/{mode}/" + " & ".join(f"{p}={v}" for p, v in change)
@@ -189,7 +211,7 @@ def run_case(target: Target, call: Call, mode: str, change: Change) -> tuple[str
         else:
             kwargs[parameter] = value
     watched = variables(call)
-    before, drawn = [np.array(v.numpy()) for v in watched], dict(streams._taken)
+    before, drawn = contents(watched), dict(streams._taken)
     try:
         with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
             warnings.simplefilter("ignore")
@@ -199,22 +221,23 @@ def run_case(target: Target, call: Call, mode: str, change: Change) -> tuple[str
         raise
     except BaseException as error:  # noqa: BLE001 (whatever it is, it is judged)
         kind, place = judge(target, call, error)
-        moved = any(v.numpy().tobytes() != b.tobytes() for v, b in zip(watched, before, strict=True)) or any(
+        moved = contents(watched) != before or any(
             streams._taken[name] != drawn.get(name, 0) for name in streams._taken)
         kind = "state" if moved and kind in ("", "net") else kind
         return kind, f"{type(error).__name__}: {str(error)[:300]}", place
 
 
-def changes(call: Call, rng: random.Random) -> Iterator[Change]:
-    """Every argument with every bad value, in an order of its own; then pairs of arguments, for ever."""
+def changes(call: Call, rng: random.Random, values: tuple[str, ...]) -> Iterator[Change]:
+    """Every argument with every value, in an order of its own; where the values are all bad ones, then pairs of
+    arguments, for ever."""
     names = [*call.named(), *call.parameters]
     if not names:
         return
-    single = [(p, v) for p in names for v in bad_table.BAD]
+    single = [(p, v) for p in names for v in values]
     rng.shuffle(single)
     for pair in single:
         yield (pair,)
-    while True:
+    while values is bad_table.BAD:
         first, second = rng.choice(names), rng.choice(names)
         one = ((first, rng.choice(bad_table.BAD)),)
         yield one if first == second else (*one, (second, rng.choice(bad_table.BAD)))
@@ -228,15 +251,17 @@ def modes(target: Target) -> tuple[str, ...]:
     return ("eager", "traced") if inside else ("eager",)
 
 
-def cases(target: Target, found: list[Call], seed: int, start: int) -> Iterator[tuple[int, str, Change]]:
+def cases(target: Target, found: list[Call], plan: Plan, start: int) -> Iterator[tuple[int, str, Change]]:
     """`(example, mode, change)` from number `start` on, of a sequence that the seed decides."""
-    streams = [changes(call, random.Random(f"{seed} {target.name} {n}")) for n, call in enumerate(found)]
+    streams = {n: changes(call, random.Random(f"{plan.seed} {target.name} {n}"), plan.values)
+               for n, call in enumerate(found)}
     number = 0
     while streams:
-        for n, stream in enumerate(streams):
-            change = next(stream, None)
+        for n in list(streams):
+            change = next(streams[n], None)
             if change is None:
-                return
+                del streams[n]
+                continue
             if number >= start:
                 for mode in modes(target):
                     yield n, mode, change
@@ -246,16 +271,16 @@ def cases(target: Target, found: list[Call], seed: int, start: int) -> Iterator[
 class Limit:
     """The time of a case: when it is over, the case is interrupted as by Ctrl-C. What does not end then is killed."""
 
-    def __init__(self) -> None:
-        self.calls, self.over = 0, False
+    def __init__(self, seconds: float) -> None:
+        self.calls, self.over, self.seconds = 0, False, seconds
         signal.signal(signal.SIGPROF, self._tick)
         signal.signal(signal.SIGVTALRM, signal.SIG_DFL)
 
     def start(self) -> None:
         """The time of the next case begins."""
         self.calls, self.over = 0, False
-        signal.setitimer(signal.ITIMER_PROF, SECONDS)
-        signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS + 5)
+        signal.setitimer(signal.ITIMER_PROF, self.seconds)
+        signal.setitimer(signal.ITIMER_VIRTUAL, 1.25 * self.seconds + 1)
 
     def _tick(self, *args: Any) -> None:
         if not self.over:  # is it the user's own code that goes on? for a second calls of it are counted
@@ -276,7 +301,7 @@ class Limit:
         return "endless" if self.calls > 2 or _LOOPS.search(target.name) else "hangs"
 
 
-def child(target: Target, seed: int, start: int, count: int, only: list[str] | None, out: int) -> None:
+def child(target: Target, plan: Plan, start: int, count: int, only: list[str] | None, out: int) -> None:
     """Run cases of one target; a line goes out before each, and one for what is wrong."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -286,13 +311,13 @@ def child(target: Target, seed: int, start: int, count: int, only: list[str] | N
     for number in (0, 1, 2):
         os.dup2(quiet, number)
     os.chdir(tempfile.mkdtemp(dir=os.getcwd()))
-    signal.setitimer(signal.ITIMER_PROF, 3 * SECONDS)
+    signal.setitimer(signal.ITIMER_PROF, 3 * SECONDS)  # for the examples
     found = calls(target)
     chosen = [understand(c)[1:] for c in only] if only is not None else _first(
-        cases(target, found, seed, start), count)
+        cases(target, found, plan, start), count)
     _tell(out, ["ready", "", "", "", len(found)])
     eager: dict[Any, tuple[str, str, str]] = {}
-    limit = Limit()
+    limit = Limit(plan.seconds)
     for example, mode, change in chosen:
         case = spell(target.name, example, mode, change)
         if example >= len(found):
@@ -355,14 +380,15 @@ class Report:
         return "\n".join([*lines, f"{self.cases} cases, {self.failures()} distinct failures ({told})"])
 
 
-def run_slice(target: Target, seed: int, start: int, count: int, report: Report, only: list[str] | None = None) -> int:
-    """A child for one target: how many cases it ran, or fewer than asked where there are no more."""
+def run_slice(target: Target, plan: Plan, start: int, count: int, report: Report, only: list[str] | None = None) -> int:
+    """A child for one target: how many cases it ran, none where there are no more; what ends the child ends the slice.
+    """
     reader, writer = os.pipe()
     process = os.fork()
     if not process:
         os.close(reader)
         try:
-            child(target, seed, start, count, only, writer)
+            child(target, plan, start, count, only, writer)
         except BaseException:  # noqa: BLE001 (the child must end here)
             _tell(writer, ["broken", target.name, traceback.format_exc()[-600:], "", 0])
         os._exit(0)
@@ -391,7 +417,7 @@ def run_slice(target: Target, seed: int, start: int, count: int, report: Report,
         how = signal.Signals(status & 127).name if status & 127 else f"status {status >> 8}"
         hung = late or how in ("SIGPROF", "SIGVTALRM")
         if last or not hung:  # else an example took its time
-            report.add("hangs" if hung else "killed", last or target.name, broken or how, "")
+            report.add("broken" if broken else "hangs" if hung else "killed", last or target.name, broken or how, "")
     report.cases += ran
     return ran
 
@@ -419,7 +445,7 @@ def run_cases(chosen: list[str]) -> Report:
         grouped.setdefault(understand(case)[0], []).append(case)
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         for name, group in grouped.items():
-            run_slice(everything[name], 0, 0, 0, report, group)
+            run_slice(everything[name], Plan(), 0, 0, report, group)
     return report
 
 
@@ -452,11 +478,14 @@ def main() -> int:
     options.add_argument("--time", type=float, default=600, help="seconds")
     options.add_argument("--seed", type=int, default=None)
     options.add_argument("--only", default="", metavar="PATTERN", help="targets whose name the pattern is found in")
+    options.add_argument("--endless", action="store_true", help="only values that have no end, and no pairs")
+    options.add_argument("--limit", type=float, default=SECONDS, help="seconds of processor time for a case")
     options.add_argument("--case", default=None, help="one case, as a failure names it")
     args = options.parse_args()
     if args.case is not None:
         return again(args.case)
     seed = random.SystemRandom().randrange(1 << 30) if args.seed is None else args.seed
+    plan = Plan(seed, bad_table.ENDLESS if args.endless else bad_table.BAD, args.limit)
     print(f"seed {seed}", flush=True)
     report, end = Report(), time.monotonic() + args.time
     everything = [t for name, t in targets().items() if re.search(args.only, name)]
@@ -467,13 +496,13 @@ def main() -> int:
             for number in list(starts):
                 if time.monotonic() >= end:
                     break
-                if not run_slice(everything[number], seed, starts[number], SLICE, report):
+                ran = run_slice(everything[number], plan, starts[number], SLICE, report)
+                starts[number] += -(-ran // len(modes(everything[number])))
+                if not ran:
                     del starts[number]
-                else:
-                    starts[number] += SLICE // len(modes(everything[number]))
     print(report)
-    print(f"{len(everything)} functions, classes and methods; no call known of {len(report.without)}: "
-          + ", ".join(report.without[:20]))
+    print(f"{len(everything)} functions, classes and methods; not reached {sum(not n for n in starts.values())}; "
+          f"no call known of {len(report.without)}: " + ", ".join(report.without[:20]))
     return 1 if report.failures() else 0
 
 

@@ -71,13 +71,31 @@ def test_faults_are_seen(kind: int, told: str) -> None:
     assert bad_values.run_case(target, call, "eager", (("0", "7"),))[0] == told
 
 
+def test_variables_of_any_size_are_watched() -> None:
+    """Zeros take no memory, and copies of them do."""
+    target = planted(5)
+    target.value.variables.append(tf.Variable(tf.zeros([2**40])))
+    assert bad_values.run_case(target, Call(target.value, [1], {}, "planted(1)"), "eager", (("0", "7"),))[0] == ""
+
+
+def test_all_arguments_meet_each_endless_value_once() -> None:
+    """Also those of examples after one that takes none."""
+    found = [Call(len, [], {}, "len()"), Call(len, [1], {"a": 2}, "len(1, a=2)", ["b"])]
+    plan = bad_values.Plan(values=bad_table.ENDLESS)
+    drawn = list(bad_values.cases(Target("tf.io.len", len), found, plan, 0))
+    assert {example for example, _, _ in drawn} == {1}
+    assert sorted(change for _, _, change in drawn) == sorted(
+        ((parameter, value),) for parameter in ("0", "a", "b") for value in bad_table.ENDLESS)
+
+
 def run_child(source: str, folder: Path) -> subprocess.CompletedProcess[str]:
     """Has the fuzzer call the function `ends` that `source` defines with 7, in a process of its own that prints the
     report."""
     code = ("from fuzz import bad_values\nfrom fuzz.bad_targets import Target\n" + source +
             "report = bad_values.Report()\n"
             "bad_values.calls = lambda t: [bad_values.Call(ends, [1], {}, 'ends(1)')]\n"
-            "bad_values.run_slice(Target('tf.ends', ends), 0, 0, 0, report, ['tf.ends/0/eager/0=7'])\n"
+            "plan = bad_values.Plan(seconds=1)\n"
+            "bad_values.run_slice(Target('tf.ends', ends), plan, 0, 0, report, ['tf.ends/0/eager/0=7'])\n"
             "print(report)\n")
     path = os.pathsep.join(filter(None, [str(FUZZER.parents[1]), os.environ.get("PYTHONPATH")]))
     return subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True,
@@ -99,7 +117,7 @@ ENDLESS = {
 
 @pytest.mark.parametrize("kind", ENDLESS)
 def test_our_endless_loops_are_told_from_the_users(kind: str, tmp_path: Path) -> None:
-    done = run_child(ENDLESS[kind] + "bad_values.SECONDS = 1\n", tmp_path)
+    done = run_child(ENDLESS[kind], tmp_path)
     assert f"{kind} x1: tf.ends/0/eager/0=7" in done.stdout, done.stdout + done.stderr
 
 
@@ -114,7 +132,7 @@ def test_a_sample_of_bad_values(tmp_path: Path) -> None:
     code = ("from fuzz import bad_values\n"
             "from fuzz.bad_targets import targets\n"
             "report, everything = bad_values.Report(), targets()\n"
-            f"for name in {SAMPLE!r}: bad_values.run_slice(everything[name], 1, 0, 16, report)\n"
+            f"for name in {SAMPLE!r}: bad_values.run_slice(everything[name], bad_values.Plan(2), 0, 16, report)\n"
             "report.seen = {k: v for k, v in report.seen.items() if k[0] in ('raw', 'killed', 'hangs', 'state')}\n"
             "print(report)\n")
     path = os.pathsep.join(filter(None, [str(FUZZER.parents[1]), os.environ.get("PYTHONPATH")]))

@@ -17,7 +17,7 @@ from twofold._front.namespace import publish
 from twofold.ir import dtypes as dt
 from twofold.ir.spec import TensorSpec
 
-from .._front.api import public, public_class, tensor
+from .._front.api import describe, public, public_class, tensor
 from .._front.hosted import hosted
 
 __all__ = ["GFile", "copy", "exists", "glob", "isdir", "join", "listdir", "makedirs", "matching_files", "mkdir",
@@ -52,6 +52,7 @@ class GFile:
         mode: "r", "w", "a", "r+", or these with "b" for bytes.
     Raises:
         NotFoundError: there is no such file or folder.
+        TypeError: the mode is no string.
 
     >>> import os, tempfile
     >>> import twofold as tf
@@ -63,6 +64,8 @@ class GFile:
     """
 
     def __init__(self, name: Any, mode: str = "r"):
+        if not isinstance(mode, str):
+            raise TypeError(f"mode must be a string such as 'r' or 'wb'; got {describe(mode)}.")
         self.name, self.mode = _path(name), mode
         text = "b" not in mode
         how: dict[str, Any] = {"encoding": "utf-8", "newline": ""} if text else {}

@@ -14,7 +14,7 @@ from twofold._front.namespace import publish
 
 from ._identifiers import read, resolve
 from .scalars import number
-from .serialization import serialize_keras_object
+from .serialization import by_name, serialize_keras_object
 
 __all__ = [
     "celu", "deserialize", "elu", "exponential", "gelu", "get", "glu", "hard_shrink", "hard_sigmoid", "hard_silu",
@@ -441,7 +441,7 @@ def deserialize(config: Any, custom_objects: Mapping[str, Any] | None = None) ->
     >>> tf.keras.activations.deserialize("tanh") is tf.keras.activations.tanh
     True
     """
-    if isinstance(config, str) and config in _TABLE and config not in (custom_objects or {}):
+    if isinstance(config, str) and config in _TABLE and config not in by_name(custom_objects):
         return _TABLE[config]
     return read(config, _TABLE, custom_objects)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from .keras_tensor import KerasTensor
 from .layer import Layer
-from .serialization import custom_object_scope, deserialize_keras_object
+from .serialization import by_name, custom_object_scope, deserialize_keras_object
 
 __all__ = ["functional_from_config", "functional_from_layers"]
 
@@ -22,7 +22,7 @@ def functional_from_config(cls: Any, config: Mapping[str, Any], custom_objects: 
     Raises:
         ValueError: calls need tensors that no call makes.
     """
-    with custom_object_scope(custom_objects or {}):
+    with custom_object_scope(by_name(custom_objects)):
         made = [(layer if isinstance(layer, Layer) else deserialize_keras_object(
             {k: v for k, v in layer.items() if k not in ("name", "inbound_nodes")}), layer)
             for layer in config["layers"]]

@@ -23,6 +23,7 @@ from twofold._front.namespace import publish
 
 from .serialization import (
     CustomObjectScope,
+    by_name,
     custom_object_scope,
     deserialize_keras_object,
     get_custom_objects,
@@ -213,7 +214,7 @@ def _read_archive(path: str, custom_objects: Any, compile: bool) -> Any:
             if not issubclass(type(model), tf.Module):
                 raise ValueError(f"its config describes {type(model).__name__}, which is no model")
             if compile and compiled:
-                with custom_object_scope(custom_objects or {}):
+                with custom_object_scope(by_name(custom_objects)):
                     model.compile_from_config(compiled)
         read_weights(path, model, False, _member(archive, path, "model.weights.h5", weights_room(model)))
         _read_vocabularies(archive, path, model)

@@ -25,7 +25,7 @@ from twofold.tracking import Trackable
 
 from .layer_state import LayerState
 from .naming import to_snake_case
-from .serialization import custom_object_scope, deserialize_keras_object, serialize_keras_object
+from .serialization import by_name, custom_object_scope, deserialize_keras_object, serialize_keras_object
 
 __all__ = ["paths_of", "read_model", "read_weights", "weights_room", "write_model", "write_weights"]
 
@@ -400,7 +400,7 @@ def read_model(path: str, custom_objects: Any, compile: bool) -> Any:
             _read_older_weights(reader, reader.group("model_weights"), model, False)
         if compile and "training_config" in attributes:
             training = _reading.parsed_json(attributes["training_config"], path)
-            with _reading.makes(path, room), custom_object_scope(custom_objects or {}):
+            with _reading.makes(path, room), custom_object_scope(by_name(custom_objects)):
                 _compile(model, training, reader)
     return model
 

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
-from twofold._front.api import public
+from twofold._front.api import describe, public
 
 from . import _registry
 from .keras_tensor import KerasTensor
 
-__all__ = ["CustomObjectScope", "custom_object_scope", "deserialize_keras_object", "get_custom_objects",
+__all__ = ["CustomObjectScope", "by_name", "custom_object_scope", "deserialize_keras_object", "get_custom_objects",
            "get_registered_name", "get_registered_object", "register_keras_serializable", "serialize_keras_object"]
 
 _registered: dict[str, Any] = {}  # "package>name" -> class or function
@@ -92,6 +92,19 @@ def get_custom_objects() -> dict[str, Any]:
     return _custom
 
 
+def by_name(objects: Mapping[str, Any] | None, what: str = "custom_objects") -> Mapping[str, Any]:
+    """Classes and functions by name, as an argument gives them; none for None.
+
+    Raises:
+        TypeError: it is no mapping: looking for a name in another iterable may take for ever.
+    """
+    if objects is None:
+        return {}
+    if not isinstance(objects, Mapping):
+        raise TypeError(f"{what} must be a dict of classes and functions by their names; got {describe(objects)}.")
+    return objects
+
+
 class custom_object_scope:
     """A `with` block in which reading knows further classes and functions.
 
@@ -109,7 +122,7 @@ class custom_object_scope:
     def __init__(self, *custom_objects: Mapping[str, Any]):
         self._objects: dict[str, Any] = {}
         for objects in custom_objects:
-            self._objects.update(objects)
+            self._objects.update(by_name(objects))
         self._tokens: list[Any] = []
 
     def __enter__(self) -> custom_object_scope:
@@ -141,8 +154,11 @@ def get_registered_object(name: str, custom_objects: Mapping[str, Any] | None = 
         name: the name in a config: as registered, or of a custom object.
         custom_objects: looked at first.
         module_objects: looked at last.
+    Raises:
+        TypeError: one of them is no mapping.
     """
-    for table in (custom_objects or {}, *_scoped.get(), _custom, _registered, module_objects or {}):
+    first, last = by_name(custom_objects), by_name(module_objects, "module_objects")
+    for table in (first, *_scoped.get(), _custom, _registered, last):
         if name in table:
             return table[name]
     return None
@@ -303,6 +319,7 @@ def deserialize_keras_object(config: Any, custom_objects: Mapping[str, Any] | No
         kwargs: have no effect.
     Raises:
         ValueError: a name is not known, or the config holds code that must not be loaded.
+        TypeError: `custom_objects` or `module_objects` is no mapping.
 
     >>> import twofold as tf
     >>> config = tf.keras.saving.serialize_keras_object(tf.keras.initializers.Constant(2.0))
@@ -310,8 +327,8 @@ def deserialize_keras_object(config: Any, custom_objects: Mapping[str, Any] | No
     [2.0, 2.0]
     """
     del safe_mode, kwargs
-    with custom_object_scope(custom_objects or {}):
-        return _read(config, module_objects or {})
+    with custom_object_scope(by_name(custom_objects)):
+        return _read(config, by_name(module_objects, "module_objects"))
 
 
 def _read(config: Any, table: Mapping[str, Any]) -> Any:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 import twofold as tf
 
 from ..operands import floating
@@ -269,8 +271,27 @@ class GlobalAveragePooling3D(_GlobalAverage):
     rank = 3
 
 
+_MOST_PARTS = 1 << 20
+
+
+def part_counts(output_size: Any, rank: int) -> tuple[int, ...]:
+    """How many parts an adaptive pooling makes of each axis.
+
+    Raises:
+        ValueError: there are not as many numbers as axes, or more parts than can be meant.
+    """
+    counts = numbers(output_size, rank, "output_size")
+    if max(counts, default=0) > _MOST_PARTS:
+        raise ValueError(f"The `output_size` argument must be at most {_MOST_PARTS}; more parts cannot be meant. "
+                         f"Received output_size={output_size!r}")
+    return counts
+
+
 def reduced_parts(x: Any, axis: int, parts: int, reduce: Any) -> Any:
     """A tensor with an axis in the place of which are some parts of it, each reduced.
+
+    Parts of the same length, of which there are two, are reduced together, so that the number of ops does not grow with
+    that of the parts.
 
     Raises:
         ValueError: the size of the axis is unknown.
@@ -282,12 +303,14 @@ def reduced_parts(x: Any, axis: int, parts: int, reduce: Any) -> Any:
         shape = tf.shape(x)
         split = tf.reshape(x, tf.concat([shape[:axis], [parts, size // parts], shape[axis + 1:]], 0))
         return reduce(split, axis=axis + 1)
-    bounds = [(i * size // parts, -(-(i + 1) * size // parts)) for i in range(parts)]
-    before = (slice(None),) * axis
-    return tf.concat([reduce(x[(*before, slice(low, high))], axis=axis, keepdims=True) for low, high in bounds], axis)
-
-
-_MOST_PARTS = 1 << 14
+    number = np.arange(parts)
+    low, high = number * size // parts, -(-(number + 1) * size // parts)
+    pieces, order = [], []
+    for length in np.unique(high - low):
+        chosen = np.flatnonzero(high - low == length)
+        pieces.append(reduce(tf.gather(x, low[chosen, None] + np.arange(length), axis=axis), axis=axis + 1))
+        order.append(chosen)
+    return tf.gather(tf.concat(pieces, axis), np.argsort(np.concatenate(order)), axis=axis)
 
 
 class _Adaptive(FirstOrLast):
@@ -298,10 +321,7 @@ class _Adaptive(FirstOrLast):
 
     def __init__(self, output_size: Any, data_format: str | None = None, **kwargs: Any):
         super().__init__(**kwargs)
-        self.output_size = numbers(output_size, self.rank, "output_size")
-        if max(self.output_size) > _MOST_PARTS:
-            raise ValueError(f"The `output_size` argument must be at most {_MOST_PARTS}, because each part is computed "
-                             f"by itself. Received output_size={output_size!r}")
+        self.output_size = part_counts(output_size, self.rank)
         self.data_format = data_format_of(data_format)
         self.input_spec = InputSpec(ndim=self.rank + 2)
 

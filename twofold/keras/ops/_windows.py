@@ -10,7 +10,7 @@ from ..keras_ops import operation
 from ..layers._declared import data_format_of, numbers, padding_of
 from ..layers.convolution import spread_size
 from ..layers.depthwise import by_channel
-from ..layers.pooling import reduced_parts
+from ..layers.pooling import part_counts, reduced_parts
 from ..operands import same, shape_of, tensor
 
 __all__ = [
@@ -69,8 +69,7 @@ def average_pool(inputs: Any, pool_size: Any, strides: Any = None, padding: str 
 
 def _adaptive(inputs: Any, output_size: Any, data_format: str | None, reduce: Any) -> Any:
     x = tensor(inputs)
-    sizes = numbers(output_size, x.ndim - 2, "output_size")
-    for axis, parts in enumerate(sizes, 2 if _first(data_format) else 1):
+    for axis, parts in enumerate(part_counts(output_size, x.ndim - 2), 2 if _first(data_format) else 1):
         x = reduced_parts(x, axis, parts, reduce)
     return x
 

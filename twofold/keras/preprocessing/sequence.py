@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from typing import Any
 
 import numpy as np
 
-from twofold._front.api import one_int, public
+from twofold._front.api import describe, listed, one_int, public
 from twofold._front.namespace import publish
 
 from ..sequences import pad_sequences
@@ -17,6 +17,7 @@ from ..utils import PyDataset
 
 __all__ = ["TimeseriesGenerator", "make_sampling_table", "pad_sequences", "skipgrams"]
 
+_MOST_WORDS, _MOST_PAIRS = 1 << 24, 1 << 28  # more than a list holds
 _EULER = 0.577  # Euler's constant, to the digits that Keras has
 
 
@@ -134,12 +135,18 @@ def skipgrams(sequence: Sequence[int], vocabulary_size: int, window_size: int = 
         seed: of the order, which also seeds Python's `random`.
     Returns:
         The pairs, and their labels.
+    Raises:
+        ValueError: there are more words, or random pairs, than can be meant.
+        TypeError: the sequence has no length.
 
     >>> import twofold as tf
     >>> tf.keras.preprocessing.sequence.skipgrams([1, 2, 3], 4, window_size=1, negative_samples=0, shuffle=False)
     ([[1, 2], [2, 1], [2, 3], [3, 2]], [1, 1, 1, 1])
     """
     pairs: list[list[int]] = []
+    if not isinstance(sequence, Sized):
+        raise TypeError(f"sequence must be a list of words' numbers; got {describe(sequence)}.")
+    sequence = listed(sequence, "sequence", _MOST_WORDS)
     for place, word in enumerate(sequence):
         if not word or (sampling_table is not None and sampling_table[word] < random.random()):
             continue
@@ -149,6 +156,9 @@ def skipgrams(sequence: Sequence[int], vocabulary_size: int, window_size: int = 
     true, false = ([0, 1], [1, 0]) if categorical else (1, 0)
     labels: list[Any] = [true] * len(pairs)
     if negative_samples > 0:
+        if not len(pairs) * negative_samples <= _MOST_PAIRS:
+            raise ValueError(f"negative_samples={negative_samples!r} makes more than {_MOST_PAIRS} random pairs, which "
+                             "cannot be meant.")
         count = int(len(pairs) * negative_samples)
         words = [pair[0] for pair in pairs]
         random.shuffle(words)
