@@ -78,4 +78,4 @@ def object_code(dtype: DType, shape: Tiling, part: str) -> bytes:
     """
     module = ir.Module()
     build(module, dtype, shape, part, heap=True)
-    return llvm_module.object_code(llvm_module.verified(module))
+    return llvm_module.object_code(llvm_module.verified(module), quick=True)

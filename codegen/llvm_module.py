@@ -12,14 +12,16 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import os
 import platform
 import threading
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from . import target as targets
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
     from llvmlite import binding, ir
 
@@ -74,12 +76,19 @@ def _free(passes: binding.ModulePassManager) -> None:
     passes.close()
 
 
-def object_code(module: binding.ModuleRef) -> bytes:
-    """The object file of an optimised module."""
+def object_code(module: binding.ModuleRef, *, quick: bool = False) -> bytes:
+    """The object file of an optimised module.
+
+    Args:
+        module: what to emit.
+        quick: whether to emit it in about half the time: addresses stay as the loops have them, which makes most loops
+            no slower, and few by some hundredths. For programs of many kernels, and for loops written with the
+            addresses that they are to have.
+    """
     from llvmlite.binding import ffi
 
     target = _target()
-    with ffi.OutputString() as error:
+    with _emission.turn(quick and target.is_quick), ffi.OutputString() as error:
         buffer = target.function("LLVMPY_TargetMachineEmitToMemory")(target.machine, module, 1, error)
         if not buffer:
             raise RuntimeError(str(error))
@@ -140,16 +149,64 @@ def vector_bits() -> int:
     return targets.current().vector_bits
 
 
+class _Emission:
+    """Who emits machine code, and whether with loop strength reduction, LLVM's search for better addresses in loops.
+
+    The search takes as long as all else of code generation. Where addresses may be a base, an index times the size of
+    an element, and a number, it seldom finds better ones. LLVM has no switch for it but one of the whole process, an
+    option of its command line. So threads that want it one way go together, and others wait for them; in between it is
+    on, as other users of LLVM have it.
+    """
+
+    def __init__(self) -> None:
+        self.without = False  # as LLVM has it
+        self.begin()
+
+    def begin(self) -> None:
+        """Nobody emits, as in a child process, where other threads are gone."""
+        self.changed, self.at_work = threading.Condition(), 0
+
+    @contextmanager
+    def turn(self, without: bool) -> Iterator[None]:
+        """A block that emits."""
+        with self.changed:
+            self.changed.wait_for(lambda: not self.at_work or self.without == without)
+            self.switch(without)
+            self.at_work += 1
+        try:
+            yield
+        finally:
+            with self.changed:
+                self.at_work -= 1
+                if not self.at_work:
+                    self.switch(False)
+                    self.changed.notify_all()
+
+    def switch(self, without: bool) -> None:
+        import llvmlite.binding as llvm
+
+        if self.without != without:
+            llvm.set_option("twofold", f"-disable-lsr={'true' if without else 'false'}")
+            self.without = without
+
+
+_emission = _Emission()
+_TRIED = 22  # the newest LLVM that has been seen to have the option: one without it would end the process
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_emission.begin)
+
+
 class _TargetMachine:
     """A target machine and the pipeline's settings, which hold no state between modules."""
 
     def __init__(self, target: targets.Target) -> None:
         import llvmlite.binding as llvm
 
+        x86 = platform.machine() in ("x86_64", "AMD64")
         if target.is_host:
             llvm.initialize_native_target()
             llvm.initialize_native_asmprinter()
-            x86 = platform.machine() in ("x86_64", "AMD64")
             cpu, features = targets.host_machine()
             self.machine = llvm.Target.from_default_triple().create_target_machine(
                 cpu=cpu, features=features, opt=3, jit=True, reloc="static" if x86 else "default",
@@ -157,6 +214,7 @@ class _TargetMachine:
         else:
             self.machine = targets.machine_for(target.triple, target.cpu, target.features)
         self.is_host = target.is_host
+        self.is_quick = target.is_host and x86 and llvm.llvm_version_info[0] <= _TRIED  # where `quick` is heard
         self.tuning = llvm.create_pipeline_tuning_options(speed_level=3)
         self.tuning.loop_unrolling = False
 

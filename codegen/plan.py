@@ -29,6 +29,7 @@ from .units import FusionItem, Grouping
 __all__ = ["INTERRUPTED", "UNBOUNDED", "Plan", "Step", "Shares", "Batch", "Branch", "While", "Copy", "Tree", "Aliases",
            "parts_of", "batch_arguments", "memory_of", "owners", "slots_of"]
 
+_MANY = 48  # steps that make a plan long
 INTERRUPTED = 1 << 62  # the status of a run that a signal has ended in one of its loops
 UNBOUNDED = 1 << 62  # the work of a plan with loops
 Aliases: TypeAlias = dict[g.Value, g.Value | Slot]  # value -> the one whose memory it has, or the slot it lies in
@@ -173,6 +174,12 @@ class Plan:
     work: DimLike
     groupings: list[Grouping]
     interruptible: bool = False
+
+    @property
+    def is_long(self) -> bool:
+        """Whether there are so many steps that machine code is made for quick compilation: it would take longer than
+        what more care saves."""
+        return len(self.steps) >= _MANY
 
     @property
     def inputs(self) -> list[g.Value]:

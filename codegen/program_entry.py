@@ -21,7 +21,6 @@ from .step_table import Base, Row, StepTable
 
 __all__ = ["EntryWriter"]
 
-_MANY = 48  # steps from which an entry is written for quick compilation: optimising it would take most of the time
 _ALONE = Shares(0, 1, 1)  # of a step that one thread runs
 _ROUNDS = 4  # of loops to the first poll
 _POLL = 9  # the word that holds the address of `poll`
@@ -43,7 +42,7 @@ class EntryWriter(sizes.Arithmetic):
         self.fn.attributes.add("nounwind")
         self.b = ir.IRBuilder(self.fn.append_basic_block("entry"))
         self.first = self.b.block
-        self.table = StepTable(module, name) if len(plan.steps) >= _MANY else None
+        self.table = StepTable(module, name) if plan.is_long else None
         self.rows: dict[int, int] = {}  # of steps, by their number
         self.moving: dict[int, list[tuple[int, Argument]]] = {}  # arguments in slots, with their places
         if self.table is not None:

@@ -120,7 +120,7 @@ class Native:
         from twofold.codegen import llvm_module, program
 
         lines = {id(node): n for n, node in enumerate(plan.graph.walk())}
-        code = llvm_module.object_code(llvm_module.optimise(program.emit(plan, "entry").module))
+        code = llvm_module.object_code(llvm_module.optimise(program.emit(plan, "entry").module), quick=plan.is_long)
         return cls(plan.graph, describe(plan, lambda node: lines.get(id(node))), code)
 
     @property
@@ -209,7 +209,7 @@ def _compiled(graph: g.Graph, backend: Backend, donate: dict[int, int], origin: 
     with _without_collections():
         compiled = compile_program(graph, backend, "entry", donate, interruptible=bool(interrupts.poll_words()))
     with _beside([lib.key for lib in compiled.plan.libraries], _is_shared(compiled.plan.work)):
-        code = llvm_module.object_code(llvm_module.optimise(compiled.module))
+        code = llvm_module.object_code(llvm_module.optimise(compiled.module), quick=compiled.plan.is_long)
     about = describe(compiled.plan, lambda node: None if node.loc is None else lines.get(id(node.loc)))
     if cache.enabled() and _SOURCES.unchanged():  # else it is unknown which of both compiled this
         cache.write("programs", _key(origin, donate, label), pack(about, code))

@@ -150,7 +150,7 @@ def _describe(explanation: Explanation, graph: g.Graph) -> list[DimLike]:
         after = time.perf_counter()
         optimised = llvm_module.optimise(lowered.module)
         last = time.perf_counter()
-        llvm_module.object_code(optimised)
+        llvm_module.object_code(optimised, quick=lowered.plan.is_long)
         explanation.seconds["lowering"] += after - start
         explanation.seconds["optimising"] += last - after
         explanation.seconds["code"] += time.perf_counter() - last
