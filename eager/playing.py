@@ -20,14 +20,14 @@ from twofold.ir import ops
 from twofold.ir.grad import apply_rule, copied, needed
 from twofold.ir.op import interpreter
 from twofold.ir.spec import TensorSpec
-from twofold.ir.sums import Exists, Holds, Sums, anyone, continued, present, taken
+from twofold.ir.sums import Exists, Holds, Start, Sums, continued, filled, present, shared, taken
 from twofold.runtime.log import log
 
 from . import dispatch, record
 from .tensor import Tensor
 from .types import Saved
 
-__all__ = ["CONTINUES", "Entry", "Path", "connection", "path", "play", "gradients", "compile_with"]
+__all__ = ["CONTINUES", "NOTHING", "Entry", "Path", "connection", "path", "play", "gradients", "compile_with"]
 
 # One recorded op: op, attributes, numbers of the operands, numbers of the results (0 where not differentiable),
 # operands and results, or specs of those that the rule does not read. A function with a gradient of its own has its
@@ -36,6 +36,15 @@ __all__ = ["CONTINUES", "Entry", "Path", "connection", "path", "play", "gradient
 Entry: TypeAlias = tuple[Any, Any, tuple[int, ...], Sequence[int], Sequence[Saved], Sequence[Saved]]
 
 CONTINUES = False  # in the place of the attributes
+
+
+class _Nothing:
+    """The type of `NOTHING`."""
+
+
+# In the place of a cotangent: there is none, as only running told. It has no part in anything; what has no other
+# contribution gets zeros in the end, where what is unconnected has None.
+NOTHING: Any = _Nothing()
 
 # What is played: the numbers of each source; the set of these; the set with all that depends on them; and the entries
 # between sources and targets, in order.
@@ -71,33 +80,47 @@ def _add_values(entries: Sequence[Entry], numbers: set[int]) -> None:
 
 
 def play(way: Path, cts: CotangentsByNumber, free: bool) -> list[Tensor | None]:
-    """Cotangents of the path's sources from those of its targets, `cts`; with `free` the path is used up."""
+    """Cotangents of the path's sources from those of its targets, `cts`; with `free` the path is used up.
+
+    None for those that are unconnected, `NOTHING` for those to which what ran added nothing.
+    """
     numbers, starts, wanted, entries = way
     if interpreter() is not dispatch.eager and (sums := _sums(entries, wanted, cts)) is not None:
         return _play_sums(way, sums)
     follows = bool(record.active.get()) or interpreter() is not dispatch.eager  # whether somebody follows the gradient
     get, pop = cts.get, lambda n: cts.pop(n, None)
+    missing: set[int] = set()  # numbers whose cotangents are `NOTHING`, unless there are others
     at = len(entries)
     while at:
         at -= 1
         op, attrs, ins, outs, inputs, outputs = entries.pop() if free else entries[at]
         if attrs is CONTINUES:
             output_cts = [get(n) if n in starts else pop(n) for n in outs]
+            if missing:
+                output_cts = [NOTHING if ct is None and n in missing else ct
+                              for n, ct in zip(outs, output_cts, strict=True)]
             if any(ct is not None for ct in output_cts):
                 places = _first_places(ins, wanted)
                 so_far = [cts.get(n) if places.get(n) == at else None for at, n in enumerate(ins)]
-                input_cts = op(output_cts, so_far, ())
-                cts.update({n: total for n, place in places.items() if (total := input_cts[place]) is not None})
+                for n, total in zip(ins, op(output_cts, so_far, ()), strict=True):
+                    if total is NOTHING:
+                        missing.add(n)
+                    elif total is not None and n in places:
+                        cts[n] = total
             continue
         if len(outs) == 1:
             n = outs[0]
             ct = get(n) if n in starts else cts.pop(n, None)
             if ct is None:
+                if n in missing:
+                    missing.update(wanted.intersection(ins))
                 continue
             if follows:
                 output_cts = [ct]
             if attrs is None:
                 input_cts = op((ct,))
+            elif op is ops.select:
+                input_cts = _taken(ct, inputs)
             else:  # `apply_rule` for one result, spelt out: this runs for every op
                 input_cts = op.vjp(ct, outputs[0], *inputs, **attrs)
                 if type(input_cts) is not tuple and type(input_cts) is not list:
@@ -105,6 +128,8 @@ def play(way: Path, cts: CotangentsByNumber, free: bool) -> list[Tensor | None]:
         else:
             output_cts = [get(n) if n in starts else pop(n) for n in outs]
             if all(ct is None for ct in output_cts):
+                if not missing.isdisjoint(outs):
+                    missing.update(wanted.intersection(ins))
                 continue
             input_cts = apply_rule(op, attrs, inputs, outputs, output_cts) if attrs is not None else op(output_cts)
         for n, part in zip(ins, input_cts, strict=True):
@@ -112,6 +137,9 @@ def play(way: Path, cts: CotangentsByNumber, free: bool) -> list[Tensor | None]:
                 continue
             if type(part) is not Tensor:
                 part = needed(part)
+                if part is NOTHING:
+                    missing.add(n)
+                    continue
                 if part is None:
                     continue
             before = cts.get(n)
@@ -120,7 +148,25 @@ def play(way: Path, cts: CotangentsByNumber, free: bool) -> list[Tensor | None]:
             elif follows:
                 part = copied(part, output_cts)
             cts[n] = part
-    return [get(ns[0]) if len(ns) == 1 else _sum([ct for n in ns if (ct := get(n)) is not None]) for ns in numbers]
+    totals = [get(ns[0]) if len(ns) == 1 else _sum([ct for n in ns if (ct := get(n)) is not None]) for ns in numbers]
+    return [NOTHING if total is None and not missing.isdisjoint(ns) else total
+            for total, ns in zip(totals, numbers, strict=True)] if missing else totals
+
+
+def _taken(ct: Tensor, inputs: Sequence[Any]) -> list[Any]:
+    """The cotangents of a `select`'s operands: `NOTHING` for the value that was not taken."""
+    parts: list[Any] = [None]
+    for value, holds in _values_of_select(inputs):
+        part, there = taken(ct, value, holds, None)
+        parts.append(part if there is None or bool(there()) else NOTHING)
+    return parts
+
+
+def _values_of_select(inputs: Sequence[Any]) -> list[tuple[Any, Holds]]:
+    """The two values of a `select`, each with what tells whether it was taken."""
+    condition, *values = inputs
+    conditions: tuple[Holds, Holds] = (lambda: condition, cache(lambda: ops.logical_not(condition)))
+    return list(zip(values, conditions, strict=True))
 
 
 def _first_places(ins: Sequence[int], wanted: set[int]) -> dict[int, int]:
@@ -132,22 +178,22 @@ def _play_sums(way: Path, sums: Sums) -> list[Tensor | None]:
     """`play` in a trace with control flow, of whose sums only running tells some things (`ir/sums.py`)."""
     numbers, starts, wanted, entries = way
     for op, attrs, ins, outs, inputs, outputs in reversed(entries):
-        ends = [(sums.get(n), sums.exists.get(n)) if n in starts else sums.pop(n) for n in outs]
-        output_cts, begun = [ct for ct, _ in ends], [exists for ct, exists in ends if ct is not None]
+        ends: list[Start] = [(sums.get(n), sums.exists.get(n)) if n in starts else sums.pop(n) for n in outs]
         if attrs is CONTINUES:
             for n in outs:
                 sums.part(n)
-        if not begun:
+        if all(ct is None for ct, _ in ends):
             continue
-        exists = anyone(begun)
+        ends, exists = shared(ends)
         if attrs is CONTINUES:
             places = _first_places(ins, wanted)
             so_far = [sums.begun(n) if places.get(n) == at else (None, None) for at, n in enumerate(ins)]
             links = sums.links([n if places.get(n) == at else None for at, n in enumerate(ins)])
-            totals, added = continued(so_far, op.continued(output_cts, so_far, links), exists, op.moves)
+            totals, added = continued(so_far, op.continued(ends, so_far, links), exists, op.moves)
             sums.totals({n: totals[place] for n, place in places.items() if totals[place] is not None},
                         {n: added[place] for n, place in places.items()})
             continue
+        output_cts = [None if ct is None else filled(ct, there) for ct, there in ends]
         if op is ops.select:
             _select(sums, wanted, ins, inputs, output_cts[0], exists)
             continue
@@ -161,21 +207,21 @@ def _play_sums(way: Path, sums: Sums) -> list[Tensor | None]:
 def _select(sums: Sums[int, Any], wanted: set[int], ins: Sequence[int], inputs: Sequence[Any], ct: Tensor | None,
             exists: Exists) -> None:
     """Hand the cotangent of a `select` on to the value that was taken, which alone has a part in it."""
-    condition = inputs[0]
-    conditions: tuple[Holds, Holds] = (lambda: condition, cache(lambda: ops.logical_not(condition)))
-    for n, value, holds in zip(ins[1:], inputs[1:], conditions, strict=True):
+    for n, (value, holds) in zip(ins[1:], _values_of_select(inputs), strict=True):
         if n in wanted:
             sums.add(n, *taken(ct, value, holds, exists))
 
 
 def _sums(entries: Sequence[Entry], wanted: set[int], cts: CotangentsByNumber) -> Sums | None:
-    """The sums in a trace with control flow, where results may be other values; None where there is none.
+    """The sums in a trace of which only running tells some things; None where there are none.
+
+    Such are those of control flow, where results may be other values, and of what a `select` chooses from.
 
     A rule that continues sums says so by `joined`: for results the place of an operand, or -1 - that of another result,
     and what gives the condition. The rule leaves out what such a result has in common with the other value.
     """
     constructs = [entry for entry in entries if entry[1] is CONTINUES and hasattr(entry[0], "joined")]
-    if not constructs:
+    if not constructs and all(entry[0] is not ops.select for entry in entries):
         return None
     sums: Sums[int, Any] = Sums({})
     for op, _, ins, outs, _, _ in constructs:
@@ -264,7 +310,7 @@ _passes: dict[tuple[Hashable, ...], _Pass] = {}
 
 def gradients(entries: list[Entry], numbers: Sequence[Sequence[int]], cts: CotangentsByNumber,
               free: bool) -> list[Tensor | None]:
-    """A cotangent, or None, for each source.
+    """A cotangent, None or `NOTHING` for each source; see `play`.
 
     Args:
         entries: what was recorded.

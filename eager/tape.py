@@ -317,7 +317,7 @@ class GradientTape:
         late = self._uncertain(flat) if self._is_uncertain else None
         if not self._persistent:
             self._release()
-        gradients: list[Any] = playing.gradients(entries, numbers, cts, free=not self._persistent)
+        gradients = _with_zeros(playing.gradients(entries, numbers, cts, free=not self._persistent), flat)
         for n, connected in late.items() if late else ():
             if (total := gradients[n]) is not None:
                 gradients[n] = None if connected is None else ops.select(connected, total, grad.zeros_like(total))
@@ -415,7 +415,8 @@ class GradientTape:
             self._release()
         if getattr(target, "_id", 0) not in playing.path(entries, numbers)[2]:
             return [[None] * len(sources) for _ in seeds]
-        return [playing.gradients(entries, numbers, {target._id: seed}, free=False) for seed in seeds]
+        return [_with_zeros(playing.gradients(entries, numbers, {target._id: seed}, free=False), sources)
+                for seed in seeds]
 
     def batch_jacobian(self, target: Readable, source: Readable,
                        unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
@@ -442,6 +443,14 @@ class GradientTape:
         seeds = (wrap(np.broadcast_to(u._array, target.dims)) for u in _units(rest, target.dtype.np))
         columns = [row[0] for row in self._rows(target, seeds, [source])]
         return _assemble(columns, source, 1, (batch, *rest, *tuple(source.dims)[1:]), unconnected)
+
+
+def _with_zeros(gradients: list[Any], sources: Sequence[Readable]) -> list[Any]:
+    """The gradients, with zeros where what ran added nothing."""
+    for n, gradient in enumerate(gradients):
+        if gradient is playing.NOTHING:
+            gradients[n] = grad.zeros_like(sources[n])
+    return gradients
 
 
 def _is_leaf(x: object) -> bool:

@@ -22,10 +22,10 @@ from .grad import apply_rule, copied, needed, nothing
 from .graph import Construct, Graph, Node, Value
 from .op import Op, use_interpreter
 from .spec import spec
-from .sums import Exists, Link, Start, Sums, anyone, both, continued, present, taken
-from .types import AnyTensor, Attrs, Results, Spec
+from .sums import Exists, Link, Start, Sums, both, continued, filled, present, shared, taken
+from .types import Attrs, Results, Spec
 
-__all__ = ["Backward", "Cts", "Emitted", "Flow", "GraphWriter", "Linearised", "Mask", "Pullback", "Scope", "Starts",
+__all__ = ["Backward", "Emitted", "Flow", "GraphWriter", "Linearised", "Mask", "Pullback", "Scope", "Starts",
            "PULLBACKS", "FLOWS", "scope_of", "reached", "reaching"]
 
 Mask = tuple[bool, ...]
@@ -56,8 +56,7 @@ class GraphWriter(Protocol):
     def lift(self, value: Any) -> Any: ...
 
 
-Cts: TypeAlias = Sequence[AnyTensor | None]  # a cotangent for each result of a construct; None for 0
-Starts: TypeAlias = Sequence[Start]  # for each operand the sum of its cotangents so far
+Starts: TypeAlias = Sequence[Start]  # sums of cotangents so far: of each operand, or of each result
 # For each operand its cotangent, in the mode of the writer, or None; and whether anything was added to what was there
 Emitted: TypeAlias = list[tuple[Results, Exists]]
 
@@ -73,6 +72,7 @@ class Pullback(ABC):
         popped: results that come from a stack, the stack, and where they were: their cotangents begin with what is
             there in the stack's, which takes the sum in its place.
         moves: whether the gradient only moves cotangents.
+        sizes: values that tell sizes: gradients for fewer cotangents may read more of them, for zeros.
     """
 
     node: Node
@@ -80,6 +80,7 @@ class Pullback(ABC):
     joined: Sequence[tuple[Value, Value, Value, bool]] = ()
     popped: Sequence[tuple[Value, Value, Value]] = ()
     moves = False
+    sizes: Sequence[Value] = ()
 
     @property
     def outputs(self) -> list[Value]:
@@ -87,12 +88,13 @@ class Pullback(ABC):
         return self.node.outputs[:self.count]
 
     @abstractmethod
-    def emit(self, b: GraphWriter, cts: Cts, starts: Starts, links: Sequence[Link]) -> Emitted:
+    def emit(self, b: GraphWriter, ends: Starts, starts: Starts, links: Sequence[Link]) -> Emitted:
         """Append the gradient.
 
         Args:
             b: writes the gradient.
-            cts: a cotangent or None for each of the first `count` results.
+            ends: for each of the first `count` results its cotangent, or None for 0, and what tells whether it is there
+                if one of them is.
             starts: for each operand of `node`, its cotangent so far, or None, and whether it has begun; of an operand
                 that is there twice, at its first place alone.
             links: which operands may be one value; the sums of those that are, are one.
@@ -173,6 +175,7 @@ class Linearised:
         sources: what each residual is: n for output n of `forward`, -1 - i for its input i.
         residuals: the same as values of `forward`.
         sizes: the numbers of those residuals that are the values of symbols.
+        further_sizes: the numbers of those residuals that tell the sizes in constructs (`Pullback.sizes`).
         local: the symbols that the graph binds itself.
     """
 
@@ -190,6 +193,7 @@ class Linearised:
         self.residuals: list[Value] = []
         self.sources: list[int] = []
         self.sizes: dict[str, int] = {}
+        self.further_sizes: list[int] = []
         self._made: dict[tuple[Mask, Mask, tuple[tuple[int, int], ...], Mask | None, Mask], Backward] = {}
         self._full = False
         self.elsewhere: dict[int, list[Value | None]] = {}  # for outputs, the values whose sums hold their cotangents
@@ -298,6 +302,10 @@ class Linearised:
             self._full = True
         return backward
 
+    def sized(self) -> list[int]:
+        """The numbers of the residuals that tell sizes."""
+        return sorted({*self.sizes.values(), *self.further_sizes})
+
     def keep(self, value: Value) -> int:
         """Adds `value` of `forward` to the residuals; its number among these."""
         self.residuals.append(value)
@@ -388,15 +396,15 @@ class _Play:
 
     def step(self, node: Node, pull: Pullback | None) -> None:
         """Apply the gradient rule of one node."""
-        sums = [self.sums.pop(v) for v in node.outputs]
-        given, begun = [ct for ct, _ in sums], [exists for ct, exists in sums if ct is not None]
-        if not begun:
+        ends: list[Start] = [self.sums.pop(v) for v in node.outputs]
+        if all(ct is None for ct, _ in ends):
             return
-        exists = anyone(begun)
         self.builder.loc = node.loc
+        ends, exists = shared(ends)
         if pull is not None:
-            self.construct(node, pull, given, exists)
+            self.construct(node, pull, ends, exists)
             return
+        given = [None if ct is None else self.builder.value(filled(ct, there)) for ct, there in ends]
         if node.op is ops.select:
             self.select(node, given[0], exists)
             return
@@ -413,12 +421,12 @@ class _Play:
                 part, there = taken(ct, v, self.holds(condition, when), exists)
                 self.sums.add(v, self.builder.value(part), there)
 
-    def construct(self, node: Node, pull: Pullback, given: list[Value | None], exists: Exists) -> None:
+    def construct(self, node: Node, pull: Pullback, ends: Starts, exists: Exists) -> None:
         """Emit the gradient of a construct, which continues the sums of the cotangents of its operands."""
         own = {v: place for place, v in reversed(list(enumerate(node.inputs))) if v in self.lin._reach}
         first = [v if own.get(v) == place else None for place, v in enumerate(node.inputs)]
         starts = [(None, None) if v is None else self.sums.begun(v) for v in first]
-        emitted = pull.emit(self.builder, given[:pull.count], starts, self.sums.links(first))
+        emitted = pull.emit(self.builder, ends[:pull.count], starts, self.sums.links(first))
         cts, begun = continued(starts, emitted, exists, pull.moves)
         self.sums.totals({v: self.builder.value(ct) for v, place in own.items() if (ct := cts[place]) is not None},
                          {v: begun[place] for v, place in own.items()})
@@ -456,12 +464,16 @@ class _Play:
             flags = [self.sums.exists[v]() for (v, _), t in zip(ends, late, strict=True) if t]
         connected = tuple([ct is not None for ct in totals])
         graph.outputs = [self.builder.value(ct) for ct in [*totals, *flags] if ct is not None]
+        further = [] if lin._full else [v for _, pull in lin._steps if pull is not None for v in pull.sizes]
+        for v in further:
+            self.builder.lift(v)
         residuals = self._chosen() if not lin._full else {v: n for n, v in reversed(list(enumerate(lin.residuals)))}
         for v in sorted([v for v in self.read if v not in residuals], key=lambda v: lin._order.get(v, -1)):
             self._again(v, residuals)
         if not lin._full:
             for v in residuals:
                 residuals[v] = lin.keep(v)
+            lin.further_sizes = [residuals[v] for v in further if v in residuals]
         inputs = sorted([(residuals[v], here) for v, here in self.read.items() if v in residuals], key=lambda p: p[0])
         inputs = self._sized(inputs)
         graph.inputs = [*[v for _, v in inputs], *self.cotangents]

@@ -24,7 +24,6 @@ from .grad import nothing
 from .graph import Graph, Node, Value
 from .linearise import (
     Backward,
-    Cts,
     Emitted,
     Flow,
     GraphWriter,
@@ -40,7 +39,7 @@ from .names import carried_roots, roots
 from .op import use_interpreter
 from .pullback import by_flag, chosen, number_inputs, with_distinct, zeros_of
 from .spec import spec
-from .sums import Exists, Holds, Link, anyone, both, present
+from .sums import Exists, Holds, Link, anyone, both, either, present
 from .types import AnyTensor, Spec
 
 __all__ = ["LOOP_FLOW", "LoopPullback"]
@@ -139,6 +138,8 @@ class LoopPullback(Pullback):
         attrs = {**node.attrs, "carried": count + extra, "trips": self.trips}
         self.node = builder.graph.add(g.WHILE, [*operands[:count], *first, *operands[count:]], attrs,
                                       [*node.outputs, *specs], [test, body], node.loc)
+        stacks = {s.residual: s for s in self.stacks}
+        self.sizes = [self._kept(n, stacks) for n in lin.sized()]
         self.idle = sorted(self.named) if self.named else [] if self.runs else [
             i for i in range(count) if wanted[i] and seeded[i] and operands[i].dims == node.outputs[i].dims]
         with use_interpreter(builder):
@@ -258,7 +259,8 @@ class LoopPullback(Pullback):
                     self.stacks.append(stack)
                 start, here, after = self._stack(builder, value, size if offset is None else None)
                 first, specs, inputs = [*first, start], [*specs, after[1]], [*inputs, here]
-                results.append(inner.construct(g.PUSH, (here, value, at), {"add": False}, (after[0],))[0])
+                attrs = {"add": False, "past": True} if n in self.past else {"add": False}
+                results.append(inner.construct(g.PUSH, (here, value, at), attrs, (after[0],))[0])
             self.identities: dict[int, _Stack] = {}
             identities = {i: Value((), dt.int64) for i in self.named}
             becomes: dict[int, Value] = {}
@@ -308,13 +310,13 @@ class LoopPullback(Pullback):
         return start, Value(a, value.dtype), (spec(b, value.dtype), spec(c, value.dtype))
 
     # -- backwards --------------------------------------------------------------------------------
-    def emit(self, b: GraphWriter, cts: Cts, starts: Starts, links: Sequence[Link]) -> Emitted:
+    def emit(self, b: GraphWriter, ends: Starts, starts: Starts, links: Sequence[Link]) -> Emitted:
         count, node = self.count, self.node
         shift = len(node.inputs) - self.rest - count
         own = [*starts[:count], *starts[count + shift:]]  # without those of what is carried besides
         own = [own[self.operands.index(v)] for v in self.operands]
         so_far = [start for start, _ in own]
-        back, seeds = self._settled(tuple([ct is not None for ct in cts]))
+        back, seeds = self._settled(tuple([ct is not None for ct, _ in ends]))
         handed = not self.runs and any(s and i not in self.idle for i, s in enumerate(seeds))
         if not any(back.connected) and not handed:
             return [(None, None)] * len(node.inputs)
@@ -327,12 +329,12 @@ class LoopPullback(Pullback):
         begun = self._begun_first(seeds, so_far, pairs)
         started = tuple([i in begun or i in totals for i in range(len(back.connected))])
         asked = tuple([start is None or i < count or begins is not None for i, (start, begins) in enumerate(own)])
-        back, late = self._late(seeds, cts, started, [pair[:2] for pair in pairs], asked)
+        back, late = self._late(seeds, ends, started, [pair[:2] for pair in pairs], asked)
         for q in back.graph.guards:
             if q.symbols().isdisjoint(self.lin.local):
                 dm.require(q.left, q.op, q.right)
         conditional = [*[i for i in every if i in late], *[i for i in totals if back.conditional[i]]]
-        carried, operands, regions = self._reverse(b, back, seeds, totals, cts, so_far, pairs, begun, conditional)
+        carried, operands, regions = self._reverse(b, back, seeds, totals, ends, so_far, pairs, begun, conditional)
         fixed = len(carried) - len(every) - len(conditional)
         specs: list[Spec] = [*[spec((), dt.int64)] * fixed, *[node.inputs[place[i]] for i in every]]
         results = b.construct(g.WHILE, [*carried, *operands], {"carried": len(carried), "trips": self.trips},
@@ -342,14 +344,17 @@ class LoopPullback(Pullback):
         added: dict[int, Exists] = {}
         for i in every:
             added[i] = by_flag(flags[i]) if i in flags else None
-            if i in self.idle or (i not in flags and (i >= count or cts[i] is None)):
+            if i in self.idle or (i not in flags and (i >= count or ends[i][0] is None)):
                 added[i] = both(added[i], ran)
-        return self._summed(b, dict(zip(every, sums, strict=True)), place, cts, so_far, added)
+            elif i not in flags and ran is not None:  # a round surely adds something
+                added[i] = either(ran, ends[i][1])
+        return self._summed(b, dict(zip(every, sums, strict=True)), place, ends, so_far, added)
 
-    def _late(self, seeds: Mask, cts: Cts, started: Mask, joined: Sequence[tuple[int, int]],
+    def _late(self, seeds: Mask, ends: Starts, started: Mask, joined: Sequence[tuple[int, int]],
               asked: Mask) -> tuple[Backward, set[int]]:
         """The gradient of one round, and the carried values of which only running tells that they have cotangents."""
-        late = {i for i in chosen(range(self.count), seeds) if cts[i] is None or i in self.named}
+        late = {i for i in chosen(range(self.count), seeds)
+                if ends[i][0] is None or ends[i][1] is not None or i in self.named}
         while True:
             back = self.lin.backward(seeds, started, joined, asked, tuple([i in late for i in range(self.count)]))
             more = {i for i in chosen(range(self.count), seeds) if back.conditional[i] or not back.connected[i]} - late
@@ -402,14 +407,14 @@ class LoopPullback(Pullback):
                     pairs.append(_Pair(j, i, False, conditions) if j < self.count else _Pair(i, j, False, conditions))
         return pairs
 
-    def _begun_first(self, seeds: Mask, starts: Cts, pairs: list[_Pair]) -> list[int]:
+    def _begun_first(self, seeds: Mask, starts: Sequence[AnyTensor | None], pairs: list[_Pair]) -> list[int]:
         """The carried values whose sums begin, in the first round, with the sums of their operands."""
         shared = {pair.one for pair in pairs if pair.other >= self.count and not pair.conditions}
         return [i for i in chosen(range(self.count), seeds)
                 if starts[i] is not None and self._fits(i) and i not in shared and i not in self.named]
 
-    def _summed(self, b: GraphWriter, sums: dict[int, AnyTensor], place: Sequence[int], cts: Cts, starts: Cts,
-                added: dict[int, Exists]) -> Emitted:
+    def _summed(self, b: GraphWriter, sums: dict[int, AnyTensor], place: Sequence[int], ends: Starts,
+                starts: Sequence[AnyTensor | None], added: dict[int, Exists]) -> Emitted:
         """The cotangents of the operands, from what the loop over the rounds gives, and whether anything was added.
 
         Without rounds it gives those of the results, which are then the operands themselves.
@@ -428,8 +433,8 @@ class LoopPullback(Pullback):
                 if fitting[-1] < count and not self.runs and (own is not None or len(fitting) > 1):
                     idle = own
                     for i in fitting:
-                        if cts[i] is not None and i not in self.idle:
-                            idle = b.lift(cts[i]) if idle is None else ops.add(idle, b.lift(cts[i]))
+                        if (ct := ends[i][0]) is not None and i not in self.idle:
+                            idle = b.lift(ct) if idle is None else ops.add(idle, b.lift(ct))
                     ran = ops.greater(b.lift(node.outputs[count]), 0)
                     total = ops.select(ran, total, nothing(total) if idle is None else idle)
                 own = total
@@ -450,8 +455,8 @@ class LoopPullback(Pullback):
                 return lin.backward(seeds), seeds
             seeds = wider
 
-    def _reverse(self, b: GraphWriter, back: Backward, seeds: Mask, totals: list[int], cts: Cts, starts: Cts,
-                 pairs: list[_Pair], begun: list[int], conditional: list[int]
+    def _reverse(self, b: GraphWriter, back: Backward, seeds: Mask, totals: list[int], results: Starts,
+                 starts: Sequence[AnyTensor | None], pairs: list[_Pair], begun: list[int], conditional: list[int]
                  ) -> tuple[list[AnyTensor], list[AnyTensor], list[Graph]]:
         """The loop over the rounds, last first: carried values, other operands, regions."""
         lin, node, count = self.lin, self.node, self.count
@@ -465,11 +470,12 @@ class LoopPullback(Pullback):
             if n in stacks and stacks[n].offset is not None:
                 carried.append(node.outputs[stacks[n].offset])  # type: ignore[index]
                 offsets[n] = body.add_input((), dt.int64)
-        ends = {k: b.lift(node.outputs[self.identities[k].place - 1]) for k in self.named if cts[k] is not None}
+        ends = {k: b.lift(node.outputs[self.identities[k].place - 1]) for k in self.named
+                if results[k][0] is not None}
         cotangents: list[Value] = []
         sum_of: dict[int, Value] = {}  # what first rounds begin with
         for i in chosen(range(count), seeds):
-            ct = cts[i]
+            ct = results[i][0]
             carried.append(nothing(node.outputs[i]) if ct is None else
                            present(ct, self._own(i, ends)) if i in ends else ct)
             dims = tuple(map(self._input_size, lin.forward.outputs[i].dims))
@@ -482,7 +488,9 @@ class LoopPullback(Pullback):
             cotangents.append(sum_of[i])
         flags: dict[int, Value] = {}  # whether what is carried has a cotangent, and rounds have added to totals
         for i in conditional:
-            begins = by_flag(ops.fill(np.array(i < count and cts[i] is not None), shape=()))
+            ct, begins = results[i] if i < count else (None, None)
+            if begins is None:
+                begins = by_flag(ops.fill(np.array(ct is not None), shape=()))
             carried.append(both(begins, self._own(i, ends) if i in ends else None)())  # type: ignore[misc]
             flags[i] = body.add_input((), dt.bool_, "begun")
         residuals = [n for n in need if n not in self.past]

@@ -16,12 +16,13 @@ from . import ops
 from .dims import Dim, DimLike
 from .dtypes import DType
 from .graph import Graph, Value
-from .linearise import Backward, Cts, Linearised, Mask, Starts
+from .linearise import Backward, Linearised, Mask, Starts
 from .sums import Exists, Link
 from .types import AnyTensor, Spec
 
-__all__ = ["chosen", "by_flag", "number_inputs", "played", "seeds_of", "sizes_of",
+__all__ = ["chosen", "by_flag", "late_of", "number_inputs", "played", "seeds_of", "sizes_of", "tensors_of",
            "touched_by", "with_distinct", "zeros_of"]
+
 
 def touched_by(connected: Mask, links: Sequence[Link], first: int) -> Mask:
     """The operands, from number `first` on, whose sums may grow: those in `connected`, and those that may be one value
@@ -32,25 +33,39 @@ def touched_by(connected: Mask, links: Sequence[Link], first: int) -> Mask:
     return tuple([first + i in grow for i in range(len(connected))])
 
 
-def played(lin: Linearised, seeded: Mask, starts: Starts, touched: Mask, links: Sequence[Link],
+def played(lin: Linearised, seeded: Mask, late: Mask, starts: Starts, touched: Mask, links: Sequence[Link],
            first: int = 0) -> tuple[Backward, Mask]:
     """The gradient that continues those of `starts` that may grow, and which these are.
 
     Args:
+        seeded, late: for each result, whether it has a cotangent, and whether only running tells that.
         links: among operands of which number `first` is the first input.
     """
     started = tuple([s is not None and t and w for (s, _), t, w in zip(starts, touched, lin.wanted, strict=True)])
     joined = [(link.one - first, link.other - first) for link in links]
-    back = lin.backward(seeded, started, joined, tuple([s is None or begun is not None for s, begun in starts]))
+    back = lin.backward(seeded, started, joined, tuple([s is None or begun is not None for s, begun in starts]),
+                        late)
     for q in back.graph.guards:
         if q.symbols().isdisjoint(lin.local):
             dm.require(q.left, q.op, q.right)
     return back, started
 
 
-def seeds_of(lin: Linearised, cts: Cts) -> Mask:
+def seeds_of(lin: Linearised, ends: Starts) -> Mask:
     """The results that have a cotangent and may have one."""
-    return tuple([ct is not None and s for ct, s in zip(cts, lin.seeded, strict=True)])
+    return tuple([ct is not None and s for (ct, _), s in zip(ends, lin.seeded, strict=True)])
+
+
+def late_of(seeded: Mask, ends: Starts) -> Mask:
+    """Those of the results `seeded` of which only running tells whether they have a cotangent."""
+    return tuple([s and exists is not None for s, (_, exists) in zip(seeded, ends, strict=True)])
+
+
+def tensors_of(seeded: Mask, late: Mask, ends: Starts, sums: Sequence[AnyTensor | None], started: Mask,
+               links: Sequence[Link]) -> list[AnyTensor]:
+    """What a gradient takes after its residuals; see `Backward`."""
+    flags = [exists() for (_, exists), x in zip(ends, late, strict=True) if x and exists is not None]
+    return [*chosen([ct for ct, _ in ends], seeded), *chosen(sums, started), *[link.holds() for link in links], *flags]
 
 
 def sizes_of(value: Value, operand: Spec) -> dict[str, DimLike]:

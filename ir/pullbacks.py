@@ -32,7 +32,6 @@ from .linearise import (
     FLOWS,
     PULLBACKS,
     Backward,
-    Cts,
     Emitted,
     Flow,
     GraphWriter,
@@ -47,9 +46,21 @@ from .linearise import (
 )
 from .loop_pullback import LOOP_FLOW, LoopPullback
 from .op import use_interpreter
-from .pullback import by_flag, chosen, number_inputs, played, seeds_of, sizes_of, touched_by, with_distinct, zeros_of
+from .pullback import (
+    by_flag,
+    chosen,
+    late_of,
+    number_inputs,
+    played,
+    seeds_of,
+    sizes_of,
+    tensors_of,
+    touched_by,
+    with_distinct,
+    zeros_of,
+)
 from .spec import spec
-from .sums import Exists, Link, Sums
+from .sums import Exists, Link, Sums, filled
 from .types import AnyTensor, Spec
 
 __all__ = ["Pullback", "Starts"]
@@ -87,16 +98,22 @@ class _CallPullback(Pullback):
         node = builder.graph.add(g.CALL, operands, node.attrs, [*node.outputs, *further], [self.lin.forward.copy()],
                                  node.loc)
         self.node = node
+        self.sizes = [self._kept(n) for n in self.lin.sized()]
 
-    def emit(self, b: GraphWriter, cts: Cts, starts: Starts, links: Sequence[Link]) -> Emitted:
+    def _kept(self, residual: int) -> Value:
+        source = self.lin.sources[residual]
+        return self.node.inputs[-1 - source] if source < 0 else self.node.outputs[source]
+
+    def emit(self, b: GraphWriter, ends: Starts, starts: Starts, links: Sequence[Link]) -> Emitted:
         lin, node = self.lin, self.node
-        seeded = seeds_of(lin, cts)
+        seeded = seeds_of(lin, ends)
+        late = late_of(seeded, ends)
         touched = touched_by(lin.backward(seeded).connected, links, 0)
         links = [link for link in links if touched[link.one]]
-        back, started = played(lin, seeded, starts, touched, links)
-        residuals = [node.inputs[-1 - s] if s < 0 else node.outputs[s] for s in (lin.sources[n] for n in back.reads)]
+        back, started = played(lin, seeded, late, starts, touched, links)
+        residuals = [self._kept(n) for n in back.reads]
         sums = [start for start, _ in starts]
-        operands = [*residuals, *chosen(cts, seeded), *chosen(sums, started), *[link.holds() for link in links]]
+        operands = [*residuals, *tensors_of(seeded, late, ends, sums, started, links)]
         sizes: dict[str, DimLike] = {}
         for v, operand in zip(back.graph.inputs, operands, strict=True):
             sizes.update(sizes_of(v, operand))
@@ -158,6 +175,7 @@ class _CondPullback(Pullback):
         specs = [spec(dims, dtype) for dtype, dims in self.slots] + [spec((), dt.bool_)] * len(flags)
         regions = [self._region(lin, places, flags) for lin, places in zip(self.lins, self.places, strict=True)]
         self.node = builder.graph.add(g.COND, operands, node.attrs, [*node.outputs, *specs], regions, node.loc)
+        self.sizes = [self._kept(side, lin.sources[n]) for side, lin in enumerate(self.lins) for n in lin.sized()]
         conditions = dict(zip(flags, self.node.outputs[self.count + len(self.slots):], strict=True))
         self.joined = []
         for k, place in sorted({key for lin in self.lins for key in lin.named}):
@@ -213,27 +231,30 @@ class _CondPullback(Pullback):
             region.outputs.append(flag)
         return region
 
-    def emit(self, b: GraphWriter, cts: Cts, starts: Starts, links: Sequence[Link]) -> Emitted:
+    def emit(self, b: GraphWriter, ends: Starts, starts: Starts, links: Sequence[Link]) -> Emitted:
         node, starts = self.node, starts[1:]
         sums = [start for start, _ in starts]
-        seeded = [tuple([s and None not in lin.elsewhere.get(k, ()) for k, s in enumerate(seeds_of(lin, cts))])
+        seeded = [tuple([s and None not in lin.elsewhere.get(k, ()) for k, s in enumerate(seeds_of(lin, ends))])
                   for lin in self.lins]
         grown = [lin.backward(s).connected for lin, s in zip(self.lins, seeded, strict=True)]
         grow = tuple(map(any, zip(*grown, strict=True)))
         touched = touched_by(grow, links, 1)
         links = [link for link in links if touched[link.one - 1]]
-        joint = [link.holds() for link in links]
-        plays = [played(lin, s, starts, touched, links, 1) for lin, s in zip(self.lins, seeded, strict=True)]
+        late = [late_of(s, ends) for s in seeded]
+        plays = [played(lin, s, x, starts, touched, links, 1)
+                 for lin, s, x in zip(self.lins, seeded, late, strict=True)]
         connected = [any(back.connected[i] for back, _ in plays) for i in range(len(starts))]
         operands: list[AnyTensor] = [node.inputs[0]]
         regions = []
         for n, (lin, (back, started)) in enumerate(zip(self.lins, plays, strict=True)):
             residuals = [self._kept(n, lin.sources[k]) for k in back.reads]
-            own = [*residuals, *chosen(cts, seeded[n]), *chosen(sums, started), *joint]
-            operands += [x for x in own if not any(x is o for o in operands)]
+            own = [*residuals, *tensors_of(seeded[n], late[n], ends, sums, started, links)]
+            for x in own:
+                if not any(x is o for o in operands[1:]):
+                    operands.append(x)
             regions.append((back, own, lin.local))
         operands += [s for s, x in zip(sums, connected, strict=True)
-                     if x and s is not None and not any(s is o for o in operands)]
+                     if x and s is not None and not any(s is o for o in operands[1:])]
         backs = [back for back, _ in plays]
         conditional = [any(back.conditional[i] for back in backs) for i in range(len(starts))]
         gradients = [self._gradient(back, own, local, operands[1:], sums, connected, conditional)
@@ -256,7 +277,8 @@ class _CondPullback(Pullback):
         return self.node.outputs[source if source < self.count else self.count + self.places[side][source]]
 
     def _gradient(self, back: Backward, own: list[AnyTensor], local: Collection[str], operands: list[AnyTensor],
-                  starts: Cts, connected: Sequence[bool], conditional: Sequence[bool]) -> Graph:
+                  starts: Sequence[AnyTensor | None], connected: Sequence[bool],
+                  conditional: Sequence[bool]) -> Graph:
         """The gradient of one side, over what both sides take.
 
         Args:
@@ -308,11 +330,12 @@ class _CustomPullback(Pullback):
         self.count = len(node.outputs)
         self.node = builder.graph.add(node.op, operands, node.attrs, node.outputs, [node.regions[0].copy()], node.loc)
 
-    def emit(self, b: GraphWriter, cts: Cts, starts: Starts, links: Sequence[Link]) -> Emitted:
+    def emit(self, b: GraphWriter, ends: Starts, starts: Starts, links: Sequence[Link]) -> Emitted:
         node, start, given = self.node, self.node.attrs["results"], self.node.attrs["given"]
         if "error" in node.attrs:
             raise node.attrs["error"]
-        full = [zeros_like(v) if ct is None else ct for ct, v in zip(cts, node.outputs, strict=True)]
+        full = [zeros_like(v) if ct is None else filled(ct, exists)
+                for (ct, exists), v in zip(ends, node.outputs, strict=True)]
         gradients = iter(b.inline(node.regions[0], [*full, *node.inputs[start:]]))
         results = [None] * start + [next(gradients) if x else None for x in given]
         results += [None] * (len(node.inputs) - len(results))
@@ -334,13 +357,15 @@ class _Push(Pullback):
         self.count = 1
         self.node = builder.graph.add(g.PUSH, operands, node.attrs, node.outputs, (), node.loc)
 
-    def emit(self, b: GraphWriter, cts: Cts, starts: Starts, links: Sequence[Link]) -> Emitted:
+    def emit(self, b: GraphWriter, ends: Starts, starts: Starts, links: Sequence[Link]) -> Emitted:
         # A place is written once, so that what was there before has no part in anything.
         _, value, at = self.node.inputs
-        ct = b.construct(g.POP, (cts[0], at), {"dims": value.dims}, (value,))[0]
+        total = ends[0][0]
+        ct = b.construct(g.POP, (total, at), {"dims": value.dims}, (value,))[0]
         totals = [part if start is None else ops.add(start, part)
-                  for part, (start, _) in zip((cts[0], ct), starts, strict=False)]
-        return [(totals[0], None), (totals[1], None), (None, None)]
+                  for part, (start, _) in zip((total, ct), starts, strict=False)]
+        is_read = cache(lambda: ops.greater(b.lift(at), 0)) if "past" in self.node.attrs else None
+        return [(totals[0], None), (totals[1], is_read), (None, None)]
 
 
 class _Pop(Pullback):
@@ -351,10 +376,10 @@ class _Pop(Pullback):
         self.count = 1
         self.node = builder.graph.add(g.POP, operands, node.attrs, node.outputs, (), node.loc)
 
-    def emit(self, b: GraphWriter, cts: Cts, starts: Starts, links: Sequence[Link]) -> Emitted:
+    def emit(self, b: GraphWriter, ends: Starts, starts: Starts, links: Sequence[Link]) -> Emitted:
         stack, at = self.node.inputs
         total = starts[0][0] if starts[0][0] is not None else zeros_like(stack)
-        pushed, = b.construct(g.PUSH, (total, cts[0], at), {"add": "past" not in self.node.attrs}, (stack,))
+        pushed, = b.construct(g.PUSH, (total, ends[0][0], at), {"add": "past" not in self.node.attrs}, (stack,))
         return [(pushed, None), (None, None)]
 
 

@@ -23,7 +23,8 @@ from . import ops
 from .grad import nothing, scalar, unbroadcast, where_there
 from .types import AnyTensor, Results, Spec
 
-__all__ = ["Exists", "Holds", "Link", "Start", "Sums", "anyone", "both", "continued", "either", "present", "taken"]
+__all__ = ["Exists", "Holds", "Link", "Start", "Sums", "anyone", "both", "continued", "either", "filled", "present",
+           "shared", "taken"]
 
 Holds: TypeAlias = Callable[[], Results]  # gives a bool scalar, as ops make one: whether a condition is true
 Exists: TypeAlias = Holds | None  # gives a bool scalar: whether something is there; None where that is certain
@@ -75,6 +76,23 @@ def anyone(every: Sequence[Exists]) -> Exists:
 def present(ct: AnyTensor, exists: Exists) -> AnyTensor:
     """A contribution as it is added: -0.0 where it is not there."""
     return ct if exists is None else where_there(exists(), ct)
+
+
+def filled(ct: AnyTensor, exists: Exists) -> AnyTensor:
+    """A cotangent for a rule that takes zeros for one that is not there."""
+    return ct if exists is None else ops.select(exists(), ct, scalar(0, ct))
+
+
+def shared(ends: Sequence[Start]) -> tuple[list[Start], Exists]:
+    """The cotangents of the results of one node, each with what tells whether it is there if one of them is; and what
+    tells whether one is.
+
+    Args:
+        ends: the results' sums, and whether they have begun; at least one is there.
+    """
+    begun = [exists for ct, exists in ends if ct is not None]
+    alike = all(exists is begun[0] for exists in begun)
+    return [(ct, None if alike else exists) for ct, exists in ends], anyone(begun)
 
 
 def taken(ct: AnyTensor | None, value: Spec, holds: Holds, exists: Exists) -> tuple[AnyTensor, Exists]:
@@ -196,7 +214,7 @@ class Sums(Generic[K, T]):
         total = self.get(key)
         if total is None or key not in self.exists:
             return total
-        return ops.select(self.exists[key](), total, scalar(0, total))
+        return filled(total, self.exists[key])
 
     def pop(self, key: K) -> tuple[T | None, Exists]:
         """Take out the sum of a key that is needed no more, or None; and what tells whether it has begun."""

@@ -12,9 +12,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+import numpy as np
+
 from twofold.eager import record
 from twofold.eager.constructs import run_graph
 from twofold.eager.executing import executable, execute
+from twofold.eager.playing import NOTHING
 from twofold.eager.tape import GradientTape
 from twofold.eager.tensor import Tensor, wrap
 from twofold.ir import graph as g
@@ -22,6 +25,7 @@ from twofold.ir import passes, symbols
 from twofold.ir.autodiff import Backward, Linearised, vjp
 from twofold.ir.connection import of_outputs
 from twofold.ir.dims import Dim
+from twofold.ir.grad import nothing
 from twofold.ir.sums import Link
 
 from .gradients import followed
@@ -134,13 +138,14 @@ def _merged(graph: g.Graph, places: Sequence[int]) -> g.Graph:
 
 
 class _Pull(NamedTuple):
-    """A compiled backward graph (None where no input gets a cotangent), its description, and which cotangents and sums
-    it takes."""
+    """A compiled backward graph (None where no input gets a cotangent), its description, which cotangents and sums it
+    takes, and for which of the cotangents it takes whether they are there."""
 
     run: Differentiable | None
     back: Backward
     seeded: Mask
     started: Mask
+    late: Mask
 
 
 class _Gradient:
@@ -156,7 +161,8 @@ class _Gradient:
             self._flags.setdefault(number, []).append((place, n))
         lin.forward.outputs += [flags[key] for key in sorted(flags)]
         self.forward = Differentiable(lin.forward)
-        self._backward: dict[tuple[Mask, Mask, tuple[tuple[int, int], ...]], _Pull] = {}
+        self._backward: dict[tuple[Mask, Mask, tuple[tuple[int, int], ...], Mask], _Pull] = {}
+        self._late: set[int] = set()  # results whose cotangent was `NOTHING` some time
         outputs = lin.forward.outputs
         first: dict[g.Value, int] = {}
         # For each output: -1 - n where it is input n itself, else the first output that is the same value.
@@ -234,34 +240,50 @@ class _Gradient:
         """The residuals."""
         return [outputs[n] if n >= 0 else inputs[-1 - n] for n in self.lin.sources]
 
-    def pull(self, residuals: Sequence[Tensor], cts: Sequence[Cotangent], starts: Sequence[Cotangent],
-             links: Sequence[Link]) -> list[Cotangent]:
-        """A cotangent or None for each input, which includes the sum so far that is given in `starts`."""
+    def pull(self, residuals: Sequence[Tensor], outputs: Sequence[Tensor], cts: Sequence[Cotangent],
+             starts: Sequence[Cotangent], links: Sequence[Link]) -> list[Cotangent]:
+        """A cotangent for each input, which includes the sum so far that is given in `starts`; None for those that are
+        unconnected, `NOTHING` for those to which what ran added nothing.
+
+        Args:
+            outputs: the results that `cts` are the cotangents of.
+        """
+        self._late.update(n for n, ct in enumerate(cts) if ct is NOTHING)
         key = (tuple([ct is not None for ct in cts]), tuple([s is not None for s in starts]),
-               tuple([link[:2] for link in links]))
+               tuple([link[:2] for link in links]), tuple([n in self._late for n in range(len(cts))]))
         pull = self._backward.get(key)
         if pull is None:
             pull = self._backward[key] = self._compiled(*key)
         if pull.run is None:
             return list(starts)
+        if all(ct is None or ct is NOTHING for ct in cts):
+            return [NOTHING if start is None and x else start
+                    for start, x in zip(starts, pull.back.connected, strict=True)]
         operands = [residuals[n] for n in pull.back.reads]
-        operands += [ct for ct, s in zip(cts, pull.seeded, strict=True) if s and ct is not None]
+        operands += [nothing(out) if ct is NOTHING else ct
+                     for ct, out, s in zip(cts, outputs, pull.seeded, strict=True) if s and ct is not None]
         operands += [start for start, s in zip(starts, pull.started, strict=True) if s and start is not None]
         operands += [link.holds() for link in links]
-        cotangents = iter(pull.run(operands))
-        return [next(cotangents) if x else None for x in pull.back.connected]
+        operands += [wrap(np.array(ct is not NOTHING)) for ct, x in zip(cts, pull.late, strict=True) if x]
+        results = iter(pull.run(operands))
+        totals: list[Cotangent] = [next(results) if x else None for x in pull.back.connected]
+        for n, is_asked in enumerate(pull.back.conditional):
+            if is_asked and not bool(next(results)):
+                totals[n] = NOTHING
+        return totals
 
-    def _compiled(self, present: Mask, begun: Mask, joined: tuple[tuple[int, int], ...]) -> _Pull:
+    def _compiled(self, present: Mask, begun: Mask, joined: tuple[tuple[int, int], ...], late: Mask) -> _Pull:
         """The gradient for cotangents of the results `present`, where those of the inputs `begun` have parts already,
-        and those of pairs `joined` may be one value."""
+        those of pairs `joined` may be one value, and those of `late` results may be `NOTHING`."""
         seeded = tuple([ct and s for ct, s in zip(present, self.lin.seeded, strict=True)])
         back = self.lin.backward(seeded)
         started = tuple([s and (x or bool(joined)) for s, x in zip(begun, back.connected, strict=True)])
+        late = tuple([s and x for s, x in zip(seeded, late, strict=True)])
         run = None
         if any(back.connected):
-            back = self.lin.backward(seeded, started, joined)
+            back = self.lin.backward(seeded, started, joined, tuple([not s for s in started]), late)
             run = Differentiable(back.graph)
-        return _Pull(run, back, seeded, started)
+        return _Pull(run, back, seeded, started, late)
 
 
 def _rule(levels: Sequence[_Gradient], inputs: Sequence[Tensor], outputs: Sequence[Tensor],
@@ -283,8 +305,8 @@ def _rule(levels: Sequence[_Gradient], inputs: Sequence[Tensor], outputs: Sequen
         for level, residuals in zip(levels, residuals_of, strict=True):
             count = level.lin.count
             if all(ct is None for ct in cts[count:]):
-                return level.pull(residuals, cts[:count], starts, links)
+                return level.pull(residuals, outputs[:count], cts[:count], starts, links)
         # The values that the gradient of the last residuals reads are no residuals, and are computed anew.
         again = last.deeper()
-        return again.pull(again.residuals(inputs, again.forward(inputs)), cts, starts, links)
+        return again.pull(again.residuals(inputs, again.forward(inputs)), outputs, cts, starts, links)
     return rule

@@ -161,16 +161,15 @@ class _RecordedConstruct:
         pullback = self.staged[whole, seeded] = self.stage(seeded, whole), list(self.places)
         return pullback
 
-    def continued(self, cts: Sequence[Cotangent], starts: Starts,
-                  links: Sequence[Link]) -> list[tuple[Cotangent, Exists]]:
-        """Stage the gradient where the trace is now; see `ir.pullback.Pullback.emit`, for each of `inputs`."""
-        cts = [*cts, *[None] * (len(self.outputs) - len(cts))]  # of all results that there are when it is played
-        pullback, places = self.pullback(tuple([ct is not None for ct in cts]))
+    def continued(self, ends: Starts, starts: Starts, links: Sequence[Link]) -> list[tuple[Cotangent, Exists]]:
+        """Stage the gradient where the trace is now; see `ir.linearise.Pullback.emit`, for each of `inputs`."""
+        ends = [*ends, *[(None, None)] * (len(self.outputs) - len(ends))]  # of all results there are when it is played
+        pullback, places = self.pullback(tuple([ct is not None for ct, _ in ends]))
         begun: list[Start] = [(None, None)] * len(pullback.node.inputs)
         for place, start in zip(places, starts, strict=True):
             begun[place] = start
         links = [Link(places[link.one], places[link.other], link.holds) for link in links]
-        emitted = pullback.emit(_TraceEmitter(self), cts[:pullback.count], begun, links)
+        emitted = pullback.emit(_TraceEmitter(self), ends[:pullback.count], begun, links)
         return [emitted[place] for place in places]
 
     def alone(self, cts: list[Cotangent]) -> list[Cotangent]:
@@ -181,7 +180,8 @@ class _RecordedConstruct:
                 cts[-1 - at] = _joined(cts[-1 - at], part, holds())
         parts: list[Cotangent] = []
         if any(ct is not None for ct in cts):
-            parts = [ct for ct, _ in self.continued(cts, [(None, None)] * len(self.inputs), ())]
+            ends: list[Start] = [(ct, None) for ct in cts]
+            parts = [ct for ct, _ in self.continued(ends, [(None, None)] * len(self.inputs), ())]
         for k, at, holds in joined:
             if at >= 0 and (part := cts[k]) is not None:
                 parts[at] = _joined(parts[at], part, holds())

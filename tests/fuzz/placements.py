@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import random
+import re
 import sys
 import time
 import warnings
@@ -99,9 +100,11 @@ class _Program:
         self.random = random.Random(seed)
         self.count = 0
         self.helpers = [_Block() for _ in range(self.random.choice((1, 1, 2)))]
-        self.results: list[str] = []
+        self.results: list[list[str]] = []
         for helper in self.helpers:
-            self.results.append(self.fill(helper, ["a", "b"], self.random.randint(2, 4), 1, calls=False))
+            names = ["a", "b"]
+            result = self.fill(helper, names, self.random.randint(2, 4), 1, calls=False)
+            self.results.append([result, *([self.random.choice(names)] if self.random.random() < 0.3 else ())])
         self.body = _Block()
         self.top = ["x", "y"]
         self.result = self.fill(self.body, self.top, self.random.randint(3, 7), 2, calls=True)
@@ -125,7 +128,7 @@ class _Program:
                  f"    w = tf.Variable(np.linspace(-1.1, 1.3, {SIZE}, dtype=np.float32))",
                  f"    u = tf.Variable(np.linspace(0.7, -0.4, {SIZE}, dtype=np.float32))"]
         for n, (helper, result) in enumerate(zip(self.helpers, self.results, strict=True)):
-            lines += ["", f"    def helper{n}(a, b):", *helper.text(2), f"        return {result}", "",
+            lines += ["", f"    def helper{n}(a, b):", *helper.text(2), f"        return {', '.join(result)}", "",
                       f"    helper{n} = place(helper{n})"]
         lines += ["", "    def program(x, y):", *self.body.text(2), f"        return {self.returned}", "",
                   f"    return program, [w, u], {self.weighted}", "", ""]
@@ -181,7 +184,8 @@ class _Program:
                 return
             helper = self.random.randrange(len(self.helpers))
             a, b = self.random.choice(names), self.random.choice([*names, "w"])
-            block.items.append(f"{self.new(names)} = helper{helper}({a}, {b})")
+            targets = [self.new(names) for _ in self.results[helper]]
+            block.items.append(f"{', '.join(targets)} = helper{helper}({a}, {b})")
         elif kind == "assign":
             variable, how = self.random.choice("wu"), self.random.choice(("assign", "assign_add", "assign_sub"))
             block.items.append(f"{variable}.{how}(0.3 * ({self.expression(names)}))")
@@ -194,10 +198,13 @@ class _Program:
             target = self.random.choice(names)
             block.items.append([(f"if {condition}:", self.inner(names, [target], depth, calls))])
             return
-        sides = [self.inner(names, ["new"], depth, calls) for _ in range(2)]
-        target = self.new(names)
-        for side in sides:
-            side.items[-1] = side.items[-1].replace("new = ", f"{target} = ", 1)
+        targets = ["new0", "new1"][:self.random.choice((1, 1, 2))]
+        sides = [self.inner(names, targets, depth, calls) for _ in range(2)]
+        for target in targets:
+            name = self.new(names)
+            for side in sides:
+                side.items = [re.sub(rf"\b{target}\b", name, item) if isinstance(item, str) else item
+                              for item in side.items]
         block.items.append([(f"if {condition}:", sides[0]), ("else:", sides[1])])
 
     def for_(self, block: _Block, names: list[str], depth: int, calls: bool) -> None:
