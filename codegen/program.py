@@ -1,6 +1,6 @@
-"""The processor's emitter: a plan as one LLVM module, of kernels and an entry that runs them one after another.
+"""The processor's emitter: a plan as LLVM modules, of kernels and an entry that runs them one after another.
 
-In: a `Plan`, or a graph of native nodes, which is planned first. Out: a `Program`: the plan, and the module's text.
+In: a `Plan`, or a graph of native nodes, which is planned first. Out: a `Program`: the plan, and the modules' text.
 
     int64 entry(ptr buffers, ptr sizes, ptr arena, ptr threads)
 
@@ -15,7 +15,7 @@ What runs, over what memory, is the plan's (`planner.py`); the entry is `program
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from llvmlite import ir
 
@@ -38,27 +38,34 @@ _I64 = ir.IntType(64)
 
 
 class Program(NamedTuple):
-    """A compiled graph before machine code: its plan, and the LLVM module as text, of which the entry is the one
-    external function, or one of two."""
+    """A compiled graph before machine code.
+
+    Attributes:
+        plan: what it runs.
+        module: the LLVM module of the entry as text.
+        others: modules of kernels alone, which the entry's refers to by name. Where there are none, the entry is the
+            one external function of its module, or one of two.
+    """
 
     plan: Plan
     module: str
+    others: Sequence[str] = ()
 
 
 def compile_graph(graph: g.Graph, backend: Backend, name: str, donate: dict[int, int] | None = None,
-                  timed: bool = False, interruptible: bool = False, intact: bool = False) -> Program:
+                  timed: bool = False, interruptible: bool = False, intact: bool = False, parts: int = 1) -> Program:
     """The program of `graph`.
 
     Args:
         graph, backend, donate, intact: see `planner.plan`.
-        name, timed: see `emit`.
+        name, timed, parts: see `emit`.
         interruptible: whether loops ask if they are to end. `threads` then holds, behind the libraries' words, the
             address of what they ask (`runtime/interrupts.py: poll_words`).
     """
-    return emit(planner.plan(graph, backend, donate, interruptible, intact), name, timed)
+    return emit(planner.plan(graph, backend, donate, interruptible, intact), name, timed, parts)
 
 
-def emit(plan: Plan, name: str, timed: bool = False) -> Program:
+def emit(plan: Plan, name: str, timed: bool = False, parts: int = 1) -> Program:
     """The program of a plan.
 
     Args:
@@ -67,16 +74,49 @@ def emit(plan: Plan, name: str, timed: bool = False) -> Program:
         timed: whether the entry counts how long each step takes. `threads` then holds two words more, behind that of
             `interruptible`: the address of C's `clock_gettime`, and that of an int64 of nanoseconds for each step, to
             which a run adds.
+        parts: modules that the kernels of a long program are spread over, so that several threads can compile them.
     """
-    module = ir.Module(name)
-    EntryWriter(plan, module, name, _calls(plan, module, name), timed).write()
+    modules = _Modules(name, parts if plan.is_long else 1)
+    EntryWriter(plan, modules.main, name, _calls(plan, modules, name), timed).write()
     if plan.symbols:
         dims = [d for v in plan.graph.outputs for d in v.dims]
-        sizes.write_plan(module, plan.symbols, [plan.arena, plan.work, *dims], plan.graph, plan.sums)
-    return Program(plan, str(module))
+        sizes.write_plan(modules.main, plan.symbols, [plan.arena, plan.work, *dims], plan.graph, plan.sums)
+    return Program(plan, str(modules.main), [str(module) for module in modules.others])
 
 
-def _calls(plan: Plan, module: ir.Module, name: str) -> list[StepCall]:
+class _Modules:
+    """The modules of a program. Where there are several, kernels are spread over them so that LLVM has about as much to
+    do for each, and may be called from the first.
+
+    Attributes:
+        main: the first, which holds the entry.
+        others: the others.
+    """
+
+    def __init__(self, name: str, count: int) -> None:
+        """Args:
+            name: of the first module; the others' begin with it.
+            count: how many modules there are.
+        """
+        self.main, *self.others = [ir.Module(f"{name}_{n}" if n else name) for n in range(count)]
+        self._weights = [0] * count
+
+    def add(self, name: str, kernel: Kernel, weight: int, **options: Any) -> ir.Function:
+        """Writes a kernel into the module that has the least; the function by which the first module calls it.
+
+        Args:
+            weight: about how much LLVM has to do for it, compared with other kernels.
+            options: see `llvm_cpu.emit_kernel`.
+        """
+        at = self._weights.index(min(self._weights))
+        self._weights[at] += weight
+        function = llvm_cpu.emit_kernel([self.main, *self.others][at], kernel, name, **options)
+        if not self.others:
+            function.linkage = "internal"
+        return function if at == 0 else ir.Function(self.main, llvm_cpu.KERNEL, name)
+
+
+def _calls(plan: Plan, modules: _Modules, name: str) -> list[StepCall]:
     """For each step its function, or the number of a library kernel, and its arguments."""
     calls: list[StepCall] = []
     by_text: dict[str, ir.Function] = {}
@@ -95,17 +135,16 @@ def _calls(plan: Plan, module: ir.Module, name: str) -> list[StepCall]:
             arguments.append([*part.arguments, *one.values])
             text = f"{run.ranges} {sorted(one.numbers.items())} {sorted(one.slots.items())} {one.kernel}"
             if text not in by_text:
-                by_text[text] = llvm_cpu.emit_kernel(
-                    module, one.kernel, f"{name}_k{number}_{at}", short=run.ranges.short, alone=run.ranges.alone,
+                by_text[text] = modules.add(
+                    f"{name}_k{number}_{at}", one.kernel, len(text), short=run.ranges.short, alone=run.ranges.alone,
                     numbers=one.numbers, constants=one.slots)
-                by_text[text].linkage = "internal"
                 if len(parts) > 1 or part.shares is not None:
                     by_text[text].attributes.add("noinline")  # else each part, and one thread, had a copy
                 elif inline:
                     by_text[text].attributes.add("inlinehint")
             functions.append(by_text[text])
         if len(parts) > 1:
-            whole = _dispatcher(module, f"{name}_k{number}", arguments, functions)
+            whole = _dispatcher(modules.main, f"{name}_k{number}", arguments, functions)
             calls.append((whole, batch_arguments(parts, arguments)))
         else:
             calls.append((functions[0], arguments[0]))

@@ -16,10 +16,10 @@ import platform
 import sys
 import threading
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import copy_context
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 __all__ = ["Native", "native", "compile_program", "environment", "key"]
 
 _ALIGNED = 64
+_PARTS = 2  # modules of a long program for each processor: more than one, since libraries are compiled beside them
 _ENTRY = [ctypes.c_int64, *[ctypes.c_void_p] * 4]
 
 
@@ -62,11 +63,11 @@ class Native:
     __slots__ = ("graph", "about", "cached", "entry", "plan", "words", "constants", "_image", "_table", "_lines",
                  "_call", "_call_locked", "_shapes", "types", "_static", "_small", "__weakref__")
 
-    def __init__(self, graph: g.Graph, about: Description, code: bytes, origin: g.Graph | None = None,
+    def __init__(self, graph: g.Graph, about: Description, code: Sequence[bytes], origin: g.Graph | None = None,
                  cached: bool = False) -> None:
         """Args:
             graph: of native nodes only.
-            about, code: what it takes and gives, and its object file.
+            about, code: what it takes and gives, and its object files.
             origin: the graph that passes made `graph` of, whose lines `about` counts.
             cached: whether both were found on disk.
         """
@@ -121,7 +122,7 @@ class Native:
 
         lines = {id(node): n for n, node in enumerate(plan.graph.walk())}
         code = llvm_module.object_code(llvm_module.optimise(program.emit(plan, "entry").module), quick=plan.is_long)
-        return cls(plan.graph, describe(plan, lambda node: lines.get(id(node))), code)
+        return cls(plan.graph, describe(plan, lambda node: lines.get(id(node))), [code])
 
     @property
     def donated(self) -> dict[int, int]:
@@ -190,7 +191,7 @@ def _key(graph: g.Graph, donate: dict[int, int], label: str) -> str:
     return cache.digest("program", label, text(graph, locations=False, names=False), sorted(donate.items()), key())
 
 
-def _read_stored(graph: g.Graph, donate: dict[int, int], label: str) -> tuple[Description, bytes] | None:
+def _read_stored(graph: g.Graph, donate: dict[int, int], label: str) -> tuple[Description, list[bytes]] | None:
     """The stored program of a graph, if there is one; none is looked for where the graph calls Python, which its text
     does not have."""
     if not cache.enabled() or any(node.op is g.HOST for node in graph.walk()):
@@ -200,16 +201,15 @@ def _read_stored(graph: g.Graph, donate: dict[int, int], label: str) -> tuple[De
 
 
 def _compiled(graph: g.Graph, backend: Backend, donate: dict[int, int], origin: g.Graph,
-              label: str) -> tuple[Description, bytes]:
-    """The description and code of a graph's program, which are stored for `origin`."""
-    from twofold.codegen import llvm_module
-
+              label: str) -> tuple[Description, list[bytes]]:
+    """The description and object files of a graph's program, which are stored for `origin`."""
     lines = {id(node.loc): n for n, node in enumerate(origin.walk())}  # passes keep the objects
     # The names of functions are the same in every program: each is linked by itself.
     with _without_collections():
-        compiled = compile_program(graph, backend, "entry", donate, interruptible=bool(interrupts.poll_words()))
-    with _beside([lib.key for lib in compiled.plan.libraries], _is_shared(compiled.plan.work)):
-        code = llvm_module.object_code(llvm_module.optimise(compiled.module), quick=compiled.plan.is_long)
+        compiled = compile_program(graph, backend, "entry", donate, interruptible=bool(interrupts.poll_words()),
+                                   parts=_PARTS * threads.available_cpus())
+    code = _object_files([compiled.module, *compiled.others], [lib.key for lib in compiled.plan.libraries],
+                         _is_shared(compiled.plan.work), compiled.plan.is_long)
     about = describe(compiled.plan, lambda node: None if node.loc is None else lines.get(id(node.loc)))
     if cache.enabled() and _SOURCES.unchanged():  # else it is unknown which of both compiled this
         cache.write("programs", _key(origin, donate, label), pack(about, code))
@@ -217,11 +217,12 @@ def _compiled(graph: g.Graph, backend: Backend, donate: dict[int, int], origin: 
 
 
 def compile_program(graph: g.Graph, backend: Backend, name: str, donate: dict[int, int],
-                    interruptible: bool = False) -> program.Program:
+                    interruptible: bool = False, parts: int = 1) -> program.Program:
     """`program.compile_graph`, with memory given away only where a run that fails leaves it as it was."""
     from twofold.codegen import program
 
-    return program.compile_graph(graph, backend, name, donate, interruptible=interruptible, intact=True)
+    return program.compile_graph(graph, backend, name, donate, interruptible=interruptible, intact=True,
+                                 parts=parts)
 
 
 def _is_shared(work: DimLike) -> bool:
@@ -242,39 +243,61 @@ def _without_collections() -> Iterator[None]:
             gc.enable()
 
 
-@contextmanager
-def _beside(libraries: Sequence[tuple[str, ...]], shared: bool) -> Iterator[None]:
-    """Makes ready what a program needs besides its own code (library kernels, the sharing of work): in other threads
-    while the block runs, and in this one after it.
+def _object_files(modules: Sequence[str], libraries: Sequence[tuple[str, ...]], shared: bool,
+                  quick: bool = False) -> list[bytes]:
+    """The object files of a program's modules. What else it needs (library kernels, the sharing of work) is made ready
+    at the same time; what fails there fails again, and is reported, where it is asked for.
 
-    What fails there fails again, and is reported, where it is asked for.
+    Raises:
+        RuntimeError: a module is not valid LLVM.
     """
-    waiting = deque(libraries)
+    from twofold.codegen import llvm_module
 
-    def ready() -> None:
-        while True:
-            try:
-                key = waiting.popleft()
-            except IndexError:
-                return
-            with suppress(Exception):
-                library.address(key)
+    files: dict[int, bytes | Exception] = {}
 
-    def first() -> None:
+    def compile_one(number: int) -> None:
+        try:
+            files[number] = llvm_module.object_code(llvm_module.optimise(modules[number]), quick=quick)
+        except Exception as error:  # noqa: BLE001 (it is raised below, in the thread that asked)
+            files[number] = error
+
+    def start_threads() -> None:
         with suppress(Exception):
             threads.table(shared)
-        ready()
+
+    def load(key: tuple[str, ...]) -> None:
+        with suppress(Exception):
+            library.address(key)
+    _run_all([*([start_threads] if shared else []), *[functools.partial(compile_one, n) for n in range(len(modules))],
+              *[functools.partial(load, key) for key in libraries]])
+    results = [files[n] for n in range(len(modules))]
+    for result in results:
+        if isinstance(result, Exception):
+            raise result
+    return cast("list[bytes]", results)
+
+
+def _run_all(tasks: Sequence[Callable[[], None]]) -> None:
+    """Runs tasks, which raise nothing, on as many threads as there are processors; this thread is one of them."""
+    waiting = deque(tasks)
+
+    def work() -> None:
+        while waiting:
+            try:
+                task = waiting.popleft()
+            except IndexError:  # another thread took the last one
+                return
+            task()
     helpers = []
     with suppress(RuntimeError):  # no more threads, or the interpreter is about to end
-        for n in range(min(max(len(libraries), int(shared)), max(threads.available_cpus() - 1, 1))):
-            work = ready if n else first
-            helper = threading.Thread(target=copy_context().run, args=(work,), name="twofold-libraries")
+        for _ in range(min(len(tasks), threads.available_cpus()) - 1):
+            helper = threading.Thread(target=copy_context().run, args=(work,), name="twofold-compile")
             helper.start()
             helpers.append(helper)
     try:
-        yield
-        ready()
+        work()
     finally:
+        waiting.clear()  # of an interrupted call
         for helper in helpers:
             helper.join()
 

@@ -8,6 +8,7 @@ place tells its own lines.
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Description", "CheckInfo", "DetailArguments", "Buffer", "describe", "named", "pack", "unpack"]
 
-_FORMAT = 2
+_FORMAT = 3
 
 
 class CheckInfo(NamedTuple):
@@ -133,8 +134,8 @@ def named(owner: Memory) -> str:
 
 
 # -- on disk ------------------------------------------------------------------------------------------
-def pack(about: Description, code: bytes) -> bytes:
-    """A description and its code as bytes: a line of JSON, the constants, the object file."""
+def pack(about: Description, code: Sequence[bytes]) -> bytes:
+    """A description and its code as bytes: a line of JSON, the constants, the object files."""
     table = dim_table.Writer()
     size = table.reference
 
@@ -150,12 +151,12 @@ def pack(about: Description, code: bytes) -> bytes:
             [buffer, size(at), name, size(first), sizes(shape)] for buffer, at, name, first, shape in arrays.arrays
         ], sizes(arrays.sizes)]] for n, (checks, arrays) in about.checks.items()],
         "buffers": [[b.name, size(b.size), b.first, b.last, size(b.offset)] for b in about.buffers],
-        "sizes": table.rows,
+        "sizes": table.rows, "code": [len(file) for file in code],
     }
-    return b"".join([json.dumps(head).encode(), b"\n", *[c.tobytes() for c in constants], code])
+    return b"".join([json.dumps(head).encode(), b"\n", *[c.tobytes() for c in constants], *code])
 
 
-def unpack(stored: bytes) -> tuple[Description, bytes] | None:
+def unpack(stored: bytes) -> tuple[Description, list[bytes]] | None:
     """The description and code that `pack` stored; None where they are not in the form that this version writes."""
     head, _, rest = stored.partition(b"\n")
     try:
@@ -181,6 +182,18 @@ def unpack(stored: bytes) -> tuple[Description, bytes] | None:
             size(fields["arena"]), size(fields["work"]), constants, dict(fields["donated"]),
             [tuple(key) for key in fields["libraries"]], checks,
             [Buffer(name, size(of), first, last, size(offset))
-             for name, of, first, last, offset in fields["buffers"]]), rest
+             for name, of, first, last, offset in fields["buffers"]]), _pieces(rest, fields["code"])
     except (ValueError, KeyError, TypeError, IndexError):
         return None
+
+
+def _pieces(data: bytes, lengths: Sequence[int]) -> list[bytes]:
+    """Consecutive pieces of `data`.
+
+    Raises:
+        ValueError: their lengths do not add up to that of the data.
+    """
+    ends = list(itertools.accumulate(lengths))
+    if not ends or ends[-1] != len(data) or min(lengths) < 0:
+        raise ValueError("the object files are not as long as they are said to be")
+    return [data[end - length:end] for end, length in zip(ends, lengths, strict=True)]

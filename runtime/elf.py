@@ -14,6 +14,7 @@ from twofold.ir.errors import InternalError
 __all__ = ["ALLOC", "NOBITS", "PROGBITS", "File", "Relocation", "Section", "Symbol", "read"]
 
 PROGBITS, _SYMTAB, _RELA, NOBITS = 1, 2, 4, 8  # kinds of sections
+_LOCAL = 0  # binding of a symbol that other files do not see
 ALLOC = 2  # flag of a section that has memory while the program runs
 _MAGIC = b"\x7fELF\x02\x01"
 
@@ -32,11 +33,12 @@ class Section(NamedTuple):
 
 
 class Symbol(NamedTuple):
-    """A name, the number of the section that defines it (0 for none), and where in it."""
+    """A name, the number of the section that defines it (0 for none), where in it, and whether other files see it."""
 
     name: str
     section: int
     value: int
+    is_global: bool
 
 
 #: (section, offset in it, kind, symbol, addend): where the address of a symbol goes, in the way that the kind says
@@ -69,8 +71,9 @@ class File:
                 continue
             names = self.sections[section.link].start
             for at in range(section.start, section.start + section.length, section.entry):
-                name, _, _, where, value, _ = struct.unpack_from("<IBBHQQ", self.data, at)
-                yield Symbol(self.data[names + name:self.data.index(b"\0", names + name)].decode(), where, value)
+                name, info, _, where, value, _ = struct.unpack_from("<IBBHQQ", self.data, at)
+                text = self.data[names + name:self.data.index(b"\0", names + name)].decode()
+                yield Symbol(text, where, value, info >> 4 != _LOCAL)
 
     def relocations(self, sections: Container[int]) -> list[Relocation]:
         """The relocations in some of the sections, which are given by their numbers.

@@ -1,8 +1,8 @@
 """Machine code in memory: an object file laid out, linked and made executable, until its owner lets go of it.
 
-Object files of x86-64 ELF are linked here: their sections go into one mapping of their own, which is given back when
-the `Image` dies, and loading takes a fraction of what LLVM's linker needs. Other files, and those with a relocation
-that is not known here, go to an LLVM engine of their own.
+Object files of x86-64 ELF are linked here: the sections of those that belong together go into one mapping, which is
+given back when the `Image` dies, and loading takes a fraction of what LLVM's linker needs. Other files, and those with
+a relocation that is not known here, go to an LLVM engine of their own.
 
 Whoever calls the code keeps its `Image` alive. What the code is called with is no affair of this module.
 """
@@ -14,6 +14,7 @@ import mmap
 import struct
 import sys
 import weakref
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from twofold.ir.errors import InternalError
@@ -31,21 +32,22 @@ _X86_64 = 62
 
 
 class Image:
-    """The code of one object file. Its functions may be called for as long as it lives."""
+    """The code of object files that belong together. Its functions may be called for as long as it lives."""
 
     __slots__ = ("_addresses", "_memory", "size", "__weakref__")
 
-    def __init__(self, data: bytes, functions: list[str]) -> None:
+    def __init__(self, data: Sequence[bytes], functions: list[str]) -> None:
         """Args:
-            data: the object file.
+            data: the object files. Each may call what the others define, under names that occur once.
             functions: the names of the functions wanted.
         Raises:
             InternalError: the code calls something that the process does not have, or lacks a function.
         """
         self._memory: mmap.mmap | binding.ExecutionEngine  # holds the code
         self.size = 0
-        file = elf.read(data) if sys.platform == "linux" else None
-        layout = _SectionLayout(file) if file is not None and file.machine == _X86_64 else None
+        files = [elf.read(one) for one in data] if sys.platform == "linux" else []
+        ours = [file for file in files if file is not None and file.machine == _X86_64]
+        layout = _SectionLayout(ours) if len(ours) == len(data) else None
         if layout is not None and layout.can_link:
             self._addresses = self._map(layout, functions)
         else:
@@ -68,42 +70,50 @@ class Image:
         self.size = layout.size
         return {name: base + at for name in functions if (at := layout.place(name)) is not None}
 
-    def _hand_over(self, data: bytes, functions: list[str]) -> dict[str, int]:
+    def _hand_over(self, data: Sequence[bytes], functions: list[str]) -> dict[str, int]:
         self._memory = engine = loading.linked(data, "a compiled program")
         return {name: engine.get_function_address(name) for name in functions}
 
 
 class _SectionLayout:
-    """The places of an object file's sections in memory, and the bytes that are written there.
+    """The places of object files' sections in memory, and the bytes that are written there.
 
     Attributes:
         size: bytes of memory for all sections, in whole pages.
         can_link: whether all relocations are known here.
     """
 
-    def __init__(self, file: elf.File) -> None:
-        self.file = file
-        self.offsets: dict[int, int] = {}
+    def __init__(self, files: Sequence[elf.File]) -> None:
+        self.files = files
+        self.offsets: dict[tuple[int, int], int] = {}  # by the numbers of file and section
         at = 0
-        for number, section in enumerate(file.sections):
-            if section.flags & elf.ALLOC and section.kind in (elf.PROGBITS, elf.NOBITS) and section.length:
-                align = max(section.align, 16)
-                at = -(-at // align) * align
-                self.offsets[number] = at
-                at += section.length
+        for owner, file in enumerate(files):
+            for number, section in enumerate(file.sections):
+                if section.flags & elf.ALLOC and section.kind in (elf.PROGBITS, elf.NOBITS) and section.length:
+                    align = max(section.align, 16)
+                    at = -(-at // align) * align
+                    self.offsets[owner, number] = at
+                    at += section.length
         self.size = -(-max(at, 1) // mmap.PAGESIZE) * mmap.PAGESIZE
-        self.relocations = file.relocations(self.offsets)
-        are_known = all(kind in (_R_64, _R_PC64, _R_PC32, _R_PLT32) for _, _, kind, _, _ in self.relocations)
-        far = any(kind in (_R_PC32, _R_PLT32) and symbol.section not in self.offsets
-                  for _, _, kind, symbol, _ in self.relocations)
+        # What files define for each other; definitions of a file's own come first (`_place`).
+        self.defined = {symbol.name: self.offsets[owner, symbol.section] + symbol.value
+                        for owner, file in enumerate(files) for symbol in file.symbols
+                        if symbol.is_global and (owner, symbol.section) in self.offsets}
+        self.relocations = [(owner, relocation) for owner, file in enumerate(files) for relocation in
+                            file.relocations({number for n, number in self.offsets if n == owner})]
+        are_known = all(kind in (_R_64, _R_PC64, _R_PC32, _R_PLT32) for _, (_, _, kind, _, _) in self.relocations)
+        far = any(kind in (_R_PC32, _R_PLT32) and self._place(owner, symbol) is None
+                  for owner, (_, _, kind, symbol, _) in self.relocations)
         self.can_link = are_known and not far
 
     def place(self, name: str) -> int | None:
-        """Where in the memory a function begins."""
-        for symbol in self.file.symbols:
-            if symbol.name == name and symbol.section in self.offsets:
-                return self.offsets[symbol.section] + symbol.value
-        return None
+        """Where in the memory a function begins that files show to others."""
+        return self.defined.get(name)
+
+    def _place(self, owner: int, symbol: elf.Symbol) -> int | None:
+        """Where in the memory the thing lies that a file refers to by a symbol; None where no file has it."""
+        section = self.offsets.get((owner, symbol.section))
+        return self.defined.get(symbol.name) if section is None else section + symbol.value
 
     def link(self, memory: bytearray, base: int) -> None:
         """Fill `memory`, which will lie at address `base`.
@@ -111,18 +121,16 @@ class _SectionLayout:
         Raises:
             InternalError: a function is missing, or a relocation lies outside of its section.
         """
-        data, sections = self.file.data, self.file.sections
-        for number, at in self.offsets.items():
-            section = sections[number]
+        for (owner, number), at in self.offsets.items():
+            file = self.files[owner]
+            section = file.sections[number]
             if section.kind == elf.PROGBITS:
-                memory[at:at + section.length] = data[section.start:section.start + section.length]
+                memory[at:at + section.length] = file.data[section.start:section.start + section.length]
         try:
-            for section_number, offset, kind, symbol, addend in self.relocations:
-                at = self.offsets[section_number] + offset
-                if symbol.section in self.offsets:
-                    value = base + self.offsets[symbol.section] + symbol.value + addend
-                else:
-                    value = objects.address(symbol.name) + addend
+            for owner, (number, offset, kind, symbol, addend) in self.relocations:
+                at = self.offsets[owner, number] + offset
+                place = self._place(owner, symbol)
+                value = addend + (objects.address(symbol.name) if place is None else base + place)
                 if kind == _R_64:
                     struct.pack_into("<Q", memory, at, value & (1 << 64) - 1)
                 elif kind == _R_PC64:

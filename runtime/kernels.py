@@ -163,7 +163,7 @@ def load(names: Iterable[str], image: bytes) -> dict[str, int]:
         InternalError: the code lacks one of them, or calls something that the process does not have.
     """
     names = list(names)
-    loaded = Image(image, names)
+    loaded = Image([image], names)
     machine_code.keep(loaded)
     return {name: loaded.address(name) for name in names}
 

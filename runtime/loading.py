@@ -8,7 +8,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import mmap
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from . import objects
@@ -47,11 +47,11 @@ def _mprotect() -> Callable[[int, int, int], int]:
     return protect
 
 
-def linked(data: bytes, what: str) -> binding.ExecutionEngine:
-    """An engine of LLVM's that has linked an object file; its `get_function_address` tells where functions are.
+def linked(data: Sequence[bytes], what: str) -> binding.ExecutionEngine:
+    """An engine of LLVM's that has linked object files; its `get_function_address` tells where functions are.
 
     Args:
-        data: the object file.
+        data: the object files, which may call each other's functions.
         what: what it is, for the error.
     Raises:
         InternalError: the code calls something that the process does not have.
@@ -63,6 +63,7 @@ def linked(data: bytes, what: str) -> binding.ExecutionEngine:
     llvm.initialize_native_asmprinter()
     machine = llvm.Target.from_default_triple().create_target_machine()
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine, use_lmm=True)
-    engine.add_object_file(llvm.ObjectFileRef.from_data(data))
+    for file in data:
+        engine.add_object_file(llvm.ObjectFileRef.from_data(file))
     engine.finalize_object()
     return engine

@@ -136,7 +136,7 @@ def _can_map() -> bool:
 
 
 def _link(image: bytes, functions: dict[str, int]) -> dict[str, int]:
-    engine = loading.linked(image, "the compiled module")
+    engine = loading.linked([image], "the compiled module")
     keep(engine)
     addresses = {name: engine.get_function_address(name) for name in functions}
     missing = [name for name, address in addresses.items() if not address]

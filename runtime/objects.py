@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import ctypes.util
 import functools
+from collections.abc import Sequence
 
 from twofold.ir.errors import InternalError
 
@@ -20,21 +21,23 @@ __all__ = ["undefined", "require", "address"]
 _OWN = ("", "_GLOBAL_OFFSET_TABLE_")  # the empty symbol, and what linkers define themselves
 
 
-def undefined(image: bytes) -> list[str]:
-    """The symbols that an object file uses and does not define, sorted; none where it is no 64-bit ELF file.
+def undefined(*images: bytes) -> list[str]:
+    """The symbols that object files use and none of them defines, sorted; those of files that are no 64-bit ELF files
+    are not known.
 
     Raises:
         InternalError: the file is cut off or damaged.
     """
-    file = elf.read(image)
-    return [] if file is None else sorted({s.name for s in file.symbols if s.section == 0 and s.name not in _OWN})
+    symbols = [symbol for file in map(elf.read, images) if file is not None for symbol in file.symbols]
+    defined = {symbol.name for symbol in symbols if symbol.section != 0 and symbol.is_global}
+    return sorted({symbol.name for symbol in symbols if symbol.section == 0}.difference(defined, _OWN))
 
 
-def require(image: bytes, what: str) -> None:
-    """Makes sure that LLVM's linker finds all that an object file needs.
+def require(images: Sequence[bytes], what: str) -> None:
+    """Makes sure that LLVM's linker finds all that object files need.
 
     Args:
-        image: the object file.
+        images: the object files, which may call each other's functions.
         what: what it is, for the error.
     Raises:
         InternalError: a function is neither in the process nor in the C library of mathematics.
@@ -42,7 +45,7 @@ def require(image: bytes, what: str) -> None:
     import llvmlite.binding as llvm
 
     missing = []
-    for name in undefined(image):
+    for name in undefined(*images):
         if llvm.address_of_symbol(name):
             continue
         function = getattr(_mathematics(), name, None)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import twofold as tf
 from twofold.codegen import planner
+from twofold.ir import graph as g
 from twofold.ir import passes
 from twofold.runtime import compiled
 from twofold.runtime.cpu import cpu
@@ -67,6 +69,64 @@ def test_one_function_of_a_long_program_shares_the_work_of_all_steps() -> None:
     entry = made.module.partition("@\"entry\"(")[2].partition("\n}")[0]
     assert entry.count("call i64 @\"entry_steps\"") == 1 and "udiv" not in entry
     assert made.module.count("define internal i64 @\"entry_steps\"") == 1
+
+
+def long_graph() -> g.Graph:
+    specs = tf.TensorSpec([6, 4]), tf.TensorSpec([6], tf.int32)
+    return tf.function(long).get_concrete_function(*specs).graph
+
+
+def kernels_of(module: str) -> set[str]:
+    """The kernels that a module defines."""
+    return set(re.findall(r'^define (?:internal )?i64 @"(entry_k\d+(?:_\d+)?)"', module, re.M))
+
+
+@pytest.mark.parametrize("parts", [2, 3, 100])
+def test_kernels_of_a_long_program_are_spread_over_modules(parts: int) -> None:
+    """About evenly, each into one; the entry's module declares those of the others."""
+    whole = compiled.compile_program(long_graph(), cpu, "entry", {})
+    spread = compiled.compile_program(long_graph(), cpu, "entry", {}, parts=parts)
+    assert not whole.others and len(spread.others) == parts - 1
+    by_module = [kernels_of(module) for module in (spread.module, *spread.others)]
+    assert sum(map(len, by_module)) == len(kernels_of(whole.module)) and set().union(*by_module) == kernels_of(
+        whole.module)
+    assert all(f'declare i64 @"{name}"' in spread.module for names in by_module[1:] for name in names)
+    if parts < 100:
+        sizes = [len(module) for module in spread.others]
+        assert max(sizes) < 2 * min(sizes)
+
+
+def test_short_programs_are_one_module() -> None:
+    graph = tf.function(lambda x: tf.exp(x) - tf.reduce_sum(x)).get_concrete_function(tf.TensorSpec([6, 4])).graph
+    assert compiled.compile_program(graph, cpu, "entry", {}, parts=4).others == []
+
+
+@pytest.mark.parametrize("count", [1, 2, 5])
+@pytest.mark.parametrize("by_llvm", [False, True])
+def test_the_number_of_modules_changes_no_bit(count: int, by_llvm: bool, tmp_path: Path,
+                                              monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TWOFOLD_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(compiled, "_PARTS", 1)
+    monkeypatch.setattr("twofold.runtime.threads.available_cpus", lambda: count)
+    if by_llvm:
+        monkeypatch.setattr("twofold.runtime.image._X86_64", -1)
+    x = tf.constant(np.random.default_rng(0).normal(size=(6, 4)).astype(np.float32))
+    i = tf.constant([5, 0, 3, 3, 1, 2])
+    native = compiled.Native.of_graph(long_graph(), cpu)
+    again = compiled.Native.of_graph(long_graph(), cpu)
+    assert not native.cached and again.cached
+    want = long(x, i).numpy().tobytes()
+    for program in (native, again):
+        assert program([x.numpy(), i.numpy()], {})[0].tobytes() == want
+
+
+def test_a_module_that_does_not_compile_is_an_error() -> None:
+    """In whichever thread it is met."""
+    right, wrong = "define i64 @entry() {\n ret i64 0\n}", "define i64 @other() {\n ret i32 0\n}"
+    assert len(compiled._object_files([right, right], [], True)) == 2
+    for modules in ([wrong], [right, wrong], [wrong, right, right]):
+        with pytest.raises(RuntimeError, match="value doesn't match function result type"):
+            compiled._object_files(modules, [("no such library",)], False)
 
 
 def test_long_loops_read_items_where_they_lie() -> None:

@@ -42,7 +42,7 @@ def test_a_missing_function_is_an_error_and_not_a_crash() -> None:
 
 
 def test_functions_of_the_mathematics_library_are_found() -> None:
-    objects.require(image(CALLS.format("lgamma")), "this")
+    objects.require([image(CALLS.format("lgamma"))], "this")
 
 
 @pytest.mark.parametrize("size", [10, 63, 200])

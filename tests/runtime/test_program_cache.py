@@ -169,8 +169,10 @@ def test_a_description_comes_back_as_it_was():
                         {1: 0}, [("gemm", "float32", "tall")],
                         {2: (checks, DetailArguments("k", [(None, 8 * n, "int32", 0, [n, 2])], [n // 2]))},
                         [Buffer("add", 4 * n, 0, 1, 0)])
-    back, code = unpack(pack(about, b"\x7fcode\n\n"))
-    assert code == b"\x7fcode\n\n"
+    stored = pack(about, [b"\x7fcode\n\n", b"", b"more"])
+    back, code = unpack(stored)
+    assert code == [b"\x7fcode\n\n", b"", b"more"]
+    assert unpack(stored[:-1]) is None and unpack(stored + b"x") is None
     for name in Description.__slots__:
         if name != "constants":
             assert getattr(back, name) == getattr(about, name), name

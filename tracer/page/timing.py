@@ -106,7 +106,7 @@ class _TimedProgram(Native):
         lowered = program.compile_graph(graph, cpu, "entry", timed=True)
         code = llvm_module.object_code(llvm_module.optimise(lowered.module), quick=lowered.plan.is_long)
         lines = {id(node): n for n, node in enumerate(graph.walk())}
-        super().__init__(graph, describe(lowered.plan, lambda node: lines.get(id(node))), code)
+        super().__init__(graph, describe(lowered.plan, lambda node: lines.get(id(node))), [code])
         self.counts = (ctypes.c_int64 * max(len(lowered.plan.steps), 1))()
         self._clock = ctypes.CDLL(None).clock_gettime
         clock = ctypes.cast(self._clock, ctypes.c_void_p).value or 0
