@@ -32,8 +32,8 @@ SPLITS = 4  # how often symbols are split into cases
 LEAVES = 256  # how many ways of eliminating atoms are tried for one bound
 # Numbers for symbols: all the same, small and large; and numbers that differ, by the symbols' names.
 _POINTS: tuple[Callable[[str], int], ...] = (
-    lambda name: 0, lambda name: 1, lambda name: 2, lambda name: 1000, lambda name: zlib.crc32(name.encode()) % 97,
-    lambda name: zlib.crc32(name[::-1].encode()) % 1009 + 1)
+    lambda name: 0, lambda name: 1, lambda name: 2, lambda name: 1000, lambda name: 10**6,
+    lambda name: zlib.crc32(name.encode()) % 97, lambda name: zlib.crc32(name[::-1].encode()) % 1009 + 1)
 
 
 @defines
@@ -43,6 +43,10 @@ def at_least(d: DimLike, least: int) -> bool:
         return d >= least
     if any(value < least for value in samples(d)):
         return False
+    if all(c > 0 and all(atom.kind != "div" for atom in m) for m, c in terms_of(d) if m):  # such as max(e, 1)
+        *_, (mono, coef) = terms_of(d)
+        if (0 if mono else coef) >= least:
+            return True
     low = _lowest(d)
     return low is not None and low >= least
 
@@ -201,9 +205,10 @@ def _times(factor: Mono, estimates: list[Estimate]) -> list[Estimate]:
 
 def _not_negative(mono: Mono) -> bool:
     for atom in mono:
-        low = _atom_bounds(atom)[0]
-        if (low is None or low < 0) and mono.count(atom) % 2:
-            return False
+        if atom.kind == "div" and mono.count(atom) % 2:
+            low = _atom_bounds(atom)[0]
+            if low is None or low < 0:
+                return False
     return True
 
 

@@ -473,3 +473,11 @@ def test_shape_helpers():
     for bad, error in ((1.5, TypeError), (None, TypeError), (-1, ValueError), ("n +", ValueError)):
         with pytest.raises(error):
             dims.as_dim(bad)
+
+
+def test_what_numbers_or_signs_decide_is_not_searched_for():
+    boxes = ((13 * n + 83) // 4 // 8) * ((13 * m + 979) // 4 // 64)
+    searches = dim_bounds._lowest.cache_info().misses
+    assert isinstance((127 * (64 + dims.maximum(boxes, 64))) // 64, Dim)
+    assert dim_bounds.at_least(dims.maximum((boxes * n - m * n // 3) // 7, 1), 1)
+    assert dim_bounds._lowest.cache_info().misses == searches
