@@ -120,6 +120,7 @@ def _calls(plan: Plan, modules: _Modules, name: str) -> list[StepCall]:
     """For each step its function, or the number of a library kernel, and its arguments."""
     calls: list[StepCall] = []
     by_text: dict[str, ir.Function] = {}
+    texts: dict[int, str] = {}  # of kernels, by identity: many steps may share one
     inline = len(plan.steps) <= _INLINE
     runs = [run for step in plan.steps for run in _runs_of(step)]
     written = iter(zip(runs, alike.shared(runs), strict=True))
@@ -133,7 +134,9 @@ def _calls(plan: Plan, modules: _Modules, name: str) -> list[StepCall]:
         for at, part in enumerate(parts):
             run, one = next(written)
             arguments.append([*part.arguments, *one.values])
-            text = f"{run.ranges} {sorted(one.numbers.items())} {sorted(one.slots.items())} {one.kernel}"
+            if id(one.kernel) not in texts:
+                texts[id(one.kernel)] = str(one.kernel)
+            text = f"{run.ranges} {sorted(one.numbers.items())} {sorted(one.slots.items())} {texts[id(one.kernel)]}"
             if text not in by_text:
                 by_text[text] = modules.add(
                     f"{name}_k{number}_{at}", one.kernel, len(text), short=run.ranges.short, alone=run.ranges.alone,

@@ -122,7 +122,7 @@ class StepTable:
         if count:
             move = self.module.declare_intrinsic("llvm.memcpy", [_PTR, _PTR, _I64])
             b.call(move, [b.gep(bases, [_I64(2)], source_etype=_I64), buffers, _I64(8 * count), ir.IntType(1)(0)])
-        constants = self._constant("values", _I64, [_I64(n) for base in self._bases for n in base])
+        constants = self._numbers("values", [n for base in self._bases for n in base])
         b.call(self._filler(), [self.values, bases, constants, _I64(len(self._bases))])
 
     def store(self, b: ir.IRBuilder, place: int, value: ir.Value) -> None:
@@ -137,8 +137,8 @@ class StepTable:
         """
         pointers = [ir.Constant(_PTR, None) if isinstance(row.kernel, int) else row.kernel.bitcast(_PTR)
                     for row in self._rows]
-        self.kernels = self._constant("kernels", _PTR, pointers)
-        self.table = self._constant("table", _I64, [_I64(n) for row in self._rows for n in row.words])
+        self.kernels = self._constant("kernels", ir.Constant(ir.ArrayType(_PTR, len(pointers)), pointers))
+        self.table = self._numbers("table", [n for row in self._rows for n in row.words])
         self.begins = [0]
         for row in self._rows:
             self.begins.append(self.begins[-1] + len(row.words))
@@ -151,10 +151,15 @@ class StepTable:
         return b.call(self.runner, [threads, self.values, self.row, b.bitcast(table, _PTR), b.bitcast(kernels, _PTR),
                                     _I64(count)])
 
-    def _constant(self, what: str, kind: ir.Type, elements: Sequence[ir.Constant]) -> ir.GlobalVariable:
-        table = ir.GlobalVariable(self.module, ir.ArrayType(kind, len(elements)), f"{self.name}_{what}")
+    def _numbers(self, what: str, numbers: Sequence[int]) -> ir.GlobalVariable:
+        """A constant of words, as text at once: an object of llvmlite for each of thousands takes long to make."""
+        text = ", ".join([f"i64 {n}" for n in numbers])
+        return self._constant(what, ir.FormattedConstant(ir.ArrayType(_I64, len(numbers)), f"[{text}]"))
+
+    def _constant(self, what: str, elements: ir.Constant) -> ir.GlobalVariable:
+        table = ir.GlobalVariable(self.module, elements.type, f"{self.name}_{what}")
         table.linkage, table.global_constant, table.unnamed_addr = "private", True, True
-        table.initializer = ir.Constant(table.value_type, elements)
+        table.initializer = elements
         return table
 
     def _function(self, what: str, result: ir.Type, arguments: Sequence[ir.Type]) -> tuple[ir.IRBuilder, ir.Function]:
