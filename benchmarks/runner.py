@@ -8,7 +8,11 @@ named by a variable: TWOFOLD_BENCH_PYTHON_TORCH=/path/to/python, and likewise _J
 measures every peer once, one at a time, in an order that turns from round to round, so that a busy spell of the machine
 falls on all. Results must agree before times are compared. Printed are the median over the rounds and, in brackets,
 the median of twofold's time over the peer's in the same round: below 1, twofold is the quicker. All samples go to
-build/bench/AREA.json.
+build/bench/AREA.json; with --keep the medians also go to benchmarks/results/PROCESSOR.json, since a figure means
+something beside those of its own machine alone.
+
+Areas that know what their cases must do at least (`WORK`) get a column more: how many times as long as the machine's
+own limit twofold takes, and which limit that is. The limits are measured in the same run (`floors.py`).
 
 TWOFOLD_BENCH_PYTHON_BEFORE names an interpreter that imports another version of twofold, which is then measured as the
 peer `before`: its ratios say what a change costs.
@@ -23,6 +27,7 @@ import json
 import math
 import os
 import platform
+import re
 import statistics
 import subprocess
 import sys
@@ -32,7 +37,8 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent
 OUT = HERE.parent / "build" / "bench"
-AREAS = ("eager", "compiled", "data", "training", "cold")
+RESULTS = HERE / "results"
+AREAS = ("eager", "compiled", "kernels", "data", "training", "cold")
 OURS = "twofold"
 BEFORE = "before"  # another version of twofold, in an interpreter of its own
 
@@ -208,10 +214,23 @@ def cell(row: dict[str, dict[str, float | None]], name: str) -> str:
     return as_time(entry["seconds"]) + ratio
 
 
-def table(titles: dict[str, str], rows: dict[str, Any], names: list[str], versions: dict[str, str | None]) -> str:
+def floor_cell(row: dict[str, dict[str, float | None]], least: tuple[float, str] | None) -> str:
+    """`1.3 of memory`: twofold's time over the least that the machine allows, and what the least comes from."""
+    entry = row.get(OURS)
+    if least is None or entry is None or entry["seconds"] is None:
+        return "-"
+    return f"{entry['seconds'] / least[0]:.2f} of {least[1]}"
+
+
+def table(titles: dict[str, str], rows: dict[str, Any], names: list[str], versions: dict[str, str | None],
+          leasts: dict[str, tuple[float, str]] | None = None) -> str:
     """The results as a Markdown table, aligned for the terminal too."""
     heads = ["", *(f"{name} {(versions[name] or '').split('+')[0]}".strip() for name in names)]
     lines = [[titles[case], *(cell(row, name) for name in names)] for case, row in rows.items()]
+    if leasts:
+        heads.append("floor")
+        for line, (case, row) in zip(lines, rows.items(), strict=True):
+            line.append(floor_cell(row, leasts.get(case)))
     widths = [max(len(line[i]) for line in [heads, *lines]) for i in range(len(heads))]
     rule = ["-" * width for width in widths]
     return "\n".join("| " + " | ".join(t.ljust(w) for t, w in zip(line, widths, strict=True)) + " |"
@@ -229,7 +248,39 @@ def machine() -> dict[str, Any]:
             "python": platform.python_version()}
 
 
-def run_area(area: str, wanted_peers: list[str], wanted_cases: list[str], rounds: int, out: Path) -> None:
+def machine_limits() -> dict[str, float] | None:
+    """What the machine can do at most (`floors.measure`), measured in twofold's interpreter; None where that fails."""
+    done = subprocess.run([python_of(OURS), HERE / "floors.py"], capture_output=True, text=True, env=environment())
+    if done.returncode:
+        complain(f"the machine's limits: {done.stderr.strip().splitlines()[-1]}")
+        return None
+    return json.loads(done.stdout)
+
+
+def highest(*measured: dict[str, float] | None) -> dict[str, float]:
+    """The highest of several measurements of each limit: what disturbs one makes it lower."""
+    there = [limits for limits in measured if limits is not None]
+    return {name: max(limits[name] for limits in there) for name in (there[0] if there else ())}
+
+
+def keep(report: dict[str, Any]) -> Path:
+    """Put an area's medians into the file of this processor, in the place of earlier ones of the same cases."""
+    name = re.sub(r"[^a-z0-9]+", "-", report["machine"]["processor"].lower()).strip("-")
+    path = RESULTS / f"{name}-{report['machine']['cores']}.json"
+    kept = json.loads(path.read_text()) if path.is_file() else {"machine": report["machine"], "areas": {}}
+    area = kept["areas"].setdefault(report["area"], {"cases": {}})
+    area["cases"].update({case: {"date": report["date"], "rounds": report["rounds"], **row}
+                          for case, row in report["median"].items()})
+    area["versions"] = {**area.get("versions", {}), **report["versions"]}
+    if report["limits"]:
+        area["limits"] = report["limits"]
+    RESULTS.mkdir(exist_ok=True)
+    path.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n")
+    return path
+
+
+def run_area(area: str, wanted_peers: list[str], wanted_cases: list[str], rounds: int, out: Path,
+             is_kept: bool = False) -> None:
     """Measure an area, print its table and write its JSON."""
     module = importlib.import_module(area)
     names = peers_of(module, wanted_peers)
@@ -243,6 +294,8 @@ def run_area(area: str, wanted_peers: list[str], wanted_cases: list[str], rounds
     versions = {peer.name: peer.version for peer in peers}
     present = [peer for peer in peers if peer.version is not None]
     samples: dict[str, Samples] = {}
+    works = getattr(module, "WORK", {})
+    before = machine_limits() if works else None
     for case in chosen:
         progress(titles[case])
         if case in module.CASES:
@@ -256,11 +309,19 @@ def run_area(area: str, wanted_peers: list[str], wanted_cases: list[str], rounds
 
     rows = {case: summary(times) for case, times in samples.items()}
     date = datetime.date.today().isoformat()
+    limits = highest(before, machine_limits()) if works else {}
+    least = importlib.import_module("floors").least
+    leasts = {case: least(works[case], limits) for case in chosen if limits and case in works}
     print(f"{area}, {date}, {machine()['processor']}, {os.cpu_count()} cores")
-    print(table(titles, rows, names, versions))
+    if limits:
+        print(f"limits: {limits['float32'] / 1e9:.0f} GFLOP/s of float32, {limits['float64'] / 1e9:.0f} of float64, "
+              f"{limits['copy'] / 1e9:.1f} GB/s copied")
+    print(table(titles, rows, names, versions, leasts))
     report = {"area": area, "date": date, "machine": machine(), "versions": versions, "rounds": rounds,
-              "median": rows, "samples": samples}
+              "limits": limits, "median": rows, "samples": samples}
     (out / f"{area}.json").write_text(json.dumps(report, indent=1) + "\n")
+    if is_kept:
+        print(f"kept in {keep(report).relative_to(HERE.parent)}")
 
 
 def main() -> None:
@@ -270,6 +331,7 @@ def main() -> None:
     parser.add_argument("--peers", default="", help="names with commas between; default: all")
     parser.add_argument("--cases", default="", help="names with commas between; default: all")
     parser.add_argument("--rounds", type=int, default=11)
+    parser.add_argument("--keep", action="store_true", help="also put the medians into benchmarks/results/")
     parser.add_argument("--out", type=Path, default=OUT, help="folder for the JSON and the peers' logs")
     chosen = parser.parse_args()
     unknown = set(chosen.areas) - set(AREAS)
@@ -278,7 +340,7 @@ def main() -> None:
     chosen.out.mkdir(parents=True, exist_ok=True)
     peers, cases = (list(filter(None, text.split(","))) for text in (chosen.peers, chosen.cases))
     for area in chosen.areas or AREAS:
-        run_area(area, peers, cases, chosen.rounds, chosen.out)
+        run_area(area, peers, cases, chosen.rounds, chosen.out, chosen.keep)
 
 
 if __name__ == "__main__":

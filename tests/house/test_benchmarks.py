@@ -41,6 +41,46 @@ def test_a_version_before_is_a_peer_where_an_interpreter_of_it_is_named(tmp_path
         assert row["before"]["ratio"] > 0
 
 
+def test_kernels_are_measured_beside_the_limits_of_the_machine(tmp_path):
+    command = [sys.executable, ROOT / "benchmarks" / "runner.py", "kernels", "--rounds", "1", "--out", tmp_path,
+               "--peers", "numpy,twofold", "--cases",
+               "matmul_f32_64,matmul_at,matmul_bias_relu,conv_1x1_7_2048_512_b1,convgrad_3x3_56_128_128_b1,moments_1e7"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    report = json.loads((tmp_path / "kernels.json").read_text())
+    assert set(report["limits"]) == {"float32", "float64", "copy"} and min(report["limits"].values()) > 0
+    assert all(row["twofold"]["seconds"] > 0 for row in report["median"].values())
+    assert set(report["median"]["matmul_at"]) == {"numpy", "twofold"}
+    assert done.stdout.count("of arithmetic") >= 3 and done.stdout.count("of memory") >= 1
+
+
+def test_the_least_time_is_that_of_the_narrower_limit():
+    spec = importlib.util.spec_from_file_location("benchmark_floors", ROOT / "benchmarks" / "floors.py")
+    floors = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(floors)
+    limits = {"float32": 1e11, "float64": 5e10, "copy": 1e10}
+    assert floors.least((2e9, 8e6, "float32"), limits) == (0.02, "arithmetic")
+    assert floors.least((2e9, 8e6, "float64"), limits) == (0.04, "arithmetic")
+    assert floors.least((0, 8e7, "float32"), limits) == (0.008, "memory")
+    assert runner.floor_cell({"twofold": {"seconds": 0.03}}, (0.02, "memory")) == "1.50 of memory"
+    assert runner.floor_cell({}, (0.02, "memory")) == runner.floor_cell({"twofold": {"seconds": 1.0}}, None) == "-"
+    assert runner.highest({"copy": 1.0}, None, {"copy": 2.0}) == {"copy": 2.0} and runner.highest(None) == {}
+
+
+def test_figures_are_kept_by_processor(tmp_path, monkeypatch):
+    monkeypatch.setattr(runner, "RESULTS", tmp_path / "results")
+
+    def report(case, seconds, processor="Some CPU @ 2.80GHz"):
+        return {"area": "eager", "date": "2026-01-02", "rounds": 3, "limits": {}, "versions": {"twofold": "1"},
+                "machine": {"processor": processor, "cores": 2}, "median": {case: {"twofold": {"seconds": seconds}}}}
+    path = runner.keep(report("add", 1.0))
+    assert path.name == "some-cpu-2-80ghz-2.json"
+    assert runner.keep(report("exp", 2.0)) == runner.keep(report("add", 3.0)) == path
+    assert runner.keep(report("add", 4.0, "Other")) != path
+    cases = json.loads(path.read_text())["areas"]["eager"]["cases"]
+    assert {case: row["twofold"]["seconds"] for case, row in cases.items()} == {"add": 3.0, "exp": 2.0}
+
+
 @pytest.mark.parametrize(
     ("other", "tolerance", "agrees"),
     [
