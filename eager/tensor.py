@@ -148,6 +148,8 @@ class Tensor:
         return complex(self._one("complex"))
 
     def __index__(self) -> int:
+        if not self.dtype.is_integer:
+            raise TypeError(f"only a tensor of an integer converts to index; this one has dtype {self.dtype.name}")
         return self._one("index").__index__()
 
     def __round__(self, ndigits: int | None = None) -> float:

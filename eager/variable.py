@@ -331,7 +331,7 @@ class Variable(ScatterMethods, SessionMethods, metaclass=_Creating):
         return complex(self._current())
 
     def __index__(self) -> int:
-        return self._current().__index__()
+        return self._read_tensor().__index__()
 
     def __len__(self) -> int:
         return len(self._current())

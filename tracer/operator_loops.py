@@ -9,10 +9,9 @@ from typing import Any, TypeAlias
 from twofold.eager.tensor import Tensor
 from twofold.ir import ops
 from twofold.ir.dims import Dim
-from twofold.ir.spec import TensorShape
 
-from . import operators
-from .composite import MaybeDefined, flatten
+from . import invariants, operators
+from .composite import MaybeDefined
 from .conditional import predicate
 from .loop import Body, LoopVariable, Test, while_loop
 from .operators import GetState, SetState, State
@@ -103,17 +102,8 @@ def _if(condition: PythonValue, body: Callable[[], None], get_state: GetState, s
 
 def _variables(names: tuple[str, ...], values: State, opts: LoopOptions) -> list[LoopVariable]:
     shapes = {id(value): shape for value, shape in opts.get("shape_invariants") or ()}
-    return [LoopVariable(name, value, _invariants(shapes.get(id(value)), value))
+    return [LoopVariable(name, value, invariants.of_value(shapes.get(id(value)), value, name))
             for name, value in zip(names, values, strict=True)]
-
-
-def _invariants(shape: Any, value: Structure) -> list[TensorShape | None] | None:
-    if shape is None:
-        return None
-    leaves = flatten(value)
-    if len(leaves) == 1:
-        return [TensorShape(shape)]
-    return [TensorShape(s) for s in flatten(shape)]
 
 
 def _run(test: Test, body: Body, variables: list[LoopVariable], what: str, trips: PythonValue, before: State,

@@ -47,6 +47,58 @@ def test_wrong_arguments(mode, call):
         run(mode, call)
 
 
+S = tf.TensorShape
+BAD_SHAPES = {
+    "fewer": [S([])], "a shape": S([None]), "text": "ab", "number": 3, "by name": {"i": S([])}, "no shape": [S([]), "a"],
+    "floats": [S([]), [1.5]], "tensor of floats": [S([]), tf.ones([1])], "rank": (S([]), S([2, None])),
+    "size": (S([]), S([3])), "spec": (None, tf.TensorSpec([3])), "deeper": (S([]), (S([2]), S([3]))),
+}
+BAD_LIMITS = {"text": "a", "float": 2.5, "bool": True, "pair": [1, 2], "none": [None], "too large": 1 << 63,
+              "floats": np.ones(1), "tensor of floats": tf.constant(2.0), "matrix": tf.ones([2, 2], tf.int32),
+              "function": len, "deep": [[1]], "items": [1, "a"]}
+REFUSED = ([{"shape_invariants": v} for v in BAD_SHAPES.values()]
+           + [{"maximum_iterations": v} for v in BAD_LIMITS.values()])
+
+
+@pytest.mark.parametrize("options", REFUSED, ids=[*(f"shapes {k}" for k in BAD_SHAPES), *BAD_LIMITS])
+def test_both_modes_refuse_a_loop_alike(options):
+    def message(mode):
+        with pytest.raises((TypeError, ValueError, tf.errors.InvalidArgumentError)) as raised:
+            run(mode, lambda: tf.while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, x + 1.0),
+                                            (tf.constant(0), tf.zeros([2])), **options))
+        return type(raised.value), str(raised.value)
+    assert message("eager") == message("traced")
+
+
+@BOTH
+def test_the_most_rounds_are_counted_in_64_bits(mode):
+    def fn(n, most):
+        return tf.while_loop(lambda i: i < n, lambda i: [i + 1], [0], maximum_iterations=most)[0]
+    for most in (1 << 40, tf.constant(1 << 40, tf.int64), [1 << 40]):
+        assert int(run(mode, fn, tf.constant(5), most)) == 5
+
+
+@BOTH
+def test_loops_over_arrays_with_invariants(mode):
+    def fn(n):
+        array = tf.TensorArray(tf.float32, 0, dynamic_size=True)
+        return tf.while_loop(lambda i, a: i < n, lambda i, a: (i + 1, a.write(i, tf.cast(i, tf.float32))),
+                             (tf.constant(0), array), shape_invariants=(S([]), S(None)))[1].stack()
+    assert run(mode, fn, tf.constant(3)).numpy().tolist() == [0, 1, 2]
+
+
+def test_invariants_of_a_statement_fit_the_value_before_it():
+    @tf.function
+    def fn(n):
+        v = tf.ones([1])
+        while tf.reduce_sum(v) < n:
+            tf.autograph.experimental.set_loop_options(shape_invariants=[(v, S([None, None]))])
+            v = tf.concat([v, v], 0)
+        return v
+    with pytest.raises(ValueError, match="'v' has shape .1,. before the loop"):
+        fn(tf.constant(3.0))
+
+
 @BOTH
 def test_no_loop_variables(mode):
     with pytest.raises(ValueError, match="loop_vars"):

@@ -211,12 +211,17 @@ def ints(value: Any, what: str = "value", span: Span | None = None) -> tuple[Any
         if value.dtype.kind not in "iu" and value.size:
             raise TypeError(f"{what} must hold integers; got dtype {value.dtype}.")
         return tuple(int(v) for v in np.ravel(value))
+    return _each(value, what, span, value)
+
+
+def _each(items: Any, what: str, span: Span | None, given: Any) -> tuple[Any, ...]:
+    """The integers of a sequence that is part of what was given, or all of it."""
     try:
-        return tuple(v if isinstance(v, Dim) else _int(v, what, span) for v in listed(value, what))
+        return tuple(v if isinstance(v, Dim) else _int(v, what, span) for v in listed(items, what))
     except (ChoiceNeeded, InvalidArgumentError):
         raise
     except TypeError:
-        raise TypeError(f"{what} must be an integer or a sequence of integers; got {value!r}.") from None
+        raise TypeError(f"{what} must be an integer or a sequence of integers; got {given!r}.") from None
 
 
 def parts(value: Any, what: str = "value") -> list[Any]:
@@ -238,7 +243,7 @@ def parts(value: Any, what: str = "value") -> list[Any]:
     for item in value:
         item = item._read_tensor() if hasattr(item, "_read_tensor") else item
         scalar = hasattr(item, "parts") and not item.dims and item.dtype.is_integer
-        pieces += item.parts() if scalar else ints((item,), what)
+        pieces += item.parts() if scalar else _each((item,), what, None, value)
     return pieces
 
 

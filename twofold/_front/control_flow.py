@@ -11,15 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from twofold._front.api import describe, public, tensor
+from twofold._front.api import describe, one_part, public, tensor
 from twofold.eager.tensor import Tensor
 from twofold.eager.variable import Variable
 from twofold.ir import dtypes as dt
 from twofold.ir import nest, ops
 from twofold.ir.errors import InvalidArgumentError, user_line
-from twofold.ir.spec import TensorShape, TensorSpec
-from twofold.tracer import autograph, conditional, loop
-from twofold.tracer.composite import Composite, flatten
+from twofold.tracer import autograph, conditional, invariants, loop
+from twofold.tracer.composite import Composite
 from twofold.tracer.operators import stage_assert, staged
 from twofold.tracer.trace import current
 
@@ -207,13 +206,14 @@ def while_loop(cond: Callable[..., Any], body: Callable[..., Any], loop_vars: An
         shape_invariants: a structure like `loop_vars` of tf.TensorShape (or tf.TensorSpec, or None for the shape that
             the variable begins with). Inside `tf.function`, None for a size says that it may vary between rounds.
         parallel_iterations, back_prop, swap_memory, name: have no effect.
-        maximum_iterations: how many rounds there may be at most.
+        maximum_iterations: how many rounds there may be at most: one integer.
     Returns:
         The last values, in the structure of `loop_vars`.
     Raises:
-        TypeError: `cond` or `body` is not callable, or `cond` gives no truth value; a variable changes its structure
-            or dtype inside `tf.function`.
-        ValueError: there are no variables; a variable changes its shape, and `shape_invariants` does not allow it.
+        TypeError: `cond` or `body` is not callable, or `cond` gives no truth value; `maximum_iterations` is no integer,
+            or an entry of `shape_invariants` no shape; a variable changes its structure or dtype inside `tf.function`.
+        ValueError: there are no variables; `shape_invariants` has another structure than they have, or a variable does
+            not fit its shape there; a variable changes its shape, and `shape_invariants` does not allow it.
 
     >>> import twofold as tf
     >>> i, total = tf.while_loop(lambda i, s: i < 4, lambda i, s: (i + 1, s + i), (tf.constant(0), tf.constant(0)))
@@ -225,9 +225,11 @@ def while_loop(cond: Callable[..., Any], body: Callable[..., Any], loop_vars: An
             raise TypeError(f"while_loop: '{which}' must be callable; got {fn!r}.")
     if not isinstance(loop_vars, (list, tuple, Mapping)) or not loop_vars:
         raise ValueError("while_loop: 'loop_vars' holds no variables: a list or tuple of them is expected.")
+    limit = None if maximum_iterations is None else one_part(maximum_iterations, "maximum_iterations")
+    shapes = invariants.of_variables(shape_invariants, loop_vars)
     if current() is None:
-        return _run(_of_truth(cond), body, loop_vars, maximum_iterations)
-    return _stage(_of_truth(_ready(cond)), _ready(body), loop_vars, shape_invariants, maximum_iterations)
+        return _run(_of_truth(cond), body, loop_vars, limit)
+    return _stage(_of_truth(_ready(cond)), _ready(body), loop_vars, shapes, limit)
 
 
 def _of_truth(cond: Callable[..., Any]) -> Callable[..., Any]:
@@ -251,10 +253,9 @@ def _called(fn: Callable[..., Any], values: Any) -> Any:
     return fn(**values) if isinstance(values, Mapping) else fn(*values)
 
 
-def _run(cond: Any, body: Any, values: Any, limit: Any) -> Any:
+def _run(cond: Any, body: Any, values: Any, limit: int | None) -> Any:
     """The loop in eager execution: numbers and arrays reach the functions unconverted, and the results are tensors."""
     first, rounds = values, 0
-    limit = None if limit is None else int(limit)
     while (limit is None or rounds < limit) and _called(cond, values):
         values = _like(first, _called(body, values))
         rounds += 1
@@ -272,13 +273,12 @@ def _like(first: Any, given: Any) -> Any:
     return given
 
 
-def _stage(cond: Any, body: Any, values: Any, invariants: Any, limit: Any) -> Any:
+def _stage(cond: Any, body: Any, values: Any, shapes: Mapping[Any, Any], limit: Any) -> Any:
     values = _tensors(values)
     keys = list(values) if isinstance(values, Mapping) else range(len(values))
-    variables = [loop.LoopVariable(f"loop_vars[{k!r}]", values[k], _invariants(invariants, k, values[k]))
-                 for k in keys]
-    counter = [] if limit is None else [loop.LoopVariable("the number of rounds", tensor(0, dt.int32))]
-    most = None if limit is None else tensor(limit, dt.int32)
+    variables = [loop.LoopVariable(f"loop_vars[{k!r}]", values[k], shapes[k]) for k in keys]
+    counter = [] if limit is None else [loop.LoopVariable("the number of rounds", tensor(0, dt.int64))]
+    most = None if limit is None else ops.cast(tensor(limit), dtype=dt.int64)
 
     def packed(given: list[Any]) -> Any:
         rest = given[len(counter):]
@@ -299,17 +299,3 @@ def _stage(cond: Any, body: Any, values: Any, invariants: Any, limit: Any) -> An
     if isinstance(values, Mapping):
         return type(values)(zip(keys, after, strict=True))  # type: ignore[call-arg]
     return type(values)(*after) if hasattr(values, "_fields") else type(values)(after)
-
-
-def _invariants(shapes: Any, key: Any, value: Any) -> list[Any] | None:
-    if shapes is None:
-        return None
-    own = shapes[key]
-    leaves = flatten(value)
-    if own is None or isinstance(own, (TensorShape, TensorSpec)) or len(leaves) == 1:
-        given = [own] * len(leaves)
-    else:
-        given = flatten(own)
-    return [None if s is None else TensorShape(s.shape) if isinstance(s, TensorSpec) else TensorShape(s)
-            for s in given]
-
