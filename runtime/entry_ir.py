@@ -162,9 +162,9 @@ class _OpEntry(Glue):
         self.leave_if(self.is_null(result), raised)
         self.ret(result)
         self.position_at_end(raised)
-        self.ret(self.call(self.recover, [self.context, self.owner, args, self.count, self.names]))
+        self.ret(self.call(self.recover, [self.context, self.owner, args, self.count, self.names, i64(-1)]))
         self.position_at_end(self.fail)
-        self.call(self.strip, [self.context, self.owner])
+        self.call(self.strip, [self.context, self.owner, i64(-1)])
         self.ret(ptr(None))
 
     def _type(self, thing: ir.Value) -> ir.Value:

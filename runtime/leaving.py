@@ -29,6 +29,7 @@ from twofold.ir.errors import (
     user_line,
 )
 
+from . import random as streams
 from . import tracebacks
 from .native_layout import PythonFunction
 
@@ -49,16 +50,19 @@ _BY_SYNTAX = ("__init__", "__call__", "__enter__", "__new__", "__getitem__", "__
               "__contains__")
 _for_users: set[CodeType] = set()  # of our functions that make calls which the user wrote
 # What is said of a compiled function that is called, in TensorFlow's words; not what is said of tracing in general.
-_OF_FUNCTIONS = r"\btf\.function(?! (traces|takes)\b)"
+_OF_FUNCTIONS = r"\btf\.function\b(?! (traces|takes)\b)"
 _DEEP = 200  # frames of the library above each other, where a recursion was its own
 
 
-def leave(error: BaseException, door: PythonFunction, caller: FrameType | None = None) -> BaseException:
+def leave(error: BaseException, door: PythonFunction, since: int = -1, caller: FrameType | None = None
+          ) -> BaseException:
     """The exception to raise in place of `error`, which is leaving a public function.
 
     Args:
         error: as it was raised.
         door: the public function; its `__name__` is what it is called, its `fn`, if any, the Python function behind.
+        since: how many random draws there were before the call (`random.mark`); those since are given back where the
+            error left the outermost public function and no function of the user's. -1 where it draws nothing.
         caller: the frame that called the public function; by default the one that called this.
     Returns:
         `error` itself with the function's name and the user's line in its text, where it left the outermost public
@@ -66,7 +70,9 @@ def leave(error: BaseException, door: PythonFunction, caller: FrameType | None =
     """
     if isinstance(error, Exception) and _outermost(caller or sys._getframe(1)):
         with contextlib.suppress(RecursionError):
-            error = _explained(error, getattr(door, "fn", door), door.__name__)
+            left, error = error, _explained(error, getattr(door, "fn", door), door.__name__)
+            if since >= 0 and streams.mark() != since and _ours_alone(left):
+                streams.give_back(since)
     if not FULL:
         tracebacks.trim(error)
     return error
@@ -92,6 +98,12 @@ def _outermost(frame: FrameType | None) -> bool:
             return True
         frame = frame.f_back
     return True
+
+
+def _ours_alone(error: BaseException) -> bool:
+    """Whether an error has come through no function of the user's, who may have seen what was drawn in it."""
+    files = [e.tb_frame.f_code.co_filename for e in tracebacks.complete(error)]
+    return all(is_ours(path) or tracebacks.between(path) for path in files)
 
 
 def _explained(error: Exception, function: object, name: str) -> Exception:

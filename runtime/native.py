@@ -20,6 +20,7 @@ from twofold.ir import dtypes
 from twofold.ir.errors import SymbolicOperand
 
 from . import locks, memory
+from . import random as streams
 from .leaving import leave
 from .native_core import Core, core, disable, reason
 from .native_layout import (
@@ -124,6 +125,7 @@ def _recovering(fn: PythonFunction) -> PythonFunction:
 
     @functools.wraps(fn)
     def call(*args: object, **kwargs: object) -> object:
+        since = streams.mark()
         try:
             try:
                 return fn(*args, **kwargs)
@@ -131,7 +133,7 @@ def _recovering(fn: PythonFunction) -> PythonFunction:
                 met = error
             return _handler(met)(fn, args, kwargs, met)
         except Exception as error:  # noqa: BLE001 (whatever it is, it goes on)
-            raise leave(error, fn, sys._getframe(1))  # noqa: B904
+            raise leave(error, fn, since, sys._getframe(1))  # noqa: B904
     call.__unguarded__ = fn  # type: ignore[attr-defined]
     return call
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from twofold.ir.errors import SymbolicOperand
 
 from . import locks, machine
+from . import random as streams
 from .leaving import leave
 from .native_layout import KIND, PYTHON_API, SHARED, SHARED_WORDS, TABLE, Bound, PythonFunction, capi, exported, layout
 
@@ -49,6 +50,7 @@ class Core:
             self.set(name, exported(name))
         self.hold("leave", leave)
         self.hold("symbolic", SymbolicOperand)
+        self.set("drawn", streams.count_address())
         self._new = capi("PyCFunction_NewEx", ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.py_object)
         fields = [sorted(words.items()) for words in (self.layout, TABLE, KIND)]
         self.functions = machine.load("native", self._build, _SOURCES, fields)

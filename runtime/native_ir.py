@@ -39,12 +39,15 @@ def build(layout: dict[str, int]) -> ir.Module:
 
 
 def _strip(module: ir.Module, layout: dict[str, int]) -> ir.Function:
-    """`strip(context, self)`: puts what the Python function `leave` gives in place of the exception being raised."""
-    c = Glue(module, layout, "strip", ir.VoidType(), [ptr, ptr], internal=True)
-    c.context, owner = c.fn.args
+    """`strip(context, self, since)`: puts what the Python function `leave` gives in place of the exception raised.
+
+    `since` is the number of random draws before the call, or -1 where none are made.
+    """
+    c = Glue(module, layout, "strip", ir.VoidType(), [ptr, ptr, i64], internal=True)
+    c.context, owner, since = c.fn.args
     void, null = ir.VoidType(), ptr(None)
     error = c.room(ptr, 3)  # type, value, traceback
-    operands = c.room(ptr, 2)
+    operands = c.room(ptr, 3)
     value = c.at(error, 8)
     if layout["raised_exceptions"]:
         c.store(c.api("PyErr_GetRaisedException", ptr), value)
@@ -57,7 +60,10 @@ def _strip(module: ir.Module, layout: dict[str, int]) -> ir.Function:
             c.release(traceback)
     c.put(c.load(value, typ=ptr), operands, 0)
     c.put(owner, operands, 8)
-    result = c.api("PyObject_Vectorcall", ptr, c.shared("leave"), operands, i64(2), null)
+    number = c.api("PyLong_FromLongLong", ptr, since)
+    c.put(number, operands, 16)
+    result = c.api("PyObject_Vectorcall", ptr, c.shared("leave"), operands, i64(3), null)
+    c.release(number)
     with c.if_else(c.is_null(result)) as (failed, left):
         with failed:
             c.api("PyErr_Clear", void)
@@ -77,12 +83,12 @@ def _strip(module: ir.Module, layout: dict[str, int]) -> ir.Function:
 
 
 def _recover(module: ir.Module, layout: dict[str, int], strip: ir.Function) -> ir.Function:
-    """`recover(context, self, args, nargs, kwnames)`: for a call that has raised.
+    """`recover(context, self, args, nargs, kwnames, since)`: for a call that has raised; `since` as in `strip`.
 
     Where what it was given stands for a tensor, the result of `again`; else NULL, with the traceback shortened.
     """
-    c = Glue(module, layout, "recover", ptr, [ptr, ptr, ptr, i64, ptr], internal=True)
-    context, owner, args, count, names = c.fn.args
+    c = Glue(module, layout, "recover", ptr, [ptr, ptr, ptr, i64, ptr, i64], internal=True)
+    context, owner, args, count, names, since = c.fn.args
     c.context = context
     failed = c.fn.append_basic_block("failed")
     again = c.slot(owner, "bound.again")
@@ -93,7 +99,7 @@ def _recover(module: ir.Module, layout: dict[str, int], strip: ir.Function) -> i
     c.leave_if(c.is_null(result), failed)
     c.ret(result)
     c.position_at_end(failed)
-    c.call(strip, [context, owner])
+    c.call(strip, [context, owner, since])
     c.ret(ptr(None))
     return c.fn
 
@@ -149,9 +155,10 @@ def _guard(module: ir.Module, layout: dict[str, int], recover: ir.Function) -> N
     c.context = c.get(c.raw(owner), 0)
     takes = c.and_(c.is_null(names), c.same(count, c.get(c.raw(owner), 8, i64)))
     fn = c.select(takes, c.slot(owner, "bound.direct"), c.slot(owner, "bound.fn"))
+    since = c.get(c.shared("drawn"), 0, i64)
     result = c.api("PyObject_Vectorcall", ptr, fn, args, count, names)
     failed = c.fn.append_basic_block("failed")
     c.leave_if(c.is_null(result), failed)
     c.ret(result)
     c.position_at_end(failed)
-    c.ret(c.call(recover, [c.context, owner, args, count, names]))
+    c.ret(c.call(recover, [c.context, owner, args, count, names, since]))

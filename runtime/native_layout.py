@@ -49,7 +49,7 @@ _SINGLE = (*PYTHON_API, "PyArray_NewFromDescr",
            "tensor", "tensor.array", "tensor.alloc",  # the Tensor type, the offset of its array, its tp_alloc
            "ndarray", "float", "int", "bool", "true",
            "functions_off", "function", "function.quick", "variable.value", "tensor.id", "tensor.weak",  # for programs
-           "empty", "pooled_from", "lease", "memcpy",
+           "empty", "pooled_from", "drawn", "lease", "memcpy",
            "variable.word", "claims.waiting", "claims.running", "claims.changed",
            "interrupts", "interrupts.raise")
 _ROWED = ("descrs", "kinds", "least", "most")  # by type number: canonical dtype, kind, range of an integer type

@@ -113,7 +113,7 @@ def _finish(c: Glue, strip: ir.Function, slow: ir.Block, done: ir.Block, result:
     returned.add_incoming(result, done)
     returned.add_incoming(other, from_slow)
     with c.if_then(c.is_null(returned), likely=False):
-        c.call(strip, [c.context, owner])
+        c.call(strip, [c.context, owner, i64(-1)])
     c.ret(returned)
 
 

@@ -4,14 +4,22 @@ A stream is a Philox key and how many blocks have been taken from it. Draws with
 stream; a draw with an op seed has a stream that the global seed, the op seed and its purpose decide. Setting the global
 seed starts all of them anew. Unless it is set, the shared stream's key comes from the operating system, and streams of
 op seeds use a fixed global seed. Streams belong to the process; threads may draw at once, each from its own part.
+
+A call that is refused gives back what it drew. The latest draws are noted in order; `mark` says how many there were
+when a call began, and `give_back` undoes those that the same thread has made since. Public functions do so where an
+error leaves them (`leaving.py`). Draws whose results live on although the call fails are kept: by `keep`.
 """
 
 from __future__ import annotations
 
+import collections
+import contextlib
+import ctypes
 import os
+import threading
 import zlib
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -19,8 +27,8 @@ from twofold.ir import math_random
 
 from . import locks
 
-__all__ = ["set_seed", "take", "integer", "named_key", "fresh_key", "position", "go_back",
-           "DEFAULT_SEED"]
+__all__ = ["set_seed", "take", "integer", "named_key", "fresh_key", "mark", "give_back", "keep", "refusable",
+           "count_address", "DEFAULT_SEED"]
 
 DEFAULT_SEED = 87654321
 _WORD, _HALF = (1 << 64) - 1, (1 << 32) - 1
@@ -28,7 +36,13 @@ _WORD, _HALF = (1 << 64) - 1, (1 << 32) - 1
 _lock = locks.Lock()
 _seed: int | None = None
 _shared_key: int | None = None
-_taken: dict[tuple[str, int] | None, int] = {}
+_Name: TypeAlias = "tuple[str, int] | None"  # of a stream: the purpose and the op seed, or None for the shared one
+_taken: dict[_Name, int] = {}
+_NOTED = 1024  # draws; a call that has drawn more often was not refused, but failed at its work
+_notes: collections.deque[tuple[int, int, _Name, int, int]] = collections.deque(maxlen=_NOTED)
+_lost = 0  # the number of the latest draw that is no longer noted
+_count = ctypes.c_int64(0)  # of all draws; native code reads it
+_kept = threading.local()  # `until`: the draws of this thread up to that number stay drawn
 
 
 def fresh_key() -> int:
@@ -42,6 +56,7 @@ def set_seed(seed: int | None) -> None:
     with _lock:
         _seed, _shared_key = seed, None
         _taken.clear()
+        _notes.clear()
 
 
 def take(blocks: int, seed: int | None, purpose: str, mix: Callable[..., int]) -> np.ndarray:
@@ -52,7 +67,7 @@ def take(blocks: int, seed: int | None, purpose: str, mix: Callable[..., int]) -
         purpose: draws with one op seed have a stream for each of these.
         mix: makes a key of integers.
     """
-    global _shared_key
+    global _shared_key, _lost
     name = None if seed is None else (purpose, seed)
     with _lock:
         if name is None:
@@ -61,28 +76,63 @@ def take(blocks: int, seed: int | None, purpose: str, mix: Callable[..., int]) -
             key = _shared_key
         else:
             key = named_key(name[1], purpose, mix)
-        low = _taken.get(name, 0)
-        _taken[name] = low + max(blocks, 0)  # a draw of a negative size is refused later, and takes nothing
+        low, blocks = _taken.get(name, 0), max(blocks, 0)  # a draw of a negative size is refused later
+        _taken[name] = low + blocks
+        _count.value += 1
+        if len(_notes) == _NOTED:
+            _lost = _notes[0][0]
+        _notes.append((_count.value, threading.get_ident(), name, low, blocks))
     return np.array([low & _WORD, low >> 64, key], np.uint64).view(np.int64)
 
 
-def position(seed: int | None, purpose: str) -> int:
-    """How many blocks have been taken from a stream; see `take`."""
-    return _taken.get(None if seed is None else (purpose, seed), 0)
+def mark() -> int:
+    """How many draws there have been: what `give_back` takes."""
+    return _count.value
 
 
-def go_back(seed: int | None, purpose: str, before: int, blocks: int) -> None:
-    """Undo the draws of a call that was refused, unless somebody else has drawn from the stream meanwhile.
+def count_address() -> int:
+    """Where the number that `mark` gives lies, an int64."""
+    return ctypes.addressof(_count)
 
-    Args:
-        seed, purpose: which stream it is, see `take`.
-        before: its position before the call.
-        blocks: how many the call has taken.
+
+def give_back(since: int) -> None:
+    """Undo the draws that this thread has made since a mark, the latest first.
+
+    A stream that another thread has drawn from meanwhile stays where it is, and so does everything where there were
+    more draws than are noted.
     """
-    name = None if seed is None else (purpose, seed)
+    if _count.value == since:
+        return
+    me, since = threading.get_ident(), max(since, getattr(_kept, "until", 0))
+    stay = []
     with _lock:
-        if _taken.get(name, 0) == before + blocks:
-            _taken[name] = before
+        while _lost <= since and _notes and _notes[-1][0] > since:
+            note = _notes.pop()
+            _, thread, name, low, blocks = note
+            if thread == me and _taken.get(name, 0) == low + blocks:
+                _taken[name] = low
+            elif thread != me:
+                stay.append(note)
+        _notes.extend(reversed(stay))
+
+
+def keep() -> None:
+    """Let what this thread has drawn so far stay drawn: the results live on, such as in the weights of a layer."""
+    _kept.until = _count.value
+
+
+@contextlib.contextmanager
+def refusable() -> Iterator[None]:
+    """A block that either succeeds, and keeps what was drawn in it, or fails and leaves nothing, so that all draws are
+    given back."""
+    since, until = mark(), getattr(_kept, "until", 0)
+    try:
+        yield
+    except BaseException:
+        _kept.until = until
+        give_back(since)
+        raise
+    keep()
 
 
 class _Word(int):

@@ -16,7 +16,8 @@ from .types import Structure
 __all__ = ["of_variables", "of_value"]
 
 
-def of_variables(given: Any, variables: Sequence[Any] | Mapping[Any, Any]) -> dict[Any, list[TensorShape | None] | None]:
+def of_variables(given: Any, variables: Sequence[Any] | Mapping[Any, Any]
+                 ) -> dict[Any, list[TensorShape | None] | None]:
     """The invariants of each of the variables of `tf.while_loop`, by their numbers or keys; see `of_value`.
 
     Args:

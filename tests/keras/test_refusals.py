@@ -6,6 +6,7 @@ places of its inputs one after the other, what it may refuse.
 
 from __future__ import annotations
 
+import threading
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -143,16 +144,159 @@ def test_a_draw_that_is_refused_leaves_the_stream(name: str) -> None:
     assert following() == expected
 
 
+def drawn() -> dict[Any, int]:
+    """Where all streams stand."""
+    return {name: blocks for name, blocks in streams._taken.items() if blocks}
+
+
+def refused(call: Callable[[], Any]) -> None:
+    with warnings.catch_warnings(), pytest.raises((tf.errors.OpError, ValueError, TypeError)):
+        warnings.simplefilter("ignore")
+        call()
+
+
+def in_a_thread(call: Callable[[], Any]) -> None:
+    thread = threading.Thread(target=call)
+    thread.start()
+    thread.join()
+
+
 def test_a_refusal_gives_nothing_back_that_others_have_drawn_meanwhile() -> None:
     for seed in (None, 7):
-        before = streams.position(seed, "uniform")
+        tf.random.uniform([1], seed=seed)
+        before, since = drawn(), streams.mark()
         tf.random.uniform([2], seed=seed)
-        streams.go_back(seed, "uniform", before, 2)
-        assert streams.position(seed, "uniform") == before
+        streams.give_back(since)
+        assert drawn() == before
+        since = streams.mark()
         tf.random.uniform([2], seed=seed)
-        tf.random.uniform([3], seed=seed)  # another thread's
-        streams.go_back(seed, "uniform", before, 2)
-        assert streams.position(seed, "uniform") == before + 5
+        in_a_thread(lambda seed=seed: tf.random.uniform([3], seed=seed))
+        after = drawn()
+        streams.give_back(since)
+        assert drawn() == after
+        streams.give_back(since)  # nor a second time
+
+
+def test_what_has_been_given_back_once_is_not_given_back_again() -> None:
+    since = streams.mark()
+    tf.random.uniform([2])
+    streams.give_back(since)
+    in_a_thread(lambda: tf.random.uniform([2]))  # the same place of the stream
+    after = drawn()
+    streams.give_back(since)
+    assert drawn() == after
+
+
+def test_a_call_that_has_drawn_more_than_is_noted_keeps_it() -> None:
+    since = streams.mark()
+    for _ in range(streams._NOTED + 1):
+        tf.random.uniform([1])
+    after = drawn()
+    streams.give_back(since)
+    assert drawn() == after
+
+
+def test_what_a_function_of_the_users_has_drawn_stays_drawn() -> None:
+    seen: list[float] = []
+
+    def fails(x: Any) -> Any:
+        seen.append(float(tf.random.uniform([])))
+        raise ValueError("the user's own")
+    for _ in range(2):
+        with pytest.raises(ValueError, match="the user's own"):
+            tf.map_fn(fails, tf.ones([2]))
+    assert seen[0] != seen[1]
+
+
+L = keras.layers
+UNBUILT: dict[str, tuple[Callable[[], Any], Any]] = {  # layers whose first call is refused, and inputs that they take
+    "dtype": (lambda: L.Dense(2), (np.ones([2, 3]), np.array([["a", "b", "c"]]))),
+    "rank": (lambda: L.Conv2D(2, 3), (np.ones([1, 5, 5, 1]), np.ones([5, 5]))),
+    "in the second weight": (lambda: L.Dense(2, bias_initializer=lambda shape, dtype: tf.zeros([9])),
+                             (None, np.ones([2, 3]))),
+    "second of two": (lambda: keras.Sequential([L.Dense(4), L.Conv1D(2, 3)]), (np.ones([1, 3, 2]), np.ones([2, 3]))),
+    "behind an input": (lambda: keras.Sequential([L.Dense(4), L.Reshape([3])]), (None, keras.Input([3]))),
+    "both ways": (lambda: L.Bidirectional(L.LSTM(2)), (np.ones([1, 2, 3]), np.ones([2, 3]))),
+    "recurrent": (lambda: L.GRU(2), (np.ones([1, 2, 3]), np.array([[["a"]]]))),
+    "attention": (lambda: L.MultiHeadAttention(2, 2), (None, np.ones([2, 3]))),
+}
+
+
+@pytest.mark.parametrize("traced", [False, True])
+@pytest.mark.parametrize("name", list(UNBUILT))
+def test_a_layer_whose_first_call_is_refused_is_not_built(name: str, traced: bool) -> None:
+    make, (good, bad) = UNBUILT[name]
+    layer = make()
+    before, there = drawn(), layer.variables
+    call = tf.function(lambda: layer(bad)) if traced else lambda: layer(bad)
+    refused(call)
+    assert drawn() == before and [id(v) for v in layer.variables] == [id(v) for v in there]
+    if good is not None:
+        fresh = make()
+        assert layer(good).shape == fresh(good).shape
+        assert [v.shape for v in layer.variables] == [v.shape for v in fresh.variables]
+
+
+MADE: dict[str, tuple[Callable[[], Any], Callable[..., Any]]] = {  # what there is before, and a call on it
+    "layer": (list, lambda: L.SpatialDropout2D(0.5, data_format="b")), "factor": (list, lambda: L.RandomGrayscale(2.5)),
+    "weights": (list, lambda: L.SeparableConv2D(2, 2, bias_constraint=True)),
+    "build": (lambda: [L.Dense(2)], lambda layer: layer.build(["a"])),
+    "shape": (lambda: [L.Dense(2)], lambda layer: layer.add_weight(shape=[-1])),
+    "rate": (list, lambda: tf.nn.dropout(tf.ones([4]), [1.0, -1.0])),
+    "sequential": (lambda: [keras.Input([2]), L.Dense(3), L.Conv2D(2, 2)], lambda *layers: keras.Sequential(layers)),
+    "clone": (lambda: [keras.Sequential([keras.Input([2]), L.Dense(3), L.Dropout(0.1)])],
+              lambda model: keras.models.clone_model(model, input_tensors=[keras.Input([2]), 3])),
+    "clone of a network": (lambda: [keras.Model(*[(x, L.Dense(3)(x)) for x in [keras.Input([2])]][0])],
+                           lambda model: keras.models.clone_model(model, input_tensors=[keras.Input([2, 2]), 3])),
+    "quality": (list, lambda: images.random_jpeg_quality(tf.ones([2, 2]), 1, 5)),
+    "older dropout": (list, lambda: tf.compat.v1.layers.dropout(tf.ones([4]), rate="a", training=True)),
+    "older noise": (list, lambda: tf.compat.v1.layers.dropout(tf.ones([4]), noise_shape=[3], training=True)),
+}
+
+
+@pytest.mark.parametrize("name", list(MADE))
+def test_what_is_refused_has_drawn_nothing(name: str) -> None:
+    make, call = MADE[name]
+    things = make()
+    tf.random.uniform([1])
+    before = drawn()
+    refused(lambda: call(*things))
+    assert drawn() == before
+
+
+def test_layers_of_a_refused_model_are_not_built() -> None:
+    first, model = L.Dense(3), keras.Sequential([keras.Input([2])])
+    last, before = L.Conv2D(2, 2), drawn()
+    refused(lambda: keras.Sequential([keras.Input([2]), first, last]))
+    assert not first.built and not first.weights and drawn() == before
+    model.add(first)
+    refused(lambda: model.add(L.Conv2D(2, 2)))
+    assert model.layers == [first] and first.built and model(np.ones([1, 2])).shape == (1, 3)
+
+
+def test_what_lives_on_keeps_its_draws() -> None:
+    """A model that is built, and then not trained, has other weights than the next one."""
+    one, other = keras.Sequential([L.Dense(3)]), keras.Sequential([L.Dense(3)])
+    for model in (one, other):
+        model.compile("sgd", "mse")
+        refused(lambda model=model: model.fit(np.ones([4, 2]), np.array(["a"] * 4), verbose=0))
+    one(np.ones([1, 2])), other(np.ones([1, 2]))
+    assert not np.array_equal(one.get_weights()[0], other.get_weights()[0])
+
+
+def test_a_layer_that_another_thread_calls_stays_built() -> None:
+    class Waits(L.Layer):
+        def build(self, shape: Any) -> None:
+            self.w = self.add_weight(shape=[2])
+
+        def call(self, x: Any, refuse: bool = False) -> Any:
+            if refuse:
+                in_a_thread(lambda: self(x))
+                tf.reshape(x, [7])
+            return x + self.w
+    layer = Waits()
+    refused(lambda: layer(tf.ones([2]), refuse=True))
+    assert layer.built and len(layer.weights) == 1
 
 
 OF_GENERATORS: dict[str, Callable[[Any], Any]] = {

@@ -223,6 +223,13 @@ def test_what_can_be_saved(tmp_path):
         within()
 
 
+@pytest.mark.parametrize("given", [range(3), "a" * 100000, [1, 2], tf.ones([20, 20]), {"f": len}, [[[[[[1.0]]]]]]])
+def test_what_is_no_signature_is_shown_with_the_argument(given, tmp_path) -> None:
+    with pytest.raises(ValueError, match="(?s)^save: signatures: .*but got .*\n  At ") as raised:
+        tf.saved_model.save(tf.Module(), tmp_path, signatures=given)
+    assert len(str(raised.value)) < 600
+
+
 def test_a_builtin_without_a_signature_is_no_signature(tmp_path) -> None:
     module = tf.Module()
     module.least = tf.function(min)  # `inspect.signature` knows nothing of it

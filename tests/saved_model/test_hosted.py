@@ -240,3 +240,25 @@ def test_only_tensors_are_taken_for_tensors(name: str) -> None:
         got = tf.function(_named(fn, other), fallback=False)(*args)
         for one, two in zip(tf.nest.flatten(expected), tf.nest.flatten(got), strict=True):
             assert np.asarray(one).tolist() == np.asarray(two).tolist()
+
+
+def nested(depth: int) -> list[Any]:
+    """Lists in lists."""
+    result: list[Any] = []
+    for _ in range(depth):
+        result = [result]
+    return result
+
+
+@pytest.mark.parametrize("name", [nested(5000), [tf.ones([2]), "a"], tf.TensorSpec([2]), {"a": object()}],
+                         ids=["deep", "tensors", "spec", "object"])
+def test_a_traced_call_takes_the_names_that_an_eager_one_takes(name: Any) -> None:
+    for call in (lambda x: strings.length(x, name=name), lambda x: strings.length(x, "BYTE", name),
+                 lambda x: strings.join([x, x], name=name), lambda x: tf.io.serialize_tensor(x, name)):
+        assert np.array_equal(tf.function(call)(TEXTS), call(TEXTS))
+
+
+def test_named_arguments_keep_their_places() -> None:
+    def call(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+        return strings.substr(pos=x, len=y, input=["ab 12", "x3"])
+    assert tf.function(call)(tf.constant(1), tf.constant(2)).numpy().tolist() == [b"b ", b"3"]

@@ -49,9 +49,10 @@ def test_wrong_arguments(mode, call):
 
 S = tf.TensorShape
 BAD_SHAPES = {
-    "fewer": [S([])], "a shape": S([None]), "text": "ab", "number": 3, "by name": {"i": S([])}, "no shape": [S([]), "a"],
-    "floats": [S([]), [1.5]], "tensor of floats": [S([]), tf.ones([1])], "rank": (S([]), S([2, None])),
-    "size": (S([]), S([3])), "spec": (None, tf.TensorSpec([3])), "deeper": (S([]), (S([2]), S([3]))),
+    "fewer": [S([])], "a shape": S([None]), "text": "ab", "number": 3, "by name": {"i": S([])},
+    "no shape": [S([]), "a"], "floats": [S([]), [1.5]], "tensor of floats": [S([]), tf.ones([1])],
+    "rank": (S([]), S([2, None])), "size": (S([]), S([3])),
+    "spec": (None, tf.TensorSpec([3])), "deeper": (S([]), (S([2]), S([3]))),
 }
 BAD_LIMITS = {"text": "a", "float": 2.5, "bool": True, "pair": [1, 2], "none": [None], "too large": 1 << 63,
               "floats": np.ones(1), "tensor of floats": tf.constant(2.0), "matrix": tf.ones([2, 2], tf.int32),

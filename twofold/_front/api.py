@@ -22,13 +22,14 @@ from twofold.ir.spec import TensorShape, listed, no_item, numbered
 from twofold.runtime import native
 from twofold.runtime.leaving import for_the_user, leave
 from twofold.runtime.native import stand_in, unguarded
+from twofold.runtime.random import mark, refusable
 from twofold.tracer import choices  # noqa: F401  (answers `ChoiceNeeded`)
 from twofold.tracer.symbolic import SymbolicValueError
 
 __all__ = ["ANY", "SymbolicOperand", "SymbolicValueError", "public", "public_op", "public_class", "tensor", "ints",
            "one_int", "axis_arg", "axis_span", "shape_arg", "describe", "user_line", "listed", "no_item", "numbered",
            "parts", "one_part", "one_size", "is_open", "is_ours", "staged", "stand_in", "told", "leave", "for_the_user",
-           "unguarded", "block", "tells", "untold", "open_methods"]
+           "unguarded", "block", "tells", "untold", "open_methods", "mark", "refusable"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -69,10 +70,11 @@ def told(fn: F) -> F:
     """
     @functools.wraps(fn)
     def guarded(*args: Any, **kwargs: Any) -> Any:
+        since = mark()
         try:
             return fn(*args, **kwargs)
         except Exception as error:  # noqa: BLE001 (whatever it is, it goes on)
-            raise leave(error, fn, sys._getframe(1))  # noqa: B904
+            raise leave(error, fn, since, sys._getframe(1))  # noqa: B904
     return tells(guarded)  # type: ignore[return-value]
 
 
@@ -91,7 +93,7 @@ class _Block(contextlib.ContextDecorator, contextlib.AbstractContextManager[Any]
         try:
             return self._inner.__enter__()
         except Exception as error:  # noqa: BLE001 (whatever it is, it goes on)
-            raise leave(error, self._made[0], sys._getframe(1))  # noqa: B904
+            raise leave(error, self._made[0], caller=sys._getframe(1))  # noqa: B904
 
     def __exit__(self, *exc: Any) -> bool | None:
         return self._inner.__exit__(*exc)

@@ -71,16 +71,17 @@ class HostedCall:
 
 
 class _Itself:
-    """A TensorSpec that the user gave, which stands for no tensor; such a call cannot be saved."""
+    """What the user gave and nothing stands for: a TensorSpec, or an argument that is nested too deeply to be looked
+    into, which the function refuses if it matters. Such a call cannot be saved."""
 
-    def __init__(self, spec: TensorSpec) -> None:
-        self.spec = spec
+    def __init__(self, value: Any) -> None:
+        self.value = value
 
 
 def _filled(value: Any, tensors: Iterator[Tensor]) -> Any:
     """An argument with the next tensors in the places of the specs that stand for them."""
     def leaf(x: Any) -> Any:
-        return next(tensors) if isinstance(x, TensorSpec) else x.spec if isinstance(x, _Itself) else x
+        return next(tensors) if isinstance(x, TensorSpec) else x.value if isinstance(x, _Itself) else x
     return nest.map_structure(leaf, value)
 
 
@@ -89,15 +90,26 @@ class _Pending:
 
     def __init__(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.tensors: list[Tensor] = []
+        noted = tuple([self._noted(x) for x in args])
+        self.made = HostedCall(name, noted, {k: self._noted(kwargs[k]) for k in sorted(kwargs)})  # the order of `nest`
+
+    def _noted(self, argument: Any) -> Any:
+        """An argument with a spec in the place of each tensor."""
+        tensors: list[Tensor] = []
 
         def outline(x: Any) -> Any:
             if isinstance(x, TensorSpec):
                 return _Itself(x)
             if not isinstance(x, (Tensor, Variable)) and not (isinstance(x, np.ndarray) and x.dtype.kind != "O"):
                 return x
-            self.tensors.append(convert.as_tensor(x))
-            return TensorSpec(self.tensors[-1].shape, self.tensors[-1].dtype)
-        self.made = HostedCall(name, *nest.map_structure(outline, (args, kwargs)))
+            tensors.append(convert.as_tensor(x))
+            return TensorSpec(tensors[-1].shape, tensors[-1].dtype)
+        try:
+            noted = nest.map_structure(outline, argument)
+        except RecursionError:
+            return _Itself(argument)
+        self.tensors += tensors
+        return noted
 
 
 # The call that is being traced, or the list that takes the results of a call made again; None outside of hosted ones.

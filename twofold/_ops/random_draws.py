@@ -24,7 +24,7 @@ from twofold.ir.spec import TensorSpec
 from twofold.runtime import random as streams
 
 __all__ = ["Stream", "seed_number", "normal", "truncated_normal", "uniform", "full_integers", "shuffle", "categorical",
-           "gamma", "poisson", "binomial", "one_integer", "position", "give_back"]
+           "gamma", "poisson", "binomial", "one_integer"]
 
 Stream: TypeAlias = Callable[[tuple[Any, ...]], Any]
 Shape: TypeAlias = tuple[Any, ...]
@@ -154,13 +154,3 @@ def binomial(stream: Stream, shape: Shape, counts: Any, probs: Any, dtype: DType
 def _floating(value: Any) -> Any:
     value = tensor(value)
     return value if value.dtype.is_floating else ops.cast(value, dtype=dt.float64)
-
-
-def position(seed: int | None) -> int:
-    """Where the stream of `tf.random.uniform` with this seed stands, for `give_back`."""
-    return streams.position(seed, "uniform")
-
-
-def give_back(seed: int | None, before: int, blocks: int) -> None:
-    """Undo the draws of a call that was refused; see `runtime/random.py: go_back`."""
-    streams.go_back(seed, "uniform", before, blocks)

@@ -7,7 +7,7 @@ from typing import Any
 
 import twofold as tf
 from twofold._front.api import parts, public
-from twofold._ops.random_draws import give_back, position, seed_number
+from twofold._ops.random_draws import seed_number
 
 from ._colour import adjust_brightness, adjust_contrast, adjust_hue, adjust_saturation
 from ._common import images_of, is_number, require
@@ -22,21 +22,12 @@ _Draw = Callable[..., Any]  # of a shape, and bounds
 
 
 def _by_stream(seed: Any, change: Callable[[_Draw], Any]) -> Any:
-    """`change` with draws from the stream of a seed, which stays where it was if the images are refused."""
-    number, blocks = seed_number(seed), 0
-    before = position(number)
+    """`change` with draws from the stream of a seed."""
+    number = seed_number(seed)
 
     def draw(shape: Any, low: Any, high: Any, dtype: Any = tf.float32) -> Any:
-        nonlocal blocks
-        drawn = tf.random.uniform(shape, low, high, dtype, number)
-        blocks += drawn.shape.num_elements() or 0
-        return drawn
-    try:
-        return change(draw)
-    except Exception:
-        if not tf.inside_function():
-            give_back(number, before, blocks)
-        raise
+        return tf.random.uniform(shape, low, high, dtype, number)
+    return change(draw)
 
 
 def _of_seed(seed: Any) -> _Draw:

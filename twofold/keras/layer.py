@@ -13,14 +13,14 @@ import itertools
 import math
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
 
 import twofold as tf
 from twofold._formats.reading import spend
-from twofold._front.api import leave, listed, staged, tells, told, untold
+from twofold._front.api import leave, listed, mark, staged, tells, told, untold
 from twofold._front.together import making
 
 from . import call_context, constraints, dtype_policies, initializers, regularizers
@@ -30,6 +30,7 @@ from .input_spec import assert_input_compatibility
 from .keras_tensor import any_symbolic
 from .layer_state import LayerState, losses_there_were
 from .naming import auto_name
+from .refusals import shared_by_now, unbuilt_if_refused
 from .serialization import is_plain, serialize_keras_object
 from .shapes import InputShape, as_shape
 from .symbolic import symbolic_call, traced_spec
@@ -259,6 +260,7 @@ class Layer(LayerState):
 
     @tells
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        since = -1  # a quick call of a layer draws nothing but from the layer's own state
         try:
             fast = self._fast
             if fast is not None and len(args) == 1 and not call_context.masks:
@@ -275,9 +277,10 @@ class Layer(LayerState):
                             return fast[5](self, x)
                     if outer is None and len(kwargs) == ("training" in kwargs) and not losses_there_were:
                         return self._entered(x, kwargs.get("training"), fast[2], fast[5])
+            since = mark()
             return self._full_call(args, kwargs)
         except Exception as error:  # noqa: BLE001 (whatever it is, it goes on)
-            raise leave(error, _plain_call, sys._getframe(1))  # noqa: B904
+            raise leave(error, _plain_call, since, sys._getframe(1))  # noqa: B904
 
     def _entered(self, x: Any, training: Any, passes: bool, compute: Callable[..., Any]) -> Any:
         """An outermost call of a layer that is built and needs no conversion: only the context for the layers within is
@@ -301,15 +304,21 @@ class Layer(LayerState):
         spec = self._call_spec
         args, kwargs = self._converted(args, kwargs)
         if any_symbolic(args, kwargs):
-            return symbolic_call(self, args, kwargs)
+            with _NO_SCOPE if self.built else unbuilt_if_refused(self):
+                return symbolic_call(self, args, kwargs)
         first = spec.first_argument(args, kwargs)
         if self.input_spec is not None:
             assert_input_compatibility(self.input_spec, first, self.name)
         if self.built:
+            if "_building_thread" in own:
+                shared_by_now(self)
             return self._run(spec, first, args, kwargs)
-        with self._scoped():
+        with ExitStack() as first_call, self._scoped():
             with making:  # several threads may make the first call
-                if not self.built:
+                if self.built:
+                    shared_by_now(self)
+                else:
+                    first_call.enter_context(unbuilt_if_refused(self))
                     self.build(**spec.build_shapes(type(self).build, args, kwargs))
             if self.input_spec is not None:
                 assert_input_compatibility(self.input_spec, first, self.name)
@@ -571,17 +580,18 @@ def _building(build: Callable[..., None]) -> Callable[..., None]:
         bound = inspect.signature(build).bind(self, *args, **kwargs)
         shapes = {name: as_shape(shape) if name.endswith("shape") else shape
                   for name, shape in list(bound.arguments.items())[1:]}
-        own["_in_build"] = True
-        try:
-            with tf.init_scope(), self._scoped():
-                build(self, **shapes)
-        finally:
-            own["_in_build"] = False
-        own["_build_shapes"] = shapes
-        own["built"] = True
-        start, own["_initial_weights"] = own.get("_initial_weights"), None
-        if start is not None:
-            self.set_weights(start)
+        with unbuilt_if_refused(self):
+            own["_in_build"] = True
+            try:
+                with tf.init_scope(), self._scoped():
+                    build(self, **shapes)
+            finally:
+                own["_in_build"] = False
+            own["_build_shapes"] = shapes
+            own["built"] = True
+            start, own["_initial_weights"] = own.get("_initial_weights"), None
+            if start is not None:
+                self.set_weights(start)
     return told(build_once)
 
 

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import twofold as tf
-from twofold._front.api import public
+from twofold._front.api import public, refusable
 from twofold._front.namespace import publish
 
 from .input_layer import Input
@@ -40,6 +40,11 @@ def clone_model(model: Any, input_tensors: Any = None, clone_function: Any = Non
     >>> tf.keras.models.clone_model(model).count_params()
     9
     """
+    with refusable():
+        return _cloned(model, input_tensors, clone_function, call_function, recursive)
+
+
+def _cloned(model: Any, input_tensors: Any, clone_function: Any, call_function: Any, recursive: bool) -> Any:
     plain = input_tensors is None and clone_function is None and call_function is None
     if plain or (model.__dict__.get("_graph") is None and not isinstance(model, Sequential)):
         if not plain:
@@ -49,7 +54,7 @@ def clone_model(model: Any, input_tensors: Any = None, clone_function: Any = Non
 
     def cloned(layer: Any) -> Any:
         if recursive and clone_function is not None and isinstance(layer, Model):
-            return clone_model(layer, None, clone_function, call_function, True)
+            return _cloned(layer, None, clone_function, call_function, True)
         return type(layer).from_config(layer.get_config()) if clone_function is None else clone_function(layer)
 
     if isinstance(model, Sequential):

@@ -110,18 +110,12 @@ def draw_seed(seed: Any) -> Any:
 
 
 def _drawn(seed: Any, draw: Callable[[Any], Any]) -> Any:
-    """What `draw` gives for the numbers from which it starts; a draw that is refused leaves a generator, and the global
-    stream, as it was."""
-    before = random_draws.position(None)
+    """What `draw` gives for the numbers from which it starts; a draw that is refused leaves a generator as it was."""
     start = draw_seed(seed)
     try:
         return draw(start)
     except Exception:
-        if tf.inside_function():
-            raise
-        if seed is None:
-            random_draws.give_back(None, before, 2)
-        elif hasattr(seed, "take_back"):
+        if hasattr(seed, "take_back") and not tf.inside_function():
             seed.take_back(tf.cast(start, tf.uint32))
         raise
 

@@ -14,6 +14,7 @@ from .input_layer import Input, InputLayer
 from .keras_tensor import KerasTensor
 from .layer import Layer
 from .model import Model
+from .refusals import unbuilt_if_refused
 from .serialization import deserialize_keras_object, serialize_keras_object
 from .shapes import InputShape, as_shape
 
@@ -49,9 +50,10 @@ class Sequential(Model):
         if layers is not None:
             if not isinstance(layers, (list, tuple)):
                 layers = [layers]
-            for layer in layers:
-                self.add(layer, rebuild=False)
-            self._maybe_rebuild()
+            with unbuilt_if_refused(*[layer for layer in layers if isinstance(layer, Layer)]):
+                for layer in layers:
+                    self.add(layer, rebuild=False)
+                self._maybe_rebuild()
 
     # -- the stack --------------------------------------------------------------------------------
     def add(self, layer: Any, rebuild: bool = True) -> None:
@@ -63,11 +65,17 @@ class Sequential(Model):
         Raises:
             ValueError: it is not a layer, its name is taken, or an input is not the first entry.
         """
-        own = self.__dict__
         if isinstance(layer, KerasTensor):
             layer = layer._node.operation
         if not isinstance(layer, Layer):
             layer = _module_layer(layer)
+        with unbuilt_if_refused(self, layer):
+            self._put(layer)
+            if rebuild:
+                self._maybe_rebuild()
+
+    def _put(self, layer: Layer) -> None:
+        own = self.__dict__
         if isinstance(layer, InputLayer):
             if own["_stack"] or own["_entry"] is not None:
                 raise ValueError(f"Sequential model '{self.name}' has already been configured to use input shape "
@@ -81,8 +89,6 @@ class Sequential(Model):
                 own["_entry"] = _entry_of(layer)
             own["_stack"].append(layer)
         self._forget()
-        if rebuild:
-            self._maybe_rebuild()
 
     def pop(self, rebuild: bool = True) -> Layer:
         """Take the topmost layer off, and give it back.
@@ -93,10 +99,11 @@ class Sequential(Model):
         stack = self.__dict__["_stack"]
         if not stack:
             raise TypeError("There are no layers in the model.")
-        layer = stack.pop()
-        self._forget()
-        if rebuild:
-            self._maybe_rebuild()
+        with unbuilt_if_refused(self):
+            layer: Layer = stack.pop()
+            self._forget()
+            if rebuild:
+                self._maybe_rebuild()
         return layer
 
     def _forget(self) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from twofold.ir import nest
-from twofold.ir.errors import OpError
+from twofold.ir.errors import OpError, describe
 from twofold.ir.spec import TensorSpec
 from twofold.tracer.concrete import AnyRank, ConcreteFunction
 from twofold.tracer.function import Function
@@ -99,7 +99,7 @@ def chosen(given: Any, root: Any, functions: Mapping[str, Any]) -> dict[str, Sig
 
 def _checked_name(name: Any) -> str:
     if not isinstance(name, str) or not name:
-        raise ValueError(f"the names of signatures are strings; got {name!r}.")
+        raise ValueError(f"the names of signatures are strings; got {describe(name)}.")
     return name
 
 
@@ -131,8 +131,9 @@ def _traces(fn: Any) -> list[Any]:
         traces = declared_traces(fn)
         return traces if _any_rank(fn) else traces[:1]
     if not isinstance(fn, ConcreteFunction):
-        raise ValueError(f"Expected a TensorFlow function for which to generate a signature, but got {fn!r}. Only "
-                         "`tf.functions` with an input signature or concrete functions can be used as a signature.")
+        raise ValueError("signatures: Expected a TensorFlow function for which to generate a signature, but got "
+                         f"{describe(fn)}. Only `tf.functions` with an input signature or concrete functions can be "
+                         "used as a signature.")
     return rank_traces(fn) if isinstance(fn, AnyRank) else [fn._traced]
 
 
