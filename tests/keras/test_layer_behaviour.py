@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -422,3 +424,23 @@ def test_a_sequential_model_of_a_layer_that_asks_for_values_runs_layer_by_layer(
     x = np.ones((4, 3), np.float32)
     assert model.fit(x, np.zeros((4, 1)), verbose=0).history["loss"] == [36.0]
     np.testing.assert_array_equal(model(-x), [[-3.0]] * 4)
+
+
+@pytest.mark.parametrize("make", [lambda: layers.Dropout(0.5), lambda: layers.Dense(2), layers.BatchNormalization,
+                                  lambda: tf.keras.Sequential([layers.Dense(2), layers.Dropout(0.5)]),
+                                  lambda: tf.keras.Sequential([tf.keras.Input([3]), layers.Dropout(0.5)])])
+@pytest.mark.parametrize("training", [lambda: tf.keras.Input([3]), lambda: [tf.keras.Input([3])], lambda: "a",
+                                      lambda: np.True_, lambda: tf.constant(True), lambda: np.ones(2), object])
+def test_what_training_may_be_does_not_depend_on_earlier_calls(make: Any, training: Any) -> None:
+    layer, x = make(), tf.ones([2, 3])
+
+    def outcome() -> Any:
+        try:
+            return type(layer(x, training=training()))
+        except (TypeError, ValueError, tf.errors.OpError) as error:
+            return type(error)
+    first = outcome()
+    for _ in range(2):
+        layer(x)
+        layer(x, training=True)
+        assert outcome() is first

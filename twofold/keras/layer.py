@@ -276,7 +276,9 @@ class Layer(LayerState):
                         elif fast[3] and call_context.learning_phase() is None:
                             return fast[5](self, x)
                     if outer is None and len(kwargs) == ("training" in kwargs) and not losses_there_were:
-                        return self._entered(x, kwargs.get("training"), fast[2], fast[5])
+                        training = kwargs.get("training")
+                        if training is None or type(training) is bool:
+                            return self._entered(x, training, fast[2], fast[5])
             since = mark()
             return self._full_call(args, kwargs)
         except Exception as error:  # noqa: BLE001 (whatever it is, it goes on)
