@@ -95,7 +95,7 @@ def variables(call: Call) -> list[Any]:
     with contextlib.suppress(Exception):
         return [v for thing in things for v in
                 ([thing] if isinstance(thing, tf.Variable) else list(getattr(thing, "variables", ()) or ()))
-                if isinstance(v, tf.Variable)]
+                if isinstance(v, tf.Variable) and v.shape.num_elements() < 1 << 24]  # larger ones are not copied
     return []
 
 

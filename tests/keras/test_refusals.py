@@ -344,3 +344,44 @@ def test_batches_without_samples(kind: str) -> None:
     empty = [np.zeros((0, 3)), np.zeros((0, 1))][:1 if kind == "predict_on_batch" else 2]
     with pytest.raises(ValueError, match=rf"{kind}: x has no samples\.\n"):
         getattr(model, kind)(*empty)
+
+
+def with_configs() -> list[Any]:
+    modules = (keras, L, keras.losses, keras.metrics, keras.optimizers, keras.initializers, keras.regularizers,
+               keras.constraints, keras.random, keras.dtype_policies, keras.optimizers.schedules)
+    values = [getattr(module, name, None) for module in modules for name in module.__all__]
+    classes = {value for value in values if isinstance(value, type) and hasattr(value, "from_config")}
+    return sorted(classes, key=lambda cls: cls.__name__)
+
+
+@pytest.mark.parametrize("of", with_configs())
+def test_what_is_no_config(of: Any) -> None:
+    for config in (range(2**40), [1, 2], None, "config", tf.ones([2])):
+        with pytest.raises(TypeError, match="config must be a dict"):
+            of.from_config(config)
+
+
+def test_models_of_refused_configs_have_drawn_nothing() -> None:
+    model = keras.Sequential([keras.Input([2]), L.Dense(3), L.Dense(4, kernel_initializer="zeros")])
+    config, before = model.get_config(), drawn()
+    config["layers"][2]["config"]["units"] = "a"
+    refused(lambda: keras.Sequential.from_config(config))
+    assert drawn() == before
+    refused(lambda: L.Embedding(3, 2, weights=np.ones([7])))
+    assert drawn() == before
+
+
+@pytest.mark.parametrize("shape", [(), (2,), (2, 3)])
+def test_sequences_have_steps_and_features(shape: tuple[int, ...]) -> None:
+    class Sum(L.Layer):
+        state_size = 1
+
+        def call(self, inputs: Any, states: Any) -> Any:
+            total = tf.reduce_sum(inputs) + states[0]
+            return total, [total]
+    built = L.RNN(Sum())
+    built(tf.ones([1, 2, 3]))
+    for layer in (L.RNN(Sum()), L.RNN(L.SimpleRNNCell(2)), built):
+        for call in (layer, tf.function(layer)):
+            with pytest.raises(ValueError, match=r"\[batch, steps, features\]"):
+                call(tf.ones(shape))

@@ -10,6 +10,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from .configs import config_of
 from .naming import to_snake_case
 from .serialization import deserialize_keras_object, get_registered_object
 
@@ -26,7 +27,7 @@ class Configured:
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> Any:
         """An object made from what `get_config` gave."""
-        return cls(**config)
+        return cls(**config_of(config))
 
     def clone(self) -> Any:
         """An equal object; random ones that have no seed get a new stream."""

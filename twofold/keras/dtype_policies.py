@@ -12,6 +12,7 @@ from twofold._front.api import public
 from twofold._front.namespace import publish
 
 from ._settings import floatx
+from .configs import config_of
 
 __all__ = ["DTypePolicy", "deserialize", "dtype_policy", "get", "serialize", "set_dtype_policy"]
 
@@ -77,7 +78,7 @@ class DTypePolicy:
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> DTypePolicy:
         """A policy made from what `get_config` gave."""
-        return cls(**config)
+        return cls(**config_of(config))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, DTypePolicy) and other._name == self._name

@@ -19,6 +19,7 @@ from twofold._front.namespace import publish
 
 from . import random
 from ._identifiers import Configured, read, resolve, table_of
+from .configs import config_of
 from .scalars import number
 from .serialization import deserialize_keras_object, serialize_keras_object
 
@@ -107,6 +108,7 @@ class Constant(Initializer):
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> Constant:
         """An object made from what `get_config` gave."""
+        config = config_of(config)
         return cls(deserialize_keras_object(config["value"]))
 
 

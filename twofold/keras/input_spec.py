@@ -8,6 +8,8 @@ from typing import Any
 import twofold as tf
 from twofold._front.api import listed
 
+from .configs import config_of
+
 __all__ = ["InputSpec", "assert_input_compatibility"]
 
 
@@ -53,7 +55,7 @@ class InputSpec:
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> InputSpec:
         """A spec made from what `get_config` gave."""
-        return cls(**config)
+        return cls(**config_of(config))
 
     def __repr__(self) -> str:
         said = {"dtype": None if self.dtype is None else self.dtype.name, "shape": self.shape,

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from twofold._front.api import public
 
 from . import _registry
+from .configs import config_of
 from .keras_tensor import KerasTensor, any_symbolic
 from .layer import Layer
 
@@ -96,6 +97,7 @@ class KerasOperation(Layer):
 
         Some versions of Keras write the layer's policy under "dtype", which for other operations is a setting.
         """
+        config = config_of(config)
         dtype = config.get("dtype")
         dropped = {"trainable"}
         if "dtype" not in cls._operation.signature.parameters or not (dtype is None or isinstance(dtype, str)):

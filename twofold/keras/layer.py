@@ -26,6 +26,7 @@ from twofold._front.together import making
 from . import call_context, constraints, dtype_policies, initializers, regularizers
 from .autocast import AutoCastVariable, reading_as
 from .call_spec import CallSpec
+from .configs import config_of
 from .input_spec import assert_input_compatibility
 from .keras_tensor import any_symbolic
 from .layer_state import LayerState, losses_there_were
@@ -548,7 +549,7 @@ class Layer(LayerState):
         Raises:
             TypeError: the class does not take an argument in it.
         """
-        config = dict(config)
+        config = config_of(config)
         if isinstance(config.get("dtype"), dict):
             config["dtype"] = dtype_policies.deserialize(config["dtype"])
         try:

@@ -11,8 +11,10 @@ from collections.abc import Callable
 from typing import Any
 
 import twofold as tf
+from twofold._front.api import refusable
 
 from . import _registry, call_context, dtype_policies
+from .configs import config_of
 from .functional import NetworkGraph
 from .functional_config import functional_from_config
 from .keras_tensor import KerasTensor, replaced
@@ -313,8 +315,11 @@ class Model(Trainer, Layer):
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
         """A model made from what `get_config` gave."""
+        config = config_of(config)
         if "layers" in config and "input_layers" in config:
-            return functional_from_config(cls if not _has_own_constructor(cls) else Functional, config, custom_objects)
+            with refusable():
+                return functional_from_config(cls if not _has_own_constructor(cls) else Functional, config,
+                                              custom_objects)
         if isinstance(config.get("dtype"), dict):
             config = {**config, "dtype": dtype_policies.deserialize(config["dtype"])}
         return super().from_config(config)

@@ -9,13 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 import twofold as tf
-from twofold._front.api import public
+from twofold._front.api import describe, public
 from twofold._front.namespace import publish
 from twofold._ops import random_draws
 from twofold.tracking import Trackable
 
 from . import config
+from .configs import config_of
 from .scalars import number
 
 __all__ = ["SeedGenerator", "beta", "binomial", "categorical", "dropout", "gamma", "normal", "randint", "shuffle",
@@ -89,7 +92,7 @@ class SeedGenerator(Trackable):
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> SeedGenerator:
         """A generator made from what `get_config` gave."""
-        return cls(**config)
+        return cls(**config_of(config))
 
 
 def draw_seed(seed: Any) -> Any:
@@ -264,6 +267,8 @@ def dropout(inputs: Any, rate: Any, noise_shape: Any = None, seed: Any = None) -
     if rate >= 1:
         return tf.zeros_like(inputs)
     sizes = tf.shape(inputs)
+    if not isinstance(noise_shape, (type(None), list, tuple, tf.TensorShape, tf.Tensor, np.ndarray)):
+        raise TypeError(f"noise_shape must be a sequence of sizes and None; got {describe(noise_shape)}.")
     shape = sizes if noise_shape is None else [
         sizes[axis] if size is None else size for axis, size in enumerate(noise_shape)]
     # 16-bit floats have too few values between 0 and 1 for the rate to be met

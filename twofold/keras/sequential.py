@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import twofold as tf
-from twofold._front.api import no_item
+from twofold._front.api import no_item, refusable
 
 from . import call_context, dtype_policies
+from .configs import config_of
 from .functional import NetworkGraph
 from .input_layer import Input, InputLayer
 from .keras_tensor import KerasTensor
@@ -240,6 +241,11 @@ class Sequential(Model):
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
         """A model made from what `get_config` gave."""
+        with refusable():
+            return cls._of_config(config_of(config), custom_objects)
+
+    @classmethod
+    def _of_config(cls, config: dict[str, Any], custom_objects: Any) -> Any:
         model = cls(name=config.get("name"))
         for layer in config["layers"]:
             made = layer if isinstance(layer, Layer) else deserialize_keras_object(layer, custom_objects)

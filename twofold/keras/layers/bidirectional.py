@@ -6,6 +6,7 @@ from typing import Any
 
 import twofold as tf
 
+from ..configs import config_of
 from ..serialization import deserialize_keras_object, serialize_keras_object
 from ._declared import Layer, build_within
 
@@ -148,7 +149,7 @@ class Bidirectional(Layer):
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Bidirectional:
         """A layer made from what `get_config` gave."""
-        config = dict(config)
+        config = config_of(config)
         for name in ("layer", "backward_layer"):
             if config.get(name) is not None:
                 config[name] = deserialize_keras_object(config[name], custom_objects=custom_objects)

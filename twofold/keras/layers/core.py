@@ -8,7 +8,9 @@ from types import MappingProxyType
 from typing import Any
 
 import twofold as tf
+from twofold._front.api import refusable
 
+from ..configs import config_of
 from ..scalars import number
 from ..serialization import deserialize_keras_object, serialize_keras_object
 from ._declared import DeclaredLayer, InputSpec, Layer, Shape, as_floats, positive
@@ -177,8 +179,9 @@ class Embedding(DeclaredLayer):
                    embeddings_constraint=embeddings_constraint)
         self.mask_zero = self.supports_masking = mask_zero
         if weights is not None:
-            self.build()
-            self.set_weights(weights if isinstance(weights, list) and len(weights) == 1 else [weights])
+            with refusable():
+                self.build()
+                self.set_weights(weights if isinstance(weights, list) and len(weights) == 1 else [weights])
 
     def build(self, input_shape: Any = None) -> None:
         """Make the matrix."""
@@ -332,7 +335,7 @@ class Lambda(Layer):
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Lambda:
         """A layer made from what `get_config` gave."""
-        config = dict(config)
+        config = config_of(config)
         for name in ("function", "output_shape", "mask"):
             if isinstance(config.get(name), Mapping):
                 config[name] = deserialize_keras_object(config[name], custom_objects=custom_objects)

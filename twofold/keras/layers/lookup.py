@@ -13,6 +13,7 @@ import numpy as np
 
 import twofold as tf
 
+from ..configs import config_of
 from ..scalars import number
 from ._declared import DeclaredLayer, Shape, positive
 from ._hashing import fingerprint, keyed
@@ -323,6 +324,7 @@ class _Lookup(DeclaredLayer):
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Any:
         """A layer made from what `get_config` gave."""
+        config = config_of(config)
         kept = {k: v for k, v in config.items() if k not in ("vocabulary_size", "trainable")}
         if not cls._takes_vocabulary_dtype:
             kept.pop("vocabulary_dtype", None)

@@ -7,6 +7,7 @@ from typing import Any
 
 import twofold as tf
 
+from ..configs import config_of
 from ..serialization import deserialize_keras_object, serialize_keras_object
 from ._declared import DeclaredLayer, Layer, positive
 
@@ -63,6 +64,7 @@ class Pipeline(Layer):
         Raises:
             ValueError: it has no list of layers.
         """
+        config = config_of(config)
         layers = config.get("layers")
         if not isinstance(layers, (list, tuple)):
             raise ValueError("`Pipeline` config must contain a `layers` key mapping to a list of serialized layers. "

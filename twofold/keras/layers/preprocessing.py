@@ -10,6 +10,7 @@ import numpy as np
 import twofold as tf
 from twofold._front.api import listed
 
+from ..configs import config_of
 from ..scalars import number
 from ._declared import DeclaredLayer, Shape, data_format_of, positive, without_trainable
 from ._resizing import INTERPOLATIONS, resized_images
@@ -340,7 +341,7 @@ class Discretization(DeclaredLayer):
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Discretization:
         """A layer made from what `get_config` gave."""
-        config = dict(config)
+        config = config_of(config)
         boundaries = config.pop("bin_boundaries") if None not in (config.get("num_bins"), config.get("bin_boundaries")
                                                              ) else None
         layer = cls(**config)

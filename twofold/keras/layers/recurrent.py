@@ -14,7 +14,9 @@ from typing import Any
 import twofold as tf
 
 from .. import activations, random
+from ..configs import config_of
 from ..serialization import deserialize_keras_object, serialize_keras_object
+from ..shapes import InputShape
 from ._declared import DeclaredLayer, InputSpec, Layer, Shape, as_floats, build_within, positive
 from ._recurrence import Scan, masked_outputs, recur, steps_first
 
@@ -248,7 +250,7 @@ class StackedRNNCells(Layer):
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> StackedRNNCells:
         """Cells made from what `get_config` gave."""
-        config = dict(config)
+        config = config_of(config)
         cells = [deserialize_keras_object(cell, custom_objects=custom_objects) for cell in config.pop("cells")]
         return cls(cells, **config)
 
@@ -257,6 +259,13 @@ def _require_cell(cell: Any) -> None:
     for name in ("call", "state_size"):
         if not hasattr(cell, name):
             raise ValueError(f"A recurrent cell must have `{name}`. Received: cell={cell}")
+
+
+def _require_steps(shapes: list[Any]) -> None:
+    for shape in shapes:
+        if isinstance(shape, (InputShape, tf.TensorShape)) and len(shape) < 3:
+            raise ValueError(f"The shape of sequences must be [batch, steps, features], with as many axes or more; got "
+                             f"{tuple(shape)}.")
 
 
 class RNN(DeclaredLayer):
@@ -306,6 +315,7 @@ class RNN(DeclaredLayer):
 
     def build(self, sequences_shape: Any, initial_state_shape: Any = None) -> None:
         """Build the cell, and make the states that stay between batches. `initial_state_shape` has no effect."""
+        _require_steps([sequences_shape])
         build_within(self.cell, self, (sequences_shape[0], *sequences_shape[2:]))
         if self.stateful and self.states is None:
             if sequences_shape[0] is None:
@@ -335,6 +345,7 @@ class RNN(DeclaredLayer):
 
     def call(self, sequences: Any, initial_state: Any = None, mask: Any = None, training: Any = False) -> Any:
         """The outputs for sequences."""
+        _require_steps([x.shape for x in tf.nest.flatten(sequences)])
         states = self._begin(sequences, initial_state)
         if isinstance(mask, (list, tuple)):
             mask = mask[0]
@@ -430,7 +441,7 @@ class RNN(DeclaredLayer):
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
         """A layer made from what `get_config` gave."""
-        config = dict(config)
+        config = config_of(config)
         cell = deserialize_keras_object(config.pop("cell"), custom_objects=custom_objects)
         return cls(cell, **config)
 
@@ -467,4 +478,4 @@ class OfCell(RNN):
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
         """A layer made from what `get_config` gave."""
-        return cls(**config)
+        return cls(**config_of(config))

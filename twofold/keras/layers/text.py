@@ -9,6 +9,7 @@ import numpy as np
 
 import twofold as tf
 
+from ..configs import config_of
 from ..serialization import deserialize_keras_object, serialize_keras_object
 from ._declared import DeclaredLayer, Shape
 from .lookup import StringLookup, as_bytes, by_python
@@ -227,6 +228,7 @@ class TextVectorization(DeclaredLayer):
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Any:
         """A layer made from what `get_config` gave."""
+        config = config_of(config)
         made = {k: deserialize_keras_object(v) if k in ("standardize", "split") and isinstance(v, dict) else v
                 for k, v in config.items() if k not in ("trainable", "vocabulary_size")}
         if isinstance(made.get("ngrams"), list):

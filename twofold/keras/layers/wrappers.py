@@ -7,6 +7,7 @@ from typing import Any
 import twofold as tf
 
 from .. import initializers
+from ..configs import config_of
 from ..serialization import deserialize_keras_object, serialize_keras_object
 from ._declared import InputSpec, Layer, Shape, build_within
 
@@ -47,7 +48,7 @@ class Wrapper(Layer):
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
         """A layer made from what `get_config` gave."""
-        config = dict(config)
+        config = config_of(config)
         layer = deserialize_keras_object(config.pop("layer"), custom_objects=custom_objects)
         return cls(layer, **config)
 

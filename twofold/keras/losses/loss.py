@@ -13,6 +13,7 @@ import twofold as tf
 
 from .. import dtype_policies
 from ..call_context import get_mask
+from ..configs import config_of
 from ..naming import auto_name
 from ..serialization import deserialize_keras_object, serialize_keras_object
 
@@ -117,7 +118,7 @@ class Loss:
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> Loss:
         """A loss from what `get_config` gave."""
-        return cls(**config)
+        return cls(**config_of(config))
 
 
 class LossFunctionWrapper(Loss):
@@ -161,6 +162,7 @@ class LossFunctionWrapper(Loss):
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> Loss:
         """A loss from what `get_config` gave."""
+        config = config_of(config)
         if isinstance(config.get("fn"), Mapping):
             config = {name: deserialize_keras_object(value) if isinstance(value, (Mapping, list)) else value
                       for name, value in config.items()}

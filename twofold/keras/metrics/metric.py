@@ -12,6 +12,7 @@ from twofold._front.api import for_the_user, listed
 from twofold.tracking import Trackable
 
 from .. import dtype_policies
+from ..configs import config_of
 from ..naming import auto_name
 
 __all__ = ["Metric", "floatx"]
@@ -164,7 +165,7 @@ class Metric(Trackable):
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> Any:
         """A metric from what `get_config` gave, without state."""
-        return cls(**config)
+        return cls(**config_of(config))
 
     def save_own_variables(self, store: Any) -> None:
         """Write the variables to `store`, under their numbers."""

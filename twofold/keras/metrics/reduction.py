@@ -9,6 +9,7 @@ from typing import Any
 import twofold as tf
 
 from ..call_context import get_mask
+from ..configs import config_of
 from ..losses.loss import as_tensor, masked_weight, same_rank
 from ..serialization import deserialize_keras_object, serialize_keras_object
 from .metric import Metric
@@ -160,6 +161,7 @@ class MeanMetricWrapper(Mean):
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> Any:
         """A metric from what `get_config` gave, without state."""
+        config = config_of(config)
         if isinstance(config.get("fn"), Mapping):
             config = {name: deserialize_keras_object(value) if isinstance(value, (Mapping, list)) else value
                       for name, value in config.items()}

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 import twofold as tf
-from twofold._front.api import public
+from twofold._front.api import one_size, public
 
 from ..config import floatx
 from ..keras_ops import operation
-from ..operands import meeting, tensor
+from ..operands import meeting, size_of, tensor
 from ..promotion import kind_of, result_type
 
 __all__ = [
@@ -315,12 +315,10 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
     x = tensor(x)
     if x.ndim != 1:
         raise ValueError(f"Input tensor must be 1-dimensional. Received: x.shape={x.shape}")
-    count = N if N is not None else x.shape[0]
-    columns = [tf.ones_like(x)]
-    while len(columns) < count:
-        columns.append(columns[-1] * x)
-    columns = columns[:count]
-    return tf.stack(columns if increasing else columns[::-1], axis=1)
+    length = size_of(x, 0)
+    count = length if N is None else one_size(N, "N")
+    powers = tf.math.cumprod(tf.broadcast_to(x[:, None], [length, count]), axis=1, exclusive=True)
+    return powers if increasing else tf.reverse(powers, [1])
 
 
 # -- windows --------------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ import twofold as tf
 from twofold._front.api import listed
 from twofold._front.together import making, together
 
+from ..configs import config_of
 from ..naming import auto_name
 from ..scalars import number
 from ..serialization import deserialize_keras_object, serialize_keras_object
@@ -504,7 +505,7 @@ class Optimizer(Slots):
             config: the settings.
             custom_objects: names in it that are the user's own, with what they stand for.
         """
-        config = dict(config)
+        config = config_of(config)
         if isinstance(config.get("learning_rate"), Mapping):
             config["learning_rate"] = deserialize_keras_object(config["learning_rate"], custom_objects=custom_objects)
         return cls(**config)

@@ -8,6 +8,7 @@ from typing import Any
 import twofold as tf
 from twofold._front.api import listed
 
+from ..configs import config_of
 from ..scalars import number
 from ..serialization import deserialize_keras_object, serialize_keras_object
 from .base import Optimizer, when
@@ -150,7 +151,7 @@ class LossScaleOptimizer(Optimizer):
     @classmethod
     def from_config(cls, config: Mapping[str, Any], custom_objects: Mapping[str, Any] | None = None) -> Any:
         """An optimizer from what `get_config` gave."""
-        config = dict(config)
+        config = config_of(config)
         inner = config.pop("inner_optimizer")
         if isinstance(inner, Mapping):
             inner = deserialize_keras_object(inner, custom_objects=custom_objects)

@@ -9,6 +9,7 @@ from typing import Any
 import twofold as tf
 from twofold._front.api import describe, listed
 
+from ..configs import config_of
 from ..serialization import deserialize_keras_object, serialize_keras_object
 from .base import Optimizer
 from .loss_scale import LossScaleOptimizer
@@ -99,6 +100,7 @@ class OptimizerMap(MutableMapping[str, Optimizer]):
     @classmethod
     def from_config(cls, config: Mapping[str, Any], custom_objects: Mapping[str, Any] | None = None) -> OptimizerMap:
         """A map from what `get_config` gave."""
+        config = config_of(config)
         return cls(*(_read(config[part], custom_objects) for part in ("default_optimizer", "optimizer_map")))
 
 
@@ -241,4 +243,5 @@ class MultiOptimizer(Optimizer):
     @classmethod
     def from_config(cls, config: Mapping[str, Any], custom_objects: Mapping[str, Any] | None = None) -> Any:
         """An optimizer from what `get_config` gave."""
+        config = config_of(config)
         return cls(**{**config, "optimizer_map": _read(config["optimizer_map"], custom_objects)})
