@@ -284,6 +284,33 @@ def test_what_lives_on_keeps_its_draws() -> None:
     assert not np.array_equal(one.get_weights()[0], other.get_weights()[0])
 
 
+def test_what_a_users_method_has_noted_stays() -> None:
+    class Notes(L.Layer):
+        def __init__(self) -> None:
+            super().__init__()
+            self.seen: list[Any] = []
+            self.parts: list[Any] = []
+
+        def build(self, shape: Any) -> None:
+            self.parts.append(L.Dense(2))
+
+        def call(self, x: Any) -> Any:
+            self.seen.append(x.shape)
+            self.last = x.shape
+            return self.parts[0](x)
+    layer = Notes()
+    refused(lambda: layer(tf.constant(["a"])))
+    assert layer.seen == [(1,)] and layer.last == (1,)
+    assert not layer.parts and not layer.built
+    assert layer(tf.ones([1, 3])).shape == (1, 2) and len(layer.parts) == 1 and len(layer.weights) == 2
+
+
+def test_a_stateful_layer_whose_first_call_is_refused_takes_another_batch() -> None:
+    layer = L.RNN(L.SimpleRNNCell(2), stateful=True)
+    refused(lambda: layer(tf.ones([2, 3, 4]), initial_state=[tf.ones([5, 5])]))
+    assert layer(tf.ones([3, 2, 1])).shape == (3, 2)
+
+
 def test_a_layer_that_another_thread_calls_stays_built() -> None:
     class Waits(L.Layer):
         def build(self, shape: Any) -> None:

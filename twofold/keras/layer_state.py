@@ -16,7 +16,7 @@ import twofold as tf
 from twofold._front.api import for_the_user, listed
 from twofold.tracking import Trackable, is_tracked
 
-__all__ = ["LayerState", "losses_there_were"]
+__all__ = ["LayerState", "losses_there_were", "within"]
 
 losses_there_were: list[bool] = []  # holds something once a layer has added a loss: calls clear losses from then on
 _DECIDING = frozenset({"activity_regularizer", "autocast", "call", "input_spec", "supports_masking"})
@@ -84,7 +84,7 @@ class LayerState(tf.Module):
             if isinstance(value, (tf.Variable, Trackable)):
                 yield value
             else:
-                yield from _within(value)
+                yield from within(value)
         yield from own["_added_metrics"]
 
     def _tracked_children(self) -> dict[str, Any]:
@@ -351,14 +351,14 @@ class LayerState(tf.Module):
             variable.assign(array)
 
 
-def _within(value: Any) -> Iterator[Any]:
+def within(value: Any) -> Iterator[Any]:
     """The variables and trackable objects in nested lists, tuples and dicts."""
     items = value.values() if isinstance(value, Mapping) else value if isinstance(value, (list, tuple)) else ()
     for item in items:
         if isinstance(item, (tf.Variable, Trackable)):
             yield item
         elif isinstance(item, (list, tuple, Mapping)):
-            yield from _within(item)
+            yield from within(item)
 
 
 def _of_module(module: tf.Module, wanted: str) -> Any:

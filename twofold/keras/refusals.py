@@ -12,26 +12,48 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import twofold as tf
 from twofold._front.api import refusable
 from twofold._front.together import making
+from twofold.tracking import Trackable
+
+from .layer_state import within
 
 __all__ = ["unbuilt_if_refused", "shared_by_now"]
 
 
 class _Snapshot:
-    """The attributes of a layer, and what the lists and dicts among them hold."""
+    """What a layer is made of: its own attributes, those that hold variables or layers, and what is in those.
+
+    What else the user's methods have set is theirs: they may look at it after an error.
+    """
 
     def __init__(self, layer: Any) -> None:
         self.own = vars(layer)
         self.attributes = dict(self.own)
-        self.contents = [(value, copy.copy(value)) for value in self.own.values() if type(value) in (list, dict)]
+        self.contents = {name: copy.copy(value) for name, value in self.own.items() if type(value) in (list, dict)}
 
     def restore(self) -> None:
-        self.own.clear()
-        self.own.update(self.attributes)
-        for value, content in self.contents:
-            value.clear()
-            value.extend(content) if type(value) is list else value.update(content)
+        before, own = self.attributes, self.own
+        for name in [*before, *[name for name in own if name not in before]]:
+            if not (_is_own(name) or _holds_state(own.get(name)) or _holds_state(before.get(name))):
+                continue
+            if name in self.contents:
+                value = before[name]
+                value.clear()
+                value.extend(self.contents[name]) if type(value) is list else value.update(self.contents[name])
+            if name in before:
+                own[name] = before[name]
+            else:
+                del own[name]
+
+
+def _is_own(name: str) -> bool:
+    return name.startswith("_") or name in ("built", "input_spec", "activity_regularizer", "supports_masking")
+
+
+def _holds_state(value: Any) -> bool:
+    return isinstance(value, (tf.Variable, Trackable)) or next(within(value), None) is not None
 
 
 @contextmanager
@@ -48,7 +70,7 @@ def unbuilt_if_refused(*layers: Any) -> Iterator[None]:
     with refusable():
         try:
             yield
-        except Exception:
+        except BaseException:  # also where the user interrupts it: what is half built is of no use
             with making:
                 if all("_building_thread" in vars(layer) for layer in layers):
                     for snapshot in before:

@@ -70,10 +70,12 @@ class Sequential(Model):
             layer = layer._node.operation
         if not isinstance(layer, Layer):
             layer = _module_layer(layer)
+        if not rebuild:
+            self._put(layer)
+            return
         with unbuilt_if_refused(self, layer):
             self._put(layer)
-            if rebuild:
-                self._maybe_rebuild()
+            self._maybe_rebuild()
 
     def _put(self, layer: Layer) -> None:
         own = self.__dict__
