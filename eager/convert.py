@@ -17,7 +17,7 @@ from twofold.ir import ops, reference, scalar
 from twofold.ir.dtypes import DType
 from twofold.ir.errors import DTypeError, InvalidArgumentError, user_line
 from twofold.ir.op import Op
-from twofold.ir.spec import TensorShape
+from twofold.ir.spec import TensorShape, as_numpy
 
 from . import conversions
 from .tensor import Tensor, wrap
@@ -164,7 +164,7 @@ def _from_nested(value: object, want: DType | None) -> np.ndarray:
     """Arrays of lists, ranges and anything that NumPy can read."""
     has_own_dtype = hasattr(value, "__array__") or hasattr(value, "dtype")
     try:
-        array = np.arange(value.start, value.stop, value.step) if type(value) is range else np.array(value)
+        array = as_numpy(value) if type(value) is range else np.array(value)
     except UnicodeDecodeError:  # text beside bytes that are no UTF-8
         array = np.array(value, object)
     except ValueError as e:

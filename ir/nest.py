@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
@@ -105,10 +106,11 @@ def pack(structure: Structure, leaves: Iterable[Leaf]) -> Structure:
     >>> pack({"b": [1, 2], "a": (3,)}, "xyz")
     {'b': ['y', 'z'], 'a': ('x',)}
     """
-    items = list(leaves)
     expected = len(flatten(structure))
+    items = list(itertools.islice(leaves, expected + 1))
     if len(items) != expected:
-        raise ValueError(f"the structure has {expected} leaves; got {len(items)}: {structure!r}")
+        count = "more" if len(items) > expected else len(items)
+        raise ValueError(f"the structure has {expected} leaves; got {count}: {structure!r}")
     return _pack(structure, iter(items))
 
 

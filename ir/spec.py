@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import itertools
 import sys
-from collections.abc import Iterable, Iterator, Sequence, Sized
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from typing import Any, SupportsIndex, TypeAlias, TypeVar
 
 import numpy as np
@@ -24,8 +24,8 @@ from .dtypes import DType, DTypeLike
 from .errors import InvalidArgumentError, describe, is_ours, user_line
 from .types import HasShape, Spec
 
-__all__ = ["TensorShape", "TensorSpec", "spec", "parse_short", "as_shape", "listed", "no_item",
-           "numbered"]
+__all__ = ["TensorShape", "TensorSpec", "spec", "parse_short", "as_numpy", "as_shape", "listed", "mapped",
+           "no_item", "numbered"]
 
 # What stands for a shape: one, a size, sizes with None for unknown ones; None for an unknown rank
 ShapeLike: TypeAlias = "TensorShape | SupportsIndex | Dim | Iterable[SupportsIndex | Dim | None] | None"
@@ -322,6 +322,7 @@ _MOST = 1 << 20  # numbers in one argument, and pieces of one tensor
 
 
 _Item = TypeVar("_Item")
+_Key = TypeVar("_Key")
 
 
 def listed(values: Iterable[_Item], what: str, most: int = _MOST) -> list[_Item]:
@@ -339,6 +340,24 @@ def listed(values: Iterable[_Item], what: str, most: int = _MOST) -> list[_Item]
     if long or len(items) > most:
         raise InvalidArgumentError(f"{what} has more than {most} items, which cannot be meant.")
     return items
+
+
+def as_numpy(value: object, dtype: np.dtype | type | None = None) -> np.ndarray:
+    """The array that NumPy reads a value as; a long range is refused before its numbers take memory."""
+    if type(value) is range:
+        value = np.arange(value.start, value.stop, value.step)
+    return np.asarray(value, dtype)
+
+
+def mapped(values: Mapping[_Key, _Item], what: str) -> Mapping[_Key, _Item]:
+    """A mapping that an argument must be: looking for a key in another iterable, or sorting it, may take for ever.
+
+    Raises:
+        TypeError: it is none.
+    """
+    if not isinstance(values, Mapping):
+        raise TypeError(f"{what} must be a dict; got {describe(values)}.")
+    return values
 
 
 def numbered(count: int, what: str) -> range:
@@ -573,7 +592,7 @@ def _spec_of(value: Any) -> TensorSpec:
         return value
     if hasattr(value, "shape") and hasattr(value, "dtype"):
         return TensorSpec.from_tensor(value)
-    array = np.asarray(value)
+    array = as_numpy(value)
     if array.dtype == object:
         raise TypeError(f"{value!r} of type {type(value).__name__} is no tensor and no spec.")
     # Python's numbers, as `dtypes` reads them: float is float32 and int is int32.

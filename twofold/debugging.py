@@ -472,7 +472,7 @@ def assert_shapes(shapes: Any, data: Any = None, summarize: int | None = None, m
     >>> tf.debugging.assert_shapes([(tf.zeros([2, 3]), ("N", 3)), (tf.zeros([2]), ("N",))])
     """
     known: dict[Any, Any] = {}
-    for given, shape in list(shapes.items()) if isinstance(shapes, Mapping) else shapes:
+    for given, shape in list(shapes.items()) if isinstance(shapes, Mapping) else listed(shapes, "shapes"):
         x = tensor(given)
         for size, want in _aligned(x, shape, message):
             _match(x, size, want, known, message)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import operator
+import resource
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -148,6 +150,48 @@ ITERABLES: dict[str, Callable[[Any], Any]] = {
        for module in (K.activations, K.constraints, K.initializers, K.layers, K.losses, K.metrics, K.optimizers,
                       K.optimizers.schedules, K.regularizers)},
     "deserialize of a name": lambda x: K.activations.deserialize("tanh", x),
+    "what a tuple waits for": lambda x: tf.tuple([1.0], x), "Input": K.Input, "Dot": lambda x: K.layers.Dot(1)(x),
+    "pack_sequence_as": lambda x: tf.nest.pack_sequence_as([1], x), "from_config": K.Model.from_config,
+    "batch_shape": lambda x: K.Input(batch_shape=x),
+    "layer_range": lambda x: K.Sequential([K.layers.Dense(1)]).summary(layer_range=x),
+    "text_to_word_sequence": lambda x: K.preprocessing.text.text_to_word_sequence("a b", x),
+    "parse_single_example": lambda x: tf.io.parse_single_example("", x),
+    "parse_single_sequence_example": lambda x: tf.io.parse_single_sequence_example("", None, x),
+    "sample_from_datasets": tf.data.Dataset.sample_from_datasets,
+    "choose_from_datasets": lambda x: tf.data.Dataset.choose_from_datasets(x, tf.data.Dataset.range(1)),
+    "from_generator": lambda x: tf.data.Dataset.from_generator(range, tf.int32, args=x),
+    "assert_shapes": tf.debugging.assert_shapes, "CheckpointOptions": lambda x: tf.train.CheckpointOptions(
+        experimental_write_callbacks=x),
+    "AUC": lambda x: K.metrics.AUC(thresholds=x), "EinsumDense": lambda x: K.layers.EinsumDense("ab,bc->ac", x),
+    "Reshape": K.layers.Reshape, "Permute": K.layers.Permute, "Pipeline": K.layers.Pipeline,
+    "StackedRNNCells": K.layers.StackedRNNCells, "axis of Normalization": K.layers.Normalization,
+    "tile": lambda x: K.ops.tile([1.0], x), "vectorize": lambda x: K.ops.vectorize(abs, excluded=x),
+    "scale_and_translate": lambda x: K.ops.image.scale_and_translate(
+        tf.ones([2, 2]), [2, 2], [1.0], [0.0], x, "linear"),
+    "build of SGD": lambda x: K.optimizers.SGD().build(x), "build of Adam": lambda x: K.optimizers.Adam().build(x),
+    "compute_gradients": lambda x: K.optimizers.SGD().compute_gradients(lambda: tf.constant(1.0), x),
+    "add_optimizer_variables": lambda x: K.optimizers.SGD().add_optimizer_variables(x, "slot"),
+    "noise_shape": lambda x: K.random.dropout([1.0], 0.5, noise_shape=x),
+    "stateful_metrics": lambda x: K.utils.Progbar(3, stateful_metrics=x),
+    "add_to_collections": lambda x: tf.compat.v1.add_to_collections(x, 1),
+    "DEFINE_enum": lambda x: tf.compat.v1.flags.DEFINE_enum("endless", "a", x),
+    "MultiRNNCell": tf.compat.v1.nn.rnn_cell.MultiRNNCell,
+    "piecewise_constant": lambda x: tf.compat.v1.train.piecewise_constant(1, x, [1.0]),
+    "get_checkpoint_mtimes": tf.compat.v1.train.get_checkpoint_mtimes,
+    "update_checkpoint_state": lambda x: tf.compat.v1.train.update_checkpoint_state(".", "model", x),
+    "make_callable": lambda x: tf.compat.v1.Session(graph=tf.compat.v1.Graph()).make_callable([], x),
+    "build of Adafactor": lambda x: K.optimizers.Adafactor().build(x), "switch": lambda x: K.ops.switch(0, x),
+    "MultiHeadAttention": lambda x: K.layers.MultiHeadAttention(1, 2, output_shape=x),
+    "arguments of Lambda": lambda x: K.layers.Lambda(abs, arguments=x),
+    "feed_dict": lambda x: tf.compat.v1.Session(graph=tf.compat.v1.Graph()).run([], x),
+    "compute_gradients of TensorFlow 1": lambda x: tf.compat.v1.train.GradientDescentOptimizer(1.0).compute_gradients(
+        lambda: tf.constant(1.0), x),
+    "apply_gradients of TensorFlow 1": tf.compat.v1.train.GradientDescentOptimizer(1.0).apply_gradients,
+    "pad": lambda x: K.ops.pad([1.0], x), "expand_dims": lambda x: K.ops.expand_dims([1.0], x),
+    "make_sampling_table": K.preprocessing.sequence.make_sampling_table,
+    "ctc_loss": lambda x: K.ops.ctc_loss([[1]], [[[0.1, 0.9]]], [1], [1], x),
+    "order": lambda x: K.utils.normalize([1.0], order=x),
+    "averages": lambda x: tf.compat.v1.train.ExponentialMovingAverage(0.5).apply(x),
 }
 
 
@@ -156,6 +200,33 @@ def test_no_iterable_is_read_for_ever(name: str) -> None:
     for make in (Endless, stream):
         with pytest.raises((tf.errors.OpError, ValueError, TypeError)):
             ITERABLES[name](make("a" if name == "join" else 1))
+
+
+RANGES: dict[str, Callable[[Any], Any]] = {
+    "vocabulary": K.layers.IntegerLookup().set_vocabulary, "update_state": K.layers.TextVectorization().update_state,
+    "to_categorical": K.utils.to_categorical, "normalize": K.utils.normalize, "get_value": K.backend.get_value,
+    "convert_to_numpy": K.ops.convert_to_numpy, "weights": lambda x: K.layers.Embedding(2, 2, weights=x),
+    "targets": lambda x: K.utils.timeseries_dataset_from_array([1.0, 2.0], x, 1), "img_to_array": K.utils.img_to_array,
+    "array_to_img": K.utils.array_to_img, "value": lambda x: K.utils.pad_sequences([[1], [1, 2]], value=x),
+    "is_compatible_with": tf.TensorSpec([2]).is_compatible_with,
+    "rejection_resample": lambda x: tf.data.Dataset.range(2).rejection_resample(lambda n: 0, x),
+}
+
+
+@pytest.fixture
+def two_gigabytes_more() -> Iterator[None]:
+    """A limit of the process's memory, so that what takes too much is an error."""
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + (2 << 30), before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+@pytest.mark.parametrize("name", list(RANGES))
+def test_long_ranges_are_refused_before_they_take_memory(name: str, two_gigabytes_more: None) -> None:
+    with pytest.raises(tf.errors.ResourceExhaustedError, match="Unable to allocate"):  # as NumPy says beforehand
+        RANGES[name](range(2**45))
 
 
 @pytest.mark.parametrize("cut", [lambda x, n: tf.split(x, n), lambda x, n: tf.unstack(tf.zeros([n, 0])),

@@ -11,11 +11,12 @@ A case is a call that works (`bad_targets.py`) with one or two arguments replace
 - `nameless`, `lineless`: the error does not say the function that was called, or the line that called it;
 - `state`: a call that failed has changed a variable, or moved a stream of random numbers;
 - `killed`, `hangs`: the child ended, or used more than its time or memory;
+- `memory`: what has no end was read until the memory was over;
 - `broken`: the fuzzer itself failed.
 
 Told as well, and no failure: `net`, where only the last net under all public functions made an error of the library's
 out of what was raised inside; `modes`, where one mode gives a result and the other an error; and `endless`, where a
-loop whose condition is the user's goes on, and Ctrl-C ends it.
+loop that is the user's to end, by a condition or with the data, goes on, and Ctrl-C ends it.
 """
 
 from __future__ import annotations
@@ -61,7 +62,8 @@ SLICE = 60  # cases of a target before the next target has its turn
 _RAISE = dis.opmap["RAISE_VARARGS"]
 _TOLD = ("net", "modes", "endless")
 _COPIED = 1 << 26  # bytes of one variable
-_LOOPS = re.compile(r"\b(while_loop|fori_loop)$")  # where the user says how long they go on
+# Where the user says how long they go on, by a condition or by an iterable of data.
+_LOOPS = re.compile(r"\b(while_loop|fori_loop|adapt|fit_on_texts|texts_to_\w+|sequences_to_texts\w*)$")
 _HERE = os.path.basename(__file__)
 _CALLERS = (_HERE, "bad_targets.py")  # of whose lines an error may tell; the second's are those within an example
 
@@ -221,6 +223,9 @@ def run_case(target: Target, call: Call, mode: str, change: Change) -> tuple[str
         raise
     except BaseException as error:  # noqa: BLE001 (whatever it is, it is judged)
         kind, place = judge(target, call, error)
+        endless = any(value in bad_table.ENDLESS for _, value in change)
+        if endless and type(error.__cause__) is MemoryError:  # NumPy's own error comes before it takes any
+            kind = "memory"
         moved = contents(watched) != before or any(
             streams._taken[name] != drawn.get(name, 0) for name in streams._taken)
         kind = "state" if moved and kind in ("", "net") else kind
@@ -363,7 +368,8 @@ class Report:
         """One failure."""
         self.counts[kind] += 1
         words = re.sub(r"0x[0-9a-f]+|\d+", "#", raised.split("\n")[0])[:100]
-        name = case.split("/")[0] if kind in ("nameless", "lineless", "hangs", "killed", "state", "modes") else ""
+        name = case.split("/")[0] if kind in (
+            "nameless", "lineless", "hangs", "killed", "memory", "state", "modes") else ""
         key = (kind, place or name or words, raised.split(":")[0] if place else words)
         self.seen.setdefault(key, [0, case, raised, place])[0] += 1
 

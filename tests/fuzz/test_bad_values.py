@@ -58,6 +58,8 @@ def planted(kind: int) -> Target:
         if kind == 4:
             tf.random.uniform([1])
             raise ValueError("planted: At bad_values.py")
+        if kind == 6:
+            raise ValueError("planted: At bad_values.py") from MemoryError()
         raise bad_table.Boom("the user's own")
     target = Target("tf.planted", planted)
     planted.variables = [variable]  # type: ignore[attr-defined]
@@ -69,6 +71,13 @@ def test_faults_are_seen(kind: int, told: str) -> None:
     target = planted(kind)
     call = Call(target.value, [1], {}, "planted(1)")
     assert bad_values.run_case(target, call, "eager", (("0", "7"),))[0] == told
+
+
+@pytest.mark.parametrize("value, told", [("7", ""), ("itertools.count()", "memory")])
+def test_what_reads_until_memory_is_over_is_seen(value: str, told: str) -> None:
+    target = planted(6)
+    call = Call(target.value, [1], {}, "planted(1)")
+    assert bad_values.run_case(target, call, "eager", (("0", value),))[0] == told
 
 
 def test_variables_of_any_size_are_watched() -> None:

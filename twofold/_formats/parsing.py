@@ -17,7 +17,7 @@ import twofold as tf
 from twofold._front import iteration as engine
 from twofold.ir.spec import TensorShape, TensorSpec
 
-from .._front.api import public
+from .._front.api import mapped, public
 from .._front.hosted import hosted
 
 __all__ = ["FixedLenFeature", "FixedLenSequenceFeature", "parse_example", "parse_single_example",
@@ -181,8 +181,8 @@ def _wrong(text: str) -> Exception:
     return tf.errors.InvalidArgumentError(None, None, text)
 
 
-def _plain_of(features: Mapping[str, Any]) -> list[_Plain]:
-    if not features:
+def _plain_of(features: Mapping[str, Any], what: str = "features") -> list[_Plain]:
+    if features is None or not mapped(features, what):
         raise ValueError("Missing: features was an empty dictionary.")
     return [_plain(name, features[name]) for name in sorted(features)]
 
@@ -289,8 +289,8 @@ def parse_single_sequence_example(serialized: Any, context_features: Mapping[str
         ValueError: nothing is asked for, or what cannot be.
         InvalidArgumentError: the record is damaged, or has not what is asked for.
     """
-    whole = _plain_of(context_features) if context_features else []
-    lists = _plain_of(sequence_features) if sequence_features else []
+    whole = _plain_of(context_features, "context_features") if context_features else []
+    lists = _plain_of(sequence_features, "sequence_features") if sequence_features else []
     if not whole and not lists:
         raise ValueError("Missing features.")
     if not all(w.several for w in lists):

@@ -18,7 +18,7 @@ from twofold.ir import dtypes as dt
 from twofold.ir.dims import Dim
 from twofold.ir.errors import ChoiceNeeded, InvalidArgumentError, SymbolicOperand, describe, is_ours, user_line
 from twofold.ir.op import Op, tracing
-from twofold.ir.spec import TensorShape, listed, no_item, numbered
+from twofold.ir.spec import TensorShape, as_numpy, listed, mapped, no_item, numbered
 from twofold.runtime import native
 from twofold.runtime.leaving import for_the_user, leave
 from twofold.runtime.native import stand_in, unguarded
@@ -26,10 +26,11 @@ from twofold.runtime.random import mark, refusable
 from twofold.tracer import choices  # noqa: F401  (answers `ChoiceNeeded`)
 from twofold.tracer.symbolic import SymbolicValueError
 
-__all__ = ["ANY", "SymbolicOperand", "SymbolicValueError", "public", "public_op", "public_class", "tensor", "ints",
-           "one_int", "axis_arg", "axis_span", "shape_arg", "describe", "user_line", "listed", "no_item", "numbered",
-           "parts", "one_part", "one_size", "is_open", "is_ours", "staged", "stand_in", "told", "leave", "for_the_user",
-           "unguarded", "block", "tells", "untold", "open_methods", "mark", "refusable"]
+__all__ = ["ANY", "SymbolicOperand", "SymbolicValueError", "public", "public_op", "public_class", "tensor", "as_numpy",
+           "ints", "one_int", "axis_arg", "axis_span", "shape_arg", "describe", "user_line", "listed", "mapped",
+           "no_item", "numbered", "parts", "one_part", "one_size", "is_open", "is_ours", "staged", "stand_in", "told",
+           "leave", "for_the_user", "unguarded", "block", "tells", "untold", "open_methods", "mark",
+           "refusable"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -113,7 +113,7 @@ def tuple(tensors: Sequence[Any], control_inputs: Sequence[Any] | None = None, n
     [1, 2]
     """
     given = listed(tensors, "tensors")
-    first = [*[t for t in given if t is not None], *(control_inputs or ())]
+    first = [*[t for t in given if t is not None], *listed(control_inputs or (), "control_inputs")]
     with control_dependencies(first):
         return [None if t is None else identity(tensor(t)) for t in given]
 

@@ -9,6 +9,7 @@ import numpy as np
 
 import twofold as tf
 from twofold._front import iteration as engine
+from twofold._front.api import listed
 
 from ._combining import Choose, Concatenate, Sample, Zip
 from ._node import check
@@ -109,7 +110,7 @@ class CombineMethods:
         >>> sorted(x.item() for x in mixed.as_numpy_iterator()) == list(range(100))
         True
         """
-        parts = list(datasets)
+        parts = listed(datasets, "datasets")
         if not parts:
             raise ValueError("Invalid `datasets`. `datasets` should not be empty.")
         given: Any
@@ -146,7 +147,7 @@ class CombineMethods:
         >>> list(tf.data.Dataset.choose_from_datasets(letters, choice).as_numpy_iterator())
         [b'a', b'b', b'b']
         """
-        parts = list(datasets)
+        parts = listed(datasets, "datasets")
         if not parts:
             raise ValueError("Invalid `datasets`. `datasets` should not be empty.")
         if not is_dataset(choice_dataset) or choice_dataset.element_spec != tf.TensorSpec([], tf.int64):

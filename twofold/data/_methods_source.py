@@ -7,6 +7,7 @@ from typing import Any
 
 import twofold as tf
 from twofold._front import iteration as engine
+from twofold._front.api import listed
 
 from ._files import matching_files
 from ._saved import Loaded, save
@@ -116,7 +117,7 @@ class SourceMethods:
                                     f"found {type(spec)} which is not.")
         else:
             form = Form(_signature(output_types, output_shapes))
-        given = tuple([normal(a) for a in args]) if args is not None else ()
+        given = tuple([normal(a) for a in listed(args, "args")]) if args is not None else ()
         return _dataset(Generated(generator, form, given))
 
     @staticmethod

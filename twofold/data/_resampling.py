@@ -9,6 +9,7 @@ import numpy as np
 
 import twofold as tf
 from twofold._front import iteration as engine
+from twofold._front.api import as_numpy
 
 from ._functions import scalar_of
 from ._node import INFINITE, UNKNOWN, Node, check, number
@@ -27,8 +28,8 @@ class Resample(Node):
     def __init__(self, source: Node, fn: Callable[..., Any], target: Any, initial: Any, seed: Any) -> None:
         self.source = source
         self.fn = scalar_of(fn, source.form, "rejection_resample", "class_func", (tf.int32, tf.int64))
-        self.target = np.asarray(target, np.float64).ravel()
-        self.initial = None if initial is None else np.asarray(initial, np.float64).ravel()
+        self.target = as_numpy(target, np.float64).ravel()
+        self.initial = None if initial is None else as_numpy(initial, np.float64).ravel()
         check(self.target.size > 0 and bool((self.target >= 0).all()) and self.target.sum() > 0,
               f"target_dist must hold probabilities; got {self.target}.")
         check(self.initial is None or self.initial.shape == self.target.shape,

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 import twofold as tf
-from twofold._front.api import public
+from twofold._front.api import as_numpy, public
 from twofold._front.namespace import publish
 
 from . import naming
@@ -53,13 +51,13 @@ def get_uid(prefix: str = "") -> int:
 @public
 def get_value(x: Any) -> Any:
     """The value of a variable or tensor as a NumPy array."""
-    return np.asarray(x)
+    return as_numpy(x)
 
 
 @public
 def set_value(x: tf.Variable, value: Any) -> None:
     """Assign a value, of any dtype that converts, to a variable."""
-    x.assign(tf.cast(np.asarray(value), x.dtype))
+    x.assign(tf.cast(as_numpy(value), x.dtype))
 
 
 @public

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
-from twofold._front.api import describe, public
+from twofold._front.api import as_numpy, describe, public
 
 from .config import floatx, image_data_format
 from .folders import check_format, datasets_of, listed
@@ -117,7 +117,7 @@ def img_to_array(img: Any, data_format: str | None = None, dtype: Any = None) ->
     (4, 6, 1)
     """
     order = _order(data_format)
-    array = np.asarray(img, dtype=_numpy_dtype(dtype))
+    array = as_numpy(img, _numpy_dtype(dtype))
     if array.ndim not in (2, 3):
         raise ValueError(f"Unsupported image shape: {array.shape}")
     if order == "channels_first":
@@ -146,7 +146,7 @@ def array_to_img(x: Any, data_format: str | None = None, scale: bool = True, dty
     ((3, 2), 255)
     """
     order, pillow = _order(data_format), _pillow()
-    array = np.asarray(x, dtype=_numpy_dtype(dtype))
+    array = as_numpy(x, _numpy_dtype(dtype))
     if array.ndim != 3:
         raise ValueError(f"Expected image array to have rank 3 (single image). Got array with shape: {array.shape}")
     array = array.transpose(1, 2, 0) if order == "channels_first" else array

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import twofold as tf
-from twofold._front.api import public
+from twofold._front.api import listed, public
 
 from . import op_layer  # noqa: F401 - functions of tf on KerasTensors become layers of it
 from .keras_tensor import KerasTensor, Node
@@ -50,16 +50,15 @@ class InputLayer(Layer):
         if input_tensor is not None:
             batch_shape, dtype = input_tensor.shape, dtype or input_tensor.dtype.name
         elif shape is not None:
-            shape = (shape,) if isinstance(shape, int) else shape
-            batch_shape = (batch_size, *shape)
+            batch_shape = (batch_size, *([shape] if isinstance(shape, int) else listed(shape, "shape")))
         if batch_shape is None:
             raise ValueError("You must pass a `shape` argument.")
         own = self.__dict__
-        own["_batch_shape"] = InputShape(batch_shape)
+        own["_batch_shape"] = InputShape(listed(batch_shape, "batch_shape"))
         own["_input_dtype"] = tf.as_dtype(dtype or "float32").name
         self.optional = optional
         self.built = True
-        output = KerasTensor(batch_shape, own["_input_dtype"], name=self.name)
+        output = KerasTensor(own["_batch_shape"], own["_input_dtype"], name=self.name)
         Node(self, (), {}, output)
 
     @property

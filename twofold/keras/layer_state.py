@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
-from twofold._front.api import for_the_user, listed
+from twofold._front.api import as_numpy, for_the_user, listed
 from twofold.tracking import Trackable, is_tracked
 
 __all__ = ["LayerState", "losses_there_were", "within"]
@@ -249,7 +249,7 @@ class LayerState(tf.Module):
         if len(have) != len(weights):
             raise ValueError(f"You called `set_weights(weights)` on layer '{self.name}' with a weight list of length "
                              f"{len(weights)}, but the layer was expecting {len(have)} weights.")
-        arrays = [np.asarray(w) for w in weights]
+        arrays = [as_numpy(w) for w in weights]
         for variable, array in zip(have, arrays, strict=True):
             if variable.dims != array.shape:
                 raise ValueError(f"Layer {self.name} weight shape {variable.dims} is not compatible with provided "

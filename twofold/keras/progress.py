@@ -9,6 +9,8 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
+from twofold._front.api import listed
+
 __all__ = ["Progbar"]
 
 
@@ -33,7 +35,7 @@ class Progbar:
                  stateful_metrics: Iterable[str] | None = None, unit_name: str = "step"):
         self.target, self.width, self.verbose, self.interval = target, width, verbose, interval
         self.unit_name = unit_name
-        self.stateful_metrics = set(stateful_metrics or ())
+        self.stateful_metrics = set(listed(stateful_metrics or (), "stateful_metrics"))
         self._sums: dict[str, list[float]] = {}
         self._seen = 0
         self._start = time.perf_counter()
@@ -51,7 +53,7 @@ class Progbar:
             finalize: whether this is the end; by default when `current` reaches the target.
         """
         steps = current - self._seen
-        for name, value in values or ():
+        for name, value in listed(values or (), "values"):
             if name in self.stateful_metrics:
                 self._sums[name] = [float(value), 1.0]
             else:

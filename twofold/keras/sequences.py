@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
-from twofold._front.api import public
+from twofold._front.api import as_numpy, public
 
 from .folders import check_format
 
@@ -50,7 +50,7 @@ def pad_sequences(sequences: Sequence[Any], maxlen: int | None = None, dtype: An
                          "`dtype=object` for variable length strings.")
     length = max(map(len, sequences), default=0) if maxlen is None else maxlen
     shape = next((np.asarray(entry).shape[1:] for entry in sequences if len(entry)), ())
-    padded = np.full((len(sequences), length, *shape), value, dtype)
+    padded = np.full((len(sequences), length, *shape), as_numpy(value), dtype)
     for n, entry in enumerate(sequences):
         kept = np.asarray(entry[max(0, len(entry) - length):] if truncating == "pre" else entry[:length], dtype)
         if len(entry) and kept.shape[1:] != shape:
@@ -105,8 +105,8 @@ def timeseries_dataset_from_array(data: Any, targets: Any, sequence_length: int,
     if shuffle:
         seed = int(np.random.randint(1_000_000)) if seed is None else seed
         np.random.RandomState(seed).shuffle(starts)
-    steps, values = np.arange(sequence_length) * sampling_rate, tf.constant(np.asarray(data)[first:last])
-    wanted = None if targets is None else tf.constant(np.asarray(targets)[first:last])
+    steps, values = np.arange(sequence_length) * sampling_rate, tf.constant(as_numpy(data)[first:last])
+    wanted = None if targets is None else tf.constant(as_numpy(targets)[first:last])
 
     def windows_at(places: Any) -> Any:
         windows = tf.gather(values, places[..., tf.newaxis] + steps)

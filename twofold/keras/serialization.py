@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
-from twofold._front.api import describe, public
+from twofold._front.api import mapped, public
 
 from . import _registry
 from .keras_tensor import KerasTensor
@@ -96,13 +96,9 @@ def by_name(objects: Mapping[str, Any] | None, what: str = "custom_objects") -> 
     """Classes and functions by name, as an argument gives them; none for None.
 
     Raises:
-        TypeError: it is no mapping: looking for a name in another iterable may take for ever.
+        TypeError: it is no mapping.
     """
-    if objects is None:
-        return {}
-    if not isinstance(objects, Mapping):
-        raise TypeError(f"{what} must be a dict of classes and functions by their names; got {describe(objects)}.")
-    return objects
+    return {} if objects is None else mapped(objects, what)
 
 
 class custom_object_scope:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from twofold._front.api import public
+from twofold._front.api import listed, public
 
 from .keras_tensor import KerasTensor
 
@@ -78,10 +78,10 @@ def _branches(model: Any) -> bool:
 def _shown(layers: list[Any], expand: bool, layer_range: Any, level: int = 0) -> Iterator[tuple[Any, int]]:
     if layer_range:
         names = [layer.name for layer in layers]
-        missing = [name for name in layer_range if name not in names]
-        if missing or len(layer_range) != 2:
+        ends = listed(layer_range, "layer_range")
+        if len(ends) != 2 or any(name not in names for name in ends):
             raise ValueError(f"layer_range should be the names of two layers of the model. Received: {layer_range}")
-        layers = layers[names.index(layer_range[0]):names.index(layer_range[1]) + 1]
+        layers = layers[names.index(ends[0]):names.index(ends[1]) + 1]
     for layer in layers:
         yield layer, level
         if expand and hasattr(layer, "layers"):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
-from twofold._front.api import public
+from twofold._front.api import as_numpy, describe, public
 from twofold._front.namespace import publish
 
 from .backend import clear_session, is_keras_tensor, standardize_dtype
@@ -58,7 +58,7 @@ def to_categorical(x: Any, num_classes: int | None = None, dtype: Any = None) ->
     >>> tf.keras.utils.to_categorical([0, 2], 3).tolist()
     [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
     """
-    labels = np.asarray(x).astype(np.int64)
+    labels = as_numpy(x).astype(np.int64)
     if labels.ndim > 1 and labels.shape[-1] == 1:
         labels = labels[..., 0]
     count = int(labels.max()) + 1 if num_classes is None and labels.size else int(num_classes or 0)
@@ -82,7 +82,10 @@ def normalize(x: Any, axis: int = -1, order: int = 2) -> np.ndarray:
     >>> tf.keras.utils.normalize([[3.0, 4.0]]).tolist()
     [[0.6, 0.8]]
     """
-    array = np.asarray(x, dtype=None if np.asarray(x).dtype.kind == "f" else np.float64)
+    if not isinstance(order, (int, float)):
+        raise TypeError(f"order must be a number; got {describe(order)}.")
+    array = as_numpy(x)
+    array = array if array.dtype.kind == "f" else as_numpy(array, np.float64)
     norms = np.atleast_1d(np.linalg.norm(array, order, axis))
     norms[norms == 0] = 1
     return array / np.expand_dims(norms, axis)

@@ -9,10 +9,10 @@ from typing import Any
 
 import twofold as tf
 from twofold import tracking
-from twofold._front.api import public_class
+from twofold._front.api import listed, public_class
 
 from . import files, state
-from .objects import SHOWN, Restoration, describe, listed, paths_of
+from .objects import SHOWN, Restoration, describe, names_text, paths_of
 
 __all__ = ["Checkpoint", "CheckpointLoadStatus", "CheckpointOptions", "InitializationOnlyStatus", "called_back"]
 
@@ -40,7 +40,7 @@ class CheckpointOptions:
                  experimental_sharding_callback: Any = None, experimental_skip_slot_variables: bool = False):
         self.experimental_io_device = experimental_io_device
         self.experimental_enable_async_checkpoint = experimental_enable_async_checkpoint
-        for callback in experimental_write_callbacks or ():
+        for callback in listed(experimental_write_callbacks or (), "experimental_write_callbacks"):
             if len(inspect.signature(callback).parameters) > 1:
                 raise ValueError(f"CheckpointOptions: a write callback takes the path or nothing; got {callback!r}")
         self.experimental_write_callbacks = experimental_write_callbacks
@@ -71,7 +71,7 @@ class CheckpointLoadStatus:
         """
         if self._restoration.untaken:
             names = paths_of(self._restoration.nodes, self._restoration.untaken)
-            raise AssertionError(f"Unresolved objects in checkpoint {self._restoration.source}: {listed(names)}")
+            raise AssertionError(f"Unresolved objects in checkpoint {self._restoration.source}: {names_text(names)}")
         return self._matched()
 
     def assert_existing_objects_matched(self) -> CheckpointLoadStatus:

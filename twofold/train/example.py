@@ -390,7 +390,7 @@ class FeatureList(_Message):
     _FIELDS = ("feature",)
 
     def __init__(self, feature: Iterable[Feature] = ()):
-        self.feature = list(feature)
+        self.feature = listed(feature, "feature", _MOST)
 
     def add(self) -> Feature:
         """A further feature, which is empty."""

@@ -20,7 +20,7 @@ import numpy as np
 import twofold as tf
 from twofold import tracking
 
-__all__ = ["SHOWN", "VARIABLE", "Node", "Restoration", "describe", "listed", "paths_of"]
+__all__ = ["SHOWN", "VARIABLE", "Node", "Restoration", "describe", "names_text", "paths_of"]
 
 _log = logging.getLogger("twofold")
 SHOWN = 10  # objects that a text names
@@ -272,7 +272,7 @@ class Restoration:
 def _tell_unused(nodes: list[Node], untaken: set[int], source: str) -> None:
     if untaken:
         _log.warning("Values of a checkpoint found no object: %s of %s. Call `.expect_partial()` on what `restore` "
-                     "gives if that is as it should be.", listed(paths_of(nodes, untaken)), source)
+                     "gives if that is as it should be.", names_text(paths_of(nodes, untaken)), source)
 
 
 def paths_of(nodes: list[Node], numbers: Iterable[int]) -> list[str]:
@@ -288,7 +288,7 @@ def paths_of(nodes: list[Node], numbers: Iterable[int]) -> list[str]:
     return [paths.get(n, f"node {n}") for n in sorted(numbers)]
 
 
-def listed(names: list[str]) -> str:
+def names_text(names: list[str]) -> str:
     """The first few of many names."""
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
     return ", ".join(names[:SHOWN]) + more

@@ -116,11 +116,11 @@ def py_func(func: Callable[..., Any], inp: Sequence[Any], Tout: Any, stateful: b
     if graph is None:
         return tf.py_function(func, inp, Tout)
     several = isinstance(Tout, (list, tuple))
-    kinds = [dt.as_dtype(t) for t in (Tout if several else [Tout])]
+    kinds = [dt.as_dtype(t) for t in (listed(Tout, "Tout") if several else [Tout])]
 
     def make(tensors: Sequence[Any]) -> Sequence[Any]:
         return tf.py_function(func, list(tensors), kinds)
-    results = deferred(graph, make, list(inp), kinds, "EagerPyFunc", python=True)
+    results = deferred(graph, make, listed(inp, "inp"), kinds, "EagerPyFunc", python=True)
     return results if several else results[0]
 
 
@@ -170,7 +170,8 @@ def tuple_(tensors: Sequence[Any], name: str | None = None, control_inputs: Sequ
     graph, tensors = current_graph(), listed(tensors, "tensors")
     if graph is None:
         return [None if t is None else tf.convert_to_tensor(t) for t in tensors]
-    with graph.control_dependencies([*[t for t in tensors if t is not None], *(control_inputs or ())]):
+    further = listed(control_inputs or (), "control_inputs")
+    with graph.control_dependencies([*[t for t in tensors if t is not None], *further]):
         return [None if t is None else tf.identity(t) for t in tensors]
 
 
@@ -328,7 +329,7 @@ def add_to_collection(name: str, value: Any) -> None:
 @public
 def add_to_collections(names: Any, value: Any) -> None:
     """Put a value into several collections of the current graph."""
-    for name in [names] if isinstance(names, str) else names:
+    for name in [names] if isinstance(names, str) else listed(names, "names"):
         add_to_collection(name, value)
 
 

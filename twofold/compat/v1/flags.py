@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from twofold._front.api import describe, public
+from twofold._front.api import describe, listed, public
 from twofold._front.namespace import publish
 
 __all__ = ["DEFINE_bool", "DEFINE_boolean", "DEFINE_enum", "DEFINE_float", "DEFINE_integer", "DEFINE_list",
@@ -118,7 +118,7 @@ def DEFINE_list(name: str, default: Any, help: str | None = None) -> None:
 @public
 def DEFINE_enum(name: str, default: str | None, enum_values: Sequence[str], help: str | None = None) -> None:
     """Define a flag whose value is one of some texts; see `DEFINE_string`."""
-    FLAGS._define(name, default, help, str, choices=list(enum_values))
+    FLAGS._define(name, default, help, str, choices=listed(enum_values, "enum_values"))
 
 
 @public

@@ -30,7 +30,7 @@ from twofold.ir import ops
 from twofold.ir.dtypes import DType
 from twofold.ir.errors import OpError
 from twofold.ir.op import Op, apply
-from twofold.ir.spec import spec
+from twofold.ir.spec import listed, spec
 from twofold.tracer.symbolic import SymbolicTensor
 from twofold.tracer.trace import Trace
 
@@ -111,7 +111,8 @@ class Graph:
             control_inputs: operations and tensors; None leaves those of the blocks around it.
         """
         trace, before = self.trace, self.controlling
-        first = [] if control_inputs is None else [self.as_operation(x) for x in control_inputs if x is not None]
+        first = [] if control_inputs is None else [
+            self.as_operation(x) for x in listed(control_inputs, "control_inputs") if x is not None]
         self.controlling = [] if control_inputs is None else [*before, *first]
         kept = [(s, s.tensor) for s in trace.variables.values()]
         if control_inputs is None:

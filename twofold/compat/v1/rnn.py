@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import twofold as tf
-from twofold._front.api import public
+from twofold._front.api import listed, public
 
 from .variables import variable_scope
 
@@ -48,7 +48,7 @@ def static_rnn(cell: Any, inputs: Sequence[Any], initial_state: Any = None, dtyp
     outputs = []
     with variable_scope(scope or "rnn"):
         state = _begin(cell, inputs[0], initial_state, dtype)
-        for step, x in enumerate(inputs):
+        for step, x in enumerate(listed(inputs, "inputs")):
             output, new = cell(x, state)
             if lengths is not None:
                 output, new = _kept(step < lengths, (output, new), (tf.zeros_like(output), state))
@@ -156,7 +156,7 @@ def static_bidirectional_rnn(cell_fw: Any, cell_bw: Any, inputs: Sequence[Any], 
     """
     with variable_scope(scope or "bidirectional_rnn"):
         forward, state = static_rnn(cell_fw, inputs, initial_state_fw, dtype, sequence_length, "fw")
-        turned = tf.unstack(_reversed(tf.stack(list(inputs)), sequence_length, 0), num=len(inputs))
+        turned = tf.unstack(_reversed(tf.stack(listed(inputs, "inputs")), sequence_length, 0), num=len(inputs))
         backward, other = static_rnn(cell_bw, turned, initial_state_bw, dtype, sequence_length, "bw")
         back = tf.unstack(_reversed(tf.stack(backward), sequence_length, 0), num=len(inputs))
     return [tf.concat([f, b], 1) for f, b in zip(forward, back, strict=True)], state, other

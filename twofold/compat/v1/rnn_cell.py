@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import twofold as tf
-from twofold._front.api import public, public_class
+from twofold._front.api import listed, public, public_class
 from twofold._front.namespace import publish
 from twofold.keras.layers._recurrence_cells import lstm_memory, lstm_output
 
@@ -311,7 +311,7 @@ class MultiRNNCell(RNNCell):
         if not state_is_tuple:
             raise ValueError("MultiRNNCell: states are tuples here")
         super().__init__()
-        self._cells = list(cells)
+        self._cells = listed(cells, "cells")
 
     @property
     def state_size(self) -> tuple[Any, ...]:

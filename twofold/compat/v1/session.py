@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
-from twofold._front.api import public, public_class
+from twofold._front.api import listed, mapped, public, public_class
 from twofold.ir import nest
 from twofold.tracer.symbolic import SymbolicTensor
 
@@ -101,9 +101,10 @@ class Session:
         if self._closed:
             raise RuntimeError("Attempted to use a closed Session.")
         leaves = [self._fetch(leaf) for leaf in nest.flatten(fetches)]
-        keys = [self._fed(key) for key in (feed_dict or {})]
+        fed = mapped(feed_dict or {}, "feed_dict")
+        keys = [self._fed(key) for key in fed]
         with tf.init_scope():
-            values = [_fitting(key, value) for key, value in zip(keys, (feed_dict or {}).values(), strict=True)]
+            values = [_fitting(key, value) for key, value in zip(keys, fed.values(), strict=True)]
             values_of_run = iter(self._run_of(leaves, keys)(values))
         results = [None if isinstance(leaf, Operation) else next(values_of_run) for leaf in leaves]
         return nest.pack(fetches, results)
@@ -116,7 +117,7 @@ class Session:
             feed_list: the tensors that its arguments are values of.
             accept_options: accepted, without effect.
         """
-        keys = list(feed_list or ())
+        keys = listed(feed_list or (), "feed_list")
         return lambda *values: self.run(fetches, dict(zip(keys, values, strict=True)))
 
     def _run_of(self, leaves: Sequence[Any], keys: Sequence[Any]) -> Run:

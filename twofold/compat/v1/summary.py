@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
-from twofold._front.api import describe, public, public_class
+from twofold._front.api import describe, listed, public, public_class
 from twofold._front.namespace import publish
 from twofold.summary import ops as _ops
 from twofold.summary.writer import SummaryWriter, protos
@@ -199,7 +199,7 @@ def merge(inputs: Sequence[Any], collections: Any = None, name: str | None = Non
         if len(set(tags)) < len(tags):
             raise ValueError(f"Duplicate tag in summary inputs: {sorted({t for t in tags if tags.count(t) > 1})}")
         return merged
-    return _summary(list(inputs), make, collections or [])
+    return _summary(listed(inputs, "inputs"), make, collections or [])
 
 
 @public

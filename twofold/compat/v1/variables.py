@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import twofold as tf
-from twofold._front.api import block, describe, public
+from twofold._front.api import block, describe, listed, public
 from twofold.eager import sessions
 from twofold.eager.variable import Variable as _Variable
 from twofold.ir import dtypes as dt
@@ -379,7 +379,7 @@ def variables_initializer(var_list: Sequence[Any], name: str = "init") -> Any:
     graph = current_graph()
     if graph is None:
         return None
-    updates = [(variable, _first_value(graph, variable)) for variable in var_list]
+    updates = [(variable, _first_value(graph, variable)) for variable in listed(var_list, "var_list")]
     return Operation(graph, updates, graph.scoped(name), initialises=True)
 
 
@@ -432,7 +432,7 @@ def report_uninitialized_variables(var_list: Sequence[Any] | None = None, name: 
     graph = current_graph()
     if graph is None:
         return tf.constant([], tf.string)
-    looked_at = list(var_list) if var_list is not None else [*global_variables(), *local_variables()]
+    looked_at = listed(var_list, "var_list") if var_list is not None else [*global_variables(), *local_variables()]
 
     def names() -> Any:
         import numpy as np

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import twofold as tf
+from twofold._front.api import listed
 
 from ..configs import config_of
 from ..serialization import deserialize_keras_object, serialize_keras_object
@@ -56,7 +57,7 @@ class Bidirectional(Layer):
         self.merge_mode = merge_mode
         self.stateful, self.return_sequences = layer.stateful, layer.return_sequences
         self.return_state, self.input_spec = layer.return_state, layer.input_spec
-        self._first_weights = None if not weights else list(weights)
+        self._first_weights = None if not weights else listed(weights, "weights")
 
     def build(self, sequences_shape: Any, initial_state_shape: Any = None) -> None:
         """Build both layers. `initial_state_shape` has no effect."""
@@ -70,6 +71,7 @@ class Bidirectional(Layer):
         """The outputs for sequences."""
         given: list[Any] = [None, None]
         if initial_state is not None:
+            initial_state = listed(initial_state, "initial_state")
             half = len(initial_state) // 2
             given = [list(initial_state[:half]), list(initial_state[half:])]
         results = []

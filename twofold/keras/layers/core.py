@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 import twofold as tf
-from twofold._front.api import refusable
+from twofold._front.api import listed, mapped, refusable
 
 from ..configs import config_of
 from ..scalars import number
@@ -112,7 +112,8 @@ class EinsumDense(DeclaredLayer):
                  bias_constraint: Any = None, **kwargs: Any):
         super().__init__(**kwargs)
         self.equation, self.bias_axes = equation, bias_axes
-        self.partial_output_shape = (output_shape,) if isinstance(output_shape, int) else tuple(output_shape)
+        sizes = [output_shape] if isinstance(output_shape, int) else listed(output_shape, "output_shape")
+        self.partial_output_shape = tuple(sizes)
         self._take(activation=activation, kernel_initializer=kernel_initializer, bias_initializer=bias_initializer,
                    kernel_regularizer=kernel_regularizer, bias_regularizer=bias_regularizer,
                    kernel_constraint=kernel_constraint, bias_constraint=bias_constraint)
@@ -295,7 +296,7 @@ class Lambda(Layer):
                  arguments: Mapping[str, Any] | None = None, **kwargs: Any):
         super().__init__(**kwargs)
         self.function, self.mask = function, mask
-        self.arguments = dict(arguments or {})
+        self.arguments = dict(mapped(arguments or {}, "arguments"))
         self.supports_masking = mask is not None
         self._output_shape = output_shape
         names = _parameters(function)

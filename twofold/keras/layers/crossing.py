@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
+from twofold._front.api import listed
 
 from ._declared import DeclaredLayer, Shape, positive
 from ._hashing import concatenated, fingerprint
@@ -97,7 +98,8 @@ class HashedCrossing(DeclaredLayer):
 
     def compute_output_spec(self, inputs: Any) -> Any:
         """The spec of the outputs."""
-        return tf.TensorSpec(self.compute_output_shape([x.shape for x in inputs]), tf.as_dtype(self.compute_dtype))
+        shapes = [x.shape for x in listed(inputs, "inputs")]
+        return tf.TensorSpec(self.compute_output_shape(shapes), tf.as_dtype(self.compute_dtype))
 
 
 def _hashes(values: np.ndarray) -> np.ndarray:

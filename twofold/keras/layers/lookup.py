@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
+from twofold._front.api import as_numpy
 
 from ..configs import config_of
 from ..scalars import number
@@ -125,7 +126,7 @@ class _Lookup(DeclaredLayer):
         if isinstance(vocabulary, (str, os.PathLike)):
             with open(vocabulary, encoding="utf-8") as file:
                 vocabulary = file.read().splitlines()
-        terms = [self._key(term) for term in np.asarray(vocabulary, object).ravel().tolist()]
+        terms = [self._key(term) for term in as_numpy(vocabulary, object).ravel().tolist()]
         special = self.get_vocabulary()[:self._first_term]
         has_special = len(special) > 0 and terms[:len(special)] == special
         rest = terms[len(special):] if has_special else terms
@@ -193,11 +194,11 @@ class _Lookup(DeclaredLayer):
         if self._is_given:
             raise ValueError(f"Cannot adapt layer '{self.name}' after setting a static vocabulary via `vocabulary` "
                              "argument or `set_vocabulary()` method.")
-        rows = data if isinstance(data, list) else np.asarray(data)
+        rows = data if isinstance(data, list) else as_numpy(data)
         if isinstance(rows, np.ndarray) and rows.ndim < 2:
             rows = rows.reshape(1, -1)
         for row in rows:
-            terms = [self._key(term) for term in np.asarray(row, object).ravel().tolist()]
+            terms = [self._key(term) for term in as_numpy(row, object).ravel().tolist()]
             self._counts.update(terms)
             self._documents.update(set(terms))
         self._document_count += len(rows)

@@ -76,10 +76,11 @@ class _Merge(DeclaredLayer):
 
 def _met(inputs: Sequence[Any]) -> list[Any]:
     """The inputs in the dtype in which they meet, each with its mask."""
+    inputs = listed(inputs, "inputs")
     tensors = same(*inputs)
-    for given, x in zip(inputs, tensors, strict=True):
-        if x is not given:
-            call_context.set_mask(x, call_context.get_mask(given))
+    for before, x in zip(inputs, tensors, strict=True):
+        if x is not before:
+            call_context.set_mask(x, call_context.get_mask(before))
     return tensors
 
 

@@ -7,6 +7,7 @@ import string
 from typing import Any
 
 import twofold as tf
+from twofold._front.api import listed
 
 from .. import initializers
 from ._declared import DeclaredLayer, Shape, build_within, positive
@@ -141,7 +142,7 @@ class MultiHeadAttention(_Heads):
         self.value_dim = positive(value_dim or key_dim, "value_dim")
         self.dropout, self.use_bias, self.use_gate, self.seed = dropout, use_bias, use_gate, seed
         self._output_sizes = None if not output_shape else (output_shape,) if isinstance(output_shape, int) else tuple(
-            output_shape)
+            listed(output_shape, "output_shape"))
         self.attention_axes = (attention_axes,) if isinstance(attention_axes, int) else attention_axes
         self._sliding_window = None if sliding_window is None else positive(sliding_window, "sliding_window")
         self._take(kernel_initializer=kernel_initializer, bias_initializer=bias_initializer,

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import twofold as tf
+from twofold._front.api import listed
 
 from ..configs import config_of
 from ..serialization import deserialize_keras_object, serialize_keras_object
@@ -30,7 +31,7 @@ class Pipeline(Layer):
 
     def __init__(self, layers: Sequence[Layer], name: str | None = None, **kwargs: Any):
         super().__init__(name=name, **kwargs)
-        self._pipeline_layers = list(layers)
+        self._pipeline_layers = listed(layers, "layers")
         self.autocast = False
 
     @property

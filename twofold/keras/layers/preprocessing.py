@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
-from twofold._front.api import listed
+from twofold._front.api import as_numpy, listed
 
 from ..configs import config_of
 from ..scalars import number
@@ -77,7 +77,7 @@ class Normalization(DeclaredLayer):
 
     def __init__(self, axis: Any = -1, mean: Any = None, variance: Any = None, invert: bool = False, **kwargs: Any):
         super().__init__(**kwargs)
-        self.axis = () if axis is None else (axis,) if isinstance(axis, int) else tuple(axis)
+        self.axis = () if axis is None else (axis,) if isinstance(axis, int) else tuple(listed(axis, "axis"))
         if (mean is None) != (variance is None):
             raise ValueError("When setting values directly, both `mean` and `variance` must be set. Received: "
                              f"mean={mean} and variance={variance}")
@@ -90,7 +90,7 @@ class Normalization(DeclaredLayer):
         if name not in ("mean", "variance"):
             return super()._argument(name)
         value = self.input_mean if name == "mean" else self.input_variance
-        return None if value is None else np.asarray(value).tolist()
+        return None if value is None else as_numpy(value).tolist()
 
     def build(self, input_shape: Any) -> None:
         """Make the weights for the statistics, if these are not given."""
@@ -196,7 +196,7 @@ def batches_of(data: Any, steps: int | None) -> Iterator[np.ndarray]:
         if not (hasattr(batch, "__array__") or isinstance(batch, (list, tuple))):
             raise TypeError(f"adapt() takes arrays, tensors, datasets and iterables of batches; got {type(batch)} in "
                             f"the place of a batch, in {type(data)}.")
-        array = np.asarray(batch)
+        array = as_numpy(batch)
         yield array if array.ndim else array[np.newaxis]
 
 

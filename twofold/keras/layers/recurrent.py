@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import twofold as tf
+from twofold._front.api import listed
 
 from .. import activations, random
 from ..configs import config_of
@@ -203,9 +204,9 @@ class StackedRNNCells(Layer):
 
     def __init__(self, cells: Sequence[Any], **kwargs: Any):
         super().__init__(**kwargs)
-        for cell in cells:
+        self.cells = listed(cells, "cells")
+        for cell in self.cells:
             _require_cell(cell)
-        self.cells = list(cells)
 
     @property
     def state_size(self) -> list[Any]:

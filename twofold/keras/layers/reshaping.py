@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import twofold as tf
+from twofold._front.api import listed
 
 from ._declared import DeclaredLayer, FirstOrLast, InputSpec, Shape, data_format_of, positive
 
@@ -68,7 +69,7 @@ class Reshape(DeclaredLayer):
 
     def __init__(self, target_shape: Any, **kwargs: Any):
         super().__init__(**kwargs)
-        self.target_shape = tuple(target_shape)
+        self.target_shape = tuple(listed(target_shape, "target_shape"))
         if sum(size == -1 for size in self.target_shape) > 1 or any(size < -1 for size in self.target_shape):
             raise ValueError("`target_shape` must hold sizes, of which one may be -1. "
                              f"Received: target_shape={self.target_shape}")
@@ -116,7 +117,7 @@ class Permute(DeclaredLayer):
 
     def __init__(self, dims: Any, **kwargs: Any):
         super().__init__(**kwargs)
-        self.dims = tuple(dims)
+        self.dims = tuple(listed(dims, "dims"))
         if sorted(self.dims) != list(range(1, len(self.dims) + 1)):
             raise ValueError("Invalid permutation argument `dims` for Permute layer. The set of indices in `dims` must "
                              f"be consecutive and start from 1. Received dims={dims}")

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
+from twofold._front.api import as_numpy
 
 from ..configs import config_of
 from ..serialization import deserialize_keras_object, serialize_keras_object
@@ -186,7 +187,7 @@ class TextVectorization(DeclaredLayer):
     def update_state(self, data: Any) -> None:
         """Count the words of a batch of texts."""
         self._lookup_layer.update_state([np.array([*words, None], object)[:-1] for words in self._words(
-            np.asarray(data))])
+            as_numpy(data))])
 
     def finalize_state(self) -> None:
         """Make the vocabulary of what was counted."""

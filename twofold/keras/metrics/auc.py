@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import twofold as tf
+from twofold._front.api import listed
 
 from .confusion import add_counts, evenly_spread, thresholds_between
 from .metric import Metric
@@ -51,7 +52,7 @@ class AUC(Metric):
         self.summation_method = _one_of("summation_method", str(summation_method).lower(), _SUMMATIONS)
         if num_labels and not multi_label:
             raise ValueError("`num_labels` is needed only when `multi_label` is True.")
-        self._given = None if thresholds is None else sorted(thresholds)
+        self._given = None if thresholds is None else sorted(listed(thresholds, "thresholds"))
         self._thresholds, self._even = _thresholds(num_thresholds, self._given)
         self.num_thresholds = len(self._thresholds)
         self.multi_label, self.num_labels = multi_label, num_labels

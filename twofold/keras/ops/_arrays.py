@@ -93,8 +93,8 @@ def expand_dims(x: Any, axis: Any) -> Any:
     TensorShape([1, 2, 1])
     """
     x = tensor(x)
-    given = (axis,) if isinstance(axis, int) else axis
-    for place in sorted(axes_of(tuple(given), x.ndim + len(given))):
+    axes = (axis,) if isinstance(axis, int) else tuple(listed(axis, "axis"))
+    for place in sorted(axes_of(axes, x.ndim + len(axes))):
         x = tf.expand_dims(x, place)
     return x
 
@@ -447,7 +447,7 @@ def tile(x: Any, repeats: Any) -> Any:
     [[1, 2, 1, 2], [1, 2, 1, 2]]
     """
     x = tensor(x)
-    times = [repeats] if isinstance(repeats, int) else list(repeats)
+    times = [repeats] if isinstance(repeats, int) else listed(repeats, "repeats")
     times = [1] * (x.ndim - len(times)) + times
     if len(times) > x.ndim:
         x = tf.reshape(x, [*[1] * (len(times) - x.ndim), *shape_of(x)])
@@ -502,7 +502,7 @@ def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: Any = N
                          f"Received: mode={mode}")
     widths = [[pad_width, pad_width]] if isinstance(pad_width, int) else pad_width
     if not isinstance(widths, tf.Tensor):
-        widths = [list(w) if isinstance(w, (list, tuple)) else w for w in widths]
+        widths = [list(w) if isinstance(w, (list, tuple)) else w for w in listed(widths, "pad_width")]
         if len(widths) == 2 and all(isinstance(w, int) for w in widths):
             widths = [widths]
         widths = [[w[0], w[-1]] for w in widths]

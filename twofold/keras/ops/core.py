@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
-from twofold._front.api import public
+from twofold._front.api import as_numpy, listed, public
 
 from ..backend import standardize_dtype
 from ..keras_ops import is_symbolic, operation
@@ -55,7 +55,7 @@ def convert_to_numpy(x: Any) -> np.ndarray:
     >>> tf.keras.ops.convert_to_numpy(tf.constant([1, 2]))
     array([1, 2], dtype=int32)
     """
-    return np.array(x)
+    return np.array(as_numpy(x))
 
 
 @public
@@ -285,6 +285,7 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
     >>> tf.keras.ops.switch(1, [lambda x: x + 1, lambda x: x * 10], tf.constant(3)).numpy().tolist()
     30
     """
+    branches = listed(branches, "branches")
     place = tf.clip_by_value(tensor(index, tf.int32), 0, len(branches) - 1)
     return tf.switch_case(place, [functools.partial(branch, *operands) for branch in branches])
 
@@ -450,7 +451,7 @@ def vectorize(pyfunc: Callable[..., Any], *, excluded: Any = None, signature: st
     """
     if signature is not None:
         raise ValueError("vectorize takes functions of scalars; `signature` must be None.")
-    apart = set(excluded or ())
+    apart = set(listed(excluded or (), "excluded"))
 
     @functools.wraps(pyfunc)
     def call(*args: Any, **kwargs: Any) -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
-from twofold._front.api import public
+from twofold._front.api import listed, public
 from twofold._front.namespace import publish
 
 from ..keras_ops import operation
@@ -377,7 +377,8 @@ def scale_and_translate(images: Any, output_shape: Any, scale: Any, translation:
         raise ValueError(f"Invalid value for argument `method`. Expected of one {set(_KERNELS)}. Received: {method}")
     x = floating(images)
     factors, moves = tf.unstack(tensor(scale, tf.float32)), tf.unstack(tensor(translation, tf.float32))
-    for axis, factor, move in zip(axes_of(tuple(spatial_dims), x.ndim), factors, moves, strict=True):
+    axes = axes_of(tuple(listed(spatial_dims, "spatial_dims")), x.ndim)
+    for axis, factor, move in zip(axes, factors, moves, strict=True):
         inverse = 1 / factor
         places = (tf.cast(tf.range(output_shape[axis]), tf.float32) + 0.5) * inverse - move * inverse - 0.5
         spread = tf.maximum(inverse, 1.0) if antialias else 1.0

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import twofold as tf
+from twofold._front.api import one_int
 from twofold._front.namespace import publish
 
 from ..config import epsilon as default_epsilon
@@ -269,7 +270,7 @@ def ctc_loss(target: Any, output: Any, target_length: Any, output_length: Any, m
     """
     labels, logits = tensor(target, tf.int32), floating(output)
     classes = logits.shape[2]
-    if mask_index:  # the blank comes first
+    if mask_index := one_int(mask_index, "mask_index"):  # the blank comes first
         logits = tf.gather(logits, [mask_index, *[n for n in range(classes) if n != mask_index]], axis=2)
         labels = tf.where(labels < mask_index, labels + 1, labels)
     counted = tf.range(tf.shape(labels)[1]) < tf.expand_dims(tensor(target_length, tf.int32), -1)

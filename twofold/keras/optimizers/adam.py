@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import twofold as tf
+from twofold._front.api import listed
 
 from .base import Optimizer
 
@@ -200,7 +201,7 @@ class Nadam(_Moments):
     def build(self, variables: Sequence[tf.Variable]) -> None:
         if self.built:
             return
-        variables = list(variables)
+        variables = listed(variables, "variables")
         super().build(variables)
         dtype = variables[0].dtype if variables else None
         if dtype is not None and dtype.size < 4:

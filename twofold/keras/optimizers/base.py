@@ -110,7 +110,7 @@ class Optimizer(Slots):
         """
         if self.built:
             return
-        variables = list(variables)
+        variables = listed(variables, "variables")
         self._index = {id(variable): n for n, variable in enumerate(variables)}
         if self.use_ema:
             self._model_variables_moving_average = self.add_optimizer_variables(variables, "average")
@@ -291,7 +291,7 @@ class Optimizer(Slots):
                                  "`optimizer.build(trainable_variables)` first.")
             variables = self._trainable_variables
         else:
-            variables = list(variables)
+            variables = listed(variables, "variables")
             if not self._ready:
                 with making:  # several threads may make the first call
                     if not self.built:
@@ -459,7 +459,7 @@ class Optimizer(Slots):
         if callable(loss):
             with (tape if tape is not None else tf.GradientTape()) as tape:
                 loss = self.scale_loss(loss())
-        variables = list(var_list() if callable(var_list) else var_list)
+        variables = listed(var_list() if callable(var_list) else var_list, "var_list")
         return list(zip(tape.gradient(loss, variables), variables, strict=True))
 
     def minimize(self, loss: Any, var_list: Any, tape: Any = None, name: str | None = None) -> Any:

@@ -54,6 +54,7 @@ class Adafactor(Optimizer):
     def build(self, variables: Sequence[tf.Variable]) -> None:
         if self.built:
             return
+        variables = listed(variables, "variables")
         super().build(variables)
         rows, columns, wholes = [], [], []
         for variable in variables:
@@ -163,6 +164,7 @@ class Muon(Optimizer):
     def build(self, variables: Sequence[tf.Variable]) -> None:
         if self.built:
             return
+        variables = listed(variables, "variables")
         super().build(variables)
         momentums, velocities = [], []
         for variable in variables:

@@ -160,7 +160,7 @@ class MultiOptimizer(Optimizer):
     def build(self, variables: Sequence[tf.Variable]) -> None:
         if self.built:
             return
-        variables = list(variables)
+        variables = listed(variables, "variables")
         self._by = {id(variable): self._place(self.optimizer_map(variable)) for variable in variables}
         for optimizer, part in zip(self._inner_optimizers, self._parts(variables), strict=True):
             if part:

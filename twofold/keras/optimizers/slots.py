@@ -118,13 +118,13 @@ class Slots(Trackable):
         >>> [v.shape.as_list() for v in first]
         [[2], []]
         """
-        names = [name] if isinstance(name, str) else list(name)
+        names = [name] if isinstance(name, str) else listed(name, "name")
         initializers = list(initializer) if isinstance(initializer, (list, tuple)) else [initializer] * len(names)
         if len(names) != len(initializers):
             raise ValueError(f"There must be as many names as initialisers; got name={name} and initializer="
                              f"{initializer}.")
         slots: list[list[Any]] = [[] for _ in names]
-        for variable in trainable_variables:
+        for variable in listed(trainable_variables, "trainable_variables"):
             for slot, slot_name, first in zip(slots, names, initializers, strict=True):
                 slot.append(self.add_variable_from_reference(variable, slot_name, first))
         return slots[0] if isinstance(name, str) else tuple(slots)

@@ -113,7 +113,7 @@ def make_sampling_table(size: int, sampling_factor: float = 1e-5) -> np.ndarray:
     >>> tf.keras.preprocessing.sequence.make_sampling_table(3).round(4).tolist()
     [0.0032, 0.0032, 0.0055]
     """
-    rank = np.maximum(np.arange(size), 1)
+    rank = np.maximum(np.arange(one_int(size, "size")), 1)
     share = sampling_factor * (rank * (np.log(rank) + _EULER) + 0.5 - 1 / (12 * rank))
     return np.minimum(1.0, share / np.sqrt(share))
 

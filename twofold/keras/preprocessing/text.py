@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from twofold._front.api import public
+from twofold._front.api import listed, public
 from twofold._front.namespace import publish
 
 __all__ = ["Tokenizer", "hashing_trick", "one_hot", "text_to_word_sequence", "tokenizer_from_json"]
@@ -33,7 +33,8 @@ def text_to_word_sequence(input_text: str, filters: str = _FILTERS, lower: bool 
     >>> tf.keras.preprocessing.text.text_to_word_sequence("The cat, the mat.")
     ['the', 'cat', 'the', 'mat']
     """
-    text = (input_text.lower() if lower else input_text).translate({ord(c): split for c in filters})
+    text = (input_text.lower() if lower else input_text).translate(
+        {ord(c): split for c in listed(filters, "filters")})
     return [word for word in text.split(split) if word]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import twofold as tf
-from twofold._front.api import public_class
+from twofold._front.api import listed, public_class
 
 from .. import variables as own
 from ..graph import current_graph
@@ -56,7 +56,7 @@ class ExponentialMovingAverage(tf.Module):
         Raises:
             TypeError: one is not of float dtype.
         """
-        given = own.trainable_variables() if var_list is None else list(var_list)
+        given = own.trainable_variables() if var_list is None else listed(var_list, "var_list")
         updates: list[tuple[Any, Any]] = []
         for value in given:
             if not value.dtype.is_floating:
@@ -129,7 +129,7 @@ class ExponentialMovingAverage(tf.Module):
         Args:
             moving_avg_variables: which have averages; by default the trainable ones, and those that averages are of.
         """
-        averaged = list(moving_avg_variables) if moving_avg_variables is not None else [
+        averaged = listed(moving_avg_variables, "moving_avg_variables") if moving_avg_variables is not None else [
             *own.trainable_variables(), *own.moving_average_variables()]
         by_name = {self.average_name(v): v for v in averaged}
         taken = {id(v) for v in averaged}

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import twofold as tf
-from twofold._front.api import public_class
+from twofold._front.api import listed, public_class
 
 from .. import variables as own
 from ..graph import current_graph
@@ -103,14 +103,15 @@ class Optimizer(tf.Module):
         if callable(loss):
             with tf.GradientTape() as tape:
                 if var_list is not None:
-                    tape.watch(list(var_list))
+                    var_list = listed(var_list, "var_list")
+                    tape.watch(var_list)
                 value = loss()
-            variables = list(var_list) if var_list is not None else list(tape.watched_variables())
+            variables = var_list if var_list is not None else list(tape.watched_variables())
             return list(zip(tape.gradient(value, variables, grad_loss), variables, strict=True))
         if tf.executing_eagerly():
             raise RuntimeError("`loss` passed to Optimizer.compute_gradients should be a function when eager execution "
                                "is enabled.")
-        variables = list(var_list) if var_list is not None else own.trainable_variables()
+        variables = listed(var_list, "var_list") if var_list is not None else own.trainable_variables()
         if not variables:
             raise ValueError("No variables to optimize.")
         return list(zip(tf.gradients(loss, variables, grad_loss), variables, strict=True))
@@ -138,7 +139,7 @@ class Optimizer(tf.Module):
         Raises:
             ValueError: no variable has a gradient.
         """
-        pairs = [(g, v) for g, v in grads_and_vars if g is not None]
+        pairs = [(g, v) for g, v in listed(grads_and_vars, "grads_and_vars") if g is not None]
         if not pairs:
             raise ValueError("No gradients provided for any variable, check your graph for ops that do not support "
                              "gradients.")

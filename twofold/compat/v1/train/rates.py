@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import twofold as tf
-from twofold._front.api import public
+from twofold._front.api import listed, public
 
 from ..graph import current_graph
 
@@ -55,7 +55,8 @@ def piecewise_constant(x: Any, boundaries: Sequence[Any], values: Sequence[Any],
     Raises:
         ValueError: there is another number of values.
     """
-    return _of(tf.keras.optimizers.schedules.PiecewiseConstantDecay(list(boundaries), list(values)), x)
+    return _of(tf.keras.optimizers.schedules.PiecewiseConstantDecay(
+        listed(boundaries, "boundaries"), listed(values, "values")), x)
 
 
 piecewise_constant_decay = piecewise_constant

@@ -280,8 +280,8 @@ def get_checkpoint_mtimes(checkpoint_prefixes: Sequence[Any]) -> list[float]:
     Args:
         checkpoint_prefixes: their paths.
     """
-    return [max(file.stat().st_mtime for file in files.files_of(os.fspath(prefix))) for prefix in checkpoint_prefixes
-            if checkpoint_exists(prefix)]
+    return [max(file.stat().st_mtime for file in files.files_of(os.fspath(prefix)))
+            for prefix in listed(checkpoint_prefixes, "checkpoint_prefixes") if checkpoint_exists(prefix)]
 
 
 @public
@@ -313,8 +313,9 @@ def update_checkpoint_state(save_dir: Any, model_checkpoint_path: str,
         all_model_checkpoint_timestamps: when each was written.
         last_preserved_timestamp: when the last one was written that is kept for good.
     """
-    every = list(all_model_checkpoint_paths or ())
+    every = listed(all_model_checkpoint_paths or (), "all_model_checkpoint_paths")
     if model_checkpoint_path not in every:
         every.append(model_checkpoint_path)
-    state.update(os.fspath(save_dir), model_checkpoint_path, every, list(all_model_checkpoint_timestamps or ()),
+    state.update(os.fspath(save_dir), model_checkpoint_path, every,
+                 listed(all_model_checkpoint_timestamps or (), "all_model_checkpoint_timestamps"),
                  last_preserved_timestamp or 0.0, latest_filename or "checkpoint")
