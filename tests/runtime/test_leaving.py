@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import traceback
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -77,6 +78,14 @@ def test_errors_name_what_the_user_called(name: str, mode: str) -> None:
         (call if mode == "eager" else tf.function(call))()
     assert str(caught.value).startswith(told)
     assert str(caught.value).count("At test_leaving.py:") == 1
+
+
+@pytest.mark.parametrize("fn", [tf.truediv, tf.divide, tf.math.mod, tf.math.floormod, tf.add, tf.maximum, tf.less,
+                                tf.bitwise.bitwise_and, tf.math.atan2])
+def test_errors_name_the_function_and_not_its_op(fn: Callable[..., object]) -> None:
+    for args in ((tf.string, 1), ("a", 1), (tf.ones([2]), tf.ones([3])), (object(), 2)):
+        with pytest.raises((TypeError, ValueError, tf.errors.InvalidArgumentError), match=rf"^{fn.__name__}\b"):
+            fn(*args)
 
 
 def test_a_users_own_error_stays_as_it_is() -> None:

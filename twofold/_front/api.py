@@ -43,11 +43,15 @@ def public(fn: F) -> F:
 def public_op(op: Op) -> Callable[[F], F]:
     """Make the decorated function public, which does nothing but hand its first arguments on to `op`.
 
-    Calls with just these arguments go to the op's native entry at once, where it has one.
+    Calls with just these arguments go to the op's native entry at once, where it has one, and where the function has
+    the op's name, which is what errors of the entry say.
     """
     entry = entries.ENTRIES.get(op)
-    direct = None if entry is None else (entry, len(op.params))
-    return lambda fn: native.guard(fn, direct=direct)  # type: ignore[return-value]
+
+    def make(fn: F) -> F:
+        direct = None if entry is None or fn.__name__.rstrip("_") != op.name else (entry, len(op.params))
+        return native.guard(fn, direct=direct)  # type: ignore[return-value]
+    return make
 
 
 C = TypeVar("C", bound=type)
