@@ -13,23 +13,27 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Sequence
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
 from twofold.ir import graph as g
 from twofold.ir.dims import Dim, DimLike
 
-from .layout import Layout
-from .operands import LibraryKey, Run
-from .placer import Placer
-from .plan import Plan, Shares
 from .target import CACHES
-from .units import Source
 
-__all__ = ["Backend", "Lower", "Lowering", "CompiledGraph", "EVERY", "lowering"]
+if TYPE_CHECKING:  # eager execution imports this module, and plans nothing at first
+    from .layout import Layout
+    from .operands import LibraryKey, Run
+    from .placer import Placer
+    from .plan import Plan, Shares
+    from .units import Source
 
-Lower: TypeAlias = Callable[[Placer], None]  # asks for the kernels that a node becomes
+__all__ = ["Backend", "Lower", "Lowering", "CompiledGraph", "EVERY", "INTERRUPTED", "lowering"]
+
+INTERRUPTED = 1 << 62  # the status of a run that a signal has ended in one of its loops
+
+Lower: TypeAlias = "Callable[[Placer], None]"  # asks for the kernels that a node becomes
 DeviceMemory: TypeAlias = Any  # whatever a backend keeps arrays in
 
 

@@ -7,20 +7,22 @@ modes call the same machine code, so their results agree to the bit.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from twofold.ir import graph as g
 
 from .backend import EVERY, Lower, Lowering
-from .layout import Layout
-from .operands import LibraryKey, Run
-from .placer import Placer
-from .units import Source
+
+if TYPE_CHECKING:
+    from .layout import Layout
+    from .operands import LibraryKey, Run
+    from .placer import Placer
+    from .units import Source
 
 __all__ = ["LOWERINGS", "lowering", "plans_products", "product_runs", "provide", "address", "wider"]
 
 # (placer, result, left and right operand, layout of the result) -> the runs
-ProductRuns: TypeAlias = Callable[[Placer, g.Value, Source, Source, Layout | None], list[Run]]
+ProductRuns: TypeAlias = "Callable[[Placer, g.Value, Source, Source, Layout | None], list[Run]]"
 
 LOWERINGS: dict[str, Lowering] = {}  # those that only processors have (`structured_alone.py`)
 

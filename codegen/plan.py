@@ -7,7 +7,7 @@ it of a graph; a backend turns it into code (`program.py`: LLVM for processors).
 
 A run gets the addresses of the buffers (inputs, then outputs, then constants, all row-major), the values of the
 symbols, and `arena` bytes aligned to a cache line. It ends with a status: 0; (number of a step + 1) << 16 | what its
-kernel told; or `INTERRUPTED`.
+kernel told; or `backend.INTERRUPTED`.
 """
 
 from __future__ import annotations
@@ -26,11 +26,10 @@ from .operands import Argument, Detail, Library, Memory, PartialResults, Slot, W
 from .statements import Kernel
 from .units import FusionItem, Grouping
 
-__all__ = ["INTERRUPTED", "UNBOUNDED", "Plan", "Step", "Shares", "Batch", "Branch", "While", "Copy", "Tree", "Aliases",
-           "parts_of", "batch_arguments", "memory_of", "owners", "slots_of"]
+__all__ = ["UNBOUNDED", "Plan", "Step", "Shares", "Batch", "Branch", "While", "Copy", "Tree", "Aliases", "parts_of",
+           "batch_arguments", "memory_of", "owners", "slots_of"]
 
 _MANY = 48  # steps that make a plan long
-INTERRUPTED = 1 << 62  # the status of a run that a signal has ended in one of its loops
 UNBOUNDED = 1 << 62  # the work of a plan with loops
 Aliases: TypeAlias = dict[g.Value, g.Value | Slot]  # value -> the one whose memory it has, or the slot it lies in
 

@@ -14,8 +14,9 @@ from twofold.ir import graph as g
 from twofold.ir.dims import Dim
 
 from . import sizes, step_calls
+from .backend import INTERRUPTED
 from .operands import Argument, Library, Memory, PartialResults, Slot, Within, Work, bytes_of
-from .plan import INTERRUPTED, Branch, Copy, Plan, Shares, Step, Tree, While
+from .plan import Branch, Copy, Plan, Shares, Step, Tree, While
 from .step_calls import LIBRARIES, StepCall
 from .step_table import Base, Row, StepTable
 

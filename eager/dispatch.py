@@ -21,7 +21,7 @@ from twofold.ir.scalar import Reduction
 from twofold.ir.types import Attrs, HostFunction, Results, Spec
 from twofold.runtime.launch import KernelCheck, MapFamily, ReduceFamily
 
-from . import convert, entries, kernels, placing
+from . import convert, entries, kernels
 from .record import active, tell
 from .tensor import Tensor, wrap
 
@@ -107,6 +107,8 @@ class EagerInterpreter:
         driver = kernels.driver(op, inputs, attrs)
         if driver is not None:
             return lambda arrays: driver(arrays, outs, attrs)
+        from . import placing  # when the first structured op runs: what lowers them takes a while to import
+
         return placing.prepare(op, inputs, outs, attrs)
 
     def _family(self, op: Op, kind: Callable[[str, B, tuple[DType, ...], tuple[DType, ...], Attrs], F], body: B,

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from twofold.codegen import backend, gemm_shapes, library
-from twofold.codegen.plan import Shares
 from twofold.ir import graph as g
 from twofold.ir.dims import Dim, DimLike
 
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from twofold.codegen.layout import Layout
     from twofold.codegen.operands import Run
     from twofold.codegen.placer import Placer
-    from twofold.codegen.plan import Plan
+    from twofold.codegen.plan import Plan, Shares
     from twofold.codegen.units import Source
 
     from .compiled import Native
@@ -51,6 +50,8 @@ class CPU(backend.Backend):
         return library.wider(keys)
 
     def shares(self, work: DimLike) -> Shares | None:
+        from twofold.codegen.plan import Shares
+
         worth = isinstance(work, Dim) or work >= sharing.IN_PROGRAMS
         return Shares(work, sharing.IN_PROGRAMS, sharing.GRAIN) if worth else None
 

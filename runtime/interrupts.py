@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from twofold.codegen.plan import INTERRUPTED
+from twofold.codegen.backend import INTERRUPTED
 
 from . import machine
 from .native_layout import exported

@@ -22,7 +22,7 @@ from collections.abc import Callable
 
 from llvmlite import ir
 
-from twofold.codegen.plan import INTERRUPTED
+from twofold.codegen.backend import INTERRUPTED
 
 from .claims_ir import released, taken
 from .emit import Glue, i8, i32, i64, ptr, void
