@@ -191,6 +191,8 @@ ITERABLES: dict[str, Callable[[Any], Any]] = {
     "make_sampling_table": K.preprocessing.sequence.make_sampling_table,
     "ctc_loss": lambda x: K.ops.ctc_loss([[1]], [[[0.1, 0.9]]], [1], [1], x),
     "order": lambda x: K.utils.normalize([1.0], order=x),
+    "write_raw_pb": lambda x: tf.summary.experimental.write_raw_pb(x, 1),
+    "fault": lambda x: K.layers.InputSpec(ndim=1).fault(x, "float32"),
     "averages": lambda x: tf.compat.v1.train.ExponentialMovingAverage(0.5).apply(x),
 }
 

@@ -64,7 +64,8 @@ class InputSpec:
 
     def fault(self, shape: Sequence[Any], dtype: Any) -> str:
         """How an input differs from the spec; empty when it does not."""
-        rank, shown = len(shape), tuple(shape)
+        shown = tuple(listed(shape, "shape"))
+        rank = len(shown)
         if self.ndim is not None and not self.allow_last_axis_squeeze and rank != self.ndim:
             return f"expected ndim={self.ndim}, found ndim={rank}. Full shape received: {shown}"
         if self.max_ndim is not None and rank > self.max_ndim:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import twofold as tf
-from twofold._front.api import block, public
+from twofold._front.api import block, describe, public
 from twofold._front.namespace import publish
 
 from . import ops
@@ -69,12 +69,18 @@ def write_raw_pb(tensor: Any, step: Any = None, name: str | None = None) -> Any:
         name: accepted, without effect.
     Returns:
         A bool tensor: whether it was written.
+    Raises:
+        TypeError: it is no bytes.
 
     >>> import twofold as tf
     >>> bool(tf.summary.experimental.write_raw_pb(b"", step=1))  # without a writer
     False
     """
-    return ops.raw(tensor.numpy() if tf.is_tensor(tensor) else bytes(tensor), step)
+    if tf.is_tensor(tensor):
+        tensor = tensor.numpy()
+    if not isinstance(tensor, (bytes, bytearray, memoryview)):  # of an integer or iterable Python makes other bytes
+        raise TypeError(f"tensor must be the bytes of a message; got {describe(tensor)}.")
+    return ops.raw(bytes(tensor), step)
 
 
 publish(__name__)
