@@ -21,6 +21,7 @@ from twofold.ir.grad import apply_rule, copied, needed
 from twofold.ir.op import interpreter
 from twofold.ir.spec import TensorSpec
 from twofold.ir.sums import Exists, Holds, Start, Sums, continued, filled, present, shared, taken
+from twofold.ir.types import AnyTensor
 from twofold.runtime.log import log
 
 from . import dispatch, record
@@ -204,7 +205,7 @@ def _play_sums(way: Path, sums: Sums) -> list[Tensor | None]:
     return [_sum([ct for n in ns if (ct := sums.result(n)) is not None]) for ns in numbers]
 
 
-def _select(sums: Sums[int, Any], wanted: set[int], ins: Sequence[int], inputs: Sequence[Any], ct: Tensor | None,
+def _select(sums: Sums[int, Any], wanted: set[int], ins: Sequence[int], inputs: Sequence[Any], ct: AnyTensor | None,
             exists: Exists) -> None:
     """Hand the cotangent of a `select` on to the value that was taken, which alone has a part in it."""
     for n, (value, holds) in zip(ins[1:], _values_of_select(inputs), strict=True):

@@ -78,7 +78,7 @@ def present(ct: AnyTensor, exists: Exists) -> AnyTensor:
     return ct if exists is None else where_there(exists(), ct)
 
 
-def filled(ct: AnyTensor, exists: Exists) -> AnyTensor:
+def filled(ct: T, exists: Exists) -> T:
     """A cotangent for a rule that takes zeros for one that is not there."""
     return ct if exists is None else ops.select(exists(), ct, scalar(0, ct))
 

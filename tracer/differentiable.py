@@ -10,7 +10,7 @@ for, which would have to be computed anew.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
@@ -260,7 +260,7 @@ class _Gradient:
             return [NOTHING if start is None and x else start
                     for start, x in zip(starts, pull.back.connected, strict=True)]
         operands = [residuals[n] for n in pull.back.reads]
-        operands += [nothing(out) if ct is NOTHING else ct
+        operands += [cast("Tensor", nothing(out)) if ct is NOTHING else ct
                      for ct, out, s in zip(cts, outputs, pull.seeded, strict=True) if s and ct is not None]
         operands += [start for start, s in zip(starts, pull.started, strict=True) if s and start is not None]
         operands += [link.holds() for link in links]
