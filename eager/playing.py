@@ -224,8 +224,10 @@ def _sums(entries: Sequence[Entry], wanted: set[int], cts: CotangentsByNumber) -
     constructs = [entry for entry in entries if entry[1] is CONTINUES and hasattr(entry[0], "joined")]
     if not constructs and all(entry[0] is not ops.select for entry in entries):
         return None
-    sums: Sums[int, Any] = Sums({})
+    specs: dict[int, Any] = {}
+    sums: Sums[int, Any] = Sums({}, lambda n: specs[n])
     for op, _, ins, outs, _, _ in constructs:
+        specs.update([*zip(ins, op.inputs, strict=True), *zip(outs, op.outputs, strict=False)])
         for k, at, holds in op.joined():
             value = ins[at] if at >= 0 else outs[-1 - at]
             if value in wanted and outs[k]:

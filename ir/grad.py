@@ -16,8 +16,8 @@ from .dims import DimLike
 from .op import Op
 from .types import AnyTensor, Attrs, Cotangent, Results, Spec
 
-__all__ = ["apply_rule", "chain", "conj", "copied", "needed", "nothing", "ones_like", "scalar", "unbroadcast",
-           "where_there", "zeros_like"]
+__all__ = ["apply_rule", "chain", "conj", "copied", "needed", "nothing", "ones_like", "refitted", "scalar",
+           "unbroadcast", "where_there", "zeros_like"]
 
 
 def apply_rule(op: Op, attrs: Attrs, inputs: Sequence[Spec], outputs: Sequence[Spec],
@@ -120,6 +120,19 @@ def _negative_zero(like: Spec) -> np.ndarray:
 def zeros_like(x: Spec) -> Results:
     """Zeros of the shape and dtype of `x`."""
     return ops.fill(scalar(0, x), shape=tuple(x.dims))
+
+
+def refitted(ct: AnyTensor, like: Spec) -> Results:
+    """`ct` in the sizes of `like`, which are its own where that matters, as only running tells.
+
+    Elsewhere it is cut, or filled up with what changes no sum.
+    """
+    for axis, size in enumerate(like.dims):
+        if ct.dims[axis] != size:
+            dims = [*ct.dims[:axis], size, *ct.dims[axis + 1:]]
+            more = ops.fill(_negative_zero(ct), shape=tuple(dims))
+            ct = ops.slice_(ops.concat(ct, more, axis=axis), begin=(0,) * len(dims), size=tuple(dims))
+    return ct
 
 
 def ones_like(x: Spec) -> AnyTensor:

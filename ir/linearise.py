@@ -330,7 +330,7 @@ class _Play:
         self.read: dict[Value, Value] = {}  # values of `forward` -> what stands for them
         self.front: list[Node] = []  # nodes before all others
         self.cts: dict[Value, Value] = {}
-        self.sums = Sums(self.cts)
+        self.sums = Sums(self.cts, lambda v: v)
         self.cotangents: list[Value] = []  # inputs for cotangents
         self.start(seeded, started, joined, late)
         with use_interpreter(self.builder), dm.recording() as guards:
@@ -386,12 +386,15 @@ class _Play:
             return flags[0]
         return holds
 
-    def entry(self, name: Value, stack: Value, at: Value) -> Callable[[], Value | None]:
-        """A function that gives the sum so far of the cotangents of a value that was read from a stack."""
-        def read() -> Value | None:
+    def entry(self, name: Value, stack: Value, at: Value) -> Callable[[], tuple[Value | None, Exists]]:
+        """A function that gives the sum so far of the cotangents of a value that was read from a stack, and whether
+        there is one: where anything was added to what is in the stack."""
+        def read() -> tuple[Value | None, Exists]:
             total = self.sums.get(stack)
-            return None if total is None else self.builder.construct(
-                g.POP, (total, at), {"dims": name.dims}, (name,))[0]
+            if total is None:
+                return None, None
+            part = self.builder.construct(g.POP, (total, at), {"dims": name.dims}, (name,))[0]
+            return part, self.sums.exists.get(stack)
         return read
 
     def step(self, node: Node, pull: Pullback | None) -> None:

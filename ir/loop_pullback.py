@@ -20,7 +20,7 @@ from .build import Builder
 from .counting import counting, surely_runs
 from .dims import Dim, DimLike
 from .dtypes import DType
-from .grad import nothing
+from .grad import nothing, refitted
 from .graph import Graph, Node, Value
 from .linearise import (
     Backward,
@@ -141,7 +141,7 @@ class LoopPullback(Pullback):
         stacks = {s.residual: s for s in self.stacks}
         self.sizes = [self._kept(n, stacks) for n in lin.sized()]
         self.idle = sorted(self.named) if self.named else [] if self.runs else [
-            i for i in range(count) if wanted[i] and seeded[i] and operands[i].dims == node.outputs[i].dims]
+            i for i in range(count) if wanted[i] and seeded[i]]
         with use_interpreter(builder):
             if self.named:
                 self.joined = self._joined(wanted, seeded)
@@ -160,8 +160,7 @@ class LoopPullback(Pullback):
         memo: dict[Value, frozenset[Value]] = {}
         results = [roots(v, memo) for v in body.outputs]
         every = carried_roots(body.inputs[:self.count], results)
-        named = {i: every[i] for i in range(self.count) if active[i]
-                 and self.operands[i].dims == body.inputs[i].dims == body.outputs[i].dims == self.result_dims[i]}
+        named = {i: every[i] for i in range(self.count) if active[i]}
         becomes = [v for i in named for v in results[i]]
         return named if len(set(becomes)) < len(becomes) or any(v.node is None for v in becomes) else {}
 
@@ -199,9 +198,8 @@ class LoopPullback(Pullback):
                 if wanted[at] and any(v.node is None and self._place(v.index) == at for v in self.named[i]):
                     joins.append((self.node.outputs[i], self.operands[at], ops.equal(ends[i], at), True))
             joins += [(self.node.outputs[i], self.node.outputs[j], ops.equal(ends[i], ends[j]), True)
-                      for j in results if j < i and self._may_be(i, j)
-                      and self.node.outputs[i].dims == self.node.outputs[j].dims]
-        return [join for join in joins if join[0].dims == join[1].dims]
+                      for j in results if j < i and self._may_be(i, j)]
+        return joins
 
     def _next_identity(self, k: int, identities: dict[int, Value], after: dict[int, Value], rounds: Value,
                        body: Graph, flags: dict[tuple[int, int], int | None]) -> Value:
@@ -285,8 +283,7 @@ class LoopPullback(Pullback):
         """
         v = self.operands[i] if i < self.count else None
         return (v is not None and self.scope.whole and v.dtype.is_differentiable
-                and v.dims == body.inputs[i].dims == body.outputs[i].dims == self.result_dims[i]
-                and type(self._length(v.dtype, dm.numel(v.dims))) is int)
+                and v.dims == body.inputs[i].dims == body.outputs[i].dims == self.result_dims[i])
 
     def _length(self, dtype: DType, size: DimLike | None) -> DimLike | None:
         """The length of a stack of items of a size, where it has it from the start; None where it grows."""
@@ -317,8 +314,7 @@ class LoopPullback(Pullback):
         own = [own[self.operands.index(v)] for v in self.operands]
         so_far = [start for start, _ in own]
         back, seeds = self._settled(tuple([ct is not None for ct, _ in ends]))
-        handed = not self.runs and any(s and i not in self.idle for i, s in enumerate(seeds))
-        if not any(back.connected) and not handed:
+        if not any(back.connected):
             return [(None, None)] * len(node.inputs)
         named = {i for i in self.named if seeds[i]}
         totals = [i for i in range(count, len(back.connected)) if back.connected[i] or (
@@ -348,7 +344,7 @@ class LoopPullback(Pullback):
                 added[i] = both(added[i], ran)
             elif i not in flags and ran is not None:  # a round surely adds something
                 added[i] = either(ran, ends[i][1])
-        return self._summed(b, dict(zip(every, sums, strict=True)), place, ends, so_far, added)
+        return self._summed(b, dict(zip(every, sums, strict=True)), place, so_far, added)
 
     def _late(self, seeds: Mask, ends: Starts, started: Mask, joined: Sequence[tuple[int, int]],
               asked: Mask) -> tuple[Backward, set[int]]:
@@ -371,13 +367,9 @@ class LoopPullback(Pullback):
             back = self.lin.backward(seeds, started, joined, asked, tuple([i in late for i in range(self.count)]))
         return back, late
 
-    def _fits(self, i: int) -> bool:
-        """Whether a carried value has one size before the loop, in its rounds, and after it."""
-        return self.operands[i].dims == self.lin.forward.inputs[i].dims == self.result_dims[i]
-
     def _pairs(self, every: Sequence[tuple[int, int]], links: Sequence[Link]) -> list[_Pair]:
         """Those of the inputs `every` of the body, with their operands' places, that may be one value."""
-        operand = {i: self.node.inputs[at] for i, at in every if i >= self.count or self._fits(i)}
+        operand = {i: self.node.inputs[at] for i, at in every}
         holds = {(self.node.inputs[link.one], self.node.inputs[link.other]): link.holds for link in links}
         if self.named:
             return self._named_pairs(list(operand), holds)
@@ -411,13 +403,13 @@ class LoopPullback(Pullback):
         """The carried values whose sums begin, in the first round, with the sums of their operands."""
         shared = {pair.one for pair in pairs if pair.other >= self.count and not pair.conditions}
         return [i for i in chosen(range(self.count), seeds)
-                if starts[i] is not None and self._fits(i) and i not in shared and i not in self.named]
+                if starts[i] is not None and i not in shared and i not in self.named]
 
-    def _summed(self, b: GraphWriter, sums: dict[int, AnyTensor], place: Sequence[int], ends: Starts,
+    def _summed(self, b: GraphWriter, sums: dict[int, AnyTensor], place: Sequence[int],
                 starts: Sequence[AnyTensor | None], added: dict[int, Exists]) -> Emitted:
         """The cotangents of the operands, from what the loop over the rounds gives, and whether anything was added.
 
-        Without rounds it gives those of the results, which are then the operands themselves.
+        Without rounds the results are the operands themselves, which share their sums.
         """
         node, count = self.node, self.count
         totals: Emitted = [(None, None)] * len(node.inputs)
@@ -426,22 +418,11 @@ class LoopPullback(Pullback):
             groups.setdefault(node.inputs[place[i]], []).append(i)
         for v, members in groups.items():
             first = node.inputs.index(v)
-            fitting = [i for i in members if i >= count or self._fits(i)]
-            own = starts[members[0]]
-            if fitting:
-                total = sums[fitting[-1]]
-                if fitting[-1] < count and not self.runs and (own is not None or len(fitting) > 1):
-                    idle = own
-                    for i in fitting:
-                        if (ct := ends[i][0]) is not None and i not in self.idle:
-                            idle = b.lift(ct) if idle is None else ops.add(idle, b.lift(ct))
-                    ran = ops.greater(b.lift(node.outputs[count]), 0)
-                    total = ops.select(ran, total, nothing(total) if idle is None else idle)
-                own = total
-            for i in members:
-                if i not in fitting:  # of a size that changes from round to round
-                    own = sums[i] if own is None else ops.add(own, sums[i])
-            totals[first] = own, anyone([added[i] for i in members])
+            own, total = starts[members[0]], sums[members[-1]]
+            if members[-1] < count and not self.runs and (own is not None or len(members) > 1):
+                ran = ops.greater(b.lift(node.outputs[count]), 0)
+                total = ops.select(ran, total, nothing(total) if own is None else own)
+            totals[first] = total, anyone([added[i] for i in members])
         return totals
 
     def _settled(self, has_cotangent: Mask) -> tuple[Backward, Mask]:
@@ -644,11 +625,11 @@ class LoopPullback(Pullback):
         is_first = ops.equal(at, 0)
         begun: list[Value] = []
         for i in [i for i in sorted(sum_of) if i < self.count]:
-            start = sum_of[i]
+            start, like = sum_of[i], self.lin.forward.inputs[i]
             for pair, holds in pairs.items():
                 if pair.one == i and pair.other >= self.count:  # what no round changes has the sum of later rounds
-                    start = ops.select(holds[0], sum_of[pair.other], start)
-            begun.append(ops.select(is_first, start, nothing(start)))
+                    start = ops.select(holds[0], refitted(sum_of[pair.other], start), start)
+            begun.append(ops.select(is_first, refitted(start, like), nothing(like)))
         joint = [self._joint(pair, holds, is_first, identities) for pair, holds in pairs.items()]
         return [*cotangents[:count], *begun, *cotangents[count:], *joint]
 

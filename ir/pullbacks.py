@@ -339,7 +339,7 @@ class _CustomPullback(Pullback):
         gradients = iter(b.inline(node.regions[0], [*full, *node.inputs[start:]]))
         results = [None] * start + [next(gradients) if x else None for x in given]
         results += [None] * (len(node.inputs) - len(results))
-        sums = Sums({i: s for i, (s, _) in enumerate(starts) if s is not None})
+        sums = Sums({i: s for i, (s, _) in enumerate(starts) if s is not None}, lambda i: node.inputs[i])
         for link in links:
             sums.join(link.other, link.one, link.holds)
         for v, ct in zip(node.inputs, results, strict=True):

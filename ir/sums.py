@@ -20,7 +20,7 @@ from functools import cache, reduce
 from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 from . import ops
-from .grad import nothing, scalar, unbroadcast, where_there
+from .grad import nothing, refitted, scalar, unbroadcast, where_there
 from .types import AnyTensor, Results, Spec
 
 __all__ = ["Exists", "Holds", "Link", "Start", "Sums", "anyone", "both", "continued", "either", "filled", "present",
@@ -136,11 +136,12 @@ class Sums(Generic[K, T]):
 
     Args:
         cts: the sums so far, which are changed in place.
+        spec_of: gives the spec of a key's value. Names of one value may have sizes that differ as far as is known.
     """
 
-    def __init__(self, cts: dict[K, T]) -> None:
-        self.cts = cts
-        self.begins: dict[K, Callable[[], T | None]] = {}  # what sums begin with
+    def __init__(self, cts: dict[K, T], spec_of: Callable[[K], Spec]) -> None:
+        self.cts, self.spec_of = cts, spec_of
+        self.begins: dict[K, Callable[[], tuple[T | None, Exists]]] = {}  # what sums begin with
         self._joins: dict[K, dict[K, Holds]] = {}  # for names, the values that they may be
         self._near: dict[K, set[K]] = {}  # keys that were joined directly
         self._values: dict[K, dict[K, Holds]] = {}  # for names, all values that they may be
@@ -230,16 +231,16 @@ class Sums(Generic[K, T]):
 
     def _begin(self, key: K, without: Container[K] = ()) -> tuple[T | None, Exists]:
         """The beginning of a sum: what its other names have, but for those `without`."""
-        total = self.begins[key]() if key in self.begins else None
-        certain, begun = total is not None, list[Exists]()
+        total, exists = self.begins[key]() if key in self.begins else (None, None)
+        begun: list[Exists] = [] if total is None else [exists]
         for other, holds in self._same(key).items() if key in self._near else ():
             if other in without or other in self._gone:
                 continue
-            ct = self.get(other)
-            if ct is not None:
+            if (ct := self.get(other)) is not None:
+                ct = refitted(ct, self.spec_of(key))
                 total = ops.select(holds(), ct, nothing(ct) if total is None else total)
                 begun.append(both(holds, self.exists.get(other)))
-        return total, None if certain or not begun else anyone(begun)
+        return total, anyone(begun) if begun else None
 
     def add(self, key: K, ct: T, exists: Exists = None) -> None:
         """Another contribution, which is -0.0 where it is not there, as `exists` tells."""
@@ -297,6 +298,7 @@ class Sums(Generic[K, T]):
         for holds, ct, exists in late.values():
             here = both(holds, exists)
             begun = here if total is None else either(begun, here)
+            ct = refitted(ct, self.spec_of(key))
             total = ops.select(holds(), ct, nothing(ct) if total is None else total)
         assert total is not None  # something is late, else nothing would be settled
         self.cts[key] = total

@@ -24,7 +24,7 @@ from twofold.ir import graph as g
 from twofold.ir import passes, symbols
 from twofold.ir.autodiff import Backward, Linearised, vjp
 from twofold.ir.connection import of_outputs
-from twofold.ir.dims import Dim
+from twofold.ir.dims import Dim, DimLike
 from twofold.ir.grad import nothing
 from twofold.ir.sums import Link
 
@@ -124,16 +124,20 @@ def _merged(graph: g.Graph, places: Sequence[int]) -> g.Graph:
     merged = graph.copy()
     inputs = list(merged.inputs)
     same = {v: inputs[place] for v, place in zip(inputs, places, strict=True)}
-    names = {name: size for v, by in same.items() for d, size in zip(v.dims, by.dims, strict=True)
-             if v is not by and isinstance(d, Dim) and (name := d.name_alone()) is not None}
+    names: dict[str, DimLike] = {}  # what is one tensor has one size
+    for v, by in same.items():
+        for size, other in zip(v.dims, by.dims, strict=True) if v is not by else ():
+            if isinstance(size, Dim) and (name := size.name_alone()) is not None:
+                names[name] = other
+            elif isinstance(other, Dim) and (name := other.name_alone()) is not None:
+                names[name] = size
     for node in merged.nodes:
         node.inputs = [same.get(v, v) for v in node.inputs]
     merged.outputs = [same.get(v, v) for v in merged.outputs]
     merged.inputs = [v for n, v in enumerate(inputs) if places[n] == n]
     for n, v in enumerate(merged.inputs):
         v.index = n
-    bound = merged.symbols()
-    symbols.rename(merged, {name: size for name, size in names.items() if name not in bound})
+    symbols.rename(merged, names)
     return merged
 
 

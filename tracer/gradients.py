@@ -20,7 +20,7 @@ from twofold.ir import ops
 from twofold.ir.autodiff import Scope
 from twofold.ir.build import Builder
 from twofold.ir.connection import connections_of, staged
-from twofold.ir.grad import nothing, zeros_like
+from twofold.ir.grad import nothing, refitted, zeros_like
 from twofold.ir.linearise import FLOWS, PULLBACKS
 from twofold.ir.names import roots
 from twofold.ir.op import interpreter, use_interpreter
@@ -68,8 +68,9 @@ def record_construct(trace: Trace, node: g.Node, inputs: Sequence[Tensor], outpu
         _RecordedConstruct(trace, node, wanted, inputs, outputs)
 
 
-def _joined(before: Cotangent, part: Tensor, holds: Tensor) -> Tensor:
-    """The sum `before`, or None, and `part` where `holds`; zeros where neither is there."""
+def _joined(before: Cotangent, part: Tensor, holds: Tensor, like: Spec) -> Tensor:
+    """The sum `before`, or None, and `part` where `holds`, with the sizes of `like`; zeros where neither is there."""
+    part = refitted(part, like)
     if before is None:
         return ops.select(holds, part, zeros_like(part))
     return ops.add(before, ops.select(holds, part, nothing(part)))
@@ -177,14 +178,14 @@ class _RecordedConstruct:
         joined = self.joined()
         for k, at, holds in joined:
             if at < 0 and (part := cts[k]) is not None:
-                cts[-1 - at] = _joined(cts[-1 - at], part, holds())
+                cts[-1 - at] = _joined(cts[-1 - at], part, holds(), self.outputs[-1 - at])
         parts: list[Cotangent] = []
         if any(ct is not None for ct in cts):
             ends: list[Start] = [(ct, None) for ct in cts]
             parts = [ct for ct, _ in self.continued(ends, [(None, None)] * len(self.inputs), ())]
         for k, at, holds in joined:
             if at >= 0 and (part := cts[k]) is not None:
-                parts[at] = _joined(parts[at], part, holds())
+                parts[at] = _joined(parts[at], part, holds(), self.inputs[at])
         return parts
 
     def stage(self, seeded: tuple[bool, ...], whole: bool) -> Pullback:

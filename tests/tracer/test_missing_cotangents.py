@@ -188,7 +188,7 @@ def some_rounds(x: tf.Tensor, v: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
     return w
 
 
-@pytest.mark.parametrize("f", [replaced_first, one_of_two, on_a_side, in_rounds],
+@pytest.mark.parametrize("f", [replaced_first, one_of_two, on_a_side, in_rounds, some_rounds],
                          ids=lambda f: f.__name__)
 def test_second_order(f: Function) -> None:
     x, v = numbers()
