@@ -43,6 +43,29 @@ def test_indices_and_paddings():
     assert (paddings.numpy().tolist(), crops.numpy().tolist()) == ([[1, 0], [0, 3]], [[0, 0], [0, 1]])
 
 
+MODES = {"eager": lambda f: f, "compiled": tf.function, "sizes unknown": lambda f: tf.function(
+    f, input_signature=[tf.TensorSpec([None], tf.int32), tf.TensorSpec([None], tf.int32)])}
+REFUSED = {
+    "unravel_index": (lambda places, sizes: tf.unravel_index(places, tf.ensure_shape(sizes, [2])), [
+        ([3, 6], [2, 3]), ([-1, 0], [2, 3]), ([0, 1], [0, 2]), ([0, 1], [2, 0]), ([6], [-2, -3])]),
+    "reverse_sequence": (lambda lengths, x: tf.reverse_sequence(tf.stack([x, x]), lengths, 1), [
+        ([-1, 0], [1, 2, 3]), ([0, 4], [1, 2, 3]), ([1, 0], [])]),
+}
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_out_of_bounds_is_refused(name, mode):
+    call, arguments = REFUSED[name]
+    for pair in arguments:
+        with pytest.raises(tf.errors.InvalidArgumentError, match=name):
+            MODES[mode](call)(*[tf.constant(values, tf.int32) for values in pair])
+
+
+def test_places_in_tensors_of_more_elements_than_the_dtype_counts():
+    assert tf.unravel_index([7], [1 << 16, 1 << 16]).numpy().tolist() == [[0], [7]]
+
+
 def test_order_is_kept_anyway():
     v = tf.Variable(1.0)
 

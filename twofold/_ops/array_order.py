@@ -11,8 +11,11 @@ from twofold._ops.array_creation import range as range_
 from twofold._ops.array_indexing import gather_nd, where
 from twofold._ops.array_joining import stack
 from twofold._ops.array_shape import one_axis, reshape, shape, transpose
+from twofold._ops.math_comparison import logical_and
+from twofold._ops.math_reductions import reduce_all, reduce_prod
 from twofold.ir import dtypes as dt
 from twofold.ir.errors import InvalidArgumentError
+from twofold.tracer.checks import check
 
 __all__ = ["identity_n", "required_space_to_batch_paddings", "reverse_sequence", "unravel_index"]
 
@@ -32,6 +35,7 @@ def reverse_sequence(input: Any, seq_lengths: Any, seq_axis: Any = None, batch_a
         A tensor like `input`.
     Raises:
         ValueError: there is no such axis, or both are one.
+        tf.errors.InvalidArgumentError: a length is negative, or longer than the sequences.
 
     >>> import twofold as tf
     >>> tf.reverse_sequence([[1, 2, 3, 0], [4, 5, 6, 7]], [3, 2], seq_axis=1).numpy().tolist()
@@ -49,6 +53,8 @@ def reverse_sequence(input: Any, seq_lengths: Any, seq_axis: Any = None, batch_a
     order = [over, along, *[axis for axis in range(rank) if axis not in (over, along)]]
     turned = transpose(x, order)
     sizes = shape(turned)
+    check(reduce_all(logical_and(lengths >= 0, lengths <= sizes[1])),
+          "reverse_sequence: seq_lengths must be from 0 to the length of the sequences.", [lengths])
     places = range_(sizes[1])
     ends = reshape(lengths, [-1, 1])
     sources = where(places < ends, ends - 1 - places, places + 0 * ends)
@@ -70,6 +76,9 @@ def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Any:
         name: has no effect.
     Returns:
         [axes], or [axes, indices].
+    Raises:
+        tf.errors.InvalidArgumentError: an index is negative, or no element has it; `dims` is no vector of known length,
+            or `indices` is of another rank or dtype.
 
     >>> import twofold as tf
     >>> tf.unravel_index([2, 5, 7], [3, 3]).numpy().tolist()
@@ -83,6 +92,10 @@ def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Any:
     if len(sizes.dims) != 1 or not isinstance(sizes.dims[0], int) or not sizes.dims[0]:
         raise InvalidArgumentError(f"unravel_index: dims must be a vector of known length, one size or more; got shape "
                                    f"{sizes.shape}")
+    size = reduce_prod(cast(sizes, dt.int64))
+    wide = cast(flat, dt.int64)
+    check(reduce_all(logical_and(wide >= 0, wide < size)), "unravel_index: an index is out of bounds of dims.",
+          [flat, sizes])
     count = sizes.dims[0]
     places = []
     for axis in range(count - 1, -1, -1):

@@ -40,7 +40,7 @@ def field_lines(name: str, value: Any) -> Iterator[str]:
 def _value(value: Any) -> str:
     if isinstance(value, (str, bytes)):
         return _quoted(value.encode() if isinstance(value, str) else value)
-    return _shortest(value) if isinstance(value, float) else str(value)
+    return _float(value) if isinstance(value, float) else str(value)
 
 
 def _quoted(data: bytes) -> str:
@@ -48,12 +48,9 @@ def _quoted(data: bytes) -> str:
     return f'"{"".join(letters)}"'
 
 
-def _shortest(value: float) -> str:
-    """The fewest digits that read as the same float32."""
+def _float(value: float) -> str:
+    """Six digits if they read as the same float32, else the nine that always do, as protocol buffers print it."""
     with np.errstate(over="ignore"):
         number = np.float32(value)
-        for digits in range(6, 10):
-            text = f"{float(number):.{digits}g}"
-            if np.float32(text) == number:
-                return text
-    return str(float(number))  # inf, nan
+        text = f"{float(number):.6g}"
+        return text if np.float32(text) == number or number != number else f"{float(number):.9g}"
