@@ -158,7 +158,7 @@ def test_messages_print_as_text():
         value: 1.5
         value: 1e+10
         value: 0.1
-        value: 0.33333334
+        value: 0.333333343
         value: inf
       }
     }
@@ -180,6 +180,10 @@ def test_messages_print_as_text():
 }
 '''
     assert str(made) == repr(made) == text and str(T.Example()) == ""
+    numbers = {1e-7: "1e-07", 123456789.0: "123456792", -1321048.6: "-1321048.62", 1e6: "1e+06", -0.0: "-0",
+               1e-45: "1.4013e-45", 16777216.0: "16777216", float("nan"): "nan", float("-inf"): "-inf"}
+    for number, digits in numbers.items():  # as TensorFlow's protocol buffers print them
+        assert str(T.FloatList(value=[number])) == f"value: {digits}\n"
     assert str(made.features.feature["n"].int64_list) == "value: 1\nvalue: -2\n"
     lists = T.FeatureLists(feature_list={"q": T.FeatureList(feature=[made.features.feature["e"]])})
     assert str(T.SequenceExample(feature_lists=lists)) == """feature_lists {
