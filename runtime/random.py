@@ -1,9 +1,11 @@
 """The streams of random numbers that `tf.random.set_seed` governs.
 
 A stream is a Philox key and how many blocks have been taken from it. Draws without a seed of their own share one
-stream; a draw with an op seed has a stream that the global seed, the op seed and its purpose decide. Setting the global
-seed starts all of them anew. Unless it is set, the shared stream's key comes from the operating system, and streams of
-op seeds use a fixed global seed. Streams belong to the process; threads may draw at once, each from its own part.
+stream, of which each purpose reads bits of its own: its blocks are counted together, and the key is another for each
+purpose. A draw with an op seed has a stream that the global seed, the op seed and its purpose decide. Setting the
+global seed starts all of them anew. Unless it is set, the shared stream's key comes from the operating system, and
+streams of op seeds use a fixed global seed. Streams belong to the process; threads may draw at once, each from its own
+part.
 
 A call that is refused gives back what it drew. The latest draws are noted in order; `mark` says how many there were
 when a call began, and `give_back` undoes those that the same thread has made since. Public functions do so where an
@@ -27,7 +29,7 @@ from twofold.ir import math_random
 
 from . import locks
 
-__all__ = ["set_seed", "take", "integer", "named_key", "fresh_key", "mark", "give_back", "keep", "refusable",
+__all__ = ["set_seed", "take", "turn", "integer", "named_key", "fresh_key", "mark", "give_back", "keep", "refusable",
            "count_address", "DEFAULT_SEED"]
 
 DEFAULT_SEED = 87654321
@@ -38,6 +40,7 @@ _seed: int | None = None
 _shared_key: int | None = None
 _Name: TypeAlias = "tuple[str, int] | None"  # of a stream: the purpose and the op seed, or None for the shared one
 _taken: dict[_Name, int] = {}
+_turns: dict[str, int] = {}
 _NOTED = 1024  # draws; a call that has drawn more often was not refused, but failed at its work
 _notes: collections.deque[tuple[int, int, _Name, int, int]] = collections.deque(maxlen=_NOTED)
 _lost = 0  # the number of the latest draw that is no longer noted
@@ -64,7 +67,7 @@ def take(blocks: int, seed: int | None, purpose: str, mix: Callable[..., int]) -
 
     Args:
         seed: the op seed, or None for the shared stream.
-        purpose: draws with one op seed have a stream for each of these.
+        purpose: draws for different ones share no bits, whether they have a seed or not.
         mix: makes a key of integers.
     """
     global _shared_key, _lost
@@ -73,7 +76,7 @@ def take(blocks: int, seed: int | None, purpose: str, mix: Callable[..., int]) -
         if name is None:
             if _shared_key is None:
                 _shared_key = fresh_key() if _seed is None else mix(_seed & _WORD)
-            key = _shared_key
+            key = _shared_key ^ turn(purpose, mix)
         else:
             key = named_key(name[1], purpose, mix)
         low, blocks = _taken.get(name, 0), max(blocks, 0)  # a draw of a negative size is refused later
@@ -83,6 +86,14 @@ def take(blocks: int, seed: int | None, purpose: str, mix: Callable[..., int]) -
             _lost = _notes[0][0]
         _notes.append((_count.value, threading.get_ident(), name, low, blocks))
     return np.array([low & _WORD, low >> 64, key], np.uint64).view(np.int64)
+
+
+def turn(purpose: str, mix: Callable[..., int]) -> int:
+    """The bits that change in the shared stream's key where it is read for a purpose; see `take`."""
+    bits = _turns.get(purpose)
+    if bits is None:
+        bits = _turns[purpose] = mix(zlib.crc32(purpose.encode()))
+    return bits
 
 
 def mark() -> int:
@@ -153,12 +164,12 @@ class _Word(int):
 
 
 def integer(low: int, high: int, mix: Callable[..., int]) -> int:
-    """The next integer in [low, high) of the shared stream: what a draw of one element gives, without a kernel.
+    """The next integer in [low, high) of the shared stream: what `tf.random.uniform` gives, without a kernel.
 
     Args:
         mix: see `take`.
     """
-    start, above, key = [int(word) & _WORD for word in take(1, None, "integer", mix)]
+    start, above, key = [int(word) & _WORD for word in take(1, None, "uniform", mix)]
     halves = [_Word(word >> shift & _HALF) for word in (start, above, key) for shift in (0, 32)]
     words: Any = math_random.philox(_Word, halves[:4], halves[4:])  # type: ignore[arg-type]  # numbers, not scalars
     # The fraction of 128 bits times the span, as `codegen/kernels/random.py: integers` has it.

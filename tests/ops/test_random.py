@@ -8,6 +8,8 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -332,14 +334,31 @@ KINDS = {
 }
 
 
-def test_stateless_draws_of_different_kinds_share_no_bits():
+SHARED = {
+    "uniform": tf.random.uniform, "normal": tf.random.normal, "truncated": tf.random.truncated_normal,
+    "gamma": lambda shape: tf.random.gamma(shape, 2.0), "poisson": lambda shape: tf.random.poisson(shape, 9.0),
+    "order": lambda shape: tf.random.shuffle(tf.range(shape[0])),
+    "classes": lambda shape: tf.random.categorical(tf.zeros([1, 97]), shape[0])[0],
+}
+
+
+def first_of_the_shared_stream(draw: Callable[..., Any], n: int) -> Any:
+    tf.random.set_seed(1)
+    return draw([n])
+
+
+@pytest.mark.parametrize("kinds", [
+    {name: lambda n, draw=draw: draw([n], [1, 2]) for name, draw in KINDS.items()},
+    {name: lambda n, draw=draw: first_of_the_shared_stream(draw, n) for name, draw in SHARED.items()},
+], ids=["stateless", "shared"])
+def test_draws_of_different_kinds_share_no_bits(kinds: dict[str, Callable[[int], Any]]) -> None:
     """Ranks of draws with one seed are uncorrelated, and those of their distances from the median (Box and Muller)."""
     n = 4096
-    draws = {name: np.asarray(draw([n], [1, 2]), np.float64) for name, draw in KINDS.items()}
+    draws = {name: np.asarray(draw(n), np.float64) for name, draw in kinds.items()}
     ranks = {name: np.argsort(np.argsort(x)) / n - 0.5 for name, x in draws.items()}
     folded = {name: np.abs(r) - 0.25 for name, r in ranks.items()}
-    for one in KINDS:
-        for other in KINDS:
+    for one in kinds:
+        for other in kinds:
             if one != other:
                 for a in (ranks[one], folded[one]):
                     for b in (ranks[other], folded[other]):

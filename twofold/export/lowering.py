@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from twofold.eager.variable import Variable
 from twofold.ir import dims as dm
 from twofold.ir import graph as g
@@ -25,6 +27,9 @@ from twofold.runtime.cpu import cpu
 __all__ = ["Streams", "check_counting", "require_native"]
 
 _ENDS = "a range must lead from start towards limit, by a delta that is not 0"
+
+
+_SHARED = ""  # the purpose for which the variable of the shared stream has its key
 
 
 class Streams:
@@ -49,20 +54,29 @@ class Streams:
                 spec = node.outputs[0]
                 streams[key] = graph.add_input(spec.dims, spec.dtype, self._variables[key].name)
             before, at = streams[key], graph.nodes.index(node)
+            read, own = _written(lambda now=before, n=node: _read_for(now, n.attrs), node)
             made, skipped = _written(lambda now=before, n=node: ops.random_skip(now, n.inputs[0]), node)
-            graph.nodes[at:at + 1] = made
-            _replace(graph, node.outputs[0], before)
+            graph.nodes[at:at + 1] = read + made
+            _replace(graph, node.outputs[0], own)
             streams[key] = skipped
         graph.outputs += list(streams.values())
         return [self._variables[key] for key in streams]
 
     def _key(self, seed: int | None, purpose: str) -> tuple[int | None, str]:
-        key = (seed, "" if seed is None else purpose)
+        key = (seed, _SHARED if seed is None else purpose)
         if key not in self._variables:
             name = "random" if seed is None else f"random_{purpose}_{seed}"
-            now = runtime_random.take(0, seed, purpose, mix)
+            now = runtime_random.take(0, *key, mix)
             self._variables[key] = Variable(now, name=name, trainable=False, dtype="int64")
         return key
+
+
+def _read_for(stream: Any, attrs: Mapping[str, Any]) -> Any:
+    """A stream as a draw reads it: of the shared one, which the library counts in one variable, its purpose's bits."""
+    if attrs["seed"] is not None:
+        return stream
+    turn = runtime_random.turn(_SHARED, mix) ^ runtime_random.turn(attrs["purpose"], mix)
+    return ops.bitwise_xor(stream, np.array([0, 0, turn], np.uint64).view(np.int64))
 
 
 def _written(build: Any, like: g.Node) -> tuple[list[g.Node], g.Value]:
