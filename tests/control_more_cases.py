@@ -531,10 +531,10 @@ def walrus_in_while(n):
 
 @case((i32(3),))
 def item_defined_in_loop(n):
-    found = {}
+    actual = {}
     for i in tf.range(n):
-        found["last"] = i
-    return found
+        actual["last"] = i
+    return actual
 
 
 @case((i32(9),), (i32(1),))

@@ -26,8 +26,8 @@ def pulled(both: Linearised, inputs: Sequence[Tensor], cts: Sequence[Tensor]) ->
     results = run_graph(both.forward, inputs)
     back = both.backward()
     kept = [results[n] if n >= 0 else inputs[-1 - n] for n in (both.sources[i] for i in back.reads)]
-    found = iter(run_graph(back.graph, [*kept, *cts]))
-    return results, [next(found) if g else None for g in back.connected]
+    actual = iter(run_graph(back.graph, [*kept, *cts]))
+    return results, [next(actual) if g else None for g in back.connected]
 
 
 def same(a: Any, b: Any) -> bool:
@@ -39,8 +39,8 @@ def same(a: Any, b: Any) -> bool:
 
 def random_like(rng: np.random.Generator, x: Any) -> Tensor:
     """A random cotangent."""
-    found = rng.uniform(-1, 1, x.dims) + (1j * rng.uniform(-1, 1, x.dims) if x.dtype.is_complex else 0)
-    return wrap(np.asarray(found).astype(x._array.dtype))
+    actual = rng.uniform(-1, 1, x.dims) + (1j * rng.uniform(-1, 1, x.dims) if x.dtype.is_complex else 0)
+    return wrap(np.asarray(actual).astype(x._array.dtype))
 
 
 def compare(fn: Callable[..., list[Any]], given: Sequence[Tensor], specs: Sequence[TensorSpec] | None = None) -> None:
@@ -68,10 +68,10 @@ def compare(fn: Callable[..., list[Any]], given: Sequence[Tensor], specs: Sequen
     verify(both.forward)
     verify(both.backward().graph)
     tf.random.set_seed(1)
-    again, found = pulled(both, [*given, *captured], cts)
+    again, actual = pulled(both, [*given, *captured], cts)
     for a, b in zip(results, again, strict=False):
         assert same(a, b), f"the eager result is {a}, that of the forward graph {b}"
-    for i, (a, b) in enumerate(zip(wanted, found, strict=False)):
+    for i, (a, b) in enumerate(zip(wanted, actual, strict=False)):
         assert same(a, b), f"operand {i}: the tape gives {a}, the graph {b}"
 
 
@@ -90,14 +90,14 @@ def gradient_graph(graph: Graph) -> Graph:
         results = builder.inline(both.forward, inputs)
         kept = [results[n] if n >= 0 else inputs[-1 - n] for n in (both.sources[i] for i in back.reads)]
         seeds = [grad.ones_like(r) for r, s in zip(results, both.seeded, strict=False) if s]
-        found = iter(builder.inline(back.graph, [*kept, *seeds]))
-        made.outputs = [next(found) if g else grad.zeros_like(v) for g, v in zip(back.connected, inputs, strict=True)]
+        actual = iter(builder.inline(back.graph, [*kept, *seeds]))
+        made.outputs = [next(actual) if g else grad.zeros_like(v) for g, v in zip(back.connected, inputs, strict=True)]
     return verify(made)
 
 
 def differences(run: Callable[[list[np.ndarray]], float], at: Sequence[np.ndarray], step: float = 1e-5) -> list[Any]:
     """Central differences of a function of float64 arrays, by each of their elements."""
-    found = []
+    actual = []
     for i, array in enumerate(at):
         slope = np.zeros_like(array)
         for index in np.ndindex(array.shape):
@@ -107,8 +107,8 @@ def differences(run: Callable[[list[np.ndarray]], float], at: Sequence[np.ndarra
                 moved[i][index] += sign * step
                 ends.append(run(moved))
             slope[index] = (ends[0] - ends[1]) / (2 * step)
-        found.append(slope)
-    return found
+        actual.append(slope)
+    return actual
 
 
 def check_orders(fn: Callable[..., list[Any]], given: Sequence[Tensor], specs: Sequence[TensorSpec] | None = None,

@@ -83,11 +83,11 @@ class Page:
     def until(self, script: str, seconds: float = 60.0) -> Any:
         """The value of an expression, as soon as it is true."""
         end = time.monotonic() + seconds
-        while not (found := self.run(script)):
+        while not (actual := self.run(script)):
             if time.monotonic() > end:
                 raise TimeoutError(f"not within {seconds:.0f} seconds: {script}")
             time.sleep(0.1)
-        return found
+        return actual
 
     def settle(self) -> None:
         """Wait for two frames."""
@@ -95,17 +95,17 @@ class Page:
 
     def run(self, script: str) -> Any:
         """The value of an expression, a promise's when it comes."""
-        found = self.send("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
-        assert "exceptionDetails" not in found, found["exceptionDetails"]
-        return found["result"].get("value")
+        actual = self.send("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
+        assert "exceptionDetails" not in actual, actual["exceptionDetails"]
+        return actual["result"].get("value")
 
     @contextlib.contextmanager
     def inside_frame(self) -> Iterator[None]:
         """What is run within the block runs in the frame of the page, which is a target of its own."""
         outer = self._session
-        while not (found := [e for e in self.events if e.get("method") == "Target.attachedToTarget"]):
+        while not (actual := [e for e in self.events if e.get("method") == "Target.attachedToTarget"]):
             self.events.append(self._next())
-        self._session = found[-1]["params"]["sessionId"]
+        self._session = actual[-1]["params"]["sessionId"]
         try:
             self.settle()
             yield
@@ -152,16 +152,16 @@ class Page:
 
     def complaints(self) -> list[str]:
         """What went wrong on the page: exceptions, errors in the console, what it asked the network for."""
-        found = []
+        actual = []
         for event in self.events:
             method, params = event.get("method"), event.get("params", {})
             if method == "Runtime.exceptionThrown":
-                found.append(json.dumps(params["exceptionDetails"])[:500])
+                actual.append(json.dumps(params["exceptionDetails"])[:500])
             elif method == "Log.entryAdded" and params["entry"]["level"] in ("error", "warning"):
-                found.append(params["entry"]["text"])
+                actual.append(params["entry"]["text"])
             elif method == "Network.requestWillBeSent" and not params["request"]["url"].startswith("file:"):
-                found.append(f"asked for {params['request']['url']}")
-        return found
+                actual.append(f"asked for {params['request']['url']}")
+        return actual
 
 
 @contextlib.contextmanager

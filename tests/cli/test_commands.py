@@ -90,8 +90,8 @@ def answer(call, *args):
 
 # -- what commands do ---------------------------------------------------------------------------------
 def test_inspect_tells_everything(call, saved):
-    found = answer(call, "inspect", saved)
-    functions = {f["name"]: f for f in found["functions"]}
+    actual = answer(call, "inspect", saved)
+    functions = {f["name"]: f for f in actual["functions"]}
     assert set(functions) == {"serving_default", "predict", "nested", "traced#0", "traced#1"}
     default = functions["serving_default"]
     [images] = default["inputs"]
@@ -102,9 +102,9 @@ def test_inspect_tells_everything(call, saved):
     assert functions["nested"]["assigns"] == ["steps"]
     assert [i["name"] for i in functions["nested"]["inputs"]] == ["parts.a", "parts.z", "x"]
     assert [o["name"] for o in functions["nested"]["outputs"]] == [f"output_{n}" for n in range(12)]
-    assert {v["name"]: (v["shape"], v["bytes"], v["trainable"]) for v in found["variables"]} == {
+    assert {v["name"]: (v["shape"], v["bytes"], v["trainable"]) for v in actual["variables"]} == {
         "hidden": ([6, 5], 120, True), "last": ([5, 3], 60, True), "steps": ([], 4, False)}
-    assert found["bytes"] == sum(p.stat().st_size for p in saved.rglob("*") if p.is_file() and
+    assert actual["bytes"] == sum(p.stat().st_size for p in saved.rglob("*") if p.is_file() and
                                  p.name != "manifest.json")
     symbol = images["shape"][0]
     sized = answer(call, "inspect", saved, "--size", f"{symbol}=10")
@@ -119,32 +119,32 @@ def test_inspect_tells_everything(call, saved):
 def test_run_gives_the_results(call, saved, images, tmp_path):
     given = np.load(images)
     want = expected(Net(), given)
-    found = answer(call, "run", saved, "--input", f"images={images}")
-    assert found["outputs"]["digit"] == {"dtype": "int64", "shape": [4], "values": want.argmax(1).tolist()}
-    np.testing.assert_allclose(found["outputs"]["scores"]["values"], want, rtol=1e-5, atol=1e-5)
+    actual = answer(call, "run", saved, "--input", f"images={images}")
+    assert actual["outputs"]["digit"] == {"dtype": "int64", "shape": [4], "values": want.argmax(1).tolist()}
+    np.testing.assert_allclose(actual["outputs"]["scores"]["values"], want, rtol=1e-5, atol=1e-5)
     code, out, _ = call("run", saved, "--input", images, "--output", tmp_path / "out" / "deep")
     assert code == 0 and "scores: float32[4, 3] -> " in out
     np.testing.assert_allclose(np.load(tmp_path / "out" / "deep" / "scores.npy"), want, rtol=1e-5, atol=1e-5)
     np.savez(tmp_path / "many.npz", first=given, second=given[:1])
-    found = answer(call, "run", saved, "--input", f"images={tmp_path}/many.npz[second]")
-    assert found["outputs"]["digit"]["values"] == want[:1].argmax(1).tolist()
+    actual = answer(call, "run", saved, "--input", f"images={tmp_path}/many.npz[second]")
+    assert actual["outputs"]["digit"]["values"] == want[:1].argmax(1).tolist()
 
 
 def test_nested_arguments_and_many_results_keep_their_places(call, saved, tmp_path):
     np.save(tmp_path / "a.npy", np.array([5, 7], np.int32))
     np.save(tmp_path / "z.npy", np.array(False))
     np.save(tmp_path / "x.npy", np.array([1.0, np.inf, np.nan], np.float32))
-    found = answer(call, "run", saved, "--signature", "nested", *[
+    actual = answer(call, "run", saved, "--signature", "nested", *[
         word for name, file in (("x", "x"), ("parts.z", "z"), ("parts.a", "a"))
         for word in ("--input", f"{name}={tmp_path}/{file}.npy")])
-    assert found["outputs"]["output_0"]["values"] == [-1.0, "-inf", "nan"]
-    assert [found["outputs"][f"output_{n}"]["values"] for n in range(1, 12)] == [[5 + n, 7 + n] for n in range(11)]
+    assert actual["outputs"]["output_0"]["values"] == [-1.0, "-inf", "nan"]
+    assert [actual["outputs"][f"output_{n}"]["values"] for n in range(1, 12)] == [[5 + n, 7 + n] for n in range(11)]
 
 
 def test_traces_of_one_function_have_numbers(call, saved, tmp_path):
     np.save(tmp_path / "x.npy", np.array([3, 4], np.int32))
-    found = answer(call, "run", saved, "--signature", "traced#1", "--input", tmp_path / "x.npy")
-    assert found["outputs"]["output_0"]["values"] == [6, 8]
+    actual = answer(call, "run", saved, "--signature", "traced#1", "--input", tmp_path / "x.npy")
+    assert actual["outputs"]["output_0"]["values"] == [6, 8]
 
 
 def test_strings_go_in_and_out(call, tmp_path):
@@ -179,8 +179,8 @@ def test_graph_writes_pages_pictures_and_dot(call, saved, tmp_path, images):
     assert {"matmul", "relu", "argmax", "images"} <= texts
     assert call("graph", saved, "-o", tmp_path / "g.dot")[0] == 0
     assert (tmp_path / "g.dot").read_text().startswith("digraph predict {")
-    found = answer(call, "graph", saved, "-o", tmp_path / "g.html")
-    assert found["nodes"] == 4
+    actual = answer(call, "graph", saved, "-o", tmp_path / "g.html")
+    assert actual["nodes"] == 4
     assert '"us":' not in (tmp_path / "g.html").read_text()
     assert call("graph", saved, "-o", tmp_path / "t.html", "--input", f"images={images}")[0] == 0
     assert '"us":' in (tmp_path / "t.html").read_text()
@@ -189,9 +189,9 @@ def test_graph_writes_pages_pictures_and_dot(call, saved, tmp_path, images):
 
 
 def test_compile_makes_a_library_that_runs(call, saved, tmp_path):
-    found = answer(call, "compile", saved, "-o", tmp_path / "libnet.a")
-    assert set(found["files"]) == {str(tmp_path / "libnet.a"), str(tmp_path / "net.h")}
-    assert found["functions"] == ["net_serving_default"]
+    actual = answer(call, "compile", saved, "-o", tmp_path / "libnet.a")
+    assert set(actual["files"]) == {str(tmp_path / "libnet.a"), str(tmp_path / "net.h")}
+    assert actual["functions"] == ["net_serving_default"]
     if shutil.which("cc"):
         code, _, err = call("compile", saved, "-o", tmp_path / "libnet.so", "--gradients")
         assert code == 0, err
@@ -202,9 +202,9 @@ def test_compile_makes_a_library_that_runs(call, saved, tmp_path):
 
 
 def test_bench_measures_each_batch(call, saved):
-    found = answer(call, "bench", saved, "--batch", "1,16", "--seconds", "0.05")
-    assert [r["batch"] for r in found["results"]] == [1, 16]
-    for r in found["results"]:
+    actual = answer(call, "bench", saved, "--batch", "1,16", "--seconds", "0.05")
+    assert [r["batch"] for r in actual["results"]] == [1, 16]
+    for r in actual["results"]:
         assert 0 < r["p50"] <= r["p90"] <= r["p99"] <= r["max"]
         assert r["calls"] >= 20
     code, out, err = call("bench", saved, "--seconds", "0.02")
@@ -221,9 +221,9 @@ def test_cache_is_told_and_emptied(call, tmp_path, monkeypatch):
     other = tmp_path / "cache" / "mine" / "ab" / "photo.jpg"
     other.parent.mkdir(parents=True)
     other.write_text("keep me")
-    found = answer(call, "cache", "info")
-    assert {k: v["entries"] for k, v in found["kinds"].items()} == {"kernels": 1, "programs": 1}
-    assert found["bytes"] == sum(p.stat().st_size for p in (tmp_path / "cache").rglob("*") if p.is_file()) - 7
+    actual = answer(call, "cache", "info")
+    assert {k: v["entries"] for k, v in actual["kinds"].items()} == {"kernels": 1, "programs": 1}
+    assert actual["bytes"] == sum(p.stat().st_size for p in (tmp_path / "cache").rglob("*") if p.is_file()) - 7
     code, out, _ = call("cache", "clear")
     assert code == 0 and out.startswith("deleted 2 entries")
     assert [p for p in (tmp_path / "cache").rglob("*") if p.is_file()] == [other]

@@ -51,9 +51,9 @@ def story(tmp_path_factory):
 
 def test_each_way_gives_the_same_accuracy(story):
     _, done = story
-    found = re.findall(r"accuracy (\d\.\d+)", done.stdout)
-    assert len(found) == (3 if shutil.which("cc") else 2) and len(set(found)) == 1
-    assert float(found[0]) >= 0.95
+    actual = re.findall(r"accuracy (\d\.\d+)", done.stdout)
+    assert len(actual) == (3 if shutil.which("cc") else 2) and len(set(actual)) == 1
+    assert float(actual[0]) >= 0.95
     assert "losses of all 1350 steps: equal to the last bit" in done.stdout
     assert "The accuracy is the same each way" in done.stdout
     assert done.stderr == ""  # no bars where there is no terminal
@@ -85,9 +85,9 @@ def module(name, monkeypatch):
     """A file of examples/ as a module."""
     monkeypatch.syspath_prepend(EXAMPLES)
     spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
-    found = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(found)
-    return found
+    actual = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(actual)
+    return actual
 
 
 def test_without_a_compiler_all_the_rest_is_done(tmp_path, monkeypatch, capsys):

@@ -32,9 +32,9 @@ def module(monkeypatch):
     def load(name):
         monkeypatch.syspath_prepend(EXAMPLES)
         spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
-        found = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(found)
-        return found
+        actual = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(actual)
+        return actual
     return load
 
 
@@ -49,14 +49,14 @@ def test_digits_by_a_convolutional_network(tmp_path, module):
 
 def test_forecast_of_sunspots(tmp_path, module):
     printed = run("forecast_lstm", tmp_path, "--epochs", "15", "--ratio", "0.9")
-    found = dict(re.findall(r"^  (\S.*?) +(\d+\.\d)$", printed, re.M))
+    actual = dict(re.findall(r"^  (\S.*?) +(\d+\.\d)$", printed, re.M))
     forecast = module("forecast_lstm")
     years, numbers = forecast.load()
     later = numbers[years > 1920]
     before = numbers[years >= 1920][:-1]
     assert len(later) == 88 and (years[0], years[-1]) == (1700, 2008)
-    assert float(found["as last year"]) == pytest.approx(np.sqrt(np.mean((later - before) ** 2)), abs=0.051)
-    assert float(found["the network"]) < 0.9 * float(found["as last year"])
+    assert float(actual["as last year"]) == pytest.approx(np.sqrt(np.mean((later - before) ** 2)), abs=0.051)
+    assert float(actual["the network"]) < 0.9 * float(actual["as last year"])
 
 
 def test_text_by_a_transformer(tmp_path, module):

@@ -26,8 +26,8 @@ HOSTILE = "</script><img src=x onerror=alert(1)>\"'&${title}\u2028"
 
 def data_of(page: str) -> dict:
     """What the script of a page reads."""
-    [found] = re.findall(r'<script id="graph" type="application/json">(.*?)</script>', page, re.DOTALL)
-    return json.loads(found)
+    [actual] = re.findall(r'<script id="graph" type="application/json">(.*?)</script>', page, re.DOTALL)
+    return json.loads(actual)
 
 
 def inside(box: layout.Box, around: layout.Box) -> bool:
@@ -148,12 +148,12 @@ def softmax_step():
 
 def test_kernels_hold_every_node_that_runs():
     concrete = softmax_step()
-    found, plans = kernels.kernels_of(concrete.graph)
-    held = [node for kernel in found for node in kernel.nodes]
+    actual, plans = kernels.kernels_of(concrete.graph)
+    held = [node for kernel in actual for node in kernel.nodes]
     assert len(held) == len(set(held))
     assert {n.op.name for n in held} == {"matmul", "multiply", "reduce_max", "subtract", "relu"}
     assert len(plans) == 1
-    [product] = [k for k in found if k.title == "matmul"]
+    [product] = [k for k in actual if k.title == "matmul"]
     rows = concrete.graph.inputs[0].dims[0]
     assert str(product.reads) == str(rows * 16 + 48)  # x and the weights, float32
     assert str(product.writes) == str(rows * 12)
@@ -273,8 +273,8 @@ def page():
     program = browser.find()
     if program is None:
         pytest.skip("no Chromium on this machine")
-    with browser.opened(program) as found:
-        yield found
+    with browser.opened(program) as actual:
+        yield actual
 
 
 def test_a_click_on_a_kernel_fills_the_panel(page, tmp_path):

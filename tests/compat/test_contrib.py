@@ -46,10 +46,10 @@ def test_summaries_every_few_global_steps(tmp_path):
                 tf.contrib.summary.scalar("loss", tf.constant(float(graph_step)))
                 tf.contrib.summary.histogram("h", np.zeros(3))
     writer.close()
-    found = EventAccumulator(str(tmp_path))
-    found.Reload()
-    assert [e.step for e in found.Tensors("loss")] == [5, 10]
-    assert set(found.Tags()["tensors"]) == {"loss", "h"}
+    actual = EventAccumulator(str(tmp_path))
+    actual.Reload()
+    assert [e.step for e in actual.Tensors("loss")] == [5, 10]
+    assert set(actual.Tags()["tensors"]) == {"loss", "h"}
 
 
 def test_modules_are_the_same_by_either_name():

@@ -28,10 +28,10 @@ def test_placeholders_with_and_without_a_shape():
         product, scaled = tf.matmul(x, x, transpose_b=True), y * 2.0 + 1.0
         assert str(product) == 'Tensor("MatMul:0", shape=<unknown>, dtype=float32)'
         assert scaled.shape.as_list() == [None, 3]
-        found = session.run({"a": product, "b": [scaled, "y:0"]}, feed_dict={x: a, y: a})
-        np.testing.assert_allclose(found["a"], a @ a.T)
-        np.testing.assert_allclose(found["b"][0], a * 2 + 1)
-        np.testing.assert_allclose(found["b"][1], a)
+        actual = session.run({"a": product, "b": [scaled, "y:0"]}, feed_dict={x: a, y: a})
+        np.testing.assert_allclose(actual["a"], a @ a.T)
+        np.testing.assert_allclose(actual["b"][0], a * 2 + 1)
+        np.testing.assert_allclose(actual["b"][1], a)
         assert session.run(x * 2.0, {x: 3.0}) == 6.0
         assert session.run(tf.reduce_sum(x), {"x:0": [[1, 2], [3, 4]]}) == 10.0
 
@@ -113,9 +113,9 @@ def test_gradients():
         y = tf.reduce_sum(x * x * w)
         by = tf.gradients(y, [x, w])
         session.run(v1.global_variables_initializer())
-        found = session.run(by, {x: [1.0, 2.0, 3.0]})
-        assert found[0].tolist() == [4.0, 8.0, 12.0]
-        assert found[1] == 14.0
+        actual = session.run(by, {x: [1.0, 2.0, 3.0]})
+        assert actual[0].tolist() == [4.0, 8.0, 12.0]
+        assert actual[1] == 14.0
         assert tf.gradients(tf.constant(1.0), x) == [None]
         with pytest.raises(ValueError, match="give the placeholder that it comes from a shape"):
             tf.gradients(v1.placeholder(tf.float32), x)

@@ -230,11 +230,11 @@ def test_placeholders_with_defaults():
 
 # -- data --------------------------------------------------------------------------------------------
 def drained(session, fetch, feed=None):
-    found = []
+    actual = []
     with pytest.raises(tf.errors.OutOfRangeError, match="End of sequence"):
         while True:
-            found.append(session.run(fetch, feed))
-    return found
+            actual.append(session.run(fetch, feed))
+    return actual
 
 
 def test_one_shot_iterators():
@@ -243,8 +243,8 @@ def test_one_shot_iterators():
             tf.data.Dataset.from_tensor_slices((np.arange(5), {"a": np.ones([5, 2])}["a"])).batch(2)).get_next()
         assert x.shape.as_list() == [None]
         assert y.shape.as_list() == [None, 2]
-        found = drained(session, [x + 1, tf.reduce_sum(y)])
-        assert [(a.tolist(), b) for a, b in found] == [([1, 2], 4.0), ([3, 4], 4.0), ([5], 2.0)]
+        actual = drained(session, [x + 1, tf.reduce_sum(y)])
+        assert [(a.tolist(), b) for a, b in actual] == [([1, 2], 4.0), ([3, 4], 4.0), ([5], 2.0)]
         element = tf.data.Dataset.range(3).make_one_shot_iterator().get_next()
         assert session.run([element, element * 10]) == [0, 0]  # one element for a run
         assert drained(session, element) == [1, 2]

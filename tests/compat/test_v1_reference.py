@@ -68,8 +68,8 @@ def test_moving_averages():
 
 @pytest.mark.parametrize("rank", [2, 4])
 def test_batch_normalisation_with_a_fed_switch(rank):
-    found, moving = cases.normalised(v1, rank)
-    np.testing.assert_allclose(found, KNOWN[f"normalised/{rank}"], rtol=1e-4, atol=1e-5)
+    actual, moving = cases.normalised(v1, rank)
+    np.testing.assert_allclose(actual, KNOWN[f"normalised/{rank}"], rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(moving, KNOWN[f"moving/{rank}"], rtol=1e-5, atol=1e-6)
 
 

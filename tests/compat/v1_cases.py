@@ -70,16 +70,16 @@ def loss_values(v1, name):
     """A loss without weights, and with weights for each way to reduce it."""
     weights = WEIGHTS[:, 0] if name in ("softmax", "sparse") else WEIGHTS
     with v1.Graph().as_default(), v1.Session() as session:
-        found = [LOSSES[name](v1.losses), *[LOSSES[name](v1.losses, weights=weights, reduction=r) for r in REDUCTIONS]]
-        return np.array(session.run(found))
+        actual = [LOSSES[name](v1.losses), *[LOSSES[name](v1.losses, weights=weights, reduction=r) for r in REDUCTIONS]]
+        return np.array(session.run(actual))
 
 
 def pairwise(v1):
     """The loss of pairs, with and without weights, and the sum of all losses."""
     with v1.Graph().as_default(), v1.Session() as session:
-        found = [v1.losses.mean_pairwise_squared_error(LABELS, PREDICTIONS),
+        actual = [v1.losses.mean_pairwise_squared_error(LABELS, PREDICTIONS),
                  v1.losses.mean_pairwise_squared_error(LABELS, PREDICTIONS, weights=WEIGHTS)]
-        return np.array(session.run([*found, v1.losses.get_total_loss()]))
+        return np.array(session.run([*actual, v1.losses.get_total_loss()]))
 
 
 RATES = {
@@ -131,10 +131,10 @@ def normalised(v1, rank):
         out = v1.layers.batch_normalization(inputs, momentum=0.7, training=training)
         updates = v1.get_collection(v1.GraphKeys.UPDATE_OPS)
         session.run(v1.global_variables_initializer())
-        found = [session.run([out, *updates], {inputs: x * k, training: True})[0] for k in (1.0, 2.0)]
-        found.append(session.run(out, {inputs: x, training: False}))
+        actual = [session.run([out, *updates], {inputs: x * k, training: True})[0] for k in (1.0, 2.0)]
+        actual.append(session.run(out, {inputs: x, training: False}))
         moving = [session.run(v) for v in v1.global_variables() if "moving" in v.name]
-        return np.stack(found), np.stack(moving)
+        return np.stack(actual), np.stack(moving)
 
 
 def _filled(v1, seed=0):
@@ -159,8 +159,8 @@ def recurrent(v1, kind):
         names = sorted(v.name for v in v1.global_variables())
         session.run(v1.global_variables_initializer())
         session.run(_filled(v1))
-        found = session.run([outputs, *_flat(state)], {inputs: x})
-        return found[0], np.concatenate([s.ravel() for s in found[1:]]), names
+        actual = session.run([outputs, *_flat(state)], {inputs: x})
+        return actual[0], np.concatenate([s.ravel() for s in actual[1:]]), names
 
 
 def _flat(state):
@@ -214,22 +214,22 @@ def metrics(v1):
 
 def all_values(v1):
     """Everything, by name, for the file."""
-    found = {"averages": averages(v1), "pairwise": pairwise(v1), "metrics": metrics(v1)}
+    actual = {"averages": averages(v1), "pairwise": pairwise(v1), "metrics": metrics(v1)}
     for name in OPTIMIZERS:
         steps, kept, names = optimised(v1, name)
-        found[f"optimizer/{name}"], found[f"optimizer/{name}/names"] = steps, np.array(names)
+        actual[f"optimizer/{name}"], actual[f"optimizer/{name}/names"] = steps, np.array(names)
         for n, value in enumerate(kept):
-            found[f"optimizer/{name}/{n}"] = value
-    found.update({f"loss/{name}": loss_values(v1, name) for name in LOSSES})
-    found.update({f"rate/{name}": rates(v1, name) for name in RATES})
+            actual[f"optimizer/{name}/{n}"] = value
+    actual.update({f"loss/{name}": loss_values(v1, name) for name in LOSSES})
+    actual.update({f"rate/{name}": rates(v1, name) for name in RATES})
     for rank in (2, 4):
-        found[f"normalised/{rank}"], found[f"moving/{rank}"] = normalised(v1, rank)
+        actual[f"normalised/{rank}"], actual[f"moving/{rank}"] = normalised(v1, rank)
     for kind in ("basic", "gru", "lstm", "full", "stack"):
         outputs, state, names = recurrent(v1, kind)
-        found.update({f"rnn/{kind}": outputs, f"state/{kind}": state, f"rnn/{kind}/names": np.array(names)})
-    found["layers"], names = convolved(v1)
-    found["layers/names"] = np.array(names)
-    return found
+        actual.update({f"rnn/{kind}": outputs, f"state/{kind}": state, f"rnn/{kind}/names": np.array(names)})
+    actual["layers"], names = convolved(v1)
+    actual["layers/names"] = np.array(names)
+    return actual
 
 
 if __name__ == "__main__":

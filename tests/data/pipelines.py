@@ -21,7 +21,7 @@ def described(tf, fn, tmp):
     """What a pipeline gives, as JSON: spec, cardinality and the first 40 elements; or the class of its error."""
     try:
         dataset = fn(tf, tmp)
-        found = {"spec": spec_text(tf, dataset.element_spec), "cardinality": int(dataset.cardinality())}
+        actual = {"spec": spec_text(tf, dataset.element_spec), "cardinality": int(dataset.cardinality())}
     except Exception as error:  # noqa: BLE001 - errors are compared
         return {"error": type(error).__name__}
     elements, iterator = [], iter(dataset)
@@ -31,9 +31,9 @@ def described(tf, fn, tmp):
             if len(elements) == 40:
                 break
     except Exception as error:  # noqa: BLE001 - errors are compared
-        found["raises"] = type(error).__name__
-    found["elements"] = elements
-    return found
+        actual["raises"] = type(error).__name__
+    actual["elements"] = elements
+    return actual
 
 
 def spec_text(tf, spec):

@@ -17,11 +17,11 @@ def main() -> None:
     import tensorflow as tf
     from pipelines import PIPELINES, described
 
-    found = {}
+    actual = {}
     for name, fn in PIPELINES.items():
         with tempfile.TemporaryDirectory() as folder:
-            found[name] = described(tf, fn, Path(folder))
-    lines = [f"{json.dumps(name)}: {json.dumps(value)}" for name, value in found.items()]
+            actual[name] = described(tf, fn, Path(folder))
+    lines = [f"{json.dumps(name)}: {json.dumps(value)}" for name, value in actual.items()]
     text = "{\n" + ",\n".join([f'"tensorflow": {json.dumps(tf.__version__)}', *lines]) + "\n}\n"
     (HERE / "reference.json").write_text(text)
 

@@ -92,11 +92,11 @@ def test_none_is_part_of_elements(tmp_path):
 
     @tf.function(fallback=False)
     def total():
-        found = tf.constant(0, tf.int64)
+        actual = tf.constant(0, tf.int64)
         for x, nothing in pairs:
             assert nothing is None
-            found += x
-        return found
+            actual += x
+        return actual
     assert int(total()) == 3
     with pytest.raises(TypeError, match="None"):
         make.range(3).map(lambda x: None)

@@ -226,16 +226,16 @@ def test_a_saved_dataset_comes_back(tmp_path, kind):
     rows = {"a": np.arange(6, dtype=np.int16).reshape(3, 2), "b": (["x", "", "z"], [True, False, True])}
     data = Dataset.from_tensor_slices(rows)
     data.save(tmp_path / "d", compression=kind)
-    found = Dataset.load(str(tmp_path / "d"))
-    assert found.element_spec == data.element_spec
-    assert len(found) == 3
-    assert str(list(found.as_numpy_iterator())) == str(list(data.as_numpy_iterator()))
+    actual = Dataset.load(str(tmp_path / "d"))
+    assert actual.element_spec == data.element_spec
+    assert len(actual) == 3
+    assert str(list(actual.as_numpy_iterator())) == str(list(data.as_numpy_iterator()))
     twice = Dataset.load(tmp_path / "d", reader_func=lambda parts: parts.repeat(2).flat_map(lambda part: part))
     assert [int(e["a"][0]) for e in twice] == [0, 2, 4] * 2
-    iterator = iter(found.batch(2))
+    iterator = iter(actual.batch(2))
     next(iterator)
     saved = iterator._saved_values()
-    other = iter(found.batch(2))
+    other = iter(actual.batch(2))
     other._restore_values(saved)
     assert next(other)["b"][0].numpy().tolist() == [b"z"]
     Dataset.range(2).save(tmp_path / "d")
@@ -305,11 +305,11 @@ def test_a_state_of_another_pipeline_is_refused():
 def test_states_are_data():
     state = {"a": [1, None, True, 2.5, "x", b"\xff"], "b": (np.arange(6, dtype=np.int16).reshape(2, 3),),
              "c": np.array([[b"s", b""]], object), "d": np.zeros((0, 3), np.float32), "e": np.array(True)}
-    found = decoded(encoded(state))
-    assert found["a"] == state["a"]
-    assert isinstance(found["b"], tuple)
-    for got, want in ((found["b"][0], state["b"][0]), (found["c"], state["c"]), (found["d"], state["d"]),
-                      (found["e"], state["e"])):
+    actual = decoded(encoded(state))
+    assert actual["a"] == state["a"]
+    assert isinstance(actual["b"], tuple)
+    for got, want in ((actual["b"][0], state["b"][0]), (actual["c"], state["c"]), (actual["d"], state["d"]),
+                      (actual["e"], state["e"])):
         assert got.dtype == want.dtype
         assert got.shape == want.shape
         assert got.tolist() == want.tolist()

@@ -17,10 +17,10 @@ Dataset = tf.data.Dataset
 def test_a_function_takes_any_dataset_of_one_spec():
     @tf.function
     def total(data):
-        found = tf.constant(0, tf.int64)
+        actual = tf.constant(0, tf.int64)
         for x in data:
-            found += x
-        return found
+            actual += x
+        return actual
     assert [int(total(Dataset.range(n).shuffle(3))) for n in (4, 9, 0)] == [6, 36, 0]
     assert total.experimental_get_tracing_count() == 1
     assert int(total(Dataset.range(4).map(lambda x: x * 2))) == 12
@@ -175,8 +175,8 @@ def test_structures_come_to_functions_as_they_are():
     rows = {"a": [1, 2], "b": ([3.0, 4.0], ["x", "y"])}
     data = Dataset.from_tensor_slices(rows).map(lambda d: (d["b"][1], Point(d["a"], d["b"][0])))
     assert isinstance(data.element_spec[1], Point)
-    found = list(data.map(lambda text, point: Point(text, point)).as_numpy_iterator())
-    assert found[1] == Point(b"y", Point(2, 4.0))
+    actual = list(data.map(lambda text, point: Point(text, point)).as_numpy_iterator())
+    assert actual[1] == Point(b"y", Point(2, 4.0))
     merged = data.map(lambda text, point: {"p": point, "n": tf.size(point.x)})
     assert next(iter(merged))["p"].y.numpy() == 3.0
     assert list(merged.batch(2).as_numpy_iterator())[0]["p"].x.tolist() == [1, 2]
@@ -217,18 +217,18 @@ def test_functions_of_elements_of_unknown_rank():
 
 
 def test_random_functions_draw_anew_for_each_element():
-    found = [float(x) for x in Dataset.range(20).map(lambda x: tf.random.uniform([]), num_parallel_calls=2)]
-    assert len(set(found)) == 20
+    actual = [float(x) for x in Dataset.range(20).map(lambda x: tf.random.uniform([]), num_parallel_calls=2)]
+    assert len(set(actual)) == 20
 
 
 def test_a_dataset_goes_with_its_function():
     """Neither traces nor registries keep a dataset, an iterator or its arrays alive."""
     @tf.function
     def total(data):
-        found = tf.constant(0.0)
+        actual = tf.constant(0.0)
         for x in data:
-            found += tf.reduce_sum(x)
-        return found
+            actual += tf.reduce_sum(x)
+        return actual
     data = Dataset.from_tensor_slices(np.ones((10, 3), np.float32)).map(lambda x: x * 2.0)
     node, iterator = weakref.ref(data._node), iter(data)
     stream = weakref.ref(iterator._stream)
@@ -287,8 +287,8 @@ def test_results_of_python_whose_rank_is_not_declared_pass():
     assert [float(x) for x in sums] == [0.0, 2.0, 4.0, 6.0]
 
     def both(i):
-        found = tf.numpy_function(lambda n: (n * 2, np.float32(n) / 2), [i], [tf.int64, tf.float32])
-        return found[0], {"half": found[1], "same": found[0], "number": i}
+        actual = tf.numpy_function(lambda n: (n * 2, np.float32(n) / 2), [i], [tf.int64, tf.float32])
+        return actual[0], {"half": actual[1], "same": actual[0], "number": i}
 
     pairs = numbers.map(both).batch(2)
     first, rest = next(iter(pairs))

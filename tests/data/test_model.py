@@ -152,8 +152,8 @@ def test_pipelines_are_what_lists_are(count, chain):
     expected = list(range(count))
     for name, argument in chain:
         expected = STEPS[name][2](expected, argument)
-    found = values(dataset)
-    assert found == expected
+    actual = values(dataset)
+    assert actual == expected
     known = dataset.cardinality().numpy()
     assert known == len(expected) or known == tf.data.UNKNOWN_CARDINALITY
     assert values(dataset) == expected  # each iteration starts anew

@@ -15,8 +15,8 @@ COUNT = 60
 
 
 def drawn(fn, parallel, deterministic=None):
-    found = tf.data.Dataset.range(COUNT).map(fn, num_parallel_calls=parallel, deterministic=deterministic)
-    return [x.numpy().tobytes() for x in found]
+    actual = tf.data.Dataset.range(COUNT).map(fn, num_parallel_calls=parallel, deterministic=deterministic)
+    return [x.numpy().tobytes() for x in actual]
 
 
 @pytest.mark.parametrize("name", LAYERS)

@@ -17,7 +17,7 @@ def test_every_pipeline_has_a_reference():
 
 @pytest.mark.parametrize("name", PIPELINES)
 def test_pipeline_gives_what_tensorflow_gives(name, tmp_path):
-    expected, found = dict(REFERENCE[name]), described(tf, PIPELINES[name], tmp_path)
+    expected, actual = dict(REFERENCE[name]), described(tf, PIPELINES[name], tmp_path)
     if name in OWN_COUNTS:
-        expected.pop("cardinality"), found.pop("cardinality")
-    assert found == expected
+        expected.pop("cardinality"), actual.pop("cardinality")
+    assert actual == expected

@@ -21,9 +21,9 @@ def values(dataset):
 
 @given(st.integers(0, 40), st.integers(1, 50), st.integers(0, 99))
 def test_an_element_comes_forward_less_than_the_buffer(count, size, seed):
-    found = values(Dataset.range(count).shuffle(size, seed=seed))
-    assert sorted(found) == list(range(count))
-    assert all(x < place + size for place, x in enumerate(found))
+    actual = values(Dataset.range(count).shuffle(size, seed=seed))
+    assert sorted(actual) == list(range(count))
+    assert all(x < place + size for place, x in enumerate(actual))
 
 
 def test_a_buffer_that_holds_all_gives_uniform_orders():
@@ -45,10 +45,10 @@ def test_the_first_element_is_uniform_over_the_buffer():
 def test_waiting_times_are_those_of_a_reservoir():
     """An element of the steady state waits a geometric time: each round it is drawn with probability 1 / size."""
     size = 8
-    found = values(Dataset.range(40_000).shuffle(size, seed=5))
-    places = np.empty(len(found), int)
-    places[found] = np.arange(len(found))
-    waits = (places - np.arange(len(found)))[100:-100] + size - 1  # rounds in the buffer before the one it is drawn in
+    actual = values(Dataset.range(40_000).shuffle(size, seed=5))
+    places = np.empty(len(actual), int)
+    places[actual] = np.arange(len(actual))
+    waits = (places - np.arange(len(actual)))[100:-100] + size - 1  # rounds in the buffer before the one it is drawn in
     expected = [stats.geom.pmf(k + 1, 1 / size) * waits.size for k in range(30)]
     seen = np.bincount(waits, minlength=31)
     assert stats.chisquare([*seen[:30], seen[30:].sum()], [*expected, waits.size - sum(expected)]).pvalue > 0.001
@@ -86,15 +86,15 @@ def test_the_global_seed_decides():
 
 
 def test_unknown_cardinality_is_a_buffer_for_all():
-    found = values(Dataset.range(200).shuffle(tf.data.UNKNOWN_CARDINALITY, seed=2))
-    assert sorted(found) == list(range(200))
-    assert any(x > place + 100 for place, x in enumerate(found))
+    actual = values(Dataset.range(200).shuffle(tf.data.UNKNOWN_CARDINALITY, seed=2))
+    assert sorted(actual) == list(range(200))
+    assert any(x > place + 100 for place, x in enumerate(actual))
 
 
 def test_sampled_proportions():
     parts = [Dataset.from_tensors(i).repeat() for i in range(3)]
-    found = values(Dataset.sample_from_datasets(parts, [0.5, 0.2, 0.3], seed=1).take(5000))
-    assert stats.chisquare(np.bincount(found, minlength=3), [2500, 1000, 1500]).pvalue > 0.001
+    actual = values(Dataset.sample_from_datasets(parts, [0.5, 0.2, 0.3], seed=1).take(5000))
+    assert stats.chisquare(np.bincount(actual, minlength=3), [2500, 1000, 1500]).pvalue > 0.001
     varying = Dataset.from_tensor_slices([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]).repeat()
     assert values(Dataset.sample_from_datasets(parts, varying).take(4)) == [0, 2, 0, 2]
 
@@ -110,9 +110,9 @@ def test_sampling_stops_where_it_should():
 
 
 def test_random_numbers():
-    found = values(Dataset.random(seed=1).take(20_000))
-    assert 0 <= min(found) < max(found) < 1 << 32
-    assert stats.kstest(np.array(found) / 2.0 ** 32, "uniform").pvalue > 0.001
+    actual = values(Dataset.random(seed=1).take(20_000))
+    assert 0 <= min(actual) < max(actual) < 1 << 32
+    assert stats.kstest(np.array(actual) / 2.0 ** 32, "uniform").pvalue > 0.001
     other = Dataset.random(seed=1, rerandomize_each_iteration=True).take(5)
     assert values(other) != values(other)
 

@@ -109,9 +109,9 @@ def test_order_may_change_where_that_is_allowed():
         return value
     dataset = Dataset.range(24).map(lambda x: tf.numpy_function(pause, [x], tf.TensorSpec([], tf.int64)),
                                     num_parallel_calls=4, deterministic=False)
-    found = numbers(dataset)
-    assert sorted(found) == list(range(24))
-    assert found != sorted(found)
+    actual = numbers(dataset)
+    assert sorted(actual) == list(range(24))
+    assert actual != sorted(actual)
     options = tf.data.Options()
     options.deterministic = True  # what the function says itself wins
     assert sorted(numbers(dataset.with_options(options))) == list(range(24))
@@ -183,11 +183,11 @@ def test_an_error_of_a_compiled_function_tells_the_users_line():
 
 def test_an_error_of_a_generator_comes_out():
     for dataset in (slow(3, then=KeyError("gone")), slow(3, then=KeyError("gone")).prefetch(2)):
-        found = []
+        actual = []
         with pytest.raises(KeyError, match="gone") as caught:
             for x in dataset:
-                found.append(int(x))
-        assert found == [0, 1, 2]
+                actual.append(int(x))
+        assert actual == [0, 1, 2]
         assert traceback.extract_tb(caught.value.__traceback__)[-1].name == "generate"
 
 
@@ -198,13 +198,13 @@ def test_threads_end_with_a_compiled_loop():
 
     @tf.function
     def total(data, limit, bad):
-        found = tf.constant(0, tf.int64)
+        actual = tf.constant(0, tf.int64)
         for x in data:
             if x == limit:
                 break
             tf.debugging.assert_none_equal(x, bad, message="a bad element")
-            found += x
-        return found
+            actual += x
+        return actual
     data = slow(12).prefetch(3)
     assert int(total(data, *numbers_of(99, -1))) == 66
     assert none_left()
@@ -245,17 +245,17 @@ def test_what_is_made_ahead_is_bounded():
 
 
 def test_several_threads_may_share_an_iterator():
-    iterator, found = iter(Dataset.range(400).map(lambda x: x + 1).prefetch(2)), []
+    iterator, actual = iter(Dataset.range(400).map(lambda x: x + 1).prefetch(2)), []
 
     def consume():
         for x in iterator:
-            found.append(int(x))
+            actual.append(int(x))
     threads = [threading.Thread(target=consume) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(60)
-    assert sorted(found) == list(range(1, 401))
+    assert sorted(actual) == list(range(1, 401))
 
 
 @pytest.mark.parametrize("last", ["pass", "next(iterator)", "raise SystemExit(3)", "del dataset"])

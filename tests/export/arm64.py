@@ -53,18 +53,18 @@ class Arm64:
         self.symbols: dict[str, int] = {}
         count = struct.unpack("<II", bytes(self.cpu.mem_read(_BASE + dynamic[4], 8)))[1] if 4 in dynamic else \
             (names - symbols) // 24
-        found = []
+        actual = []
         for n in range(count):
             name, _, _, section, value, _ = struct.unpack("<IBBHQQ", bytes(self.cpu.mem_read(_BASE + symbols + 24 * n,
                                                                                                24)))
             text = self.text(_BASE + names + name)
-            found.append((text, section, value))
+            actual.append((text, section, value))
             if section:
                 self.symbols[text] = _BASE + value
         for table, length in ((7, 8), (23, 2)):
             for at in range(0, dynamic.get(length, 0), 24):
                 place, info, more = struct.unpack("<QQq", bytes(self.cpu.mem_read(_BASE + dynamic[table] + at, 24)))
-                self.cpu.mem_write(_BASE + place, struct.pack("<Q", self.target(info, more, found)))
+                self.cpu.mem_write(_BASE + place, struct.pack("<Q", self.target(info, more, actual)))
 
     def target(self, info: int, more: int, symbols: list[tuple[str, int, int]]) -> int:
         """What a relocation puts in place."""
@@ -96,10 +96,10 @@ class Arm64:
 
     def text(self, at: int) -> str:
         """The text that ends with a zero."""
-        found = bytearray()
-        while (byte := self.cpu.mem_read(at + len(found), 1)[0]):
-            found.append(byte)
-        return found.decode()
+        actual = bytearray()
+        while (byte := self.cpu.mem_read(at + len(actual), 1)[0]):
+            actual.append(byte)
+        return actual.decode()
 
     def call(self, name: str, *arguments: int) -> int:
         """The result of a function of up to eight words, as a signed word of 32 bits."""

@@ -64,11 +64,11 @@ def test_training_on_eight_threads_with_sanitizers(library):
     plain = compiled(folder, "plain", "-std=gnu99", "-O1", source, folder / "libtrain.a", "-lm", "-lpthread")
     flags = ["-std=gnu99", "-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-DSTACK=(2<<20)"]
     program = compiled(folder, "harness", *flags, source, folder / "libtrain.a", "-lm", "-lpthread")
-    found = [float.fromhex(line) for line in told(program).split()]
+    actual = [float.fromhex(line) for line in told(program).split()]
     assert told(plain).split() == told(program).split()
     x = (np.arange(42) * 37 % 11).astype(F32) / F32(11) - F32(0.4)
     losses = [step(x.reshape(7, 6), np.arange(7, dtype=np.int32) % 3).numpy() for _ in range(20)]
-    np.testing.assert_array_equal(np.array(found, F32), [*losses, *w.numpy().reshape(-1)])
+    np.testing.assert_array_equal(np.array(actual, F32), [*losses, *w.numpy().reshape(-1)])
 
 
 def test_header_is_c99_and_cpp(library):
@@ -106,7 +106,7 @@ def test_the_benchmark_measures(tmp_path):
     done = subprocess.run([sys.executable, str(root / "benchmarks" / "deploy.py"), "--rounds", "1", "--out",
                            str(tmp_path)], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
-    found = json.loads((tmp_path / "deploy.json").read_text())
-    assert found["bytes"]["library"] - found["bytes"]["weights"] < 100 << 10
-    assert {"twofold 1", "twofold 64"} <= found["samples"].keys() and min(found["load"]) > 0
+    actual = json.loads((tmp_path / "deploy.json").read_text())
+    assert actual["bytes"]["library"] - actual["bytes"]["weights"] < 100 << 10
+    assert {"twofold 1", "twofold 64"} <= actual["samples"].keys() and min(actual["load"]) > 0
     assert "| 64 |" in done.stdout

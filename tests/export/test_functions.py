@@ -31,8 +31,8 @@ def state_size(header):
     return int(re.search(r"_STATE_SIZE INT64_C\((\d+)\)", header)[1])
 
 
-def same(found, expected):
-    for a, b in zip(found, expected, strict=True):
+def same(actual, expected):
+    for a, b in zip(actual, expected, strict=True):
         np.testing.assert_array_equal(a, np.asarray(b))
 
 
@@ -76,8 +76,8 @@ def test_training_step(tmp_path, weights):
     w, v, steps = library.new_state(specs, state_size(header))
     x, labels = numbers(20, 6, seed=2), np.arange(20, dtype=I32) % 3
     for _ in range(4):
-        found, = library.call("step", [x, labels], [(F32, 0)])
-        same([found, w, v, steps], [model.functions["step"](x, labels), model.w, model.v, model.steps])
+        actual, = library.call("step", [x, labels], [(F32, 0)])
+        same([actual, w, v, steps], [model.functions["step"](x, labels), model.w, model.v, model.steps])
     same(library.call("predict", [x], [(I64, 1), (I64, 0)]), model.functions["predict"](x))
 
 
@@ -123,14 +123,14 @@ def test_gradients(tmp_path):
         return {"y": y, "total": tf.reduce_sum(y * tf.cast(n, tf.float32)), "n": n + 1}
     library, header = exported(tmp_path, f, gradients=True)
     x, ct, ct2 = numbers(5, 4), numbers(5, 3, seed=3), np.array(0.5, F32)
-    found = library.call("f_grad", [x, np.array(2, I32), ct2, ct],
+    actual = library.call("f_grad", [x, np.array(2, I32), ct2, ct],
                          [(I32, 0), (F32, 0), (F32, 2), (F32, 2), (F32, 2)])
     tensor = tf.constant(x)
     with tf.GradientTape() as tape:
         tape.watch(tensor)
         out = f(tensor, tf.constant(2))
     dx, dw = tape.gradient([out["total"], out["y"]], [tensor, w], [tf.constant(ct2), tf.constant(ct)])
-    same(found, [out["n"], out["total"], out["y"], dx, dw])
+    same(actual, [out["n"], out["total"], out["y"], dx, dw])
     struct = re.search(r"typedef struct lib_f_grad_outputs \{(.*?)\} lib", header, re.S)[1]
     assert re.findall(r"\} (\w+);", struct) == ["n", "total", "y", "d_x", "d_w"]
 
@@ -147,9 +147,9 @@ def test_second_order_gradient_inside_of_a_function(tmp_path):
         return outer.gradient(first, x)
     library, _ = exported(tmp_path, f)
     x = np.linspace(-1, 1, 5)
-    found, = library.call("f", [x], [(F64, 1)])
-    same([found], [f(x)])
-    np.testing.assert_allclose(found, np.exp(x) * (x**3 + 6 * x**2 + 6 * x), rtol=1e-13, atol=1e-15)
+    actual, = library.call("f", [x], [(F64, 1)])
+    same([actual], [f(x)])
+    np.testing.assert_allclose(actual, np.exp(x) * (x**3 + 6 * x**2 + 6 * x), rtol=1e-13, atol=1e-15)
 
 
 def test_control_flow(tmp_path):
@@ -269,8 +269,8 @@ def test_convolution_and_pooling(tmp_path):
     with tf.GradientTape() as tape:
         out = f(x)
     expected = tape.gradient(out, kernel, [tf.constant(ct), tf.constant(ct2)])
-    found = library.call("f_grad", [x, ct, ct2], [(F32, 4), (F32, 2), (F32, 4), (F32, 4)])
-    same(found[3:], [expected])
+    actual = library.call("f_grad", [x, ct, ct2], [(F32, 4), (F32, 2), (F32, 4), (F32, 4)])
+    same(actual[3:], [expected])
     unknown = f.get_concrete_function(tf.TensorSpec([None, 8, 8, 2], tf.float32))
     library, _ = exported(tmp_path, {"f": unknown}, "open", gradients=True)
     same(library.call("f", [x], [(F32, 4), (F32, 2)]), f(x))

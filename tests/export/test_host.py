@@ -41,9 +41,9 @@ def image(n, seed=1):
 @pytest.mark.parametrize("n", [0, 1, 2, 7, 64, 65])
 def test_equals_the_function(digits, n):
     predict, library = digits
-    found, = Library(library.path, "digits").call("predict", [image(n)], [(F32, 2)])
-    assert found.shape == (n, 10)
-    np.testing.assert_array_equal(found, predict(tf.constant(image(n))).numpy())
+    actual, = Library(library.path, "digits").call("predict", [image(n)], [(F32, 2)])
+    assert actual.shape == (n, 10)
+    np.testing.assert_array_equal(actual, predict(tf.constant(image(n))).numpy())
 
 
 def test_needs_nothing_but_libc_and_libm(digits):

@@ -84,19 +84,19 @@ def made():
 
 
 def expected(made, name):
-    found = made[name](*CALLS[name][0])
-    return [t.numpy() for t in (found if isinstance(found, tuple) else (found,))]
+    actual = made[name](*CALLS[name][0])
+    return [t.numpy() for t in (actual if isinstance(actual, tuple) else (actual,))]
 
 
-def ulps(found, wanted, least=2.0**-8):
+def ulps(actual, wanted, least=2.0**-8):
     """How far results are from others, in units of the last place of what was wanted, at the scale of the whole: of at
     least that share of the largest."""
     unit = np.spacing(np.maximum(np.abs(wanted), np.abs(wanted).max() * least).astype(wanted.dtype))
-    return np.max(np.abs(found.astype(np.float64) - wanted.astype(np.float64)) / unit, initial=0.0)
+    return np.max(np.abs(actual.astype(np.float64) - wanted.astype(np.float64)) / unit, initial=0.0)
 
 
-def compare(made, name, found, exact):
-    for got, want in zip(found, expected(made, name), strict=True):
+def compare(made, name, actual, exact):
+    for got, want in zip(actual, expected(made, name), strict=True):
         if exact or want.dtype.kind != "f":
             np.testing.assert_array_equal(got, want)
         else:
@@ -110,8 +110,8 @@ def test_levels_of_x86_64(made, tmp_path, cpu, exact):
         pytest.skip("this processor is none of the level")
     library = tf.export.native(made, tmp_path / "libm.so", target="x86_64-linux", cpu=cpu)
     for name, (inputs, outputs) in CALLS.items():
-        found = Library(library.path, "m").call(name, inputs, outputs)
-        compare(made, name, found, exact or name == "curves")  # float32 is exact without instructions for it
+        actual = Library(library.path, "m").call(name, inputs, outputs)
+        compare(made, name, actual, exact or name == "curves")  # float32 is exact without instructions for it
 
 
 def _runs(cpu):
@@ -181,8 +181,8 @@ def test_webassembly_in_node(made, tmp_path):
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     for name, (_, outputs) in CALLS.items():
-        found = [_array(r, dtype) for r, (dtype, _) in zip(told["results"][name], outputs, strict=True)]
-        compare(made, name, found, name == "curves")
+        actual = [_array(r, dtype) for r, (dtype, _) in zip(told["results"][name], outputs, strict=True)]
+        compare(made, name, actual, name == "curves")
     assert told["error"]["native"] and told["error"]["kind"] == "invalid_argument"
     assert "gather: an index is out of range" in told["error"]["message"]
 
@@ -269,8 +269,8 @@ def test_windows_library(made, tmp_path):
             break
     count, _, names, _ = struct.unpack_from("<IIII", code, offset + directory - address + 24)
     table = struct.unpack_from(f"<{count}I", code, offset + names - address)
-    found = [code[(at := offset + n - address):code.index(0, at)].decode() for n in table]
-    assert found == ["m_abi", "m_interface", "m_predict", "m_predict_sizes", "m_strerror"] and length
+    actual = [code[(at := offset + n - address):code.index(0, at)].decode() for n in table]
+    assert actual == ["m_abi", "m_interface", "m_predict", "m_predict_sizes", "m_strerror"] and length
 
 
 @needs_zig

@@ -83,8 +83,8 @@ def dataset_index(folder: Path) -> Path:
 def dataset_elements(kind: str) -> Callable[[Path], Path]:
     def write(folder: Path) -> Path:
         dataset().save(folder / "d", compression=kind)
-        found, = (folder / "d").glob("elements-*")
-        return found
+        actual, = (folder / "d").glob("elements-*")
+        return actual
     return write
 
 

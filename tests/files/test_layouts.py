@@ -105,24 +105,24 @@ def keras_model(held: dict[str, tf.Variable]) -> tuple[Any, dict[str, Any]]:
 # Each takes the variables and an empty folder, writes them, and gives what it reads by name.
 def by_write(held: dict[str, tf.Variable], folder: Path) -> dict[str, Any]:
     path = tf.train.Checkpoint(**held).write(str(folder / "c"))
-    found = blank(held)
-    tf.train.Checkpoint(**found).read(path).assert_consumed()
-    return found
+    actual = blank(held)
+    tf.train.Checkpoint(**actual).read(path).assert_consumed()
+    return actual
 
 
 def by_save(held: dict[str, tf.Variable], folder: Path) -> dict[str, Any]:
     path = tf.train.Checkpoint(**held).save(str(folder / "c"))
-    found = blank(held)
-    tf.train.Checkpoint(**found).restore(path).assert_consumed()
-    return found
+    actual = blank(held)
+    tf.train.Checkpoint(**actual).restore(path).assert_consumed()
+    return actual
 
 
 def by_manager(held: dict[str, tf.Variable], folder: Path) -> dict[str, Any]:
     manager = tf.train.CheckpointManager(tf.train.Checkpoint(**held), str(folder), 1)
     manager.save()
-    found = blank(held)
-    tf.train.Checkpoint(**found).restore(tf.train.latest_checkpoint(str(folder))).assert_consumed()
-    return found
+    actual = blank(held)
+    tf.train.Checkpoint(**actual).restore(tf.train.latest_checkpoint(str(folder))).assert_consumed()
+    return actual
 
 
 def by_reader(held: dict[str, tf.Variable], folder: Path) -> dict[str, Any]:
@@ -133,9 +133,9 @@ def by_reader(held: dict[str, tf.Variable], folder: Path) -> dict[str, Any]:
 
 def by_saver(held: dict[str, tf.Variable], folder: Path) -> dict[str, Any]:
     path = tf.compat.v1.train.Saver(held).save(None, str(folder / "c"))
-    found = blank(held)
-    tf.compat.v1.train.Saver(found).restore(None, path)
-    return found
+    actual = blank(held)
+    tf.compat.v1.train.Saver(actual).restore(None, path)
+    return actual
 
 
 def by_saved_model(held: dict[str, tf.Variable], folder: Path) -> dict[str, Any]:
@@ -158,14 +158,14 @@ def by_keras(ending: str) -> Callable[[dict[str, tf.Variable], Path], dict[str, 
         for name, variable in held.items():
             weights[name].assign(variable.read_value())
         path = str(folder / f"m{ending}")
-        other, found = keras_model(held)
+        other, actual = keras_model(held)
         if ending == ".weights.h5":
             model.save_weights(path)
         else:
             Weights.get_config = lambda self: {}  # type: ignore[method-assign]
             model.save(path)
         other.load_weights(path)
-        return found
+        return actual
     return exchange
 
 
@@ -177,11 +177,11 @@ def by_backup(held: dict[str, tf.Variable], folder: Path) -> dict[str, Any]:
     callback.set_model(model)
     model.optimizer.build(model.trainable_variables)
     callback.on_epoch_end(0)
-    other, found = keras_model(held)
+    other, actual = keras_model(held)
     other.optimizer.build(other.trainable_variables)
     callback.set_model(other)
     callback.on_train_begin()
-    return found
+    return actual
 
 
 def elements(held: dict[str, tf.Variable]) -> Any:
@@ -216,8 +216,8 @@ def by_safetensors(held: dict[str, tf.Variable], folder: Path) -> dict[str, Any]
     with open(folder / "s", "wb") as out:
         _safetensors.write(out, arrays)
     with open(folder / "s", "rb") as file:
-        found, _ = _safetensors.read(file, os.path.getsize(folder / "s"))
-    return {name: _safetensors.restored(name, found, v.dtype) for name, v in held.items()}
+        actual, _ = _safetensors.read(file, os.path.getsize(folder / "s"))
+    return {name: _safetensors.restored(name, actual, v.dtype) for name, v in held.items()}
 
 
 FORMATS = {
@@ -239,10 +239,10 @@ def test_every_value_is_read_as_it_was_written(form: str, dtype: str, tmp_path: 
         return
     held = variables(dtype)
     expected = {name: np.array(v.read_value()) for name, v in held.items()}
-    found = exchange(held, tmp_path)
-    assert set(found) >= set(expected)
+    actual = exchange(held, tmp_path)
+    assert set(actual) >= set(expected)
     for name, array in expected.items():
-        value = found[name]
+        value = actual[name]
         read = np.asarray(value.read_value() if isinstance(value, tf.Variable) else value,
                           object if dtype == "string" else None)
         assert tf.as_dtype(read.dtype) == tf.as_dtype(array.dtype), name
@@ -254,7 +254,7 @@ def test_arrays_of_the_other_byte_order_are_written_in_this_one(code: str, tmp_p
     array = (np.arange(60).reshape(6, 10) * 3).astype(f">{code}")
     filled = np.broadcast_to(array[0, 1], 9)
     _tensor_file.write(tmp_path / "t", {"whole": array, "column": array[:, 1], "filled": filled}, {})
-    found, _ = _tensor_file.read(tmp_path / "t")
-    np.testing.assert_array_equal(found["whole"], array.astype(code), strict=True)
-    np.testing.assert_array_equal(found["column"], array[:, 1].astype(code), strict=True)
-    np.testing.assert_array_equal(found["filled"], np.full(9, 3, code), strict=True)
+    actual, _ = _tensor_file.read(tmp_path / "t")
+    np.testing.assert_array_equal(actual["whole"], array.astype(code), strict=True)
+    np.testing.assert_array_equal(actual["column"], array[:, 1].astype(code), strict=True)
+    np.testing.assert_array_equal(actual["filled"], np.full(9, 3, code), strict=True)

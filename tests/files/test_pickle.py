@@ -29,15 +29,15 @@ ways = pytest.mark.parametrize("way", WAYS)
 
 def exceptions() -> list[type[BaseException]]:
     """All classes of exceptions that the package defines."""
-    found = set()
+    actual = set()
     for path in shipped_modules():
         name = module_name(path)
         if name.endswith("__main__"):
             continue
         for value in vars(importlib.import_module(name)).values():
             if inspect.isclass(value) and issubclass(value, BaseException) and value.__module__.startswith("twofold"):
-                found.add(value)
-    return sorted(found, key=lambda c: (c.__module__, c.__name__))
+                actual.add(value)
+    return sorted(actual, key=lambda c: (c.__module__, c.__name__))
 
 
 def test_each_exception_is_what_it_was() -> None:
@@ -227,7 +227,7 @@ def test_models_before_and_after_training(kind: str, way: str) -> None:
 
 def parts() -> list[Any]:
     """One of each class of optimizer, loss, metric, initializer, regularizer, constraint and schedule."""
-    keras, found = tf.keras, []
+    keras, actual = tf.keras, []
     for space in (keras.optimizers, keras.losses, keras.metrics, keras.initializers, keras.regularizers,
                   keras.constraints, keras.optimizers.schedules):
         for name in space.__all__:
@@ -236,17 +236,17 @@ def parts() -> list[Any]:
                                                if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD]
             if inspect.isclass(cls) and not needed and not inspect.isabstract(cls):
                 try:
-                    found.append(cls())
+                    actual.append(cls())
                 except (TypeError, ValueError, NotImplementedError):
                     continue  # a base class, or one with choices to make
-    return found
+    return actual
 
 
 @ways
 def test_parts_of_models(way: str) -> None:
-    found = parts()
-    assert len(found) > 90
-    for part in found:
+    actual = parts()
+    assert len(actual) > 90
+    for part in actual:
         made = WAYS[way](part)
         assert type(made) is type(part)
         if "get_config" in vars(type(part)) and type(part) is not tf.keras.optimizers.schedules.LearningRateSchedule:

@@ -46,7 +46,7 @@ def plain(value):
 if __name__ == "__main__":
     import tensorflow
 
-    found = {name: plain(case(tensorflow, tensorflow.strings)) for name, case in CASES.items()}
+    actual = {name: plain(case(tensorflow, tensorflow.strings)) for name, case in CASES.items()}
     with open(sys.argv[1], "w") as file:
-        json.dump(found, file, indent=1)
+        json.dump(actual, file, indent=1)
         file.write("\n")

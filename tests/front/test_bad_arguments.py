@@ -77,8 +77,8 @@ def test_numpy_functions_in_a_function() -> None:
     for fn in (np.sin, np.add):
         given = [x] * fn.nin
         with pytest.warns(RuntimeWarning, match="NumPy was asked to read it"):
-            found = tf.function(fn)(*map(tf.constant, given))
-        np.testing.assert_allclose(found, fn(*given))
+            actual = tf.function(fn)(*map(tf.constant, given))
+        np.testing.assert_allclose(actual, fn(*given))
 
 
 @pytest.mark.parametrize("data", [[object()], [None], {"a": 1}, [[1, [2, 3]]], [2**70], "text", 3, [len, 1.5]])

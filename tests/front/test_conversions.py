@@ -151,8 +151,8 @@ def test_seeds_may_be_floats():
 
 def test_scattered_bools():
     places, shape = [[1], [1], [0], [2], [2]], [4]
-    found = tf.scatter_nd(places, [True, False, False, True, True], shape)
-    assert found.dtype == tf.bool and found.numpy().tolist() == [False, True, True, False]
+    actual = tf.scatter_nd(places, [True, False, False, True, True], shape)
+    assert actual.dtype == tf.bool and actual.numpy().tolist() == [False, True, True, False]
     assert tf.scatter_nd(tf.zeros([256, 1], tf.int32), tf.ones([256], tf.bool), [1]).numpy().tolist() == [True]
     compiled = tf.function(lambda v: tf.scatter_nd(places, v, shape), fallback=False)
     assert compiled(tf.constant([False, True, True, False, False])).numpy().tolist() == [True, True, False, False]

@@ -43,8 +43,8 @@ CASES: dict[str, Any] = {
 }
 
 
-def _check(found: Any, expected: Any) -> None:
-    for one, other in zip(tf.nest.flatten(found), tf.nest.flatten(expected), strict=True):
+def _check(actual: Any, expected: Any) -> None:
+    for one, other in zip(tf.nest.flatten(actual), tf.nest.flatten(expected), strict=True):
         assert isinstance(one, tf.Tensor) and one.dtype == other.dtype
         np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6, strict=True)
 
@@ -73,16 +73,16 @@ def test_gradients(name: str) -> None:
             total = tf.add_n([tf.reduce_sum(tf.sin(y)) for y in tf.nest.flatten(fn(x))])
         return tape.gradient(total, x)
     x = tf.constant(X.astype(np.float32))
-    found = gradient(x)
+    actual = gradient(x)
     for signature in (None, [tf.TensorSpec([None] * 3)]):
-        np.testing.assert_array_equal(tf.function(gradient, input_signature=signature)(x), found)
+        np.testing.assert_array_equal(tf.function(gradient, input_signature=signature)(x), actual)
     towards = np.random.default_rng(2).normal(size=X.shape)
 
     def along(step: float) -> float:  # what einops gives for NumPy's arrays
         moved = fn(X.astype(np.float64) + step * towards)
         return sum(float(np.sin(y).sum()) for y in (moved if isinstance(moved, list) else [moved]))
     expected = (along(1e-5) - along(-1e-5)) / 2e-5
-    np.testing.assert_allclose(float((found.numpy() * towards).sum()), expected, rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(float((actual.numpy() * towards).sum()), expected, rtol=1e-3, atol=1e-3)
 
 
 def test_sizes_that_are_not_known_are_tensors() -> None:
@@ -112,9 +112,9 @@ def test_other_reductions_and_numpy() -> None:
     x = tf.constant(X)
     np.testing.assert_allclose(einops.reduce(x, "a b c -> b", tf.reduce_logsumexp), tf.reduce_logsumexp(x, [0, 2]))
     np.testing.assert_array_equal(einops.reduce(x > 0, "a b c -> a", "any"), (X > 0).any((1, 2)))
-    found = einops.asnumpy(x)
-    assert type(found) is np.ndarray
-    np.testing.assert_array_equal(found, X)
+    actual = einops.asnumpy(x)
+    assert type(actual) is np.ndarray
+    np.testing.assert_array_equal(actual, X)
 
 
 def test_models_of_keras() -> None:

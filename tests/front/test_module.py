@@ -104,12 +104,12 @@ def test_the_graph_of_objects_has_each_once_by_its_shortest_path():
     pair = collections.namedtuple("pair", "left right")
     m.pair = pair(tf.Variable(0.0), 3)
     m.plain = [1, 2]
-    found = {"/".join(path): value for path, value in tracking.walk(m)}
-    assert found["again"] is m.layers[0]
-    assert found["pair/left"] is m.pair.left
-    assert "layers/0" not in found
-    assert "plain" not in found
-    assert len({id(value) for value in found.values()}) == len(found)
+    actual = {"/".join(path): value for path, value in tracking.walk(m)}
+    assert actual["again"] is m.layers[0]
+    assert actual["pair/left"] is m.pair.left
+    assert "layers/0" not in actual
+    assert "plain" not in actual
+    assert len({id(value) for value in actual.values()}) == len(actual)
 
 
 def test_a_value_that_waits_for_a_child_is_given_when_the_child_comes():

@@ -87,9 +87,9 @@ def test_order_is_kept_anyway():
 def test_small_names():
     with tf.name_scope("a"):
         assert tf.get_current_name_scope() == "a"
-    found = []
-    tf.function(lambda x: found.append(tf.is_symbolic_tensor(x)))(tf.constant(1.0))
-    assert found == [True]
+    actual = []
+    tf.function(lambda x: actual.append(tf.is_symbolic_tensor(x)))(tf.constant(1.0))
+    assert actual == [True]
     now = tf.function(tf.timestamp)
     assert float(now()) <= float(now())
     assert tf.zeros_initializer is tf.keras.initializers.Zeros

@@ -18,10 +18,10 @@ X = cases.X
 
 @pytest.mark.parametrize("name", cases.CASES)
 def test_against_tensorflow(name):
-    found, want = cases.CASES[name](tf).numpy(), KNOWN[name]
-    assert found.dtype == want.dtype
-    assert found.shape == want.shape
-    np.testing.assert_allclose(found, want, rtol=1e-4, atol=3e-5)
+    actual, want = cases.CASES[name](tf).numpy(), KNOWN[name]
+    assert actual.dtype == want.dtype
+    assert actual.shape == want.shape
+    np.testing.assert_allclose(actual, want, rtol=1e-4, atol=3e-5)
 
 
 def test_a_signal_comes_back():

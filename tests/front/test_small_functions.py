@@ -40,8 +40,8 @@ def test_losses_of_batches():
     compiled = tf.function(tf.nn.compute_average_loss, input_signature=[tf.TensorSpec([None, 3], tf.float64)])
     assert float(compiled(X)) == X.sum() / 2
     assert float(tf.nn.scale_regularization_loss(X)) == X.sum()
-    found = tf.nn.batch_norm_with_global_normalization(X, 1.0, 4.0, 0.5, 3.0, 0.0, True)
-    np.testing.assert_allclose(found, (X - 1) / 2 * 3 + 0.5)
+    actual = tf.nn.batch_norm_with_global_normalization(X, 1.0, 4.0, 0.5, 3.0, 0.0, True)
+    np.testing.assert_allclose(actual, (X - 1) / 2 * 3 + 0.5)
 
 
 def test_polygamma_of_a_tensor_of_orders():

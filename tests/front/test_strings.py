@@ -33,8 +33,8 @@ def test_lines_of_a_file(tmp_path):
     def parse(line):
         name, value = tf.unstack(tf.strings.split(line, ","), num=2)
         return tf.strings.upper(name), tf.strings.to_number(value)
-    found = [(n.numpy(), float(v)) for n, v in tf.data.TextLineDataset(str(path)).map(parse)]
-    assert found == [(b"A", 1.0), (b"B", 2.5)]
+    actual = [(n.numpy(), float(v)) for n, v in tf.data.TextLineDataset(str(path)).map(parse)]
+    assert actual == [(b"A", 1.0), (b"B", 2.5)]
 
 
 def test_as_many_parts_as_are_said():

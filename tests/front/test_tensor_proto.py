@@ -20,9 +20,9 @@ KNOWN = [
 @pytest.mark.parametrize(("tensor", "data"), KNOWN, ids=[t.dtype.name for t, _ in KNOWN])
 def test_tensorflows_bytes(tensor, data):
     assert tf.io.serialize_tensor(tensor).numpy() == bytes.fromhex(data)
-    found = tf.io.parse_tensor(bytes.fromhex(data), tensor.dtype)
-    assert found.dtype == tensor.dtype
-    np.testing.assert_array_equal(found, tensor)
+    actual = tf.io.parse_tensor(bytes.fromhex(data), tensor.dtype)
+    assert actual.dtype == tensor.dtype
+    np.testing.assert_array_equal(actual, tensor)
 
 
 def test_tensors_of_records(tmp_path):
@@ -33,8 +33,8 @@ def test_tensors_of_records(tmp_path):
             writer.write(tf.io.serialize_tensor(array))
     dataset = tf.data.TFRecordDataset(path).map(
         lambda record: tf.ensure_shape(tf.io.parse_tensor(record, tf.float32), [2, None]))
-    for found, array in zip(dataset, arrays, strict=True):
-        np.testing.assert_array_equal(found, array)
+    for actual, array in zip(dataset, arrays, strict=True):
+        np.testing.assert_array_equal(actual, array)
 
 
 def test_damage_and_other_dtypes():

@@ -256,10 +256,10 @@ def modes(target: Target) -> tuple[str, ...]:
     return ("eager", "traced") if inside else ("eager",)
 
 
-def cases(target: Target, found: list[Call], plan: Plan, start: int) -> Iterator[tuple[int, str, Change]]:
+def cases(target: Target, actual: list[Call], plan: Plan, start: int) -> Iterator[tuple[int, str, Change]]:
     """`(example, mode, change)` from number `start` on, of a sequence that the seed decides."""
     streams = {n: changes(call, random.Random(f"{plan.seed} {target.name} {n}"), plan.values)
-               for n, call in enumerate(found)}
+               for n, call in enumerate(actual)}
     number = 0
     while streams:
         for n in list(streams):
@@ -317,20 +317,20 @@ def child(target: Target, plan: Plan, start: int, count: int, only: list[str] | 
         os.dup2(quiet, number)
     os.chdir(tempfile.mkdtemp(dir=os.getcwd()))
     signal.setitimer(signal.ITIMER_PROF, 3 * SECONDS)  # for the examples
-    found = calls(target)
+    actual = calls(target)
     chosen = [understand(c)[1:] for c in only] if only is not None else _first(
-        cases(target, found, plan, start), count)
-    _tell(out, ["ready", "", "", "", len(found)])
+        cases(target, actual, plan, start), count)
+    _tell(out, ["ready", "", "", "", len(actual)])
     eager: dict[Any, tuple[str, str, str]] = {}
     limit = Limit(plan.seconds)
     for example, mode, change in chosen:
         case = spell(target.name, example, mode, change)
-        if example >= len(found):
+        if example >= len(actual):
             continue
         _tell(out, ["start", case, "", "", 0])
         limit.start()
         try:
-            kind, raised, place = run_case(target, found[example], mode, change)
+            kind, raised, place = run_case(target, actual[example], mode, change)
         except KeyboardInterrupt as error:
             kind, raised, place = limit.kind(target), "", _place(_steps(error.__traceback__))
         # A function of the user's, such as a branch, may be one that only tracing runs.

@@ -55,11 +55,11 @@ def run(make, calls, how, seed=1, taped=False):
     for threads, args in calls:
         tf.config.threading.set_intra_op_parallelism_threads(threads)
         try:
-            found = _taped(program, args) if taped else program(*args)
+            actual = _taped(program, args) if taped else program(*args)
         except (tf.errors.OpError, ValueError, TypeError, IndexError, NotImplementedError, RuntimeError) as e:
             told.append(("error", type(e).__name__, (str(e).splitlines() or [""])[0]))
             break
-        told.append(("results", [t.numpy() for t in tf.nest.flatten(found)], [v.numpy() for v in variables]))
+        told.append(("results", [t.numpy() for t in tf.nest.flatten(actual)], [v.numpy() for v in variables]))
     return told
 
 
@@ -67,9 +67,9 @@ def _taped(program, args):
     inputs = [t for t in args if t.dtype.is_floating or t.dtype.is_complex]
     with tf.GradientTape() as tape:
         tape.watch(inputs)
-        found = program(*args)
-        ends = [t for t in tf.nest.flatten(found) if t.dtype.is_floating or t.dtype.is_complex]
-    return found, settled(tape.gradient(ends, inputs, unconnected_gradients="zero")) if ends and inputs else []
+        actual = program(*args)
+        ends = [t for t in tf.nest.flatten(actual) if t.dtype.is_floating or t.dtype.is_complex]
+    return actual, settled(tape.gradient(ends, inputs, unconnected_gradients="zero")) if ends and inputs else []
 
 
 def same_bits(a, b):
@@ -131,7 +131,7 @@ def check(make, sizes, taped=False):
         for what, calls, hows in (("known sizes", same, ["compiled"]), ("other sizes", other, ["compiled", "unknown"])):
             eager = run(make, calls, "eager", taped=taped)
             for how in hows:
-                found = difference(eager, run(make, calls, how, taped=taped))
-                if found is not None:
-                    return f"{what}, {how}: {found}"
+                actual = difference(eager, run(make, calls, how, taped=taped))
+                if actual is not None:
+                    return f"{what}, {how}: {actual}"
     return None

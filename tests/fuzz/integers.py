@@ -325,9 +325,9 @@ def _checked(function, case):
             have = _outcome(called, x, (*ints, *rest), case["taped"])
             if _is_limit(have):  # in a form that is not traced, of a function that is called
                 continue
-            found = difference(want, have)
-            if found is not None and not _elsewhere(function, x, (k, m), want, have):
-                return f"k={k} m={m} p={p} n={n}, Python integers, then {name}: {found}"
+            actual = difference(want, have)
+            if actual is not None and not _elsewhere(function, x, (k, m), want, have):
+                return f"k={k} m={m} p={p} n={n}, Python integers, then {name}: {actual}"
     return None
 
 

@@ -84,13 +84,13 @@ class _Block:
 
     def places(self) -> list[tuple[_Block, int]]:
         """Every statement, those inside of others after them."""
-        found = []
+        actual = []
         for n, item in enumerate(self.items):
-            found.append((self, n))
+            actual.append((self, n))
             if not isinstance(item, str):
                 for _, block in item:
-                    found += block.places()
-        return found
+                    actual += block.places()
+        return actual
 
 
 class _Program:
@@ -299,9 +299,9 @@ def _gradient(f: Any, variables: list[Any], persistent: bool, weighted: bool) ->
     def gradient(x: Any, y: Any) -> Any:
         with tf.GradientTape(persistent=persistent) as tape:
             tape.watch([x, y])
-            found = f(x, y)
-        weights = tf.nest.map_structure(lambda t: tf.cos(tf.stop_gradient(t)), found) if weighted else None
-        return tape.gradient(found, [x, y, *variables], output_gradients=weights, unconnected_gradients="zero")
+            actual = f(x, y)
+        weights = tf.nest.map_structure(lambda t: tf.cos(tf.stop_gradient(t)), actual) if weighted else None
+        return tape.gradient(actual, [x, y, *variables], output_gradients=weights, unconnected_gradients="zero")
     return gradient
 
 
@@ -320,8 +320,8 @@ def _run(make: Any, placement: dict[str, Any]) -> list[np.ndarray]:
     last = compiled(levels[-1]) if placement["compiled"][placement["order"]] else levels[-1]
     rng = np.random.default_rng(3)
     x, y = [tf.constant(rng.normal(size=SIZE).astype(np.float32)) for _ in range(2)]
-    found = tf.nest.flatten([last(x, y), last(x * 0.5, y)])
-    return [t.numpy() for t in (*found, *variables)]
+    actual = tf.nest.flatten([last(x, y), last(x * 0.5, y)])
+    return [t.numpy() for t in (*actual, *variables)]
 
 
 PLAIN = {"helpers": False, "compiled": (False,) * 3, "persistent": False, "unknown": False}
@@ -329,14 +329,14 @@ PLAIN = {"helpers": False, "compiled": (False,) * 3, "persistent": False, "unkno
 
 def placements(order: int) -> list[dict[str, Any]]:
     """All placements of some order but that of plain Python."""
-    found = []
+    actual = []
     for bits in range(1, 1 << (order + 2)):
         flags = [bool(bits >> n & 1) for n in range(order + 2)]
-        found.append({"order": order, "helpers": flags[0], "compiled": tuple(flags[1:]), "persistent": False,
+        actual.append({"order": order, "helpers": flags[0], "compiled": tuple(flags[1:]), "persistent": False,
                       "unknown": False})
-    found.append({**found[1], "persistent": True})
-    found.append({**found[0], "persistent": True})
-    return found
+    actual.append({**actual[1], "persistent": True})
+    actual.append({**actual[0], "persistent": True})
+    return actual
 
 
 def check(make: Any, seed: int, several: int = 4, orders: tuple[int, ...] = (1, 2)) -> tuple[int, str | None]:

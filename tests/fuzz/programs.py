@@ -55,10 +55,10 @@ class Block:
     parts: list[tuple[str, list[Any]]]
 
     def lines(self) -> list[str]:
-        found = []
+        actual = []
         for head, body in self.parts:
-            found += [f"{head}:", *[f"    {line}" for s in body for line in s.lines()]]
-        return found
+            actual += [f"{head}:", *[f"    {line}" for s in body for line in s.lines()]]
+        return actual
 
 
 @dataclass(frozen=True)
@@ -219,16 +219,16 @@ class _Maker:
             self.add(body, self.fresh(), self.filled(row, operands), depth == 0)
 
     def operands(self, kinds: str) -> list[str] | None:
-        found: list[str] = []
+        actual: list[str] = []
         for kind in kinds:
-            fitting = [n for n, t in self.scope.items() if _fits(kind, t, found and self.scope[found[0]])]
-            if found:
-                alike = [n for n in fitting if _broadcast(self.scope[n], self.scope[found[0]])]
+            fitting = [n for n, t in self.scope.items() if _fits(kind, t, actual and self.scope[actual[0]])]
+            if actual:
+                alike = [n for n in fitting if _broadcast(self.scope[n], self.scope[actual[0]])]
                 fitting = alike if alike and self.chance(80) else fitting
             if not fitting:
                 return None
-            found.append(self.pick(fitting[::-1]))  # the newest first
-        return found
+            actual.append(self.pick(fitting[::-1]))  # the newest first
+        return actual
 
     def filled(self, row: Row, operands: list[str]) -> str:
         rank = len(self.scope[operands[0]].shape)
@@ -244,15 +244,15 @@ class _Maker:
 
     def add(self, body: list[Any], name: str, text: str, may_fail: bool = False) -> bool:
         """Add `name = text` where it runs in both calls; where it fails, sometimes, too: it ends the program."""
-        found = self.tried(text)
+        actual = self.tried(text)
         line = Line(f"{name} = {text}", any(word in text for word in _SAFE))
-        if found is None:
+        if actual is None:
             if may_fail and self.chance(4):
                 body.append(line)
                 self.failed, self.last = True, name
             return False
         body.append(line)
-        self.scope[name], self.later[name] = found
+        self.scope[name], self.later[name] = actual
         return True
 
     def tried(self, text: str) -> list[Any] | None:
@@ -299,9 +299,9 @@ class _Maker:
                  "r": ("{n} + {o}", "{n} * {o}", "tf.maximum({n}, {o})", "{n} - {o}")}[kind]
         more = ("{n} * 0.5 + {o}", "tf.tanh({n})", "{n} / (1.0 + tf.reduce_sum(tf.abs({o})))", "{n}[::-1]")
         text = self.pick(forms + (more if old.dtype.is_floating else ())).format(n=name, o=other)
-        found = self.tried(text)
-        if found is None or any(new.shape != scope[name].shape or new.dtype != old.dtype
-                                for new, scope in zip(found, (self.scope, self.later), strict=True)):
+        actual = self.tried(text)
+        if actual is None or any(new.shape != scope[name].shape or new.dtype != old.dtype
+                                for new, scope in zip(actual, (self.scope, self.later), strict=True)):
             text = f"tf.identity({name})"
         body.append(Line(f"{name} = {text}"))
         return True
@@ -408,14 +408,14 @@ def _prune(program: Program) -> None:
         words = re.findall(r"\w+", program.source())
 
         def kept(body: list[Any], words: list[str] = words) -> list[Any]:
-            found = []
+            actual = []
             for s in body:
                 if isinstance(s, Block):
                     s.parts = [(head, kept(inside) or [Line("pass")]) for head, inside in s.parts]
                 elif not s.safe and words.count(s.text.split(" ")[0]) < 2:
                     continue
-                found.append(s)
-            return found
+                actual.append(s)
+            return actual
         program.body = kept(program.body)
         if re.findall(r"\w+", program.source()) == words:
             return
@@ -438,7 +438,7 @@ def _broadcast(a: Any, b: Any) -> bool:
 @cache
 def _cases() -> list[tuple[Any, DType, tuple[Any, ...]]]:
     """Cases that can be written as a call in one line, with one of their dtypes and shapes."""
-    found = []
+    actual = []
     for row in cases():
         if not isinstance(row.fn, str) or tf.string in row.dtypes or "string" in row.fn:
             continue
@@ -447,8 +447,8 @@ def _cases() -> list[tuple[Any, DType, tuple[Any, ...]]]:
                 _literal(v)
         except TypeError:
             continue
-        found += [(row, d, row.shapes[0]) for d in row.dtypes] + [(row, row.main, s) for s in row.shapes[1:]]
-    return found
+        actual += [(row, d, row.shapes[0]) for d in row.dtypes] + [(row, row.main, s) for s in row.shapes[1:]]
+    return actual
 
 
 def _literal(value: Any) -> str:

@@ -27,9 +27,9 @@ _ROUND = 50  # programs between looks at the clock
 class Failure(Exception):
     """A program whose modes differ."""
 
-    def __init__(self, source: str, found: str) -> None:
-        super().__init__(found)
-        self.source, self.found = source, found
+    def __init__(self, source: str, actual: str) -> None:
+        super().__init__(actual)
+        self.source, self.found = source, actual
 
 
 def main() -> int:
@@ -53,19 +53,19 @@ def main() -> int:
                     return
                 count += 1
                 source = program.source()
-                found = known.get(source) or (shop.check(source) if time.monotonic() < stop else None)
-                if found is None:
+                actual = known.get(source) or (shop.check(source) if time.monotonic() < stop else None)
+                if actual is None:
                     return
                 if args.all is None:
                     if not known:
-                        print(f"a failure after {count} programs: {found}\nmaking it smaller ...", flush=True)
+                        print(f"a failure after {count} programs: {actual}\nmaking it smaller ...", flush=True)
                         stop = time.monotonic() + args.shrink
-                    known[source] = found
-                    raise Failure(source, found)
+                    known[source] = actual
+                    raise Failure(source, actual)
                 failures += 1
-                print(f"{failures} of {count}: {found}", flush=True)
+                print(f"{failures} of {count}: {actual}", flush=True)
                 args.all.mkdir(parents=True, exist_ok=True)
-                (args.all / f"{first}_{failures}.py").write_text(script(source, found))
+                (args.all / f"{first}_{failures}.py").write_text(script(source, actual))
             phases = [Phase.generate] if args.all is not None else [Phase.generate, Phase.shrink]
             runs = settings(max_examples=_ROUND, deadline=None, database=None, phases=phases, print_blob=False,
                             derandomize=False, report_multiple_bugs=False,

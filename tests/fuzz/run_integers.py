@@ -30,9 +30,9 @@ def main() -> int:
     options.add_argument("--script", type=Path, default=None, help="run one failure that was written before")
     args = options.parse_args()
     if args.script is not None:
-        found = run_source(args.script.read_text(), "case")
-        print(found)
-        return 1 if found else 0
+        actual = run_source(args.script.read_text(), "case")
+        print(actual)
+        return 1 if actual else 0
     first = random.SystemRandom().randrange(1 << 30) if args.seed is None else args.seed
     print(f"seed {first}", flush=True)
     rng, count, failed = random.Random(first), 0, Counter[str]()
@@ -42,15 +42,15 @@ def main() -> int:
             count += 1
             case = integers.draw(rng)
             source = integers.source_of(case)
-            found = shop.check(source)
-            if found is None:
+            actual = shop.check(source)
+            if actual is None:
                 continue
             kind = f"{case.entry.text} in {case.nest}"
             failed[case.entry.text] += 1
-            print(f"{sum(failed.values())} of {count}: {kind}: {found}", flush=True)
+            print(f"{sum(failed.values())} of {count}: {kind}: {actual}", flush=True)
             if args.all is not None:
                 args.all.mkdir(parents=True, exist_ok=True)
-                told = "\n".join(f"# {line}" for line in found.splitlines())
+                told = "\n".join(f"# {line}" for line in actual.splitlines())
                 (args.all / f"{first}_{sum(failed.values())}.py").write_text(f"{told}\n{source}")
     for text, times in failed.most_common():
         print(f"{times:5} {text}")

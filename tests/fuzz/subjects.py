@@ -43,7 +43,7 @@ class Subject:
 
 def _same_values(given: list[Any], serial: list[Any]) -> None:
     """The same results, each as often, in any order."""
-    counts = [sorted(x for x in found if x is not None) for found in (given, serial)]
+    counts = [sorted(x for x in actual if x is not None) for actual in (given, serial)]
     assert counts[0] == counts[1], f"{len(set(counts[0]))} distinct results; expected {len(set(counts[1]))}"
 
 
@@ -323,8 +323,8 @@ class Pipeline(Subject):
                     return layer(tf.ones([size, size]), training=True)
                 total.assign(total * 3 + i)
                 return tf.random.stateless_normal([size, size], [i, i]) + tf.cast(total, tf.float32)
-            found = tf.data.Dataset.range(count).map(fn, num_parallel_calls=calls)
-            return [x.numpy().tobytes() for x in found.prefetch(2)]
+            actual = tf.data.Dataset.range(count).map(fn, num_parallel_calls=calls)
+            return [x.numpy().tobytes() for x in actual.prefetch(2)]
         serial = run(None)
 
         def call() -> None:

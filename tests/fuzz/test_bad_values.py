@@ -89,9 +89,9 @@ def test_variables_of_any_size_are_watched() -> None:
 
 def test_all_arguments_meet_each_endless_value_once() -> None:
     """Also those of examples after one that takes none."""
-    found = [Call(len, [], {}, "len()"), Call(len, [1], {"a": 2}, "len(1, a=2)", ["b"])]
+    actual = [Call(len, [], {}, "len()"), Call(len, [1], {"a": 2}, "len(1, a=2)", ["b"])]
     plan = bad_values.Plan(values=bad_table.ENDLESS)
-    drawn = list(bad_values.cases(Target("tf.io.len", len), found, plan, 0))
+    drawn = list(bad_values.cases(Target("tf.io.len", len), actual, plan, 0))
     assert {example for example, _, _ in drawn} == {1}
     assert sorted(change for _, _, change in drawn) == sorted(
         ((parameter, value),) for parameter in ("0", "a", "b") for value in bad_table.ENDLESS)

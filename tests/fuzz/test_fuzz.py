@@ -31,9 +31,9 @@ def test_modes_agree(shop: Workshop) -> None:
     @given(programs())
     def check(program: Program) -> None:
         source = program.source()
-        found = shop.check(source)
-        if found is not None:
-            pytest.fail(script(source, found), pytrace=False)
+        actual = shop.check(source)
+        if actual is not None:
+            pytest.fail(script(source, actual), pytrace=False)
     check()
 
 
@@ -59,15 +59,15 @@ def _program(*lines: str) -> str:
 def test_a_difference_is_seen(shop: Workshop) -> None:
     """A program that tells which mode it runs in."""
     assert shop.check(_program(_FIRST)) is None
-    found = shop.check(_program(_FIRST, "x0 = x0 + (1.0 if tf.executing_eagerly() else 0.0)"))
-    assert found == "known sizes, compiled: call 0: result 0: at [0]: eager np.float32(2.0), compiled np.float32(1.0)"
-    found = shop.check(_program(_FIRST, "if not tf.executing_eagerly(): raise ValueError('traced')"))
-    assert "compiled raises ValueError: traced" in str(found)
+    actual = shop.check(_program(_FIRST, "x0 = x0 + (1.0 if tf.executing_eagerly() else 0.0)"))
+    assert actual == "known sizes, compiled: call 0: result 0: at [0]: eager np.float32(2.0), compiled np.float32(1.0)"
+    actual = shop.check(_program(_FIRST, "if not tf.executing_eagerly(): raise ValueError('traced')"))
+    assert "compiled raises ValueError: traced" in str(actual)
 
 
 def test_a_crash_is_seen(shop: Workshop) -> None:
-    found = shop.check(_program("import os; os.abort()"))
-    assert found == "crashes: the process ended with SIGABRT"
+    actual = shop.check(_program("import os; os.abort()"))
+    assert actual == "crashes: the process ended with SIGABRT"
     assert shop.check(_program(_FIRST)) is None
 
 

@@ -30,9 +30,9 @@ def test_programs_have_everything() -> None:
 def test_placements_are_all() -> None:
     """Each of the program's helpers, itself, and its gradients is decorated or not; nothing is plain Python."""
     for order in (1, 2):
-        found = placements.placements(order)
-        plain = [p for p in found if not p["helpers"] and not any(p["compiled"])]
-        assert not plain and len([p for p in found if not p["persistent"]]) == (1 << order + 2) - 1
+        actual = placements.placements(order)
+        plain = [p for p in actual if not p["helpers"] and not any(p["compiled"])]
+        assert not plain and len([p for p in actual if not p["persistent"]]) == (1 << order + 2) - 1
 
 
 def test_a_difference_is_seen() -> None:

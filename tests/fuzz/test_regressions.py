@@ -24,15 +24,15 @@ def both(fn, *args, unknown=False):
 def test_product_with_one_column_of_unknown_length(dtype, size):
     """It was planned as a row, for another kernel: results were those of memory nobody had written."""
     x = tf.cast(tf.range(size) + 1, dtype)
-    [found] = both(lambda x: tf.tensordot(x, x, 1), x, unknown=True)
-    assert found == tf.reduce_sum(x * x).numpy()
+    [actual] = both(lambda x: tf.tensordot(x, x, 1), x, unknown=True)
+    assert actual == tf.reduce_sum(x * x).numpy()
     both(lambda x: tf.linalg.matvec(tf.stack([x, -x]), x), x, unknown=True)
 
 
 def test_range_of_numbers_has_a_known_length():
     """Its elements can be axes."""
-    [found] = both(lambda x: tf.reduce_sum(x, axis=tf.range(1)), tf.ones([2, 3]))
-    assert found.tolist() == [2.0, 2.0, 2.0]
+    [actual] = both(lambda x: tf.reduce_sum(x, axis=tf.range(1)), tf.ones([2, 3]))
+    assert actual.tolist() == [2.0, 2.0, 2.0]
     assert tf.function(lambda: tf.range(4, 10, 2)).get_concrete_function().structured_outputs.shape == [3]
 
 
@@ -132,8 +132,8 @@ def written(x):
 
 def test_arrays_of_items_whose_size_values_decide():
     """There was no room for the items."""
-    [found] = both(written, tf.constant(REPEATED))
-    assert found.tolist() == [[1.0, 2.0, 3.0], [2.0, 3.0, 4.0]]
+    [actual] = both(written, tf.constant(REPEATED))
+    assert actual.tolist() == [[1.0, 2.0, 3.0], [2.0, 3.0, 4.0]]
     both(written, tf.constant(REPEATED), unknown=True)
 
 
@@ -164,9 +164,9 @@ def test_an_empty_array_of_items_of_an_unknown_size_under_a_tape():
 def test_a_branch_gives_the_value_of_a_variable(pick):
     """What was assigned afterwards showed in the result, where ops run at once."""
     def program(v):
-        found = pick(v)
+        actual = pick(v)
         v.assign([5.0])
-        return found + 0.0, found
+        return actual + 0.0, actual
     for fn in (program, tf.function(program, fallback=False)):
         assert [t.numpy().tolist() for t in fn(tf.Variable([1.0]))] == [[1.0], [1.0]]
 
@@ -198,13 +198,13 @@ def test_arrays_that_grow_under_a_tape_beside_arrays_that_do_not():
             square = square * tiled
         return first.stack(), second.stack()
     x = tf.reshape(tf.range(8.0), [2, 2, 2])
-    found = []
+    actual = []
     for fn in (program, tf.function(program, fallback=False)):
         with tf.GradientTape() as tape:
             tape.watch(x)
             results = fn(x)
-        found.append([t.numpy().tolist() for t in (*results, tape.gradient(results, x))])
-    assert found[0] == found[1]
+        actual.append([t.numpy().tolist() for t in (*results, tape.gradient(results, x))])
+    assert actual[0] == actual[1]
 
 
 def positive(x):
@@ -247,8 +247,8 @@ def test_diagonals_of_sizes_that_values_decide(name, size):
 
     x = tf.constant([1.0, 2.0, -3.0, 4.0, 5.0, -6.0])
     compiled = tf.function(both, input_signature=[tf.TensorSpec([size])], fallback=False)
-    for found, wanted in zip(compiled(x), both(x), strict=True):
-        assert np.array_equal(found, wanted)
+    for actual, wanted in zip(compiled(x), both(x), strict=True):
+        assert np.array_equal(actual, wanted)
 
 
 def test_diagonals_of_sizes_that_values_decide_against_numpy():

@@ -134,8 +134,8 @@ def _serve() -> None:
     """Run cases whose numbers come in."""
     out, sys.stdout = sys.stdout, sys.stderr
     for line in sys.stdin:
-        found = run_case(int(line))
-        out.write(json.dumps({"found": found}) + "\n")
+        actual = run_case(int(line))
+        out.write(json.dumps({"found": actual}) + "\n")
         out.flush()
 
 
@@ -151,20 +151,20 @@ def main() -> int:
         _serve()
         return 0
     if args.case is not None:
-        found = run_case(args.case)
-        print(found or f"case {args.case}: right")
-        return 1 if found else 0
+        actual = run_case(args.case)
+        print(actual or f"case {args.case}: right")
+        return 1 if actual else 0
     first = random.SystemRandom().randrange(1 << 30) if args.seed is None else args.seed
     print(f"seed {first}", flush=True)
     end, count, failures = time.monotonic() + args.time, 0, 0
     worker = Worker()
     try:
         while time.monotonic() < end:
-            found = worker.check(first * 1_000_003 + count)
+            actual = worker.check(first * 1_000_003 + count)
             count += 1
-            if found is not None:
+            if actual is not None:
                 failures += 1
-                print(f"{failures} of {count}: {found}", flush=True)
+                print(f"{failures} of {count}: {actual}", flush=True)
     finally:
         worker.close()
     print(f"{count} cases, {failures} failures")

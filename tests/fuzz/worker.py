@@ -39,10 +39,10 @@ def run_source(source: str, name: str) -> str | None:
     return compare.check(names["make"], names["calls"], names["taped"])
 
 
-def script(source: str, found: str) -> str:
+def script(source: str, actual: str) -> str:
     """A program that stands alone: the comparison, the program, and a call."""
     from fuzz import compare
-    told = "\n".join(f"# {line}" for line in found.splitlines())
+    told = "\n".join(f"# {line}" for line in actual.splitlines())
     extra = "from twofold.ir import ops\n\n" if "ops." in source else ""
     return f"{told}\n{inspect.getsource(compare)}\n\n{extra}\n{source}\nprint(check(make, calls, taped))\n"
 
@@ -99,12 +99,12 @@ def main() -> None:
     os.dup2(2, 1)  # what programs print is no answer
     for number, line in enumerate(sys.stdin):
         try:
-            found = run_source(json.loads(line), f"program{number}")
+            actual = run_source(json.loads(line), f"program{number}")
         except Exception as e:  # noqa: BLE001 (whatever it is, it is told)
             import traceback
             last = traceback.extract_tb(e.__traceback__)[-1]
-            found = f"raises {type(e).__name__}: {e} ({last.filename}:{last.lineno})"
-        print(json.dumps(found), file=out, flush=True)
+            actual = f"raises {type(e).__name__}: {e} ({last.filename}:{last.lineno})"
+        print(json.dumps(actual), file=out, flush=True)
 
 
 if __name__ == "__main__":

@@ -75,18 +75,18 @@ def losses(printed: str) -> list[float]:
 
 def fitted(printed: str) -> tuple[float, float]:
     """W and B from the last line of a regression."""
-    found = re.search(r"^W(?:, B)? = (\S+), (?:B = )?(\S+)$", printed, re.M)
-    assert found, printed
-    return float(found[1]), float(found[2])
+    actual = re.search(r"^W(?:, B)? = (\S+), (?:B = )?(\S+)$", printed, re.M)
+    assert actual, printed
+    return float(actual[1]), float(actual[2])
 
 
 def check_regression(printed: str, steps: int) -> None:
     """A regression of 3x + 2 plus unit noise from W=5, B=10 goes as the guides show it."""
-    found = losses(printed)
-    assert len(found) == steps // 20 + 2 + bool(steps % 20)
-    assert 60 < found[0] < 80
-    assert all(later < earlier for earlier, later in zip(found, found[1:], strict=False))
-    assert 0.85 < found[-1] < 1.25
+    actual = losses(printed)
+    assert len(actual) == steps // 20 + 2 + bool(steps % 20)
+    assert 60 < actual[0] < 80
+    assert all(later < earlier for earlier, later in zip(actual, actual[1:], strict=False))
+    assert 0.85 < actual[-1] < 1.25
     w, b = fitted(printed)
     assert abs(w - 3.05) < 0.15
     assert abs(b - 2.14) < 0.15

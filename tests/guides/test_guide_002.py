@@ -356,9 +356,9 @@ for i in range(20001):
             (i, loss(model, inputs, targets).numpy()))
 print("Loss on test set: %f" % loss(model, data.test.images, data.test.labels).numpy())
 """, {"range(20001)": "range(21)", "i % 100": "i % 20"})
-    found = re.findall(r"^Step (\d+): Loss on training set : (\S+)$|^Loss on test set: (\S+)$", printed, re.M)
-    assert [step for step, _, _ in found] == ["0", "20", ""]
-    assert float(found[2][2]) < float(found[0][1]) < 2.5 and float(found[1][1]) < 2.2
+    actual = re.findall(r"^Step (\d+): Loss on training set : (\S+)$|^Loss on test set: (\S+)$", printed, re.M)
+    assert [step for step, _, _ in actual] == ["0", "20", ""]
+    assert float(actual[2][2]) < float(actual[0][1]) < 2.5 and float(actual[1][1]) < 2.2
 
 
 def test_batches_without_end(small_mnist_files: dict[str, bytes], tmp_path) -> None:

@@ -364,9 +364,9 @@ for _ in range(10):
     guide["global_step"].assign(0)
     [events] = (folder / "tb").iterdir()
     assert re.fullmatch(r"events\.out\.tfevents\.\d+\..+\.v2", events.name)
-    found = EventAccumulator(str(events))
-    found.Reload()
-    [event] = found.Tensors("global_step")
+    actual = EventAccumulator(str(events))
+    actual.Reload()
+    [event] = actual.Tensors("global_step")
     assert event.step == 100 and list(event.tensor_proto.float_val) == [100.0]
 
 

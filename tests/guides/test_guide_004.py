@@ -376,9 +376,9 @@ for _ in range(iterations):
     guide["writer"].close()
     tf.contrib.summary.create_noop_writer().set_as_default()
     guide["global_step"].assign(0)
-    found = EventAccumulator(str(folder / "tb"))
-    found.Reload()
-    assert [(event.step, *event.tensor_proto.float_val) for event in found.Tensors("loss")] == [(100, 0.5), (200, 0.5)]
+    actual = EventAccumulator(str(folder / "tb"))
+    actual.Reload()
+    assert [(event.step, *event.tensor_proto.float_val) for event in actual.Tensors("loss")] == [(100, 0.5), (200, 0.5)]
 
 
 SESSION = """

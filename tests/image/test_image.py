@@ -18,16 +18,16 @@ X, BYTES = cases.X, cases.BYTES
 
 @pytest.mark.parametrize("name", cases.CASES)
 def test_against_tensorflow(name):
-    found, want = cases.CASES[name](tf).numpy(), KNOWN[name]
-    assert found.dtype == want.dtype
+    actual, want = cases.CASES[name](tf).numpy(), KNOWN[name]
+    assert actual.dtype == want.dtype
     if want.dtype.kind in "iu":
-        np.testing.assert_allclose(found.astype(int), want.astype(int), rtol=0, atol=1 if "bytes" in name else 0)
+        np.testing.assert_allclose(actual.astype(int), want.astype(int), rtol=0, atol=1 if "bytes" in name else 0)
     else:
         scale = 255.0 if want.size and np.abs(want).max() > 2 else 1.0
         apart = 2e-5 * scale if "lanczos" not in name else 1e-4
         if name.startswith("resize_bicubic") and not name.endswith("_aa"):
             apart = 5e-4  # TensorFlow rounds the places of pixels to 1/1024 here
-        np.testing.assert_allclose(found, want, rtol=1e-4, atol=apart)
+        np.testing.assert_allclose(actual, want, rtol=1e-4, atol=apart)
 
 
 def test_bytes_are_nearly_always_the_same():

@@ -46,21 +46,21 @@ def check(function, arguments, want, key):
         with pytest.raises(tf.errors.InvalidArgumentError):
             call(FILES[name], **arguments)
         return
-    found = call(FILES[name], **arguments).numpy()
-    assert found.dtype == want.dtype and found.shape == want.shape, key
+    actual = call(FILES[name], **arguments).numpy()
+    assert actual.dtype == want.dtype and actual.shape == want.shape, key
     if name in STRETCHED and arguments.get("channels") == 4:
-        assert (found[..., 3] == np.iinfo(found.dtype).max).all()
-        found, want = found[..., :3], want[..., :3]
+        assert (actual[..., 3] == np.iinfo(actual.dtype).max).all()
+        actual, want = actual[..., :3], want[..., :3]
     if function == "decode_and_crop_jpeg":  # there the part's last column has colours of the part alone
-        np.testing.assert_allclose(found[:, -1].astype(int), want[:, -1].astype(int), rtol=0, atol=4)
-        found, want = found[:, :-1], want[:, :-1]
+        np.testing.assert_allclose(actual[:, -1].astype(int), want[:, -1].astype(int), rtol=0, atol=4)
+        actual, want = actual[:, :-1], want[:, :-1]
     # what TensorFlow uses where it cannot be told otherwise is quicker and less exact
     quick = name.startswith("jpeg") and function not in ("decode_jpeg", "decode_and_crop_jpeg", "extract_jpeg_shape")
     if quick:
         unit = 1 if want.dtype.kind == "f" else np.iinfo(want.dtype).max // 255 + 1
-        np.testing.assert_allclose(found.astype(float), want.astype(float), rtol=0, atol=4 * unit, err_msg=key)
+        np.testing.assert_allclose(actual.astype(float), want.astype(float), rtol=0, atol=4 * unit, err_msg=key)
     else:
-        np.testing.assert_array_equal(found, want, key)
+        np.testing.assert_array_equal(actual, want, key)
 
 
 def test_all_results_are_tested():
@@ -137,10 +137,10 @@ def test_damage_is_seen():
         changed = bytearray(data)
         changed[at] ^= 0x41
         try:
-            found = _png.decode(bytes(changed))
+            actual = _png.decode(bytes(changed))
         except ValueError:
             continue
-        np.testing.assert_array_equal(found.pixels, whole.pixels)
+        np.testing.assert_array_equal(actual.pixels, whole.pixels)
     for end in range(0, len(data), 7):
         with pytest.raises(ValueError):
             _png.decode(bytes(data[:end]))
@@ -235,16 +235,16 @@ def test_shapes_in_graphs():
 
     @tf.function(input_signature=[tf.TensorSpec([], tf.string), tf.TensorSpec([], tf.string)])
     def run(png, gif):
-        found = (tf.io.decode_png(png, 3), tf.image.decode_image(png, expand_animations=False), tf.io.decode_gif(gif),
+        actual = (tf.io.decode_png(png, 3), tf.image.decode_image(png, expand_animations=False), tf.io.decode_gif(gif),
                  tf.io.decode_image(gif))
-        seen.update(enumerate(each.shape for each in found))
-        found[3].set_shape([None, None, None, 3])
-        return found
+        seen.update(enumerate(each.shape for each in actual))
+        actual[3].set_shape([None, None, None, 3])
+        return actual
 
-    found = run(FILES["png_rgba"], FILES["gif_moving"])
+    actual = run(FILES["png_rgba"], FILES["gif_moving"])
     assert [s.rank and s.as_list() for s in seen.values()] == [
         [None, None, 3], [None, None, None], [None, None, None, 3], None]
-    for one, other in zip(found, (FILES["png_rgba"], FILES["png_rgba"], FILES["gif_moving"], FILES["gif_moving"]),
+    for one, other in zip(actual, (FILES["png_rgba"], FILES["png_rgba"], FILES["gif_moving"], FILES["gif_moving"]),
                           strict=True):
         want = tf.io.decode_image(other).numpy()
         np.testing.assert_array_equal(one, want[..., :one.shape[-1]])
@@ -262,9 +262,9 @@ def test_pipelines(tmp_path, threads):
         image = tf.io.decode_image(tf.io.read_file(path), channels=3, expand_animations=False)
         return tf.image.resize(tf.cast(image, tf.float32), [4, 4])
     files = tf.data.Dataset.list_files(str(tmp_path / "*.img"), shuffle=False)
-    found = np.concatenate(list(files.map(load, num_parallel_calls=threads).batch(8).as_numpy_iterator()))
-    assert found.shape == (20, 4, 4, 3)
-    np.testing.assert_allclose(found[:, 1, 1, 0], np.arange(20) * 10, atol=1)
+    actual = np.concatenate(list(files.map(load, num_parallel_calls=threads).batch(8).as_numpy_iterator()))
+    assert actual.shape == (20, 4, 4, 3)
+    np.testing.assert_allclose(actual[:, 1, 1, 0], np.arange(20) * 10, atol=1)
 
 
 # -- JPEG files written ---------------------------------------------------------------------------

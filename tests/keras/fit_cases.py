@@ -230,8 +230,8 @@ def epochs_with_validation(tf):
 @case
 def later_epochs(tf):
     model = linear(tf)
-    found = model.fit(X, Y, epochs=4, initial_epoch=2, **QUIET)
-    return [found.epoch, found.history, found.params, model.fit(X, Y, epochs=0, **QUIET).history]
+    actual = model.fit(X, Y, epochs=4, initial_epoch=2, **QUIET)
+    return [actual.epoch, actual.history, actual.params, model.fit(X, Y, epochs=0, **QUIET).history]
 
 
 @case
@@ -316,13 +316,13 @@ def two_optimizers_in_one_step(tf):
             self.first, self.second = first, second
 
         def train_step(self, x):
-            found = {}
+            actual = {}
             for name, optimizer, part in zip("ab", (self.first, self.second), self.parts, strict=True):
                 with tf.GradientTape() as tape:
-                    found[name] = tf.reduce_mean(part(x) ** 2)
+                    actual[name] = tf.reduce_mean(part(x) ** 2)
                 weights = part.trainable_weights
-                optimizer.apply_gradients(zip(tape.gradient(found[name], weights), weights, strict=True))
-            return found
+                optimizer.apply_gradients(zip(tape.gradient(actual[name], weights), weights, strict=True))
+            return actual
 
     model = Both()
     model.compile(keras.optimizers.SGD(0.1), keras.optimizers.Adam(0.1))
@@ -377,13 +377,13 @@ def inputs_by_name(tf):
     keras = tf.keras
     a, b = keras.Input((3,), name="a"), keras.Input((2,), name="b")
     outputs = keras.layers.Dense(1, kernel_initializer="ones")(keras.layers.Concatenate()([a, b]))
-    found = []
+    actual = []
     for inputs in ({"a": a, "b": b}, [a, b]):
         model = keras.Model(inputs, outputs)
         model.compile(keras.optimizers.SGD(0.0), "mse")
-        found.append(model.fit({"a": X, "b": SIDE}, Y, **QUIET).history)
-        found.append(model.fit(batches(tf, {"a": X, "b": SIDE}, Y), verbose=0).history)
-    return found
+        actual.append(model.fit({"a": X, "b": SIDE}, Y, **QUIET).history)
+        actual.append(model.fit(batches(tf, {"a": X, "b": SIDE}, Y), verbose=0).history)
+    return actual
 
 
 @case
@@ -413,7 +413,7 @@ def scripted(tf, values, *callbacks, **options):
 
 @case
 def early_stopping(tf):
-    found = []
+    actual = []
     for values, options in [
             ([5, 4, 4.5, 4.2, 4.1, 3, 3], {}),
             ([5, 4, 4.5, 4.2, 4.1, 3, 3, 3.5, 3.6], {"patience": 2, "verbose": 1}),
@@ -432,24 +432,24 @@ def early_stopping(tf):
         text, model = scripted(tf, values, note, stop)
         last = float(np.sum(model.get_weights()[0]))
         kept = [n for n, total in enumerate(seen) if abs(total - last) < 1e-6]
-        found.append([len(seen), stop.stopped_epoch, stop.wait, stop.best_epoch, stop.best, kept, text])
-    return found
+        actual.append([len(seen), stop.stopped_epoch, stop.wait, stop.best_epoch, stop.best, kept, text])
+    return actual
 
 
 @case
 def rates_on_a_plateau(tf):
-    found = []
+    actual = []
     for values, options in [([5] * 8, {"patience": 2}), ([5] * 10, {"patience": 1, "cooldown": 2, "factor": 0.5}),
                             ([5] * 10, {"patience": 1, "factor": 0.1, "min_lr": 0.005}),
                             ([5, 4.99995, 4.9999, 4.99985, 4.8, 4.7], {"patience": 2})]:
         reduce = tf.keras.callbacks.ReduceLROnPlateau(**{"monitor": "val_x", "mode": "min", **options})
-        found.append(scripted(tf, values, reduce)[1].history.history["learning_rate"])
-    return found
+        actual.append(scripted(tf, values, reduce)[1].history.history["learning_rate"])
+    return actual
 
 
 @case
 def checkpoints(tf):
-    found = []
+    actual = []
     for values, name, options in [
             ([3, 2, 4, 1], "best.keras", {"save_best_only": True}),
             ([3, 2], "m{epoch:02d}-{val_x:.2f}.keras", {}),
@@ -465,10 +465,10 @@ def checkpoints(tf):
                 given = {"monitor": "val_x", "mode": "min", **options}
                 board = tf.keras.callbacks.ModelCheckpoint(os.path.join(folder, name), **given)
                 text = scripted(tf, values, board)[0].replace(folder + os.sep, "")
-                found.append([sorted(os.listdir(folder)), text])
+                actual.append([sorted(os.listdir(folder)), text])
             except (ValueError, KeyError) as e:
-                found.append(type(e).__name__)
-    return found
+                actual.append(type(e).__name__)
+    return actual
 
 
 @case
@@ -534,10 +534,10 @@ def training_that_is_stopped(tf):
         def on_train_batch_end(self, batch, logs=None):
             if batch == 1:
                 self.model.stop_training = True
-    found = linear(tf).fit(X, Y, epochs=3, callbacks=[Stop()], **HELD, **QUIET)
+    actual = linear(tf).fit(X, Y, epochs=3, callbacks=[Stop()], **HELD, **QUIET)
     watch = tf.keras.callbacks.TerminateOnNaN()
     broken = linear(tf).fit(np.full_like(X, np.nan), Y, epochs=3, callbacks=[watch], **QUIET)
-    return [found.epoch, found.history, broken.epoch]
+    return [actual.epoch, actual.history, broken.epoch]
 
 
 @case

@@ -14,9 +14,9 @@ from affine_cases import FILL, IMAGES, KINDS, MAPS
 
 def main() -> None:
     maps = np.concatenate([MAPS, np.zeros((len(MAPS), 2), np.float32)], axis=1)
-    found = {f"{interpolation} {fill}": np.asarray(keras.ops.image.affine_transform(
+    actual = {f"{interpolation} {fill}": np.asarray(keras.ops.image.affine_transform(
         IMAGES, maps, interpolation=interpolation, fill_mode=fill, fill_value=FILL)) for interpolation, fill in KINDS}
-    np.savez_compressed(pathlib.Path(__file__).parent / "data" / "affine.npz", **found)
+    np.savez_compressed(pathlib.Path(__file__).parent / "data" / "affine.npz", **actual)
 
 
 if __name__ == "__main__":

@@ -13,13 +13,13 @@ from colour_cases import CASES, IMAGES, LABELS, MIXTURES
 
 
 def main() -> None:
-    found = {}
+    actual = {}
     for key, (name, arguments, transformation, _, scale) in CASES.items():
         layer = getattr(keras.layers, name)(**arguments)
-        found[key] = np.asarray(layer.transform_images(keras.ops.convert_to_tensor(IMAGES * scale), transformation))
+        actual[key] = np.asarray(layer.transform_images(keras.ops.convert_to_tensor(IMAGES * scale), transformation))
         if key in MIXTURES:
-            found[f"{key} labels"] = np.asarray(layer.transform_labels(LABELS, transformation))
-    np.savez_compressed(pathlib.Path(__file__).parent / "data" / "colours.npz", **found)
+            actual[f"{key} labels"] = np.asarray(layer.transform_labels(LABELS, transformation))
+    np.savez_compressed(pathlib.Path(__file__).parent / "data" / "colours.npz", **actual)
 
 
 if __name__ == "__main__":

@@ -29,16 +29,16 @@ DTYPE_ONLY = ("LSTM", "GRU", "MultiHeadAttention", "AdditiveAttention", "LayerNo
 
 def main() -> None:
     """Run all cases; null where Keras refuses."""
-    found = {}
+    actual = {}
     for name in cases.names():
         try:
             result = cases.run(tf, name)
         except Exception:  # noqa: BLE001 - whatever it is, Keras has no result
-            found[name] = None
+            actual[name] = None
             continue
         numbers = None if name.startswith(DTYPE_ONLY) else np.asarray(tf.cast(result, tf.float64)).tolist()
-        found[name] = {"dtype": result.dtype.name, "value": numbers}
-    (HERE / "data" / "dtypes.json").write_text(json.dumps(found, indent=0) + "\n")
+        actual[name] = {"dtype": result.dtype.name, "value": numbers}
+    (HERE / "data" / "dtypes.json").write_text(json.dumps(actual, indent=0) + "\n")
 
 
 if __name__ == "__main__":

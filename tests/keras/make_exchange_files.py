@@ -55,9 +55,9 @@ def operator_model():
 
 def grouped_model():
     query, value = keras.Input((5, 4), name="query"), keras.Input((6, 4), name="value")
-    found, scores = layers.MultiHeadAttention(2, 3)(query, value, return_attention_scores=True)
+    actual, scores = layers.MultiHeadAttention(2, 3)(query, value, return_attention_scores=True)
     other, weights = layers.Attention(use_scale=True)([query, value], return_attention_scores=True)
-    grouped = layers.GroupQueryAttention(3, 4, 2)(layers.AlphaDropout(0.2)(found), value, use_causal_mask=True)
+    grouped = layers.GroupQueryAttention(3, 4, 2)(layers.AlphaDropout(0.2)(actual), value, use_causal_mask=True)
     rng = np.random.RandomState(4)
     return keras.Model([query, value], [grouped, other, scores, weights], name="grouped"), [
         rng.rand(2, 5, 4).astype("float32"), rng.rand(2, 6, 4).astype("float32")]

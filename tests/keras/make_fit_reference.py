@@ -17,5 +17,5 @@ sys.path.insert(0, str(HERE))
 import fit_cases as cases  # noqa: E402
 import tensorflow as tf  # noqa: E402
 
-found = {name: cases.run(name, tf) for name in cases.CASES}
-(HERE / "data" / "fit.json").write_text(json.dumps(found, indent=0, sort_keys=True) + "\n")
+actual = {name: cases.run(name, tf) for name in cases.CASES}
+(HERE / "data" / "fit.json").write_text(json.dumps(actual, indent=0, sort_keys=True) + "\n")

@@ -75,14 +75,14 @@ def schedule(name: str, settings: dict[str, Any]) -> dict[str, Any]:
 
 def main() -> None:
     warnings.simplefilter("ignore")
-    found = {"versions": {"tensorflow": tf.__version__, "keras": keras.__version__},
+    actual = {"versions": {"tensorflow": tf.__version__, "keras": keras.__version__},
              "losses": {cases.key(*case): loss(*case) for case in cases.LOSSES},
              "metrics": {cases.key(*case): metric(*case) for case in cases.METRICS},
              "optimizers": {cases.key(*case): optimizer(*case) for case in cases.OPTIMIZERS},
              "schedules": {cases.key(*case): schedule(*case) for case in cases.SCHEDULES}}
     text = "{\n" + ",\n".join(
         f"{json.dumps(part)}: {{\n" + ",\n".join(f"{json.dumps(k)}: {json.dumps(v)}" for k, v in of.items()) + "\n}"
-        for part, of in found.items()) + "\n}\n"
+        for part, of in actual.items()) + "\n}\n"
     (HERE / "data" / "formulas.json").write_text(text)
 
 

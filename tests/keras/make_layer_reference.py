@@ -64,13 +64,13 @@ def run(case: cases.Case) -> tuple[list[np.ndarray], dict[str, Any]]:
     gradients = tape.gradient(total, [*watched, *trained], unconnected_gradients="zero")
     gradients = [tf.convert_to_tensor(g) for g in gradients]
     states = [v for v in layer.non_trainable_weights if v.dtype != "int32"]
-    found = [*outputs, *gradients, *states]
+    actual = [*outputs, *gradients, *states]
     about = {
         "outputs": [[list(y.shape), y.dtype.name] for y in outputs], "gradients": [list(g.shape) for g in gradients],
         "states": [list(v.shape) for v in states], "config": config,
         "weights": [[v.name, list(v.shape), v.trainable] for v in layer.weights],
         "shape": json.loads(json.dumps(output_shape(layer, case)))}
-    return [np.asarray(tf.cast(x, tf.float32)).ravel() for x in found], about
+    return [np.asarray(tf.cast(x, tf.float32)).ravel() for x in actual], about
 
 
 def output_shape(layer: Any, case: cases.Case) -> Any:
@@ -92,23 +92,23 @@ def operations() -> dict[str, Any]:
     model = keras.Model([words, x], [y, ops.sum(ops.square(y), axis=(1, 2), keepdims=True)])
     for number, variable in enumerate(model.weights):
         variable.assign(cases.weight(number, tuple(variable.shape), variable.name))
-    found = model([tf.constant(v) for v in cases.operation_inputs()])
+    actual = model([tf.constant(v) for v in cases.operation_inputs()])
     return {"config": json.loads(model.to_json()),
-            "outputs": [[float(f"{v:.8g}") for v in np.ravel(y)] for y in found]}
+            "outputs": [[float(f"{v:.8g}") for v in np.ravel(y)] for y in actual]}
 
 
 def kept(target: Path) -> dict[str, tuple[list[np.ndarray], dict[str, Any]]]:
     """The cases of the file: the numbers of each, and what they are."""
     with np.load(target, allow_pickle=False) as file:
         numbers, about = file["numbers"], json.loads(file["about"].tobytes())
-    found, at = {}, 0
+    actual, at = {}, 0
     for name in about["order"]:
         one = about["cases"][name]
         shapes = [*[s for s, _ in one["outputs"]], *one["gradients"], *one["states"]]
         end = at + sum(int(np.prod(shape)) for shape in shapes)
-        found[name] = [numbers[at:end]], one
+        actual[name] = [numbers[at:end]], one
         at = end
-    return found
+    return actual
 
 
 def main() -> None:
@@ -125,8 +125,8 @@ def main() -> None:
         (HERE / "data" / "operations.json").write_text(text + "\n")
     numbers, about = [], {}
     for name, case in cases.CASES.items():
-        found, about[name] = before[name] if name in before and name not in (only or ()) else run(case)
-        numbers += found
+        actual, about[name] = before[name] if name in before and name not in (only or ()) else run(case)
+        numbers += actual
     text = json.dumps({"order": list(about), "cases": about}, separators=(",", ":"), sort_keys=True).encode()
     np.savez_compressed(target, numbers=np.concatenate(numbers).astype(np.float32),
                         about=np.frombuffer(text, np.uint8))

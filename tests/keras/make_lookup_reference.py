@@ -21,17 +21,17 @@ def plain(value):
 
 
 def main() -> None:
-    found = []
+    actual = []
     for name, settings, data, given in CASES:
         layer = getattr(keras.layers, name)(**settings)
         if data is not None:
             layer.adapt(data if name == "TextVectorization" else np.array(data))
         output = layer(tf.constant(given))
         vocabulary = np.asarray(layer.get_vocabulary()).tolist() if name != "Hashing" else None
-        found.append({"output": plain(output.numpy().tolist()), "dtype": output.dtype.name, "vocabulary": vocabulary})
+        actual.append({"output": plain(output.numpy().tolist()), "dtype": output.dtype.name, "vocabulary": vocabulary})
     hashes = {"fingerprint": [int(x) for x in tf.strings.to_hash_bucket_fast(BYTES, BUCKETS)],
               "keyed": [int(x) for x in tf.strings.to_hash_bucket_strong(BYTES, BUCKETS, list(KEY))]}
-    lines = ",\n".join(json.dumps(entry) for entry in found)
+    lines = ",\n".join(json.dumps(entry) for entry in actual)
     text = f'{{"cases": [\n{lines}\n],\n"hashes": {json.dumps(hashes)}}}\n'
     (pathlib.Path(__file__).parent / "data" / "lookups.json").write_text(text)
 

@@ -45,26 +45,26 @@ def flat(value):
 
 def signatures():
     """For each function its parameters: `name`, or `name=default`."""
-    found = {}
+    actual = {}
     for prefix, module in (("", keras.ops), ("image.", keras.ops.image)):
         for name in dir(module):
             function = getattr(module, name)
             if not name.startswith("_") and callable(function):
-                found[prefix + name] = [str(p) for p in inspect.signature(function).parameters.values()]
-    return found
+                actual[prefix + name] = [str(p) for p in inspect.signature(function).parameters.values()]
+    return actual
 
 
 def classes():
     """For each operation its module, class, the settings of its config, and what it is called with."""
-    found = {}
+    actual = {}
     for name in ("numpy", "nn", "core", "math", "linalg", "image"):
         module = importlib.import_module(f"keras.src.ops.{name}")
         for cls, value in vars(module).items():
             if inspect.isclass(value) and issubclass(value, keras.Operation) and value.__module__ == module.__name__:
                 settings = [p for p in inspect.signature(value.__init__).parameters if p not in ("self", "name")]
                 called = [p for p in inspect.signature(value.call).parameters if p != "self"]
-                found[f"{name}.{cls}"] = [settings, called]
-    return found
+                actual[f"{name}.{cls}"] = [settings, called]
+    return actual
 
 
 def model():
@@ -91,10 +91,10 @@ def model():
 def save_model():
     made, rng = model(), np.random.RandomState(3)
     given = [rng.uniform(-2, 2, (2, 4, 6)).astype("float32"), rng.randint(0, 7, (2, 4)).astype("int32")]
-    found = made([keras.ops.convert_to_tensor(g) for g in given])
+    actual = made([keras.ops.convert_to_tensor(g) for g in given])
     made.save(HERE / "data" / "exchange" / "ops_model.keras")
     np.savez_compressed(HERE / "data" / "exchange" / "ops_model.npz", **{f"in{n}": g for n, g in enumerate(given)},
-                        **{f"out{n}": np.asarray(y) for n, y in enumerate(found)})
+                        **{f"out{n}": np.asarray(y) for n, y in enumerate(actual)})
 
 
 def main():
@@ -112,13 +112,13 @@ def main():
         for part in name.split("."):
             function = getattr(function, part)
         try:
-            found = flat(function(*[given(a) for a in args], **{k: v if isinstance(v, (tuple, list)) else given(v)
+            actual = flat(function(*[given(a) for a in args], **{k: v if isinstance(v, (tuple, list)) else given(v)
                                                                  for k, v in kwargs.items()}))
         except Exception as error:  # noqa: BLE001 - Keras with TensorFlow does not have it for these dtypes
             refused.append((name, cases.described((args, kwargs))[:60], str(error)[:60].replace("\n", " ")))
             continue
         kinds[key] = []
-        for x in found:
+        for x in actual:
             kind = keras.backend.standardize_dtype(x.dtype) if hasattr(x, "dtype") else type(x).__name__
             array = np.asarray(keras.ops.cast(x, "float32") if kind == "bfloat16" else x)
             kinds[key].append([kind, list(array.shape)])

@@ -14,8 +14,8 @@ from preprocessing_cases import results
 
 def main() -> None:
     path = pathlib.Path(__file__).parent / "data" / "preprocessing.json"
-    found = results(tf.keras.preprocessing.text, tf.keras.preprocessing.sequence)
-    path.write_text(json.dumps(found, default=int, indent=None) + "\n")
+    actual = results(tf.keras.preprocessing.text, tf.keras.preprocessing.sequence)
+    path.write_text(json.dumps(actual, default=int, indent=None) + "\n")
 
 
 if __name__ == "__main__":

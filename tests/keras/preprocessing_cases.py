@@ -14,22 +14,22 @@ SETTINGS = {
 
 def results(text, sequence):
     """By name, what the two modules give for fixed arguments."""
-    found = {name: list(_of_tokenizer(text, settings)) for name, settings in SETTINGS.items()}
+    actual = {name: list(_of_tokenizer(text, settings)) for name, settings in SETTINGS.items()}
     counted = text.Tokenizer(num_words=5)
     counted.fit_on_sequences([[1, 2, 2], [2, 7]])
-    found["sequences"] = counted.sequences_to_matrix([[1, 1, 2], [7]], "tfidf").tolist()
-    found["hashes"] = text.hashing_trick("some words here some", 13, "md5")
-    found["words"] = text.text_to_word_sequence("a,b c\td E", lower=False)
+    actual["sequences"] = counted.sequences_to_matrix([[1, 1, 2], [7]], "tfidf").tolist()
+    actual["hashes"] = text.hashing_trick("some words here some", 13, "md5")
+    actual["words"] = text.text_to_word_sequence("a,b c\td E", lower=False)
     random.seed(5)
-    found["pairs"] = sequence.skipgrams([0, 1, 2, 3, 4], 6, window_size=2, seed=1)
+    actual["pairs"] = sequence.skipgrams([0, 1, 2, 3, 4], 6, window_size=2, seed=1)
     random.seed(6)
-    found["kept pairs"] = sequence.skipgrams([1, 2, 3, 4], 6, 1, 0.5, categorical=True, shuffle=False,
+    actual["kept pairs"] = sequence.skipgrams([1, 2, 3, 4], 6, 1, 0.5, categorical=True, shuffle=False,
                                              sampling_table=[0.5] * 6)
-    found["chances"] = sequence.make_sampling_table(6).tolist()
+    actual["chances"] = sequence.make_sampling_table(6).tolist()
     windows = sequence.TimeseriesGenerator(np.arange(20), np.arange(20) * 2, 4, sampling_rate=2, stride=2, batch_size=3,
                                            reverse=True, start_index=1, end_index=16)
-    found["windows"] = [[part.tolist() for part in windows[n]] for n in range(len(windows))]
-    return found
+    actual["windows"] = [[part.tolist() for part in windows[n]] for n in range(len(windows))]
+    return actual
 
 
 def _of_tokenizer(text, settings):

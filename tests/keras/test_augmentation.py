@@ -24,11 +24,11 @@ RANDOM = {**POLICIES, "RandomElasticTransform": {}, "RandomGaussianBlur": {}, "R
 def test_equal_seeds_give_equal_images_in_both_modes(name):
     first, second = (getattr(layers, name)(**RANDOM[name], seed=3) for _ in range(2))
     compiled = tf.function(lambda x: second(x), fallback=False)
-    found = [(first(IMAGES).numpy(), compiled(IMAGES).numpy()) for _ in range(3)]
-    for one, other in found:
+    actual = [(first(IMAGES).numpy(), compiled(IMAGES).numpy()) for _ in range(3)]
+    for one, other in actual:
         np.testing.assert_array_equal(one, other)
-    assert any(not np.array_equal(found[0][0], one) for one, _ in found[1:])  # each call draws anew
-    assert all(one.min() >= 0 and one.max() <= 255 for one, _ in found)
+    assert any(not np.array_equal(actual[0][0], one) for one, _ in actual[1:])  # each call draws anew
+    assert all(one.min() >= 0 and one.max() <= 255 for one, _ in actual)
 
 
 @pytest.mark.parametrize("name", RANDOM)
@@ -58,21 +58,21 @@ def test_a_step_is_what_the_layer_of_its_number_does(name):
         mine = None if drawn is None else tf.nest.map_structure(lambda x: x[1], drawn)
         for mask in (False, True):
             expected = inner._changed(IMAGES, mine, mask) if inner._moves_pixels or not mask else IMAGES
-            found = policy._step(IMAGES, tf.constant(number), draws, tf.constant(1), mask)
-            np.testing.assert_array_equal(found, expected)
+            actual = policy._step(IMAGES, tf.constant(number), draws, tf.constant(1), mask)
+            np.testing.assert_array_equal(actual, expected)
     np.testing.assert_array_equal(policy._step(IMAGES, tf.constant(11), draws, tf.constant(0), False), IMAGES)
 
 
 def test_masks_move_as_the_images_do():
     for name, options in RANDOM.items():
         layer = getattr(layers, name)(**options, seed=4)
-        found = layer({"images": IMAGES, "segmentation_masks": MASKS, "labels": tf.constant([1, 2, 3])})
-        assert found["segmentation_masks"].dtype == tf.uint8 and found["labels"].numpy().tolist() == [1, 2, 3]
-        assert set(np.unique(found["segmentation_masks"])) <= {0, 1} or name == "AugMix"
+        actual = layer({"images": IMAGES, "segmentation_masks": MASKS, "labels": tf.constant([1, 2, 3])})
+        assert actual["segmentation_masks"].dtype == tf.uint8 and actual["labels"].numpy().tolist() == [1, 2, 3]
+        assert set(np.unique(actual["segmentation_masks"])) <= {0, 1} or name == "AugMix"
     for name in ("RandomElasticTransform", "RandomPerspective", "RandomShear"):
         layer = getattr(layers, name)(**RANDOM[name], interpolation="nearest", seed=4)
-        found = layer({"images": tf.cast(MASKS, tf.float32), "segmentation_masks": MASKS})
-        np.testing.assert_array_equal(found["images"], found["segmentation_masks"])
+        actual = layer({"images": tf.cast(MASKS, tf.float32), "segmentation_masks": MASKS})
+        np.testing.assert_array_equal(actual["images"], actual["segmentation_masks"])
 
 
 def test_weights_of_augmix_are_shares():
@@ -80,8 +80,8 @@ def test_weights_of_augmix_are_shares():
     weights, kept, which, _ = layer._draw(IMAGES)
     assert np.isclose(float(tf.reduce_sum(weights)), 1.0) and 0 <= float(kept) <= 1 and which.shape == [8]
     no_layer = tf.fill([8], 11)  # chains of nothing: the images themselves
-    found = layer._changed(IMAGES, (weights, kept, no_layer, layer._draws_of(IMAGES, 8)), False)
-    np.testing.assert_allclose(found, IMAGES, rtol=1e-5)
+    actual = layer._changed(IMAGES, (weights, kept, no_layer, layer._draws_of(IMAGES, 8)), False)
+    np.testing.assert_allclose(actual, IMAGES, rtol=1e-5)
     np.testing.assert_array_equal(layer._changed(IMAGES, (weights, tf.constant(1.0), which, _), False), IMAGES)
     assert len(layers.AugMix(all_ops=False)._names) == 7
     np.testing.assert_array_equal(layers.RandAugment(num_ops=0)(IMAGES), IMAGES)
@@ -134,11 +134,11 @@ def test_mel_spectrograms(dtype):
     np.testing.assert_allclose(power(tf.constant(x)), expected, **tolerance)
     level = 10 * np.log10(expected) - 10 * np.log10(0.5)
     loud = layers.MelSpectrogram(64, **options, ref_power=0.5, top_db=15.0, dtype=dtype)
-    found = loud(tf.constant(x))
-    np.testing.assert_allclose(found, np.maximum(level, level.max() - 15.0), **tolerance)
-    assert loud.compute_output_shape((2, 400)) == tuple(found.shape) and found.dtype.name == dtype
+    actual = loud(tf.constant(x))
+    np.testing.assert_allclose(actual, np.maximum(level, level.max() - 15.0), **tolerance)
+    assert loud.compute_output_shape((2, 400)) == tuple(actual.shape) and actual.dtype.name == dtype
     compiled = tf.function(lambda x: loud(x), input_signature=[tf.TensorSpec([None, None], dtype)], fallback=False)
-    np.testing.assert_array_equal(compiled(tf.cast(x, dtype)), found)
+    np.testing.assert_array_equal(compiled(tf.cast(x, dtype)), actual)
     assert layers.MelSpectrogram.from_config(loud.get_config()).get_config() == loud.get_config()
     with pytest.raises(ValueError, match="fft_length"):
         layers.MelSpectrogram(16, sequence_length=20)
@@ -172,8 +172,8 @@ def test_crossings_refuse_what_they_cannot_hash():
 def test_pipelines_run_layers_over_any_structure(tmp_path):
     pipeline = layers.Pipeline([layers.RandomFlip("horizontal", seed=1), layers.RandAugment(seed=2)], name="all")
     data = {"images": IMAGES, "labels": tf.constant([1, 2, 3])}
-    found = pipeline(data)
-    assert found["images"].shape == IMAGES.shape and found["labels"].numpy().tolist() == [1, 2, 3]
+    actual = pipeline(data)
+    assert actual["images"].shape == IMAGES.shape and actual["labels"].numpy().tolist() == [1, 2, 3]
     np.testing.assert_array_equal(pipeline(data, training=False)["images"], IMAGES)
     again = layers.Pipeline.from_config(json.loads(json.dumps(pipeline.get_config())))
     assert [type(layer).__name__ for layer in again.layers] == ["RandomFlip", "RandAugment"] and again.name == "all"
@@ -196,13 +196,13 @@ def test_boxes_are_brought_to_one_number():
     for count in (2, 3, 5):
         layer = layers.MaxNumBoundingBoxes(count, fill_value=-7)
         more = max(count - 3, 0)
-        for found in (layer(data), tf.function(layer, fallback=False)(data)):
-            kept = found["bounding_boxes"]
+        for actual in (layer(data), tf.function(layer, fallback=False)(data)):
+            kept = actual["bounding_boxes"]
             np.testing.assert_array_equal(kept["boxes"], np.pad(boxes[:, :count], [(0, 0), (0, more), (0, 0)],
                                                                 constant_values=-7))
             np.testing.assert_array_equal(kept["labels"], np.pad(labels[:, :count], [(0, 0), (0, more)],
                                                                  constant_values=-7))
-            np.testing.assert_array_equal(found["images"], IMAGES[:2])
+            np.testing.assert_array_equal(actual["images"], IMAGES[:2])
         shapes = {"images": (2, 20, 24, 3), "bounding_boxes": {"boxes": (2, None, 4), "labels": (2, None)}}
         assert layer.compute_output_shape(shapes)["bounding_boxes"] == {"boxes": (2, count, 4), "labels": (2, count)}
         assert layers.MaxNumBoundingBoxes.from_config(layer.get_config()).fill_value == -7

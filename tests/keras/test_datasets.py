@@ -54,10 +54,10 @@ def digits(n, seed):
 
 def lists(n, seed):
     rng = np.random.default_rng(seed)
-    found = np.empty(n, object)
+    actual = np.empty(n, object)
     for i in range(n):
-        found[i] = rng.integers(1, [90, 400, 80000][i % 3], 3 + i).tolist()
-    return found
+        actual[i] = rng.integers(1, [90, 400, 80000][i % 3], 3 + i).tolist()
+    return actual
 
 
 # -- the format of CIFAR's batches, as Python 2 wrote it --------------------------------------------
@@ -79,9 +79,9 @@ def python2(value):
 
 def batch(n, seed, **labels):
     images = np.random.default_rng(seed).integers(0, 256, (n, 3072), np.uint8)
-    found = {b"batch_label": b"testing batch", b"data": images, b"filenames": [b"a.png"] * n,
+    actual = {b"batch_label": b"testing batch", b"data": images, b"filenames": [b"a.png"] * n,
              **{key.encode(): value for key, value in labels.items()}}
-    return images, b"\x80\x02" + python2(found) + b"."
+    return images, b"\x80\x02" + python2(actual) + b"."
 
 
 def tar(**files):
@@ -96,9 +96,9 @@ def tar(**files):
 
 def test_the_python_2_form_is_what_pickle_reads():
     images, data = batch(2, 1, labels=[3, 4])
-    found = pickle.loads(data, encoding="bytes")
-    assert found[b"labels"] == [3, 4]
-    assert np.array_equal(found[b"data"], images)
+    actual = pickle.loads(data, encoding="bytes")
+    assert actual[b"labels"] == [3, 4]
+    assert np.array_equal(actual[b"data"], images)
 
 
 # -- loaders ----------------------------------------------------------------------------------------
@@ -124,8 +124,8 @@ def test_fashion_mnist(served):
     for name, array in arrays.items():
         head = b"\x00\x00\x08" + bytes([array.ndim]) + struct.pack(f">{array.ndim}I", *array.shape)
         served(f"{name}-ubyte.gz", gzip.compress(head + array.tobytes()))
-    found = tf.keras.datasets.fashion_mnist.load_data()
-    for array, wanted in zip((*found[0], *found[1]), arrays.values(), strict=True):
+    actual = tf.keras.datasets.fashion_mnist.load_data()
+    for array, wanted in zip((*actual[0], *actual[1]), arrays.values(), strict=True):
         assert np.array_equal(array, wanted)
     assert (served.home / "datasets" / "fashion-mnist" / "t10k-labels-idx1-ubyte.gz").is_file()
 

@@ -22,10 +22,10 @@ def test_dtypes_meet(name):
         with pytest.raises((TypeError, tf.errors.InvalidArgumentError)):
             cases.run(tf, name)
         return
-    found = cases.run(tf, name)
-    assert found.dtype.name == expected["dtype"]
+    actual = cases.run(tf, name)
+    assert actual.dtype.name == expected["dtype"]
     if expected["value"] is not None:
-        np.testing.assert_allclose(np.asarray(tf.cast(found, tf.float64)), expected["value"], rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(np.asarray(tf.cast(actual, tf.float64)), expected["value"], rtol=1e-5, atol=1e-6)
 
 
 def test_masks_stay_with_inputs_that_are_cast():

@@ -25,11 +25,11 @@ def named(listed):
     return [pytest.param(*case, id=cases.key(*case)) for case in listed]
 
 
-def near(found, expected):
+def near(actual, expected):
     """Equal but for float32's rounding, of numbers or of the sums behind them."""
-    found, expected = np.asarray(found, np.float64), np.asarray(expected, np.float64)
+    actual, expected = np.asarray(actual, np.float64), np.asarray(expected, np.float64)
     largest = np.abs(expected[np.isfinite(expected)]).max(initial=1.0)
-    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6 * largest)
+    np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-6 * largest)
 
 
 def check_config(made, expected):
@@ -99,13 +99,13 @@ def test_optimizer(name, settings, mode, monkeypatch):
     def step(*gradients):
         return optimizer.apply_gradients(zip(gradients, variables, strict=True))
 
-    found = []
+    actual = []
     for n in range(cases.STEPS):
         step(*map(tf.constant, cases.gradients(n)))
         if n in (0, 1, cases.STEPS - 1):
-            found.append([v.numpy() for v in variables])
+            actual.append([v.numpy() for v in variables])
     optimizer.finalize_variable_values(variables)
-    for at, values in zip(found, expected["steps"], strict=True):
+    for at, values in zip(actual, expected["steps"], strict=True):
         for value, wanted in zip(at, values, strict=True):
             near(value, wanted)
     for variable, wanted in zip(variables, expected["final"], strict=True):

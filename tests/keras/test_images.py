@@ -55,9 +55,9 @@ def test_pictures_are_loaded(picture):
 def test_arrays_of_pictures(picture):
     path, pixels = picture
     image = Image.open(path)
-    found = utils.img_to_array(image)
-    assert found.dtype == np.float32 and found.shape == (12, 20, 4)
-    np.testing.assert_array_equal(found, pixels)
+    actual = utils.img_to_array(image)
+    assert actual.dtype == np.float32 and actual.shape == (12, 20, 4)
+    np.testing.assert_array_equal(actual, pixels)
     assert utils.img_to_array(image.convert("L"), "channels_first", "uint8").shape == (1, 12, 20)
     assert utils.img_to_array(image, "channels_first").shape == (4, 12, 20)
     with pytest.raises(ValueError, match="shape"):

@@ -171,7 +171,7 @@ def test_sparsemax():
         middle = (low + high) / 2
         above = np.maximum(x - middle, 0).sum(axis=1, keepdims=True) > 1
         low, high = np.where(above, middle, low), np.where(above, high, middle)
-    found = tf.keras.activations.sparsemax(tf.constant(x, tf.float32))
-    np.testing.assert_allclose(found, np.maximum(x - low, 0), atol=1e-6)
+    actual = tf.keras.activations.sparsemax(tf.constant(x, tf.float32))
+    np.testing.assert_allclose(actual, np.maximum(x - low, 0), atol=1e-6)
     np.testing.assert_allclose(tf.keras.activations.sparsemax(tf.constant(x.T, tf.float32), axis=0),
                                np.maximum(x - low, 0).T, atol=1e-6)

@@ -92,7 +92,7 @@ def test_recurrent_dropout_is_the_same_at_all_steps(kind, options, mode):
     layer(x)
     cell = layer.cell
     cell.seed_generator.state.assign([5, 0])
-    found = mode(lambda x: layer(x, training=True))(x)
+    actual = mode(lambda x: layer(x, training=True))(x)
     cell.seed_generator.state.assign([5, 0])
     states, expected = cell.get_initial_state(2), []
     for t in range(5):
@@ -100,8 +100,8 @@ def test_recurrent_dropout_is_the_same_at_all_steps(kind, options, mode):
         expected.append(output.numpy())
     cell.reset_dropout_mask()
     cell.reset_recurrent_dropout_mask()
-    np.testing.assert_allclose(found, np.stack(expected, 1), rtol=1e-5, atol=1e-6)
-    assert not np.allclose(found, layer(x), atol=1e-3)
+    np.testing.assert_allclose(actual, np.stack(expected, 1), rtol=1e-5, atol=1e-6)
+    assert not np.allclose(actual, layer(x), atol=1e-3)
 
 
 def test_dropout_in_stacked_cells():
@@ -123,7 +123,7 @@ def tanh(x):
 def test_gradients_of_gradients_of_loops(kind, mask):
     """The loops with gradients by hand, and the loop for any cell, whose gradients are derived."""
     x = tf.constant(cases.STEPS)
-    found = []
+    actual = []
     for activation in ("tanh", tanh):
         layer = getattr(layers, kind)(3, activation=activation, return_sequences=True, return_state=True)
         layer(x)
@@ -136,8 +136,8 @@ def test_gradients_of_gradients_of_loops(kind, mask):
                 y = tf.add_n([tf.reduce_sum(tf.sin(v)) for v in layer(x, mask=mask)])
             first = tape.gradient(y, [x, *layer.trainable_variables])
             total = tf.add_n([tf.reduce_sum(g * g) for g in first])
-        found.append([*first, *outer.gradient(total, [x, *layer.trainable_variables])])
-    for own, derived in zip(*found, strict=True):
+        actual.append([*first, *outer.gradient(total, [x, *layer.trainable_variables])])
+    for own, derived in zip(*actual, strict=True):
         np.testing.assert_allclose(own, derived, rtol=2e-5, atol=2e-6 * np.abs(derived).max(initial=1.0))
 
 
@@ -178,14 +178,14 @@ def test_masks_go_from_layer_to_layer():
         x = layers.Dropout(0.5)(dense(recurrent(embedding(ids))))
         return pooled(x), last(x)
 
-    found = through(tf.constant(ids))
+    actual = through(tf.constant(ids))
     mask = tf.constant(ids != 0)
     plain = tf.gather(embedding.embeddings, ids)
     y = dense(recurrent(plain, mask=mask))
-    for one, expected in zip(found, (pooled(y, mask=mask), last(y, mask=mask)), strict=True):
+    for one, expected in zip(actual, (pooled(y, mask=mask), last(y, mask=mask)), strict=True):
         np.testing.assert_allclose(one, expected, rtol=1e-5, atol=1e-6)
-    assert np.abs(found[1] - last(y)).max() > 1e-5
-    for one, expected in zip(tf.function(through)(tf.constant(ids)), found, strict=True):
+    assert np.abs(actual[1] - last(y)).max() > 1e-5
+    for one, expected in zip(tf.function(through)(tf.constant(ids)), actual, strict=True):
         np.testing.assert_allclose(one, expected, rtol=1e-5, atol=1e-6)
 
 
@@ -216,9 +216,9 @@ def test_channels_first(name):
     first.set_weights([0.5 * w for w in last.get_weights()])
     last.set_weights(first.get_weights())
     expected = last(tf.constant(x)).numpy()
-    found = first(tf.constant(x.transpose(0, 3, 1, 2).copy())).numpy()
-    np.testing.assert_allclose(found.transpose(0, 2, 3, 1), expected, rtol=1e-5, atol=1e-5)
-    assert tuple(first.compute_output_shape((None, 4, 6, 5)))[1:] == found.shape[1:]
+    actual = first(tf.constant(x.transpose(0, 3, 1, 2).copy())).numpy()
+    np.testing.assert_allclose(actual.transpose(0, 2, 3, 1), expected, rtol=1e-5, atol=1e-5)
+    assert tuple(first.compute_output_shape((None, 4, 6, 5)))[1:] == actual.shape[1:]
 
 
 def test_bicubic_interpolation():

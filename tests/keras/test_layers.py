@@ -21,7 +21,7 @@ from keras import layer_cases as cases  # isort: skip
 def _reference():
     with np.load(ROOT / "tests" / "keras" / "data" / "layers.npz", allow_pickle=False) as file:
         numbers, about = file["numbers"], json.loads(file["about"].tobytes())
-    found, at = {}, 0
+    actual, at = {}, 0
     assert about["order"] == list(cases.CASES)
     about = about["cases"]
     for name in cases.CASES:
@@ -29,19 +29,19 @@ def _reference():
         for shape in [*[s for s, _ in about[name]["outputs"]], *about[name]["gradients"], *about[name]["states"]]:
             arrays.append(numbers[at:at + int(np.prod(shape))].reshape(shape))
             at += arrays[-1].size
-        found[name] = (arrays, about[name])
+        actual[name] = (arrays, about[name])
     assert at == numbers.size
-    return found
+    return actual
 
 
 REFERENCE = _reference()
 COMPILED = [name for name, case in cases.CASES.items() if case.compiled]
 
 
-def near(found, expected, scale):
+def near(actual, expected, scale):
     """Equal but for float32's rounding, of numbers or of the sums behind them, which are of size `scale`."""
-    found, expected = np.asarray(tf.cast(found, tf.float32), np.float64), np.asarray(expected, np.float64)
-    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=2e-6 * scale)
+    actual, expected = np.asarray(tf.cast(actual, tf.float32), np.float64), np.asarray(expected, np.float64)
+    np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=2e-6 * scale)
 
 
 @functools.cache
@@ -80,8 +80,8 @@ def measure(layer, case, inputs):
     return outputs, tape.gradient(total, sources, unconnected_gradients="zero")
 
 
-def check(layer, found, arrays, about):
-    outputs, gradients = found
+def check(layer, actual, arrays, about):
+    outputs, gradients = actual
     states = [v for v in layer.non_trainable_weights if v.dtype.is_floating]
     values = [*outputs, *gradients, *states]
     assert len(values) == len(arrays)
@@ -116,8 +116,8 @@ def test_in_a_function_of_unknown_sizes(name):
 def test_weights_in_order(name):
     layer, _ = built(name)
     trained = {id(v) for v in layer.trainable_weights}
-    found = [[v.name.rpartition("/")[2].partition(":")[0], list(v.shape), id(v) in trained] for v in layer.weights]
-    assert found == REFERENCE[name][1]["weights"]
+    actual = [[v.name.rpartition("/")[2].partition(":")[0], list(v.shape), id(v) in trained] for v in layer.weights]
+    assert actual == REFERENCE[name][1]["weights"]
 
 
 @pytest.mark.parametrize("name", cases.CASES)
@@ -125,16 +125,16 @@ def test_output_shape(name):
     expected = REFERENCE[name][1]["shape"]
     layer, inputs = built(name)
     if expected is not None:
-        found = json.loads(json.dumps(layer.compute_output_shape((None, *inputs[0].shape[1:]))))
+        actual = json.loads(json.dumps(layer.compute_output_shape((None, *inputs[0].shape[1:]))))
         # Keras's EinsumDense does not know the sizes that its `output_shape` leaves open
-        assert known_where(found, expected) == expected
+        assert known_where(actual, expected) == expected
 
 
-def known_where(found, expected):
+def known_where(actual, expected):
     """A shape, or shapes, without the sizes that another leaves open."""
-    if isinstance(found, list) and isinstance(expected, list) and len(found) == len(expected):
-        return [known_where(f, e) for f, e in zip(found, expected, strict=True)]
-    return expected if expected is None else found
+    if isinstance(actual, list) and isinstance(expected, list) and len(actual) == len(expected):
+        return [known_where(f, e) for f, e in zip(actual, expected, strict=True)]
+    return expected if expected is None else actual
 
 
 def plain_config(value):
@@ -173,9 +173,9 @@ def test_a_config_makes_an_equal_layer(name):
         case.call(again, *inputs)
         reset(again)
         reset(layer)
-        for found, expected in zip(tf.nest.flatten(case.call(again, *inputs)),
+        for actual, expected in zip(tf.nest.flatten(case.call(again, *inputs)),
                                    tf.nest.flatten(case.call(layer, *inputs)), strict=True):
-            np.testing.assert_array_equal(found, expected)
+            np.testing.assert_array_equal(actual, expected)
 
 
 def test_a_model_with_operations_of_keras():
@@ -188,7 +188,7 @@ def test_a_model_with_operations_of_keras():
     again = tf.keras.models.model_from_json(model.to_json())
     again.set_weights(model.get_weights())
     for one in (model, again, tf.function(model)):
-        for found, expected in zip(one(inputs), reference["outputs"], strict=True):
-            np.testing.assert_allclose(np.ravel(found), expected, rtol=1e-5, atol=1e-6)
+        for actual, expected in zip(one(inputs), reference["outputs"], strict=True):
+            np.testing.assert_allclose(np.ravel(actual), expected, rtol=1e-5, atol=1e-6)
     written = {(layer["module"], layer["class_name"]) for layer in json.loads(model.to_json())["config"]["layers"]}
     assert written >= {("keras.src.ops.numpy", "NotEqual"), ("keras.src.ops.numpy", "Any"), ("keras.layers", "LSTM")}

@@ -32,11 +32,11 @@ def plain(value):
     return value.decode() if isinstance(value, bytes) else value
 
 
-def agrees(found, expected):
+def agrees(actual, expected):
     if expected["dtype"] == "string":
-        return plain(found.numpy().tolist()) == expected["output"]
-    np.testing.assert_allclose(found, expected["output"], rtol=1e-6)
-    return found.dtype.name == expected["dtype"]
+        return plain(actual.numpy().tolist()) == expected["output"]
+    np.testing.assert_allclose(actual, expected["output"], rtol=1e-6)
+    return actual.dtype.name == expected["dtype"]
 
 
 @pytest.mark.parametrize("number", range(len(CASES)))

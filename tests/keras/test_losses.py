@@ -14,8 +14,8 @@ losses = tf.keras.losses
 MODES = [pytest.param(lambda fn: fn, id="eager"), pytest.param(tf.function, id="function")]
 
 
-def near(found, expected):
-    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+def near(actual, expected):
+    np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-6)
 
 
 def log_softmax(x):
@@ -43,8 +43,8 @@ def test_ctc_against_all_paths():
     rng = np.random.default_rng(1)
     logits = rng.normal(size=(3, 4, 3))
     labels = [[1, 2], [2, 2], [1, 0]]
-    found = losses.ctc(labels, logits).numpy()
-    for row, label, value in zip(log_softmax(logits), labels, found, strict=True):
+    actual = losses.ctc(labels, logits).numpy()
+    for row, label, value in zip(log_softmax(logits), labels, actual, strict=True):
         total = 0.0
         for path in np.ndindex(3, 3, 3, 3):
             collapsed = [s for n, s in enumerate(path) if s and (n == 0 or s != path[n - 1])]

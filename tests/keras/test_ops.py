@@ -21,9 +21,9 @@ with np.load(ROOT / "tests" / "keras" / "data" / "ops.npz") as _stored:
 
 def stored():
     """Keras's results by the key of the call: `(dtype, array)` for each tensor."""
-    found, at = {}, 0
+    actual, at = {}, 0
     for key, kinds in KINDS.items():
-        found[key] = []
+        actual[key] = []
         for kind, shape in kinds:
             count = int(np.prod(shape))
             values = VALUES[at:at + count]
@@ -31,9 +31,9 @@ def stored():
             if kind.startswith("complex"):
                 values = values + 1j * VALUES[at:at + count]
                 at += count
-            found[key].append((kind, values.reshape(shape)))
+            actual[key].append((kind, values.reshape(shape)))
     assert at == len(VALUES)
-    return found
+    return actual
 
 
 REFERENCE = stored()
@@ -52,10 +52,10 @@ def given(value):
 
 
 def function_of(name):
-    found = tf.keras.ops
+    actual = tf.keras.ops
     for part in name.split("."):
-        found = getattr(found, part)
-    return found
+        actual = getattr(actual, part)
+    return actual
 
 
 def call(case):
@@ -72,9 +72,9 @@ def kind_of(x):
     return x.dtype.name if isinstance(x, tf.Tensor) else type(x).__name__
 
 
-def check(name, found, expected):
-    assert [kind_of(x) for x in found] == [kind for kind, _ in expected], name
-    for x, (kind, values) in zip(found, expected, strict=True):
+def check(name, actual, expected):
+    assert [kind_of(x) for x in actual] == [kind for kind, _ in expected], name
+    for x, (kind, values) in zip(actual, expected, strict=True):
         array = np.asarray(tf.cast(x, tf.float32) if kind == "bfloat16" else x)
         wide = array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
         if kind in TOLERANCE:
@@ -86,11 +86,11 @@ def check(name, found, expected):
 
 
 def by_name(cases):
-    found = {}
+    actual = {}
     for case in cases:
         if ops_cases.key(case) in REFERENCE:
-            found.setdefault(case[0], []).append(case)
-    return [pytest.param(each, id=name) for name, each in found.items()]
+            actual.setdefault(case[0], []).append(case)
+    return [pytest.param(each, id=name) for name, each in actual.items()]
 
 
 @pytest.mark.parametrize("cases", by_name(ops_cases.dtype_cases()))

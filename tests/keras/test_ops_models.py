@@ -27,12 +27,12 @@ def fresh_names():
 
 def chosen():
     """A call of each function, with an array of floats among the arguments."""
-    found = {}
+    actual = {}
     for case in ops_shape_cases.setting_cases():
-        if case[0] not in UNTRACED and not found.setdefault(case[0], []) and any(floating(a) for a in
+        if case[0] not in UNTRACED and not actual.setdefault(case[0], []) and any(floating(a) for a in
                                                                                       tf.nest.flatten(case[1])):
-            found[case[0]].append(case)
-    return [pytest.param(*case, id=f"{name}-{n}") for name, cases in found.items() for n, case in enumerate(cases)]
+            actual[case[0]].append(case)
+    return [pytest.param(*case, id=f"{name}-{n}") for name, cases in actual.items() for n, case in enumerate(cases)]
 
 
 def floating(value):
@@ -50,10 +50,10 @@ def parts(args, kwargs):
     return leaves, filled
 
 
-def same(found, expected):
-    found, expected = flat(found), flat(expected)
-    assert len(found) == len(expected)
-    for x, y in zip(found, expected, strict=True):
+def same(actual, expected):
+    actual, expected = flat(actual), flat(expected)
+    assert len(actual) == len(expected)
+    for x, y in zip(actual, expected, strict=True):
         assert x.dtype == y.dtype
         np.testing.assert_array_equal(np.asarray(x), np.asarray(y))
 

@@ -35,13 +35,13 @@ SAME_NAME = [
     ((V,), "vander diag diagflat flip histogram unique trapezoid nonzero"), ((INTS,), "bitwise_invert unique sign")]
 
 
-def near(found, expected):
-    found, expected = np.asarray(found), np.asarray(expected)
-    assert found.shape == expected.shape
+def near(actual, expected):
+    actual, expected = np.asarray(actual), np.asarray(expected)
+    assert actual.shape == expected.shape
     if expected.dtype.kind in "fc":
-        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-13)
+        np.testing.assert_allclose(actual, expected, rtol=1e-12, atol=1e-13)
     else:
-        np.testing.assert_array_equal(found, expected)
+        np.testing.assert_array_equal(actual, expected)
 
 
 def listed(value):
@@ -53,11 +53,11 @@ def listed(value):
                                             for n, (args, names) in enumerate(SAME_NAME)
                                             for name in names.split()])
 def test_numpy(name, args):
-    found = listed(getattr(ops, name)(*args))
+    actual = listed(getattr(ops, name)(*args))
     with np.errstate(all="ignore"):
         expected = listed(getattr(np, name)(*args))
-    assert len(found) == len(expected)
-    for x, y in zip(found, expected, strict=True):
+    assert len(actual) == len(expected)
+    for x, y in zip(actual, expected, strict=True):
         near(x, y)
 
 
@@ -89,15 +89,15 @@ def test_numpy(name, args):
     ("einsum", ("ij,ij->i", A, B), {}),
 ], ids=lambda value: value if isinstance(value, str) else "")
 def test_numpy_with_settings(name, args, settings):
-    found = getattr(ops, name)(*args, **settings)
+    actual = getattr(ops, name)(*args, **settings)
     if name == "view":
         expected = A.view("int64")
     elif name == "argsort":
         expected = np.argsort(INTS, 0, kind="stable")
     else:
         expected = getattr(np, name)(*args, **settings)
-    found = [tf.cast(x, tf.float64) if name == "eye" or name == "tri" else x for x in listed(found)]
-    for x, y in zip(found, listed(expected), strict=True):
+    actual = [tf.cast(x, tf.float64) if name == "eye" or name == "tri" else x for x in listed(actual)]
+    for x, y in zip(actual, listed(expected), strict=True):
         if name in ("linspace",):
             np.testing.assert_allclose(x, y, rtol=1e-6)  # Python's numbers are of float32
         else:
@@ -153,10 +153,10 @@ def test_special_functions_and_distances():
 
 def test_transforms():
     signal = RNG.uniform(-1, 1, (2, 60))
-    for found, expected in ((ops.fft((A, B)), np.fft.fft(A + 1j * B)), (ops.fft2((A, B)), np.fft.fft2(A + 1j * B)),
+    for actual, expected in ((ops.fft((A, B)), np.fft.fft(A + 1j * B)), (ops.fft2((A, B)), np.fft.fft2(A + 1j * B)),
                             (ops.ifft2((A, B)), np.fft.ifft2(A + 1j * B)), (ops.rfft(A, 6), np.fft.rfft(A, 6))):
-        near(found[0], expected.real)
-        near(found[1], expected.imag)
+        near(actual[0], expected.real)
+        near(actual[1], expected.imag)
     near(ops.irfft((A, B), 5), np.fft.irfft(A + 1j * B, 5))
     for settings in ((8, 2, 8), (8, 3, 10), (7, 2, 9)):
         again = ops.istft(ops.stft(signal, *settings), *settings, length=60)

@@ -53,22 +53,22 @@ def test_names_are_those_of_keras():
 
 @pytest.mark.parametrize("name", sorted(set(SIGNATURES) - ABSENT - NARROWER))
 def test_parameters_are_those_of_keras(name):
-    found = inspect.signature(ours()[name]).parameters.values()
-    assert [str(p.replace(annotation=p.empty)) for p in found] == SIGNATURES[name]
+    actual = inspect.signature(ours()[name]).parameters.values()
+    assert [str(p.replace(annotation=p.empty)) for p in actual] == SIGNATURES[name]
 
 
 @pytest.mark.parametrize("name", sorted(CLASSES))
 def test_layers_have_the_settings_of_keras(name):
     """What is in the config of an operation, and what it is called with, is the same in files of both."""
     module, cls = name.split(".")
-    found = operation_class(f"keras.src.ops.{module}", cls)
+    actual = operation_class(f"keras.src.ops.{module}", cls)
     if cls in WITHOUT_LAYER:
-        assert found is None
+        assert actual is None
         return
     settings, called = CLASSES[name]
     plain = [p for p in settings if p != "kwargs" and (cls, p) not in BEYOND]
-    kinds = found._operation.signature.parameters
-    tensors = found._operation.tensors
+    kinds = actual._operation.signature.parameters
+    tensors = actual._operation.tensors
     assert list(tensors) == [p for p in called if p != "kwargs"]
     assert {p for p in kinds if p not in tensors and p != "kwargs"} == set(plain)
 
@@ -127,10 +127,10 @@ def test_unknown_sizes():
                 ops.logsumexp(x), ops.roll(x, 1), ops.unique(x), ops.histogram(ops.ravel(x), 3)[0])
     for n in (2, 5):
         x = np.random.RandomState(n).rand(n, 4).astype(np.float32)
-        found = [y.numpy() for y in run(x)]
+        actual = [y.numpy() for y in run(x)]
         expected = [x.ravel(), x.reshape(-1, 2), x[-1:], np.quantile(x, 0.5, axis=0), np.tril(x), np.sort(x, 0),
                     np.int32(x.size), np.log(np.exp(x).sum()), np.roll(x, 1), np.unique(x), np.histogram(x, 3)[0]]
-        for y, z in zip(found, expected, strict=True):
+        for y, z in zip(actual, expected, strict=True):
             np.testing.assert_allclose(y, z, rtol=1e-6)
 
 
@@ -161,8 +161,8 @@ def test_branches(mode):
         branches = [lambda v: v + 1, lambda v: v * 10, lambda v: v - 1]
         return (ops.cond(ops.sum(x) > 3, lambda: x * 2, lambda: x), ops.switch(ops.size(x) - 2, branches, x),
                 ops.switch(7, branches, x), ops.switch(-7, branches, x))
-    found = [y.numpy().tolist() for y in run(tf.constant([1.0, 2.0, 3.0]))]
-    assert found == [[2.0, 4.0, 6.0], [10.0, 20.0, 30.0], [0.0, 1.0, 2.0], [2.0, 3.0, 4.0]]
+    actual = [y.numpy().tolist() for y in run(tf.constant([1.0, 2.0, 3.0]))]
+    assert actual == [[2.0, 4.0, 6.0], [10.0, 20.0, 30.0], [0.0, 1.0, 2.0], [2.0, 3.0, 4.0]]
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -185,16 +185,16 @@ def test_loops(mode):
     before = x[::-1].cumsum(0)[::-1] - x
     expected = [7, 21, 54.0, 18.0, 24.0, x.sum(0), sums, sums - x > 3, x.sum(0), before, 32, 11 * x, x.sum(1) > 2,
                 (x * x).sum(1)]
-    for found, wanted in zip(run(tf.constant(x)), expected, strict=True):
-        np.testing.assert_array_equal(found, wanted)
+    for actual, wanted in zip(run(tf.constant(x)), expected, strict=True):
+        np.testing.assert_array_equal(actual, wanted)
 
 
 @pytest.mark.parametrize("count", range(1, 10))
 def test_associative_scan(count):
     x = np.random.RandomState(count).randint(-4, 5, (2, count, 3))
     near = [np.cumsum(x, 1), np.cumprod(x, 1)]
-    found = ops.associative_scan(lambda a, b: (a[0] + b[0], a[1] * b[1]), (tf.constant(x), tf.constant(x)), axis=1)
-    for y, z in zip(found, near, strict=True):
+    actual = ops.associative_scan(lambda a, b: (a[0] + b[0], a[1] * b[1]), (tf.constant(x), tf.constant(x)), axis=1)
+    for y, z in zip(actual, near, strict=True):
         np.testing.assert_array_equal(y, z)
     back = ops.associative_scan(tf.add, tf.constant(x), reverse=True, axis=1)
     np.testing.assert_array_equal(back, np.cumsum(x[:, ::-1], 1)[:, ::-1])
@@ -222,15 +222,15 @@ def test_functions_of_functions():
         y = halved(x) * ops.stop_gradient(x)
     assert y.numpy().tolist() == [9.0] and tape.gradient(y, x).numpy().tolist() == [1.5]
     table = ops.vectorize(lambda a, b, scale=1: ops.cond(a > b, lambda: a * scale, lambda: b), excluded={"scale"})
-    found = table(np.array([[1.0], [4.0]], np.float32), np.array([2.0, 3.0], np.float32), scale=10)
-    assert found.numpy().tolist() == [[2.0, 3.0], [40.0, 40.0]]
+    actual = table(np.array([[1.0], [4.0]], np.float32), np.array([2.0, 3.0], np.float32), scale=10)
+    assert actual.numpy().tolist() == [[2.0, 3.0], [40.0, 40.0]]
 
 
 # -- models ---------------------------------------------------------------------------------------
 def stored():
-    with np.load(DATA / "exchange" / "ops_model.npz") as found:
-        inputs = [found[f"in{n}"] for n in range(2)]
-        return inputs, [found[f"out{n}"] for n in range(len(found.files) - 2)]
+    with np.load(DATA / "exchange" / "ops_model.npz") as actual:
+        inputs = [actual[f"in{n}"] for n in range(2)]
+        return inputs, [actual[f"out{n}"] for n in range(len(actual.files) - 2)]
 
 
 def layers_of(path):
@@ -242,8 +242,8 @@ def test_a_model_of_keras_is_read_and_written_again(tmp_path):
     path = DATA / "exchange" / "ops_model.keras"
     model = keras.models.load_model(path)
     inputs, expected = stored()
-    found = model([tf.constant(x) for x in inputs])
-    for n, (x, y) in enumerate(zip(found, expected, strict=True)):
+    actual = model([tf.constant(x) for x in inputs])
+    for n, (x, y) in enumerate(zip(actual, expected, strict=True)):
         assert x.dtype.as_numpy_dtype == y.dtype, n
         np.testing.assert_allclose(x, y, rtol=2e-5, atol=1e-5, err_msg=str(n))
     model.save(tmp_path / "again.keras")
@@ -269,8 +269,8 @@ def test_models_are_saved(tmp_path):
     model.save(tmp_path / "model.keras")
     with keras.saving.custom_object_scope({"doubled": doubled}):
         again = keras.models.load_model(tmp_path / "model.keras")
-    for found, wanted in zip(again(given), model(given), strict=True):
-        np.testing.assert_array_equal(found, wanted)
+    for actual, wanted in zip(again(given), model(given), strict=True):
+        np.testing.assert_array_equal(actual, wanted)
     assert [layer.name for layer in again.layers] == [layer.name for layer in model.layers]
     assert {"add", "mean", "relu", "reshape", "clip"} <= {layer.name for layer in model.layers}
 

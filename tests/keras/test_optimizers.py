@@ -391,11 +391,11 @@ def test_several_optimizers(mode):
 # -- configs and state -------------------------------------------------------------------------------
 @pytest.mark.parametrize("name", ALL)
 def test_configs_by_name(name):
-    found = optimizers.get(name.lower())
-    assert type(found).__name__ == name
-    again = optimizers.get(optimizers.serialize(found))
-    assert again.get_config() == found.get_config()
-    assert optimizers.get(found) is found
+    actual = optimizers.get(name.lower())
+    assert type(actual).__name__ == name
+    again = optimizers.get(optimizers.serialize(actual))
+    assert again.get_config() == actual.get_config()
+    assert optimizers.get(actual) is actual
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -433,11 +433,11 @@ def test_copies():
 def test_names_in_the_graph_of_objects():
     """The names under which TensorFlow's checkpoints have the variables of a Keras optimizer."""
     optimizer, _ = trained("Adam", 1, use_ema=True)
-    found = {"/".join(path): value.name for path, value in tracking.walk(optimizer) if isinstance(value, tf.Variable)}
+    actual = {"/".join(path): value.name for path, value in tracking.walk(optimizer) if isinstance(value, tf.Variable)}
     expected = ["iteration", "learning_rate", "a_average", "b_average", "a_momentum", "a_velocity", "b_momentum",
                 "b_velocity"]
     names = ["_iterations", "_learning_rate", *(f"_variables/{n}" for n in range(2, 8))]
-    assert {path: name.split("/")[1] for path, name in found.items()} == {
+    assert {path: name.split("/")[1] for path, name in actual.items()} == {
         path: f"{name}:0" for path, name in zip(names, expected, strict=True)}
     assert set(tracking.children(optimizer)) >= {"_momentums", "_velocities", "_variables"}
     assert "_trainable_variables" not in tracking.children(optimizer)

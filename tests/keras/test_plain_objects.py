@@ -20,11 +20,11 @@ VALUES = [[1, 2, -5, 300, 70000, 2**40, 1.5, None, True, "ä", b"xy"], {"a": [(1
 @pytest.mark.parametrize("protocol", [2, 3, 4])
 @pytest.mark.parametrize("value", VALUES, ids=range(len(VALUES)))
 def test_plain_values(value, protocol):
-    found = loads(pickle.dumps(value, protocol=protocol))
-    assert repr(found) == repr(value)
+    actual = loads(pickle.dumps(value, protocol=protocol))
+    assert repr(actual) == repr(value)
     if isinstance(value, np.ndarray):
-        assert found.dtype == value.dtype
-        assert found.flags.f_contiguous == value.flags.f_contiguous
+        assert actual.dtype == value.dtype
+        assert actual.flags.f_contiguous == value.flags.f_contiguous
 
 
 @pytest.mark.parametrize("value", [print, object(), np.random.default_rng, OrderedDict(a=1), np.dtype([("a", "i4")])])
@@ -35,8 +35,8 @@ def test_other_objects_are_refused(value):
 
 def test_shared_lists_stay_shared():
     inner = [1]
-    found = loads(pickle.dumps([inner, inner, (inner,)]))
-    assert found[0] is found[1] is found[2][0]
+    actual = loads(pickle.dumps([inner, inner, (inner,)]))
+    assert actual[0] is actual[1] is actual[2][0]
     deep = ()
     for _ in range(200):  # each twice in the next: 2**200 of them, if they were written out
         deep = (deep, deep)

@@ -36,16 +36,16 @@ def test_formulas_are_those_of_keras(name):
     drawn = None if drawn is None else tf.nest.map_structure(tf.constant, drawn)
     with np.load(pathlib.Path(__file__).parent / "data" / "colours.npz") as stored:
         want, labels = stored[name], stored[f"{name} labels"] if name in MIXTURES else None
-    found = layer._changed(tf.constant(IMAGES * scale), drawn, False)
-    assert found.dtype == tf.float32
+    actual = layer._changed(tf.constant(IMAGES * scale), drawn, False)
+    assert actual.dtype == tf.float32
     atol = 2e-4 * scale if name != "autocontrast" else 1e-3
-    np.testing.assert_allclose(found, want, rtol=2e-6, atol=atol)
+    np.testing.assert_allclose(actual, want, rtol=2e-6, atol=atol)
     if labels is not None:
         np.testing.assert_allclose(layer._labelled(LABELS, drawn), labels, atol=1e-7)
     if drawn is not None:
         signature = [tf.TensorSpec([None, None, None, 3])]
         compiled = tf.function(lambda x: layer._changed(x, drawn, False), input_signature=signature)
-        np.testing.assert_array_equal(compiled(IMAGES * scale), found)
+        np.testing.assert_array_equal(compiled(IMAGES * scale), actual)
 
 
 @pytest.mark.parametrize("name", MADE)
@@ -89,9 +89,9 @@ def test_labels_and_masks():
     given = {"images": X, "labels": np.arange(6), "segmentation_masks": masks}
     for name in MADE:
         if name not in MIXTURES:
-            found = MADE[name](seed=1)(given)
-            np.testing.assert_array_equal(found["labels"], np.arange(6))
-            np.testing.assert_array_equal(found["segmentation_masks"], masks)
+            actual = MADE[name](seed=1)(given)
+            np.testing.assert_array_equal(actual["labels"], np.arange(6))
+            np.testing.assert_array_equal(actual["segmentation_masks"], masks)
     given["labels"] = np.eye(6)
     cut = layers.CutMix((1.0, 1.0), seed=3)(given)
     assert cut["segmentation_masks"].dtype == tf.int32
@@ -110,8 +110,8 @@ def test_labels_and_masks():
 def test_boxes_have_the_areas_that_labels_tell():
     number = np.arange(64, dtype=np.float32)
     images = np.broadcast_to(number[:, None, None, None], (64, 50, 40, 1))
-    found = layers.CutMix((1.0, 1.0), seed=2)({"images": images, "labels": np.eye(64, dtype=np.float32)})
-    pixels, labels = found["images"].numpy(), found["labels"].numpy()
+    actual = layers.CutMix((1.0, 1.0), seed=2)({"images": images, "labels": np.eye(64, dtype=np.float32)})
+    pixels, labels = actual["images"].numpy(), actual["labels"].numpy()
     shares = (pixels == images).mean((1, 2, 3))
     other = labels[np.arange(64), np.arange(64)]
     moved = (np.sort(labels, 1)[:, -2] > 0) | (other < 1)
@@ -127,9 +127,9 @@ def test_boxes_have_the_areas_that_labels_tell():
 
 def test_erased_boxes():
     zeros = np.zeros((200, 30, 30, 3), np.float32)
-    found = layers.RandomErasing((1.0, 1.0), scale=(0.04, 0.25), fill_value=(1, 2, 300), seed=1)(zeros).numpy()
-    inside = found[..., 0] == 1
-    np.testing.assert_array_equal(found, inside[..., None] * np.float32([1, 2, 255]))
+    actual = layers.RandomErasing((1.0, 1.0), scale=(0.04, 0.25), fill_value=(1, 2, 300), seed=1)(zeros).numpy()
+    inside = actual[..., 0] == 1
+    np.testing.assert_array_equal(actual, inside[..., None] * np.float32([1, 2, 255]))
     heights, widths = inside.any(2).sum(1), inside.any(1).sum(1)
     np.testing.assert_array_equal(inside.sum((1, 2)), heights * widths)
     assert 6 <= heights.min() <= 8 and 13 <= heights.max() <= 15 and 6 <= widths.min() <= 8 and widths.max() <= 15

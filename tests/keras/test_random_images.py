@@ -29,10 +29,10 @@ MADE = {
 def test_sampling_is_tensorflows(interpolation, fill):
     with np.load(pathlib.Path(__file__).parent / "data" / "affine.npz") as stored:
         expected = stored[f"{interpolation} {fill}"]
-    found = transformed(tf.constant(IMAGES), tf.constant(MAPS), interpolation, fill, FILL)
-    np.testing.assert_allclose(found, expected, atol=2e-6)
+    actual = transformed(tf.constant(IMAGES), tf.constant(MAPS), interpolation, fill, FILL)
+    np.testing.assert_allclose(actual, expected, atol=2e-6)
     run = tf.function(lambda x, m: transformed(x, m, interpolation, fill, FILL))
-    np.testing.assert_array_equal(run(tf.constant(IMAGES), tf.constant(MAPS)), found)
+    np.testing.assert_array_equal(run(tf.constant(IMAGES), tf.constant(MAPS)), actual)
 
 
 @pytest.mark.parametrize("name", MADE)
@@ -87,9 +87,9 @@ def test_crops_are_parts_and_fit_smaller_images():
     places = set()
     for _ in range(60):
         part = layer(X).numpy()
-        found = [(i, j) for i in range(4) for j in range(7) if np.array_equal(X[:, i:i + 5, j:j + 4], part)]
-        assert len(found) == 1
-        places.add(found[0])
+        actual = [(i, j) for i in range(4) for j in range(7) if np.array_equal(X[:, i:i + 5, j:j + 4], part)]
+        assert len(actual) == 1
+        places.add(actual[0])
     assert len({i for i, _ in places}) == 4 and len({j for _, j in places}) == 7
     assert layer(X[:, :3, :3]).shape == (6, 5, 4, 3)
 
@@ -97,10 +97,10 @@ def test_crops_are_parts_and_fit_smaller_images():
 def test_masks_move_with_their_images():
     layer = layers.RandomRotation(0.5, fill_mode="constant", interpolation="nearest", seed=4)
     given = {"images": X, "labels": np.arange(6), "segmentation_masks": (X[..., :1] * 100).astype(np.int32)}
-    found = layer(given)
-    np.testing.assert_array_equal(found["labels"], np.arange(6))
-    np.testing.assert_array_equal(found["segmentation_masks"], (found["images"][..., :1].numpy() * 100).astype(int))
-    assert found["segmentation_masks"].dtype == tf.int32
+    actual = layer(given)
+    np.testing.assert_array_equal(actual["labels"], np.arange(6))
+    np.testing.assert_array_equal(actual["segmentation_masks"], (actual["images"][..., :1].numpy() * 100).astype(int))
+    assert actual["segmentation_masks"].dtype == tf.int32
     with pytest.raises(ValueError, match="boxes"):
         layer({"images": X, "boxes": X})
 

@@ -38,17 +38,17 @@ def small():
 
 def outputs(model, stored):
     given = [stored[f"in{n}"] for n in range(len([k for k in stored.files if k.startswith("in")]))]
-    found = model.predict(given if len(given) > 1 else given[0], verbose=0)
-    return found if isinstance(found, list) else [found]
+    actual = model.predict(given if len(given) > 1 else given[0], verbose=0)
+    return actual if isinstance(actual, list) else [actual]
 
 
 def paths(data):
     """The data sets of an HDF5 file by path."""
-    found = {}
+    actual = {}
     with h5py.File(io.BytesIO(data)) as f:
-        f.visititems(lambda name, node: found.__setitem__(name, np.asarray(node)) if isinstance(
+        f.visititems(lambda name, node: actual.__setitem__(name, np.asarray(node)) if isinstance(
             node, h5py.Dataset) else None)
-    return found
+    return actual
 
 
 @pytest.mark.parametrize("ending", [".keras", ".h5"])
@@ -70,8 +70,8 @@ def test_training_goes_on_after_a_file_as_if_there_was_none(tmp_path, ending):
 def test_models_of_keras_are_read(name, ending):
     model = keras.models.load_model(EXCHANGE / f"{name}{ending}")
     with np.load(EXCHANGE / f"{name}.npz") as stored:
-        for n, found in enumerate(outputs(model, stored)):
-            assert np.allclose(found, stored[f"out{n}"], atol=2e-6), (name, n)
+        for n, actual in enumerate(outputs(model, stored)):
+            assert np.allclose(actual, stored[f"out{n}"], atol=2e-6), (name, n)
     if name == "image_model":
         assert int(model.optimizer.iterations) == 2
         assert type(model.optimizer).__name__ == "Adam"
@@ -188,14 +188,14 @@ def test_files_that_name_code_are_refused(tmp_path, config, place, monkeypatch):
     model, _, _ = small()
     model.save(tmp_path / "good.keras")
 
-    def change(found):
+    def change(actual):
         if place == "root":
-            found.clear()
-            found.update(config)
+            actual.clear()
+            actual.update(config)
         elif place == "layer":
-            found["config"]["layers"][1] = config
+            actual["config"]["layers"][1] = config
         else:
-            found["config"]["layers"][1]["config"]["activation"] = config
+            actual["config"]["layers"][1]["config"]["activation"] = config
 
     bad = rewritten(tmp_path / "good.keras", tmp_path / "bad.keras", change)
     monkeypatch.setattr("os.system", lambda *a: pytest.fail("it was run"))
@@ -277,9 +277,9 @@ def test_every_layer_comes_back_from_a_file(name, tmp_path):
     model.save(tmp_path / "layer.keras")
     again = keras.models.load_model(tmp_path / "layer.keras")
     assert again.get_config() == model.get_config()
-    for found, expected in zip(tf.nest.flatten(again(list(case.inputs))), tf.nest.flatten(model(list(case.inputs))),
+    for actual, expected in zip(tf.nest.flatten(again(list(case.inputs))), tf.nest.flatten(model(list(case.inputs))),
                                strict=True):
-        np.testing.assert_array_equal(found, expected)
+        np.testing.assert_array_equal(actual, expected)
 
 
 class Held(layers.Layer):

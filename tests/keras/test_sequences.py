@@ -22,14 +22,14 @@ texts_of = keras.utils.text_dataset_from_directory
     ({"maxlen": 0}, [[], [], [], []]),
 ])
 def test_padding(options, expected):
-    found = pad([[1], [2, 3], [4, 5, 6], []], **options)
-    assert found.tolist() == expected and found.dtype == np.int32
+    actual = pad([[1], [2, 3], [4, 5, 6], []], **options)
+    assert actual.tolist() == expected and actual.dtype == np.int32
     assert keras.preprocessing.sequence.pad_sequences is pad
 
 
 def test_padding_of_vectors_and_words():
-    found = pad([np.ones((1, 2)), np.ones((3, 2))], dtype="float32", value=9)
-    assert found.shape == (2, 3, 2) and found[0].tolist() == [[9, 9], [9, 9], [1, 1]]
+    actual = pad([np.ones((1, 2)), np.ones((3, 2))], dtype="float32", value=9)
+    assert actual.shape == (2, 3, 2) and actual[0].tolist() == [[9, 9], [9, 9], [1, 1]]
     assert pad([["a"], ["b", "cd"]], dtype=object, value="-").tolist() == [["-", "a"], ["b", "cd"]]
     for bad, said in (({"padding": "around"}, "Padding"), ({"truncating": "x"}, "Truncating"),
                       ({"value": "a"}, "dtype")):
@@ -86,9 +86,9 @@ def test_folders_of_texts(folder, capsys):
     assert capsys.readouterr().out == "Found 10 files belonging to 2 classes.\n"
     assert dataset.class_names == ["neg", "pos"]
     assert dataset.element_spec == (tf.TensorSpec([None], tf.string), tf.TensorSpec([None], tf.int32))
-    found = [(text, label) for texts, labels in plain(dataset) for text, label in zip(texts, labels, strict=True)]
-    assert len(set(found)) == 10 and all(text.startswith((b"neg", b"pos")[label]) for text, label in found)
-    assert [text for text, _ in found] != sorted(text for text, _ in found)
+    actual = [(text, label) for texts, labels in plain(dataset) for text, label in zip(texts, labels, strict=True)]
+    assert len(set(actual)) == 10 and all(text.startswith((b"neg", b"pos")[label]) for text, label in actual)
+    assert [text for text, _ in actual] != sorted(text for text, _ in actual)
     ordered = texts_of(folder, label_mode="categorical", shuffle=False, batch_size=None, verbose=False, max_length=3)
     assert plain(ordered)[0] == (b"neg", [1.0, 0.0]) and plain(ordered)[-1] == (b"pos", [0.0, 1.0])
     binary = texts_of(folder, label_mode="binary", class_names=["pos", "neg"], shuffle=False, verbose=False)

@@ -78,9 +78,9 @@ def test_callbacks_are_told_once_for_each_execution():
     model.evaluate(X, Y, batch_size=6, verbose=0, callbacks=[seen])
     assert seen.ended == [2, 5, 8]
     seen = Batches()
-    found = model.predict(X, batch_size=6, verbose=0, callbacks=[seen])
+    actual = model.predict(X, batch_size=6, verbose=0, callbacks=[seen])
     assert seen.ended == [2, 5, 8] and seen.outputs == [(18, 3), (18, 3), (14, 3)]
-    assert np.array_equal(found, classifier_like(model).predict(X, batch_size=6, verbose=0))
+    assert np.array_equal(actual, classifier_like(model).predict(X, batch_size=6, verbose=0))
 
 
 def classifier_like(model):
@@ -129,14 +129,14 @@ def test_a_step_that_cannot_be_traced_runs_batch_by_batch():
                 logs["loss"] = logs["loss"] * 0
             return logs
 
-    found = []
+    actual = []
     for count in (1, 3):
         keras.utils.set_random_seed(3)
         model = Asking([keras.Input((6,)), layers.Dense(3)])
         model.compile("sgd", keras.losses.SparseCategoricalCrossentropy(from_logits=True), steps_per_execution=count)
         with pytest.warns(RuntimeWarning, match="runs eagerly"):
-            found.append(model.fit(X, Y, batch_size=10, epochs=2, shuffle=False, verbose=0).history["loss"])
-    assert found[0] == found[1]
+            actual.append(model.fit(X, Y, batch_size=10, epochs=2, shuffle=False, verbose=0).history["loss"])
+    assert actual[0] == actual[1]
 
 
 def structures():

@@ -34,9 +34,9 @@ def fit(model, board, **options):
 
 
 def read(folder):
-    found = EventAccumulator(str(folder), size_guidance={"tensors": 0})
-    found.Reload()
-    return found
+    actual = EventAccumulator(str(folder), size_guidance={"tensors": 0})
+    actual.Reload()
+    return actual
 
 
 def numbers(folder, tag):
@@ -84,34 +84,34 @@ def test_histograms_and_images_of_weights(tmp_path):
     model.compile("sgd", "mse")
     board = keras.callbacks.TensorBoard(tmp_path, histogram_freq=2, write_images=True)
     model.fit(np.ones((4, 8, 8, 1), np.float32), np.ones((4, 2), np.float32), epochs=3, verbose=0, callbacks=[board])
-    found = read(tmp_path / "train")
-    kinds = {tag for tag in found.Tags()["tensors"] if tag.endswith(("/histogram", "/image"))}
+    actual = read(tmp_path / "train")
+    kinds = {tag for tag in actual.Tags()["tensors"] if tag.endswith(("/histogram", "/image"))}
     assert kinds == {f"{name}/{kind}" for name in ("conv/kernel", "conv/bias", "dense/kernel", "dense/bias")
                      for kind in ("histogram", "image")}
-    events = found.Tensors("dense/kernel/histogram")
+    events = actual.Tensors("dense/kernel/histogram")
     assert [e.step for e in events] == [0, 2]
     buckets = make_ndarray(events[-1].tensor_proto)
     kernel = model.get_layer("dense").get_weights()[0]
     assert buckets[:, 2].sum() == kernel.size
     assert (buckets[0, 0], buckets[-1, 1]) == pytest.approx((kernel.min(), kernel.max()))
-    sizes = {tag: [int(x) for x in make_ndarray(found.Tensors(tag)[0].tensor_proto)[:2]]
+    sizes = {tag: [int(x) for x in make_ndarray(actual.Tensors(tag)[0].tensor_proto)[:2]]
              for tag in kinds if tag.endswith("image")}  # width, height
     assert sizes == {"conv/kernel/image": [3, 3], "conv/bias/image": [1, 5], "dense/kernel/image": [5, 2],
                      "dense/bias/image": [1, 2]}
-    assert len(make_ndarray(found.Tensors("conv/kernel/image")[0].tensor_proto)) == 2 + 3  # three images at most
+    assert len(make_ndarray(actual.Tensors("conv/kernel/image")[0].tensor_proto)) == 2 + 3  # three images at most
 
 
 def test_the_model_and_the_graph_of_its_step(tmp_path):
     model = model_of()
     fit(model, keras.callbacks.TensorBoard(tmp_path))
-    found = read(tmp_path / "train")
-    event = found.Tensors("keras")[0]
-    assert found.SummaryMetadata("keras").plugin_data.plugin_name == "graph_keras_model"
+    actual = read(tmp_path / "train")
+    event = actual.Tensors("keras")[0]
+    assert actual.SummaryMetadata("keras").plugin_data.plugin_name == "graph_keras_model"
     assert json.loads(make_ndarray(event.tensor_proto).item()) == json.loads(model.to_json())
     drawn = keras_util.keras_model_to_graph_def(json.loads(make_ndarray(event.tensor_proto).item()))
     assert [node.name.split("/", 1)[1] for node in drawn.node][-2:] == ["first", "second"]
     assert list(drawn.node[-1].input) == [drawn.node[-2].name]
-    graph = graph_pb2.GraphDef.FromString(found.Graph().SerializeToString())
+    graph = graph_pb2.GraphDef.FromString(actual.Graph().SerializeToString())
     assert [node.op for node in graph.node].count("matmul") >= 3  # forwards and backwards
     fit(model_of(), keras.callbacks.TensorBoard(tmp_path / "none", write_graph=False))
     assert tags(tmp_path / "none" / "train") == {"epoch_loss", "epoch_mae", "epoch_learning_rate"}
@@ -183,8 +183,8 @@ def test_summaries_of_an_evaluation(tmp_path):
     model = Telling()
     model.compile("sgd", "mse", metrics=["mae"])
     fit(model, keras.callbacks.History())
-    found = model.evaluate(X, Y, verbose=0, callbacks=[keras.callbacks.TensorBoard(tmp_path, update_freq=1)])
-    assert numbers(tmp_path / "validation", "evaluation_mae_vs_iterations") == [(4, found[1])]
+    actual = model.evaluate(X, Y, verbose=0, callbacks=[keras.callbacks.TensorBoard(tmp_path, update_freq=1)])
+    assert numbers(tmp_path / "validation", "evaluation_mae_vs_iterations") == [(4, actual[1])]
     assert numbers(tmp_path / "validation", "telling/mean") == [(1, float(X.mean()))]
 
 

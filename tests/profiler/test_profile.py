@@ -142,8 +142,8 @@ def test_functions_with_effects_show_as_a_whole(tmp_path):
     tf.random.set_seed(1)
     drawn()
     with tf.profiler.experimental.Profile(tmp_path):
-        found = drawn().numpy()
-    assert found.tolist() == second.tolist()
+        actual = drawn().numpy()
+    assert actual.tolist() == second.tolist()
     events, _ = events_of(tmp_path)
     assert [e["cat"] for e in events] == ["function"]
 

@@ -146,23 +146,23 @@ CALLS: dict[str, Callable[[], list[tuple[tuple[Any, ...], dict[str, Any]]]]] = {
 
 def leaves(model: Any) -> dict[str, list[Any]]:
     """The tensors of all results, by function."""
-    found: dict[str, list[Any]] = {}
+    actual: dict[str, list[Any]] = {}
     for name, calls in CALLS.items():
-        found[name] = []
+        actual[name] = []
         for args, kwargs in calls():
             tensors = tf.nest.map_structure(lambda x: x if isinstance(x, str) else tf.constant(x), args)
-            found[name] += tf.nest.flatten(getattr(model, name)(*tensors, **kwargs))
-    return found
+            actual[name] += tf.nest.flatten(getattr(model, name)(*tensors, **kwargs))
+    return actual
 
 
 def run(model: Any) -> dict[str, list[bytes]]:
     """The bytes of all results, by function."""
-    return {name: [bits(leaf) for leaf in found] for name, found in leaves(model).items()}
+    return {name: [bits(leaf) for leaf in actual] for name, actual in leaves(model).items()}
 
 
 def results(model: Any) -> dict[str, list[np.ndarray]]:
     """All results as arrays of NumPy's own types, by function; what is None is left out."""
-    return {name: [plain(leaf) for leaf in found if leaf is not None] for name, found in leaves(model).items()}
+    return {name: [plain(leaf) for leaf in actual if leaf is not None] for name, actual in leaves(model).items()}
 
 
 def plain(leaf: Any) -> np.ndarray:

@@ -230,11 +230,11 @@ def test_reading_while_another_saves(tmp_path, monkeypatch):
     plain, replaced = reader.read_manifest, []
 
     def then_replaced(path, newest):
-        found = plain(path, newest)
+        actual = plain(path, newest)
         if not replaced:
             replaced.append(True)
             tf.saved_model.save(simple(2.0), tmp_path)
-        return found
+        return actual
     monkeypatch.setattr(reader, "read_manifest", then_replaced)
     assert reader.read(tmp_path).variables[1].value.tolist() == [2.0] * 10
 

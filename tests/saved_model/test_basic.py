@@ -57,9 +57,9 @@ def test_functions(loaded):
     x = tf.constant([1.0, 2.0])
     assert loaded.scaled([1.0, 2.0, 3.0]).numpy().tolist() == [2.0, 4.0, 6.0]
     assert loaded(2).numpy() == 6.0
-    found = loaded.general(x, y=3)
-    assert found["a"].numpy().tolist() == [3.0, 6.0]
-    assert found["b"][1][0].numpy().tolist() == [2.0, 3.0] and found["b"][1][1] is None
+    actual = loaded.general(x, y=3)
+    assert actual["a"].numpy().tolist() == [3.0, 6.0]
+    assert actual["b"][1][0].numpy().tolist() == [2.0, 3.0] and actual["b"][1][1] is None
     assert loaded.general([1.0, 2.0])["a"].numpy().tolist() == [2.0, 4.0]
 
 
@@ -251,9 +251,9 @@ def test_signatures(tmp_path):
     loaded = tf.saved_model.load(tmp_path, tags=["serve"], options=tf.saved_model.LoadOptions())
     assert list(loaded.signatures) == ["nested", "plain"]
     x = tf.constant([1.0, 2.0])
-    found = loaded.signatures["nested"](point={"x": x, "y": x}, by=tf.constant(2.0))
-    assert found["sum"].numpy().tolist() == [3.0, 6.0]
-    assert found["both"][0].numpy().tolist() == [1.0, 2.0] and found["both"][1][0].numpy() == 6.0
+    actual = loaded.signatures["nested"](point={"x": x, "y": x}, by=tf.constant(2.0))
+    assert actual["sum"].numpy().tolist() == [3.0, 6.0]
+    assert actual["both"][0].numpy().tolist() == [1.0, 2.0] and actual["both"][1][0].numpy() == 6.0
     plain = loaded.signatures["plain"]
     assert {k: v.numpy() for k, v in plain(b=tf.constant("t"), a=tf.constant(1)).items()} == {
         "output_0": 1, "output_1": b"t"}
@@ -329,8 +329,8 @@ def test_a_function_without_arguments_needs_no_declaration(tmp_path):
             return self.v * x
     module = Module()
     tf.saved_model.save(module, tmp_path / "m", signatures=module.read)
-    found = tf.saved_model.load(tmp_path / "m").signatures["serving_default"]()
-    assert {name: float(value) for name, value in found.items()} == {"output_0": 6.0}
+    actual = tf.saved_model.load(tmp_path / "m").signatures["serving_default"]()
+    assert {name: float(value) for name, value in actual.items()} == {"output_0": 6.0}
     module.scaled(tf.constant(1.0))
     with pytest.raises(ValueError, match="with an input signature or concrete functions"):
         tf.saved_model.save(module, tmp_path / "n", signatures=module.scaled)

@@ -31,11 +31,11 @@ def reloaded(fn: Any) -> Any:
 def outcome(fn: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     """The bits of all results, or the error."""
     try:
-        found = fn(*[tf.constant(a) if isinstance(a, np.ndarray) else a for a in args])
+        actual = fn(*[tf.constant(a) if isinstance(a, np.ndarray) else a for a in args])
     except (OpError, ValueError, TypeError, IndexError, RuntimeError) as error:
         return type(error)
     return [None if leaf is None else (np.asarray(leaf).dtype, np.asarray(leaf).shape, np.asarray(leaf).tobytes())
-            for leaf in tf.nest.flatten(found)]
+            for leaf in tf.nest.flatten(actual)]
 
 
 CASES = [*control_cases.CASES, *control_more_cases.CASES]

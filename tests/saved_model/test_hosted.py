@@ -92,13 +92,13 @@ def test_calls_are_made_again(name: str, tmp_path: Path) -> None:
     assert f'function: "{name}"' in "".join(p.read_text() for p in tmp_path.glob("data-*/graphs/*.txt"))
     loaded = tf.saved_model.load(tmp_path)
     tf.saved_model.save(loaded, tmp_path / "again")
-    for found in (module.f(*args), loaded.f(*args), tf.saved_model.load(tmp_path / "again").f(*args)):
-        tf.nest.map_structure(_same, found, expected)
+    for actual in (module.f(*args), loaded.f(*args), tf.saved_model.load(tmp_path / "again").f(*args)):
+        tf.nest.map_structure(_same, actual, expected)
 
 
-def _same(found: Any, expected: Any) -> None:
-    assert found.dtype == expected.dtype
-    np.testing.assert_array_equal(found, expected, strict=True)
+def _same(actual: Any, expected: Any) -> None:
+    assert actual.dtype == expected.dtype
+    np.testing.assert_array_equal(actual, expected, strict=True)
 
 
 def test_each_hosted_function_that_has_no_file_is_here() -> None:
@@ -189,9 +189,9 @@ print(before <= float(loaded.now()) <= time.time())
     assert done.stdout == "True\n", done.stderr
     assert (tmp_path / "new" / "a.txt").read_text() == "SOME TEXT"
     with open(tmp_path / "found.pickle", "rb") as file:
-        found = pickle.load(file)
+        actual = pickle.load(file)
     for name, arrays in expected.items():
-        for one, other in zip(found[name], arrays, strict=True):
+        for one, other in zip(actual[name], arrays, strict=True):
             np.testing.assert_array_equal(one, other, strict=True, err_msg=name)
 
 

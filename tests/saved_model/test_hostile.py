@@ -398,11 +398,11 @@ LEAVES = [None, True, -1, 0, 1, 10 ** 30, 1.5, "", "x", "run", "f32[n]", [], {},
 def places(value: Any) -> list[tuple[Any, Any]]:
     """Every `(container, key)` in JSON."""
     keys = list(value) if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
-    found = []
+    actual = []
     for key in keys:
-        found.append((value, key))
-        found += places(value[key])
-    return found
+        actual.append((value, key))
+        actual += places(value[key])
+    return actual
 
 
 def test_random_changes_of_objects(copy):

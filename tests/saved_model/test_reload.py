@@ -76,10 +76,10 @@ def test_results_are_the_same_bits_in_another_process(saved, tmp_path):
     done = subprocess.run([sys.executable, "-W", "error", "-c", LOADER, folder, tmp_path / "calls.json"],
                           capture_output=True, text=True, cwd=tmp_path, timeout=120)
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    assert {name: [bytes.fromhex(b) for b in results] for name, results in found["results"].items()} == expected
-    assert found["structure"] == "(Point(x=0, y=0), Both(one=0, two=0), {'k': [0, ()]}, None)"
-    assert [[v.name, cases.bits(v).hex()] for v in model.variables] == found["variables"]
+    actual = json.loads(done.stdout)
+    assert {name: [bytes.fromhex(b) for b in results] for name, results in actual["results"].items()} == expected
+    assert actual["structure"] == "(Point(x=0, y=0), Both(one=0, two=0), {'k': [0, ()]}, None)"
+    assert [[v.name, cases.bits(v).hex()] for v in model.variables] == actual["variables"]
 
 
 def test_gradients_are_the_same_bits(saved):

@@ -20,15 +20,15 @@ GOLDEN = sorted(record.DATA.glob("golden_*"))
 def test_golden_models_load_and_run(folder):
     """What a golden model gives is what it gave when it was written, to the last bits of its arithmetic."""
     loaded = tf.saved_model.load(folder / "model")
-    found = {f"{name}/{n}": leaf for name, leaves in cases.results(loaded).items() for n, leaf in enumerate(leaves)}
+    actual = {f"{name}/{n}": leaf for name, leaves in cases.results(loaded).items() for n, leaf in enumerate(leaves)}
     with np.load(folder / "results.npz", allow_pickle=False) as kept:
-        assert set(found) == set(kept.files) and len(found) > 40
+        assert set(actual) == set(kept.files) and len(actual) > 40
         for name in kept.files:
-            assert found[name].dtype == kept[name].dtype and found[name].shape == kept[name].shape, name
+            assert actual[name].dtype == kept[name].dtype and actual[name].shape == kept[name].shape, name
             if kept[name].dtype.kind in "fc":
-                np.testing.assert_allclose(found[name], kept[name], rtol=1e-6, atol=1e-7, err_msg=name)
+                np.testing.assert_allclose(actual[name], kept[name], rtol=1e-6, atol=1e-7, err_msg=name)
             else:
-                assert np.array_equal(found[name], kept[name]), name
+                assert np.array_equal(actual[name], kept[name]), name
 
 
 def test_there_is_a_golden_model_for_each_op_set():

@@ -45,10 +45,10 @@ def test_the_library_reads_what_is_saved(tmp_path):
 def test_we_read_what_the_library_writes():
     given = {"b": np.arange(6, dtype=np.float64).reshape(2, 3), "a": np.array([True, False]), "c": np.array(3, "i2")}
     data = save(given, {"note": "metadata is allowed"})
-    found, digest = weights.read(io.BytesIO(data), len(data))
-    assert digest == hashlib.sha256(data).hexdigest() and set(found) == set(given)
+    actual, digest = weights.read(io.BytesIO(data), len(data))
+    assert digest == hashlib.sha256(data).hexdigest() and set(actual) == set(given)
     for name, array in given.items():
-        assert found[name].dtype == array.dtype and np.array_equal(found[name], array)
+        assert actual[name].dtype == array.dtype and np.array_equal(actual[name], array)
 
 
 def test_arrays_have_memory_of_their_own_and_are_aligned():
@@ -57,8 +57,8 @@ def test_arrays_have_memory_of_their_own_and_are_aligned():
     size, digest = weights.write(file, given)
     assert size == len(file.getvalue()) and digest == hashlib.sha256(file.getvalue()).hexdigest()
     file.seek(0)
-    found, _ = weights.read(file, size)
-    assert all(a.flags.aligned and a.flags.owndata or a.base.flags.owndata for a in found.values())
+    actual, _ = weights.read(file, size)
+    assert all(a.flags.aligned and a.flags.owndata or a.base.flags.owndata for a in actual.values())
 
 
 @pytest.mark.parametrize("ends, text", [([3, 2], "do not fill"), ([1, 3], "do not fill"), ([-1, 2], "do not fill")])

@@ -23,9 +23,9 @@ def log(tmp_path):
 
         def read(self):
             self.writer.close()
-            found = EventAccumulator(self.folder, size_guidance={"tensors": 0})
-            found.Reload()
-            return found
+            actual = EventAccumulator(self.folder, size_guidance={"tensors": 0})
+            actual.Reload()
+            return actual
 
         def numbers(self, tag):
             return [(e.step, e.tensor_proto.float_val[0]) for e in self.read().Tensors(tag)]
@@ -121,8 +121,8 @@ def test_images_decode_to_the_same_pixels(log):
 def test_png_of_every_kind(channels):
     image = pytest.importorskip("PIL.Image")
     pixels = np.random.default_rng(channels).integers(0, 256, (6, 3, channels), np.uint8)
-    found = np.asarray(image.open(io.BytesIO(_png.encode(pixels))))
-    assert np.array_equal(found.reshape(pixels.shape), pixels)
+    actual = np.asarray(image.open(io.BytesIO(_png.encode(pixels))))
+    assert np.array_equal(actual.reshape(pixels.shape), pixels)
     for bad in (pixels.astype(np.float32), pixels[:0], np.zeros((2, 2, 5), np.uint8)):
         with pytest.raises(ValueError, match="PNG"):
             _png.encode(bad)
@@ -154,10 +154,10 @@ def test_text_and_sound(log):
         tf.summary.text("t", "**bold**")
         tf.summary.text("table", [["a", "b"], ["c", "d"]])
         tf.summary.audio("tone", tone, 8000)
-    found = log.read()
-    assert list(found.Tensors("t")[0].tensor_proto.string_val) == [b"**bold**"]
-    assert [d.size for d in found.Tensors("table")[0].tensor_proto.tensor_shape.dim] == [2, 2]
-    with wave.open(io.BytesIO(found.Tensors("tone")[0].tensor_proto.string_val[0])) as file:
+    actual = log.read()
+    assert list(actual.Tensors("t")[0].tensor_proto.string_val) == [b"**bold**"]
+    assert [d.size for d in actual.Tensors("table")[0].tensor_proto.tensor_shape.dim] == [2, 2]
+    with wave.open(io.BytesIO(actual.Tensors("tone")[0].tensor_proto.string_val[0])) as file:
         assert (file.getframerate(), file.getnframes(), file.getnchannels()) == (8000, 100, 1)
         samples = np.frombuffer(file.readframes(100), "<i2")
     wanted = np.minimum(np.round(tone[0, :, 0] * 32768), 32767)  # as TensorFlow's files have it
@@ -170,10 +170,10 @@ def test_floats_become_the_bytes_that_tensorflow_writes(log):
         tf.summary.image("i", np.array([-1.0, 0.0, 0.25, 0.5, 0.75, 0.999, 1.0, 2.0], np.float32).reshape(1, 2, 4, 1))
         sound = np.array([-2.0, -1.0, -0.25, 0.0, 0.23840319, 0.8607957, 1.0, 2.0])
         tf.summary.audio("a", sound.reshape(1, 8, 1), 8000)
-    found = log.read()
-    pixels = np.asarray(image.open(io.BytesIO(found.Tensors("i")[0].tensor_proto.string_val[2])))
+    actual = log.read()
+    pixels = np.asarray(image.open(io.BytesIO(actual.Tensors("i")[0].tensor_proto.string_val[2])))
     assert pixels.ravel().tolist() == [0, 0, 63, 127, 191, 255, 255, 255]
-    with wave.open(io.BytesIO(found.Tensors("a")[0].tensor_proto.string_val[0])) as file:
+    with wave.open(io.BytesIO(actual.Tensors("a")[0].tensor_proto.string_val[0])) as file:
         samples = np.frombuffer(file.readframes(8), "<i2")
     assert samples.tolist() == [-32768, -32768, -8192, 0, 7812, 28207, 32767, 32767]
 
@@ -186,9 +186,9 @@ def test_messages_made_elsewhere(log):
     with log.writer.as_default(step=2):
         tf.summary.experimental.write_raw_pb(made.SerializeToString())
         tf.summary.write("tensor", tf.constant([[1, 2]]), metadata=about)
-    found = log.read()
-    assert found.Scalars("raw")[0].value == 3.0
-    assert found.SummaryMetadata("tensor").plugin_data.plugin_name == "mine"
+    actual = log.read()
+    assert actual.Scalars("raw")[0].value == 3.0
+    assert actual.SummaryMetadata("tensor").plugin_data.plugin_name == "mine"
 
 
 def test_graphs(log):

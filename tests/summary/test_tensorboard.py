@@ -109,8 +109,8 @@ def places(page: Any, *names: str) -> list[tuple[float, float]]:
     while now != before:
         time.sleep(0.3)
         before, now = now, page.run(script)
-    found = {name: (x, y) for name, x, y in now}
-    return [found[name] for name in names]
+    actual = {name: (x, y) for name, x, y in now}
+    return [actual[name] for name in names]
 
 
 def test_the_graph_of_a_function_that_ran(board):

@@ -42,9 +42,9 @@ def test_every_dtype_and_rank_to_the_bit(tmp_path, shape):
            for name, v in variables.items()}
     tf.train.Checkpoint(**new).read(path).assert_consumed()
     for name, v in variables.items():
-        found, saved = np.asarray(new[name].numpy()), np.asarray(v.numpy())
+        actual, saved = np.asarray(new[name].numpy()), np.asarray(v.numpy())
         assert new[name].dtype == v.dtype
-        assert found.tolist() == saved.tolist() if name == "text" else found.tobytes() == saved.tobytes()
+        assert actual.tolist() == saved.tolist() if name == "text" else actual.tobytes() == saved.tobytes()
 
 
 def test_save_counts_and_notes_the_latest(tmp_path):
@@ -255,8 +255,8 @@ def test_large_tensors_are_hashed_side_by_side_and_hold_what_was_there(tmp_path)
     for path in saved:
         reader = tf.train.load_checkpoint(path)
         for n in range(5):
-            found = reader.get_tensor(f"v/{n}/.ATTRIBUTES/VARIABLE_VALUE")
-            assert (found == found[0]).all() and found[0] >= n + 1
+            actual = reader.get_tensor(f"v/{n}/.ATTRIBUTES/VARIABLE_VALUE")
+            assert (actual == actual[0]).all() and actual[0] >= n + 1
 
 
 def test_a_second_process_restores(tmp_path):
