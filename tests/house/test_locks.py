@@ -1,9 +1,11 @@
-"""Locks survive forks: all are made by `runtime/locks.py`."""
+"""Locks survive forks: all are made by `runtime/locks.py`, or anew in a child by the module that has them."""
 
 import ast
 
 from house.tree import ROOT, label, shipped_modules
 
+# `codegen/llvm_module.py` lies below the runtime; what it waits with is made again in a child.
+OWN = {ROOT / "runtime" / "locks.py", ROOT / "codegen" / "llvm_module.py"}
 BARE = {"Lock", "RLock", "Condition", "Semaphore", "BoundedSemaphore", "Event", "Barrier", "allocate_lock"}
 
 
@@ -28,7 +30,7 @@ def bare_locks(source: str) -> list[int]:
 
 
 def test_no_module_makes_a_bare_lock():
-    bare = [f"{label(path)}:{line}" for path in shipped_modules() if path != ROOT / "runtime" / "locks.py"
+    bare = [f"{label(path)}:{line}" for path in shipped_modules() if path not in OWN
             for line in bare_locks(path.read_text())]
     assert not bare, f"use runtime/locks.py: {bare}"
 

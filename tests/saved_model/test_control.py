@@ -96,6 +96,13 @@ def test_assumptions_on_sizes_of_loops_are_kept():
     assert graph_to_text(text_to_graph(text, 1, "<model>"), Sources()).count("assume") == text.count("assume")
 
 
+def gradient_of(fn: Callable[..., Any], x: tf.Tensor) -> tf.Tensor:
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = fn(x)
+    return tape.gradient(y, x)
+
+
 @pytest.mark.parametrize("sizes", [[3], [None]], ids=["known", "unknown"])
 @pytest.mark.parametrize("fn", [counted, growing])
 def test_gradients_inside(fn, sizes):
@@ -112,7 +119,7 @@ def test_gradients_inside(fn, sizes):
         assert isinstance(expected, list) and outcome(again, (x,)) == expected
         if sizes == [None] or whole is not wholes[0]:
             continue
-        with tf.GradientTape(persistent=True) as tape:
-            tape.watch(x)
-            one, two = traced(x), again(x)
-        assert np.array_equal(tape.gradient(one, x), tape.gradient(two, x))
+        wanted = gradient_of(traced, x)
+        # What was saved before a tape met the function gives less to one: last bits may differ (docs/limits.md).
+        np.testing.assert_allclose(gradient_of(again, x), wanted, rtol=1e-6)
+        assert np.array_equal(gradient_of(reloaded(traced), x), wanted)
