@@ -77,7 +77,7 @@ class Native:
         self._image = Image(code, names)
         self.entry = self._image.address("entry")
         self.plan = self._image.address("plan") if about.symbols else 0
-        if about.libraries:  # a program from disk met no lowering that loads what provides its kernels
+        if any(key[0] == "conv" for key in about.libraries):  # a program from disk met no lowering that imports this
             from . import convolutions  # noqa: F401
         links = [library.address(key) for key in about.libraries]
         self._table = (ctypes.c_int64 * (4 + len(links)))(*threads.table(_is_shared(about.work)), *links,
