@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from twofold.eager import convert, record
+from twofold.eager import convert
 from twofold.eager.tensor import Tensor
 from twofold.eager.variable import Variable
 from twofold.ir import graph_views, nest
@@ -19,8 +19,8 @@ from twofold.runtime import native, program_call
 
 from .function_type import FunctionType, InferenceFunction, Parameter
 from .memory_plan import MemoryPlan, memory_plan
-from .signature import TOKEN, CallArguments, ObjectReference, Parameters, literal, replaced
-from .trace import current
+from .signature import TOKEN, CallArguments, ObjectReference, Parameters, form_for, literal
+from .trace import current, differentiated
 from .traced import Traced
 from .types import Args, CallForm, Captured, Kwargs, PythonValue, Structure
 
@@ -73,14 +73,15 @@ class ConcreteFunction:
 
     def _run(self, leaves: list[Tensor]) -> Structure:
         """The result for the tensors of a call."""
-        env = self._traced.accepts([x.dims for x in leaves])
-        if env is None or (self._traced.spared and record.active.get()):
-            return self._otherwise(leaves)
         here = current()
+        traced = self._traced.whole() if self._traced.spared and differentiated(here) else self._traced
+        env = traced.accepts([x.dims for x in leaves])
+        if env is None:
+            return self._otherwise(leaves)
         variant = None if self._direct is not None else getattr(self._traced, "variant", None)
         if variant is not None and all(type(template) is TensorSpec for _, _, template in self._traced.arguments):
             self._direct = program_call.direct(variant, lambda *tensors: self._checked(tensors, {}))
-        return self._traced(leaves) if here is None else self._traced.stage(here, leaves, env)
+        return traced(leaves) if here is None else traced.stage(here, leaves, env)
 
     def _leaves(self, args: Args, kwargs: Kwargs) -> list[Tensor]:
         """The tensors of a call.
@@ -159,20 +160,14 @@ class ConcreteFunction:
 
     def _otherwise(self, leaves: Sequence[Tensor]) -> Structure:
         """The result for sizes that fit the signature and that the trace was not made for."""
-        return self._function._call(*self._full(leaves))
-
-    def _full(self, leaves: Sequence[Tensor]) -> CallForm:
-        """The arguments of the function for these tensors."""
-        args, kwargs = self._traced.form
-        following = iter(leaves)
-        return tuple([replaced(a, following) for a in args]), {k: replaced(v, following) for k, v in kwargs.items()}
+        return self._function._call(*form_for(self._traced.form, leaves))
 
     def traced_for(self, args: Args, kwargs: Kwargs) -> tuple[Traced | str, Sequence[Tensor]]:
         """The trace that serves a call, and the call's tensors; see `Function.traced_for`."""
         leaves = self._leaves(args, kwargs)
         if isinstance(self._traced, Traced) and self._traced.accepts([x.dims for x in leaves]) is not None:
             return self._traced, leaves
-        return self._function.traced_for(*self._full(leaves))
+        return self._function.traced_for(*form_for(self._traced.form, leaves))
 
     # -- what it is -------------------------------------------------------------------------------
     @property

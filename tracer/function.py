@@ -18,7 +18,7 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TextIO, TypeAlias
 
-from twofold.eager import playing, record
+from twofold.eager import playing
 from twofold.eager.playing import Entry
 from twofold.eager.tensor import Tensor
 from twofold.ir import dims as dm
@@ -38,9 +38,9 @@ from . import (
 from .concrete import AnyRank, ConcreteFunction
 from .function_type import type_text
 from .input_signature import InputSignature
-from .signature import CallArguments, CallKey, CallLeaf, Parameters, literal, objects_of
+from .signature import CallArguments, CallKey, CallLeaf, Parameters, form_for, literal, objects_of
 from .symbolic import SymbolicTensor, SymbolicValueError
-from .trace import LeakedTensorError, Trace, current
+from .trace import LeakedTensorError, Trace, current, differentiated
 from .traced import Traced, named, trace, trace_function
 from .types import Args, Cotangent, InputSpec, Kwargs, PythonFunction, PythonValue, Sizes, Structure
 
@@ -99,9 +99,10 @@ class Family:
         """The trace for these shapes, and the values of its symbols; those made last are the most general.
 
         Args:
-            whole: whether recorders differentiate the gradients in it (`tracer/trace.py: Residuals`).
+            whole: whether gradients in it may be differentiated again (`tracer/trace.py: differentiated`).
         """
         usable = [traced for traced in reversed(self.traces) if traced.usable(here) and not (whole and traced.spared)]
+        usable.sort(key=lambda traced: not traced.spared)  # who differentiates nothing gets those that take less memory
         for assume in (False,) if here is None else (False, True):
             for traced in usable:
                 env = traced.accepts(shapes, assume)
@@ -200,7 +201,7 @@ class Function:
         call = self._parameters.call(args, kwargs) if self._declared is None else self._declared.call(args, kwargs)
         if here is None:
             traced = self._served.get((call.key, call.shapes))
-            if traced is not None and not traced._loose and not (traced.spared and record.active.get()):
+            if traced is not None and not traced._loose and not (traced.spared and differentiated(None)):
                 if not kwargs and traced.variant is not None:
                     self._quicken(traced, args, call)
                 return traced(call.leaves)
@@ -228,7 +229,7 @@ class Function:
 
     def _find(self, call: CallArguments, here: Trace | None) -> Service | None:
         """The trace for a call, made where there is none; None where it is to run eagerly."""
-        whole = bool(record.active.get()) or (here is not None and here.residuals.whole)
+        whole = differentiated(here)
         family = self._families.get(call.key)
         if family is not None:
             if family.eager and here is None:
@@ -245,7 +246,7 @@ class Function:
         return None if served is None else self._remember(call, served, here)
 
     def _remember(self, call: CallArguments, served: Service, here: Trace | None) -> Service:
-        other = record.active.get() and any(traced.spared for traced in self._families[call.key].traces)
+        other = differentiated(here) and any(traced.spared for traced in self._families[call.key].traces)
         if here is None and served[0].outer is None and not other:  # without recorders another trace serves
             if len(self._served) >= _SERVED:
                 self._served.clear()
@@ -330,8 +331,21 @@ class Function:
         traced.hold_weakly(list(objects_of(call.key)))
         traced.describe(call.with_leaves([TensorSpec(x.shape, x.dtype, x.name) for x in specs]), self._parameters)
         traced.reason, traced.fast_math = reason, self._settings.fast_math
+        if traced.spared:
+            traced.again = functools.partial(_traced_again, weakref.ref(self), tuple(soft))
         family.traces.append(traced)
         return traced
+
+    def _traced_whole(self, spared: Traced, soft: Sequence[str]) -> Traced:
+        """The trace for the same arguments as another, whose gradients can be differentiated again."""
+        call = CallArguments(*form_for(spared.form, spared.specs))
+        with making:
+            family = self._family(call)
+            for traced in family.traces:
+                if not traced.spared and traced.relaxed == spared.relaxed and (
+                        _shapes(traced.specs) == _shapes(spared.specs)):
+                    return traced
+            return self._trace(family, call, spared.specs, soft, whole=True)
 
     def _converted(self) -> PythonFunction:
         """The function to trace: with Python's control flow staged, where that is wanted."""
@@ -363,7 +377,7 @@ class Function:
             return "it is the first trace"
         changed = [name for name in now if now[name] != before.get(name)]
         shown = ", ".join(f"{name} = {_shown(args[name])}" for name in changed) or (
-            "a tape follows its gradients" if whole else "nothing but the shape of a variable")
+            "gradients in it may be differentiated again" if whole else "nothing but the shape of a variable")
         log("retrace", f"{self._name}: trace {self._count + 1}; what differs from the last: {shown}")
         if self._count == _RETRACES:
             warnings.warn(
@@ -494,6 +508,16 @@ def _weak_method(fn: PythonFunction, instance: Callable[[], object]) -> PythonFu
     if signature is not None:
         method.__signature__ = signature.replace(parameters=list(signature.parameters.values())[1:])  # type: ignore
     return method
+
+
+def _traced_again(owner: Callable[[], Function | None], soft: Sequence[str], spared: Traced) -> Traced | None:
+    """`Traced.whole` of a function's trace; None where the function is gone.
+
+    Args:
+        soft: the symbols of the trace that were our choice.
+    """
+    function = owner()
+    return None if function is None else function._traced_whole(spared, soft)
 
 
 def _dropper(owner: Callable[[], Function | None], key: CallKey) -> Callable[[object], None]:

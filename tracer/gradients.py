@@ -31,7 +31,7 @@ from twofold.ir.types import Attrs, Spec
 
 from .staging import restage
 from .symbolic import SymbolicTensor, symbolic
-from .trace import Trace, records_constructs
+from .trace import Trace, current, differentiated, records_constructs
 from .types import Cotangent
 
 __all__ = ["apart", "record_construct", "followed"]
@@ -154,7 +154,7 @@ class _RecordedConstruct:
         # The gradient may be recorded, too: by a tape of the trace, or by one around the function, for which a few more
         # values are no burden where there is no loop. Where there is one, the function is traced again for it.
         looped = self.node.op is g.WHILE or any(n.op is g.WHILE for r in self.node.regions for n in r.walk())
-        whole = bool(record.active.get()) or self.trace.residuals.whole or not looped
+        whole = differentiated(current()) or not looped
         self.trace.residuals.spared |= not whole
         for (was_whole, before), earlier in self.staged.items():
             if was_whole is whole and all(s or not x for s, x in zip_longest(before, seeded, fillvalue=False)):

@@ -34,7 +34,7 @@ class _NoFit(Exception):
 
 def restore_trace(name: str, graph: g.Graph, captures: Sequence[Captured], form: CallForm,
                   arguments: Sequence[Argument], result: Structure, updates: Sequence[Variable],
-                  relaxed: bool = False) -> Traced:
+                  relaxed: bool = False, whole: Traced | None = None) -> Traced:
     """A trace from its parts, as `Traced` describes them.
 
     Args:
@@ -44,12 +44,15 @@ def restore_trace(name: str, graph: g.Graph, captures: Sequence[Captured], form:
         arguments: `(name, kind, value)` of each argument, likewise.
         result: the structure of the result, with specs for tensors and None for None.
         updates: the variables that take the outputs after those of the result.
+        whole: what `Traced.whole` is, if it is another trace.
     """
     count = len(graph.inputs) - len(captures)
     specs = [TensorSpec(v.dims, v.dtype, v.name or None) for v in graph.inputs[:count]]
     traced = Traced(name, graph, captures, specs, result, list(updates), relaxed)
     traced.form, traced.arguments = form, list(arguments)
     traced.reason = "it was restored"
+    if whole is not None:
+        traced.spared, traced.again = True, lambda _: whole
     return traced
 
 
@@ -81,8 +84,8 @@ class Restored:
         self._function = function
         self.traces = list(traces)
         for traced in traces:
-            call = CallArguments(*traced.form)
-            function._family(call).traces.append(traced)
+            family = function._family(CallArguments(*traced.form))
+            family.traces += [traced] if traced.whole() is traced else [traced.whole(), traced]
         function._created = True
 
     def served(self, call: CallArguments, here: Trace | None) -> CallArguments:

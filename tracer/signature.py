@@ -29,8 +29,8 @@ from twofold.ir.spec import TensorShape, TensorSpec
 
 from .types import Args, CallForm, Kwargs, PythonFunction, PythonValue, Structure
 
-__all__ = ["Argument", "CallArguments", "CallKey", "CallLeaf", "ObjectReference", "Parameters", "literal",
-           "objects_of", "replaced", "template"]
+__all__ = ["Argument", "CallArguments", "CallKey", "CallLeaf", "ObjectReference", "Parameters",
+           "form_for", "literal", "objects_of", "replaced", "template"]
 
 #: a tensor of a call; a spec where the call describes its tensors, as those of `get_concrete_function` may
 CallLeaf: TypeAlias = Any
@@ -111,10 +111,7 @@ class CallArguments:
 
     def with_leaves(self, leaves: Sequence[CallLeaf]) -> CallForm:
         """`(args, kwargs)` with others in the places of the tensors."""
-        following = iter(leaves)
-        args = tuple([replaced(v, following) for v in self.args])
-        return args, {k: replaced(v, following) for k, v in self.kwargs.items()}
-
+        return form_for((self.args, self.kwargs), leaves)
 
 def _walk(value: Any, key: list[Hashable], leaves: list[CallLeaf]) -> None:  # `kind` tells what a value has
     """Append what `value` adds to a key and to the tensors of a call."""
@@ -206,6 +203,13 @@ def replaced(value: PythonValue, leaves: Iterator[CallLeaf]) -> PythonValue:
     if isinstance(value, (list, dict)) or any(a is not b for a, b in zip(children, replacements, strict=True)):
         return nest.rebuilt(value, replacements)
     return value
+
+
+def form_for(form: CallForm, leaves: Sequence[CallLeaf]) -> CallForm:
+    """`(args, kwargs)` with the next of `leaves` in the place of each tensor; see `replaced`."""
+    args, kwargs = form
+    following = iter(leaves)
+    return tuple([replaced(a, following) for a in args]), {k: replaced(v, following) for k, v in kwargs.items()}
 
 
 def template(value: PythonValue) -> PythonValue:

@@ -42,7 +42,7 @@ from .shapes import Relaxed
 from .symbolic import SymbolicTensor, TraceLike, symbolic
 from .types import Backward, Captured, Operands, PythonFunction, PythonValue
 
-__all__ = ["Trace", "Region", "LeakedTensorError", "current", "records_constructs", "stages_custom"]
+__all__ = ["Trace", "Region", "LeakedTensorError", "current", "differentiated", "records_constructs", "stages_custom"]
 
 _INLINE = 1024  # bytes up to which a captured tensor becomes a constant of the graph
 
@@ -55,6 +55,16 @@ def current() -> Trace | None:
     """The trace that is under way in this context, or None in eager execution."""
     running = interpreter()
     return running if isinstance(running, Trace) else None
+
+
+def differentiated(here: Trace | None) -> bool:
+    """Whether gradients that are computed now may be differentiated again, by recorders of this context or around
+    what is traced.
+
+    Args:
+        here: the trace that is under way.
+    """
+    return bool(record.active.get()) or (here is not None and here.followed)
 
 
 ConstructRecorder: TypeAlias = Callable[["Trace", g.Node, Sequence[Tensor], Sequence[SymbolicTensor]], None]
@@ -88,15 +98,13 @@ class Residuals:
     """What gradients in the trace of one function, its regions included, give to whoever differentiates them again.
 
     Attributes:
-        whole: whether they give everything that this takes, though no tape of the trace does so (`ir/linearise.py:
-            Scope`): a tape around the function follows it.
-        spared: whether some gradient gives less, which takes less memory.
+        spared: whether some gradient gives less than this takes (`ir/linearise.py: Scope`), which takes less memory.
     """
 
-    __slots__ = ("whole", "spared")
+    __slots__ = ("spared",)
 
     def __init__(self) -> None:
-        self.whole = self.spared = False
+        self.spared = False
 
 
 class _VariableState:
@@ -127,6 +135,7 @@ class Trace:
         variables: the state of each variable, by id, in the order in which they were first used.
         input_tensors: the tensors that stand for the inputs of the graph.
         created: the variables that were created meanwhile, in regions too.
+        followed: whether a recorder around the function, or around the construct of the region, follows what is traced.
     """
 
     def __init__(self, name: str, parent: Trace | None = None) -> None:
@@ -157,6 +166,7 @@ class Trace:
         self.creation: Creation = Creation(self) if parent is None else parent.creation
         self.relaxed: Relaxed | None = None if parent is None else parent.relaxed
         self.residuals: Residuals = Residuals() if parent is None else parent.residuals
+        self.followed = parent is not None and differentiated(parent)
         if self.enclosing is not None:
             self.names = self.enclosing.names  # tensors that are captured of it keep the names of their sizes
 
@@ -168,9 +178,9 @@ class Trace:
             soft: sizes that are unknown by our choice, so that Python must not see that they are.
             values: the tensors of the call for the first inputs, if there is a call.
             may_create: whether variables may be created.
-            whole: see `Residuals`.
+            whole: whether recorders around the function follow it.
         """
-        self.residuals.whole = whole
+        self.followed = whole
         self.relaxed = Relaxed(frozenset(soft)) if soft else None
         self.creation.values, self.creation.allowed = values, may_create
 

@@ -58,8 +58,9 @@ class Traced:
         number: tells it from all other traces.
         reason: why it was made.
         spared: whether a gradient in it gives less than it takes to differentiate it again in the order of a tape, so
-            that calls under a recorder are served by another trace.
+            that calls under a recorder are served by another trace, `whole()`.
         fast_math: whether results may differ from eager ones by rounding.
+        again: makes `whole()`, where `spared`.
         form: `(args, kwargs)` that it was traced for, with specs for tensors; objects are held weakly.
         arguments: `(name, kind, value)` of each, likewise.
     """
@@ -74,6 +75,8 @@ class Traced:
         self.arguments: list[Argument] = []
         self.reason, self.fast_math = "", False
         self.spared = False
+        self.again: Callable[[Traced], Traced | None] | None = None
+        self._whole: Traced | None = None
         self._program = Differentiable(self.graph)
         self._runner: Runner | None = None
         self._compiling = locks.RLock()
@@ -100,6 +103,14 @@ class Traced:
         self.form = tuple([template(a) for a in args]), {k: template(v) for k, v in kwargs.items()}
         arguments = parameters.names(CallArguments(args, kwargs))
         self.arguments = [(name, kind, template(value)) for name, kind, value in arguments]
+
+    # -- gradients in it --------------------------------------------------------------------------
+    def whole(self) -> Traced:
+        """The trace for the same arguments whose gradients can be differentiated again; itself where it is one, and
+        where nobody can make it."""
+        if self._whole is None and self.again is not None:
+            self._whole = self.again(self)
+        return self if self._whole is None else self._whole
 
     # -- captures ---------------------------------------------------------------------------------
     def hold_weakly(self, arguments: Sequence[object]) -> None:
@@ -324,7 +335,7 @@ def trace_function(fn: PythonFunction, name: str, specs: Sequence[InputSpec],
         soft: the symbols that we chose ourselves: Python may not ask what they are.
         values: the tensors of the call, where there are any, for variables that are computed from them.
         may_create: whether the function may create variables.
-        whole: whether gradients in it are to be differentiated from outside; see `tracer/trace.py: Residuals`.
+        whole: whether recorders around the function follow it, so that gradients in it may be differentiated again.
     Returns:
         The trace, and the variables that were created meanwhile.
     """

@@ -294,6 +294,9 @@ ATTACKS: dict[str, tuple[Any, str]] = {
         "record": "R", "fields": ["__class__"], "values": [None]}), "no well-formed"),
     "a record named by code": (at("concrete", 0, "result", value={
         "record": "x = __import__('os')", "fields": [], "values": []}), "no well-formed"),
+    "a function that serves itself": (at("concrete", 0, "whole", value=0), "cannot serve calls"),
+    "another function in the place of one": (at("concrete", 0, "whole", value=1), "cannot serve calls"),
+    "no function in the place of one": (at("concrete", 0, "whole", value=99), "there is no function"),
     "a deep structure": (lambda f: edited(f, lambda b: b["concrete"][0].update(
         result=json.loads('{"list": [' * 400 + "null" + "]}" * 400))), "nested"),
     "a capture of what is no variable": (at("concrete", 1, "captures", 0, value={"variable": 0}), "not of the kind"),

@@ -2,29 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
+from placements import Function, assert_bits, compiled, derived, numbers, placements
 
 import twofold as tf
-
-Function = Callable[..., Any]
-
-
-def compiled(f: Function) -> Function:
-    return tf.function(f, fallback=False)
-
-
-def derived(f: Function) -> Function:
-    """The gradient of the sum of `f` by its first argument; the second is not differentiated."""
-    def gradient(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
-        with tf.GradientTape() as tape:
-            tape.watch(b)
-            y = tf.reduce_sum(f(b, n))
-        return tape.gradient(y, b)
-    return gradient
 
 
 def again(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
@@ -257,22 +241,19 @@ def test_results_that_are_arguments(helper: Function, same: bool, order: int) ->
             u, v, w = helper(b, c, n)
             return u * b * v * tf.exp(b) * u + v * w * c + w * u * c
         return f
-    b = tf.constant(np.random.default_rng(5).normal(size=40).astype(np.float32))
-    plain, traced = program(helper), program(compiled(helper))
-    for _ in range(order):
-        plain, traced = derived(plain), derived(traced)
-    for n in range(4):
-        assert traced(b, tf.constant(n)).numpy().tobytes() == plain(b, tf.constant(n)).numpy().tobytes(), n
+    b = numbers(40)
+    plain, traced = derived(program(helper), order), derived(program(compiled(helper)), order)
+    for n in map(tf.constant, range(4)):
+        assert_bits(traced(b, n), plain(b, n))
 
 
 @pytest.mark.parametrize("f", CASES, ids=lambda f: f.__name__)
 def test_placements(f: Function) -> None:
-    b = tf.constant(np.random.default_rng(5).normal(size=40).astype(np.float32))
-    around, inside, both = derived(compiled(f)), compiled(derived(f)), compiled(derived(compiled(f)))
-    for n in range(4):
-        wanted = derived(f)(b, tf.constant(n)).numpy()
-        for g in (around, inside, both):
-            assert g(b, tf.constant(n)).numpy().tobytes() == wanted.tobytes(), n
+    b, every = numbers(40), placements(f, 1)
+    for n in map(tf.constant, range(4)):
+        wanted = derived(f)(b, n)
+        for g in every:
+            assert_bits(g(b, n), wanted)
 
 
 def grown_and_read(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
@@ -296,12 +277,11 @@ def grown_in_a_branch(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
 
 @pytest.mark.parametrize("f", [grown_and_read, grown_in_a_branch], ids=lambda f: f.__name__)
 def test_second_order_of_arrays_that_grow(f: Function) -> None:
-    b = tf.constant(np.random.default_rng(5).normal(size=4).astype(np.float32))
-    placements = [derived(derived(compiled(f))), compiled(derived(derived(f))), derived(compiled(derived(f)))]
-    for n in range(3):
-        wanted = derived(derived(f))(b, tf.constant(n)).numpy()
-        for g in placements:
-            np.testing.assert_allclose(g(b, tf.constant(n)).numpy(), wanted, rtol=1e-5)
+    b, every = numbers(4), placements(f, 2)
+    for n in map(tf.constant, range(3)):
+        wanted = derived(f, 2)(b, n)
+        for g in every:
+            np.testing.assert_allclose(g(b, n), wanted, rtol=1e-5)
 
 
 def chosen(b: tf.Tensor, n: tf.Tensor) -> list[tf.Tensor]:
@@ -331,11 +311,11 @@ def test_targets_that_are_names(f: Function, which: tuple[int, ...], used: bool)
             return tape.gradient(targets, b, output_gradients=[b + float(k) for k in which])
         return gradient
 
-    placements = [compiled(derived(f)), derived(compiled(f)), compiled(derived(compiled(f)))]
+    every = [compiled(derived(f)), derived(compiled(f)), compiled(derived(compiled(f)))]
     b = tf.constant(np.linspace(-1.0, 2.0, 5, dtype=np.float32))
     for n in range(4):
         expected = derived(f)(b, tf.constant(n))
-        for gradient in placements:
+        for gradient in every:
             np.testing.assert_array_equal(gradient(b, tf.constant(n)), expected)
 
 

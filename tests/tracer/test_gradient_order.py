@@ -7,33 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from placements import Function, assert_bits, compiled, derived, numbers, placements
 
 import twofold as tf
-
-Function = Callable[..., Any]
-
-
-def numbers(count: int = 300, seed: int = 0) -> tf.Tensor:
-    return tf.constant(np.random.default_rng(seed).normal(size=count).astype(np.float32))
-
-
-def compiled(f: Function) -> Function:
-    return tf.function(f, fallback=False)
-
-
-def derived(f: Function, persistent: bool = False) -> Function:
-    """The gradient of `f` by its argument."""
-    def gradient(b: tf.Tensor) -> tf.Tensor:
-        with tf.GradientTape(persistent=persistent) as tape:
-            tape.watch(b)
-            y = f(b)
-        return tape.gradient(y, b)
-    return gradient
-
-
-def assert_bits(results: Any, wanted: Any) -> None:
-    for a, b in zip(tf.nest.flatten(results), tf.nest.flatten(wanted), strict=True):
-        assert a.numpy().tobytes() == b.numpy().tobytes()
 
 
 def branch(b: tf.Tensor) -> tf.Tensor:
@@ -86,10 +62,8 @@ def scanned(b: tf.Tensor) -> tf.Tensor:
 def test_first_order(f: Function, sign: float) -> None:
     b = numbers() * sign
     wanted = derived(f)(b)
-    assert_bits(compiled(derived(f))(b), wanted)
-    assert_bits(derived(compiled(f))(b), wanted)
-    assert_bits(derived(compiled(f), persistent=True)(b), wanted)
-    assert_bits(compiled(derived(compiled(f)))(b), wanted)
+    for g in (*placements(f, 1), derived(compiled(f), persistent=True)):
+        assert_bits(g(b), wanted)
 
 
 def passed_on(b: tf.Tensor) -> tf.Tensor:
@@ -123,14 +97,12 @@ def nested(b: tf.Tensor) -> tf.Tensor:
 
 
 def assert_derivatives_have_the_same_bits(f: Function) -> None:
-    """First and second ones: of plain Python, around the compiled function, and compiled as a whole."""
+    """First and second ones."""
     b = numbers()
     for order in (1, 2):
-        wanted, around, inside = f, compiled(f), f
-        for _ in range(order):
-            wanted, around, inside = derived(wanted), derived(around), derived(inside)
-        assert_bits(around(b), wanted(b))
-        assert_bits(compiled(inside)(b), wanted(b))
+        wanted = derived(f, order)(b)
+        for g in placements(f, order):
+            assert_bits(g(b), wanted)
 
 
 @pytest.mark.parametrize("f", [passed_on, powers, nested])
@@ -176,11 +148,7 @@ def test_a_cotangent_that_is_handed_on_begins_a_sum_of_its_own() -> None:
     def program(b: tf.Tensor) -> tf.Tensor:
         x, y = tf.sin(b), tf.cos(b)
         return tf.reduce_sum(tf.square(x * b + y) * y + y * b)
-    b = numbers()
-    wanted = derived(derived(program))(b)
-    assert_bits(derived(derived(compiled(program)))(b), wanted)
-    assert_bits(compiled(derived(derived(program)))(b), wanted)
-    assert_bits(derived(compiled(derived(program)))(b), wanted)
+    assert_derivatives_have_the_same_bits(program)
 
 
 @pytest.mark.parametrize("f", [branch, products, mapped, scanned, loop, replaced, passed_on, powers, nested, added])
@@ -188,9 +156,9 @@ def test_a_cotangent_that_is_handed_on_begins_a_sum_of_its_own() -> None:
 def test_second_order(f: Function, helper: bool) -> None:
     """Also where a tape differentiates what a compiled function computed by a tape of its own, or by a helper's."""
     b = numbers()
-    wanted = derived(derived(f))(b)
-    assert_bits(derived(derived(compiled(f)))(b), wanted)
-    assert_bits(compiled(derived(derived(f)))(b), wanted)
+    wanted = derived(f, 2)(b)
+    for g in placements(f, 2):
+        assert_bits(g(b), wanted)
     gradient = compiled(derived(f))
     outer = compiled(lambda b: gradient(b)) if helper else gradient
     before = outer(b)
@@ -198,6 +166,36 @@ def test_second_order(f: Function, helper: bool) -> None:
     assert_bits(compiled(derived(outer))(b), wanted)
     assert_bits(derived(outer.get_concrete_function(b))(b), wanted)
     assert_bits(outer(b), before)
+
+
+def test_gradients_within_regions_are_differentiated_again() -> None:
+    """The gradient of a loop, taken within a branch or a round that a tape of the same function follows."""
+    def of_a_loop(b: tf.Tensor) -> tf.Tensor:
+        return derived(loop)(b)
+
+    def in_a_branch(b: tf.Tensor) -> tf.Tensor:
+        v = of_a_loop(b) if tf.reduce_sum(b) < 1e6 else b
+        return tf.reduce_sum(v * b)
+
+    def in_rounds(b: tf.Tensor) -> tf.Tensor:
+        v = b
+        for _ in tf.range(2):
+            v = v * 0.1 * of_a_loop(b)
+        return tf.reduce_sum(v * b)
+    b = numbers()
+    for f in (in_a_branch, in_rounds):
+        assert_bits(compiled(derived(f))(b), derived(f)(b))
+        assert_bits(derived(compiled(f))(b), derived(f)(b))
+
+
+def test_concrete_functions_in_functions_that_a_tape_follows() -> None:
+    b = numbers()
+    concrete = compiled(derived(loop)).get_concrete_function(b)
+    outer = compiled(lambda b: concrete(b))
+    outer(b)
+    for _ in range(3):
+        assert_bits(derived(outer)(b), derived(loop, 2)(b))
+    assert outer.experimental_get_tracing_count() == 2
 
 
 def test_two_names_of_one_tensor() -> None:
@@ -222,10 +220,7 @@ def test_decorated_helpers(helper: Function, order: int) -> None:
             return tf.reduce_sum(h(b) * b + tf.cos(b)) + tf.reduce_sum(h(h(b)) * tf.exp(b))
         return f
     b = numbers()
-    wanted, traced = program(helper), program(compiled(helper))
-    for _ in range(order):
-        wanted, traced = derived(wanted), derived(traced)
-    assert_bits(traced(b), wanted(b))
+    assert_bits(derived(program(compiled(helper)), order)(b), derived(program(helper), order)(b))
 
 
 def test_one_tensor_for_two_arguments() -> None:
@@ -387,17 +382,11 @@ class TestLoopsThatHandNothingOn:
 
         def f(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
             return tf.reduce_sum(carried(b, n) * b * b)
-
-        def gradient(f: Function) -> Function:
-            return lambda b, n: derived(lambda b: f(b, n))(b)
-        wanted, placements = f, [f, compiled(f)]
-        for _ in range(order):
-            wanted = gradient(wanted)
-            placements = [h for g in placements[-2:] for h in (gradient(g), compiled(gradient(g)))]
-        for rounds in (0, 1, 3):
-            n = tf.constant(rounds)
-            for h in placements:
-                assert_bits(h(b, n), wanted(b, n))
+        every = placements(f, order)
+        for n in map(tf.constant, (0, 1, 3)):
+            wanted = derived(f, order)(b, n)
+            for h in every:
+                assert_bits(h(b, n), wanted)
 
     @pytest.mark.parametrize("rounds, factor", [(0, 2.0), (2, 1.0)])
     def test_values(self, rounds: int, factor: float) -> None:
@@ -448,5 +437,5 @@ class TestOneCotangentForResults:
     def test_placements(self, name: str, sign: float) -> None:
         f, b = getattr(self, name), tf.abs(numbers(20)) * sign
         wanted = derived(f)(b)
-        for g in (compiled(derived(f)), derived(compiled(f)), compiled(derived(compiled(f)))):
+        for g in placements(f, 1):
             assert_bits(g(b), wanted)

@@ -2,28 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
+from placements import Function, assert_bits, compiled, derived, numbers, placements
 
 import twofold as tf
-
-Function = Callable[..., tf.Tensor]
-
-
-def compiled(f: Function) -> Function:
-    return tf.function(f, fallback=False)
-
-
-def derived(f: Function) -> Function:
-    def gradient(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
-        with tf.GradientTape() as tape:
-            tape.watch(b)
-            y = f(b, n)
-        return tape.gradient(y, b)
-    return gradient
-
 
 ANY = tf.TensorShape([None])
 
@@ -86,20 +69,17 @@ ROUNDS = [some_rounds, while_small]
 
 @pytest.mark.parametrize("f, order", [*[(f, 1) for f in SIZES + ROUNDS], *[(f, 2) for f in ROUNDS]])
 def test_placements(f: Function, order: int) -> None:
-    b = tf.constant(np.random.default_rng(0).normal(size=200).astype(np.float32) * 0.1)
-    wanted, around, inside = f, compiled(f), f
-    for _ in range(order):
-        wanted, around, inside = derived(wanted), derived(around), derived(inside)
-    whole = compiled(inside)
-    for n in (0, 1, 3):
-        for g in (around, whole):
-            assert g(b, tf.constant(n)).numpy().tobytes() == wanted(b, tf.constant(n)).numpy().tobytes(), n
+    b, every = numbers(200) * 0.1, placements(f, order)
+    for n in map(tf.constant, (0, 1, 3)):
+        wanted = derived(f, order)(b, n)
+        for g in every:
+            assert_bits(g(b, n), wanted)
 
 
 @pytest.mark.parametrize("f", SIZES)
 def test_second_order_of_sizes(f: Function) -> None:
     """Last bits may differ: see docs/limits.md."""
-    b = tf.constant(np.random.default_rng(0).normal(size=200).astype(np.float32) * 0.1)
-    wanted, around = derived(derived(f)), derived(derived(compiled(f)))
+    b = numbers(200) * 0.1
+    wanted, around = derived(f, 2), derived(compiled(f), 2)
     for n in map(tf.constant, (0, 1, 3)):
         np.testing.assert_allclose(around(b, n).numpy(), wanted(b, n).numpy(), rtol=1e-4, atol=1e-5)

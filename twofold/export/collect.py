@@ -102,10 +102,9 @@ def _of_function(given: Function) -> list[Traced]:
         return [given.get_concrete_function()._traced]
     traces = []
     for family in given._families.values():
-        for n, traced in enumerate(family.traces):
-            others = [t for m, t in enumerate(family.traces) if m != n and (m > n or t not in traces)]
-            shapes = [s.dims for s in traced.specs]
-            if not any(other.accepts(shapes) is not None for other in others):
+        for traced in family.traces:
+            served = family.find([s.dims for s in traced.specs], None)
+            if served is not None and served[0] is traced:
                 traces.append(traced)
     return traces
 

@@ -110,7 +110,8 @@ def load(export_dir: str | os.PathLike[str], tags: Any = None, options: LoadOpti
 
 def concrete_functions(model: SavedModel) -> list[ConcreteFunction]:
     """All functions of a model that was read, in the order of `model.functions`, with variables of their own."""
-    return [ConcreteFunction(_Alone(), trace) for trace in _Builder(model).traces]
+    traces = _Builder(model).traces
+    return [ConcreteFunction(_Alone(), traces[f.number]) for f in model.functions]
 
 
 class _Builder:
@@ -119,7 +120,9 @@ class _Builder:
         self.variables = {n: _variable(v) for n, v in model.variables.items()}
         self.assets = {n: Asset(path) for n, path in model.assets.items()}
         self.constants: dict[int, Tensor] = {}
-        self.traces = [self._trace(f) for f in model.functions]
+        self.traces: dict[int, Any] = {}
+        for saved in sorted(model.functions, key=lambda f: f.whole is not None):
+            self.traces[saved.number] = self._trace(saved)
         self.functions = [self._method(m) for m in model.methods]
         self.made: dict[int, Any] = {}
 
@@ -184,7 +187,9 @@ class _Builder:
         arguments = [(name, kind, self._own(t)) for name, kind, t in saved.arguments]
         captures = [self._capture(c) for c in saved.captures]
         updates = [self.variables[v.number] for v in saved.updates]
-        return restore_trace(saved.name, saved.graph, captures, form, arguments, saved.result, updates, saved.relaxed)
+        whole = None if saved.whole is None else self.traces[saved.whole.number]
+        return restore_trace(saved.name, saved.graph, captures, form, arguments, saved.result, updates, saved.relaxed,
+                             whole)
 
     def _own(self, template: Any) -> Any:
         """An argument with the variables of this model in it."""

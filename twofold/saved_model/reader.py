@@ -110,6 +110,7 @@ class SavedFunction:
         captures: what the graph's further inputs are.
         updates: the variables that the graph's last outputs are assigned to.
         relaxed: whether sizes that it leaves open were given in the first call.
+        whole: the function for the same arguments that serves calls which tapes follow; None where it is this one.
     """
 
     number: int
@@ -121,6 +122,7 @@ class SavedFunction:
     captures: list[SavedVariable | SavedConstant]
     updates: list[SavedVariable]
     relaxed: bool
+    whole: SavedFunction | None = None
 
     @property
     def specs(self) -> list[TensorSpec]:
@@ -266,6 +268,12 @@ class _Reader:
         show_lines(_sources(self.body), self.place)
         self.functions = [self._function(n, entry, texts[entry["graph"]])
                           for n, entry in enumerate(list_of(self.body, "concrete"))]
+        for function, entry in zip(self.functions, list_of(self.body, "concrete"), strict=True):
+            if "whole" in entry:
+                function.whole = _item(self.functions, of(entry, "whole", int))
+        for function in self.functions:
+            if function.whole is not None:
+                _check_whole(function, function.whole)
         methods = [self._method(entry) for entry in list_of(self.body, "functions")]
         for node in self.objects:
             if node.kind == "function":
@@ -422,6 +430,13 @@ def _check_outputs(function: SavedFunction) -> None:
     for variable, value in zip(function.updates, outputs[len(leaves):], strict=True):
         if variable.dtype is not value.dtype:
             raise Malformed(f"{function.name[:60]!r} assigns another dtype to variable {variable.number}")
+
+
+def _check_whole(function: SavedFunction, whole: SavedFunction) -> None:
+    """Another function that serves calls of this one takes the same tensors."""
+    one, other = [[(s.dtype, s.shape.as_list()) for s in f.specs] for f in (function, whole)]
+    if whole.whole is not None or one != other:
+        raise Malformed(f"function {whole.number} cannot serve calls of function {function.number}")
 
 
 def _pairs(entry: Any, name: str) -> list[Any]:

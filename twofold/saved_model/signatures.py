@@ -11,7 +11,7 @@ from twofold.ir.errors import OpError, describe
 from twofold.ir.spec import TensorSpec
 from twofold.tracer.concrete import AnyRank, ConcreteFunction
 from twofold.tracer.function import Function
-from twofold.tracer.trace import current
+from twofold.tracer.trace import current, differentiated
 
 __all__ = ["DEFAULT", "Signature", "SignatureFunction", "Signatures", "chosen", "by_name", "declared_traces"]
 
@@ -204,7 +204,8 @@ class SignatureFunction(ConcreteFunction):
 
     def _otherwise(self, leaves: Sequence[Any]) -> Any:
         here = current()
-        for view in self._others:
+        for other in self._others:
+            view = other.whole() if differentiated(here) else other
             env = view.accepts([leaf.dims for leaf in leaves])
             if env is not None:
                 return view(leaves) if here is None else view.stage(here, leaves, env)
@@ -216,10 +217,11 @@ class _ByName:
     """A trace whose arguments and results are by name."""
 
     variant = None
-    spared = False
 
     def __init__(self, name: str, traced: Any, inputs: Sequence[str], any_rank: bool) -> None:
         self._traced = traced
+        whole = traced.whole()
+        self._whole = None if whole is traced else _ByName(name, whole, inputs, any_rank)
         self.name, self.number, self.graph = f"signature_wrapper_{name}", traced.number, traced.graph
         self.updates, self.relaxed, self.outer = traced.updates, traced.relaxed, traced.outer
         open_ = [template for _, _, template in traced.arguments if has_tensors(template)]
@@ -240,6 +242,13 @@ class _ByName:
     @property
     def runner(self) -> Any:
         return self._traced.runner
+
+    @property
+    def spared(self) -> bool:
+        return self._traced.spared
+
+    def whole(self) -> _ByName:
+        return self._whole or self
 
     def accepts(self, shapes: Sequence[Any], assume: bool = False) -> Any:
         return self._traced.accepts(shapes, assume)

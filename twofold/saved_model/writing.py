@@ -10,6 +10,7 @@ import inspect
 import json
 import os
 import re
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -112,7 +113,8 @@ class Contents:
             fn, traces = source.value._function, rank_traces(source.value)
         else:
             fn, traces = source.value, _traces_of(source.value)
-        numbers = [n for t in traces if (n := self._trace(t, _spelt(source))) is not None]
+        wholes = {id(_whole(t)) for t in traces if t.spared}  # they come with the others
+        numbers = [n for t in traces if id(t) not in wholes and (n := self._trace(t, _spelt(source))) is not None]
         entry = {"name": fn._name, "parameters": _parameters(fn, self._encoded), "concrete": numbers}
         if fn.input_signature is not None:
             entry["input_signature"] = encode(tuple(fn.input_signature))
@@ -155,7 +157,9 @@ class Contents:
         self._traces[id(traced)] = len(self._concrete)
         self._held.append(traced)
         self._concrete.append(entry)
-        return len(self._concrete) - 1
+        if traced.spared and (whole := _whole(traced)) is not traced:
+            entry["whole"] = self._trace(whole, path)
+        return self._traces[id(traced)]
 
     def _encoded(self, value: Any) -> Any:
         return encode(value, self.node_of)
@@ -180,6 +184,13 @@ class Contents:
                 "must be attributes of a tracked object, or of the object that is saved.\n"
                 f"  Function : {traced.name}, at {path}\n  Variable : {variable!r}")
         return number
+
+
+def _whole(traced: Any) -> Any:
+    """The trace whose gradients can be differentiated again, which is made where it is missing."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # that there are many traces: they are wanted
+        return traced.whole()
 
 
 def _alive(updates: list[Any]) -> list[Any]:
