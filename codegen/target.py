@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from llvmlite import binding
 
-__all__ = ["Caches", "CACHES", "Target", "host", "of", "current", "use", "host_machine", "machine_for", "assembles_x86"]
+__all__ = ["Caches", "CACHES", "Target", "host", "of", "current", "use", "host_machine", "machine_for", "probe",
+           "assembles_x86"]
 
 
 @dataclass(frozen=True)
@@ -181,6 +182,11 @@ declare float @llvm.fma.f32(float, float, float)
 """
 
 
+def probe(triple: str) -> str:
+    """A module that shows which instructions there are."""
+    return _PROBE.format(triple=triple)
+
+
 @functools.cache
 def of(triple: str, cpu: str = "", features: str = "", threads: int | None = None) -> Target:
     """Another processor.
@@ -192,7 +198,7 @@ def of(triple: str, cpu: str = "", features: str = "", threads: int | None = Non
         RuntimeError: LLVM has no code generator for it.
     """
     machine = machine_for(triple, cpu, features)
-    text = _assembly(machine, _PROBE.format(triple=triple))
+    text = _assembly(machine, probe(triple))
     body = {name: text.partition(f"{name}:")[2] for name in ("wide", "integers", "fused", "half")}
     if re.match(r"x86_64|amd64", triple):
         bits = 512 if "zmm" in _first(body["wide"]) else 256 if "ymm" in _first(body["integers"]) and \

@@ -94,6 +94,17 @@ def fine(x):
     (fine, {"target": "riscv64-unknown-linux-gnu"}, ValueError, "target must be"),
     (fine, {"target": 7}, TypeError, "target and cpu must be text; got 7"),
     (fine, {"target": "x86_64-linux", "cpu": "pdp-11"}, ValueError, "LLVM knows no processor 'pdp-11' of x86_64"),
+    *[(fine, {"cpu": cpu}, ValueError, "LLVM knows no processor '.*' of ")
+      for cpu in ("abc", "", "help", "a\0b", "\udc80", "x" * 1000, "-v3 v4")],
+    *[(fine, {"target": target, "cpu": cpu}, ValueError, "LLVM (knows no processor|makes no object files)")
+      for target in ("x86_64-linux", "aarch64-linux", "x86_64-windows", "aarch64-macos", "wasm32")
+      for cpu in ("i686", "x86-64" if target[:3] != "x86" else "apple-m1")],
+    *[(fine, {"target": target}, ValueError, "LLVM makes no object files of (linux|windows|macos) for the target")
+      for target in ("x86_64-unknown-linux-coff", "x86_64-unknown-linux-wasm", "x86_64-unknown-linux-gnux32",
+                     "x86_64-pc-windows-elf", "x86_64-apple-macosx999999999999", "arm64-apple-darwin-wasm")],
+    *[(fine, {"target": target}, ValueError, 'target must be "host", one of')
+      for target in ("", "aarch64-pc-windows-msvc", "x86_64-linux\n", 'x86_64-linux-"', "x86_64-linux-\udc80",
+                     "x86_64-linux-" + "a" * 10000)],
 ])
 def test_arguments(tmp_path, given, options, error, text):
     options = dict(options)
