@@ -63,9 +63,9 @@ def _by_function(function: Callable[..., object], value: object, wanted: DType |
     return function(value, dtype=wanted, name=None, as_ref=False)
 
 
-def is_convertible(value: object) -> bool:
-    """Whether a conversion of the user's may exist for a value."""
-    return hasattr(type(value), "__tf_tensor__") or any(isinstance(value, entry[2]) for entry in _functions)
+def is_convertible(kind: type) -> bool:
+    """Whether a conversion of the user's may exist for values of a type."""
+    return hasattr(kind, "__tf_tensor__") or any(issubclass(kind, entry[2]) for entry in _functions)
 
 
 def _asked(call: Callable[[DType | None], object], dtype: DType | None, hint: DType | None) -> object:

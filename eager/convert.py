@@ -7,7 +7,7 @@ precision: a float never becomes an integer. Tensors are never promoted here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from twofold.ir import ops, reference, scalar
 from twofold.ir.dtypes import DType
 from twofold.ir.errors import DTypeError, InvalidArgumentError, user_line
 from twofold.ir.op import Op
-from twofold.ir.spec import TensorShape, as_numpy
+from twofold.ir.spec import TensorShape, leaf_types, without_ranges
 
 from . import conversions
 from .tensor import Tensor, wrap
@@ -26,6 +26,7 @@ __all__ = ["as_tensor", "number", "operands", "to_array"]
 
 _RANK = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3, "s": 4}
 _PLAIN = frozenset({bool, int, float, complex, str, bytes, list, tuple, range, type(None), np.ndarray})
+_NUMBERS = frozenset({bool, int, float, complex})
 _INT32 = range(-(1 << 31), 1 << 31)
 _scalars: dict[tuple[object, ...], Tensor] = {}  # operands that programs repeat: `x * 2`, `1 - y`
 _SCALARS = 1024
@@ -59,7 +60,7 @@ def operands(op: Op, inputs: tuple[object, ...]) -> tuple[Tensor, ...]:
 def _dtype_of(value: Any) -> DType | None:  # a user's value, which shows by its attributes what it is
     if isinstance(value, Tensor) or hasattr(value, "_read_tensor"):
         return value.dtype
-    if type(value) in (list, tuple):
+    if isinstance(value, (list, tuple)):
         return next((d for v in value if (d := _dtype_of(v)) is not None), None)
     return None
 
@@ -69,7 +70,7 @@ def _common(values: Sequence[object]) -> DType | None:
     arrays = [v for v in values if isinstance(v, (np.ndarray, np.generic))]
     if arrays:
         return dt.from_numpy(arrays[0].dtype)
-    dtypes = [dt.from_numpy(to_array(v).dtype) for v in values]
+    dtypes = [as_tensor(v).dtype for v in values]
     return max(dtypes, key=lambda d: (_RANK[d.kind], d.size)) if dtypes else None
 
 
@@ -113,24 +114,33 @@ def as_tensor(value: object, dtype: DType | None = None, hint: DType | None = No
         converted = conversions.converted(value, dtype, hint)
         if converted is not None:
             return converted
-    elif (type(value) is list or type(value) is tuple) and _holds_tensors(value):
-        return _stacked(value, dtype or hint)
+    leaves: Collection[type] = ()
+    if isinstance(value, (list, tuple)):
+        leaves = leaf_types(value)
+        if not leaves <= _NUMBERS and any(map(_is_tensor, leaves)):
+            return _stacked(value, dtype or hint)
     want = dtype or hint
-    array = to_array(value, want)
+    array = to_array(value, want, leaves)
     if want is not None and array.dtype != want.np:
         if dtype is not None and isinstance(value, (np.ndarray, np.generic)) and _castable(array, want):
             array = _cast(array, want)
-        elif _adopts(array, want):
+        elif _adopts(array, want) and not (array.dtype.kind == "b" and _holds_numpy_bools(value, leaves)):
             array = _cast_value(value, array, want)
         elif dtype is not None:
             raise TypeError(f"Cannot convert {_short(value)} to a tensor of dtype {dtype.name}.\n  {user_line()}")
         else:
-            array = to_array(value)
+            array = to_array(value, None, leaves)
     return wrap(array)
 
 
-def to_array(value: object, want: DType | None = None) -> np.ndarray:
-    """`value` as an array of a tensor's dtype, with memory that nobody else can write to."""
+def to_array(value: object, want: DType | None = None, leaves: Collection[type] = ()) -> np.ndarray:
+    """`value` as an array of a tensor's dtype, with memory that nobody else can write to.
+
+    Args:
+        value: a number, a list or whatever NumPy can read.
+        want: the dtype that it is to become; without one, lists have that which TensorFlow infers.
+        leaves: the types of what a list holds (`leaf_types`).
+    """
     if isinstance(value, np.ndarray):
         return _own(value)
     if isinstance(value, np.generic):
@@ -144,7 +154,7 @@ def to_array(value: object, want: DType | None = None) -> np.ndarray:
     if value is None or (isinstance(value, (list, tuple)) and any(v is None for v in value)):
         raise ValueError(f"Attempt to convert a value ({_short(value)}) with an unsupported type ({type(None)}) "
                          "to a Tensor.")
-    return _from_nested(value, want)
+    return _from_nested(value, want, leaves)
 
 
 def _from_number(value: object, want: DType | None) -> np.ndarray:
@@ -160,11 +170,12 @@ def _from_number(value: object, want: DType | None) -> np.ndarray:
     return np.array(value, {bool: np.bool_, int: np.int64, float: np.float64, complex: np.complex128}[type(value)])
 
 
-def _from_nested(value: object, want: DType | None) -> np.ndarray:
+def _from_nested(value: object, want: DType | None, leaves: Collection[type]) -> np.ndarray:
     """Arrays of lists, ranges and anything that NumPy can read."""
     has_own_dtype = hasattr(value, "__array__") or hasattr(value, "dtype")
+    value = without_ranges(value) if not leaves or range in leaves else value
     try:
-        array = as_numpy(value) if type(value) is range else np.array(value)
+        array = np.asarray(value)
     except UnicodeDecodeError:  # text beside bytes that are no UTF-8
         array = np.array(value, object)
     except ValueError as e:
@@ -175,6 +186,8 @@ def _from_nested(value: object, want: DType | None) -> np.ndarray:
         return _strings(np.array(value, object), value)
     if not has_own_dtype and array.dtype.kind == "f" and _kind(_first(value)) in _WHOLE and _all_whole(value):
         array = _whole(value)
+    if array.dtype.kind != "b" and _holds_numpy_bools(value, leaves):
+        raise _mixed(value)
     return _own(array if has_own_dtype or want is not None else _inferred(value, array))
 
 
@@ -201,7 +214,7 @@ def _inferred(value: object, array: np.ndarray) -> np.ndarray:
     if not array.size:
         return array.astype(np.float32)
     if lead is not None and ((lead == "b") != (kind == "b") or (kind == "c" and lead != "c")):
-        raise ValueError(f"Can't convert Python sequence with mixed types to Tensor: {_short(value)}")
+        raise _mixed(value)
     if kind == "c":
         return array.astype(np.complex128)
     if kind in ("i", "u"):
@@ -244,6 +257,7 @@ def _own(array: np.ndarray) -> np.ndarray:
 def _strings(array: np.ndarray, source: object = None) -> np.ndarray:
     out = np.empty(array.shape, object)
     for i, item in enumerate(array.flat):
+        item = item[()] if isinstance(item, np.ndarray) and not item.ndim else item
         if not isinstance(item, (str, bytes)):
             raise ValueError(f"Failed to convert {_short(source if source is not None else item)} to a Tensor: "
                              f"unsupported element type {type(item).__name__}.")
@@ -283,10 +297,22 @@ def _cast_value(value: object, array: np.ndarray, want: DType) -> np.ndarray:
         return array.astype(want.np)
 
 
-def _holds_tensors(values: Iterable[object]) -> bool:
-    return any(isinstance(v, Tensor) or hasattr(v, "_read_tensor")
-               or ((type(v) is list or type(v) is tuple) and _holds_tensors(v))
-               or (type(v) not in _PLAIN and conversions.is_convertible(v)) for v in values)
+def _is_tensor(kind: type) -> bool:
+    """Whether values of a type are tensors, variables, or what a conversion of the user's may make tensors of."""
+    return kind not in _PLAIN and (issubclass(kind, Tensor) or hasattr(kind, "_read_tensor")
+                                   or conversions.is_convertible(kind))
+
+
+def _holds_numpy_bools(value: object, leaves: Collection[type]) -> bool:
+    """Whether a list has NumPy's bools in it, which stand among bools only and become no numbers; Python's are numbers.
+    """
+    return np.bool_ in leaves or (np.ndarray in leaves and _holds_bool_arrays(value))
+
+
+def _holds_bool_arrays(value: object) -> bool:
+    if isinstance(value, (list, tuple)):
+        return any(map(_holds_bool_arrays, value))
+    return isinstance(value, np.ndarray) and value.dtype == np.bool_
 
 
 def _stacked(value: Sequence[object], want: DType | None) -> Tensor:
@@ -294,6 +320,10 @@ def _stacked(value: Sequence[object], want: DType | None) -> Tensor:
     want = want or _dtype_of(value)
     parts = [as_tensor(v, hint=want) for v in value]
     return ops.concat(*[ops.expand_dims(p, axis=0) for p in parts], axis=0)
+
+
+def _mixed(value: object) -> ValueError:
+    return ValueError(f"Can't convert Python sequence with mixed types to Tensor: {_short(value)}")
 
 
 def _short(value: object) -> str:

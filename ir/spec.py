@@ -24,8 +24,8 @@ from .dtypes import DType, DTypeLike
 from .errors import InvalidArgumentError, describe, is_ours, user_line
 from .types import HasShape, Spec
 
-__all__ = ["TensorShape", "TensorSpec", "spec", "parse_short", "as_numpy", "as_shape", "listed", "mapped",
-           "no_item", "numbered"]
+__all__ = ["TensorShape", "TensorSpec", "spec", "parse_short", "as_numpy", "as_shape", "leaf_types", "listed", "mapped",
+           "no_item", "numbered", "without_ranges"]
 
 # What stands for a shape: one, a size, sizes with None for unknown ones; None for an unknown rank
 ShapeLike: TypeAlias = "TensorShape | SupportsIndex | Dim | Iterable[SupportsIndex | Dim | None] | None"
@@ -344,9 +344,34 @@ def listed(values: Iterable[_Item], what: str, most: int = _MOST) -> list[_Item]
 
 def as_numpy(value: object, dtype: np.dtype | type | None = None) -> np.ndarray:
     """The array that NumPy reads a value as; a long range is refused before its numbers take memory."""
+    return np.asarray(without_ranges(value), dtype)
+
+
+def leaf_types(values: Iterable[Any]) -> set[type]:
+    """The types of what a list or tuple holds, at any depth of lists and tuples."""
+    types = set(map(type, values))
+    lists = {t for t in types if issubclass(t, (list, tuple))}
+    if lists == types:  # most are two deep: then no list is walked by itself
+        inner = set(map(type, itertools.chain.from_iterable(values)))
+        if not any(issubclass(t, (list, tuple)) for t in inner):
+            return inner
+    return (types - lists).union(*[leaf_types(v) for v in values if type(v) in lists]) if lists else types
+
+
+def without_ranges(value: object) -> object:
+    """A value with arrays for the ranges in it, at any depth of lists: NumPy would make a list of each first.
+
+    Raises:
+        MemoryError: a range is too long for an array.
+    """
+    holds = isinstance(value, (list, tuple)) and range in leaf_types(value)
+    return _unrolled(value) if holds or type(value) is range else value
+
+
+def _unrolled(value: object) -> object:
     if type(value) is range:
-        value = np.arange(value.start, value.stop, value.step)
-    return np.asarray(value, dtype)
+        return np.arange(value.start, value.stop, value.step)
+    return [_unrolled(v) for v in value] if isinstance(value, (list, tuple)) else value
 
 
 def mapped(values: Mapping[_Key, _Item], what: str) -> Mapping[_Key, _Item]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import warnings
 from typing import Any
 
@@ -67,6 +68,56 @@ def test_the_first_of_a_list_decides(first: str) -> None:
                 with np.errstate(over="ignore"):
                     array = np.reshape([LEAVES[first], value], np.shape(given)).astype(expected)
                 np.testing.assert_array_equal(x, array)
+
+
+# Which dtypes TensorFlow 2.21 makes of a list, by the kind of what it holds; Python's bools become numbers of more
+# dtypes here, and bfloat16 scalars stand in lists.
+WHOLE, FLOATS, COMPLEX = (("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+                          ("float16", "bfloat16", "float32", "float64"), ("complex64", "complex128"))
+TAKEN = {"iu": (*WHOLE, *FLOATS, *COMPLEX), "fV": (*FLOATS, *COMPLEX), "c": COMPLEX, "US": ("string",),
+         "?": ("bool", *WHOLE, *FLOATS, *COMPLEX), "b": ("bool",)}  # by NumPy's letters of kinds; ? is Python's bool
+SCALARS = LEAVES | {name: getattr(np, name)(1) for name in ("bool_", "int16", "uint16", "str_", "bytes_")} | {
+    "bfloat16": tf.bfloat16.as_numpy_dtype(1)}
+SCALARS |= {f"0-d {name}": np.array(value) for name, value in SCALARS.items() if not name.startswith("0-d")}
+
+
+@pytest.mark.parametrize("name", SCALARS)
+def test_which_dtypes_lists_become(name: str) -> None:
+    value = SCALARS[name]
+    array = np.array([value])
+    kind = "?" if name == "bool" else next(k for k in TAKEN if array.dtype.kind in k)
+    lists = [[value], (value, value), [[value]], [(value,), [value]]]
+    for dtype in ("bool", *WHOLE, *FLOATS, *COMPLEX, "string"):
+        for given in lists if name == "bool" else [*lists, [array]]:
+            if dtype in TAKEN[kind] and not ("long" in name and dtype in WHOLE and dtype[-2:] != "64"):
+                assert tf.constant(given, dtype).dtype == dtype, given
+            else:
+                with pytest.raises((TypeError, ValueError), match="Cannot convert|Failed to convert|Can't convert"):
+                    tf.constant(given, dtype)
+
+
+def test_numpy_bools_stand_among_bools_only() -> None:
+    assert tf.constant([True, np.False_, np.array(True)]).numpy().tolist() == [True, False, True]
+    for other in (1, 1.0, 1j, np.int8(1), np.float32(1.0)):
+        for given in ([other, np.True_], [np.True_, other], [[other], np.array([True])], (other, np.array(True))):
+            for dtype in (None, "int32", "float32", "complex128"):
+                with pytest.raises(ValueError, match="mixed types"):
+                    tf.constant(given, dtype)
+    with pytest.raises(TypeError, match="dtypes differ: float32 and bool"):
+        tf.concat([tf.ones([2]), [np.True_]], 0)
+
+
+def test_ranges_in_lists() -> None:
+    assert tf.constant([range(3), [0.5, 1.5, 2.5]]).dtype is tf.float32  # the first number is an integer
+    for given, want in (([range(2), range(2, 4)], [[0, 1], [2, 3]]), ([[1, 2], range(2)], [[1, 2], [0, 1]]),
+                        ([(range(2), [5, 6])], [[[0, 1], [5, 6]]]), (([range(0)],), [[[]]])):
+        assert tf.constant(given).numpy().tolist() == want
+        assert tf.convert_to_tensor(given, tf.float64).numpy().tolist() == want
+    pair = collections.namedtuple("pair", "a b")
+    assert tf.constant(pair(range(2), pair(3, 4))).numpy().tolist() == [[0, 1], [3, 4]]
+    for given in ([range(2**45)], [[1], range(2**45)], pair(range(2**45), 1), [[[range(2**45)]]]):
+        with pytest.raises(tf.errors.ResourceExhaustedError, match="memory"):
+            tf.constant(given)
 
 
 @pytest.mark.parametrize(("value", "dtype"), [  # what TensorFlow 2.21 gives
