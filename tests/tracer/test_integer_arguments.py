@@ -328,3 +328,43 @@ def test_a_tensor_that_was_a_size_before_is_an_integer_still(call):
 
     got = traced(function, tf.TensorSpec([3, 4], tf.float32), INT)(X, 1)[1]
     assert got.numpy().tolist() == call(tf.constant(X), tf.constant(1)).numpy().tolist()
+
+
+# What TensorFlow 2.21 gives for a matrix of 3 rows and 4 columns; None where it refuses.
+ODD_NUMBERS = {
+    "lower": (lambda x, k: tf.linalg.band_part(x, k, -1), {
+        -9: X, 0: np.triu(X), 2: np.triu(X, -2), 3: X, 4: None, 2**31: None}),
+    "upper": (lambda x, k: tf.linalg.band_part(x, -1, k), {
+        -9: X, 0: np.tril(X), 3: np.tril(X, 3), 4: X, 5: None, 2**31: None}),
+    "bins": (lambda x, k: tf.math.bincount([1, 1, 2], minlength=k), {
+        -2: [0, 2, 1], -(2**40): [0, 2, 1], 0: [0, 2, 1], 5: [0, 2, 1, 0, 0]}),
+    "most bins": (lambda x, k: tf.math.bincount([1, 1, 2], maxlength=k), {-2: None, 0: [], 2: [0, 2]}),
+    "few bins": (lambda x, k: tf.math.bincount([1, 1, 2], minlength=k, maxlength=2), {-2: [0, 2], 0: [0, 2]}),
+    "repeats": (lambda x, k: tf.repeat(x, [k, 1, k], axis=0), {
+        -1: X[1:2], -(2**40): X[1:2], 0: X[1:2], 2: X[[0, 0, 1, 2, 2]]}),
+    "repeats of all": (lambda x, k: tf.repeat(x, k, axis=0), {-1: None, -9: None, 0: X[:0], 2: np.repeat(X, 2, 0)}),
+}
+
+
+@pytest.mark.parametrize("name", ODD_NUMBERS)
+def test_numbers_that_are_negative_or_beyond_a_size(name):
+    call, wanted = ODD_NUMBERS[name]
+    wide = tf.TensorSpec([], tf.int64)
+    for number, want in wanted.items():
+        def known(x, number=number):
+            return call(x, number)
+
+        def open_rows(x, k):
+            return call(x, k)
+        forms = {"eager": lambda n=number: call(tf.constant(X), n),
+                 "a tensor": lambda n=number: call(tf.constant(X), tf.constant(n, tf.int64)),
+                 "a known number": lambda f=known: traced(f, tf.TensorSpec([3, 4], tf.float32))(X),
+                 "unknown sizes": lambda f=known: traced(f, tf.TensorSpec([None, None], tf.float32))(X),
+                 "an unknown number": lambda n=number, f=open_rows: traced(
+                     f, tf.TensorSpec([None, 4], tf.float32), wide)(X, n)}
+        for form, run in forms.items():
+            if want is None:
+                with pytest.raises(tf.errors.InvalidArgumentError):
+                    run()
+            else:
+                np.testing.assert_array_equal(run(), np.array(want), f"{number}, {form}")

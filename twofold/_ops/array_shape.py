@@ -422,13 +422,14 @@ def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) 
 
     Args:
         input: a tensor of any dtype.
-        repeats: how many times: a number for all slices, or a vector with one for each.
+        repeats: how many times: a number for all slices, or a vector with one for each, where a negative one leaves the
+            slice out.
         axis: the axis; None for the flattened tensor.
         name: has no effect.
     Returns:
         A tensor of the same rank, or a vector where `axis` is None.
     Raises:
-        tf.errors.InvalidArgumentError: a number is negative, or there is not one for each slice.
+        tf.errors.InvalidArgumentError: the number for all slices is negative, or there is not one for each.
 
     >>> import twofold as tf
     >>> tf.repeat([[1, 2], [3, 4]], repeats=[1, 2], axis=0).numpy().tolist()
@@ -443,13 +444,13 @@ def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) 
     if _is_late_vector(repeats):
         return _repeated_late(x, ops.cast(tensor(repeats), dtype=dt.int64), at)
     counts = ints(repeats, "repeats")
-    if any(isinstance(n, int) and n < 0 for n in counts):
-        raise InvalidArgumentError(f"repeat: repeats must not be negative; got {list(counts)}.")
     if len(counts) == 1:
+        if isinstance(counts[0], int) and counts[0] < 0:
+            raise InvalidArgumentError(f"repeat: repeats must not be negative; got {counts[0]}.")
         return _repeat_all(x, counts[0], at)
     if len(counts) != length:
         raise InvalidArgumentError(f"repeat: repeats has {len(counts)} entries; axis {at} has size {length}.")
-    places = np.repeat(np.arange(length, dtype=np.int64), counts)
+    places = np.repeat(np.arange(length, dtype=np.int64), np.maximum(counts, 0))
     return ops.gather(x, places, axis=at)
 
 
@@ -465,7 +466,7 @@ def _is_late_vector(repeats: Any) -> bool:
 def _repeated_late(x: Any, counts: Any, at: int) -> Any:
     if len(counts.dims) != 1 or not dm.require_eq(counts.dims[0], x.dims[at]):
         raise InvalidArgumentError(f"repeat: repeats has shape {counts.shape}; axis {at} has size {x.dims[at]}.")
-    check(ops.reduce_all(ops.greater_equal(counts, 0)), "repeat: repeats must not be negative.", [counts])
+    counts = ops.maximum(counts, 0)
     ends = ops.cumsum(counts, axis=0)
     total = one_size(ops.reduce_sum(counts), "repeats")
     places = ops.searchsorted(ends, counting(total, dt.int64), side="right", out_type=dt.int64)

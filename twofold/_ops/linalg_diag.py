@@ -350,13 +350,14 @@ def band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = Non
 
     Args:
         input: a tensor of shape [..., rows, columns].
-        num_lower: how many diagonals below the main one stay; all where it is negative.
-        num_upper: how many above stay; all where it is negative.
+        num_lower: how many diagonals below the main one stay, at most as many as there are rows; all where it is
+            negative.
+        num_upper: how many above stay, at most as many as there are columns; all where it is negative.
         name: has no effect.
     Returns:
         A tensor of the same shape.
     Raises:
-        tf.errors.InvalidArgumentError: the rank is less than 2.
+        tf.errors.InvalidArgumentError: the rank is less than 2, or a number is too large.
 
     >>> import twofold as tf
     >>> tf.linalg.band_part([[1, 2], [3, 4]], 0, -1).numpy().tolist()
@@ -364,7 +365,8 @@ def band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = Non
     """
     x = _matrix("band_part", input)
     rows, columns = x.dims[-2:]
-    lower, upper = one_part(num_lower, "num_lower"), one_part(num_upper, "num_upper")
+    lower = _within(one_part(num_lower, "num_lower"), rows, "num_lower", "rows")
+    upper = _within(one_part(num_upper, "num_upper"), columns, "num_upper", "columns")
     above = ops.subtract(counting(columns, dt.int64), ops.reshape(counting(rows, dt.int64), shape=(rows, 1)))
     keep = None
     if not (isinstance(lower, int) and lower < 0):
@@ -373,6 +375,16 @@ def band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = Non
         inside = _most(above, upper)
         keep = inside if keep is None else ops.logical_and(keep, inside)
     return x if keep is None else ops.where(keep, x, constant_of(0, x.dtype))
+
+
+def _within(number: Any, size: Any, name: str, what: str) -> Any:
+    """A number of diagonals, which is at most the number of rows or columns."""
+    text = f"band_part: {name} must be negative or at most the number of {what}"
+    if is_open(number):
+        check(ops.less_equal(as_scalar(number), as_scalar(size)), f"{text}.", [number, as_scalar(size)])
+    elif not dm.require(number, "<=", size):
+        raise InvalidArgumentError(f"{text}, {size}; got {number}.")
+    return number
 
 
 def _least(above: Any, lower: Any) -> Any:

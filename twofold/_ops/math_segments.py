@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from twofold._front.api import one_size, public, tensor
+from twofold._front.api import is_open, one_part, one_size, public, tensor
 from twofold._ops.array_creation import as_scalar, constant_of
 from twofold.ir import dtypes as dt
 from twofold.ir import ops
@@ -274,7 +274,7 @@ def bincount(arr: Any, weights: Any = None, minlength: Any = None, maxlength: An
     Args:
         arr: integers, not negative.
         weights: real tensor of the shape of `arr`, added up in place of ones.
-        minlength: the least number of bins.
+        minlength: the least number of bins; a negative number is none.
         maxlength: the most; larger numbers are left out.
         dtype: of the counts, where there are no weights.
         name: has no effect.
@@ -300,9 +300,16 @@ def bincount(arr: Any, weights: Any = None, minlength: Any = None, maxlength: An
     held = ops.fill(tensor(1, dt.as_dtype(dtype)), shape=arr.dims) if weights is None else tensor(weights)
     if axis != -1:
         arr, held = ops.reshape(arr, shape=(-1,)), ops.reshape(held, shape=(-1,))
-    sums = ops.bincount(arr, held, minlength=0 if minlength is None else one_size(minlength, "minlength"),
+    sums = ops.bincount(arr, held, minlength=0 if minlength is None else _least_bins(minlength),
                         maxlength=None if maxlength is None else one_size(maxlength, "maxlength"))
     return ops.minimum(sums, 1) if binary_output else sums
+
+
+def _least_bins(minlength: Any) -> Any:
+    least = one_part(minlength, "minlength")
+    if is_open(least):
+        least = ops.maximum(as_scalar(least), 0)
+    return max(least, 0) if isinstance(least, int) else one_size(least, "minlength")
 
 
 @public
