@@ -77,6 +77,13 @@ def broadcast(op: Op, operands: Sequence[Spec]) -> Shape:
         raise fail(op, operands, f"shapes {shapes} do not broadcast: sizes of an axis must match or be 1.") from None
 
 
+def broadcasts_to(dims: Shape, shape: Shape) -> bool:
+    """Whether an operand broadcasts to a shape; sizes of which neither is known are assumed to be equal."""
+    missing = len(shape) - len(dims)
+    return missing >= 0 and all(dm.decide_eq(d, 1) or dm.require_eq(d, s)
+                                for d, s in zip(dims, shape[max(missing, 0):], strict=True))
+
+
 def elementwise(dtypes: Collection[DType], result: DType | Callable[[DType], DType] | None = None,
                 same: Sequence[int] | None = None) -> Callable[..., Spec]:
     """The rule of an elementwise op: operands of one dtype out of `dtypes`, broadcast together.

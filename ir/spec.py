@@ -328,6 +328,11 @@ _Key = TypeVar("_Key")
 def listed(values: Iterable[_Item], what: str, most: int = _MOST) -> list[_Item]:
     """The items of an iterable of numbers: the one place where such an argument is read, so that none is read for ever.
 
+    Args:
+        values: the iterable.
+        what: the argument's name.
+        most: how many items there may be where `values` has a length; one without a length may have no end.
+
     Raises:
         InvalidArgumentError: there are more than can be meant. TypeError: `values` has no items.
     """
@@ -335,10 +340,13 @@ def listed(values: Iterable[_Item], what: str, most: int = _MOST) -> list[_Item]
         return list(values)
     if hasattr(values, "__staged_sequence__"):  # a dataset, whose items a trace does not have
         raise TypeError(f"{what} must be numbers; got {describe(values)}.")
-    long = isinstance(values, Sized) and len(values) > most
+    sized = isinstance(values, Sized)
+    most = most if sized else min(most, _MOST)
+    long = sized and len(values) > most
     items = [] if long else list(itertools.islice(values, most + 1))
     if long or len(items) > most:
-        raise InvalidArgumentError(f"{what} has more than {most} items, which cannot be meant.")
+        raise InvalidArgumentError(f"{what} has more than {most} items, which cannot be meant"
+                                   f"{'' if sized else ' where it has no length'}.")
     return items
 
 

@@ -19,6 +19,7 @@ from twofold.ir.spec import TensorSpec
 from ._formats.regex import Pattern, compiled, rewriting
 from ._front.api import listed, public
 from ._front.hosted import hosted
+from ._ops.array_shape import one_axis
 
 __all__ = ["as_string", "bytes_split", "format", "join", "length", "lower", "reduce_join", "regex_full_match",
            "regex_replace", "split", "strip", "substr", "to_number", "unicode_decode", "unicode_encode",
@@ -325,7 +326,7 @@ def reduce_join(inputs: Any, axis: int | None = None, keepdims: bool = False, se
     """
     given, between = _texts(inputs, "ReduceJoin"), _text(separator, "ReduceJoin", "separator")
     rank = given.shape.rank
-    which = list(range(rank)) if axis is None else [int(axis) % rank]
+    which = list(range(rank)) if axis is None else [one_axis(axis, rank)]
     sizes = [1 if i in which else d for i, d in enumerate(given.shape.as_list())]
 
     def join_axis(tensor: Any) -> list[Any]:

@@ -241,7 +241,7 @@ def _param_infer(op: Op, state: Spec, *params: Spec, shape: Shape, dtype: DType)
     shape = _sizes(op, operands, shape)
     for n, param in enumerate(params, 1):
         rules.require_dtype(op, operands, n, dt.FLOATING)
-        if rules.broadcast(op, (param, spec(shape, dtype))) != shape:
+        if not rules.broadcasts_to(param.dims, shape):
             raise rules.fail(op, operands, f"{op.params[n]} does not broadcast to shape {shape}.")
     return spec(shape, dtype)
 

@@ -159,10 +159,7 @@ def squeeze(x: AnyTensor, *, axis: Axes = None) -> AnyTensor:
 
 # -- broadcasting -------------------------------------------------------------------------------------
 def _broadcast_infer(op: Op, x: Spec, *, shape: Shape) -> Spec:
-    missing = len(shape) - len(x.dims)
-    fits = missing >= 0 and all(dm.decide_eq(d, 1) or dm.require_eq(d, s)
-                                for d, s in zip(x.dims, shape[max(missing, 0):], strict=True))
-    if not fits:
+    if not rules.broadcasts_to(x.dims, shape):
         raise rules.fail(op, (x,), f"Incompatible shapes: {_text(x.dims)} does not broadcast to {_text(shape)}.")
     return spec(tuple(shape), x.dtype)
 

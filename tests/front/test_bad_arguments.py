@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import operator
 import resource
 from collections.abc import Callable, Iterator, Sequence
@@ -229,6 +230,47 @@ def two_gigabytes_more() -> Iterator[None]:
 def test_long_ranges_are_refused_before_they_take_memory(name: str, two_gigabytes_more: None) -> None:
     with pytest.raises(tf.errors.ResourceExhaustedError, match="Unable to allocate"):  # as NumPy says beforehand
         RANGES[name](range(2**45))
+
+
+SETTINGS: dict[str, Callable[[Any], Any]] = {
+    "sampling_factor": lambda v: K.preprocessing.sequence.make_sampling_table(3, v),
+    **{name: lambda v, name=name: tf.nn.local_response_normalization(tf.ones([1, 1, 1, 2]), **{name: v})
+       for name in ("bias", "alpha", "beta")},
+    "beta of a window": lambda v: tf.signal.kaiser_window(4, beta=v),
+    "beta of another": lambda v: tf.signal.kaiser_bessel_derived_window(4, beta=v),
+    "sample_rate": lambda v: tf.signal.linear_to_mel_weight_matrix(sample_rate=v),
+}
+
+
+@pytest.mark.parametrize("name", list(SETTINGS))
+def test_settings_that_are_numbers(name: str, two_gigabytes_more: None) -> None:
+    """Nothing else is read: arithmetic with arrays would make a list of an iterable."""
+    whole = 8000 if name == "sample_rate" else 1
+    for number in (whole, whole * 1.0, np.float32(whole), np.array(whole), tf.constant(whole), tf.Variable(whole)):
+        np.testing.assert_array_equal(SETTINGS[name](number), SETTINGS[name](whole))
+    for value in (range(2**45), range(2), itertools.count(), iter(int, 1), "1", [1.0], np.ones(2), None, 1j, 10**400,
+                  tf.ones([2]), {}, Endless(1.0)):
+        with pytest.raises((TypeError, tf.errors.InvalidArgumentError), match="must be a number; got"):
+            SETTINGS[name](value)
+
+
+@pytest.mark.parametrize(("make", "value"), [(tf.train.FloatList, 1.0), (tf.train.Int64List, 1),
+                                             (tf.train.BytesList, b"a")])
+def test_lists_of_records_are_read_at_length_where_they_have_one(make: Any, value: Any) -> None:
+    assert len(make(value=[value] * 2_000_000)) == len(make(value=(value,) * 2_000_000)) == 2_000_000
+    assert len(make(value=(value for _ in range(9)))) == 9
+    for endless in (map(Endless(value).__getitem__, itertools.count()), Endless(value)):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="value has more than .* items, which cannot be meant"):
+            make(value=endless)
+
+
+@pytest.mark.parametrize("call", [
+    lambda a: tf.signal.frame(tf.ones([2, 3]), 2, 1, axis=a), lambda a: tf.strings.reduce_join([["a", "b"]], axis=a),
+    lambda a: K.layers.PReLU(shared_axes=[a])(tf.ones([2, 3])), lambda a: K.layers.Dot(a)([tf.ones([2, 3])] * 2)])
+def test_axes_out_of_range(call: Callable[[int], Any]) -> None:
+    for axis in (2, -3, 9, -2**40):
+        with pytest.raises(ValueError, match="axis .* is out of range|Axis .* is out of bounds"):
+            call(axis)
 
 
 @pytest.mark.parametrize("cut", [lambda x, n: tf.split(x, n), lambda x, n: tf.unstack(tf.zeros([n, 0])),

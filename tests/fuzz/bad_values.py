@@ -176,7 +176,7 @@ def _names(target: Target, call: Call, text: str) -> bool:
 OPERATORS = {"__add__": "add", "__sub__": "subtract", "__mul__": "multiply", "__matmul__": "matmul", "__pow__": "pow",
              "__truediv__": "divide", "__floordiv__": "floordiv", "__mod__": "floormod", "__and__": "logical_and",
              "__or__": "logical_or", "__xor__": "logical_xor", "__lt__": "less", "__ge__": "greater_equal",
-             "__eq__": "equal", "__neg__": "negative"}
+             "__eq__": "equal", "__neg__": "negative", "__getitem__": "strided_slice"}
 
 Change = tuple[tuple[str, str], ...]
 

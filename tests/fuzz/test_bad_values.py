@@ -148,3 +148,8 @@ def test_a_sample_of_bad_values(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True,
                           env={**os.environ, "PYTHONPATH": path})
     assert f"{16 * len(SAMPLE)} cases, 0 distinct failures" in done.stdout, done.stdout + done.stderr
+
+
+def test_indices_are_told_by_their_op() -> None:
+    report = bad_values.run_cases([f"tf.Tensor.__getitem__/0/eager/0={value}" for value in ("'abc'", "0.5", "{}")])
+    assert report.cases == 3 and not report.seen, str(report)

@@ -364,3 +364,23 @@ def test_draws_of_different_kinds_share_no_bits(kinds: dict[str, Callable[[int],
                     for b in (ranks[other], folded[other]):
                         assert abs(np.corrcoef(a, b)[0, 1]) < 0.08, (one, other)
                         assert abs(np.corrcoef(a[::2], b[1::2])[0, 1]) < 0.12, (one, other)
+
+
+@pytest.mark.parametrize("draw", [
+    lambda shape: tf.random.stateless_poisson(shape, [1, 2], [5.0, 15.0]),
+    lambda shape: tf.random.stateless_poisson(shape, [1, 2], [[5.0], [15.0]]),
+    lambda shape: tf.random.stateless_gamma(shape, [1, 2], [5.0, 15.0], [[2.0], [3.0]]),
+    lambda shape: tf.random.stateless_binomial(shape, [1, 2], [5.0, 15.0], 0.5),
+    lambda shape: tf.random.stateless_uniform(shape, [1, 2], [0.0, 1.0], [2.0, 3.0]),
+    lambda shape: tf.random.stateless_normal(shape, [1, 2], mean=[0.0, 100.0]),
+    lambda shape: tf.broadcast_to([5.0, 15.0], shape)])
+def test_parameters_broadcast_to_a_shape_that_only_running_tells(draw) -> None:
+    ranked = tf.function(draw, input_signature=[tf.TensorSpec([2], tf.int32)], fallback=False)
+    shape = tf.Variable([2, 2])
+    want = draw([2, 2]).numpy()
+    for actual in (ranked([2, 2]), tf.function(lambda: draw(shape), fallback=False)()):
+        np.testing.assert_array_equal(actual, want)
+    with pytest.raises(tf.errors.OpError):
+        draw([3, 3])
+    with pytest.raises(tf.errors.OpError):
+        ranked([3, 3])

@@ -27,10 +27,10 @@ from twofold.tracer import choices  # noqa: F401  (answers `ChoiceNeeded`)
 from twofold.tracer.symbolic import SymbolicValueError
 
 __all__ = ["ANY", "SymbolicOperand", "SymbolicValueError", "public", "public_op", "public_class", "tensor", "as_numpy",
-           "ints", "one_int", "axis_arg", "axis_span", "shape_arg", "describe", "user_line", "listed", "mapped",
-           "no_item", "numbered", "parts", "one_part", "one_size", "is_open", "is_ours", "staged", "stand_in", "told",
-           "leave", "for_the_user", "unguarded", "block", "tells", "untold", "open_methods", "mark",
-           "refusable"]
+           "ints", "one_int", "axis_arg", "axis_span", "same_axis", "shape_arg", "describe", "user_line", "listed",
+           "mapped", "no_item", "numbered", "parts", "one_number", "one_part", "one_size", "is_open", "is_ours",
+           "staged", "stand_in", "told", "leave", "for_the_user", "unguarded", "block", "tells", "untold",
+           "open_methods", "mark", "refusable"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -329,6 +329,22 @@ def one_int(value: Any, what: str, span: Span = ANY) -> int:
     return numbers[0]
 
 
+def one_number(value: Any, what: str) -> float:
+    """One real number that is a setting of a function: Python's, NumPy's, or a tensor's whose value is there.
+
+    Raises:
+        TypeError: it is none, such as an iterable, which arithmetic would read to its end.
+    """
+    if hasattr(type(value), "__float__") or hasattr(type(value), "__index__"):
+        try:
+            return float(value)
+        except SymbolicValueError:  # a trace does not know it
+            raise
+        except (TypeError, ValueError, OverflowError):  # an array of several, an integer that is too large
+            pass
+    raise TypeError(f"{what} must be a number; got {describe(value)}.")
+
+
 def axis_span(x: Any, more: int = 0) -> Span:
     """The values that an axis of a tensor may have, or of one with `more` axes."""
     def span() -> tuple[int, int]:
@@ -340,6 +356,16 @@ def axis_span(x: Any, more: int = 0) -> Span:
 def axis_arg(axis: Any, x: Any) -> tuple[int, ...] | None:
     """An `axis` argument for a tensor, as ops take it: None for all axes, else a tuple."""
     return None if axis is None else ints(axis, "axis", axis_span(x))
+
+
+def same_axis(axis: Any, x: Any) -> Any:
+    """An `axis` argument that several functions get, as a number, a tuple of numbers or None.
+
+    Where only running can tell it, the caller is staged for each value, and not the functions one by one, between which
+    sizes would be unknown.
+    """
+    numbers = axis_arg(axis, x)
+    return numbers if numbers is None or len(numbers) != 1 else numbers[0]
 
 
 def shape_arg(shape: Any) -> tuple[Any, ...]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from twofold._front.api import axis_arg, public, tensor
+from twofold._front.api import axis_arg, one_int, one_number, public, tensor
 from twofold._ops.clip import clip_by_norm
 from twofold.ir import dims as dm
 from twofold.ir import dtypes as dt
@@ -288,14 +288,15 @@ def local_response_normalization(input: Any, depth_radius: Any = 5, bias: Any = 
     Returns:
         Tensor like `input`.
     Raises:
-        tf.errors.InvalidArgumentError: the rank is not 4, or another dtype.
+        tf.errors.InvalidArgumentError: the rank is not 4, or another dtype. TypeError: a setting is no number.
 
     >>> import twofold as tf
     >>> y = tf.nn.local_response_normalization(tf.constant([[[[3.0, 4.0]]]]), 1, 0, 1, 0.5)
     >>> y.numpy().round(2).ravel().tolist()
     [0.6000000238418579, 0.800000011920929]
     """
-    x, radius = tensor(input), int(depth_radius)
+    x, radius = tensor(input), one_int(depth_radius, "depth_radius")
+    bias, alpha, beta = one_number(bias, "bias"), one_number(alpha, "alpha"), one_number(beta, "beta")
     if len(x.dims) != 4 or radius < 0:
         raise op_error(InvalidArgumentError, "local_response_normalization",
                        "input must have rank 4 and depth_radius be 0 or more.",

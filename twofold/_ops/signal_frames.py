@@ -15,9 +15,10 @@ import numpy as np
 
 import twofold as tf
 from twofold._front import iteration as engine
-from twofold._front.api import axis_span, is_open, one_int, one_part, one_size, public
+from twofold._front.api import is_open, one_int, one_number, one_part, one_size, public
 from twofold._front.hosted import hosted
 from twofold._ops.array_creation import as_scalar
+from twofold._ops.array_shape import one_axis
 from twofold._ops.signal_fft import irfft, rfft
 from twofold.tracer.checks import check
 
@@ -96,7 +97,7 @@ def kaiser_window(window_length: Any, beta: Any = 12.0, dtype: Any = tf.float32,
         dtype: of the window.
         name: accepted, without effect.
     """
-    return _window("kaiser", window_length, dtype, float(beta))
+    return _window("kaiser", window_length, dtype, one_number(beta, "beta"))
 
 
 @public
@@ -106,7 +107,7 @@ def kaiser_bessel_derived_window(window_length: Any, beta: Any = 12.0, dtype: An
 
     `name` has no effect.
     """
-    return _window("kaiser_bessel_derived", window_length, dtype, float(beta))
+    return _window("kaiser_bessel_derived", window_length, dtype, one_number(beta, "beta"))
 
 
 @public
@@ -152,7 +153,7 @@ def frame(signal: Any, frame_length: Any, frame_step: Any, pad_end: bool = False
     """
     x: Any = tf.convert_to_tensor(signal)
     length, step = _positive(frame_length, "frame_length"), _positive(frame_step, "frame_step")
-    at = one_int(axis, "axis", axis_span(x)) % x.shape.rank
+    at = one_axis(axis, x.shape.rank)
     known = None if is_open(length) or is_open(step) else x.shape.as_list()[at]
     samples = tf.shape(x)[at] if known is None else known
     if pad_end:
@@ -394,7 +395,7 @@ def linear_to_mel_weight_matrix(num_mel_bins: int = 20, num_spectrogram_bins: in
     >>> tf.signal.linear_to_mel_weight_matrix(4, 9).shape
     TensorShape([9, 4])
     """
-    rate = float(sample_rate)
+    rate = one_number(sample_rate, "sample_rate")
     if num_mel_bins <= 0:
         raise ValueError(f"num_mel_bins must be positive. Got: {num_mel_bins}")
     if lower_edge_hertz < 0.0 or lower_edge_hertz >= upper_edge_hertz or upper_edge_hertz > rate / 2:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import twofold as tf
-from twofold._front.api import public
+from twofold._front.api import public, same_axis
 from twofold._front.namespace import publish
 
 from ._identifiers import read, resolve
@@ -89,10 +89,9 @@ def softmax(x: Any, axis: Any = -1) -> Any:
     [[0.5, 0.5]]
     """
     x = tf.convert_to_tensor(x)
+    axis = same_axis(axis, x)
     if isinstance(axis, int):
         return tf.nn.softmax(x, axis=axis)
-    if len(axis) == 1:
-        return tf.nn.softmax(x, axis=axis[0])
     powers = tf.exp(x - tf.stop_gradient(tf.reduce_max(x, axis=axis, keepdims=True)))
     return powers / tf.reduce_sum(powers, axis=axis, keepdims=True)
 
@@ -250,6 +249,7 @@ def sparsemax(x: Any, axis: int = -1) -> Any:
     [[0.75, 0.25, 0.0]]
     """
     x = tf.convert_to_tensor(x)
+    axis = same_axis(axis, x)
     falling = tf.sort(x, axis=axis, direction="DESCENDING")
     sums = tf.cumsum(falling, axis=axis)
     counts = tf.cumsum(tf.ones_like(x), axis=axis)

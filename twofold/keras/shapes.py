@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import twofold as tf
-from twofold._front.api import describe, listed
+from twofold._front.api import SymbolicValueError, describe, listed
 
 __all__ = ["InputShape", "as_shape", "shapes_of"]
 
@@ -62,6 +62,8 @@ def as_shape(value: Any) -> Any:
         return [as_shape(v) for v in items]
     try:
         return InputShape([None if d is None else int(d) for d in items])
+    except SymbolicValueError:  # a trace does not know it
+        raise
     except (TypeError, ValueError, OverflowError):
         raise TypeError(f"A shape must hold integers and None; got {describe(value)}.") from None
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import twofold as tf
-from twofold._front.api import as_numpy, describe, public
+from twofold._front.api import as_numpy, describe, one_int, public
 from twofold._front.namespace import publish
 
 from .backend import clear_session, is_keras_tensor, standardize_dtype
@@ -84,7 +84,7 @@ def normalize(x: Any, axis: int = -1, order: int = 2) -> np.ndarray:
     """
     if not isinstance(order, (int, float)):
         raise TypeError(f"order must be a number; got {describe(order)}.")
-    array = as_numpy(x)
+    array, axis = as_numpy(x), one_int(axis, "axis")
     array = array if array.dtype.kind == "f" else as_numpy(array, np.float64)
     norms = np.atleast_1d(np.linalg.norm(array, order, axis))
     norms[norms == 0] = 1

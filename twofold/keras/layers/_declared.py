@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import twofold as tf
-from twofold._front.api import listed
+from twofold._front.api import SymbolicValueError, listed
 
 from .. import activations, config, constraints, initializers, regularizers
 from ..input_spec import InputSpec
 from ..layer import Layer
 
 __all__ = ["DeclaredLayer", "FirstOrLast", "InputSpec", "Layer", "Shape", "as_floats", "build_within",
-           "data_format_of", "numbers", "padding_of", "positive", "window_sizes", "without_trainable"]
+           "data_format_of", "from_front", "numbers", "padding_of", "positive", "window_sizes", "without_trainable"]
 
 Shape = tuple[Any, ...]
 _KINDS = {"activation": activations, "initializer": initializers, "regularizer": regularizers,
@@ -111,6 +111,8 @@ def numbers(value: Any, count: int, name: str, least: int = 1) -> tuple[int, ...
     sizes = (value,) * count if isinstance(value, int) else value
     try:
         sizes = tuple(int(v) for v in listed(sizes, f"`{name}`"))
+    except SymbolicValueError:  # a trace does not know it
+        raise
     except (TypeError, OverflowError):
         sizes = ()
     if len(sizes) != count or min(sizes) < least or max(sizes) >= 1 << 63:
@@ -128,6 +130,17 @@ def positive(value: Any, name: str) -> int:
     if isinstance(value, bool) or not hasattr(value, "__index__") or int(value) <= 0:
         raise ValueError(f"Invalid value for argument `{name}`. Expected a positive integer. Received {name}={value!r}")
     return int(value)
+
+
+def from_front(axis: int, rank: int) -> int:
+    """An axis counted from the front.
+
+    Raises:
+        ValueError: there is no such axis.
+    """
+    if not -rank <= axis < rank:
+        raise ValueError(f"Axis {axis} is out of bounds for inputs with {rank} axes.")
+    return axis % rank
 
 
 def padding_of(value: Any, *more: str) -> str:

@@ -8,7 +8,7 @@ import twofold as tf
 
 from .. import activations
 from ..scalars import number
-from ._declared import DeclaredLayer, InputSpec
+from ._declared import DeclaredLayer, InputSpec, from_front
 
 __all__ = ["ELU", "Activation", "LeakyReLU", "PReLU", "ReLU", "Softmax", "ThresholdedReLU"]
 
@@ -130,7 +130,7 @@ class PReLU(_Elementwise):
 
     def build(self, input_shape: Any) -> None:
         """Make alpha."""
-        shared = {axis % len(input_shape) for axis in self.shared_axes or ()}
+        shared = {from_front(axis, len(input_shape)) for axis in self.shared_axes or ()}
         self.alpha = self._weight("alpha", [1 if axis in shared else size
                                             for axis, size in enumerate(input_shape)][1:])
         axes = {axis: size for axis, size in enumerate(input_shape) if axis and axis not in shared} if shared else {}

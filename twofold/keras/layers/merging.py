@@ -13,7 +13,7 @@ from twofold._front.api import listed, public
 
 from .. import call_context
 from ..operands import same
-from ._declared import DeclaredLayer, Shape
+from ._declared import DeclaredLayer, Shape, from_front
 
 __all__ = ["Add", "Average", "Concatenate", "Dot", "Maximum", "Minimum", "Multiply", "Subtract", "add", "average",
            "concatenate", "dot", "maximum", "minimum", "multiply", "subtract"]
@@ -304,7 +304,7 @@ class Dot(_Merge):
     def _of(self, ranks: Sequence[int]) -> tuple[int, int]:
         """The axes for inputs of these ranks, not negative."""
         given = (self.axes, self.axes) if isinstance(self.axes, int) else self.axes
-        first, second = (axis % rank for axis, rank in zip(given, ranks, strict=True))
+        first, second = (from_front(axis, rank) for axis, rank in zip(given, ranks, strict=True))
         if 0 in (first, second):
             raise ValueError(f"Cannot perform a dot product over axis 0, the batch. Received: axes={self.axes}")
         return first, second

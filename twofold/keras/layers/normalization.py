@@ -9,7 +9,7 @@ import twofold as tf
 
 from .. import initializers
 from ..scalars import number
-from ._declared import DeclaredLayer, InputSpec, Shape
+from ._declared import DeclaredLayer, InputSpec, Shape, from_front
 
 __all__ = ["BatchNormalization", "GroupNormalization", "LayerNormalization", "RMSNormalization", "UnitNormalization"]
 
@@ -38,21 +38,10 @@ class _Normalization(DeclaredLayer):
         return input_shape
 
 
-def _from_front(axis: int, rank: int) -> int:
-    """An axis counted from the front.
-
-    Raises:
-        ValueError: there is no such axis.
-    """
-    if not -rank <= axis < rank:
-        raise ValueError(f"Axis {axis} is out of bounds for inputs with {rank} axes.")
-    return axis % rank
-
-
 def _known(shape: Any, axis: int) -> int:
     """The size of an axis, which a layer needs to know."""
     shape = tuple(shape)
-    _from_front(axis, len(shape))
+    from_front(axis, len(shape))
     if shape[axis] is None:
         raise ValueError(f"Axis {axis} of the inputs must have a known size. Received input shape {shape}.")
     return shape[axis]
@@ -253,7 +242,7 @@ class LayerNormalization(_Normalization):
 
     def _axes(self, rank: int) -> tuple[int, ...]:
         given = self.axis if isinstance(self.axis, list) else [self.axis]
-        return tuple(sorted(_from_front(axis, rank) for axis in given))
+        return tuple(sorted(from_front(axis, rank) for axis in given))
 
     def build(self, input_shape: Any) -> None:
         """Make gamma and beta."""
@@ -300,7 +289,7 @@ class RMSNormalization(DeclaredLayer):
 
     def _axes(self, rank: int) -> tuple[int, ...]:
         given = self.axis if isinstance(self.axis, (list, tuple)) else [self.axis]
-        return tuple(sorted(_from_front(axis, rank) for axis in given))
+        return tuple(sorted(from_front(axis, rank) for axis in given))
 
     def build(self, input_shape: Any) -> None:
         """Make the scale."""

@@ -10,7 +10,7 @@ import warnings
 from typing import Any
 
 import twofold as tf
-from twofold._front.api import public
+from twofold._front.api import public, same_axis
 
 from .. import config
 from ..call_context import set_mask
@@ -154,6 +154,7 @@ def categorical_crossentropy(y_true: Any, y_pred: Any, from_logits: bool = False
     [0.6931]
     """
     y_true, y_pred = _categorical("categorical_crossentropy", y_true, y_pred, label_smoothing, axis)
+    axis = same_axis(axis, y_pred)
     if from_logits:
         return tf.nn.softmax_cross_entropy_with_logits(labels=y_true, logits=y_pred, axis=axis)
     y_pred = _probabilities(y_pred / tf.reduce_sum(y_pred, axis=axis, keepdims=True))
@@ -183,6 +184,7 @@ def categorical_focal_crossentropy(y_true: Any, y_pred: Any, alpha: Any = 0.25, 
     [0.0433]
     """
     y_true, y_pred = _categorical("categorical_focal_crossentropy", y_true, y_pred, label_smoothing, axis)
+    axis = same_axis(axis, y_pred)
     if from_logits:
         y_pred = tf.nn.softmax(y_pred, axis=axis)
     y_pred = _probabilities(y_pred / tf.reduce_sum(y_pred, axis=axis, keepdims=True))
@@ -211,6 +213,7 @@ def sparse_categorical_crossentropy(y_true: Any, y_pred: Any, from_logits: bool 
     [0.6931 0.    ]
     """
     y_pred, y_true = floats(y_pred), tf.convert_to_tensor(y_true)
+    axis = same_axis(axis, y_pred)
     if axis not in (-1, y_pred.ndim - 1):
         y_pred = _axis_last(y_pred, axis)
         y_true = _axis_last(y_true, axis) if y_true.ndim == y_pred.ndim else y_true

@@ -10,7 +10,7 @@ import math
 from typing import Any
 
 import twofold as tf
-from twofold._front.api import public
+from twofold._front.api import public, same_axis
 
 from .. import config
 from ..scalars import number
@@ -124,6 +124,7 @@ def cosine_similarity(y_true: Any, y_pred: Any, axis: int = -1) -> Any:
     [-1.0]
     """
     y_true, y_pred = pair(y_true, y_pred)
+    axis = same_axis(axis, y_pred)
     return tf.negative(tf.reduce_sum(_direction(y_true, axis) * _direction(y_pred, axis), axis=axis))
 
 

@@ -6,7 +6,7 @@ import warnings
 from typing import Any
 
 import twofold as tf
-from twofold._front.api import public
+from twofold._front.api import public, same_axis
 
 from ..keras_tensor import any_symbolic
 from ..losses import regression as values
@@ -24,13 +24,6 @@ def cosine_similarity(y_true: Any, y_pred: Any, axis: int = -1) -> Any:
     return tf.negative(values.cosine_similarity(y_true, y_pred, axis))
 
 
-def _centred(y_true: Any, y_pred: Any, axis: int) -> tuple[Any, Any, Any, Any]:
-    """Labels and predictions with their means along an axis."""
-    y_true, y_pred = values.pair(y_true, y_pred)
-    return (y_true, y_pred, tf.reduce_mean(y_true, axis=axis, keepdims=True),
-            tf.reduce_mean(y_pred, axis=axis, keepdims=True))
-
-
 @public
 def pearson_correlation(y_true: Any, y_pred: Any, axis: int = -1) -> Any:
     """Pearson's correlation of two samples.
@@ -46,7 +39,9 @@ def pearson_correlation(y_true: Any, y_pred: Any, axis: int = -1) -> Any:
     >>> tf.keras.metrics.pearson_correlation([[0.0, 1.0, 2.0]], [[2.0, 4.0, 6.0]]).numpy().round(3).tolist()
     [1.0]
     """
-    y_true, y_pred, true_mean, pred_mean = _centred(y_true, y_pred, axis)
+    y_true, y_pred = values.pair(y_true, y_pred)
+    axis = same_axis(axis, y_pred)
+    true_mean, pred_mean = (tf.reduce_mean(x, axis=axis, keepdims=True) for x in (y_true, y_pred))
     true, pred = y_true - true_mean, y_pred - pred_mean
     spreads = [tf.sqrt(tf.reduce_mean(tf.square(x), axis=axis, keepdims=True)) for x in (true, pred)]
     return tf.reduce_mean(true / spreads[0] * (pred / spreads[1]), axis=axis)
@@ -67,7 +62,9 @@ def concordance_correlation(y_true: Any, y_pred: Any, axis: int = -1) -> Any:
     >>> tf.keras.metrics.concordance_correlation([[0.0, 1.0, 2.0]], [[1.0, 2.0, 3.0]]).numpy().round(3).tolist()
     [0.5709999799728394]
     """
-    y_true, y_pred, true_mean, pred_mean = _centred(y_true, y_pred, axis)
+    y_true, y_pred = values.pair(y_true, y_pred)
+    axis = same_axis(axis, y_pred)
+    true_mean, pred_mean = (tf.reduce_mean(x, axis=axis, keepdims=True) for x in (y_true, y_pred))
     spread = [tf.reduce_mean(tf.square(x), axis=axis, keepdims=True) for x in (y_true - true_mean, y_pred - pred_mean)]
     together = (y_true - pred_mean) * (y_pred - pred_mean)
     norm = spread[0] + spread[1] + tf.math.squared_difference(true_mean, pred_mean)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import twofold as tf
+from twofold._front.api import same_axis
 
 from ..keras_ops import operation
 from ..operands import axes_of, axis_of, floating, numeric, same, size_of, tensor
@@ -27,7 +28,8 @@ _Reduce = Callable[..., Any]
 def _reduction(name: str, compute: _Reduce, text: str, sample: str, y: str) -> _Reduce:
     """A function of a tensor that reduces axes."""
     def function(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-        return compute(tensor(x), axis, keepdims)
+        x = tensor(x)
+        return compute(x, same_axis(axis, x), keepdims)
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"""{text}
 

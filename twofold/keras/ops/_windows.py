@@ -244,7 +244,8 @@ def unfold(x: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride
     [[[1, 3], [2, 4]]]
     """
     x = tensor(x)
-    kernel, apart, steps = (numbers(v, 2, "unfold") for v in (kernel_size, dilation, stride))
+    kernel, apart, steps = (numbers(v, 2, name) for v, name in (
+        (kernel_size, "kernel_size"), (dilation, "dilation"), (stride, "stride")))
     around = numbers(padding, 2, "padding", 0)
     x = tf.pad(x, [[0, 0], [0, 0], [around[0]] * 2, [around[1]] * 2])
     rows, places = _window_places(x.shape[2:].as_list(), kernel, apart, steps)
@@ -268,7 +269,8 @@ def fold(x: Any, output_size: Any, kernel_size: Any, dilation: Any = 1, padding:
     [[[[1, 2], [3, 4]]]]
     """
     x = tensor(x)
-    size, kernel, apart, steps = (numbers(v, 2, "fold") for v in (output_size, kernel_size, dilation, stride))
+    size, kernel, apart, steps = (numbers(v, 2, name) for v, name in (
+        (output_size, "output_size"), (kernel_size, "kernel_size"), (dilation, "dilation"), (stride, "stride")))
     around = numbers(padding, 2, "padding", 0)
     whole = [n + 2 * p for n, p in zip(size, around, strict=True)]
     rows, _ = _window_places(whole, kernel, apart, steps)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import twofold as tf
-from twofold._front.api import one_int
+from twofold._front.api import one_int, same_axis
 from twofold._front.namespace import publish
 
 from ..config import epsilon as default_epsilon
@@ -185,6 +185,7 @@ def normalize(x: Any, axis: Any = -1, order: Any = 2, epsilon: float | None = No
     if not isinstance(order, int) or order < 1:
         raise ValueError(f"Argument `order` must be an int >= 1. Received: order={order}")
     x = floating(x)
+    axis = same_axis(axis, x)
     least = tensor(default_epsilon() if epsilon is None else epsilon, x.dtype)
     if order == 2:
         squares = tf.reduce_sum(tf.square(x), axis=axis, keepdims=True)

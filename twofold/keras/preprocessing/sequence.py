@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from twofold._front.api import describe, listed, one_int, public
+from twofold._front.api import describe, listed, one_int, one_number, public
 from twofold._front.namespace import publish
 
 from ..sequences import pad_sequences
@@ -108,13 +108,15 @@ def make_sampling_table(size: int, sampling_factor: float = 1e-5) -> np.ndarray:
         sampling_factor: word2vec's threshold.
     Returns:
         float64 [size].
+    Raises:
+        TypeError: an argument is no number.
 
     >>> import twofold as tf
     >>> tf.keras.preprocessing.sequence.make_sampling_table(3).round(4).tolist()
     [0.0032, 0.0032, 0.0055]
     """
     rank = np.maximum(np.arange(one_int(size, "size")), 1)
-    share = sampling_factor * (rank * (np.log(rank) + _EULER) + 0.5 - 1 / (12 * rank))
+    share = one_number(sampling_factor, "sampling_factor") * (rank * (np.log(rank) + _EULER) + 0.5 - 1 / (12 * rank))
     return np.minimum(1.0, share / np.sqrt(share))
 
 
