@@ -129,9 +129,9 @@ def judge(target: Target, call: Call, error: BaseException) -> tuple[str, str]:
     told = isinstance(error, tf.errors.OpError) or (raised and ours) or hasattr(error, "__notes__")
     if not told or isinstance(error, tf.errors.InternalError):
         kind = "raw"
-    elif isinstance(error, (RuntimeError, AttributeError, KeyError, OSError)) and not isinstance(
+    elif isinstance(error, (RuntimeError, AttributeError, KeyError, OSError, ImportError)) and not isinstance(
             error, tf.errors.OpError):
-        kind = ""  # what is wrong is a state or a name; the traceback has the line
+        kind = ""  # what is wrong is a state, a name or what is installed; the traceback has the line
     elif not _names(target, call, text) and not getattr(error, "of_values", False):
         kind = "nameless"
     elif not any(file in text for file in _CALLERS):
@@ -226,8 +226,9 @@ def run_case(target: Target, call: Call, mode: str, change: Change) -> tuple[str
         endless = any(value in bad_table.ENDLESS for _, value in change)
         if endless and type(error.__cause__) is MemoryError:  # NumPy's own error comes before it takes any
             kind = "memory"
-        moved = contents(watched) != before or any(
-            streams._taken[name] != drawn.get(name, 0) for name in streams._taken)
+        # A compiled function is the user's: what its ops drew before one of them failed stays drawn, as in Python.
+        moved = contents(watched) != before or (mode == "eager" and any(
+            streams._taken[name] != drawn.get(name, 0) for name in streams._taken))
         kind = "state" if moved and kind in ("", "net") else kind
         return kind, f"{type(error).__name__}: {str(error)[:300]}", place
 

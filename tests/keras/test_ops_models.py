@@ -85,3 +85,17 @@ def test_models(name, args, kwargs):
     same(model([tf.constant(a) for a in leaves]), eager)
     again = keras.Model.from_config(model.get_config())
     same(again([tf.constant(a) for a in leaves]), eager)
+
+
+def test_functions_that_give_none_beside_tensors():
+    x = keras.Input([3])
+    clipped, norm = tf.clip_by_global_norm([x, None, tf.constant([2.0])], 1.0)
+    assert clipped[1] is None
+    model = keras.Model(x, [clipped[0], norm])
+    given = tf.ones([1, 3])
+    want = tf.clip_by_global_norm([given, None, tf.constant([2.0])], 1.0)
+    for actual in (model(given), keras.Model.from_config(model.get_config())(given)):
+        np.testing.assert_array_equal(actual[0], want[0][0])
+        np.testing.assert_array_equal(actual[1], want[1])
+    assert "global_norm" in keras.utils.model_to_dot(model)
+    model.summary(print_fn=lambda *args: None)

@@ -416,6 +416,12 @@ def test_state_goes_on_in_another_optimizer(name):
         assert np.array_equal(other.numpy(), variable.numpy())
     with pytest.raises(ValueError, match="variables; got 1 weights"):
         first.set_weights([1])
+    values = [v.numpy().tolist() for v in first.variables]
+    for last in (None, "text", [[["a"]]], np.ones([3, 3, 3])):  # nothing is changed where one does not fit
+        weights = [np.zeros(v.shape) for v in first.variables[:-1]]
+        with pytest.raises((ValueError, TypeError)):
+            first.set_weights([*weights, last])
+        assert [v.numpy().tolist() for v in first.variables] == values
     with pytest.warns(UserWarning, match="not loaded"):
         first.load_own_variables({"0": np.zeros(())})
 

@@ -189,3 +189,29 @@ def test_gradients_of_py_function(where) -> None:
         return tape.gradient(y, x)
     run = tf.function(gradient) if where in ("tape inside", "nested") else gradient
     assert [run(tf.constant(v)).numpy() for v in (2.0, 3.0)] == [24, 54]
+
+
+@pytest.mark.parametrize("call", [tf.py_function, tf.numpy_function])
+@pytest.mark.parametrize("inside", [False, True])
+def test_results_have_the_shapes_that_were_declared(call, inside):
+    def run(function, declared):
+        body = functools.partial(call, function, [tf.constant([0.0])], declared)
+        return (tf.function(body) if inside else body)()
+
+    one, vector = tf.TensorSpec([1], tf.float32), tf.TensorSpec([None], tf.float32)
+    for declared in (one, vector):
+        assert run(lambda x: x, declared).shape == [1]
+    two, rows, scalar = (tf.TensorSpec(shape, tf.float32) for shape in ([2], [None, None], []))
+    for function, declared in ((lambda x: x, two), (lambda x: x, rows), (lambda x: x, scalar),
+                               (lambda x: (x, x), [one, two]), (lambda x: (x, x), [rows, one])):
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"gave a result of shape \(1,\); expected"):
+            run(function, declared)
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_shapes_that_hold_no_integers(inside):
+    for vector in (tf.zeros([0]), tf.constant([1.0]), tf.constant([True])):
+        for call in (lambda v: tf.broadcast_dynamic_shape([1, 2], v), lambda v: tf.broadcast_dynamic_shape(v, [2]),
+                     tf.zeros, lambda v: tf.broadcast_to(1.0, v), lambda v: tf.reshape([1.0], v)):
+            with pytest.raises(TypeError, match="hold integers"):
+                (tf.function(call) if inside else call)(vector)

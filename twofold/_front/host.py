@@ -150,7 +150,8 @@ def py_function(func: Callable[..., Any] | None = None, inp: Sequence[Any] | Non
     title = getattr(func, "__name__", repr(func))
 
     def call_with_tensors(*tensors: Any) -> list[Any]:
-        return [tensor(r, s.dtype) for r, s in zip(_results(func(*tensors), specs, title), specs, strict=True)]
+        results = _results(func(*tensors), specs, title)
+        return _declared([tensor(r, s.dtype) for r, s in zip(results, specs, strict=True)], specs, title)
     return _structured(host.differentiable(call_with_tensors, title, _operands(inp), specs), Tout)
 
 
@@ -192,7 +193,7 @@ def numpy_function(func: Callable[..., Any] | None = None, inp: Sequence[Any] | 
             if r.dtype is not s.dtype:
                 raise InvalidArgumentError(None, "numpy_function", f"{i}-th value returned by {title} is "
                                            f"{r.dtype.name}, but expects {s.dtype.name}")
-        return results
+        return _declared(results, specs, title)
     return _structured(host.call(call_with_arrays, title, _operands(inp), specs), Tout)
 
 
@@ -238,6 +239,15 @@ def _results(given: Any, specs: Sequence[TensorSpec], title: str) -> list[Any]:
         raise InvalidArgumentError(None, "py_function", f"{title} returns {len(results)} values, but expects to see "
                                    f"{len(specs)} values.")
     return list(results)
+
+
+def _declared(results: list[Any], specs: Sequence[TensorSpec], title: str) -> list[Any]:
+    """The results, which have the shapes that were declared."""
+    for result, spec in zip(results, specs, strict=True):
+        if not spec.shape.is_compatible_with(result.shape):
+            raise InvalidArgumentError(None, title, f"{title}: gave a result of shape {result.shape}; expected "
+                                       f"{spec.shape}.")
+    return results
 
 
 def _is_row(given: list[Any], declared: TensorSpec) -> bool:

@@ -215,13 +215,15 @@ def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Any:
     Returns:
         An integer vector, int32 unless an argument is int64.
     Raises:
-        tf.errors.InvalidArgumentError: they do not broadcast.
+        tf.errors.InvalidArgumentError: they do not broadcast. TypeError: one holds no integers.
 
     >>> import twofold as tf
     >>> tf.broadcast_dynamic_shape([1, 2, 3], [5, 1, 3]).numpy().tolist()
     [5, 2, 3]
     """
     x, y = tensor(shape_x), tensor(shape_y)
+    if not (x.dtype.is_integer and y.dtype.is_integer):
+        raise TypeError(f"broadcast_dynamic_shape: shapes hold integers; got {x.dtype.name} and {y.dtype.name}.")
     dtype = dt.int64 if dt.int64 in (x.dtype, y.dtype) else dt.int32
     if any(hasattr(v, "known_elements") and v.known_elements() is None for v in (x, y)):
         return _joined_late(ops.cast(x, dtype=dtype), ops.cast(y, dtype=dtype))

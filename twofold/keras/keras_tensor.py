@@ -130,7 +130,7 @@ class Node:
         args, kwargs: of the call.
         input_structure: what `call` got first.
         output_structure: what came out.
-        inputs, outputs: the KerasTensors among the arguments, and those that came out.
+        inputs, outputs: the KerasTensors among the arguments, and those that came out; None for what is none.
     """
 
     def __init__(self, operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any], outputs: Any,
@@ -141,7 +141,8 @@ class Node:
         self.outputs = tf.nest.flatten(outputs)
         nodes = operation.__dict__.setdefault("_inbound_nodes", [])
         for n, tensor in enumerate(self.outputs):
-            tensor._keras_history = History(operation, len(nodes), n)
+            if tensor is not None:
+                tensor._keras_history = History(operation, len(nodes), n)
         nodes.append(self)
 
     @property

@@ -103,7 +103,7 @@ def _output_shape(layer: Any) -> str:
     nodes = layer.inbound_nodes
     if not nodes:
         return _shape_of_build(layer)
-    shapes = [[tuple(x.shape) for x in node.outputs] for node in nodes]
+    shapes = [[tuple(x.shape) for x in node.outputs if x is not None] for node in nodes]
     first = shapes[0]
     if any(other != first for other in shapes):
         return "multiple"
@@ -307,7 +307,7 @@ def plot_model(model: Any, to_file: Any = "model.svg", show_shapes: bool = False
     path = os.fspath(to_file)
     options = (show_shapes, show_dtype, show_layer_names, show_layer_activations, show_trainable)
     text = model_to_dot(model, *options[:3], rankdir, expand_nested, dpi, *options[3:])
-    ending = os.path.splitext(path)[1].lstrip(".")
+    ending = os.path.splitext(path)[1].lstrip(".") or "png"
     if ending == "svg":
         from .picture import svg_of
         text = svg_of(model, [(layer, _label(layer, options)) for layer in (
@@ -317,7 +317,7 @@ def plot_model(model: Any, to_file: Any = "model.svg", show_shapes: bool = False
             file.write(text + "\n")
         return path
     try:
-        subprocess.run(["dot", f"-T{ending or 'png'}", "-o", path], input=text.encode(), check=True,
+        subprocess.run(["dot", f"-T{ending}", "-o", path], input=text.encode(), check=True,
                        capture_output=True)
     except FileNotFoundError:
         raise ImportError(f"Pictures in the format {ending!r} need the program `dot` of Graphviz: install it, or "

@@ -66,7 +66,7 @@ def symbolic_call(layer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
     if "training" in kwargs and not spec.takes_training:
         kwargs = {k: v for k, v in kwargs.items() if k != "training"}
     specs = layer.compute_output_spec(*args, **kwargs)
-    outputs = tf.nest.map_structure(lambda s: KerasTensor(s.shape, s.dtype), specs)
+    outputs = tf.nest.map_structure(lambda s: None if s is None else KerasTensor(s.shape, s.dtype), specs)
     Node(layer, args, kwargs, outputs, first)
     layer._clear_losses()
     return outputs

@@ -155,7 +155,7 @@ class Slots(Trackable):
         Args:
             weights: an array for each of `variables`, in their order.
         Raises:
-            ValueError: the optimizer is not built, or numbers or shapes do not fit.
+            ValueError: the optimizer is not built, or numbers or shapes do not fit; nothing is changed then.
 
         >>> import twofold as tf
         >>> optimizer = tf.keras.optimizers.SGD(0.1)
@@ -173,8 +173,9 @@ class Slots(Trackable):
             if variable.shape.as_list() != list(np.shape(weight)):
                 raise ValueError(f"Optimizer variable {variable.name} has shape {variable.shape}; got a weight of "
                                  f"shape {np.shape(weight)}.")
-        for variable, weight in zip(self.variables, weights, strict=True):
-            variable.assign(tf.cast(weight, variable.dtype))
+        values = [tf.cast(weight, variable.dtype) for variable, weight in zip(self.variables, weights, strict=True)]
+        for variable, value in zip(self.variables, values, strict=True):
+            variable.assign(value)
 
     def save_own_variables(self, store: Any) -> None:
         """Write the variables to `store`, under their numbers in `variables`."""
