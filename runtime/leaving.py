@@ -123,7 +123,8 @@ def _explained(error: Exception, function: object, name: str) -> Exception:
     if isinstance(error, OSError) and not isinstance(error, OpError):  # programs ask for its class, its text says all
         error.add_note(f"{title(function, name, entries[0].tb_frame)}: {user_line()}")
     elif isinstance(error, OpError) or _is_raised(complete[-1]):
-        _say(error, title(function, name, entries[0].tb_frame), _label(function, entries[0].tb_frame))
+        _say(error, title(function, name, entries[0].tb_frame), _label(function, entries[0].tb_frame),
+             name == "__call__")
     else:
         error = _instead(error, function, name, entries)
     with contextlib.suppress(AttributeError, TypeError):
@@ -167,16 +168,17 @@ def _label(function: object, frame: FrameType) -> str:
         return ""
 
 
-def _say(error: Exception, name: str, label: str = "") -> None:
+def _say(error: Exception, name: str, label: str, calls: bool) -> None:
     """Puts the name of the function, and of the object that it is a method of, before what an error says, and the
-    user's line after it."""
+    user's line after it. Of a compiled function that is called (`calls`) TensorFlow's words may tell."""
     plain = not isinstance(error, OpError)
     if plain and not (isinstance(error, _PLAIN) and type(error).__str__ is Exception.__str__
                       and len(error.args) == 1 and isinstance(error.args[0], str)):
         return
     text = before = error.args[0] if plain else error.message  # type: ignore[attr-defined]
     last = name.rpartition(".")[2]
-    if name and not re.search(rf"\b{re.escape(last)}\b|{_OF_FUNCTIONS}", text.partition("\n")[0]):
+    told = rf"\b{re.escape(last)}\b" + (f"|{_OF_FUNCTIONS}" if calls else "")
+    if name and not re.search(told, text.partition("\n")[0]):
         op = getattr(error, "op", None)
         text = f"{name}{label}, in {text}" if op and text.startswith(f"{op}:") else f"{name}{label}: {text}"
     if not re.search(r"(^|\n) *At \S+:\d+", text):

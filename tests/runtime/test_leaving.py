@@ -115,3 +115,15 @@ def test_the_users_own_recursion_stays_one() -> None:
         return deeper(tf.add(x, 1.0))
     with pytest.raises(RecursionError):
         deeper(tf.constant(1.0))
+
+
+def test_functions_that_take_functions_are_named() -> None:
+    """The words of TensorFlow about compiled functions tell of the function that is called, not of others."""
+    with pytest.raises(TypeError, match="^To be compatible with tf.function.*compilation of object_of"):
+        tf.function(object_of)(tf.ones([2]))
+    with pytest.raises(TypeError, match="^verify: To be compatible with tf.function"):
+        tf.verify(object_of, tf.ones([2]))
+
+
+def object_of(x: object) -> object:
+    return object
