@@ -12,7 +12,8 @@ build/bench/AREA.json; with --keep the medians also go to benchmarks/results/PRO
 something beside those of its own machine alone.
 
 Areas that know what their cases must do at least (`WORK`) get a column more: how many times as long as the machine's
-own limit twofold takes, and which limit that is. The limits are measured in the same run (`floors.py`).
+own limit twofold takes, and which limit that is. The limits are measured in the same run (`floors.py`), and a picture
+shows both (`roofline.py`), where matplotlib is installed.
 
 TWOFOLD_BENCH_PYTHON_BEFORE names an interpreter that imports another version of twofold, which is then measured as the
 peer `before`: its ratios say what a change costs.
@@ -320,8 +321,22 @@ def run_area(area: str, wanted_peers: list[str], wanted_cases: list[str], rounds
     report = {"area": area, "date": date, "machine": machine(), "versions": versions, "rounds": rounds,
               "limits": limits, "median": rows, "samples": samples}
     (out / f"{area}.json").write_text(json.dumps(report, indent=1) + "\n")
+    if limits:
+        picture(report, out / f"{area}.svg")
     if is_kept:
-        print(f"kept in {keep(report).relative_to(HERE.parent)}")
+        kept = keep(report)
+        print(f"kept in {kept.relative_to(HERE.parent)}")
+        if limits and not wanted_cases:
+            picture(report, kept.with_suffix(".svg"))
+
+
+def picture(report: dict[str, Any], path: Path) -> None:
+    """Draw the roofline picture of a report, where matplotlib is there to do it."""
+    try:
+        importlib.import_module("roofline").draw(report, path)
+        print(f"drawn in {path}")
+    except ImportError:
+        complain("no picture: matplotlib is not installed")
 
 
 def main() -> None:

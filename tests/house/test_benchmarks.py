@@ -52,6 +52,8 @@ def test_kernels_are_measured_beside_the_limits_of_the_machine(tmp_path):
     assert all(row["twofold"]["seconds"] > 0 for row in report["median"].values())
     assert set(report["median"]["matmul_at"]) == {"numpy", "twofold"}
     assert done.stdout.count("of arithmetic") >= 3 and done.stdout.count("of memory") >= 1
+    picture = (tmp_path / "kernels.svg").read_text()
+    assert "</svg>" in picture and picture.count("<use ") >= 5  # a mark for each of the products and convolutions
 
 
 def test_the_least_time_is_that_of_the_narrower_limit():
