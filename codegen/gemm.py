@@ -5,8 +5,9 @@ The order of a sum is fixed. The inner index k is split in blocks of BLOCK. With
 their order, starting at +0. That holds in every path below, so that the bits of an element depend on its row of A and
 its column of B alone: not on the other sizes, strides, the place in C, the tiles, or the number of threads.
 
-float32 and float64 are computed in themselves, mostly as they lie, since reading ahead costs less than packing; float16
-and bfloat16 are widened while they are packed, and C is then float32. Blocking follows Goto and van de Geijn, "Anatomy
+float32 and float64 are computed in themselves: small matrices as they lie, larger ones, and those whose rows crowd few
+places of a cache, from panels that are packed before (`runtime/product_units.py` weighs the costs); float16 and
+bfloat16 are widened while they are packed, and C is then float32. Blocking follows Goto and van de Geijn, "Anatomy
 of high-performance matrix multiplication", ACM Transactions on Mathematical Software 34, 2008. Micro-kernels are in
 `gemm_tile.py`, packing in `gemm_pack.py`, what puts them together in `gemm_kernels.py`, all in loop IR; how large a
 unit of work is, and everything about loading, is `runtime/products.py`'s.

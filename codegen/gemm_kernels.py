@@ -284,6 +284,7 @@ class _Tall(_ProductKernel):
         super().__init__(dtype, shape, packing, "tall")
         self.tiles = {rows: micro(shape, self.compute, rows, VECTORS) for rows in shape.heights}
         self.narrow = micro(shape, self.compute, shape.tall, 1)
+        self.whole = micro(shape, self.compute, shape.tall, VECTORS, packed=True)
 
     def sizes(self) -> None:
         super().sizes()
@@ -297,7 +298,7 @@ class _Tall(_ProductKernel):
         if self.plain:
             clash = b.eq(b.and_(x.a_m, CACHES.clash // self.dtype.size - 1), 0)
             packs = b.and_(clash, b.lt(_FEW * self.width, x.columns))
-            self.lies = b.or_(b.eq(x.a_m, 1), b.and_(b.eq(x.a_k, 1), b.not_(packs)))
+            self.lies = b.and_(b.not_(self.packed), b.or_(b.eq(x.a_m, 1), b.and_(b.eq(x.a_k, 1), b.not_(packs))))
 
     def room_for_rows(self) -> tuple[Scalar, int]:
         tiles = covering(self.b, self.b.minimum(self.x.m, self.x.rows), self.shape.tall)
@@ -366,7 +367,10 @@ class _Tall(_ProductKernel):
             cases += [(height, rows, self.tiles[rows]) for rows in sorted(self.shape.heights)[:-1]]
             invokes = [(value, limit, functools.partial(b.invoke, function, *arguments))
                        for value, limit, function in cases]
-            choose(b, invokes, functools.partial(b.invoke, self.tiles[self.shape.tall], *arguments))
+            with b.if_(b.and_(self.packed, b.and_(b.eq(height, self.shape.tall), b.eq(panel.columns, self.width)))):
+                b.invoke(self.whole, *arguments)
+            with b.else_():
+                choose(b, invokes, functools.partial(b.invoke, self.tiles[self.shape.tall], *arguments))
 
     def tile_of_a(self, of: _UnitRows, panel: _ProductPanel, row: Scalar,
                   height: Scalar) -> tuple[Scalar, ScalarLike, ScalarLike]:

@@ -9,7 +9,7 @@ Panels are made by `gemm_pack.py`; how tiles make up a product, and in which ord
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 
 from twofold.ir import dtypes as dt
@@ -24,6 +24,7 @@ from .value_types import address, lanes_of, vector
 
 __all__ = ["micro", "multiply_add", "row_at", "while_below"]
 
+_AHEAD = 8  # inner indices by which a packed A is fetched before it is read
 _HURRIED = 100  # inner indices below which C is not there by itself when it is to be written
 
 
@@ -32,7 +33,7 @@ def multiply_add(b: BlockBuilder, x: Scalar, y: Scalar, z: Scalar) -> Scalar:
     return b.fma(x, y, z) if targets.current().fused else x * y + z
 
 
-def micro(tiling: Tiling, dtype: DType, rows: int, vectors: int) -> LoopFunction:
+def micro(tiling: Tiling, dtype: DType, rows: int, vectors: int, packed: bool = False) -> LoopFunction:
     """The micro-kernel `(a, a_m, a_k, b, ldb, old, ldo, c, ldc, k, m, n, next)`: C = old + A B on a tile.
 
     The sum over k is taken in order. `next` is where the B of a later call begins, which is fetched meanwhile.
@@ -40,15 +41,18 @@ def micro(tiling: Tiling, dtype: DType, rows: int, vectors: int) -> LoopFunction
     Args:
         dtype: float32 or float64.
         rows, vectors: the largest tile. It reads that many rows of A, and writes the first m rows and n columns.
+        packed: whether A and B are panels, and the tile is whole: then strides and masks are not looked at, so that
+            every address of the loop is a constant distance from two that move.
     """
-    f, memory, number = FunctionBuilder(f"micro_{rows}x{vectors}"), address(dtype), dt.int64
+    f, memory, number = FunctionBuilder(f"micro_{rows}x{vectors}{'_packed' * packed}"), address(dtype), dt.int64
     a, a_m, a_k = f.parameter("a", memory), f.parameter("a_m", number), f.parameter("a_k", number)
     right, ldb = f.parameter("b", memory), f.parameter("ldb", number)
     old, ldo = f.parameter("old", memory), f.parameter("ldo", number)
     c, ldc = f.parameter("c", memory), f.parameter("ldc", number)
     k, m, n = f.parameter("k", number), f.parameter("m", number), f.parameter("n", number)
     ahead = f.parameter("next", memory)
-    masks = [f.first(n - j * tiling.lanes if j else n, tiling.lanes) for j in range(vectors)]
+    masks: list[Scalar | None] = [None] * vectors if packed else [
+        f.first(n - j * tiling.lanes if j else n, tiling.lanes) for j in range(vectors)]
     if rows == tiling.tall and vectors > 1:
         with f.if_(f.lt(k, _HURRIED)):
             for i in range(rows):
@@ -56,8 +60,9 @@ def micro(tiling: Tiling, dtype: DType, rows: int, vectors: int) -> LoopFunction
                     f.prefetch(row_at(f, c, ldc, i), j, write=True)
     zero = f.const(0.0, vector(dtype, tiling.lanes))
     sums = [[f.local(zero) for _ in range(vectors)] for _ in range(rows)]
-    places: list[Scalar | int] = [0, *[a_m * i for i in range(1, rows)]]
-    beyond = a_m * (2 * rows - 1)
+    places: list[Scalar | int] = list(range(rows)) if packed else [0, *[a_m * i for i in range(1, rows)]]
+    beyond = tiling.depth * _AHEAD if packed else a_m * (2 * rows - 1)
+    steps = (tiling.depth, vectors * tiling.lanes) if packed else (a_k, ldb)
     at_a, at_b, at_next = f.local(a), f.local(right), f.local(ahead)
     with f.for_(k, 0, -1):  # what counts down takes one register
         row = at_b.get()
@@ -71,9 +76,9 @@ def micro(tiling: Tiling, dtype: DType, rows: int, vectors: int) -> LoopFunction
             of_a = f.splat(f.load(column, places[i]), tiling.lanes)
             for j, cell in enumerate(sums[i]):
                 cell.set(multiply_add(f, of_a, of_b[j], cell.get()))
-        for at, step in ((at_a, a_k), (at_b, ldb), (at_next, ldb)):
+        for at, step in zip((at_a, at_b, at_next), (*steps, steps[1]), strict=True):
             at.set(f.at(at.get(), step))
-    for i in while_below(f, rows, m):
+    for i in range(rows) if packed else while_below(f, rows, m):
         _add(f, sums[i], row_at(f, old, ldo, i), row_at(f, c, ldc, i), masks)
     return f.finish()
 
@@ -97,7 +102,8 @@ def _lines(tiling: Tiling, dtype: DType, vectors: int) -> range:
     return range(0, vectors * tiling.lanes, CACHES.line // dtype.size)
 
 
-def _add(f: BlockBuilder, sums: list[Cell], old: Scalar, out: Scalar, masks: list[Scalar]) -> None:
+def _add(f: BlockBuilder, sums: list[Cell], old: Scalar, out: Scalar,
+         masks: Sequence[Scalar | None]) -> None:
     """Writes old + sums to a row of C."""
     for j, (cell, mask) in enumerate(zip(sums, masks, strict=True)):
         total = cell.get()

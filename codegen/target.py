@@ -11,6 +11,7 @@ are. The target machines and the pipeline are `llvm_module.py`'s.
 from __future__ import annotations
 
 import functools
+import math
 import platform
 import re
 from collections.abc import Iterator
@@ -35,12 +36,14 @@ class Caches:
         nearest: what the nearest cache holds.
         second: what the caches hold that no other processor shares.
         ways: how many lines at the same place of its parts the nearest cache can hold.
+        second_ways: the same for the caches behind it.
     """
 
     line: int = 64
     nearest: int = 32 << 10
     second: int = 512 << 10
     ways: int = 8
+    second_ways: int = 8
 
     @property
     def tile(self) -> tuple[int, int]:
@@ -51,6 +54,19 @@ class Caches:
     def clash(self) -> int:
         """The distance of rows that crowd few places of the nearest cache, as do multiples of it."""
         return self.nearest // self.ways // 2
+
+    def rows_held(self, stride: int, second: bool = False) -> int:
+        """How many lines that lie `stride` bytes apart the nearest cache can hold at once, or the second.
+
+        A line has one place in each way of a cache, which its address decides: rows whose distance has a large power of
+        2 as a factor share few places.
+
+        >>> [Caches().rows_held(stride) for stride in (64, 4000, 4096, 8192)]
+        [512, 512, 8, 8]
+        """
+        size, ways = (self.second, self.second_ways) if second else (self.nearest, self.ways)
+        span = size // ways
+        return ways * max(span // max(math.gcd(stride, span), self.line), 1)
 
     @property
     def places(self) -> int:

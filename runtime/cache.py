@@ -145,10 +145,13 @@ def usage() -> dict[str, tuple[int, int]]:
     return totals
 
 
-def clear() -> dict[str, tuple[int, int]]:
-    """Deletes all entries, and nothing else that may be in the folder; what was deleted, as `usage` counts it."""
+def clear(*kinds: str) -> dict[str, tuple[int, int]]:
+    """Deletes all entries, or those of some kinds, and nothing else that may be in the folder; what was deleted, as
+    `usage` counts it."""
     totals: dict[str, tuple[int, int]] = {}
     for kind, path in _files():
+        if kinds and kind not in kinds:
+            continue
         with contextlib.suppress(OSError):
             size, (count, total) = path.stat().st_size, totals.get(kind, (0, 0))
             path.unlink()

@@ -1,8 +1,8 @@
-"""Matrix products on given memory: the code of `codegen/gemm.py` loaded, units of work chosen, calls planned.
+"""Matrix products on given memory: the code of `codegen/gemm.py` loaded, calls planned.
 
 A plan is made once for sizes, strides and a number of threads. It holds the integers that the kernels take after their
-three addresses, for eager calls and compiled programs alike. Shapes, allocation and what else a matrix product may be
-asked for are the callers' affair.
+three addresses, for eager calls and compiled programs alike. Units of work are chosen in `product_units.py`; shapes,
+allocation and what else a matrix product may be asked for are the callers' affair.
 """
 
 from __future__ import annotations
@@ -19,33 +19,13 @@ from twofold.codegen import gemm_shapes as gemm
 from twofold.codegen import library
 from twofold.ir.dtypes import DType, as_dtype
 
-from . import generated, geometry, memory, sharing, threads
+from . import generated, geometry, memory, product_units, sharing, threads
 from .calls import RowCall, row_call
+from .product_units import Matrices
 
 __all__ = ["Matrices", "ProductPlan", "plan", "functions", "Product"]
 
-_FOREIGN = 2.0  # cycles to get an element of A from another processor's cache
 _FEW = 128  # rows for which packing B once more is too much
-_FEW_THREADS = 8  # up to which it is found exactly who does what
-
-# What a tile costs in cycles for each inner index: computing a row of it, and all its rows besides; packing a panel of
-# A or of B; reading a panel of B for the first of several tiles; and what it costs to start threads once more.
-_ROW, _TILE, _PACK_A, _PACK_B, _SEEN, _START = 1.0, 0.75, 5.0, 11.0, 2.0, 10_000.0
-
-
-class Matrices(NamedTuple):
-    """A batch of products C = A B: sizes, and strides in elements.
-
-    batch: for each batch dimension, outermost first, its length and the strides of A, B and C along it.
-    """
-
-    m: int
-    n: int
-    k: int
-    a: tuple[int, int]
-    b: tuple[int, int]
-    ldc: int
-    batch: tuple[tuple[int, int, int, int], ...] = ()
 
 
 class ProductPlan(NamedTuple):
@@ -87,79 +67,13 @@ def plan(x: Matrices, dtype: DType, count: int, often: bool = False) -> ProductP
     multiplied = batches * x.m * x.n * x.k
     work = multiplied // (4 if flat else 16)  # one row waits for memory
     count = sharing.threads_for(work, count) if work >= sharing.IN_PROGRAMS else 1
-    rows, columns, mode = _units(x, dtype, shape, flat, batches, count, often and not swapped)
+    rows, columns, mode = product_units.choose(x, dtype, count, often and not swapped)
     width = gemm.panel_width(shape, flat)
     panels = batches * max(-(-x.k // gemm.BLOCK), 1) * -(-x.n // width) if mode == gemm.PACKED else 0
     integers = (mode, x.m, x.n, x.k, x.ldc, *x.a, *x.b, rows, columns, len(x.batch),
                 *(word for dim in x.batch for word in dim))
     total = batches * -(-x.m // rows) * -(-x.n // columns)
     return ProductPlan("flat" if flat else "tall", swapped, total, integers, panels, panels * gemm.BLOCK * width, work)
-
-
-def _units(x: Matrices, dtype: DType, shape: gemm.Tiling, flat: bool, batches: int, count: int,
-           often: bool) -> tuple[int, int, int]:
-    """Rows and columns of a unit of work, and how it reads B."""
-    beside = x.b[1] == 1
-    readable = beside and shape.masks and dtype.compute == dtype
-    width = gemm.panel_width(shape, flat)
-    panels = -(-x.n // width)
-    if flat:
-        share = -(-panels // max(-(-count // batches), 1))
-        mode = gemm.DIRECT if readable else gemm.TURNED if x.b[0] == 1 and shape.masks else gemm.HERE
-        return 1, max(share, 1) * width, mode
-    limit = gemm.tiles_at_once(shape, dtype, x.k)
-    packing = 0.0 if 1 in x.a and dtype.compute == dtype else _PACK_A
-    best: tuple[float, int, int, int] | None = None
-    heights = _heights_of_units(x.m, shape, limit, count) | ({shape.heights[1]} if often else set())
-    for tall in sorted(heights, reverse=not often):
-        for wide in sorted({-(-panels // parts) for parts in range(1, count + 1)}):
-            rows, columns = -(-x.m // tall), -(-panels // wide)
-            units = [(batches * a * b, long * _cost(high, shape) + -(-high // shape.tall) * packing + long * _SEEN)
-                     for a, high in ((rows - 1, tall), (1, x.m - (rows - 1) * tall))
-                     for b, long in ((columns - 1, wide), (1, panels - (columns - 1) * wide))]
-            longest = _longest(units, count) * x.k
-            packed = batches * panels * _PACK_B / count * x.k
-            ways = [(gemm.DIRECT, longest)] if readable else [
-                (gemm.HERE, longest + rows * packed), (gemm.PACKED, longest + packed + _START)]
-            if often:  # threads that share columns read what others have made before
-                ways = [(gemm.PACKED, longest + (columns > 1) * x.m * _FOREIGN * x.k)]
-            for mode, cost in ways:
-                if best is None or cost < best[0]:
-                    best = cost, tall, wide, mode
-    assert best is not None
-    _, rows, wide, mode = best
-    return rows, wide * width, mode
-
-
-def _longest(units: list[tuple[int, float]], count: int) -> float:
-    """The work of the busiest of `count` threads that share `units`: pairs of how many equal units there are and the
-    cost of one, the largest first."""
-    if count > _FEW_THREADS:
-        return max(sum(n * cost for n, cost in units) / count, *[-(-n // count) * cost for n, cost in units])
-    loads = [0.0] * count
-    for number, cost in units:
-        each, rest = divmod(number, count)
-        loads = sorted([load + each * cost for load in loads])
-        for n in range(rest):
-            loads[n] += cost
-    return max(loads)
-
-
-def _cost(rows: int, shape: gemm.Tiling) -> float:
-    """The cost of the tiles for so many rows, for each panel and inner index."""
-    whole, rest = divmod(rows, shape.tall)
-    last = min(h for h in shape.heights if h >= rest) * _ROW + _TILE if rest else 0.0
-    return whole * (shape.tall * _ROW + _TILE) + last
-
-
-def _heights_of_units(m: int, shape: gemm.Tiling, limit: int, count: int) -> set[int]:
-    """Rows that units of work may have: of the tallest tiles, or as near to equal parts as the shortest allow."""
-    tiles, short = -(-m // shape.tall), shape.heights[-1]
-    least = -(-tiles // limit)
-    heights = set()
-    for parts in range(least, min(2 * least + 2 * count, tiles) + 1):
-        heights |= {-(-tiles // parts) * shape.tall, -(-m // (parts * short)) * short}
-    return {rows for rows in heights if rows <= limit * shape.tall}
 
 
 def functions(dtype: DType) -> Mapping[str, int]:

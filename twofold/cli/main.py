@@ -25,6 +25,7 @@ _COMMANDS = {
     "run": ("running", "run a function of a saved model on arrays in files"),
     "compile": ("compiling", "compile a saved model to a library for C"),
     "bench": ("timing", "measure how long a function takes, by batch size"),
+    "tune": ("tuning", "measure how matrix products are best planned on this processor"),
     "cache": ("caching", "tell about, or empty, the folder of compiled code"),
 }
 _EXPECTED = (Failure, OpError, OSError, ValueError, TypeError, RuntimeError, NotImplementedError, MemoryError,
