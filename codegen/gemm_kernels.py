@@ -73,9 +73,7 @@ def _small(dtype: DType, shape: Tiling, tall: Kernel) -> Kernel:
     words = b.scratch(dt.int64, HEADER)
     out, left, right, m, n, k = (b.integer() for _ in range(6))
     rows = tiles_at_once(shape, dtype) * shape.tall
-    mode: Scalar | int = HERE
-    if shape.masks and dtype.compute is dtype:  # few rows are not worth packing B
-        mode = b.select(b.lt(2 * shape.tall, m), b.const(HERE, dt.int64), DIRECT)
+    mode = DIRECT if shape.masks and dtype.compute is dtype else HERE  # B is too small to be worth packing
     for i, word in enumerate((out, left, right, mode, m, n, k, n, k, 1, n, 1, rows, n, 0)):
         b.store(words, i, word)
     b.fail(b.call(tall, 0, covering(b, m, rows), words))

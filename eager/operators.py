@@ -52,7 +52,7 @@ _GUARDED: dict[type, tuple[str, ...]] = {
     ScatterMethods: tuple(name for name in vars(ScatterMethods) if not name.startswith("_")),
 }
 _NUMBERS = (float, int, bool)
-_SMALL_PRODUCT = 1 << 16  # multiplications of two matrices that are not worth planning
+_SMALL_PRODUCT = 1 << 20  # multiplications of two matrices that are not worth planning: 10 to 20 microseconds
 _READABLE = (Tensor, Variable, np.ndarray, np.generic, Number)  # converted although they have operators
 
 
