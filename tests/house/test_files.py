@@ -9,6 +9,7 @@ import ast
 import re
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from house.tree import FLOORS, ROOT, all_modules, label, shipped_modules
@@ -23,6 +24,39 @@ _NOT_STUBS = {"abstractmethod", "overload"}
 _MODULE = re.compile(r"`([\w/*]+\.py)`")
 
 
+class Facts(NamedTuple):
+    """What the tests here ask of a file, from one reading of it: a tree of syntax costs more than all of them do.
+
+    Attributes:
+        opening: its docstring.
+        length: in lines.
+        leftovers: the marks of unfinished work.
+        unnamed: the places where a variable is named for nothing.
+        missing: the modules that it names and that are not there.
+    """
+
+    opening: str
+    length: int
+    leftovers: list[str]
+    unnamed: list[str]
+    missing: list[str]
+
+
+@cache
+def facts(path: Path) -> Facts:
+    """The facts of a file."""
+    source = path.read_text()
+    tree = ast.parse(source)
+    nodes = list(ast.walk(tree))
+    return Facts(ast.get_docstring(tree) or "", len(source.splitlines()), leftovers(source, nodes), unnamed(nodes),
+                 missing_modules(source, path.parent))
+
+
+def nodes_of(source: str) -> list[ast.AST]:
+    """All nodes of the tree of a source."""
+    return list(ast.walk(ast.parse(source)))
+
+
 def is_stub(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     """True for a body that is only `...` or `raise NotImplementedError`, with or without a docstring."""
     body = function.body[1:] if ast.get_docstring(function) is not None else function.body
@@ -35,15 +69,15 @@ def is_stub(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     return isinstance(only, ast.Expr) and isinstance(only.value, ast.Constant) and only.value.value is ...
 
 
-def leftovers(source: str) -> list[str]:
-    """Marks of unfinished work in `source`: the usual words, and stubs that are not abstract methods."""
+def leftovers(source: str, nodes: list[ast.AST]) -> list[str]:
+    """Marks of unfinished work in `source`, which has these nodes: the usual words, and stubs that are not abstract
+    methods."""
     lines = enumerate(source.splitlines(), 1)
     marks = [f"line {number}: {line.strip()}" for number, line in lines if _LEFTOVER.search(line)]
-    tree = ast.parse(source)
-    classes = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    classes = [node for node in nodes if isinstance(node, ast.ClassDef)]
     protocols = [node for node in classes if any(_last_name(base) == "Protocol" for base in node.bases)]
     excused = {id(child) for node in protocols for child in node.body}
-    for node in ast.walk(tree):
+    for node in nodes:
         if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) or id(node) in excused:
             continue
         if is_stub(node) and not any(_last_name(mark) in _NOT_STUBS for mark in node.decorator_list):
@@ -58,9 +92,8 @@ def _last_name(node: ast.expr) -> str:
     return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
 
 
-def unnamed(source: str) -> list[str]:
+def unnamed(nodes: list[ast.AST]) -> list[str]:
     """The places where a variable, argument or attribute is called `found`, which says nothing of what it holds."""
-    nodes = ast.walk(ast.parse(source))
     return [f"line {node.lineno}: {_own_name(node)}" for node in nodes if _own_name(node).strip("_") == "found"]
 
 
@@ -89,23 +122,22 @@ def _ends_a_path(name: str) -> bool:
 
 @pytest.mark.parametrize("path", all_modules(), ids=label)
 def test_module_opens_with_a_docstring(path):
-    opening = ast.get_docstring(ast.parse(path.read_text())) or ""
-    assert len(opening.strip()) >= 20, "say what the module owns"
+    assert len(facts(path).opening.strip()) >= 20, "say what the module owns"
 
 
 @pytest.mark.parametrize("path", all_modules(), ids=label)
 def test_module_is_short_enough_to_read(path):
-    assert len(path.read_text().splitlines()) <= LONGEST
+    assert facts(path).length <= LONGEST
 
 
 @pytest.mark.parametrize("path", shipped_modules(), ids=label)
 def test_nothing_is_left_undone(path):
-    assert leftovers(path.read_text()) == []
+    assert facts(path).leftovers == []
 
 
 @pytest.mark.parametrize("path", [*shipped_modules(), *ENGINE_TESTS], ids=label)
 def test_variables_are_named_for_what_they_hold(path):
-    assert unnamed(path.read_text()) == []
+    assert facts(path).unnamed == []
 
 
 @pytest.mark.parametrize(
@@ -122,16 +154,16 @@ def test_variables_are_named_for_what_they_hold(path):
     ],
 )
 def test_variables_that_are_named_for_nothing_are_seen(source):
-    assert len(unnamed(source)) == 1
+    assert len(unnamed(nodes_of(source))) == 1
 
 
 def test_other_names_and_words_are_left_alone():
-    assert unnamed('"""What is found."""\nfounder = resolve("found")  # found') == []
+    assert unnamed(nodes_of('"""What is found."""\nfounder = resolve("found")  # found')) == []
 
 
 @pytest.mark.parametrize("path", shipped_modules(), ids=label)
 def test_modules_that_are_named_exist(path):
-    assert missing_modules(path.read_text(), path.parent) == []
+    assert facts(path).missing == []
 
 
 def test_modules_that_are_missing_are_seen():
@@ -149,7 +181,7 @@ def test_modules_that_are_missing_are_seen():
     ],
 )
 def test_unfinished_work_is_seen(source):
-    assert len(leftovers(source)) == 1
+    assert len(leftovers(source, nodes_of(source))) == 1
 
 
 @pytest.mark.parametrize(
@@ -162,4 +194,4 @@ def test_unfinished_work_is_seen(source):
     ],
 )
 def test_finished_work_is_left_alone(source):
-    assert leftovers(source) == []
+    assert leftovers(source, nodes_of(source)) == []
