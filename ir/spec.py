@@ -340,13 +340,12 @@ def listed(values: Iterable[_Item], what: str, most: int = _MOST) -> list[_Item]
         return list(values)
     if hasattr(values, "__staged_sequence__"):  # a dataset, whose items a trace does not have
         raise TypeError(f"{what} must be numbers; got {describe(values)}.")
-    sized = isinstance(values, Sized)
-    most = most if sized else min(most, _MOST)
-    long = sized and len(values) > most
-    items = [] if long else list(itertools.islice(values, most + 1))
-    if long or len(items) > most:
+    length = len(values) if isinstance(values, Sized) else None
+    most = min(most, _MOST) if length is None else most
+    items = list(itertools.islice(values, most + 1)) if length is None or length <= most else []
+    if len(items) > most or (length is not None and length > most):
         raise InvalidArgumentError(f"{what} has more than {most} items, which cannot be meant"
-                                   f"{'' if sized else ' where it has no length'}.")
+                                   f"{' where it has no length' if length is None else ''}.")
     return items
 
 
