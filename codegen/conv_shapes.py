@@ -233,9 +233,11 @@ def backward(w: Geometry, outputs: int) -> list[Phase] | None:
         if s > 1 and isinstance(before, Dim):
             return None
         phases = []
-        for first in range(s):
-            taps = [t for t in range(k) if s == 1 or (first + before - t * d) % s == 0]
-            if not taps or not (isinstance(size, Dim) or first < size):
+        on: dict[int, list[int]] = {}  # the taps that fall on each phase, of which there may be far fewer than phases
+        for t in range(k):
+            on.setdefault(0 if s == 1 else (t * d - before) % s, []).append(t)
+        for first, taps in sorted(on.items()):
+            if not (isinstance(size, Dim) or first < size):
                 continue
             apart = taps[1] - taps[0] if len(taps) > 1 else s // math.gcd(s, d)
             begin = (first + before - taps[-1] * d) // s  # exact

@@ -332,3 +332,18 @@ def test_comparisons_with_keras_tensors_are_those_of_values() -> None:
     for act in (operator.lt, operator.le, operator.gt, operator.ge):
         model = K.Model(NUMBERS, tf.cast(act(twos, NUMBERS), tf.int32))
         assert model(given).numpy().tolist() == act(np.full([1, 4], 2.0), given).astype(int).tolist()
+
+
+def test_strides_and_paddings_far_beyond_windows_and_images() -> None:
+    """What is planned goes by taps and windows, of which there are few, and not by sizes."""
+    x, filters = tf.constant([[[1.0], [5.0]]]), tf.constant([[[2.0]], [[3.0]]])
+    for stride in (3, 2**22):
+        traced = tf.function(lambda x, stride=stride: K.ops.conv_transpose(x, filters, stride))(x).numpy().ravel()
+        places = [0, 1, stride, stride + 1]
+        assert traced[places].tolist() == [2.0, 3.0, 10.0, 15.0] and traced.sum() == 30
+    with pytest.raises(tf.errors.ResourceExhaustedError):
+        tf.function(lambda x: K.ops.conv_transpose(x, filters, 2**45))(x)
+    windows = tf.ones([1, 2, 2])
+    for more in ({"padding": 2**62}, {"padding": 1}, {"stride": 2**62}, {"dilation": 2**62}):
+        with pytest.raises(ValueError, match=r"fold: x must be .* with \d+ windows; got shape \(1, 2, 2\)"):
+            K.ops.fold(windows, (2, 2), (1, 2), **more)

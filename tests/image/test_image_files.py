@@ -320,3 +320,18 @@ def test_without_pillow(monkeypatch):
         tf.io.decode_jpeg(FILES["jpeg_rgb"])
     assert tf.io.decode_png(FILES["png_rgb"]).shape == (7, 9, 3)
     assert tf.io.decode_bmp(FILES["bmp_rgb"]).shape == (7, 9, 3)
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_the_quality_of_a_jpeg_is_any_integer(inside):
+    image = tf.cast(tf.reshape(tf.range(192), [8, 8, 3]), tf.uint8)
+    want = tf.image.adjust_jpeg_quality(image, 30).numpy()
+    for quality in (30, np.array(30), np.int8(30), *(tf.constant(30, d) for d in ("int32", "int64", "uint8"))):
+        def call(quality=quality):
+            return tf.image.adjust_jpeg_quality(image, quality)
+        np.testing.assert_array_equal((tf.function(call) if inside else call)(), want)
+    for quality in (30.0, tf.constant([30]), "30", 101, -1):
+        def call(quality=quality):
+            return tf.image.adjust_jpeg_quality(image, quality)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="quality must be"):
+            (tf.function(call) if inside else call)()

@@ -128,6 +128,9 @@ def _as_jpeg(op: str, image: Any, quality: Any, channels: tuple[int, ...] = (1, 
         raise wrong(op, f"image must be uint8; got {given.dtype.name}")
     if given.shape.rank not in (None, 3):
         raise wrong(op, f"image must be [height, width, channels]; got shape {given.shape}")
+    quality = tensor(quality, hint=dt.int32)
+    if not quality.dtype.is_integer or quality.shape.rank not in (None, 0):
+        raise wrong(op, f"quality must be an integer; got {quality.dtype.name} of shape {quality.shape}")
 
     def encode(value: Any, wanted: Any) -> list[Any]:
         pixels, number = engine.array_of(value), int(engine.array_of(wanted))
@@ -139,7 +142,7 @@ def _as_jpeg(op: str, image: Any, quality: Any, channels: tuple[int, ...] = (1, 
         made = np.empty((), object)
         made[()] = _jpeg.encode(pixels, number, *settings)
         return [engine.tensor_of(made)]
-    return engine.host_call(encode, op, [given, tensor(quality, dt.int32)], [TensorSpec((), dt.string)])[0]
+    return engine.host_call(encode, op, [given, quality], [TensorSpec((), dt.string)])[0]
 
 
 @hosted

@@ -203,6 +203,7 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
     >>> tf.keras.ops.select([x < 3, x < 7], [x, x * 10], -1).numpy().tolist()
     [1, 50, -1]
     """
+    condlist, choicelist = listed(condlist, "condlist"), listed(choicelist, "choicelist")
     if not condlist or len(condlist) != len(choicelist):
         raise ValueError(f"condlist must hold as many tensors as choicelist, one at least; got {len(condlist)} and "
                          f"{len(choicelist)}.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import twofold as tf
@@ -219,9 +220,15 @@ def space_to_depth(x: Any, block_size: int, data_format: str = "channels_last") 
     return _blocks(x, block_size, data_format, tf.nn.space_to_depth)
 
 
+def _window_counts(sizes: Any, kernel: Any, dilation: Any, stride: Any) -> list[int]:
+    """How many windows there are along each axis."""
+    return [max((size - (k - 1) * d - 1) // s + 1, 0)
+            for size, k, d, s in zip(sizes, kernel, dilation, stride, strict=True)]
+
+
 def _window_places(sizes: Any, kernel: Any, dilation: Any, stride: Any) -> tuple[list[list[int]], list[int]]:
     """For each place of a window, the element of a flat image that it is on at each position; and their numbers."""
-    places = [(size - (k - 1) * d - 1) // s + 1 for size, k, d, s in zip(sizes, kernel, dilation, stride, strict=True)]
+    places = _window_counts(sizes, kernel, dilation, stride)
     rows = [[(i * dilation[0] + y * stride[0]) * sizes[1] + j * dilation[1] + x * stride[1]
              for y in range(places[0]) for x in range(places[1])]
             for i in range(kernel[0]) for j in range(kernel[1])]
@@ -263,6 +270,8 @@ def fold(x: Any, output_size: Any, kernel_size: Any, dilation: Any = 1, padding:
         kernel_size, dilation, padding, stride: as for `unfold`.
     Returns:
         [batch, channels, height, width].
+    Raises:
+        ValueError: there are not as many windows as these sizes give.
 
     >>> import twofold as tf
     >>> tf.keras.ops.fold([[[1, 3], [2, 4]]], (2, 2), (1, 2)).numpy().tolist()
@@ -273,6 +282,10 @@ def fold(x: Any, output_size: Any, kernel_size: Any, dilation: Any = 1, padding:
         (output_size, "output_size"), (kernel_size, "kernel_size"), (dilation, "dilation"), (stride, "stride")))
     around = numbers(padding, 2, "padding", 0)
     whole = [n + 2 * p for n, p in zip(size, around, strict=True)]
+    count = math.prod(_window_counts(whole, kernel, apart, steps))
+    if x.shape.rank != 3 or x.shape[2] not in (None, count):
+        raise ValueError(f"x must be [batch, channels * elements of a window, windows] with {count} windows; got shape "
+                         f"{x.shape}.")
     rows, _ = _window_places(whole, kernel, apart, steps)
     channels = x.shape[1] // len(rows)
     elements = tf.reshape(x, [-1, channels, len(rows) * len(rows[0])])
