@@ -46,7 +46,7 @@ def draw(report: Mapping[str, Any], path: Path) -> None:
     """Draws the picture as SVG.
 
     Args:
-        report: of `runner.py`, for the area `kernels`.
+        report: of `runner.py`, for the area `kernels`, with at least one of `points`.
         path: the file to write.
     Raises:
         ImportError: there is no matplotlib.

@@ -331,9 +331,12 @@ def run_area(area: str, wanted_peers: list[str], wanted_cases: list[str], rounds
 
 
 def picture(report: dict[str, Any], path: Path) -> None:
-    """Draw the roofline picture of a report, where matplotlib is there to do it."""
+    """Draw the roofline picture of a report, where it has kernels that count operations and matplotlib is there."""
+    roofline = importlib.import_module("roofline")
+    if not any(roofline.points(report)):
+        return
     try:
-        importlib.import_module("roofline").draw(report, path)
+        roofline.draw(report, path)
         print(f"drawn in {path}")
     except ImportError:
         complain("no picture: matplotlib is not installed")
