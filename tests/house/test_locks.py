@@ -17,6 +17,8 @@ def annotations(tree: ast.Module) -> set[int]:
 
 def bare_locks(source: str) -> list[int]:
     """The lines that make locks of `threading` itself, or take what makes them from there."""
+    if "thread" not in source:  # neither module is named
+        return []
     tree = ast.parse(source)
     types, lines = annotations(tree), []
     for node in ast.walk(tree):
