@@ -93,10 +93,10 @@ def _chain(node: ast.AST) -> list[str] | None:
     return [node.id, *names[::-1]] if isinstance(node, ast.Name) else None
 
 
-def _chains(tree: ast.AST) -> Iterator[list[str]]:
-    """The longest dotted names in a file, those in annotations that are strings included."""
-    inner = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
-    for node in ast.walk(tree):
+def _chains(nodes: list[ast.AST]) -> Iterator[list[str]]:
+    """The longest dotted names in a file of these nodes, those in annotations that are strings included."""
+    inner = {id(node.value) for node in nodes if isinstance(node, ast.Attribute)}
+    for node in nodes:
         if isinstance(node, (ast.Name, ast.Attribute)) and id(node) not in inner:
             chain = _chain(node)
             if chain is not None:
@@ -105,12 +105,13 @@ def _chains(tree: ast.AST) -> Iterator[list[str]]:
 
 def _read(source: str, module: str, is_package: bool) -> _File:
     tree = ast.parse(source)
-    imports = [each for node in ast.walk(tree) for each in _bindings(node, module, is_package)]
+    nodes = list(ast.walk(tree))
+    imports = [each for node in nodes for each in _bindings(node, module, is_package)]
     top = list(_top(tree.body))
     exported = {each.bound: each for node in top for each in _bindings(node, module, is_package)}
     defined = {name for node in top for name in _names_of(node)}
     return _File(imports, exported, [each.module for each in imports if each.attribute == "*"], frozenset(defined),
-                 list(_chains(tree)))
+                 list(_chains(nodes)))
 
 
 class Tree:
