@@ -91,8 +91,10 @@ CUSTOM = Construct("custom", "custom(*results, *inputs, *captured) {results: n, 
 PUSH = Construct("push", "push(stack, value, at) {add: bool} -> the stack, a vector, with the elements of `value` "
                          "in row-major order from number `at` (int64) on; with `add` they are added to what is there. "
                          "A stack that is too short grows, at least doubling, by zeros. Nothing else reads the operand "
-                         "`stack` afterwards, so that what a push made may be written in place.")
-POP = Construct("pop", "pop(stack, at) {dims} -> the elements of the stack from number `at` on, in the shape `dims`.")
+                         "`stack` afterwards, so that what a push made may be written in place. With `told` n, in "
+                         "cotangents of the stack the element number `at - n` tells whether the item has one.")
+POP = Construct("pop", "pop(stack, at) {dims} -> the elements of the stack from number `at` on, in the shape `dims`; "
+                       "`told` as for push.")
 
 
 class Value:

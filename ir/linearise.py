@@ -18,15 +18,15 @@ from . import graph as g
 from . import ops, symbols
 from .build import Builder, copy_node
 from .dims import Dim, Guard
-from .grad import apply_rule, copied, needed, nothing
+from .grad import apply_rule, copied, needed, nothing, scalar
 from .graph import Construct, Graph, Node, Value
 from .op import Op, use_interpreter
 from .spec import spec
 from .sums import Exists, Link, Start, Sums, both, continued, filled, present, shared, taken
-from .types import Attrs, Results, Spec
+from .types import AnyTensor, Attrs, Results, Spec
 
 __all__ = ["Backward", "Emitted", "Flow", "GraphWriter", "Linearised", "Mask", "Pullback", "Scope", "Starts",
-           "PULLBACKS", "FLOWS", "scope_of", "reached", "reaching"]
+           "PULLBACKS", "FLOWS", "scope_of", "reached", "reaching", "told"]
 
 Mask = tuple[bool, ...]
 
@@ -393,8 +393,8 @@ class _Play:
             total = self.sums.get(stack)
             if total is None:
                 return None, None
-            part = self.builder.construct(g.POP, (total, at), {"dims": name.dims}, (name,))[0]
-            return part, self.sums.exists.get(stack)
+            part = self.builder.construct(g.POP, (total, at), {"dims": name.dims, "told": 1}, (name,))[0]
+            return part, told(self.builder, total, at, 1)
         return read
 
     def step(self, node: Node, pull: Pullback | None) -> None:
@@ -403,9 +403,9 @@ class _Play:
         if all(ct is None for ct, _ in ends):
             return
         self.builder.loc = node.loc
-        ends, exists = shared(ends)
+        each, (ends, exists) = ends, shared(ends)
         if pull is not None:
-            self.construct(node, pull, ends, exists)
+            self.construct(node, pull, each if pull.moves else ends, exists)
             return
         given = [None if ct is None else self.builder.value(filled(ct, there)) for ct, there in ends]
         if node.op is ops.select:
@@ -591,6 +591,17 @@ class _Play:
                                    (spec((), dt.int64),))
             lin.sizes[name] = lin.keep(node.outputs[0])
         return lin.sizes[name]
+
+
+def told(b: GraphWriter, stack: AnyTensor, at: Any, lead: int) -> Exists:
+    """Whether the cotangents of a stack have one for the item at a place, as the element `lead` before tells.
+
+    It is read now: what is pushed later may be written in place.
+    """
+    place = ops.subtract(b.lift(at), lead) if lead else b.lift(at)
+    flag = b.construct(g.POP, (stack, place), {"dims": ()}, (spec((), stack.dtype),))[0]
+    there = ops.not_equal(flag, scalar(0, stack))
+    return lambda: there
 
 
 # -- what depends on what -----------------------------------------------------------------------------

@@ -242,7 +242,8 @@ class LoopPullback(Pullback):
                     if at_carried in self.pasts:
                         continue
                     value = body.inputs[at_carried]
-                size = dm.numel(value.dims)
+                lead = self._lead(value)
+                size = dm.numel(value.dims) + lead
                 offset, at = None, None
                 if isinstance(size, Dim) and size.symbols() & lin.local:
                     offset, at = count + len(first), Value((), dt.int64)
@@ -257,7 +258,8 @@ class LoopPullback(Pullback):
                     self.stacks.append(stack)
                 start, here, after = self._stack(builder, value, size if offset is None else None)
                 first, specs, inputs = [*first, start], [*specs, after[1]], [*inputs, here]
-                attrs = {"add": False, "past": True} if n in self.past else {"add": False}
+                attrs = {"add": False, **({"past": True} if n in self.past else {}), **({"told": lead} if lead else {})}
+                at = ops.add(at, lead) if lead else at
                 results.append(inner.construct(g.PUSH, (here, value, at), attrs, (after[0],))[0])
             self.identities: dict[int, _Stack] = {}
             identities = {i: Value((), dt.int64) for i in self.named}
@@ -284,6 +286,13 @@ class LoopPullback(Pullback):
         v = self.operands[i] if i < self.count else None
         return (v is not None and self.scope.whole and v.dtype.is_differentiable
                 and v.dims == body.inputs[i].dims == body.outputs[i].dims == self.result_dims[i])
+
+    def _lead(self, value: Spec) -> int:
+        """How many elements a stack has before each of its items: one, in which cotangents tell whether there are any.
+
+        A round may read an item for the gradient that another round does not read.
+        """
+        return int(self.scope.whole and value.dtype.is_differentiable)
 
     def _length(self, dtype: DType, size: DimLike | None) -> DimLike | None:
         """The length of a stack of items of a size, where it has it from the start; None where it grows."""
@@ -540,11 +549,14 @@ class LoopPullback(Pullback):
                 values[n] = sources[n]
             else:
                 value = lin.residuals[n]
-                size = dm.numel(value.dims)
+                lead = self._lead(value)
+                size = dm.numel(value.dims) + lead
                 start = ops.multiply(at, size) if n not in offsets else ops.subtract(offsets[n], size)
                 if n in offsets:
                     after[n] = start
-                values[n] = inner.construct(g.POP, (sources[n], start), {"dims": value.dims}, (value,))[0]
+                attrs = {"dims": value.dims, "told": lead} if lead else {"dims": value.dims}
+                start = ops.add(start, lead) if lead else start
+                values[n] = inner.construct(g.POP, (sources[n], start), attrs, (value,))[0]
             if n in names and names[n] not in bound:
                 inner.construct(g.BIND, (values[n],), {"symbol": names[n]}, ())
         for n in back.reads:
@@ -576,19 +588,20 @@ class LoopPullback(Pullback):
         """The value that a carried one had before a round, or with `later` after it."""
         begin, stack, end = past
         place = ops.add(at, 1) if later else at
-        size = dm.numel(value.dims)
+        lead = self._lead(value)
+        size = dm.numel(value.dims) + lead
         outer = end if later else begin
         is_outer = ops.equal(place, self.total) if later else ops.equal(place, 0)
         then, otherwise = Graph("known"), Graph("past")
         if later:  # what the last round made is not on the stack: the place is one that is, wherever it is read
             place = ops.where(is_outer, np.array(0, np.int64), place)
-        operands = (outer, stack, ops.multiply(place, size))
+        operands = (outer, stack, ops.add(ops.multiply(place, size), lead))
         for region in (then, otherwise):
             for v in operands:
                 region.add_input(v.dims, v.dtype)
         then.outputs = [then.inputs[0]]
-        otherwise.outputs = otherwise.add(g.POP, otherwise.inputs[1:], {"dims": value.dims, "past": True},
-                                          (value,)).outputs
+        attrs = {"dims": value.dims, "past": True, "told": lead}
+        otherwise.outputs = otherwise.add(g.POP, otherwise.inputs[1:], attrs, (value,)).outputs
         return inner.construct(g.COND, (is_outer, *operands), {"past": True}, (value,), [then, otherwise])[0]
 
     def _own(self, i: int, identities: Mapping[int, AnyTensor]) -> Holds:

@@ -17,16 +17,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache
+from typing import Any
 
 import numpy as np
 
+from . import dims as dm
 from . import dtypes as dt
 from . import graph as g
 from . import ops, symbols
 from .build import Builder
 from .dims import Dim, DimLike, Shape
 from .dtypes import DType
-from .grad import copied, nothing, zeros_like
+from .grad import copied, nothing, scalar, zeros_like
 from .graph import Graph, Node, Value
 from .linearise import (
     FLOWS,
@@ -43,6 +45,7 @@ from .linearise import (
     reached,
     reaching,
     scope_of,
+    told,
 )
 from .loop_pullback import LOOP_FLOW, LoopPullback
 from .op import use_interpreter
@@ -61,7 +64,7 @@ from .pullback import (
 )
 from .spec import spec
 from .sums import Exists, Link, Sums, filled
-from .types import AnyTensor, Spec
+from .types import AnyTensor, Results, Spec
 
 __all__ = ["Pullback", "Starts"]
 
@@ -186,7 +189,8 @@ class _CondPullback(Pullback):
             else:
                 self.joined += [(name, value, operands[0], side == 0) for side, lin in enumerate(self.lins)
                                 if (k, place) in lin.named]
-        maker = node.regions[1].outputs[0].node if "past" in node.attrs else None
+        self.moves = "past" in node.attrs
+        maker = node.regions[1].outputs[0].node if self.moves else None
         if maker is not None:
             stack, at = maker.inputs
             self.popped = [(self.node.outputs[0], operands[1 + stack.index], operands[1 + at.index])]
@@ -360,12 +364,22 @@ class _Push(Pullback):
     def emit(self, b: GraphWriter, ends: Starts, starts: Starts, links: Sequence[Link]) -> Emitted:
         # A place is written once, so that what was there before has no part in anything.
         _, value, at = self.node.inputs
-        total = ends[0][0]
-        ct = b.construct(g.POP, (total, at), {"dims": value.dims}, (value,))[0]
+        total, exists = ends[0]
+        more = {"told": self.node.attrs["told"]} if "told" in self.node.attrs else {}
+        ct = b.construct(g.POP, (total, at), {"dims": value.dims, **more}, (value,))[0]
         totals = [part if start is None else ops.add(start, part)
                   for part, (start, _) in zip((total, ct), starts, strict=False)]
-        is_read = cache(lambda: ops.greater(b.lift(at), 0)) if "past" in self.node.attrs else None
+        is_read: Exists = None
+        if exists is not None and more:
+            is_read = told(b, total, at, more["told"])
+        elif "past" in self.node.attrs:  # the first is read where it comes from
+            is_read = cache(lambda: ops.greater(b.lift(at), 1))
         return [(totals[0], None), (totals[1], is_read), (None, None)]
+
+
+def _rest(flat: AnyTensor) -> Results:
+    """A vector without its first element."""
+    return ops.slice_(flat, begin=(1,), size=(flat.dims[0] - 1,))
 
 
 class _Pop(Pullback):
@@ -379,7 +393,15 @@ class _Pop(Pullback):
     def emit(self, b: GraphWriter, ends: Starts, starts: Starts, links: Sequence[Link]) -> Emitted:
         stack, at = self.node.inputs
         total = starts[0][0] if starts[0][0] is not None else zeros_like(stack)
-        pushed, = b.construct(g.PUSH, (total, ends[0][0], at), {"add": "past" not in self.node.attrs}, (stack,))
+        attrs: dict[str, Any] = {"add": "past" not in self.node.attrs}
+        ct, exists = ends[0]
+        if "told" in self.node.attrs:  # together with what tells whether it is there
+            lead, attrs["told"] = self.node.attrs["told"], 0
+            flag = scalar(1, stack) if exists is None else ops.where(exists(), scalar(1, stack), scalar(0, stack))
+            flat = ops.reshape(ct, shape=(dm.numel(ct.dims),))
+            ct = ops.concat(ops.reshape(flag, shape=(1,)), flat if lead else _rest(flat), axis=0)
+            at = ops.subtract(b.lift(at), lead) if lead else at
+        pushed, = b.construct(g.PUSH, (total, ct, at), attrs, (stack,))
         return [(pushed, None), (None, None)]
 
 

@@ -264,6 +264,8 @@ class _Checker:
             self.fail("a stack is a vector of what is put on it")
         if at.dims != () or at.dtype is not dt.int64:
             self.fail("a place in a stack is an int64 scalar")
+        if node.attrs.get("told", 0) not in (0, 1):
+            self.fail("before an item of a stack there is one element or none that tells of its cotangent")
 
     def region(self, region: g.Graph, operands: Sequence[g.Value]) -> None:
         self.fits(operands, region.inputs, f"operands of {region.name}")

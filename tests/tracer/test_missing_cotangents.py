@@ -188,7 +188,66 @@ def some_rounds(x: tf.Tensor, v: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
     return w
 
 
-@pytest.mark.parametrize("f", [replaced_first, one_of_two, on_a_side, in_rounds, some_rounds],
+def one_round_reads(x: tf.Tensor, v: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    """What each round computes, and one reads."""
+    u = x
+    for i in tf.range(3):
+        w = -v
+        if i == n:
+            u = u * tf.sin(w) * 0.0
+    return u
+
+
+def one_round_reads_the_last(x: tf.Tensor, v: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    """What a round got from the one before, and what it hands on."""
+    u, w = x, tf.identity(v)
+    for i in tf.range(3):
+        if i == n:
+            u = u * tf.sin(w) * 0.0
+        w = tf.stop_gradient(tf.tanh(w)) - v
+        if i == n + 1:
+            u = u * tf.exp(w)
+    return u
+
+
+def rounds_of_their_own_number(x: tf.Tensor, v: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    u, w = x, tf.identity(v)
+    while n < 4:
+        z = tf.tanh(w)
+        if n == 1:
+            u = u * tf.sin(-z) * w * 0.0
+        w = tf.stop_gradient(z) - v
+        n += 1
+    return u
+
+
+def rounds_of_other_sizes(x: tf.Tensor, v: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    u, w = x, v
+    for i in tf.range(3):
+        tf.autograph.experimental.set_loop_options(shape_invariants=[(w, tf.TensorShape([None]))])
+        z = -w
+        if i == n:
+            u = u * tf.reduce_sum(tf.sin(z)) * 0.0
+        w = tf.concat([tf.stop_gradient(w), -v[:2]], 0)
+    return u
+
+
+def rounds_within_rounds(x: tf.Tensor, v: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    u = x
+    for i in tf.range(2):
+        y = -v
+        for j in tf.range(2):
+            w = -y
+            if i + j == n:
+                u = u * tf.sin(w) * tf.cos(y) * 0.0
+    return u
+
+
+SOME_READ = [one_round_reads, one_round_reads_the_last, rounds_of_their_own_number, rounds_of_other_sizes,
+             rounds_within_rounds]
+
+
+@pytest.mark.parametrize("f", [replaced_first, one_of_two, on_a_side, in_rounds, some_rounds, *SOME_READ],
                          ids=lambda f: f.__name__)
 def test_second_order(f: Function) -> None:
     x, v = numbers()
