@@ -347,3 +347,6 @@ def test_strides_and_paddings_far_beyond_windows_and_images() -> None:
     for more in ({"padding": 2**62}, {"padding": 1}, {"stride": 2**62}, {"dilation": 2**62}):
         with pytest.raises(ValueError, match=r"fold: x must be .* with \d+ windows; got shape \(1, 2, 2\)"):
             K.ops.fold(windows, (2, 2), (1, 2), **more)
+    for kernel in (3, (1, 5), 2**62):
+        with pytest.raises(ValueError, match=r"unfold: windows of kernel_size=.* do not fit into padded images"):
+            K.ops.unfold(tf.ones([2, 1, 2, 2]), kernel)

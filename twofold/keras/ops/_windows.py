@@ -245,6 +245,8 @@ def unfold(x: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride
         padding: how many zeros are around the image.
     Returns:
         [batch, channels * elements of a window, windows].
+    Raises:
+        ValueError: no window fits into an image.
 
     >>> import twofold as tf
     >>> tf.keras.ops.unfold([[[[1, 2], [3, 4]]]], (1, 2)).numpy().tolist()
@@ -255,7 +257,11 @@ def unfold(x: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride
         (kernel_size, "kernel_size"), (dilation, "dilation"), (stride, "stride")))
     around = numbers(padding, 2, "padding", 0)
     x = tf.pad(x, [[0, 0], [0, 0], [around[0]] * 2, [around[1]] * 2])
-    rows, places = _window_places(x.shape[2:].as_list(), kernel, apart, steps)
+    sizes = x.shape[2:].as_list()
+    if 0 in _window_counts(sizes, kernel, apart, steps):
+        raise ValueError(f"windows of kernel_size={kernel_size!r} and dilation={dilation!r} do not fit into padded "
+                         f"images of sizes {sizes}.")
+    rows, places = _window_places(sizes, kernel, apart, steps)
     flat = tf.reshape(x, [-1, x.shape[1], x.shape[2] * x.shape[3]])
     return tf.reshape(tf.gather(flat, rows, axis=2), [-1, x.shape[1] * len(rows), places[0] * places[1]])
 
