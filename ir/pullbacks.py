@@ -365,6 +365,7 @@ class _Push(Pullback):
         # A place is written once, so that what was there before has no part in anything.
         _, value, at = self.node.inputs
         total, exists = ends[0]
+        assert total is not None  # the node has one result, and a gradient
         more = {"told": self.node.attrs["told"]} if "told" in self.node.attrs else {}
         ct = b.construct(g.POP, (total, at), {"dims": value.dims, **more}, (value,))[0]
         totals = [part if start is None else ops.add(start, part)
@@ -395,6 +396,7 @@ class _Pop(Pullback):
         total = starts[0][0] if starts[0][0] is not None else zeros_like(stack)
         attrs: dict[str, Any] = {"add": "past" not in self.node.attrs}
         ct, exists = ends[0]
+        assert ct is not None  # likewise
         if "told" in self.node.attrs:  # together with what tells whether it is there
             lead, attrs["told"] = self.node.attrs["told"], 0
             flag = scalar(1, stack) if exists is None else ops.where(exists(), scalar(1, stack), scalar(0, stack))
