@@ -74,7 +74,8 @@ def _small(dtype: DType, shape: Tiling, tall: Kernel) -> Kernel:
     out, left, right, m, n, k = (b.integer() for _ in range(6))
     rows = tiles_at_once(shape, dtype) * shape.tall
     mode = DIRECT if shape.masks and dtype.compute is dtype else HERE  # B is too small to be worth packing
-    for i, word in enumerate((out, left, right, mode, m, n, k, n, k, 1, n, 1, rows, n, 0)):
+    words_of_call: tuple[Scalar | int, ...] = (out, left, right, mode, m, n, k, n, k, 1, n, 1, rows, n, 0)
+    for i, word in enumerate(words_of_call):
         b.store(words, i, word)
     b.fail(b.call(tall, 0, covering(b, m, rows), words))
     return b.finish()

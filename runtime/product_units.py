@@ -55,7 +55,7 @@ def choose(x: Matrices, dtype: DType, count: int, often: bool) -> tuple[int, int
     search = _UnitSearch(x, dtype, count, often)
     mode = search.mode(readable)
     units = [(tall, wide) for tall in search.heights() for wide in search.widths()]
-    rows, wide = min(units, key=lambda unit: search.cost(*unit, mode))  # of equal ones the first
+    rows, wide = min(units, key=lambda unit: search.cost(unit[0], unit[1], mode))  # of equal ones the first
     return rows, wide * width, mode
 
 

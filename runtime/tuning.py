@@ -106,9 +106,10 @@ def _runner(trial: _Trial) -> Callable[[], None]:
     integers = (trial.mode, trial.rows, trial.columns, trial.depth, trial.columns, a.strides[0] // _DTYPE.size, 1,
                 trial.row, 1, trial.rows, trial.columns, 0)
     functions = products.functions(_DTYPE)
-    kernel, total, arrays = functions["tall"], 1, (c, a, packed if trial.mode == gemm.PACKED else b)
+    kernel, total = functions["tall"], 1
+    arrays: list[np.ndarray] = [c, a, packed if trial.mode == gemm.PACKED else b]
     if trial.packs:
-        kernel, total, arrays = functions["pack_b"], panels, (packed, b, b)
+        kernel, total, arrays = functions["pack_b"], panels, [packed, b, b]
     words = array("q", [*map(address_of, arrays), *integers])
 
     def run() -> None:
