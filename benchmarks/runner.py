@@ -239,13 +239,14 @@ def table(titles: dict[str, str], rows: dict[str, Any], names: list[str], versio
 
 
 def machine() -> dict[str, Any]:
-    """What the figures were measured on."""
-    model = platform.processor() or platform.machine()
+    """What the figures were measured on. Virtual machines often name the maker alone: the numbers of a design tell
+    more."""
     cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.is_file():
-        named = [line.split(":", 1)[1].strip() for line in cpuinfo.read_text().splitlines() if "model name" in line]
-        model = named[0] if named else model
-    return {"processor": model, "cores": os.cpu_count(), "system": platform.platform(),
+    lines = cpuinfo.read_text().split("\n\n")[0].splitlines() if cpuinfo.is_file() else []
+    said = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+    model = said.get("model name") or platform.processor() or platform.machine()
+    design = [f"{name} {said[key]}" for name, key in (("family", "cpu family"), ("model", "model")) if key in said]
+    return {"processor": " ".join([model, *design]), "cores": os.cpu_count(), "system": platform.platform(),
             "python": platform.python_version()}
 
 
