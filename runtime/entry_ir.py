@@ -110,7 +110,10 @@ class _OpEntry(Glue):
         self._leave(swapped)
 
     def product(self) -> None:
-        """Two matrices, by a kernel that takes their addresses and sizes; the limit is one of multiplications."""
+        """Two matrices, by a kernel that takes their addresses and sizes; the limit is one of multiplications.
+
+        It is a 16th for one row or column, which waits for memory: kernels of their own and threads read that faster.
+        """
         self._enter(2)
         x, y = (self.get(self.args, 8 * i) for i in (0, 1))
         for operand in (x, y):
@@ -126,7 +129,8 @@ class _OpEntry(Glue):
             self._between(size, i64(1), limit)
         columns = self.mul(m, n)
         self._between(columns, i64(1), limit)
-        self._between(self.mul(columns, k), i64(1), limit)
+        thin = self.or_(self.same(m, i64(1)), self.same(n, i64(1)))
+        self._between(self.mul(columns, k), i64(1), self.select(thin, self.lshr(limit, i64(4)), limit))
         for index, size in enumerate((m, n)):
             self.store(size, self.word(self.shape, index))
         row = self._row(a.index)

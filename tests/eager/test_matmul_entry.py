@@ -35,6 +35,18 @@ def test_around_the_limit(size):
     np.testing.assert_array_equal(tf.matmul(a, b).numpy(), Product(dt.float32, a.shape, b.shape)((a, b)))
 
 
+@pytest.mark.parametrize("m, n, k, is_planned", [
+    (64, 64, 64, False), (2, 256, 256, False), (1, 200, 200, False), (200, 1, 200, False),
+    (1, 300, 300, True), (300, 1, 300, True), (128, 128, 128, True)])
+def test_a_row_or_column_is_planned_sooner(m, n, k, is_planned, monkeypatch):
+    """The entry's one kernel is made for tiles: a product with a vector takes a kernel of its own, and threads."""
+    a, b = tf.constant(draw(0, m, k)), tf.constant(draw(1, k, n))
+    expected, calls, call = (a @ b).numpy(), [], Product.__call__
+    monkeypatch.setattr(Product, "__call__", lambda *args: calls.append(args) or call(*args))
+    np.testing.assert_array_equal((a @ b).numpy(), expected)
+    assert bool(calls) is is_planned
+
+
 def test_operands_that_are_not_contiguous():
     a, b = tf.constant(draw(0, 8, 5)), tf.constant(draw(1, 8, 6))
     np.testing.assert_array_equal((tf.transpose(a) @ b).numpy(), tf.matmul(a, b, transpose_a=True).numpy())
