@@ -102,8 +102,7 @@ def _lines(tiling: Tiling, dtype: DType, vectors: int) -> range:
     return range(0, vectors * tiling.lanes, CACHES.line // dtype.size)
 
 
-def _add(f: BlockBuilder, sums: list[Cell], old: Scalar, out: Scalar,
-         masks: Sequence[Scalar | None]) -> None:
+def _add(f: BlockBuilder, sums: list[Cell], old: Scalar, out: Scalar, masks: Sequence[Scalar | None]) -> None:
     """Writes old + sums to a row of C."""
     for j, (cell, mask) in enumerate(zip(sums, masks, strict=True)):
         total = cell.get()

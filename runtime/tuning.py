@@ -112,9 +112,8 @@ def _runner(trial: _Trial) -> Callable[[], None]:
         kernel, total, arrays = functions["pack_b"], panels, [packed, b, b]
     words = array("q", [*map(address_of, arrays), *integers])
 
-    def run() -> None:
+    def run(_: list[np.ndarray] = arrays) -> None:  # which must live as long as their addresses are used
         threads.serial(kernel, total, words.buffer_info()[0])
-    run.arrays = arrays  # type: ignore[attr-defined]  # which must live as long
     return run
 
 

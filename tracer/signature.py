@@ -113,6 +113,7 @@ class CallArguments:
         """`(args, kwargs)` with others in the places of the tensors."""
         return form_for((self.args, self.kwargs), leaves)
 
+
 def _walk(value: Any, key: list[Hashable], leaves: list[CallLeaf]) -> None:  # `kind` tells what a value has
     """Append what `value` adds to a key and to the tensors of a call."""
     kind = type(value)
