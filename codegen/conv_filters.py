@@ -14,28 +14,21 @@ from twofold.ir import dtypes as dt
 from twofold.ir.dtypes import DType
 from twofold.ir.scalar import Scalar
 
-from .conv_shapes import FILTERS, symbol
+from .conv_shapes import FILTERS, filter_heights, symbol
 from .conv_tile import arguments, by_width, filters_tile, line_start, zeros
 from .gemm_pack import pack
-from .gemm_shapes import BLOCK, Tiling, panel_width
+from .gemm_shapes import BLOCK, VECTORS, Tiling, panel_width
 from .loop import Kernel, LoopBuilder, LoopFunction
-from .loop_sizes import parted, share
+from .loop_sizes import covering, parted, share
 
 __all__ = ["filters"]
 
-_SCATTERED = 9  # elements of short lines that a tile takes: their offsets are to stay in registers
+_SCATTERED = 9  # elements of short lines, less than two tiles, that a tile takes: their offsets stay in registers
 
 
 def filters(dtype: DType, shape: Tiling, vectors: int) -> Kernel:
     """The kernel, whose tiles have at most so many vectors of columns."""
     return _Filters(dtype, shape, vectors).recorded()
-
-
-def _heights(shape: Tiling, vectors: int) -> tuple[int, ...]:
-    """Elements of a line that tiles take: whole tiles only, so that nothing beyond a line is read."""
-    room = 24 if shape.tall > 8 else 10
-    most = room // vectors
-    return tuple(n for n in (24, 16, 12, 8, 5, 4, 2, 1) if n <= most)
 
 
 class _FilterPanel(NamedTuple):
@@ -52,68 +45,108 @@ class _FilterPanel(NamedTuple):
     step: Scalar
 
 
+class _FilterUnit(NamedTuple):
+    """A unit of work: some stretches of lines by some panels of B, of one share and group.
+
+    x, b, out: where the group's begin. stretches, panels: from the first to the one after the last.
+    """
+
+    x: Scalar
+    b: Scalar
+    out: Scalar
+    stretches: tuple[Scalar, Scalar]
+    panels: tuple[Scalar, Scalar]
+
+
 class _Filters:
     """The kernel being recorded; `v` are its arguments."""
 
     def __init__(self, dtype: DType, shape: Tiling, vectors: int) -> None:
-        self.lanes, self.width = shape.lanes, panel_width(shape, False)
+        self.shape, self.lanes, self.width = shape, shape.lanes, panel_width(shape, False)
         self.b = b = LoopBuilder(symbol(f"filters_{vectors}", dtype))
         self.v = arguments(b, dtype, FILTERS)
         self.pack = pack(shape, dtype)
-        self.tiles = [[(rows, filters_tile(shape, dtype, rows, wide, False)) for rows in _heights(shape, wide)]
+        self.tiles = [[(rows, filters_tile(shape, dtype, rows, wide, False)) for rows in filter_heights(shape, wide)]
                       for wide in range(1, vectors + 1)]
         self.scattered = [filters_tile(shape, dtype, _SCATTERED, wide, True) for wide in range(1, vectors + 1)]
         self.places, self.right = b.scratch(dt.int64, BLOCK), b.scratch(dtype, BLOCK * self.width)
         self.offsets, self.zeros = b.scratch(dt.int64, _SCATTERED), zeros(b, dtype, shape)
         self.direct = b.le(self.v.n, self.width if shape.masks else 0)
+        self.height = filter_heights(shape, VECTORS)[0]
 
     def recorded(self) -> Kernel:
         """The finished kernel."""
         b, v = self.b, self.v
         with b.for_(b.start, b.stop) as unit:
-            number, split = parted(b, unit, v.splits)
-            lines = share(b, split, v.lines, v.splits)
+            rest, piece = parted(b, unit, v.pieces)
+            rest, split = parted(b, rest, v.splits)
+            number, group = parted(b, rest, v.groups)
+            of = _FilterUnit(b.at(v.x, group * v.inner), b.at(v.b, group * v.n),
+                             b.at(v.out, number * v.share + group * v.n), share(b, split, v.lines * v.cuts, v.splits),
+                             share(b, piece, covering(b, v.n, self.width), v.pieces))
             first, last = share(b, number, v.places, v.shares)
-            out = b.at(v.out, number * v.share)
             end = b.select(b.lt(first, last), last, first + 1)  # a block without places writes zeros
             with b.for_(first, end, BLOCK) as begin:
-                depth = b.minimum(last - begin, BLOCK)
-                with b.if_(b.gt(depth, 0)):
-                    self.table(begin, depth)
-                with b.for_(0, v.n, self.width) as column:
-                    self.column(lines, self.panel(begin, depth, column, out, b.eq(begin, first)))
+                self.block(of, begin, b.minimum(last - begin, BLOCK), b.eq(begin, first))
         return b.finish()
 
-    def panel(self, begin: Scalar, depth: Scalar, column: Scalar, out: Scalar, fresh: Scalar) -> _FilterPanel:
+    def block(self, of: _FilterUnit, begin: Scalar, depth: Scalar, fresh: Scalar) -> None:
+        """The tiles of a unit for `depth` places from number `begin` on."""
+        b, v = self.b, self.v
+        with b.if_(b.gt(depth, 0)):
+            self.table(begin, depth)
+        with b.for_(*of.panels) as number:
+            panel = self.panel(of, begin, depth, number * self.width, fresh)
+            with b.if_(b.le(v.length, _SCATTERED)):
+                self.gathered(of, panel)
+            with b.else_(), b.for_(*of.stretches) as stretch:
+                self.tiled(of, stretch, panel)
+
+    def panel(self, of: _FilterUnit, begin: Scalar, depth: Scalar, column: Scalar, fresh: Scalar) -> _FilterPanel:
         """The panel of B from `column` on, packed if it has to be."""
         b, v = self.b, self.v
-        columns, source = b.minimum(v.n - column, self.width), b.at(v.b, begin * v.ldb + column)
+        columns, source = b.minimum(v.n - column, self.width), b.at(of.b, begin * v.ldb + column)
         right = b.at(self.right, 0)
         with b.if_(b.not_(self.direct)):
             b.invoke(self.pack, right, self.width, source, 1, v.ldb, columns, depth)
         rows = (b.at(self.places, 0), depth, b.select(self.direct, source, right),
                 b.select(self.direct, v.ldb, self.width))
-        return _FilterPanel(rows, b.at(out, column), columns, fresh, b.select(fresh, 0, v.ldo))
+        return _FilterPanel(rows, b.at(of.out, column), columns, fresh, b.select(fresh, 0, v.ldo))
 
     def target(self, panel: _FilterPanel, row: Scalar) -> tuple[Scalar, ...]:
         """The operands of tiles for the rows of the result from `row` on."""
         out = self.b.at(panel.out, row * self.v.ldo)
         return self.b.select(panel.fresh, self.b.at(self.zeros, 0), out), panel.step, out, self.v.ldo, panel.columns
 
-    def column(self, lines: tuple[Scalar, Scalar], panel: _FilterPanel) -> None:
-        """The tiles beside one panel."""
+    def tiled(self, of: _FilterUnit, number: Scalar, panel: _FilterPanel) -> None:
+        """The tiles of a stretch beside one panel."""
         b, v = self.b, self.v
-        with b.if_(b.le(v.length, _SCATTERED)):
-            self.gathered(lines[0] * v.length, lines[1] * v.length, panel)
-        with b.else_(), b.for_(*lines) as line:
-            self.tiled(line, panel)
+        line, begin, end = self.stretch(number)
+        x, top = b.at(of.x, line_start(b, v, line)), line * v.length
 
-    def gathered(self, first: Scalar, end: Scalar, panel: _FilterPanel) -> None:
-        """All tiles of short lines, whose elements are put together: those from number `first` on."""
+        def tiles(functions: list[tuple[int, LoopFunction]]) -> None:
+            done = b.local(begin)
+            for rows, function in functions:
+                with b.for_(done.get(), end - (rows - 1), rows) as at:
+                    b.invoke(function, b.at(x, at), *panel.rows, *self.target(panel, top + at))
+                    done.set(at + rows)
+        by_width(b, self.lanes, panel.columns, [functools.partial(tiles, functions) for functions in self.tiles])
+
+    def stretch(self, number: Scalar) -> tuple[Scalar, Scalar, Scalar]:
+        """The line of a stretch, and its elements from the first one to the one after the last: of whole tiles, but
+        for what is left of a line."""
         b, v = self.b, self.v
+        line, cut = parted(b, number, v.cuts)
+        first, last = share(b, cut, covering(b, v.length, self.height), v.cuts)
+        return line, first * self.height, b.minimum(last * self.height, v.length)
+
+    def gathered(self, of: _FilterUnit, panel: _FilterPanel) -> None:
+        """All tiles of short lines, whose elements are put together."""
+        b, v = self.b, self.v
+        first, end = (line * v.length for line in of.stretches)
         with b.for_(first, end, _SCATTERED) as top:
             self.scatter(top, end)
-            operands = (b.at(v.x, 0), *panel.rows, *self.target(panel, top), b.at(self.offsets, 0), end - top)
+            operands = (of.x, *panel.rows, *self.target(panel, top), b.at(self.offsets, 0), end - top)
             by_width(b, self.lanes, panel.columns, [functools.partial(b.invoke, f, *operands) for f in self.scattered])
 
     def scatter(self, top: Scalar, end: Scalar) -> None:
@@ -129,19 +162,6 @@ class _Filters:
                     at.set(0)
                     line.set(line.get() + 1)
                     start.set(line_start(b, v, line.get()))
-
-    def tiled(self, line: Scalar, panel: _FilterPanel) -> None:
-        """All tiles of a line, from the largest on as they fit."""
-        b, v = self.b, self.v
-        x, top = b.at(v.x, line_start(b, v, line)), line * v.length
-
-        def tiles(functions: list[tuple[int, LoopFunction]]) -> None:
-            done = b.local(0)
-            for rows, function in functions:
-                with b.for_(done.get(), v.length - (rows - 1), rows) as at:
-                    b.invoke(function, b.at(x, at), *panel.rows, *self.target(panel, top + at))
-                    done.set(at + rows)
-        by_width(b, self.lanes, panel.columns, [functools.partial(tiles, functions) for functions in self.tiles])
 
     def table(self, begin: Scalar, depth: Scalar) -> None:
         """Fills in the offsets of `depth` places from number `begin` on."""

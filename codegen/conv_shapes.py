@@ -22,8 +22,9 @@ times `room` elements; `cover_z` .. are the pixels of an image that a box covers
 `size_z` .. an image's, `before_z` .. those of padding before, `stride_z` .. those from one window to the next.
 
 `filters` takes B, the outputs' gradient, a row a place, `places` of them; `ldo`: elements from one row of the result to
-the next; in how many `shares` the places are summed, each into a result of its own, `share` elements apart, and in how
-many `splits` the lines are parted. Its range numbers shares and splits.
+the next; in how many `shares` the places are summed, each into a result of its own, `share` elements apart. x has
+`groups` of `inner` channels, and B and the result so many times n columns. A line is parted in `cuts`, which makes
+stretches; these are parted in `splits`, the columns in `pieces`. Its range numbers shares, groups, splits and pieces.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ from .kernels.windows import Geometry
 from .target import CACHES
 
 __all__ = ["FORWARD", "FILTERS", "KERNELS", "PARTS", "WIDER", "MAX_ROWS", "Cut", "Phase", "symbol", "is_plain",
-           "padded", "forward", "backward", "filters", "shares"]
+           "padded", "forward", "backward", "filters", "filter_heights", "shares"]
 
 _WINDOW = ("length", "lines_y", "lines_x", "line_z", "line_y", "line_x", "out_z", "out_y", "out_x",
            "x_n", "x_z", "x_y", "x_x")
@@ -50,7 +51,8 @@ FORWARD = ("out", "x", "b", "work", "mode", "n", "ldb", "k", *_WINDOW, "to_n", "
            "box_n", "box_z", "box_y", "box_x", "boxes_z", "boxes_y", "boxes_x", "pieces", "units", "parts", "place_n",
            "room", "cover_z", "cover_y", "cover_x", "size_z", "size_y", "size_x", "before_z", "before_y", "before_x",
            "stride_z", "stride_y", "stride_x", "channels")
-FILTERS = ("out", "x", "b", "n", "ldb", "lines", *_WINDOW, "places", "ldo", "shares", "splits", "share")
+FILTERS = ("out", "x", "b", "n", "ldb", "lines", *_WINDOW, "places", "ldo", "shares", "groups", "splits", "pieces",
+           "cuts", "share", "inner")
 # Kernels by how many vectors of columns their tiles have at most: one suffices for few outputs.
 KERNELS = {f"{name}_{vectors}": (name, vectors) for name in ("forward", "filters") for vectors in (1, VECTORS)}
 PARTS = {name: (name,) for name in KERNELS}
@@ -62,6 +64,11 @@ _LARGE = CACHES.second // 4  # elements of filters that take more than the near 
 _LINE = CACHES.places  # places of a line that a box has at most: several lines share what their windows cover
 _PARTS = 64  # of all boxes, at most: each may need memory
 _UNITS = 32  # boxes, or shares by splits, that are worth having
+_TILES = 10  # of a stretch, at most
+# What units of `filters` cost, in cycles for each place: finding it, and packing a row of a panel.
+_PLACE, _PACKING = 8, 8
+_TRAFFIC = 6  # bytes of images and gradients that a thread gets in a cycle
+_IDLE = 0.1  # of a unit: how long a thread waits until the last one is done
 _SHARE = 1 << 11  # places of a share, at least
 _HELD = 1 << 20  # elements of all shares together, unless one has more
 
@@ -258,17 +265,57 @@ def shares(w: Geometry, outputs: int, groups: int) -> Size:
     return dm.maximum(dm.minimum(w.places // _SHARE, most) // 4 * 4, 1)  # by fours: they part evenly among threads
 
 
-def filters(w: Geometry, outputs: int, group: int, groups: int, count: Size, dtype: DType) -> Cut:
-    """The gradient for a group's filters, [shares, taps, channels / groups, outputs] in memory, in `count` shares.
+def filter_heights(shape: Tiling, vectors: int) -> tuple[int, ...]:
+    """Elements of a line that tiles of the kernel `filters` take: whole tiles only, so that nothing beyond a line is
+    read."""
+    most = (24 if shape.tall > 8 else 10) // vectors
+    return tuple(n for n in (24, 16, 12, 8, 5, 4, 2, 1) if n <= most)
+
+
+def filters(w: Geometry, outputs: int, groups: int, count: Size, dtype: DType, threads: int = 1) -> Cut:
+    """The gradient for the filters, [shares, taps, channels / groups, outputs] in memory, in `count` shares.
 
     Args:
         w: of images whose padding is laid out.
         outputs: channels of the outputs' gradient, which is row-major.
+        threads: how many there are.
     """
-    inner, columns = w.channels // groups, outputs // groups
+    inner, columns, shape = w.channels // groups, outputs // groups, tiling(dtype)
     words, lines, length, begin = _window(w, w, groups)
-    splits = min(lines, _UNITS // 4 // count) if not isinstance(count, Dim) and count < _UNITS // 4 else 1
-    integers = (columns, outputs, lines, *words, w.places, outputs, count, splits, lines * length * outputs)
-    weight = w.places * _weight(lines * length, columns) // dm.maximum(count * splits, 1) + 1
-    return Cut(_kernel("filters", columns, tiling(dtype)), integers, count * splits, weight, 0, begin + group * inner,
-               group * columns, group * columns)
+    known = 1 if isinstance(count, Dim) else count
+    cuts, splits, pieces = _filter_units(dtype, lines, length, inner, columns, known * groups, threads)
+    integers = (columns, outputs, lines, *words, w.places, outputs, count, groups, splits, pieces, cuts,
+                lines * length * outputs, inner)
+    units = count * groups * splits * pieces
+    weight = groups * w.places * _weight(lines * length, columns) // dm.maximum(units, 1) + 1
+    return Cut(_kernel("filters", columns, shape), integers, units, weight, 0, begin)
+
+
+def _filter_units(dtype: DType, lines: int, length: int, channels: int, columns: int, apart: int,
+                  threads: int) -> tuple[int, int, int]:
+    """Cuts, splits and pieces, as cost least.
+
+    Args:
+        apart: how many results there are, of shares and groups.
+    """
+    shape = tiling(dtype)
+    height, panels = filter_heights(shape, VECTORS)[0], -(-columns // panel_width(shape, False))
+    tiles = -(-length // height)
+    cuts = max(-(-tiles // _TILES), min(tiles // 2, -(-threads // (apart * lines))), 1)
+
+    def cost(unit: tuple[int, int]) -> float:
+        """In cycles for each place, of the thread that has most to do."""
+        high, wide = -(-lines * cuts // unit[0]) * tiles / cuts, -(-panels // unit[1])
+        each = _PLACE + high * wide * height + wide * _PACKING
+        each += (min(high * height, channels) + wide * shape.lanes * VECTORS) * dtype.size / _TRAFFIC
+        if high * height * wide * shape.lanes * VECTORS * dtype.size > CACHES.second:
+            each += high * wide
+        return each * (-(-apart * unit[0] * unit[1] // threads) + _IDLE)
+
+    splits, pieces = min(itertools.product(_evenly(lines * cuts), _evenly(panels)), key=cost)
+    return cuts, splits, pieces
+
+
+def _evenly(count: int) -> list[int]:
+    """Into how many parts so many things fall, parts of one size as far as they go."""
+    return sorted({-(-count // each) for each in range(1, count + 1)})

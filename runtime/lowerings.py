@@ -180,8 +180,7 @@ def _filter_grad(p: Placer, w: Geometry, filters: tuple[int, ...], groups: int) 
     out = p.target(compute)
     single = _number(count) and count == 1
     parts = out if single else g.Value((count, *filters), compute)
-    cuts = [shapes.filters(w, outputs, group, groups, count, compute) for group in range(groups)]
-    p.fill([parts], *[run for cut in cuts for run in _cut(parts, x, ct, cut)])
+    p.fill([parts], *_cut(parts, x, ct, shapes.filters(w, outputs, groups, count, compute, _threads())))
     if not single:
         size = math.prod(filters)
         p.fill([out], Run(p.kernel(convolution.add_up, compute), [out, parts, count, size], size, count))

@@ -26,6 +26,7 @@ CASES = [
     (1, (2000,), 2, 5, (300,), (1,), (1,)),
     (2, (4, 5, 6), 3, 17, (2, 3, 2), (1, 2, 3), (2, 1, 1)),
     (2, (5, 35), 20, 40, (3, 3), (1, 1), (1, 1)),  # lines of 33 places, which tiles overlap
+    (2, (6, 6), 37, 300, (3, 3), (1, 1), (1, 1)),  # lines in several stretches, columns in several panels
     (9, (40, 30), 2, 2, (3, 3), (1, 1), (1, 1)),  # more than one share, more than one box
 ]
 ids = {"ids": lambda v: getattr(v, "name", None)}
@@ -84,6 +85,27 @@ def test_the_gradient_of_filters_is_summed_in_shares(case, dtype):
     result = ops.conv_filter_grad(tf.constant(x), tf.constant(ct), filter_shape=w.shape, **window).numpy()
     np.testing.assert_array_equal(result.reshape(total.shape), total)
     assert shares > 1 or case is not CASES[-1]
+
+
+@pytest.mark.parametrize("dtype", FLOATS, **ids)
+@pytest.mark.parametrize("groups, case", [(2, CASES[1]), (3, CASES[2]), (5, CASES[5]), (8, CASES[-1])])
+def test_a_group_is_a_convolution_of_its_own_to_the_bit(case, groups, dtype):
+    n, sizes, c, o, kernel, strides, dilations = case
+    for padding in ("VALID", "SAME"):
+        window = {"strides": strides, "dilations": dilations, "padding": padding}
+        x, w = draw(0, n, *sizes, groups * c, dtype=dtype), draw(1, *kernel, c, groups * o, dtype=dtype)
+        y = ops.conv(tf.constant(x), tf.constant(w), **window).numpy()
+        ct = draw(2, *y.shape, dtype=dtype)
+        of_x = ops.conv_input_grad(tf.constant(ct), tf.constant(w), input_shape=x.shape[1:], **window).numpy()
+        of_w = ops.conv_filter_grad(tf.constant(x), tf.constant(ct), filter_shape=w.shape, **window).numpy()
+        for g in range(groups):
+            channels, outputs = slice(g * c, g * c + c), slice(g * o, g * o + o)
+            own_x, own_w, own_ct = (tf.constant(a) for a in (x[..., channels], w[..., outputs], ct[..., outputs]))
+            np.testing.assert_array_equal(y[..., outputs], ops.conv(own_x, own_w, **window).numpy())
+            own = ops.conv_input_grad(own_ct, own_w, input_shape=own_x.shape[1:], **window).numpy()
+            np.testing.assert_array_equal(of_x[..., channels], own)
+            own = ops.conv_filter_grad(own_x, own_ct, filter_shape=own_w.shape, **window).numpy()
+            np.testing.assert_array_equal(of_w[..., outputs], own)
 
 
 @pytest.mark.parametrize("dtype", FLOATS, **ids)
@@ -147,20 +169,21 @@ def test_other_widths_and_heights_give_the_same_bits(number, dtype, monkeypatch)
         start(conv.symbol(cut.kernel, dtype), cut.total, integers, (out, cut.out), (x, cut.x), (right, cut.b), *work)
         np.testing.assert_array_equal(out, expected)
 
-    for case in (*CASES[:4], CASES[-2]):
+    for case in (*CASES[:4], *CASES[-3:-1]):
         x, w, ct, window = drawn(case, dtype)
         convolved(x, w, ops.conv(tf.constant(x), tf.constant(w), **window).numpy(), window)
         window = {**window, "padding": "SAME"}
         convolved(x, w, ops.conv(tf.constant(x), tf.constant(w), **window).numpy(), window)
         window = {**window, "padding": "VALID"}
         g = geometry(x.shape, ct.shape[1:-1], w.shape[:-2], window)
-        with monkeypatch.context() as patched:
-            patched.setattr(conv_shapes, "tiling", lambda _: shape)
-            cut = conv_shapes.filters(g, w.shape[-1], 0, 1, 1, dtype)
-        gradient = np.full(w.shape, np.nan, dtype.np)
-        start(conv.symbol(cut.kernel, dtype), cut.total, cut.integers, (gradient, cut.out), (x, cut.x), (ct, cut.b))
         expected = ops.conv_filter_grad(tf.constant(x), tf.constant(ct), filter_shape=w.shape, **window).numpy()
-        np.testing.assert_array_equal(gradient, expected)
+        for threads in (1, 2, 3, 40):  # which decides how it is parted
+            with monkeypatch.context() as patched:
+                patched.setattr(conv_shapes, "tiling", lambda _: shape)
+                cut = conv_shapes.filters(g, w.shape[-1], 1, 1, dtype, threads)
+            gradient = np.full(w.shape, np.nan, dtype.np)
+            start(conv.symbol(cut.kernel, dtype), cut.total, cut.integers, (gradient, cut.out), (x, cut.x), (ct, cut.b))
+            np.testing.assert_array_equal(gradient, expected)
 
 
 def memory(x, at=0):
@@ -193,7 +216,7 @@ def test_lockstep_gives_the_same_bits(shape, case, monkeypatch):
     g = geometry(x.shape, ct.shape[1:-1], w.shape[:-2], window)
     with monkeypatch.context() as patched:
         patched.setattr(conv_shapes, "tiling", lambda _: shape)
-        cut = conv_shapes.filters(g, w.shape[-1], 0, 1, 1, dt.float32)
+        cut = conv_shapes.filters(g, w.shape[-1], 1, 1, dt.float32)
     gradient = np.full(w.shape, np.nan, np.float32)
     in_lockstep(cut, shape, gradient, x, ct, *cut.integers)
     expected = ops.conv_filter_grad(tf.constant(x), tf.constant(ct), filter_shape=w.shape, **window).numpy()
