@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from twofold.ir import dtypes as dt
+from twofold.ir.data_class import data_class, field
 from twofold.ir.scalar import Instr
 
 from .statements import For, If, Kernel, Printer, Room, Statement, blocks
@@ -29,7 +29,7 @@ _MARK = re.compile(r"<(\d+)\|(-?\d+)>")
 _FIXED = {"idiv", "irem", "shl", "shr", "and", "or", "xor"}
 
 
-@dataclass
+@data_class()
 class Shared:
     """The kernel to write in the place of one.
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
+from twofold.ir.data_class import data_class
 from twofold.ir.dims import Dim, DimLike, ceil_div
 
 from .operands import Memory
@@ -21,7 +21,7 @@ __all__ = ["Block", "Arena", "plan", "bound", "ALIGNED"]
 ALIGNED = 64  # bytes: a cache line, and the widest vector
 
 
-@dataclass(eq=False, slots=True)
+@data_class(eq=False)
 class Block:
     """Memory of `size` bytes that is needed from step `first` to step `last`, both included."""
 
@@ -35,7 +35,7 @@ class Block:
         return self.first <= other.last and other.first <= self.last
 
 
-@dataclass(eq=False, slots=True)
+@data_class(eq=False)
 class Arena:
     """The place of each owner, in bytes from the beginning, and how many bytes there are.
 

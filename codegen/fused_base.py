@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from twofold.ir import dtypes as dt
 from twofold.ir import graph as g
+from twofold.ir.data_class import data_class
 from twofold.ir.dims import Dim, DimLike
 from twofold.ir.dtypes import DType
 from twofold.ir.scalar import Scalar
@@ -19,7 +19,7 @@ from .units import FusionItem, Group, Source, is_inline, scalar_constant
 __all__ = ["GroupKernel", "FusedBuilder", "FusedKernel"]
 
 
-@dataclass(eq=False, slots=True)
+@data_class(eq=False)
 class FusedKernel:
     """A kernel with what fills its args array: memory for each pointer, then integers."""
 

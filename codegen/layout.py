@@ -7,11 +7,11 @@ array. Strides and offsets count elements and are integers or Dims. What is no v
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from types import EllipsisType
 from typing import TypeAlias
 
 from twofold.ir import dims as dm
+from twofold.ir.data_class import data_class
 from twofold.ir.dims import DimLike, Size, Sizes
 
 __all__ = ["Layout", "NotAView", "Dimensions", "contiguous", "merged"]
@@ -38,7 +38,7 @@ def _row_major(shape: Sequence[DimLike]) -> Sizes:
     return tuple(strides[::-1])
 
 
-@dataclass(frozen=True, slots=True)
+@data_class(frozen=True)
 class Layout:
     """A box of elements: number `i` along axis `a` lies `i * strides[a]` elements from `offset`.
 

@@ -33,9 +33,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from twofold.ir import dtypes as dt
+from twofold.ir.data_class import data_class
 from twofold.ir.dtypes import DType
 from twofold.ir.instructions import Immediate, ScalarLike
 from twofold.ir.scalar import Instr, Scalar, ScalarBuilder, ScalarFunction
@@ -74,7 +74,7 @@ __all__ = ["Cell", "BlockBuilder", "LoopBuilder", "FunctionBuilder", "Kernel", "
            "instruction_count"]
 
 
-@dataclass(slots=True)
+@data_class()
 class Cell:
     """A mutable variable of a kernel, declared with its first value."""
 

@@ -7,18 +7,18 @@ seen, so that it need not be there. How memory is named at run time is `slots.py
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from twofold.ir import dims as dm
 from twofold.ir import graph as g
 from twofold.ir.counting import Affine, affine, counting, node_of, number, root
+from twofold.ir.data_class import data_class, field
 from twofold.ir.dims import DimLike
 
 __all__ = ["Affine", "LoopInfo", "Written", "analyse", "root", "written"]
 
 
-@dataclass(eq=False, slots=True)
+@data_class(eq=False)
 class LoopInfo:
     """A `while`, as its body sees it.
 

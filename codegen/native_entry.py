@@ -15,12 +15,12 @@ How structs, names and texts look in C is the affair of `twofold/export`; machin
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from llvmlite import ir
 
 from twofold.ir import dims as dm
+from twofold.ir.data_class import data_class, field
 from twofold.ir.dims import Dim, DimLike
 from twofold.ir.dtypes import DType
 
@@ -55,7 +55,7 @@ class Place(NamedTuple):
     symbol: str = ""
 
 
-@dataclass(eq=False)
+@data_class(eq=False)
 class CFunction:
     """One function for C.
 
@@ -99,7 +99,7 @@ class CFunction:
         return [n for n, place in enumerate(self.results) if place.kind == "state" and n not in self.plan.donated]
 
 
-@dataclass(eq=False)
+@data_class(eq=False)
 class Texts:
     """The meanings of statuses, by number."""
 

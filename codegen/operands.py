@@ -7,11 +7,11 @@ graph is memory by itself; here is what memory there is besides, and how an argu
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from twofold.ir import dims as dm
 from twofold.ir import graph as g
+from twofold.ir.data_class import data_class
 from twofold.ir.dims import DimLike, Shape
 from twofold.ir.dtypes import DType
 
@@ -21,7 +21,7 @@ __all__ = ["Work", "PartialResults", "Within", "Slot", "LibraryKey", "Library", 
 LibraryKey: TypeAlias = tuple[str, ...]  # a kind that somebody provides, then what tells its kernels apart
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@data_class(frozen=True, eq=False)
 class Work:
     """Scratch memory of a step: `size` elements of `dtype`."""
 
@@ -29,7 +29,7 @@ class Work:
     size: DimLike
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@data_class(frozen=True, eq=False)
 class PartialResults:
     """Memory between the two kernels of a reduction: `size` accumulators of `dtype`."""
 
@@ -37,7 +37,7 @@ class PartialResults:
     size: DimLike
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@data_class(frozen=True, eq=False)
 class Within:
     """A place in the memory of `value`: `offset` elements from its beginning."""
 
@@ -45,7 +45,7 @@ class Within:
     offset: DimLike
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@data_class(frozen=True, eq=False)
 class Slot:
     """Memory inside of another value's, at a place that an index decides: it begins `offset` + `stride` times the index
     elements after the beginning of `base`. The index is an int32 or int64, the first element of `index` after
@@ -58,7 +58,7 @@ class Slot:
     offset: DimLike
 
 
-@dataclass(frozen=True, slots=True)
+@data_class(frozen=True)
 class Library:
     """A kernel outside of the program."""
 
@@ -70,7 +70,7 @@ class Library:
         return "/".join(self.key)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@data_class(frozen=True, eq=False)
 class Detail:
     """The operands that the message of a failed check shows besides the check's text.
 
@@ -91,7 +91,7 @@ Argument: TypeAlias = Memory | Within | Library | DimLike
 RunKernel: TypeAlias = Any
 
 
-@dataclass(eq=False, slots=True)
+@data_class(eq=False)
 class Run:
     """A kernel run as a lowering asks for it: what fills its args array, its range, and the work of an iteration.
 

@@ -13,12 +13,12 @@ kernel told; or `backend.INTERRUPTED`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from twofold.ir import graph as g
+from twofold.ir.data_class import data_class, field
 from twofold.ir.dims import Dim, DimLike
 
 from .arena import Block
@@ -43,7 +43,7 @@ class Shares(NamedTuple):
     grain: int
 
 
-@dataclass(eq=False)
+@data_class(eq=False)
 class Step:
     """One kernel run.
 
@@ -85,7 +85,7 @@ class Step:
         return self.node, code
 
 
-@dataclass(eq=False)
+@data_class(eq=False)
 class Batch:
     """Independent maps run as one kernel, so that threads share the work of all: their ranges, one after another.
 
@@ -103,7 +103,7 @@ class Batch:
         return "\n".join(str(part.kernel) for part in self.parts)
 
 
-@dataclass(eq=False, slots=True)
+@data_class(eq=False)
 class Branch:
     """Runs one of two trees, as the bool in memory of `test` says."""
 
@@ -112,7 +112,7 @@ class Branch:
     otherwise: Tree
 
 
-@dataclass(eq=False, slots=True)
+@data_class(eq=False)
 class While:
     """Runs `before`, and while the bool in memory of `test` holds then `body` and `before` again."""
 
@@ -121,7 +121,7 @@ class While:
     body: Tree
 
 
-@dataclass(eq=False, slots=True)
+@data_class(eq=False)
 class Copy:
     """Copies the whole memory of one value to another's."""
 
@@ -132,7 +132,7 @@ class Copy:
 Tree = list[int | Branch | While | Copy]  # numbers of steps, and control flow, in order
 
 
-@dataclass(eq=False)
+@data_class(eq=False)
 class Plan:
     """The work of a run of a graph, step by step.
 

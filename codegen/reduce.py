@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from twofold.ir import dtypes as dt
+from twofold.ir.data_class import data_class
 from twofold.ir.dtypes import DType
 from twofold.ir.scalar import Reduction, Scalar, ScalarBuilder
 from twofold.ir.types import Attrs
@@ -33,7 +33,7 @@ _BANDS = 4  # elements of a lane taken at once, so that its accumulators travel 
 _LEVELS = 64  # of the tree over chunks
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@data_class(frozen=True, eq=False)
 class ReductionSpec:
     """A reduction for given dtypes and attributes."""
 

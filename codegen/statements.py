@@ -8,8 +8,8 @@ records them and explains how they are meant to be used.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 
+from twofold.ir.data_class import data_class, field
 from twofold.ir.dtypes import DType
 from twofold.ir.scalar import Instr, Scalar
 
@@ -26,7 +26,7 @@ __all__ = ["Pointer", "Kernel", "LoopFunction", "Load", "Store", "At", "Prefetch
 VECTOR_OPS = frozenset(("splat", "first", "shuffle"))
 
 
-@dataclass(eq=False, slots=True)
+@data_class(eq=False)
 class Pointer:
     """Typed memory: an argument, whose place in the args array is `slot`; `size` elements of the kernel's own stack; or
     what an address leads to, `at`."""
@@ -39,7 +39,7 @@ class Pointer:
     at: Scalar | None = None
 
 
-@dataclass(eq=False, slots=True)
+@data_class(eq=False)
 class Load:
     """`out = ptr[index]`; a 16-bit float widens to float32. A vector is as many neighbours from `index` on; lanes that
     are not in `mask` are 0, and their memory is not read."""
@@ -50,7 +50,7 @@ class Load:
     mask: Scalar | None = None
 
 
-@dataclass(eq=False, slots=True)
+@data_class(eq=False)
 class Store:
     """`ptr[index] = value`, rounded once where `ptr` holds 16-bit floats (from float32 or float64). The lanes of a
     vector become neighbours from `index` on; those not in `mask` are not written."""
@@ -61,7 +61,7 @@ class Store:
     mask: Scalar | None = None
 
 
-@dataclass(eq=False, slots=True)
+@data_class(eq=False)
 class At:
     """`out` = the address of `ptr[index]`, which need not exist."""
 
@@ -70,7 +70,7 @@ class At:
     index: Scalar
 
 
-@dataclass(eq=False, slots=True)
+@data_class(eq=False)
 class Prefetch:
     """Asks for the cache line of `ptr[index]`, which need not exist: the first cache if it is to be written, else the
     second. It changes nothing."""
@@ -80,7 +80,7 @@ class Prefetch:
     write: bool
 
 
-@dataclass(eq=False, slots=True)
+@data_class(eq=False)
 class IntegerArgument:
     """`out = args[index]`."""
 
@@ -88,7 +88,7 @@ class IntegerArgument:
     index: int
 
 
-@dataclass(eq=False, slots=True)
+@data_class(eq=False)
 class Set:
     """Gives mutable variable number `var` a value; the first Set of a variable declares it."""
 
@@ -96,7 +96,7 @@ class Set:
     value: Scalar
 
 
-@dataclass(eq=False, slots=True)
+@data_class(eq=False)
 class Get:
     """`out` = what variable `var` holds now."""
 
@@ -104,7 +104,7 @@ class Get:
     var: int
 
 
-@dataclass(eq=False, slots=True)
+@data_class(eq=False)
 class For:
     """`for index in range(lo, hi, step)`; a constant step may be negative."""
 
@@ -115,21 +115,21 @@ class For:
     body: list[Statement]
 
 
-@dataclass(eq=False, slots=True)
+@data_class(eq=False)
 class If:
     cond: Scalar
     body: list[Statement]
     otherwise: list[Statement] = field(default_factory=list)
 
 
-@dataclass(eq=False, slots=True)
+@data_class(eq=False)
 class Break:
     """Leaves the innermost loop where `cond` holds."""
 
     cond: Scalar
 
 
-@dataclass(eq=False, slots=True)
+@data_class(eq=False)
 class Room:
     """`out` = the address of `count` uninitialised elements of `dtype`, at most `most`, on a cache line of their own,
     which `body` has. They are on the stack, or from the heap where they are many and the code may use one; where there
@@ -142,7 +142,7 @@ class Room:
     body: list[Statement]
 
 
-@dataclass(eq=False, slots=True)
+@data_class(eq=False)
 class Check:
     """Where `cond` is false the kernel, having run to its end, returns 1 + `code`."""
 
@@ -150,14 +150,14 @@ class Check:
     code: int
 
 
-@dataclass(eq=False, slots=True)
+@data_class(eq=False)
 class Fail:
     """The kernel, having run to its end, returns the first `status` that is not 0."""
 
     status: Scalar
 
 
-@dataclass(eq=False, slots=True)
+@data_class(eq=False)
 class Callee:
     """A kernel that is an argument. What `word` of the args array stands for it is the backend's affair, which puts it
     there: on the processor, the address at which the kernel was loaded."""
@@ -165,7 +165,7 @@ class Callee:
     word: Scalar
 
 
-@dataclass(eq=False, slots=True)
+@data_class(eq=False)
 class Call:
     """`out = kernel(start, stop, args)` for a kernel of the same module or an argument; `args` is memory of int64."""
 
@@ -176,7 +176,7 @@ class Call:
     args: Pointer
 
 
-@dataclass(eq=False, slots=True)
+@data_class(eq=False)
 class Invoke:
     """Runs a function of the same module."""
 
@@ -188,7 +188,7 @@ Statement = (Instr | Load | Store | At | Prefetch | IntegerArgument | Set | Get 
              | Call | Invoke)
 
 
-@dataclass(slots=True)
+@data_class()
 class Kernel:
     """A finished loop nest; `str` gives its text."""
 
@@ -205,7 +205,7 @@ class Kernel:
         return Printer(self).text()
 
 
-@dataclass(slots=True)
+@data_class()
 class LoopFunction:
     """A function that kernels of one module share: statements over named parameters, numbers and addresses. It has no
     checks, and gives nothing back but what it stores."""

@@ -17,8 +17,9 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from twofold.ir.data_class import data_class
 
 if TYPE_CHECKING:
     from llvmlite import binding
@@ -27,7 +28,7 @@ __all__ = ["Caches", "CACHES", "Target", "host", "of", "current", "use", "host_m
            "assembles_x86"]
 
 
-@dataclass(frozen=True)
+@data_class(frozen=True)
 class Caches:
     """Sizes in bytes of memory near a processor: how quick loops are follows from them, never what they give.
 
@@ -77,7 +78,7 @@ class Caches:
 CACHES = Caches()  # what processors of today have at least
 
 
-@dataclass(frozen=True)
+@data_class(frozen=True)
 class Target:
     """A kind of processor, and how code for it is made.
 

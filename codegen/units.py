@@ -6,13 +6,13 @@ Data alone. Which nodes are put together is `fusion.py`'s affair, what becomes o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from twofold.ir import dims as dm
 from twofold.ir import graph as g
+from twofold.ir.data_class import data_class, field
 from twofold.ir.dims import Dim, DimLike, Shape
 from twofold.ir.dtypes import DType
 from twofold.ir.scalar import Reduction, ScalarBody
@@ -29,7 +29,7 @@ _SHORT = reduce.CHUNK  # elements of a row that several passes go over
 _ROWS = 8  # rows from which passes over each are worth it
 
 
-@dataclass(frozen=True, slots=True)
+@data_class(frozen=True)
 class Source:
     """Where an operand comes from: the value that holds the memory, and where its elements lie in it."""
 
@@ -37,7 +37,7 @@ class Source:
     layout: Layout
 
 
-@dataclass(eq=False, slots=True)
+@data_class(eq=False)
 class FusionItem:
     """One node inside a group, or a copy that a view needs."""
 
@@ -51,7 +51,7 @@ class FusionItem:
     into: Source | None = None  # where in the memory of another value the one result goes
 
 
-@dataclass(eq=False)
+@data_class(eq=False)
 class Group:
     """Items over one index space; `axes` are the reduced ones, or None where nothing is reduced."""
 
@@ -78,7 +78,7 @@ class Group:
         return self.axes is not None and by_rows(self.space, self.axes)
 
 
-@dataclass(eq=False, slots=True)
+@data_class(eq=False)
 class Single:
     """A node that is a unit of its own, or a part of one, with its operands and the values that it fills.
 
@@ -108,7 +108,7 @@ class Apart(NamedTuple):
     about: Sequence[About]
 
 
-@dataclass(eq=False, slots=True)
+@data_class(eq=False)
 class Grouping:
     """The units in order, the source of every value, which values lie in slots, and what kept units apart, as it was
     decided."""

@@ -5,17 +5,18 @@ to `ir`, compiled loops to `codegen` and `runtime`, and the public names to `two
 """
 
 import importlib
-import pkgutil
 
 from twofold.ir.op import set_default_interpreter
 
 from . import dispatch, kernels, operators
 
+_DRIVERS = ("indexing", "random", "segment", "strings")  # the files of `kernels`
+
 
 def _install() -> None:
     set_default_interpreter(dispatch.eager)
-    for module in pkgutil.iter_modules(kernels.__path__):
-        importlib.import_module(f"{kernels.__name__}.{module.name}")
+    for name in _DRIVERS:
+        importlib.import_module(f"{kernels.__name__}.{name}")
     operators.install()
 
 

@@ -32,7 +32,7 @@ from twofold.ir.op import Op
 from twofold.ir.scalar import ScalarBody
 from twofold.ir.types import Attrs, Spec
 from twofold.runtime import generated, kernels
-from twofold.runtime.calls import KernelCheck, row_call
+from twofold.runtime.calls import KernelCheck, RowCall
 from twofold.runtime.cpu import cpu
 from twofold.runtime.kernels import Compiled
 from twofold.runtime.launch import MapFamily, copy_into
@@ -251,7 +251,7 @@ class EagerPlacer(Placer):
         numbers = [self._place(a) for a in operands]
         if not total:
             return
-        call = row_call(_compiled(run.kernel), len(numbers), total, total * weight, integers, None)
+        call = RowCall(_compiled(run.kernel), len(numbers), total, total * weight, integers, None)
         if run.detail is None:
             def step(arrays: Arrays) -> None:
                 call.run([arrays[n] for n in numbers])

@@ -6,7 +6,6 @@ most 9 (15 or 17 for float64), as C's `%g` writes them; truth is 1 and 0; string
 
 from __future__ import annotations
 
-import pprint
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
@@ -129,6 +128,7 @@ def template_of(inputs: Sequence[object], sep: str = " ") -> tuple[list[str], li
                 tensors.append(leaf)
             else:
                 leaves.append(leaf)
+        import pprint
         texts.append(pprint.pformat(nest.pack(value, leaves)))
     whole = sep.join(texts)
     pieces = []

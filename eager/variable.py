@@ -7,7 +7,6 @@ calls `_read_tensor`, which tells the recorders of the context.
 
 from __future__ import annotations
 
-import copy
 import functools
 import inspect
 import itertools
@@ -349,6 +348,7 @@ class Variable(ScatterMethods, SessionMethods, metaclass=_Creating):
         return (_remade, (type(self), self._value, self._state()))
 
     def __deepcopy__(self, memo: dict[int, object]) -> Variable:
+        import copy
         return _remade(type(self), self._value, copy.deepcopy(self._state(), memo))
 
     def _state(self) -> dict[str, object]:

@@ -8,10 +8,10 @@ tested when a function is called; the rest is tested when the graph runs, as soo
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from . import dims as dm
 from . import errors
+from .data_class import data_class
 from .dims import DimLike, Guard
 from .graph import Location
 from .op import Op
@@ -22,7 +22,7 @@ from .types import Attr
 __all__ = ["Origin", "broken", "renamed"]
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@data_class(frozen=True, eq=False)
 class Origin:
     """The origin of an assumption: a rule of `op` for operands of `specs`, or other code where `op` is None; and the
     user's line."""

@@ -16,13 +16,14 @@ first: what one of them contradicts cannot be proved.
 from __future__ import annotations
 
 import math
-import zlib
 from collections.abc import Callable
-from fractions import Fraction
 from functools import lru_cache
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from .dim_expr import Atom, DimLike, Mono, defines, product_of, terms_of, without
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 __all__ = ["bounds", "at_least", "samples"]
 
@@ -30,10 +31,17 @@ Poly: TypeAlias = dict[Mono, int]
 Estimate: TypeAlias = tuple[Poly, int]  # a polynomial, and what it is divided by, which is 1 or more
 SPLITS = 4  # how often symbols are split into cases
 LEAVES = 256  # how many ways of eliminating atoms are tried for one bound
+
+
+def _checksum(name: str) -> int:
+    import zlib
+    return zlib.crc32(name.encode())
+
+
 # Numbers for symbols: all the same, small and large; and numbers that differ, by the symbols' names.
 _POINTS: tuple[Callable[[str], int], ...] = (
     lambda name: 0, lambda name: 1, lambda name: 2, lambda name: 1000, lambda name: 10**6,
-    lambda name: zlib.crc32(name.encode()) % 97, lambda name: zlib.crc32(name[::-1].encode()) % 1009 + 1)
+    lambda name: _checksum(name) % 97, lambda name: _checksum(name[::-1]) % 1009 + 1)
 
 
 @defines
@@ -114,7 +122,10 @@ class _Search:
         if atom is None:
             self.budget -= 1
             least = _lower_in_symbols(poly, SPLITS)
-            return None if least is None else Fraction(least, divisor)
+            if least is None:
+                return None
+            from fractions import Fraction
+            return Fraction(least, divisor)
         best: Fraction | None = None
         for replaced, scale in _without_atom(poly, atom):
             if self.budget <= 0:

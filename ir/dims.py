@@ -15,9 +15,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn, SupportsIndex, TypeAlias, TypeVar
 
+from .data_class import data_class, field, replace
 from .dim_bounds import at_least, bounds
 from .dim_expr import Dim, DimLike, ceil_div, defines, maximum, minimum, symbol, terms_of
 from .dim_text import parse
@@ -156,7 +156,7 @@ def _decide_zero(d: DimLike) -> bool | None:
 # Guards
 
 
-@dataclass(frozen=True, slots=True)
+@data_class(frozen=True)
 class Guard:
     """An assumption about unknown dimensions, `left op right`.
 

@@ -6,11 +6,11 @@ expected, and the user's own line. Raising before anything is changed is the cal
 
 from __future__ import annotations
 
+import functools
 import linecache
 import os
 import reprlib
 import sys
-import sysconfig
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from typing import TypeVar
@@ -211,12 +211,15 @@ def is_ours(filename: str) -> bool:
 
 
 # Folders of Python's own modules, which call back and forth; what is installed may lie below them.
-_STANDARD = tuple({os.path.join(path, "") for path in (sysconfig.get_path("stdlib"), os.path.dirname(os.__file__))})
+@functools.cache
+def _standard() -> tuple[str, ...]:
+    import sysconfig
+    return tuple({os.path.join(path, "") for path in (sysconfig.get_path("stdlib"), os.path.dirname(os.__file__))})
 
 
 def _is_between(filename: str) -> bool:
     """Whether a frame of this source file may lie between our frames and the user's."""
-    return filename.startswith(_BETWEEN) or filename.startswith(_STANDARD) and f"-packages{os.sep}" not in filename
+    return filename.startswith(_BETWEEN) or filename.startswith(_standard()) and f"-packages{os.sep}" not in filename
 
 
 _Error = TypeVar("_Error", bound=OpError)

@@ -11,8 +11,6 @@ text are `ir/graph_text.py`'s, cutting them into pieces `ir/graph_parse.py`'s.
 
 from __future__ import annotations
 
-import base64
-import json
 import re
 from typing import TypeAlias
 
@@ -49,6 +47,7 @@ def is_name(text: str) -> bool:
 
 def quoted(text: str) -> str:
     """A string between double quotes, on one line."""
+    import json
     return json.dumps(text)
 
 
@@ -56,6 +55,7 @@ def quoted(text: str) -> str:
 def array_text(array: np.ndarray, dtype: DType) -> str:
     """The elements of an array: spelt out when there are few or when they are strings, else as bytes."""
     if array.size > INLINE and dtype is not dt.string:
+        import base64
         plain = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
         return f'base64 "{base64.b64encode(plain.tobytes()).decode("ascii")}"'
     return _nested(array, dtype)

@@ -6,8 +6,6 @@ names the line. What a graph means is not checked here: `ir/verify.py` does that
 
 from __future__ import annotations
 
-import base64
-import json
 import re
 from typing import NoReturn, TypeAlias
 
@@ -116,6 +114,7 @@ class _TextReader:
         self.skip()
         start = self.at
         try:
+            import json
             return str(json.loads(self.match(_STRING, "a string")))
         except ValueError:
             self.fail("a string is expected", start)
@@ -292,6 +291,7 @@ class _TextReader:
         match = _PLACE.match(self.text, start)
         if match is None:
             return None
+        import json
         file, function = [json.loads(part) if part.startswith('"') else part.strip() for part in match.group(1, 3)]
         return g.Location(file, int(match[2]), function)
 
@@ -316,6 +316,7 @@ class _TextReader:
         self.skip()
         start = self.at
         try:
+            import base64
             return base64.b64decode(self.string(), validate=True)
         except ValueError as e:
             self.fail(str(e), start)

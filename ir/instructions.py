@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from . import dtypes as dt
+from .data_class import data_class, field
 from .dtypes import DType
 
 __all__ = ["INSTRUCTIONS", "Scalar", "ScalarLike", "Instr", "InstructionBuilder"]
@@ -44,7 +44,7 @@ INSTRUCTIONS = {
 _INT64 = 1 << 63
 
 
-@dataclass(eq=False, slots=True)
+@data_class(eq=False)
 class Scalar:
     """One SSA value of a scalar body; Python operators record instructions.
 
@@ -120,7 +120,7 @@ ScalarLike: TypeAlias = Scalar | complex  # or a Python number, which stands for
 Immediate: TypeAlias = Any  # a number, a sequence of lanes or None: the instruction tells which
 
 
-@dataclass(eq=False, slots=True)
+@data_class(eq=False)
 class Instr:
     """`out = op args`, with what it says beside its operands: the number of a constant, or the lanes of a shuffle."""
 

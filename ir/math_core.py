@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from . import dtypes as dt
+from .data_class import data_class
 from .dtypes import DType
 from .instructions import InstructionBuilder, Scalar
 
@@ -25,7 +25,7 @@ __all__ = ["Double", "Format", "divide_double", "fast_two_sum", "float_of", "for
 Double = tuple[Scalar, Scalar]
 
 
-@dataclass(frozen=True, slots=True)
+@data_class(frozen=True)
 class Format:
     """The layout of a binary float: significand bits stored, exponent bias, the integers of its width."""
 

@@ -11,9 +11,8 @@ This module owns the reduction; the functions of an angle are in `ir/math_trig.p
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from . import dtypes as dt
+from .data_class import data_class
 from .instructions import InstructionBuilder, Scalar
 from .math_core import Double, fast_two_sum, float_of, format_of, round_scaled, two_product, two_sum
 
@@ -35,7 +34,7 @@ _TWO_OVER_PI_BITS = int(
 _BIT_COUNT = 1216
 
 
-@dataclass(frozen=True, slots=True)
+@data_class(frozen=True)
 class _Words:
     """How the bits of 2/pi are cut into words: leading zero bits, count of words, and the bound of use."""
 

@@ -6,8 +6,6 @@ TensorFlow. What a leaf is the caller knows: anything that is not one of the con
 
 from __future__ import annotations
 
-import copy
-import dataclasses
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
@@ -34,11 +32,13 @@ def is_nested(value: Structure) -> bool:
 
 
 def _is_record(value: Structure) -> bool:
-    return not isinstance(value, type) and (dataclasses.is_dataclass(value) or hasattr(value, "__attrs_attrs__"))
+    return not isinstance(value, type) and (
+        hasattr(type(value), "__dataclass_fields__") or hasattr(value, "__attrs_attrs__"))
 
 
 def _fields(value: Structure) -> list[str]:
     """The names of the fields of a record."""
+    import dataclasses
     declared = value.__attrs_attrs__ if hasattr(value, "__attrs_attrs__") else dataclasses.fields(value)
     return [f.name for f in declared]
 
@@ -71,6 +71,7 @@ def rebuilt(value: Structure, items: list[Structure]) -> Structure:
         ordered = {k: packed[k] for k in value}
         return ordered if type(value) is dict else type(value)(ordered)  # type: ignore[call-arg]
     if _is_record(value):
+        import copy
         record = copy.copy(value)  # fields that the constructor does not take are set, too
         for name, child in zip(_fields(value), items, strict=True):
             object.__setattr__(record, name, child)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
+from .data_class import data_class, field
 from .types import Attrs
 
 __all__ = ["GraphDef", "NodeDef"]
 
 
-@dataclass
+@data_class()
 class NodeDef:
     """One node.
 
@@ -42,7 +41,7 @@ class NodeDef:
         return "\n".join(["node {", *lines, "}"])
 
 
-@dataclass
+@data_class()
 class GraphDef:
     """A graph: its nodes in program order, inputs first and results last."""
 

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from types import FunctionType
 from typing import Any, Protocol
 
 from .scalar import Reduction, ScalarBody
@@ -60,22 +61,28 @@ class Op:
             beyond the range of the operands' dtype have a place in its order, too.
     """
 
-    def __init__(self, signature: Callable[..., Results], *, infer: ShapeRule, vjp: GradientRule | None,
+    def __init__(self, signature: FunctionType, *, infer: ShapeRule, vjp: GradientRule | None,
                  jvp: TangentRule | None, saves: tuple[str, ...] | None, body: ScalarBody | None,
                  reduction: Reduction | None, view: ViewRule | None, lower: str | None, host: HostFunction | None,
                  traits: frozenset[str], match: tuple[int, ...] | None):
         self.name = self.__name__ = signature.__name__.rstrip("_")
         self.__doc__, self.__module__ = signature.__doc__, signature.__module__
-        self.__signature__ = inspect.signature(signature)
-        kinds = inspect.Parameter
-        params = self.__signature__.parameters.values()
-        self.params = tuple(p.name for p in params if p.kind in (kinds.POSITIONAL_OR_KEYWORD, kinds.VAR_POSITIONAL))
-        self.variadic = any(p.kind is kinds.VAR_POSITIONAL for p in params)
-        self.defaults = {p.name: p.default for p in params if p.kind is kinds.KEYWORD_ONLY}
+        self._declared = signature
+        code, given = signature.__code__, signature.__kwdefaults__ or {}
+        positional, attributes = code.co_argcount, code.co_argcount + code.co_kwonlyargcount
+        self.variadic = bool(code.co_flags & inspect.CO_VARARGS)
+        self.params = code.co_varnames[:positional] + code.co_varnames[attributes:attributes + self.variadic]
+        self.defaults: Attrs = {name: given.get(name, inspect.Parameter.empty)
+                                for name in code.co_varnames[positional:attributes]}
         self.infer, self.vjp, self.jvp, self.body, self.reduction = infer, vjp, jvp, body, reduction
         self.view, self.lower, self.host, self.traits = view, lower, host, traits
         self.saves = saves
         self.match = match if match is not None else None if body is not None or self.variadic else ()
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        """The parameters as they were declared."""
+        return inspect.signature(self._declared)
 
     def __call__(self, *inputs: Operand, **attrs: Attr) -> Results:
         if not attrs:
@@ -108,6 +115,7 @@ def primitive(*, infer: ShapeRule, vjp: GradientRule | None, jvp: TangentRule | 
     given, if only as None.
     """
     def declare(signature: Callable[..., Results]) -> Op:
+        assert isinstance(signature, FunctionType), "an op is declared by a function"
         name = signature.__name__.rstrip("_")
         if sum(x is not None for x in (body, reduction, view, lower, host)) != 1:
             raise TypeError(f"op {name}: give exactly one of body, reduction, view, lower, host")

@@ -17,7 +17,6 @@ This module owns the meaning of the instructions in NumPy; loops and memory are 
 from __future__ import annotations
 
 from collections.abc import Callable
-from fractions import Fraction
 
 import numpy as np
 
@@ -212,6 +211,7 @@ def _comfortable(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
 
 
 def _fma_exact(x: float, y: float, z: float) -> float:
+    from fractions import Fraction
     exact = Fraction(x) * Fraction(y) + Fraction(z)
     if exact == 0:
         # x*y is not zero here, so z is not either and the sum is an exact cancellation

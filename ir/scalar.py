@@ -11,9 +11,9 @@ Instructions and their arithmetic are `ir/instructions.py`'s. Mathematical funct
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
+from .data_class import data_class
 from .dtypes import DType
 from .instructions import INSTRUCTIONS, Instr, InstructionBuilder, Scalar
 from .types import Attrs
@@ -24,7 +24,7 @@ __all__ = ["INSTRUCTIONS", "Scalar", "Instr", "ScalarBuilder", "ScalarBody", "Sc
 ScalarBody: TypeAlias = Callable[..., "Scalar | Sequence[Scalar]"]
 
 
-@dataclass(slots=True)
+@data_class()
 class ScalarFunction:
     """A recorded body: parameters, instructions in order, results, and checks that must hold.
 
@@ -89,7 +89,7 @@ def build(body: ScalarBody, dtypes: tuple[DType, ...], attrs: Attrs | None = Non
     return ScalarFunction(name, params, s.instrs, _tuple(out), s.checks)
 
 
-@dataclass(frozen=True, eq=False)
+@data_class(frozen=True, eq=False)
 class Reduction:
     """The part of a reduction that concerns each element, apart from where elements lie and in which order they come.
 

@@ -13,12 +13,12 @@ What an entry holds and when it is the right one is its owner's affair: the key 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import stat
 import time
 from pathlib import Path
 
+from . import identity
 from .log import log
 from .replacing import replace
 
@@ -49,7 +49,7 @@ def folder() -> Path:
 
 def digest(*parts: object) -> str:
     """The key of `parts`, whose texts must tell them apart."""
-    return hashlib.sha256("\0".join(str(p) for p in parts).encode()).hexdigest()
+    return identity.digest("\0".join(str(p) for p in parts).encode())
 
 
 def read(kind: str, key: str) -> bytes | None:
@@ -97,9 +97,7 @@ def _content(handle: int, status: os.stat_result) -> bytes:
 
 
 def _checksum(kind: str, key: str, data: bytes) -> bytes:
-    checksum = hashlib.sha256(f"{kind}\0{key}\0".encode())
-    checksum.update(data)
-    return checksum.digest()
+    return identity.sha256(f"{kind}\0{key}\0".encode(), data)
 
 
 def write(kind: str, key: str, data: bytes, text: str = "", suffix: str = ".txt") -> None:

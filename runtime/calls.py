@@ -9,7 +9,6 @@ import ctypes
 import sys
 from array import array
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -21,7 +20,7 @@ from .geometry import Grid
 from .kernels import Compiled
 from .sharing import AT_ONCE, SMALL, threads_for
 
-__all__ = ["KernelCheck", "NodeFailure", "RowCall", "row_call", "execute", "run", "run_alone", "address_of"]
+__all__ = ["KernelCheck", "NodeFailure", "RowCall", "execute", "run", "run_alone", "address_of"]
 
 
 class KernelCheck(Exception):
@@ -111,20 +110,35 @@ class NodeFailure(KernelCheck):
         return (NodeFailure, (self.op, self.loc, self.code), vars(self))
 
 
-class RowCall(NamedTuple):
+class RowCall:
     """A row kernel, planned for operands of known shapes and strides.
 
     `integers` follow the addresses of the operands; with a grid, its driver puts them there. Calls of one row that
-    threads do not share hand array objects over as they are: `direct` takes `head`, then the objects' addresses.
+    threads do not share hand array objects over as they are: `direct` takes `head`, then the objects' addresses. What
+    runs once does without the driver for that, which takes longer to load than it saves.
     """
 
-    compiled: Compiled
-    total: int
-    work: int
-    integers: tuple[int, ...]
-    grid: Grid | None
-    direct: Callable[[int, int, int], int] | None
-    head: tuple[int, ...]
+    __slots__ = ("compiled", "operands", "total", "work", "integers", "grid", "direct", "head", "_runs")
+
+    def __init__(self, compiled: Compiled, operands: int, total: int, work: int, integers: Sequence[int],
+                 grid: Grid | None) -> None:
+        """Args:
+            operands: how many there are; for a direct call they must be exactly ndarrays.
+        """
+        self.compiled, self.operands, self.total, self.work = compiled, operands, total, work
+        self.integers, self.grid = tuple(integers), grid
+        self.direct: Callable[[int, int, int], int] | None = None
+        self.head: tuple[int, ...] = ()
+        self._runs = 0
+
+    def prepare(self) -> RowCall:
+        """Has the direct call ready, where there can be one; gives the planned call itself."""
+        if self.grid is None and self.work < AT_ONCE and _pointer_field is not None:
+            driver = kernels.get("on_objects", schedule.on_objects)
+            self.head = (self.compiled.address, self.operands, len(self.integers), _pointer_field // 8, 0,
+                         *self.integers)
+            self.direct = driver.call if self.work < SMALL else driver.call_released
+        return self
 
     def run(self, operands: Sequence[np.ndarray]) -> None:
         """Runs it on arrays of the planned shapes and strides.
@@ -137,6 +151,9 @@ class RowCall(NamedTuple):
             buffer = array("q", (*self.head, *map(id, operands)))
             status = self.direct(0, self.total, buffer.buffer_info()[0])
         elif self.grid is None:
+            if self._runs == 1:
+                self.prepare()
+            self._runs += 1
             buffer = array("q", [*map(address_of, operands), *self.integers])
             status = execute(self.compiled, self.total, buffer.buffer_info()[0], self.work)
         else:
@@ -149,14 +166,3 @@ class RowCall(NamedTuple):
             status = execute(drive, self.total, buffer.buffer_info()[0], self.work)
         if status:
             raise KernelCheck(self.compiled.codes[status - 1])
-
-
-def row_call(compiled: Compiled, operands: int, total: int, work: int, integers: Sequence[int],
-             grid: Grid | None) -> RowCall:
-    """The planned call of a row kernel; for a direct call `operands` must be exactly ndarrays."""
-    direct, head = None, tuple[int, ...]()
-    if grid is None and work < AT_ONCE and _pointer_field is not None:
-        driver = kernels.get("on_objects", schedule.on_objects)
-        direct = driver.call if work < SMALL else driver.call_released
-        head = (compiled.address, operands, len(integers), _pointer_field // 8, 0, *integers)
-    return RowCall(compiled, total, work, tuple(integers), grid, direct, head)

@@ -8,7 +8,6 @@ TWOFOLD_TUNING=0 what is kept there is not used.
 from __future__ import annotations
 
 import functools
-import json
 import math
 import os
 from typing import NamedTuple
@@ -58,8 +57,11 @@ def current() -> Costs:
 def kept() -> Costs | None:
     """The costs that were measured on this processor, where some are kept."""
     stored = cache.read(KIND, _key())
+    if stored is None:
+        return None
+    import json
     try:
-        values = json.loads(stored or b"null")
+        values = json.loads(stored)
         costs = Costs(**{name: float(values[name]) for name in Costs._fields})
     except (ValueError, TypeError, KeyError):
         return None
@@ -68,6 +70,7 @@ def kept() -> Costs | None:
 
 def keep(costs: Costs) -> None:
     """Keeps costs for this processor. Processes that have planned products already go on as they do."""
+    import json
     cache.write(KIND, _key(), json.dumps(costs._asdict()).encode())
 
 

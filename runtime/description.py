@@ -11,7 +11,6 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -20,6 +19,7 @@ from twofold.codegen.operands import Library, Memory, PartialResults, Work
 from twofold.ir import dim_table
 from twofold.ir import dtypes as dt
 from twofold.ir import graph as g
+from twofold.ir.data_class import data_class
 from twofold.ir.dims import DimLike
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Buffer(NamedTuple):
     offset: DimLike
 
 
-@dataclass(eq=False, slots=True)
+@data_class(eq=False)
 class Description:
     """A program without its code.
 

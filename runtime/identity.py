@@ -6,22 +6,44 @@ Told from files and from the system, so that a process that finds all its code o
 
 from __future__ import annotations
 
+import contextlib
 import functools
-import hashlib
-import importlib.util
+import importlib
 import os
 import platform
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
-__all__ = ["processor", "release", "digest", "Sources"]
+__all__ = ["processor", "release", "digest", "sha256", "Sources"]
 
+# Where SHA-256 is: in the interpreter itself (from Python 3.12 on, and before), else in `hashlib`, which loads OpenSSL,
+# and that takes longer than all that is hashed when a process starts.
+_HASHES = ("_sha2", "_sha256", "hashlib")
+_LONG = 1 << 20  # bytes from which on OpenSSL's instructions for it are worth their loading
 _OPEN = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
 
+def sha256(*parts: bytes) -> bytes:
+    """The SHA-256 of some bytes, one part behind the other."""
+    hashed = _hash_module("hashlib" if max(map(len, parts)) > _LONG else "").sha256()
+    for part in parts:
+        hashed.update(part)
+    return hashed.digest()
+
+
+@functools.cache
+def _hash_module(name: str) -> Any:
+    """The module of this name, or the first of `_HASHES` that there is."""
+    for each in (name,) if name else _HASHES:
+        with contextlib.suppress(ImportError):
+            return importlib.import_module(each)
+    raise ImportError("this Python has no SHA-256")
+
+
 def digest(source: bytes) -> str:
-    """The SHA-256 of a text."""
-    return hashlib.sha256(source).hexdigest()
+    """The SHA-256 of a text, in hexadecimal."""
+    return sha256(source).hex()
 
 
 @functools.cache
@@ -31,6 +53,7 @@ def release(package: str) -> str:
     Raises:
         ImportError: it is not installed.
     """
+    import importlib.util
     spec = importlib.util.find_spec(package)
     if spec is None or spec.origin is None:
         raise ImportError(f"{package} is needed to compile kernels and functions")

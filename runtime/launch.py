@@ -21,7 +21,7 @@ from twofold.ir.scalar import Reduction, ScalarBody
 from twofold.ir.types import Attrs
 
 from . import geometry, kernels, memory
-from .calls import KernelCheck, RowCall, address_of, row_call, run
+from .calls import KernelCheck, RowCall, address_of, run
 from .kernels import Compiled
 from .sharing import SMALL
 
@@ -180,7 +180,7 @@ class MapFamily:
             plan = geometry.plan_map(shape, strides, self._sizes, same)
         compiled = self._variant(plan.mask)
         work = math.prod(shape) * compiled.weight
-        call = row_call(compiled, len(operands), plan.total, work, plan.steps, plan.grid)
+        call = RowCall(compiled, len(operands), plan.total, work, plan.steps, plan.grid)
         return _MapCall(call, np.empty if work < SMALL else memory.empty, copied)
 
 
@@ -327,7 +327,7 @@ class ReduceFamily:
         compiled = self._variant(plan.columns, plan.mask, plan.chunks > 1)
         work = outputs * (count + 1) * self._weight
         targets = len(self._types) if plan.chunks == 1 else len(self.spec.acc_dtypes)
-        call = row_call(compiled, targets + len(arrays), plan.total, work, plan.integers, plan.grid)
+        call = RowCall(compiled, targets + len(arrays), plan.total, work, plan.integers, plan.grid)
         return _ReduceCall(result, np.empty if work < SMALL else memory.empty, call, (), 0, plan.chunks, outputs, count)
 
     def _variant(self, columns: bool, mask: str, partial: bool) -> Compiled:

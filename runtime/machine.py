@@ -11,7 +11,6 @@ What the code does belongs to `native_ir.py` and `threads.py`; kernels belong to
 from __future__ import annotations
 
 import ctypes
-import json
 import platform
 import re
 import sys
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["load", "keep"]
 
 _DEFINITION = re.compile(r"^(define [^\n]*)\n\{", re.MULTILINE)  # tables of addresses would need relocations
+_KINDS = ("code", "object")  # what is stored: code that runs wherever it is mapped, or an object file to link
 _immortal: list[object] = []  # see `keep`
 _loaded: dict[str, dict[str, int]] = {}
 _COMMON = ("machine.py", "emit.py", "../codegen/llvm_loops.py")  # on which all code depends
@@ -74,12 +74,14 @@ def _key(name: str, sources: Iterable[str], depends: object) -> str:
 def _unpack(stored: bytes) -> dict[str, int] | None:
     """Makes stored code callable; None when it is not in a form this version writes."""
     head, _, code = stored.partition(b"\n")
+    kind, *pairs = head.decode(errors="replace").split(" ")
     try:
-        header = json.loads(head)
-        offsets, relocatable = dict(header["functions"]), bool(header["relocatable"])
-    except (ValueError, KeyError, TypeError):
+        offsets = {name: int(offset) for name, offset in (pair.split("=") for pair in pairs)}
+    except ValueError:
         return None
-    if relocatable:
+    if kind not in _KINDS:
+        return None
+    if kind == "object":
         return _link(code, offsets)
     base = _map(code)
     return {name: base + offset for name, offset in offsets.items()}
@@ -111,12 +113,14 @@ def _compile(module: ir.Module) -> tuple[bytes, dict[str, int]]:
     text = _text_section(image)
     base = addresses["begin"]
     # Linking changed no byte: there was nothing to relocate, and the code may be mapped anywhere.
-    movable = _can_map() and text is not None and ctypes.string_at(base, len(text)) == text
-    if movable:
-        header = {"relocatable": False, "functions": {n: a - base for n, a in addresses.items()}}
-    else:
-        header = {"relocatable": True, "functions": dict.fromkeys(names, 0)}
-    return json.dumps(header).encode() + b"\n" + (text if movable and text else image), addresses
+    if _can_map() and text is not None and ctypes.string_at(base, len(text)) == text:
+        return _packed("code", {n: a - base for n, a in addresses.items()}, text), addresses
+    return _packed("object", dict.fromkeys(names, 0), image), addresses
+
+
+def _packed(kind: str, functions: dict[str, int], content: bytes) -> bytes:
+    """The form to store: a line with the kind of what follows, and where in it each function begins."""
+    return " ".join([kind, *[f"{name}={offset}" for name, offset in functions.items()]]).encode() + b"\n" + content
 
 
 def _simplify(module: binding.ModuleRef, machine: binding.TargetMachine) -> None:

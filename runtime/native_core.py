@@ -11,7 +11,6 @@ import ctypes
 import os
 import struct
 import sys
-import sysconfig
 from typing import TYPE_CHECKING
 
 from twofold.ir.errors import SymbolicOperand
@@ -124,7 +123,7 @@ def _obstacle() -> str:
         return "TWOFOLD_NATIVE_CALL=0"
     if sys.implementation.name != "cpython" or sys.version_info < (3, 11):
         return "not CPython 3.11 or later"
-    if sysconfig.get_config_var("Py_GIL_DISABLED"):
+    if "t" in getattr(sys, "abiflags", ""):
         return "a free-threaded build"
     if struct.calcsize("P") != 8 or object.__basicsize__ != 16 or sys.byteorder != "little":
         return "not a 64-bit little-endian release build"

@@ -8,7 +8,6 @@ of other formats nothing is known, and nothing refused.
 from __future__ import annotations
 
 import ctypes
-import ctypes.util
 import functools
 from collections.abc import Sequence
 
@@ -78,6 +77,7 @@ def _process() -> ctypes.CDLL:
 
 @functools.cache
 def _mathematics() -> ctypes.CDLL | None:
+    import ctypes.util
     name = ctypes.util.find_library("m")
     try:
         return ctypes.CDLL(name) if name else None

@@ -20,7 +20,7 @@ from twofold.codegen import library
 from twofold.ir.dtypes import DType, as_dtype
 
 from . import generated, geometry, memory, product_units, sharing, threads
-from .calls import RowCall, row_call
+from .calls import RowCall
 from .product_units import Matrices
 
 __all__ = ["Matrices", "ProductPlan", "plan", "functions", "Product"]
@@ -194,13 +194,14 @@ class Product:
         planned = plan(matrices, self.dtype, count)
         if planned.work < sharing.AT_ONCE and count > 1:
             planned = plan(matrices, self.dtype, 1)
-        call = row_call(_function(self.dtype, planned.kernel), 3, planned.total, planned.work, planned.integers, None)
+        call = RowCall(_function(self.dtype, planned.kernel), 3, planned.total, planned.work, planned.integers,
+                       None).prepare()
         if call.direct is not None and not planned.packs:
             return _ProductCall(a, b, swapped=planned.swapped, total=planned.total, direct=call.direct,
                                 template=array("q", (*call.head, 0, 0, 0)))
         packing = None
         if planned.packs:
-            packing = row_call(_function(self.dtype, "pack_b"), 3, planned.packs, planned.room, planned.integers, None)
+            packing = RowCall(_function(self.dtype, "pack_b"), 3, planned.packs, planned.room, planned.integers, None)
         return _ProductCall(a, b, swapped=planned.swapped, call=call, packing=packing, room=planned.room, threads=count)
 
     def _matrices(self, a: tuple[int, ...], b: tuple[int, ...], batch: list[int], m: int, n: int) -> Matrices:

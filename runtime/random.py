@@ -19,7 +19,6 @@ import contextlib
 import ctypes
 import os
 import threading
-import zlib
 from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
@@ -92,6 +91,7 @@ def turn(purpose: str, mix: Callable[..., int]) -> int:
     """The bits that change in the shared stream's key where it is read for a purpose; see `take`."""
     bits = _turns.get(purpose)
     if bits is None:
+        import zlib
         bits = _turns[purpose] = mix(zlib.crc32(purpose.encode()))
     return bits
 
@@ -180,6 +180,7 @@ def integer(low: int, high: int, mix: Callable[..., int]) -> int:
 def named_key(seed: int, purpose: str, mix: Callable[..., int]) -> int:
     """The key of the stream of an op seed: by the global seed, the op seed and the purpose; see `take`."""
     base = DEFAULT_SEED if _seed is None else _seed
+    import zlib
     return mix(base & _WORD, seed & _WORD, zlib.crc32(purpose.encode()))
 
 

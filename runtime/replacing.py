@@ -19,8 +19,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import secrets
-import shutil
 import stat
 from collections.abc import Callable, Iterator, Mapping
 from typing import BinaryIO
@@ -167,7 +165,7 @@ def folder_beside(path: str | os.PathLike[str]) -> Iterator[str]:
     try:
         yield folder
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        _delete_folder(folder)
         os.close(handle)
 
 
@@ -198,7 +196,7 @@ def sync_folder(folder: str | os.PathLike[str]) -> None:
 # -- names and locks --------------------------------------------------------------------------------
 def _name_beside(path: str) -> str:
     folder, name = os.path.split(path)
-    return os.path.join(folder, f".{name[:_KEPT]}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
+    return os.path.join(folder, f".{name[:_KEPT]}.{os.getpid()}.{os.urandom(4).hex()}.tmp")
 
 
 def _beside(path: str, mode: int) -> tuple[str, int]:
@@ -222,6 +220,12 @@ def _sweep(folder: str) -> None:
         _delete_unlocked(path)
 
 
+def _delete_folder(path: str) -> None:
+    """Delete a folder and all that is in it, as far as that can be done."""
+    import shutil
+    shutil.rmtree(path, ignore_errors=True)
+
+
 def _delete_unlocked(path: str) -> None:
     try:
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
@@ -232,7 +236,7 @@ def _delete_unlocked(path: str) -> None:
         if not _locked(handle, unsure=False):
             return
         if stat.S_ISDIR(kind):
-            shutil.rmtree(path, ignore_errors=True)
+            _delete_folder(path)
         elif stat.S_ISREG(kind):
             with contextlib.suppress(OSError):
                 os.unlink(path)

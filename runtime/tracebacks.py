@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import importlib.util
 import os
 import sys
-import sysconfig
 from types import TracebackType
 from typing import Any
 
@@ -118,6 +116,7 @@ def _hides(filename: str, caller_hidden: bool) -> bool:
 @functools.cache
 def _folders() -> tuple[tuple[str, ...], tuple[str, ...]]:
     """What names of files begin with: of the library's own code, and of code that it calls."""
+    import importlib.util
     theirs = [path for name in _DEPENDENCIES for path in _paths(name)]
     for name in _OPTIONAL:
         with contextlib.suppress(ImportError, ValueError):
@@ -128,6 +127,7 @@ def _folders() -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 @functools.cache
 def _standard() -> tuple[str, ...]:
+    import sysconfig
     return _prefixes([sysconfig.get_path("stdlib"), "<frozen "])
 
 

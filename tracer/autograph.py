@@ -20,7 +20,6 @@ import inspect
 import marshal
 import os
 import sys
-import sysconfig
 import types
 import weakref
 from pathlib import Path
@@ -133,6 +132,7 @@ def _is_users(fn: types.FunctionType) -> bool:
 def _installed() -> tuple[str, ...]:
     """Folders of code that is not the user's."""
     names = ("stdlib", "platstdlib", "purelib", "platlib")
+    import sysconfig
     folders = {os.path.join(sysconfig.get_path(n), "") for n in names}
     return tuple(folders | {os.path.realpath(f) + os.sep for f in folders})
 

@@ -20,7 +20,6 @@ from twofold.ir import dims as dm
 from twofold.ir import graph as g
 from twofold.ir.dims import Dim, DimLike
 from twofold.ir.op import Op
-from twofold.ir.passes.folding import computed
 
 __all__ = ["KnownElements", "Open", "content", "elements"]
 
@@ -178,5 +177,8 @@ def _folded(node: g.Node, operands: Sequence[np.ndarray] | None = None) -> np.nd
         if array is None or array.size > _SIZES:
             return None
         arrays.append(array)
-    results = computed(node, arrays) if arrays else None
+    if not arrays:
+        return None
+    from twofold.ir.passes.folding import computed
+    results = computed(node, arrays)
     return None if results is None else _objects(results[0].ravel().tolist())

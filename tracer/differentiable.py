@@ -28,7 +28,7 @@ from twofold.ir.dims import Dim, DimLike
 from twofold.ir.grad import nothing
 from twofold.ir.sums import Link
 
-from .gradients import followed
+from .following import followed
 from .types import Cotangent
 
 if TYPE_CHECKING:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 import time
-from dataclasses import dataclass, field
 
 from twofold.codegen import llvm_module, program
 from twofold.ir import graph as g
 from twofold.ir import passes
+from twofold.ir.data_class import data_class, field
 from twofold.ir.dims import DimLike
 from twofold.runtime.cpu import cpu
 from twofold.runtime.program import pieces
@@ -24,7 +24,7 @@ __all__ = ["Explanation", "KernelNote", "PassNote", "explain_graph"]
 _NAMES = 12  # ops of a kernel that a line shows
 
 
-@dataclass(frozen=True)
+@data_class(frozen=True)
 class PassNote:
     """One pass: its name, how many nodes it left, its seconds, and the graph after it where it changed anything."""
 
@@ -34,7 +34,7 @@ class PassNote:
     text: str | None
 
 
-@dataclass(frozen=True)
+@data_class(frozen=True)
 class KernelNote:
     """One kernel, as `kernels.py` finds it.
 
@@ -55,7 +55,7 @@ class KernelNote:
     code: str
 
 
-@dataclass
+@data_class()
 class Explanation:
     """The result of `explain`; `print` shows it.
 

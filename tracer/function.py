@@ -18,7 +18,6 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TextIO, TypeAlias
 
-from twofold.eager import playing
 from twofold.eager.playing import Entry
 from twofold.eager.tensor import Tensor
 from twofold.ir import dims as dm
@@ -584,11 +583,8 @@ def _outside() -> int:
     return level
 
 
-def _compiled_backward(entries: Sequence[Entry], numbers: Sequence[Sequence[int]], cts: dict[int, Tensor],
+def compiled_backward(entries: Sequence[Entry], numbers: Sequence[Sequence[int]], cts: dict[int, Tensor],
                        stored: bool) -> Callable[..., list[Cotangent]] | None:
     """A program for a backward pass, with no other trace under way."""
     with making:
         return backward.compiled(entries, numbers, cts, stored)
-
-
-playing.compile_with(_compiled_backward)

@@ -29,33 +29,19 @@ from twofold.ir.replay import replay
 from twofold.ir.sums import Exists, Link, Start
 from twofold.ir.types import Attrs, Spec
 
+from .following import followed
 from .staging import restage
 from .symbolic import SymbolicTensor, symbolic
 from .trace import Trace, current, differentiated, records_constructs
 from .types import Cotangent
 
-__all__ = ["apart", "record_construct", "followed"]
+__all__ = ["record_construct"]
 
 #: whether a value depends on what is watched: certainly, not at all, or where one of some bool scalars is true
 Connection: TypeAlias = bool | tuple[Tensor, ...]
 
 #: gives a bool scalar of the trace under way
 Condition: TypeAlias = Callable[[], Tensor]
-
-
-def followed(tensors: Sequence[Tensor]) -> tuple[bool, ...]:
-    """For each tensor, whether it is smooth and some recorder of this context differentiates by it."""
-    recorders = record.active.get()
-    return tuple([t.dtype.is_differentiable and any(r._follows(t) for r in recorders) for t in tensors])
-
-
-def apart(item: Tensor) -> Tensor:
-    """An item of an array, as a tensor of its own where its gradient is followed.
-
-    Cotangents then meet where the item is written and read, as they do in a trace, and add up in the same order.
-    """
-    tensor: Tensor = ops.identity(item) if followed((item,))[0] else item
-    return tensor
 
 
 @records_constructs

@@ -9,13 +9,13 @@ reduction's shares gave) counts as part of its neighbour.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 
 from twofold.codegen import planner
 from twofold.codegen.operands import Library
 from twofold.codegen.plan import Plan, Step
 from twofold.ir import dims as dm
 from twofold.ir import graph as g
+from twofold.ir.data_class import data_class, field
 from twofold.ir.dims import Dim, DimLike
 from twofold.runtime.cpu import cpu
 from twofold.runtime.program import pieces
@@ -25,7 +25,7 @@ __all__ = ["PlannedKernel", "kernels_of", "seconds_by_line", "amount"]
 _NAMED = 3  # ops that a title names
 
 
-@dataclass(eq=False)
+@data_class(eq=False)
 class PlannedKernel:
     """One kernel.
 

@@ -7,12 +7,12 @@ during which they live. Placing them is `codegen/arena.py`'s work.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from twofold.codegen.arena import ALIGNED
 from twofold.ir import dims as dm
 from twofold.ir import dtypes as dt
+from twofold.ir.data_class import data_class
 from twofold.ir.dims import Dim, DimLike
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["MemoryPlan", "PlannedBuffer", "memory_plan"]
 
 
-@dataclass(frozen=True)
+@data_class(frozen=True)
 class PlannedBuffer:
     """One value in scratch memory.
 
@@ -39,7 +39,7 @@ class PlannedBuffer:
     offset: int
 
 
-@dataclass(frozen=True)
+@data_class(frozen=True)
 class MemoryPlan:
     """The memory of one compiled function, in bytes.
 

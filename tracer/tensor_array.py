@@ -20,7 +20,7 @@ from twofold.ir.symbols import symbols_in
 
 from .composite import Composite
 from .conditional import branch, zeros
-from .gradients import apart
+from .following import apart
 from .symbolic import SymbolicTensor
 from .trace import current
 from .types import PythonValue

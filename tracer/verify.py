@@ -7,7 +7,6 @@ runs once, for both.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,6 +17,7 @@ from twofold.eager.executing import Host, failed
 from twofold.eager.tensor import Tensor
 from twofold.ir import errors, passes
 from twofold.ir import graph as g
+from twofold.ir.data_class import data_class
 from twofold.runtime.calls import NodeFailure
 
 from .types import Sizes
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["Verification", "verify_graph"]
 
 
-@dataclass(frozen=True)
+@data_class(frozen=True)
 class Verification:
     """The outcome of a comparison.
 

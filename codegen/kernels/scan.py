@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from twofold.ir import dtypes as dt
+from twofold.ir.data_class import data_class
 from twofold.ir.dtypes import DType
 from twofold.ir.scalar import Scalar, ScalarBuilder
 
@@ -23,7 +23,7 @@ __all__ = ["TILE", "SCANS", "Scan", "lines", "tiles"]
 TILE = 64  # lines that go side by side
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@data_class(frozen=True, eq=False)
 class Scan:
     """A scan: states, how an element moves them on, and the result that they give.
 

@@ -8,7 +8,6 @@ that `tf.random.set_seed` governs.
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Collection, Sequence
 
 import numpy as np
@@ -117,6 +116,7 @@ def _seed_infer(op: Op, seed: Spec, *, purpose: str) -> Spec:
 
 
 def _seed_host(seed: np.ndarray, purpose: str) -> np.ndarray:
+    import zlib
     words = [int(v) & _WORD for v in seed] + [zlib.crc32(purpose.encode())]
     return _state_of(0, mix(*words, 1), mix(*words, 2))
 

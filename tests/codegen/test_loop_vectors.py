@@ -4,7 +4,6 @@ do, by NumPy in lockstep and by LLVM with and without its optimisations."""
 from __future__ import annotations
 
 import ctypes
-import dataclasses
 import itertools
 from collections.abc import Callable
 from typing import Any
@@ -23,6 +22,7 @@ from twofold.codegen.loop_verify import verify
 from twofold.codegen.statements import At, Break, Get, If, Invoke, Load, Set, Store
 from twofold.codegen.value_types import address, vector
 from twofold.ir import dtypes as dt
+from twofold.ir.data_class import replace
 from twofold.ir.dtypes import DType
 from twofold.ir.scalar import Instr
 
@@ -166,7 +166,7 @@ def test_arithmetic_of_vectors(dtype: DType, half: bool, fused: bool) -> None:
         if fused or dtype is not dt.float64:  # whose emulation is not exact everywhere
             u = b.fma(u, v, u)
         b.store(out, i * 8, b.select(b.lt(u, v), u - v * 2.0, b.select(b.gt(i, 3), b.abs(u), v)))
-    with targets.use(dataclasses.replace(targets.host(), half=half, fused=fused)):
+    with targets.use(replace(targets.host(), half=half, fused=fused)):
         agree(b.finish(), 8, zeros(dtype.compute, 64), values(dtype, 64, 1), values(dtype, 64, 2))
 
 

@@ -11,8 +11,6 @@ from __future__ import annotations
 
 import builtins
 import importlib
-import importlib.abc
-import importlib.util
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib.machinery import ModuleSpec
@@ -40,7 +38,7 @@ def _add_backends() -> None:
     _classes[:] = [type(functions.__name__, (functions, base), {}) for functions in (KerasTensors, Tensors)]
 
 
-class _Finder(importlib.abc.MetaPathFinder):
+class _Finder:
     """Finds two modules of einops, by asking the other finders, and gives them loaders that do more."""
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
@@ -53,7 +51,8 @@ class _Finder(importlib.abc.MetaPathFinder):
             spec = None if finder is self or not hasattr(finder, "find_spec") else finder.find_spec(name, path, target)
             if spec is not None:
                 if spec.loader is not None:
-                    spec.loader = _Loader(spec.loader, name == _LAYERS)
+                    loader: Any = _Loader(spec.loader, name == _LAYERS)
+                    spec.loader = loader
                 return spec
         return None
 
@@ -62,10 +61,11 @@ def _tensorflow_is_there() -> bool:
     loaded = sys.modules.get("tensorflow")
     if loaded is not None:
         return loaded is not sys.modules["twofold"]
+    import importlib.util
     return importlib.util.find_spec("tensorflow") is not None
 
 
-class _Loader(importlib.abc.Loader):
+class _Loader:
     """Runs a module of einops by its own loader.
 
     Args:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from twofold.eager import playing
+from twofold.eager.playing import CotangentsByNumber, Entry
 from twofold.ir.op import tracing
 from twofold.tracer import options
 from twofold.tracer.creation import eagerly
-from twofold.tracer.function import Function
+from twofold.tracer.types import Cotangent
 
 from .api import public
 
@@ -69,6 +71,7 @@ def _decorated(fn: Any, settings: options.Options) -> Any:
         return type(fn)(_decorated(fn.__func__, settings))
     if isinstance(fn, property):
         return property(_decorated(fn.fget, settings), fn.fset, fn.fdel, fn.__doc__)
+    from twofold.tracer.function import Function
     if isinstance(fn, Function):
         fn = fn.plain
     if not callable(fn):
@@ -113,3 +116,12 @@ def init_scope() -> Iterator[None]:
     """
     with eagerly():
         yield
+
+
+def _compiled_backward(entries: Sequence[Entry], numbers: Sequence[Sequence[int]], cts: CotangentsByNumber,
+                       stored: bool) -> Callable[..., list[Cotangent]] | None:
+    from twofold.tracer.function import compiled_backward
+    return compiled_backward(entries, numbers, cts, stored)
+
+
+playing.compile_with(_compiled_backward)

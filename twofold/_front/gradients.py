@@ -8,7 +8,6 @@ from typing import Any
 from twofold.eager.tape import UnconnectedGradients, unconnected_mode
 from twofold.eager.tensor import Tensor
 from twofold.ir import ops
-from twofold.tracer.symbolic_gradients import gradients as _gradients
 from twofold.tracer.trace import current
 
 from .api import public, tensor
@@ -57,7 +56,8 @@ def gradients(ys: Any, xs: Any, grad_ys: Any = None, name: str = "gradients", ga
     weights = [_weight(w, y) for w, y in zip(weights, targets, strict=True)]
     stopped = [] if stop_gradients is None else [_source(x) for x in _listed(stop_gradients)]
     zeros = unconnected_mode(unconnected_gradients) is UnconnectedGradients.ZERO
-    return _gradients(trace, targets, sources, weights, stopped, zeros)
+    from twofold.tracer import symbolic_gradients
+    return symbolic_gradients.gradients(trace, targets, sources, weights, stopped, zeros)
 
 
 def _listed(value: Any) -> list[Any]:

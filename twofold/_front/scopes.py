@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import enum
-import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from twofold.eager import naming
 from twofold.eager.variable import creators
@@ -22,6 +21,9 @@ from twofold.tracer.trace import current
 from .api import block, listed, public, tensor
 from .convert import identity
 from .hosted import call, hosted
+
+if TYPE_CHECKING:
+    import logging
 
 __all__ = ["AggregationMethod", "VariableAggregation", "VariableSynchronization", "control_dependencies", "device",
            "get_current_name_scope", "get_logger", "guarantee_const", "is_symbolic_tensor", "timestamp", "tuple",
@@ -155,6 +157,7 @@ def get_logger() -> logging.Logger:
     >>> tf.get_logger().name
     'twofold'
     """
+    import logging
     return logging.getLogger("twofold")
 
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from twofold.eager.tensor import Tensor
-from twofold.tracer.concrete import ConcreteFunction
-from twofold.tracer.function import Function
-from twofold.tracer.verify import Verification, verify_graph
 
 from .api import public
 from .function import function
+
+if TYPE_CHECKING:
+    from twofold.tracer.verify import Verification
 
 __all__ = ["verify"]
 
@@ -40,6 +40,9 @@ def verify(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Verification:
     >>> print(result)
     equal: 4 values agree to the bit
     """
+    from twofold.tracer.concrete import ConcreteFunction
+    from twofold.tracer.function import Function
+    from twofold.tracer.verify import verify_graph
     compiled = fn if isinstance(fn, (Function, ConcreteFunction)) else function(fn, fallback=False)
     traced, leaves = compiled.traced_for(args, kwargs)
     if isinstance(traced, str):

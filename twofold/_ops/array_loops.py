@@ -18,7 +18,7 @@ from twofold.ir.errors import InvalidArgumentError
 from twofold.ir.spec import TensorSpec
 from twofold.tracer import array_loops
 from twofold.tracer.autograph import callee
-from twofold.tracer.gradients import apart
+from twofold.tracer.following import apart
 from twofold.tracer.trace import current
 
 __all__ = ["map_fn", "vectorized_map", "scan", "foldl", "foldr"]
