@@ -16,19 +16,48 @@ from twofold.ir.dtypes import DType
 from twofold.ir.instructions import ScalarLike
 from twofold.ir.scalar import Scalar
 
-from .conv_shapes import FORWARD, MAX_ROWS, symbol
-from .conv_tile import arguments, by_width, forward_tile, line_start, zeros
-from .gemm_shapes import BLOCK, PACKED, Tiling, panel_width
-from .loop import Kernel, LoopBuilder, LoopFunction
-from .loop_sizes import choose, covering, parted, share
+from .conv_shapes import FORWARD, MAX_ROWS, PANELS, panel_size, symbol
+from .conv_tile import Arguments, arguments, by_width, forward_tile, line_start, zeros
+from .gemm_pack import pack
+from .gemm_shapes import BLOCK, HERE, PACKED, Tiling, panel_width
+from .loop import BlockBuilder, Cell, Kernel, LoopBuilder, LoopFunction
+from .loop_sizes import choose, covering, parted, quotient, share
 from .value_types import vector
 
-__all__ = ["forward"]
+__all__ = ["forward", "panels"]
 
 
 def forward(dtype: DType, shape: Tiling, vectors: int) -> Kernel:
     """The kernel, whose tiles have at most so many vectors of columns."""
     return _Forward(dtype, shape, vectors).recorded()
+
+
+def panels(dtype: DType, shape: Tiling, vectors: int) -> Kernel:
+    """The kernel that packs filters before, panel by panel."""
+    b = LoopBuilder(symbol("panels", dtype))
+    v, packing, width = arguments(b, dtype, PANELS), pack(shape, dtype), panel_width(shape, False)
+    blocks, count = covering(b, v.k, BLOCK), covering(b, v.n, width)
+    with b.for_(b.start, b.stop) as number:
+        rest, panel = parted(b, number, count)
+        group, block = parted(b, rest, blocks)
+        begin = block * BLOCK
+        _pack_panel(b, v, packing, b.at(v.out, number * panel_size(shape)), b.at(v.b, group * v.b_g), begin,
+                    b.minimum(v.k - begin, BLOCK), panel * width, width)
+    return b.finish()
+
+
+def _pack_panel(b: BlockBuilder, v: Arguments, packing: LoopFunction, to: Scalar, filters: Scalar, begin: Scalar,
+                depth: Scalar, column: Scalar, width: int) -> None:
+    """Packs `depth` rows of a group's filters from `begin` on, tap by tap: a panel from `column` on."""
+    end, columns = begin + depth, b.minimum(v.n - column, width)
+    with b.for_(quotient(b, begin, v.inner), covering(b, end, v.inner)) as tap:
+        top = tap * v.inner
+        first, last = b.maximum(begin - top, 0), b.minimum(end - top, v.inner)
+        rest, x = parted(b, tap, v.taps_x)
+        z, y = parted(b, rest, v.taps_y)
+        at = z * v.b_z + y * v.b_y + x * v.b_x + first * v.b_k + column * v.b_n
+        b.invoke(packing, b.at(to, (top + first - begin) * width), width, b.at(filters, at), v.b_n, v.b_k, columns,
+                 last - first)
 
 
 class _PlaceBox(NamedTuple):
@@ -75,40 +104,51 @@ class _Forward:
         self.places, self.to = (b.scratch(dt.int64, MAX_ROWS + shape.tall) for _ in range(2))
         self.lines, self.zeros = b.scratch(dt.int64, BLOCK + 1), zeros(b, dtype, shape)
         self.blocks, self.panels = covering(b, self.v.k, BLOCK), covering(b, self.v.n, self.width)
-        self.packed = b.eq(self.v.mode, PACKED)
+        self.packed, self.here = b.eq(self.v.mode, PACKED), b.eq(self.v.mode, HERE)
+        self.pack, self.right = pack(shape, dtype), b.scratch(dtype, panel_size(shape))
 
     def recorded(self) -> Kernel:
         """The finished kernel."""
         b, v = self.b, self.v
         with b.for_(b.start, b.stop) as part:
             first, last = share(b, part, v.units, v.parts)
-            work = b.at(v.work, part * v.box_n * v.room)
+            work, done = b.at(v.work, part * v.box_n * v.room), b.local(-1)
             with b.for_(first, last) as unit:
-                self.unit(unit, work)
+                self.unit(unit, work, done)
         return b.finish()
 
-    def unit(self, number: Scalar, work: Scalar) -> None:
-        """Some panels of columns of one box."""
+    def unit(self, number: Scalar, work: Scalar, done: Cell) -> None:
+        """Some panels of columns of a group and box; `done` is the number of the box whose windows are ready."""
         b, v = self.b, self.v
         rest, piece = parted(b, number, v.pieces)
-        rest, x = parted(b, rest, v.boxes_x)
+        number, group = parted(b, rest, v.groups)
+        rest, x = parted(b, number, v.boxes_x)
         rest, y = parted(b, rest, v.boxes_y)
         n, z = parted(b, rest, v.boxes_z)
-        box = self.box([n * v.box_n, z * v.box_z, y * v.box_y, x * v.box_x], work)
+        at = [n * v.box_n, z * v.box_z, y * v.box_y, x * v.box_x]
+        sizes = [b.minimum(count - first, size) for count, first, size in zip(
+            (v.images, v.out_z, v.out_y, v.out_x), at, (v.box_n, v.box_z, v.box_y, v.box_x), strict=True)]
+        with b.if_(b.ne(number, done.get())):
+            with b.if_(b.gt(v.room, 0)):
+                self.cover(sizes[0], at, work)
+            self.table(sizes)
+            done.set(number)
+        box = self.box(sizes, at, group, work)
+        filters = b.at(v.b, b.select(self.packed, group * self.blocks * self.panels * panel_size(self.shape),
+                                     group * v.b_g))
         first, last = share(b, piece, self.panels, v.pieces)
         with b.for_(0, self.blocks) as index:
             block = self.block(index)
             with b.for_(first, last) as panel:
-                self.panel(box, block, panel)
+                self.panel(box, block, panel, filters)
 
-    def box(self, first: list[Scalar], work: Scalar) -> _PlaceBox:
-        """The box whose first place lies at `first`."""
+    def box(self, sizes: list[Scalar], at: list[Scalar], group: Scalar, work: Scalar) -> _PlaceBox:
+        """The box of some sizes whose first place lies `at` so many images and places, for a group."""
         b, v = self.b, self.v
-        sizes = [b.minimum(count - at, size) for count, at, size in zip(
-            (v.images, v.out_z, v.out_y, v.out_x), first, (v.box_n, v.box_z, v.box_y, v.box_x), strict=True)]
-        source = self.covered(sizes[0], first, work, b.at(v.x, _offset(first, (v.x_n, v.x_z, v.x_y, v.x_x))))
-        target = b.at(v.out, _offset(first, (v.to_n, v.to_z, v.to_y, v.to_x)))
-        return _PlaceBox(sizes, self.table(sizes), source, target, self.height(sizes[3]))
+        inside = b.at(v.x, _offset(at, (v.x_n, v.x_z, v.x_y, v.x_x)))
+        source = b.at(b.select(b.gt(v.room, 0), work, inside), group * v.x_g)
+        target = b.at(v.out, group * v.to_g + _offset(at, (v.to_n, v.to_z, v.to_y, v.to_x)))
+        return _PlaceBox(sizes, functools.reduce(lambda x, y: x * y, sizes), source, target, self.height(sizes[3]))
 
     def block(self, index: Scalar) -> _WindowBlock:
         """A block of elements, the offsets of whose lines are filled in."""
@@ -122,14 +162,18 @@ class _Forward:
         b.store(self.lines, 0, b.load(self.lines, 0) + pos)
         return _WindowBlock(index, begin, depth, lines, v.length - pos)
 
-    def panel(self, box: _PlaceBox, block: _WindowBlock, number: Scalar) -> None:
+    def panel(self, box: _PlaceBox, block: _WindowBlock, number: Scalar, filters: Scalar) -> None:
         """The tiles of a box beside one panel of B."""
         b, v = self.b, self.v
         column = number * self.width
-        right = b.select(self.packed, b.at(v.b, (block.number * self.panels + number) * (BLOCK * self.width)),
-                         b.at(v.b, block.begin * v.ldb + column))
-        middle = (b.at(self.lines, 0), block.lines, block.some, v.length, block.depth, right,
-                  b.select(self.packed, self.width, v.ldb))
+        here = b.at(self.right, 0)
+        with b.if_(self.here):
+            _pack_panel(b, v, self.pack, here, filters, block.begin, block.depth, column, self.width)
+        before = b.at(filters, (block.number * self.panels + number) * panel_size(self.shape))
+        lying = b.at(filters, block.begin * v.b_k + column)
+        right = b.select(self.packed, before, b.select(self.here, here, lying))
+        step = b.select(b.or_(self.packed, self.here), self.width, v.b_k)
+        middle = (b.at(self.lines, 0), block.lines, block.some, v.length, block.depth, right, step)
         columns, out = b.minimum(v.n - column, self.width), b.at(box.target, column)
         fresh = b.eq(block.number, 0)
         mask = b.select(fresh, b.const(0, dt.int64), -1)
@@ -161,27 +205,23 @@ class _Forward:
         by_width(b, self.lanes, columns, [functools.partial(of_width, of_heights) for of_heights in functions])
 
     # -- boxes ----------------------------------------------------------------------------------------------------
-    def covered(self, images: Scalar, first: list[Scalar], work: Scalar, inside: Scalar) -> Scalar:
-        """Where the windows of a box lie: `inside` of the images, or in `work` after a copy with zeros around it."""
+    def cover(self, images: Scalar, first: list[Scalar], work: Scalar) -> None:
+        """Copies what the windows of a box cover, with zeros around the images."""
         b, v = self.b, self.v
-        source = b.local(inside)
-        with b.if_(b.gt(v.room, 0)):
-            source.set(work)
-            z, y, x = (at * stride - before for at, stride, before in zip(
-                first[1:], (v.stride_z, v.stride_y, v.stride_x), (v.before_z, v.before_y, v.before_x), strict=True))
-            low = b.minimum(b.maximum(-x, 0), v.cover_x)
-            high = b.maximum(b.minimum(v.size_x - x, v.cover_x), low)
-            with b.for_(0, images) as n, b.for_(0, v.cover_z) as i, b.for_(0, v.cover_y) as j:
-                at_z, at_y = z + i, y + j
-                within = [b.and_(b.ge(at, 0), b.lt(at, size)) for at, size in ((at_z, v.size_z), (at_y, v.size_y))]
-                valid = b.and_(*within)
-                begin, end = (b.select(valid, at, v.cover_x) * v.channels for at in (low, high))
-                to = b.at(work, ((n * v.cover_z + i) * v.cover_y + j) * v.cover_x * v.channels)
-                row = ((first[0] + n) * v.size_z + at_z) * v.size_y + at_y
-                self.stretch(to, 0, begin, None)
-                self.stretch(to, begin, end, b.at(v.x, (row * v.size_x + x) * v.channels))
-                self.stretch(to, end, v.cover_x * v.channels, None)
-        return source.get()
+        z, y, x = (at * stride - before for at, stride, before in zip(
+            first[1:], (v.stride_z, v.stride_y, v.stride_x), (v.before_z, v.before_y, v.before_x), strict=True))
+        low = b.minimum(b.maximum(-x, 0), v.cover_x)
+        high = b.maximum(b.minimum(v.size_x - x, v.cover_x), low)
+        with b.for_(0, images) as n, b.for_(0, v.cover_z) as i, b.for_(0, v.cover_y) as j:
+            at_z, at_y = z + i, y + j
+            within = [b.and_(b.ge(at, 0), b.lt(at, size)) for at, size in ((at_z, v.size_z), (at_y, v.size_y))]
+            valid = b.and_(*within)
+            begin, end = (b.select(valid, at, v.cover_x) * v.channels for at in (low, high))
+            to = b.at(work, ((n * v.cover_z + i) * v.cover_y + j) * v.cover_x * v.channels)
+            row = ((first[0] + n) * v.size_z + at_z) * v.size_y + at_y
+            self.stretch(to, 0, begin, None)
+            self.stretch(to, begin, end, b.at(v.x, (row * v.size_x + x) * v.channels))
+            self.stretch(to, end, v.cover_x * v.channels, None)
 
     def stretch(self, to: Scalar, begin: ScalarLike, end: Scalar, source: Scalar | None) -> None:
         """Fills elements of `to` with those of `source`, or with zeros."""
@@ -197,8 +237,8 @@ class _Forward:
             with b.else_():
                 move(at, None)
 
-    def table(self, sizes: Sequence[Scalar]) -> Scalar:
-        """Fills in the offsets of a box's places; how many there are. The last is repeated to fill a tile."""
+    def table(self, sizes: Sequence[Scalar]) -> None:
+        """Fills in the offsets of a box's places. The last is repeated to fill a tile."""
         b, v = self.b, self.v
         size_n, size_z, size_y, size_x = sizes
         with b.for_(0, size_n) as n, b.for_(0, size_z) as z, b.for_(0, size_y) as y:
@@ -213,7 +253,6 @@ class _Forward:
             last = b.load(table, rows - 1)
             for beyond in range(self.shape.tall - 1):
                 b.store(table, rows + beyond, last)
-        return rows
 
     def height(self, length: Scalar) -> Scalar:
         """The tiles that part a line of places evenly: how many of these one takes, if that many there are."""

@@ -13,13 +13,18 @@ Words of a kernel's arguments, after the addresses of the result, of x and of B,
 - `out_z`, `out_y`, `out_x`: places along each axis; `x_n`, `x_z`, `x_y`, `x_x`: the step in x from an image, and from a
   place along each axis, to the next.
 
-`forward` takes B, the filters, DIRECT or PACKED as matrix products do (`mode`), in all `k` rows; `to_n` .. `to_x`,
-steps in the result; how many `images` there are; and boxes of places, of `box_n` images by `box_z` by `box_y` by
-`box_x`, `boxes_z` .. of them along each axis. The columns are parted in `pieces`. That makes so many `units`, boxes and
-pieces; the range numbers `parts`, even runs of units. `place_n` is what `x_n` is, but in what is copied of x, if it is,
-and so are `x_z` .. `x_x`. If it is, `work` is not 0 but the address of work memory, of which each part takes `box_n`
-times `room` elements; `cover_z` .. are the pixels of an image that a box covers, of `channels` elements each,
-`size_z` .. an image's, `before_z` .. those of padding before, `stride_z` .. those from one window to the next.
+`forward` takes B, the filters, DIRECT, HERE or PACKED as matrix products do (`mode`). Of the `k` rows `inner` belong to
+a tap, `b_k` apart; taps are `b_z` .. `b_x` apart along each axis, `taps_y` and `taps_x` of them along the last two;
+columns are `b_n` apart. x has `groups` of channels `x_g` apart, the result `to_g`, and B `b_g`. `to_n` .. `to_x` are
+steps in the result; then how many `images` there are; and boxes of places, of `box_n` images by `box_z` by `box_y` by
+`box_x`, `boxes_z` .. of them along each axis. The columns are parted in `pieces`. That makes so many `units`, boxes,
+groups and pieces; the range numbers `parts`, even runs of units. `place_n` is what `x_n` is, but in what is copied of
+x, if it is, and so are `x_z` .. `x_x`. If it is, `work` is not 0 but the address of work memory, of which each part
+takes `box_n` times `room` elements; `cover_z` .. are the pixels of an image that a box covers, of `channels` elements
+each, `size_z` .. an image's, `before_z` .. those of padding before, `stride_z` .. those from one window to the next.
+
+`panels` packs B for PACKED into the result; its range numbers groups, blocks of BLOCK rows, and panels, each of
+`panel_size` elements.
 
 `filters` takes B, the outputs' gradient, a row a place, `places` of them; `ldo`: elements from one row of the result to
 the next; in how many `shares` the places are summed, each into a result of its own, `share` elements apart. x has
@@ -38,23 +43,27 @@ from twofold.ir import dims as dm
 from twofold.ir.dims import Dim, Size, Sizes
 from twofold.ir.dtypes import DType
 
-from .gemm_shapes import BLOCK, DIRECT, PACKED, VECTORS, Tiling, panel_width, tiling
+from .gemm_shapes import BLOCK, DIRECT, HERE, PACKED, VECTORS, Tiling, panel_width, tiling
 from .kernels.windows import Geometry
 from .target import CACHES
 
-__all__ = ["FORWARD", "FILTERS", "KERNELS", "PARTS", "WIDER", "MAX_ROWS", "Cut", "Phase", "symbol", "is_plain",
-           "padded", "forward", "backward", "filters", "filter_heights", "shares"]
+__all__ = ["PANELS", "FORWARD", "FILTERS", "KERNELS", "PARTS", "WIDER", "MAX_ROWS", "Cut", "Phase", "FilterSteps",
+           "symbol", "is_plain", "padded", "as_they_lie", "turned", "panel_size", "forward", "backward", "filters",
+           "filter_heights", "shares"]
 
 _WINDOW = ("length", "lines_y", "lines_x", "line_z", "line_y", "line_x", "out_z", "out_y", "out_x",
            "x_n", "x_z", "x_y", "x_x")
-FORWARD = ("out", "x", "b", "work", "mode", "n", "ldb", "k", *_WINDOW, "to_n", "to_z", "to_y", "to_x", "images",
-           "box_n", "box_z", "box_y", "box_x", "boxes_z", "boxes_y", "boxes_x", "pieces", "units", "parts", "place_n",
-           "room", "cover_z", "cover_y", "cover_x", "size_z", "size_y", "size_x", "before_z", "before_y", "before_x",
-           "stride_z", "stride_y", "stride_x", "channels")
+_FILTERS = ("n", "k", "inner", "taps_y", "taps_x", "b_z", "b_y", "b_x", "b_k", "b_n", "b_g")
+PANELS = ("out", "b", *_FILTERS)
+FORWARD = ("out", "x", "b", "work", "mode", *_FILTERS, *_WINDOW, "groups", "x_g", "to_g", "to_n", "to_z", "to_y",
+           "to_x", "images", "box_n", "box_z", "box_y", "box_x", "boxes_z", "boxes_y", "boxes_x", "pieces", "units",
+           "parts", "place_n", "room", "cover_z", "cover_y", "cover_x", "size_z", "size_y", "size_x", "before_z",
+           "before_y", "before_x", "stride_z", "stride_y", "stride_x", "channels")
 FILTERS = ("out", "x", "b", "n", "ldb", "lines", *_WINDOW, "places", "ldo", "shares", "groups", "splits", "pieces",
            "cuts", "share", "inner")
 # Kernels by how many vectors of columns their tiles have at most: one suffices for few outputs.
-KERNELS = {f"{name}_{vectors}": (name, vectors) for name in ("forward", "filters") for vectors in (1, VECTORS)}
+KERNELS = {**{f"{name}_{vectors}": (name, vectors) for name in ("forward", "filters") for vectors in (1, VECTORS)},
+           "panels": ("panels", VECTORS)}
 PARTS = {name: (name,) for name in KERNELS}
 # Those for few outputs, and those for many, which take few too.
 WIDER = {f"{name}_1": f"{name}_{VECTORS}" for name in ("forward", "filters")}
@@ -62,12 +71,16 @@ MAX_ROWS = 1024  # places of a box
 
 _LARGE = CACHES.second // 4  # elements of filters that take more than the near caches
 _LINE = CACHES.places  # places of a line that a box has at most: several lines share what their windows cover
+_NEAR = CACHES.second // 2  # bytes that windows of a box cover, which several panels read
+_HIGH = 98  # places of a box by which much of filters is read, at least
+_FEW = 2  # boxes that pack filters themselves
 _PARTS = 64  # of all boxes, at most: each may need memory
-_UNITS = 32  # boxes, or shares by splits, that are worth having
+_UNITS = 32  # boxes, or shares, that are worth having
 _TILES = 10  # of a stretch, at most
 # What units of `filters` cost, in cycles for each place: finding it, and packing a row of a panel.
 _PLACE, _PACKING = 8, 8
 _TRAFFIC = 6  # bytes of images and gradients that a thread gets in a cycle
+_MANY = 16  # units for each thread, of which it does not matter whether they come out even
 _IDLE = 0.1  # of a unit: how long a thread waits until the last one is done
 _SHARE = 1 << 11  # places of a share, at least
 _HELD = 1 << 20  # elements of all shares together, unless one has more
@@ -86,8 +99,8 @@ class Cut(NamedTuple):
         integers: its arguments after the addresses of result, x and B, and for `forward` of work memory.
         work: how many elements of work memory it needs; 0 where the address is to be 0.
         x, out, b: where these begin, in elements.
-        packs: the integers and the range of the `pack_b` of matrix products, run before on B, and how many elements it
-            fills; None where B is read as it lies.
+        packs: the integers and the range of the kernel `panels`, run before on B, and how many elements it fills; None
+            where B is not packed before.
     """
 
     kernel: str
@@ -112,13 +125,6 @@ class Phase(NamedTuple):
     geometry: Geometry
     first: tuple[int, ...]
     strides: tuple[int, ...]
-
-    @property
-    def taps(self) -> tuple[slice, ...]:
-        """The taps, as an index of the filters."""
-        ends = [first + count * step for first, count, step in self.window]
-        return tuple(slice(first, end if end >= 0 else None, step)
-                     for (first, _, step), end in zip(self.window, ends, strict=True))
 
 
 def is_plain(w: Geometry) -> bool:
@@ -160,47 +166,105 @@ def _window(w: Geometry, images: Geometry, groups: int) -> tuple[Sizes, int, int
     return words, math.prod(lines), length, begin
 
 
-def forward(w: Geometry, outputs: int, group: int, groups: int, dtype: DType,
-            pixels: tuple[Sizes, tuple[int, ...], tuple[int, ...]] | None = None) -> Cut:
-    """The convolution by the filters of a group, [taps, channels / groups, outputs] in memory.
+class FilterSteps(NamedTuple):
+    """How filters lie in memory that `forward` takes: steps, in elements, from one to the next.
+
+    first: where they begin. taps: along each axis. element, column: along a tap's elements, and from output to output.
+    group: from one group's to the next.
+    """
+
+    first: int
+    taps: tuple[int, int, int]
+    element: int
+    column: int
+    group: int
+
+
+def as_they_lie(w: Geometry, outputs: int, groups: int) -> FilterSteps:
+    """Filters [taps, channels / groups, outputs], for the convolution."""
+    return FilterSteps(0, _tap_steps(w.window, w.channels // groups * outputs), outputs, 1, outputs // groups)
+
+
+def turned(w: Geometry, outputs: int, groups: int, phase: Phase) -> FilterSteps:
+    """The same filters for a phase of the gradient for the input, whose outputs are the input's channels."""
+    steps = _tap_steps(w.window, w.channels // groups * outputs)
+    first = sum(start * step for (start, _, _), step in zip(phase.window, steps, strict=True))
+    z, y, x = (by * step for (_, _, by), step in zip(phase.window, steps, strict=True))
+    return FilterSteps(first, (z, y, x), 1, outputs, outputs // groups)
+
+
+def _tap_steps(window: tuple[int, ...], tap: int) -> tuple[int, int, int]:
+    _, y, x = window
+    return y * x * tap, x * tap, tap
+
+
+def panel_size(shape: Tiling) -> int:
+    """Elements of a packed panel of filters: packing turns squares, which may reach beyond the last row."""
+    return (BLOCK + shape.lanes) * panel_width(shape, False)
+
+
+def forward(w: Geometry, outputs: int, groups: int, dtype: DType, filters: FilterSteps | None = None,
+            pixels: tuple[Sizes, tuple[int, ...], tuple[int, ...]] | None = None, threads: int = 1) -> Cut:
+    """The convolution by filters.
 
     Args:
-        w: of the images; windows of several groups stay inside of them.
+        w: of the images.
         outputs: channels of the result.
+        filters: how they lie; [taps, channels / groups, outputs], where it is None.
         pixels: of the result: how many along each axis, and which of them the places are: the first, and the strides.
             Every one, where it is None.
+        threads: how many there are.
     """
     sizes, first, strides = pixels or (w.outputs, (0, 0, 0), (1, 1, 1))
+    lying = filters or as_they_lie(w, outputs, groups)
     inner, columns = w.channels // groups, outputs // groups
     image, *steps = _steps(sizes, outputs)
     copies = padded(w) is not None
-    images, *box = _box(w, w.taps * inner * columns)
+    images, *box = _box(w, w.taps * inner * columns, w.channels * dtype.size)
     cover = _reach(w._replace(outputs=tuple(box)))
     room = math.prod(cover) * w.channels if copies else 0
     seen = w._replace(sizes=cover, before=(0, 0, 0)) if copies else w
     words, lines, length, begin = _window(seen, w, groups)
     k, shape = lines * length, tiling(dtype)
-    width = panel_width(shape, False)
-    blocks, panels = -(-k // BLOCK), -(-columns // width)
-    mode, packs = DIRECT, None
-    if not shape.masks or columns > width:
-        mode = PACKED
-        packs = ((mode, 0, columns, k, 0, 0, 0, outputs, 1, 0, 0, 0, 0), blocks * panels,
-                 blocks * panels * BLOCK * width)
+    panels = -(-columns // panel_width(shape, False))
     boxes = [dm.ceil_div(o, b) for o, b in zip(w.outputs, box, strict=True)]
     count = dm.ceil_div(w.images, images) * math.prod(boxes)
-    pieces = min(panels, -(-_UNITS // max(count, 1))) if not isinstance(count, Dim) else 1
-    units = count * pieces
+    mode = _mode(panels, count, filters is None and shape.masks)
+    rows = (k, inner, *w.window[1:]) if filters else (k, k, 1, 1)  # one step from each row to the next
+    of_b = (columns, *rows, *lying.taps, lying.element, lying.column, lying.group)
+    packs = None
+    if mode == PACKED:
+        total = groups * -(-k // BLOCK) * panels
+        packs = (of_b, total, total * panel_size(shape))
+    pieces = _pieces(count * groups, panels, threads)
+    units = count * groups * pieces
     parts = dm.minimum(units, _PARTS)
     place = room if copies else words[_WINDOW.index("x_n")]
     copied = (room, *cover, *w.sizes, *w.before, *w.strides, w.channels) if copies else (0,) * 14
-    integers = (mode, columns, outputs, k, *words, image, *(n * s for n, s in zip(strides, steps, strict=True)),
-                w.images, images, *box, *boxes, pieces, units, parts, place, *copied)
-    each = images * math.prod(box) * _weight(k, -(-panels // pieces) * width if pieces > 1 else columns)
+    to = (groups, inner, columns, image, *(n * s for n, s in zip(strides, steps, strict=True)))
+    integers = (mode, *of_b, *words, *to, w.images, images, *box, *boxes, pieces, units, parts, place, *copied)
+    width = -(-panels // pieces) * panel_width(shape, False) if pieces > 1 else columns
+    each = images * math.prod(box) * _weight(k, width)
     weight = each * dm.maximum(units, _PARTS) // _PARTS + 1  # units over parts, without dividing by an unknown size
     begin_out = sum(f * s for f, s in zip(first, steps, strict=True))
-    return Cut(_kernel("forward", columns, shape), integers, parts, weight, parts * images * room,
-               begin + group * inner, begin_out + group * columns, group * columns, packs)
+    return Cut(_kernel("forward", columns, shape), integers, parts, weight, parts * images * room, begin, begin_out,
+               lying.first, packs)
+
+
+def _mode(panels: int, boxes: Size, readable: bool) -> int:
+    """How filters are read: as they lie if they can be and are near, being narrow; packed by the boxes themselves if
+    these are few; else packed before."""
+    if readable and panels == 1:
+        return DIRECT
+    return HERE if not isinstance(boxes, Dim) and boxes <= _FEW else PACKED
+
+
+def _pieces(units: Size, panels: int, threads: int) -> int:
+    """In how many pieces columns are parted: as few as make units enough, and even ones, for all threads."""
+    if isinstance(units, Dim) or units >= _MANY * threads:
+        return 1
+    even = [pieces for pieces in _evenly(panels) if units * pieces % threads == 0]
+    return min(even or [panels])
 
 
 def _kernel(name: str, columns: int, shape: Tiling) -> str:
@@ -212,13 +276,15 @@ def _weight(window: int, columns: int) -> int:
     return 2 * window * -(-columns // 16) + 16
 
 
-def _box(w: Geometry, filters: int) -> tuple[int, ...]:
-    """Images, and places along each axis, of a box: enough boxes to share out, of many places each, and evenly cut.
-    Where there are many elements of `filters`, boxes are large, so that they are read few times."""
+def _box(w: Geometry, filters: int, pixel: int) -> tuple[int, ...]:
+    """Images, and places along each axis, of a box: enough boxes to share out, of many places each, and evenly cut,
+    that cover little enough to stay near. Where there are many elements of `filters`, boxes are large, so that they
+    are read few times. A pixel has so many bytes."""
     if any(isinstance(o, Dim) for o in w.outputs):
         return 1, 1, 8, 64
     images = 1 if isinstance(w.images, Dim) else w.images
-    room = MAX_ROWS if filters > _LARGE else min(max(images * math.prod(w.outputs) // _UNITS, 56), MAX_ROWS)
+    near = min(max(_NEAR // (pixel * math.prod(w.strides)), _HIGH), MAX_ROWS)
+    room = near if filters > _LARGE else min(max(images * math.prod(w.outputs) // _UNITS, 56), near)
     box: list[int] = []
     for size in (*reversed(w.outputs), images):
         most = max(room // math.prod(box), 1) if box else min(room, _LINE)

@@ -124,7 +124,8 @@ def _cut(out: g.Value, x: Source, b: Source, cut: shapes.Cut) -> list[Run]:
     if cut.packs is not None:
         integers, panels, size = cut.packs
         work = Work(dtype, size)
-        runs.append(Run(_kernel(dtype, "pack_b"), [work, right, right, *integers], panels, max(size // 8 // panels, 1)))
+        runs.append(Run(Library(("conv", dtype.name, "panels")), [work, right, *integers], panels,
+                        max(size // 8 // panels, 1)))
         right = work
     room: list[Work | int] = [] if cut.kernel.startswith("filters") else [Work(dtype, cut.work) if padding else 0]
     arguments = [Within(out, cut.out), Within(x.base, x.layout.offset + cut.x), right, *room, *cut.integers]
@@ -139,10 +140,7 @@ def _forward(p: Placer, w: Geometry, filters: tuple[int, ...], groups: int) -> N
         rows = Source(x.base, x.layout.reshape((w.places, w.channels)))
         p.product(out, rows, Source(y.base, y.layout.reshape((w.channels, outputs))))
     else:
-        if groups > 1:
-            x, w = _framed(p, x, w)
-        cuts = [shapes.forward(w, outputs, group, groups, compute) for group in range(groups)]
-        p.fill([out], *[run for cut in cuts for run in _cut(out, x, y, cut)])
+        p.fill([out], *_cut(out, x, y, shapes.forward(w, outputs, groups, compute, threads=_threads())))
     p.give(out)
 
 
@@ -160,14 +158,10 @@ def _input_grad(p: Placer, w: Geometry, filters: tuple[int, ...], groups: int) -
     assert phases is not None  # else it would not have been placed here
     every = len(phases) == math.prod(w.strides)  # else no tap falls on some pixels
     out = p.target(compute) if every else p.zeros(compute)
-    y = Source(y.base, y.layout.reshape((*w.window, filters[-2], groups, outputs // groups)))
     runs: list[Run] = []
     for phase in phases:
-        turned = p.dense(Source(y.base, y.layout[phase.taps].transpose((0, 1, 2, 5, 4, 3))))
-        source, inner = _framed(p, ct, phase.geometry) if groups > 1 else (ct, phase.geometry)
-        pixels = (w.sizes, phase.first, phase.strides)
-        for group in range(groups):
-            runs += _cut(out, source, turned, shapes.forward(inner, w.channels, group, groups, compute, pixels))
+        lying, pixels = shapes.turned(w, outputs, groups, phase), (w.sizes, phase.first, phase.strides)
+        runs += _cut(out, ct, y, shapes.forward(phase.geometry, w.channels, groups, compute, lying, pixels, _threads()))
     p.fill([out], *runs)
     p.give(out)
 

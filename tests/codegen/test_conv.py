@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 
 import llvmlite.binding as llvm
 import numpy as np
@@ -154,27 +155,41 @@ def test_other_widths_and_heights_give_the_same_bits(number, dtype, monkeypatch)
         kind = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
         assert kind(engine.get_function_address(name))(0, total, words.ctypes.data) == 0
 
-    def convolved(x, w, expected, window):
-        g = geometry(x.shape, expected.shape[1:-1], w.shape[:-2], window)
+    def run(out, x, w, plan):
         with monkeypatch.context() as patched:
             patched.setattr(conv_shapes, "tiling", lambda _: shape)
-            cut = conv_shapes.forward(g, w.shape[-1], 0, 1, dtype)
-        out, right, work = np.full_like(expected, np.nan), w, np.full(cut.work, np.nan, dtype.np)
+            cut = plan()
+        right, work = w, np.full(cut.work, np.nan, dtype.np)
         if cut.packs:
             integers, panels, room = cut.packs
             right = np.full(room, np.nan, dtype.np)
-            start(gemm.symbol("pack_b", dtype), panels, integers, (right, 0), (w, 0), (w, 0))
+            start(conv.symbol("panels", dtype), panels, integers, (right, 0), (w, cut.b))
         integers = cut.integers if cut.work else (0, *cut.integers)
         work = [(work, 0)] if cut.work else []
-        start(conv.symbol(cut.kernel, dtype), cut.total, integers, (out, cut.out), (x, cut.x), (right, cut.b), *work)
+        at = 0 if cut.packs else cut.b
+        start(conv.symbol(cut.kernel, dtype), cut.total, integers, (out, cut.out), (x, cut.x), (right, at), *work)
+
+    def convolved(x, w, window):
+        expected = ops.conv(tf.constant(x), tf.constant(w), **window).numpy()
+        g = geometry(x.shape, expected.shape[1:-1], w.shape[:-2], window)
+        out = np.full_like(expected, np.nan)
+        run(out, x, w, lambda: conv_shapes.forward(g, w.shape[-1], 1, dtype))
+        np.testing.assert_array_equal(out, expected)
+
+    def turned(x, w, ct, window):
+        g = geometry(x.shape, ct.shape[1:-1], w.shape[:-2], window)
+        out = np.zeros_like(x)
+        for phase in conv_shapes.backward(g, w.shape[-1]):
+            of = conv_shapes.turned(g, w.shape[-1], 1, phase), (g.sizes, phase.first, phase.strides)
+            run(out, ct, w, functools.partial(conv_shapes.forward, phase.geometry, g.channels, 1, dtype, *of))
+        expected = ops.conv_input_grad(tf.constant(ct), tf.constant(w), input_shape=x.shape[1:], **window).numpy()
         np.testing.assert_array_equal(out, expected)
 
     for case in (*CASES[:4], *CASES[-3:-1]):
         x, w, ct, window = drawn(case, dtype)
-        convolved(x, w, ops.conv(tf.constant(x), tf.constant(w), **window).numpy(), window)
-        window = {**window, "padding": "SAME"}
-        convolved(x, w, ops.conv(tf.constant(x), tf.constant(w), **window).numpy(), window)
-        window = {**window, "padding": "VALID"}
+        convolved(x, w, window)
+        convolved(x, w, {**window, "padding": "SAME"})
+        turned(x, w, ct, window)
         g = geometry(x.shape, ct.shape[1:-1], w.shape[:-2], window)
         expected = ops.conv_filter_grad(tf.constant(x), tf.constant(ct), filter_shape=w.shape, **window).numpy()
         for threads in (1, 2, 3, 40):  # which decides how it is parted
@@ -209,7 +224,7 @@ def test_lockstep_gives_the_same_bits(shape, case, monkeypatch):
         g = geometry(x.shape, expected.shape[1:-1], w.shape[:-2], padded)
         with monkeypatch.context() as patched:
             patched.setattr(conv_shapes, "tiling", lambda _: shape)
-            cut = conv_shapes.forward(g, w.shape[-1], 0, 1, dt.float32)
+            cut = conv_shapes.forward(g, w.shape[-1], 1, dt.float32)
         out, work = np.full_like(expected, np.nan), np.full(cut.work, np.nan, np.float32)
         in_lockstep(cut, shape, out, x, w, memory(work) if cut.work else 0, gemm.DIRECT, *cut.integers[1:])
         np.testing.assert_array_equal(out, expected)
