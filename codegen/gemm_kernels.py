@@ -25,10 +25,12 @@ from .gemm_shapes import (
     TURNED,
     VECTORS,
     Tiling,
+    in_pairs,
     most_packed,
     panel_width,
     symbol,
     tiles_at_once,
+    words,
 )
 from .gemm_tile import micro
 from .loop import Kernel, LoopBuilder, LoopFunction, Pointer
@@ -43,9 +45,9 @@ _FEW = 2  # panels of B for which packing such rows does not repay
 
 def kernels(dtype: DType, shape: Tiling, part: str) -> dict[str, Kernel]:
     """The kernels of a key of PARTS, by name."""
-    packing = pack(shape, dtype)
     if part == "flat":
-        return {"flat": _Flat(dtype, shape, packing).recorded()}
+        return {"flat": _Flat(dtype, shape, pack(shape, dtype)).recorded()}
+    packing = pack(shape, dtype, in_pairs(dtype))
     tall = _Tall(dtype, shape, packing).recorded()
     return {"tall": tall, "pack_b": _pack_b(dtype, shape, packing), "small": _small(dtype, shape, tall)}
 
@@ -62,7 +64,7 @@ def _pack_b(dtype: DType, shape: Tiling, packing: LoopFunction) -> Kernel:
         column, first = (number - of_batch * panels) * width, (of_batch - batch * count) * BLOCK
         _, at_b, _ = x.seek(batch)
         source = b.at(x.b, at_b + (first * x.b_k + column * x.b_n))
-        b.invoke(packing, b.at(x.c, number * (BLOCK * width)), width, source, x.b_n, x.b_k,
+        b.invoke(packing, b.at(x.c, number * (words(dtype) * width)), width, source, x.b_n, x.b_k,
                  b.minimum(x.n - column, width), b.minimum(x.k - first, BLOCK))
     return b.finish()
 
@@ -163,6 +165,8 @@ class _ProductKernel(abc.ABC):
         self.b = LoopBuilder(symbol(name, dtype))
         self.x = _Operands(self.b, dtype)
         self.plain = dtype.compute is dtype  # read as it lies
+        self.pairs = name != "flat" and in_pairs(dtype)
+        self.block_words = words(dtype) if self.pairs else BLOCK  # of a panel, for one row or column
         self.width = panel_width(shape, name == "flat")
         self.zeros: Pointer
         self.left: Scalar  # packed rows of A
@@ -176,7 +180,7 @@ class _ProductKernel(abc.ABC):
             b.store(self.zeros, n, b.const(0.0, vector(self.compute, self.shape.lanes)))
         self.sizes()
         need, most = self.room_for_rows()
-        panel = b.select(b.eq(x.mode, HERE), BLOCK * self.width, b.const(0, dt.int64))
+        panel = b.select(b.eq(x.mode, HERE), self.block_words * self.width, b.const(0, dt.int64))
         with b.room(self.compute, need + panel, most + BLOCK * self.width) as self.left:
             self.right = b.at(self.left, need)
             with b.for_(b.start, b.select(self.empty, b.start, b.stop)) as number:
@@ -192,7 +196,7 @@ class _ProductKernel(abc.ABC):
             quotient(b, size + (unit - 1), b.select(self.empty, 1, unit))
             for size, unit in ((x.m, x.rows), (x.n, x.columns)))
         self.panels = covering(b, x.n, self.width)
-        self.size_of_b = self.panels * self.count * (BLOCK * self.width)  # of one packed B
+        self.size_of_b = self.panels * self.count * (self.block_words * self.width)  # of one packed B
         self.direct, self.here, self.packed = (b.eq(x.mode, mode) for mode in (DIRECT, HERE, PACKED))
 
     @abc.abstractmethod
@@ -233,7 +237,7 @@ class _ProductKernel(abc.ABC):
         of = _UnitRows(here, b.minimum(x.k - first, BLOCK), b.eq(index, 0), after)
         self.rows(unit, of)
         source = b.at(x.b, unit.at_b + first * x.b_k)
-        ready = unit.batch * self.size_of_b + index * self.panels * (BLOCK * self.width)
+        ready = unit.batch * self.size_of_b + index * self.panels * (self.block_words * self.width)
         packed = b.at(b.view(x.b, self.compute), ready)
         with b.for_(unit.edge, unit.end, self.width) as column:
             self.columns(unit, of, self.panel(unit, of, column, source, packed))
@@ -241,7 +245,7 @@ class _ProductKernel(abc.ABC):
     def panel(self, unit: _Unit, of: _UnitRows, column: Scalar, source: Scalar, packed: Scalar) -> _ProductPanel:
         """A panel of B, packed here if it has to be."""
         b, x = self.b, self.x
-        from_, before = b.at(source, column * x.b_n), b.at(packed, column * BLOCK)
+        from_, before = b.at(source, column * x.b_n), b.at(packed, column * self.block_words)
         columns = b.minimum(unit.end - column, self.width)
         with b.if_(self.here):
             b.invoke(self.packing, self.right, self.width, from_, x.b_n, x.b_k, columns, of.depth)
@@ -281,16 +285,16 @@ class _Tall(_ProductKernel):
 
     def __init__(self, dtype: DType, shape: Tiling, packing: LoopFunction) -> None:
         super().__init__(dtype, shape, packing, "tall")
-        self.tiles = {rows: micro(shape, self.compute, rows, VECTORS) for rows in shape.heights}
-        self.narrow = micro(shape, self.compute, shape.tall, 1)
-        self.whole = micro(shape, self.compute, shape.tall, VECTORS, packed=True)
+        self.tiles = {rows: micro(shape, self.compute, rows, VECTORS, pairs=self.pairs) for rows in shape.heights}
+        self.narrow = micro(shape, self.compute, shape.tall, 1, pairs=self.pairs)
+        self.whole = micro(shape, self.compute, shape.tall, VECTORS, packed=True, pairs=self.pairs)
 
     def sizes(self) -> None:
         super().sizes()
         b, x = self.b, self.x
         self.scattered = b.not_(b.or_(b.eq(x.a_m, 1), b.eq(x.a_k, 1)))
         lanes = self.shape.lanes  # packing turns squares, which may reach beyond the last inner index
-        self.panel_size = b.minimum(b.and_(x.k + (lanes - 1), -lanes), BLOCK) * self.shape.depth
+        self.panel_size = self.words(b.minimum(b.and_(x.k + (lanes - 1), -lanes), BLOCK)) * self.shape.depth
         # Micro-kernels read A as it lies where rows or inner indices are neighbours. But rows that far apart share few
         # places of the first cache, so that packing them repays when several panels read them.
         self.lies: Scalar | None = None
@@ -298,6 +302,10 @@ class _Tall(_ProductKernel):
             clash = b.eq(b.and_(x.a_m, CACHES.clash // self.dtype.size - 1), 0)
             packs = b.and_(clash, b.lt(_FEW * self.width, x.columns))
             self.lies = b.and_(b.not_(self.packed), b.or_(b.eq(x.a_m, 1), b.and_(b.eq(x.a_k, 1), b.not_(packs))))
+
+    def words(self, depth: Scalar) -> Scalar:
+        """The words of a panel for so many inner indices, of one row or column."""
+        return (depth + 1) >> 1 if self.pairs else depth
 
     def room_for_rows(self) -> tuple[Scalar, int]:
         tiles = covering(self.b, self.b.minimum(self.x.m, self.x.rows), self.shape.tall)
@@ -342,14 +350,14 @@ class _Tall(_ProductKernel):
         cases = [(b.and_(b.lt(height, self.shape.tall), self.scattered), 0),
                  (b.and_(narrow, b.le(height, width - lanes)), lanes)]
         for partial, first in cases if width > lanes else cases[:1]:
-            with b.if_(partial), b.for_(0, depth) as t:
+            with b.if_(partial), b.for_(0, self.words(depth)) as t:
                 for n in range(first, width, lanes):
                     b.store(panel, t * width + n, zero)
 
     def columns(self, unit: _Unit, of: _UnitRows, panel: _ProductPanel) -> None:
         """The tiles of C beside one panel of B."""
         b, x = self.b, self.x
-        step = b.select(self.packed, BLOCK * self.width, b.const(0, dt.int64))
+        step = b.select(self.packed, self.block_words * self.width, b.const(0, dt.int64))
         if self.plain:
             step = b.select(self.direct, self.width, step)
         following = b.at(panel.base, step)
@@ -360,7 +368,8 @@ class _Tall(_ProductKernel):
             old, ldo = b.select(of.fresh, b.at(self.zeros, 0), out), b.select(of.fresh, 0, x.ldc)
             self.fetch(of, row, height, *share)
             a, a_m, a_k = self.tile_of_a(of, panel, row, height)
-            arguments = (a, a_m, a_k, panel.base, panel.ldb, old, ldo, out, x.ldc, of.depth, height, panel.columns,
+            arguments = (a, a_m, a_k, panel.base, panel.ldb, old, ldo, out, x.ldc, self.words(of.depth), height,
+                         panel.columns,
                          following)
             cases = [(panel.columns, self.shape.lanes, self.narrow)]
             cases += [(height, rows, self.tiles[rows]) for rows in sorted(self.shape.heights)[:-1]]

@@ -1,13 +1,17 @@
 """Panels for the matrix product: packing, of a matrix with any strides, in loop IR.
 
 Elements that lie beside each other are copied as vectors; where they are neighbours along the inner dimension, squares
-of vectors are turned in registers; anything else goes one by one. 16-bit floats are widened on the way. Products of one
-row use what was turned at once (`dots`), since no other row would read the panel.
+of vectors are turned in registers; anything else goes one by one. 16-bit floats are widened on the way; where products
+are taken in pairs, two neighbours along the inner dimension then become one word of two bfloat16 numbers, the first in
+its high bits, since it is multiplied first. Products of one row use what was turned at once (`dots`), since no other
+row would read the panel.
 
 What reads the panels is in `gemm_tile.py`, who asks for them in `gemm.py`.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 from twofold.ir import dtypes as dt
 from twofold.ir.dtypes import DType
@@ -21,7 +25,7 @@ from .value_types import address, lanes_of, vector
 __all__ = ["pack", "dots"]
 
 
-def pack(tiling: Tiling, dtype: DType) -> LoopFunction:
+def pack(tiling: Tiling, dtype: DType, pairs: bool = False) -> LoopFunction:
     """The function `(panel, width, source, s, t, m, k)`: panel[t', s'] = source[s' s + t' t] for s' < m and t' < k.
 
     A panel has `width` elements for one inner index t', whole vectors; those from m on may hold anything. It has room
@@ -29,12 +33,13 @@ def pack(tiling: Tiling, dtype: DType) -> LoopFunction:
 
     Args:
         dtype: of the source. The panel holds what it computes in.
+        pairs: whether the panel holds words of two inner indices instead, t' counting those; 0 follows the last one.
     """
     f = FunctionBuilder("pack")
     panel, width = f.parameter("panel", address(dtype.compute)), f.parameter("width", dt.int64)
     source = _SquareSource(f, tiling, f.parameter("source", address(dtype)),
                      *[f.parameter(name, dt.int64) for name in ("s", "t", "m", "k")])
-    packing = _Packing(source, panel, width)
+    packing = _Packing(source, panel, width, pairs)
     with f.if_(f.eq(source.s, 1)):
         packing.copy()
     with f.else_():
@@ -105,20 +110,42 @@ class _SquareSource:
 class _Packing:
     """The ways to fill a panel, being recorded; what the names mean, `pack` says."""
 
-    def __init__(self, source: _SquareSource, panel: Scalar, width: Scalar) -> None:
+    def __init__(self, source: _SquareSource, panel: Scalar, width: Scalar, pairs: bool) -> None:
         self.source, self.f, self.lanes, self.panel, self.width = source, source.f, source.lanes, panel, width
+        self.step = 2 if pairs else 1  # inner indices of an element of the panel
+
+    def each(self, start: Scalar | int) -> Iterator[tuple[Scalar, list[Scalar]]]:
+        """For each element of the panel along the inner dimension from index `start` on: its number, and its indices,
+        of which the last element may have only one."""
+        f, x = self.f, self.source
+        if self.step == 1:
+            with f.for_(start, x.k) as t:
+                yield t, [t]
+            return
+        with f.for_(start >> 1, x.k >> 1) as number:
+            yield number, [number * 2, number * 2 + 1]
+        with f.if_(f.eq(x.k & 1, 1)):
+            yield x.k >> 1, [x.k - 1]
+
+    def joined(self, values: list[Scalar]) -> Scalar:
+        """An element of the panel: a number, or the word of one or two bfloat16 numbers that were widened."""
+        if len(values) == 1:
+            return values[0]
+        f, (first, second) = self.f, values
+        low = f.shr(f.bitcast(second, dt.uint32), 16)
+        return f.bitcast(f.bitcast(first, dt.uint32) | low, first.dtype)
 
     def copy(self) -> None:
         """Neighbours stay neighbours."""
         f, lanes, x = self.f, self.lanes, self.source
         whole = x.m & -lanes
         edge, has_edge = f.first(x.m - whole, lanes), f.lt(whole, x.m)
-        with f.for_(0, x.k) as t:
-            start, row = f.at(x.start, t * x.t), t * self.width
+        for number, indices in self.each(0):
+            starts, row = [f.at(x.start, t * x.t) for t in indices], number * self.width
             with f.for_(0, whole, lanes) as s:
-                f.store(self.panel, row + s, f.load(start, s, lanes))
+                f.store(self.panel, row + s, self.joined([f.load(start, s, lanes) for start in starts]))
             with f.if_(has_edge):
-                f.store(self.panel, row + whole, f.load(start, whole, lanes, edge))
+                f.store(self.panel, row + whole, self.joined([f.load(start, whole, lanes, edge) for start in starts]))
 
     def transpose(self) -> None:
         """Squares of vectors are turned in registers."""
@@ -135,14 +162,18 @@ class _Packing:
         """Turns one square. Where vectors have masks, zeros may follow the last inner index."""
         f, x = self.f, self.source
         columns = x.columns(rows, t, x.k - t if x.tiling.masks else None)
-        for n, column in enumerate(columns):
-            f.store(self.panel, (t + n) * self.width + s, column)
+        first = t >> 1 if self.step == 2 else t
+        for n in range(len(columns) // self.step):
+            joined = self.joined(columns[n * self.step:(n + 1) * self.step])
+            f.store(self.panel, (first + n) * self.width + s, joined)
 
     def one_by_one(self, start: Scalar | int) -> None:
         """Whatever the strides, from inner index `start`."""
         f, x = self.f, self.source
-        with f.for_(start, x.k) as t, f.for_(0, x.m) as s:
-            f.store(self.panel, t * self.width + s, f.load(x.start, s * x.s + t * x.t))
+        for number, indices in self.each(start):
+            with f.for_(0, x.m) as s:
+                values = [f.load(x.start, s * x.s + t * x.t) for t in indices]
+                f.store(self.panel, number * self.width + s, self.joined(values))
 
 
 def _transposed(f: BlockBuilder, rows: list[Scalar]) -> list[Scalar]:

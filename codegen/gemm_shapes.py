@@ -8,13 +8,12 @@ from __future__ import annotations
 import functools
 from typing import NamedTuple
 
-from twofold.ir.dtypes import DType
+from twofold.ir.dtypes import DType, bfloat16
 
 from . import target as targets
 
 __all__ = ["BLOCK", "DIRECT", "PACKED", "HERE", "TURNED", "HEADER", "MAX_BATCH_RANK", "VECTORS", "FLAT_VECTORS",
-           "PARTS", "Tiling", "tiling", "panel_width", "tiles_at_once",
-           "most_packed", "symbol"]
+           "PARTS", "Tiling", "tiling", "in_pairs", "words", "panel_width", "tiles_at_once", "most_packed", "symbol"]
 
 BLOCK = 256  # inner indices summed before they join the total; part of what results mean
 VECTORS = 2  # of a tile of C, side by side
@@ -60,6 +59,16 @@ def tiling(dtype: DType) -> Tiling:
 def _tiling(dtype: DType, target: targets.Target) -> Tiling:
     lanes = target.vector_bits // 8 // dtype.compute.size
     return Tiling(lanes, (14, 8, 4) if target.many_registers else (6, 4, 2), target.masks)
+
+
+def in_pairs(dtype: DType) -> bool:
+    """Whether panels of `dtype` hold two inner indices in each float32 word, as they are multiplied."""
+    return dtype is bfloat16 and targets.current().pairs
+
+
+def words(dtype: DType) -> int:
+    """The words of a panel for one block of inner indices, of one row or column."""
+    return BLOCK // 2 if in_pairs(dtype) else BLOCK
 
 
 def panel_width(shape: Tiling, flat: bool) -> int:

@@ -9,6 +9,7 @@ Panels are made by `gemm_pack.py`; how tiles make up a product, and in which ord
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 
@@ -34,7 +35,8 @@ def multiply_add(b: BlockBuilder, x: Scalar, y: Scalar, z: Scalar) -> Scalar:
     return b.fma(x, y, z) if targets.current().fused else x * y + z
 
 
-def micro(tiling: Tiling, dtype: DType, rows: int, vectors: int, packed: bool = False) -> LoopFunction:
+def micro(tiling: Tiling, dtype: DType, rows: int, vectors: int, packed: bool = False,
+          pairs: bool = False) -> LoopFunction:
     """The micro-kernel `(a, a_m, a_k, b, ldb, old, ldo, c, ldc, k, m, n, next)`: C = old + A B on a tile.
 
     The sum over k is taken in order. `next` is where the B of a later call begins, which is fetched meanwhile.
@@ -44,6 +46,7 @@ def micro(tiling: Tiling, dtype: DType, rows: int, vectors: int, packed: bool = 
         rows, vectors: the largest tile. It reads that many rows of A, and writes the first m rows and n columns.
         packed: whether A and B are panels, and the tile is whole: then strides and masks are not looked at, so that
             every address of the loop is a constant distance from two that move.
+        pairs: whether each element of A and B is a pair of bfloat16 numbers (`gemm_pack.py`), and k counts those.
     """
     f, memory, number = FunctionBuilder(f"micro_{rows}x{vectors}{'_packed' * packed}"), address(dtype), dt.int64
     a, a_m, a_k = f.parameter("a", memory), f.parameter("a_m", number), f.parameter("a_k", number)
@@ -76,7 +79,7 @@ def micro(tiling: Tiling, dtype: DType, rows: int, vectors: int, packed: bool = 
         for i in range(rows):
             of_a = f.splat(f.load(column, places[i]), tiling.lanes)
             for j, cell in enumerate(sums[i]):
-                cell.set(multiply_add(f, of_a, of_b[j], cell.get()))
+                cell.set((f.add_pairs if pairs else functools.partial(multiply_add, f))(of_a, of_b[j], cell.get()))
         for at, step in zip((at_a, at_b, at_next), (*steps, steps[1]), strict=True):
             at.set(f.at(at.get(), step))
     for i in range(rows) if packed else while_below(f, rows, m):

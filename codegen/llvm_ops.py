@@ -57,8 +57,8 @@ class Lanes(ir.VectorType):
 
 
 def _as_wide(kind: ir.Type, x: ir.Value) -> ir.Type:
-    """`kind`, or a vector of it where `x` is one."""
-    return Lanes(kind, x.type.count) if isinstance(x.type, ir.VectorType) else kind
+    """`kind`, or a vector of it where `x` is one; a vector stays what it is."""
+    return Lanes(kind, x.type.count) if isinstance(x.type, ir.VectorType) and not isinstance(kind, Lanes) else kind
 
 
 def emit(b: ir.IRBuilder, op: str, args: _Values, dtype: DType, out: DType) -> ir.Value:

@@ -299,6 +299,11 @@ class BlockBuilder(ScalarBuilder):
         dtype = value_types.vector(value_types.lane_type(x.dtype), len(picked))
         return self._emit("shuffle", (x, y), dtype, tuple(picked))
 
+    def add_pairs(self, x: Scalar, y: Scalar, total: Scalar) -> Scalar:
+        """`total` and the products of the pairs of bfloat16 numbers that lanes of float32 hold, that in their high bits
+        first; only for targets that have `pairs`."""
+        return self._emit("add_pairs", (x, y, total), total.dtype)
+
     def select(self, cond: Scalar, x: ScalarLike, y: ScalarLike) -> Scalar:
         """`x` where `cond` holds, else `y`; of vectors lane by lane, or for all lanes."""
         if not isinstance(cond.dtype, Vector):

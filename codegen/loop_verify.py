@@ -177,6 +177,8 @@ class _LoopChecker:
                 good = isinstance(out, Vector) and types == [out.element]
             case "first":
                 good = types == [dt.int64] and out is like(dt.bool_, out) and lanes > 0
+            case "add_pairs":
+                good = lane_type(out) is dt.float32 and lanes > 0 and types == [out] * 3
             case _:
                 picked = all(0 <= n < 2 * lanes_of(types[0]) for n in instr.const) and len(instr.const) == lanes
                 good = types[0] is types[1] and lane_type(types[0]) is lane_type(out) and picked

@@ -23,7 +23,9 @@ __all__ = ["Pointer", "Kernel", "LoopFunction", "Load", "Store", "At", "Prefetch
 #   splat x           x in all lanes
 #   first n           the mask of the first n lanes: none where n < 0, all where there are no more lanes
 #   shuffle x y [..]  the lanes of x, and after them those of y, picked by number
-VECTOR_OPS = frozenset(("splat", "first", "shuffle"))
+#   add_pairs x y z   z + x1 y1 + x0 y0, each product by a fused multiply-add, where lanes of x and y hold two bfloat16
+#                     numbers each, x1 and y1 in their high bits; subnormal numbers are taken, and given, as 0
+VECTOR_OPS = frozenset(("splat", "first", "shuffle", "add_pairs"))
 
 
 @data_class(eq=False)

@@ -91,6 +91,7 @@ class Target:
         wide: whether products of 64-bit integers with 128 bits are.
         masks: whether loads under a mask are quick.
         many_registers: whether there are more than 16 vectors in registers.
+        pairs: whether an instruction adds the products of pairs of bfloat16 numbers (`add_pairs` of the loop IR).
         threads: how many threads code is planned for; None for as many as this process uses.
     """
 
@@ -103,6 +104,7 @@ class Target:
     wide: bool
     masks: bool
     many_registers: bool
+    pairs: bool = False
     threads: int | None = None
 
     @property
@@ -138,7 +140,8 @@ def host() -> Target:
     x86 = platform.machine() in ("x86_64", "AMD64")
     bits = 512 if features.get("avx512f") else 256 if features.get("avx2") else 128
     return Target("", "", "", bits, True, not x86 or bool(features.get("f16c")), True,
-                  bool(features.get("avx2")), bool(features.get("avx512f")) or not features.get("sse2", False))
+                  bool(features.get("avx2")), bool(features.get("avx512f")) or not features.get("sse2", False),
+                  bool(features.get("avx512bf16")))
 
 
 @functools.cache
@@ -222,11 +225,11 @@ def of(triple: str, cpu: str = "", features: str = "", threads: int | None = Non
             "ymm" in _first(body["wide"]) else 128
         masks = "ymm" in _first(body["integers"])
         return Target(triple, cpu, features, bits, "vfmadd" in _first(body["fused"]), "vcvtph2ps" in _first(
-            body["half"]), True, masks, bits == 512, threads)
+            body["half"]), True, masks, bits == 512, threads=threads)
     wasm = triple.startswith("wasm")
     fused = not re.search(r"\bfmaf\b", _first(body["fused"]))
     half = not re.search(r"extendhfsf", _first(body["half"]))
-    return Target(triple, cpu, features, 128, fused, half, not wasm, False, not wasm, threads)
+    return Target(triple, cpu, features, 128, fused, half, not wasm, False, not wasm, threads=threads)
 
 
 def _first(text: str) -> str:

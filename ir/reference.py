@@ -184,6 +184,21 @@ def _fma(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
     return _fma64(x, y, z)
 
 
+def add_pairs(x: np.ndarray, y: np.ndarray, total: np.ndarray) -> np.ndarray:
+    """`add_pairs` of the loop IR (`codegen/statements.py`), of float32 arrays."""
+    def flushed(v: np.ndarray) -> np.ndarray:
+        return np.where(np.abs(v) < np.finfo(np.float32).smallest_normal, np.copysign(np.float32(0), v), v)
+
+    def halves(v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        bits = np.ascontiguousarray(v).view(np.uint32)
+        high, low = bits & np.uint32(0xFFFF0000), bits << np.uint32(16)
+        return flushed(high.view(np.float32)), flushed(low.view(np.float32))
+
+    for a, b in zip(halves(x), halves(y), strict=True):
+        total = flushed(_fma(a, b, flushed(total)))
+    return total
+
+
 def _fma64(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
     product = x * y
     high, low = _two_product(x, y)

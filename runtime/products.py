@@ -70,10 +70,11 @@ def plan(x: Matrices, dtype: DType, count: int, often: bool = False) -> ProductP
     rows, columns, mode = product_units.choose(x, dtype, count, often and not swapped)
     width = gemm.panel_width(shape, flat)
     panels = batches * max(-(-x.k // gemm.BLOCK), 1) * -(-x.n // width) if mode == gemm.PACKED else 0
+    room = panels * gemm.words(dtype) * width
     integers = (mode, x.m, x.n, x.k, x.ldc, *x.a, *x.b, rows, columns, len(x.batch),
                 *(word for dim in x.batch for word in dim))
     total = batches * -(-x.m // rows) * -(-x.n // columns)
-    return ProductPlan("flat" if flat else "tall", swapped, total, integers, panels, panels * gemm.BLOCK * width, work)
+    return ProductPlan("flat" if flat else "tall", swapped, total, integers, panels, room, work)
 
 
 def functions(dtype: DType) -> Mapping[str, int]:

@@ -11,8 +11,10 @@ import pytest
 from llvmlite import ir
 
 from twofold.codegen import gemm, gemm_kernels, gemm_shapes, gemm_tile, llvm_module, lockstep, lockstep_memory
+from twofold.codegen import target as targets
 from twofold.codegen.loop_verify import verify
 from twofold.ir import dtypes as dt
+from twofold.ir.data_class import replace
 from twofold.runtime import products, threads
 from twofold.runtime.products import Matrices, Product
 
@@ -401,6 +403,51 @@ def test_kernels_in_lockstep_give_the_bits_of_machine_code(number, dtype):
                 assert_same(run(start, mode, np.asfortranarray(a), np.asfortranarray(b), dtype, shape), expected)
         if shape.masks and m == 1:
             assert_same(run(start, gemm.TURNED, a, np.asfortranarray(b), dtype, shape), expected)
+
+
+# -- pairs of bfloat16 ------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("shape", [(2, 2, 2), (3, 5, 1), (14, 32, 2), (17, 33, 257), (4, 16, 512), (1, 70, 300),
+                                   (128, 128, 784), (300, 200, 513)], ids=str)
+def test_bfloat16_products_have_the_bits_of_float32(shape):
+    m, n, k = shape
+    a, b = draw(0, m, k, dtype=dt.bfloat16), draw(1, k, n, dtype=dt.bfloat16)
+    wide = multiply(a.astype(np.float32), b.astype(np.float32), dt.float32)
+    for x, y in itertools.product(layouts(a).values(), layouts(b).values()):
+        assert_same(multiply(x, y, dt.bfloat16), wide)
+
+
+@pytest.mark.parametrize("pairs", [False, True])
+@pytest.mark.parametrize("shape", [(3, 5, 1), (7, 19, 6), (5, 3, 259)], ids=str)
+def test_products_in_pairs_on_processors_that_have_them_and_others(shape, pairs):
+    m, n, k = shape
+    a, b = draw(0, m, k, dtype=dt.bfloat16), draw(1, k, n, dtype=dt.bfloat16)
+    wide = multiply(a.astype(np.float32), b.astype(np.float32), dt.float32)
+    with targets.use(replace(targets.host(), pairs=pairs)):
+        for tiles in (gemm.Tiling(4, (3, 2, 1), False), gemm.Tiling(8, (6, 4, 2), True)):
+            start = in_lockstep(dt.bfloat16, tiles)
+            for mode, order_a, order_b in itertools.product([gemm.HERE, gemm.PACKED], "CF", "CF"):
+                x, y = np.array(a, order=order_a), np.array(b, order=order_b)
+                assert_same(run(start, mode, x, y, dt.bfloat16, tiles), wide)
+
+
+def test_products_in_pairs_of_infinities_and_nan():
+    a, b = draw(0, 20, 40, dtype=dt.bfloat16), draw(1, 40, 37, dtype=dt.bfloat16)
+    a[3, 7], a[4, 39], a[5, :2], b[7, 5], b[39, 8] = np.inf, np.nan, (np.inf, -np.inf), 0, np.inf
+    wide = multiply(a.astype(np.float32), b.astype(np.float32), dt.float32)
+    np.testing.assert_array_equal(multiply(a, b, dt.bfloat16), wide)
+    assert np.isnan(wide[4]).all() and np.isinf(wide).any()
+
+
+def test_products_in_pairs_take_subnormal_numbers_as_zero():
+    least = np.finfo(np.float32).smallest_normal
+    a = np.array([[2.0**-130, 1.0], [2.0**-70, 0.0], [2.0**-126, 1.0]]).astype(dt.bfloat16.np)
+    b = np.array([[1.0, 2.0**-70], [0.0, 2.0**-126]]).astype(dt.bfloat16.np)
+    with targets.use(replace(targets.host(), pairs=True)):
+        tiles = gemm.Tiling(4, (3, 2, 1), False)
+        got = run(in_lockstep(dt.bfloat16, tiles), gemm.HERE, a, b, dt.bfloat16, tiles)
+    assert_same(got, np.array([[0, least], [2.0**-70, 0], [least, least]], np.float32))
+    if targets.host().pairs:
+        assert_same(multiply(a, b, dt.bfloat16), got)
 
 
 def test_a_small_product_in_lockstep():

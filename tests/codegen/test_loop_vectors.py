@@ -22,6 +22,7 @@ from twofold.codegen.loop_verify import verify
 from twofold.codegen.statements import At, Break, Get, If, Invoke, Load, Set, Store
 from twofold.codegen.value_types import address, vector
 from twofold.ir import dtypes as dt
+from twofold.ir import reference
 from twofold.ir.data_class import replace
 from twofold.ir.dtypes import DType
 from twofold.ir.scalar import Instr
@@ -54,6 +55,54 @@ def agree(kernel: Kernel, total: int, *args: Any) -> list[np.ndarray]:
         for n, (got, want) in enumerate(zip(memory, known.values(), strict=True)):
             assert_same(got, want, (kernel.name, n, optimised, heap))
     return list(known.values())
+
+
+def pairs_of(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Words of two bfloat16 numbers each, the first in the high bits."""
+    high, low = (x.astype(np.float32).view(np.uint32) >> 16 for x in (first, second))
+    return (high << 16 | low).astype(np.uint32).view(np.float32)
+
+
+@pytest.mark.parametrize("lanes", [4, 8, 16])
+def test_products_of_pairs_are_added_one_after_another(lanes: int) -> None:
+    b = LoopBuilder("k")
+    x, y, z = (b.pointer(name, F32) for name in "xyz")
+    with b.for_(b.start, b.stop) as i:
+        at = i * lanes
+        b.store(z, at, b.add_pairs(b.load(x, at, lanes), b.load(y, at, lanes), b.load(z, at, lanes)))
+    kernel = b.finish()
+    verify(kernel)
+    assert f"add_pairs %2 %3 %4 : f32x{lanes}" in str(kernel)
+    # Numbers of 8 bits, and sums so small that float64 holds them exactly before each rounding.
+    rng, total = np.random.default_rng(0), 64 // lanes
+    of_x, of_y = rng.integers(-255, 256, (2, 64)) / 16.0, rng.integers(-255, 256, (2, 64)) / 4096.0
+    start = rng.normal(size=64).astype(np.float32)
+    once = (of_x[0] * of_y[0] + start).astype(np.float32)
+    expected = (of_x[1] * of_y[1] + once).astype(np.float32)
+    memory = [pairs_of(*of_x), pairs_of(*of_y), start.copy()]
+    held = [lockstep.ByteMemory(m.view(np.uint8)) for m in memory]
+    assert lockstep.run(kernel, total, held) == 0
+    assert_same(memory[2], expected, lanes)
+    if targets.host().pairs:
+        assert_same(agree(kernel, total, pairs_of(*of_x), pairs_of(*of_y), start)[2], expected, lanes)
+
+
+def test_products_of_pairs_at_the_ends_of_the_range() -> None:
+    tiny, huge, inf, nan = 2.0**-130, 2.0**127, np.inf, np.nan
+    x0 = np.array([tiny, 2.0**-70, huge, inf, inf, 0, nan, -1, 1, 2.0**-64, -0.0, 3, 1, 1, 1, 1])
+    y0 = np.array([1, 2.0**-70, 2, 1, 0, 5, 1, 1, 1, 2.0**-62, 1, 2, 1, 1, 1, 1])
+    x1, y1 = np.array([0, 0, huge, -inf, 0, 0, 0, 1, -1, 0, 0, 1, 0, 0, 0, 0]), np.full(16, 4.0)
+    start = np.array([0, 0, 0, 0, 0, -0.0, 0, 0, 0, 0, -0.0, tiny, 1e-40, 1, inf, nan], np.float32)
+    expected = np.array([0, 0, inf, nan, nan, 0, nan, 3, -3, 2.0**-126, 0, 10, 1, 2, inf, nan], np.float32)
+    with np.errstate(all="ignore"):
+        got = reference.add_pairs(pairs_of(x0, x1), pairs_of(y0, y1), start)
+    np.testing.assert_array_equal(got, expected)
+    if targets.host().pairs:
+        b = LoopBuilder("k")
+        x, y, z = (b.pointer(name, F32) for name in "xyz")
+        b.store(z, 0, b.add_pairs(b.load(x, 0, 16), b.load(y, 0, 16), b.load(z, 0, 16)))
+        _, memory = run(machine_code(b.finish(), True, True), 0, 1, (pairs_of(x0, x1), pairs_of(y0, y1), start))
+        np.testing.assert_array_equal(memory[2], expected)
 
 
 # -- text -----------------------------------------------------------------------------------------------------------

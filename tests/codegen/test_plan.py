@@ -17,7 +17,7 @@ from twofold.ir.graph_text import parse
 from twofold.runtime.cpu import cpu
 
 # Tiles of products depend on the processor: these plans are for one with vectors of 256 bits, and for one thread.
-PROCESSOR = target.Target("x86_64-unknown-linux-gnu", "", "", 256, True, True, True, True, False, 1)
+PROCESSOR = target.Target("x86_64-unknown-linux-gnu", "", "", 256, True, True, True, True, False, threads=1)
 
 
 def check(graph: str | Graph, expected: str, **options: Any) -> None:
