@@ -1,9 +1,9 @@
-"""Whole steps of training: op by op, compiled, and by `fit`; convolutions, a recurrence, a transformer block.
+"""Whole steps of training: op by op, compiled, and by `fit`; convolutions, recurrences, a transformer block.
 
 A peer is a class with one method a case, as in `eager.py`. All begin with the same weights, on the same batch, and
 their losses over three steps must agree. Where a case says "compiled", TensorFlow and twofold run a `tf.function`, JAX
-a jitted function, and PyTorch its own operations, of which an LSTM is one. The update is gradient descent, but for
-`fit`, which trains by Adam and keeps the mean of the accuracy: to be compared with the same step, bare.
+a jitted function, and PyTorch its own operations, of which LSTM and GRU are two. The update is gradient descent, but
+for `fit`, which trains by Adam and keeps the mean of the accuracy: to be compared with the same step, bare.
 """
 
 from __future__ import annotations
@@ -20,7 +20,10 @@ CASES = {
     "mlp_step": ("MLP 784-128-10, op by op", 1e-3),
     "cnn_eager": ("CNN A, op by op", 1e-3),
     "cnn_step": ("CNN A, compiled", 1e-3),
+    "cnn_b_step": ("CNN B, four convolutions on 32x32x3, batch 32, compiled", 1e-3),
+    "residual_step": ("residual block 56x56x64, batch 8, compiled", 1e-3),
     "lstm_step": ("LSTM 128, sequence 50, batch 32, compiled", 1e-3),
+    "gru_step": ("GRU 128, sequence 50, batch 32, compiled", 1e-3),
     "transformer_step": ("transformer block 256, sequence 128, batch 8, compiled", 1e-3),
     "keras_bare": ("100 steps of a Keras CNN A, compiled, bare", 1e-3),
     "keras_fit": ("the same by fit", 1e-3),
@@ -51,6 +54,33 @@ def cnn_data() -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
     weights = [normal(rng, 3, 3, 1, 16), np.zeros(16, np.float32), normal(rng, 3, 3, 16, 16),
                np.zeros(16, np.float32), normal(rng, 16, 10), np.zeros(10, np.float32)]
     return x, y, weights
+
+
+@functools.cache
+def cnn_b_data() -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
+    """CIFAR-sized images, labels, and the weights of four convolutions and two dense layers."""
+    rng = np.random.default_rng(9)
+    shapes = [(3, 3, 3, 32), (3, 3, 32, 32), (3, 3, 32, 64), (3, 3, 64, 64), (4096, 256), (256, 10)]
+    x, y = rng.random((32, 32, 32, 3), np.float32), rng.integers(0, 10, 32).astype(np.int32)
+    return x, y, [normal(rng, *shape) for shape in shapes]
+
+
+@functools.cache
+def residual_data() -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
+    """Images, what they shall become, and the weights of two convolutions, each with a gain and an offset."""
+    rng = np.random.default_rng(10)
+    x, y = (rng.normal(size=(8, 56, 56, 64)).astype(np.float32) for _ in range(2))
+    one, none = np.ones(64, np.float32), np.zeros(64, np.float32)
+    return x, y, [normal(rng, 3, 3, 64, 64), one, none, normal(rng, 3, 3, 64, 64), one, none]
+
+
+@functools.cache
+def gru_data() -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
+    """Sequences of 64 numbers, a target each, and the weights of a GRU (update, reset, new) and a layer."""
+    rng = np.random.default_rng(11)
+    x = rng.normal(size=(32, 50, 64)).astype(np.float32)
+    y = rng.normal(size=(32, 1)).astype(np.float32)
+    return x, y, [normal(rng, 64, 384), normal(rng, 128, 384), np.zeros((2, 384), np.float32), normal(rng, 128, 1)]
 
 
 @functools.cache
@@ -109,6 +139,55 @@ class Torch(eager.Torch):
         return self._descent((x, self.torch.tensor(y[:32]).long(), start), loss_of)
 
     cnn_step = cnn_eager
+
+    def _channels_last(self, images: np.ndarray) -> Any:
+        x = self.torch.tensor(images).permute(0, 3, 1, 2)
+        return x.contiguous(memory_format=self.torch.channels_last)
+
+    def cnn_b_step(self) -> Built:
+        functional = self.torch.nn.functional
+        x, y, start = cnn_b_data()
+        start = [w.transpose(3, 2, 0, 1).copy() if w.ndim == 4 else w for w in start]
+
+        def loss_of(x: Any, y: Any, k1: Any, k2: Any, k3: Any, k4: Any, w1: Any, w2: Any) -> Any:
+            for first, second in ((k1, k2), (k3, k4)):
+                x = functional.relu(functional.conv2d(x, first, padding=1))
+                x = functional.max_pool2d(functional.relu(functional.conv2d(x, second, padding=1)), 2)
+            x = x.permute(0, 2, 3, 1).reshape(32, 4096)
+            return functional.cross_entropy(functional.relu(x @ w1) @ w2, y)
+
+        return self._descent((self._channels_last(x), self.torch.tensor(y).long(), start), loss_of)
+
+    def residual_step(self) -> Built:
+        functional = self.torch.nn.functional
+        x, y, start = residual_data()
+        start = [w.transpose(3, 2, 0, 1).copy() if w.ndim == 4 else w for w in start]
+
+        def normal_of(x: Any, gain: Any, offset: Any) -> Any:
+            return functional.batch_norm(x, None, None, gain, offset, training=True, eps=1e-3)
+
+        def loss_of(x: Any, y: Any, k1: Any, g1: Any, o1: Any, k2: Any, g2: Any, o2: Any) -> Any:
+            inner = functional.relu(normal_of(functional.conv2d(x, k1, padding=1), g1, o1))
+            outer = functional.relu(x + normal_of(functional.conv2d(inner, k2, padding=1), g2, o2))
+            return ((outer - y) ** 2).mean()
+
+        return self._descent((self._channels_last(x), self._channels_last(y), start), loss_of)
+
+    def gru_step(self) -> Built:
+        torch = self.torch
+        x, y, (inputs, state, bias, dense) = gru_data()
+        begin = torch.zeros(1, 32, 128)
+
+        def own(w: np.ndarray) -> np.ndarray:  # PyTorch has the reset before the update
+            update, reset, new = np.split(w, 3, axis=-1)
+            return np.concatenate([reset, update, new], axis=-1).T.copy()
+
+        def loss_of(x: Any, y: Any, w: Any, u: Any, b: Any, c: Any, d: Any) -> Any:
+            outputs, _ = torch.gru(x, begin, (w, u, b, c), True, 1, 0.0, True, False, True)
+            return ((outputs[:, -1] @ d - y) ** 2).mean()
+
+        start = [own(inputs), own(state), own(bias[0]), own(bias[1]), dense]
+        return self._descent((torch.tensor(x), torch.tensor(y), start), loss_of)
 
     def lstm_step(self) -> Built:
         torch = self.torch
@@ -186,6 +265,49 @@ class Jax(eager.Jax):
     def cnn_step(self) -> Built:
         return self._cnn(True)
 
+    def _same(self, x: Any, kernel: Any) -> Any:
+        return self.jax.lax.conv_general_dilated(x, kernel, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
+
+    def cnn_b_step(self) -> Built:
+        jax, jnp = self.jax, self.jax.numpy
+
+        def loss_of(x: Any, y: Any, k1: Any, k2: Any, k3: Any, k4: Any, w1: Any, w2: Any) -> Any:
+            for first, second in ((k1, k2), (k3, k4)):
+                x = jax.nn.relu(self._same(jax.nn.relu(self._same(x, first)), second))
+                x = jax.lax.reduce_window(x, -jnp.inf, jax.lax.max, (1, 2, 2, 1), (1, 2, 2, 1), "VALID")
+            logits = jax.nn.relu(x.reshape(32, 4096) @ w1) @ w2
+            return -jax.nn.log_softmax(logits)[jnp.arange(32), y].mean()
+
+        return self._descent(cnn_b_data(), loss_of)
+
+    def residual_step(self) -> Built:
+        jax = self.jax
+
+        def normal_of(x: Any, gain: Any, offset: Any) -> Any:
+            mean, variance = x.mean((0, 1, 2)), x.var((0, 1, 2))
+            return (x - mean) * jax.lax.rsqrt(variance + 1e-3) * gain + offset
+
+        def loss_of(x: Any, y: Any, k1: Any, g1: Any, o1: Any, k2: Any, g2: Any, o2: Any) -> Any:
+            inner = jax.nn.relu(normal_of(self._same(x, k1), g1, o1))
+            return ((jax.nn.relu(x + normal_of(self._same(inner, k2), g2, o2)) - y) ** 2).mean()
+
+        return self._descent(residual_data(), loss_of)
+
+    def gru_step(self) -> Built:
+        jax, jnp = self.jax, self.jax.numpy
+
+        def loss_of(x: Any, y: Any, w: Any, u: Any, b: Any, d: Any) -> Any:
+            def cell(h: Any, projected: Any) -> Any:
+                zx, rx, nx = jnp.split(projected, 3, axis=-1)
+                zh, rh, nh = jnp.split(h @ u + b[1], 3, axis=-1)
+                z = jax.nn.sigmoid(zx + zh)
+                return z * h + (1 - z) * jnp.tanh(nx + jax.nn.sigmoid(rx + rh) * nh), None
+
+            h, _ = jax.lax.scan(cell, jnp.zeros((32, 128)), (x @ w + b[0]).swapaxes(0, 1))
+            return ((h @ d - y) ** 2).mean()
+
+        return self._descent(gru_data(), loss_of)
+
     def lstm_step(self) -> Built:
         jax, jnp = self.jax, self.jax.numpy
 
@@ -258,13 +380,43 @@ class TensorFlow(eager.TensorFlow):
     def cnn_step(self) -> Built:
         return self._cnn(True)
 
-    def lstm_step(self) -> Built:
+    def cnn_b_step(self) -> Built:
         tf = self.tf
-        x, y, start = lstm_data()
-        x, y = tf.constant(x), tf.constant(y)
+
+        def loss_of(x: Any, y: Any, k1: Any, k2: Any, k3: Any, k4: Any, w1: Any, w2: Any) -> Any:
+            for first, second in ((k1, k2), (k3, k4)):
+                x = tf.nn.relu(tf.nn.conv2d(x, first, 1, "SAME"))
+                x = tf.nn.max_pool2d(tf.nn.relu(tf.nn.conv2d(x, second, 1, "SAME")), 2, 2, "VALID")
+            logits = tf.matmul(tf.nn.relu(tf.matmul(tf.reshape(x, [32, 4096]), w1)), w2)
+            return tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=y, logits=logits))
+
+        return self._descent(cnn_b_data(), loss_of)
+
+    def residual_step(self) -> Built:
+        tf = self.tf
+
+        def normal_of(x: Any, gain: Any, offset: Any) -> Any:
+            return tf.nn.batch_normalization(x, *tf.nn.moments(x, [0, 1, 2]), offset, gain, 1e-3)
+
+        def loss_of(x: Any, y: Any, k1: Any, g1: Any, o1: Any, k2: Any, g2: Any, o2: Any) -> Any:
+            inner = tf.nn.relu(normal_of(tf.nn.conv2d(x, k1, 1, "SAME"), g1, o1))
+            outer = tf.nn.relu(x + normal_of(tf.nn.conv2d(inner, k2, 1, "SAME"), g2, o2))
+            return tf.reduce_mean(tf.square(outer - y))
+
+        return self._descent(residual_data(), loss_of)
+
+    def gru_step(self) -> Built:
+        return self._recurrent(self.tf.keras.layers.GRU, gru_data())
+
+    def lstm_step(self) -> Built:
+        return self._recurrent(self.tf.keras.layers.LSTM, lstm_data())
+
+    def _recurrent(self, kind: Any, data: Any) -> Built:
+        tf = self.tf
+        x, y, start = tf.constant(data[0]), tf.constant(data[1]), data[2]
 
         def make() -> Any:
-            layer = tf.keras.layers.LSTM(128)
+            layer = kind(128)
             layer.build((32, 50, 64))
             layer.set_weights(start[:3])
             dense = tf.Variable(start[3])
