@@ -68,12 +68,35 @@ def dots(tiling: Tiling, dtype: DType, groups: int) -> LoopFunction:
     sums = f.scratch(compute, groups * lanes)
     with f.for_(0, n, lanes) as first:
         f.store(sums, first, f.const(0.0, vector(compute, lanes)))
-    with f.for_(0, k, lanes) as t, f.for_(0, n, lanes) as first:
+    pairs, whole = f.and_(n, -2 * lanes), f.and_(k, -lanes)
+    with f.for_(0, pairs, 2 * lanes) as first:
+        _add_pairs(f, source, sums, a, first, whole)
+    with f.for_(0, k, lanes) as t, f.for_(f.select(f.lt(t, whole), pairs, 0), n, lanes) as first:
         _add_square(f, source, sums, a, t, first)
     with f.for_(0, n, lanes) as first:
         mask = f.first(n - first, lanes)
         f.store(c, first, f.load(old, first, lanes, mask) + f.load(sums, first, lanes), mask)
     return f.finish()
+
+
+def _add_pairs(f: BlockBuilder, source: _SquareSource, sums: Pointer, a: Scalar, first: Scalar, end: Scalar) -> None:
+    """Adds the products of the inner indices below `end`, all in whole squares, to the sums of two vectors of columns.
+
+    In a vector's sum each product waits for the one before: the other vector's fill that time, and more vectors would
+    not fit into registers.
+    """
+    lanes = source.lanes
+    rows = [source.s * r for r in range(lanes)]
+    starts = [f.local(f.at(source.start, (first + g) * source.s)) for g in (0, lanes)]
+    totals = [f.local(f.load(sums, first + g, lanes)) for g in (0, lanes)]
+    with f.for_(0, end, lanes) as t:
+        for start, total in zip(starts, totals, strict=True):
+            columns = _transposed(f, [f.load(start.get(), row, lanes) for row in rows])
+            for i, column in enumerate(columns):
+                total.set(multiply_add(f, f.splat(f.load(a, t + i), lanes), column, total.get()))
+            start.set(f.at(start.get(), lanes))
+    for g, total in zip((0, lanes), totals, strict=True):
+        f.store(sums, first + g, total.get())
 
 
 def _add_square(f: BlockBuilder, source: _SquareSource, sums: Pointer, a: Scalar, t: Scalar, first: Scalar) -> None:
