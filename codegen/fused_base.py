@@ -13,7 +13,7 @@ from twofold.ir.scalar import Scalar
 
 from . import loop
 from .layout import Layout
-from .operands import Argument, PartialResults, Within
+from .operands import Argument, PartialResults, Rows, Within
 from .units import FusionItem, Group, Source, is_inline, scalar_constant
 
 __all__ = ["GroupKernel", "FusedBuilder", "FusedKernel"]
@@ -28,6 +28,7 @@ class FusedKernel:
     total: DimLike
     weight: DimLike  # of one iteration, in simple operations
     items: list[FusionItem]  # what failed checks refer to, by the number before the colon of a code
+    rows: Rows | None = None
 
 
 class FusedBuilder(loop.LoopBuilder):

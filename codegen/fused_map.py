@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from twofold.ir import dims as dm
@@ -11,7 +12,8 @@ from twofold.ir.scalar import Scalar
 
 from . import loop
 from .fused_base import FusedKernel, GroupKernel
-from .layout import Dimensions, Layout, contiguous, merged
+from .layout import Dimensions, Layout, contiguous, merged, row_span
+from .operands import Rows
 from .units import FusionItem, Group, Source
 
 __all__ = ["Map"]
@@ -27,6 +29,23 @@ def _turned(dims: Dimensions, tall: int) -> int | None:
             if ways[operand] in (1, -1) and (isinstance(length, Dim) or length >= tall // 2):
                 return n
     return None
+
+
+def _rows(space: Sequence[DimLike], places: Sequence[tuple[g.Value, Layout]]) -> Rows | None:
+    """How a kernel whose range counts the elements of `space` goes over rows, which the first axis numbers that is no
+    single one; `places` are where its elements lie in memory."""
+    if not dm.all_static(space):
+        return None
+    sizes = dm.evaluate(space, {})
+    first = next((n for n, size in enumerate(sizes) if size != 1), None)
+    if first is None:
+        return None
+    spans: dict[g.Value, set[int | None]] = {}
+    for value, layout in places:
+        rows = Layout(layout.shape[first:], layout.strides[first:], layout.offset)
+        spans.setdefault(value, set()).add(row_span(rows))
+    known = {value: span for value, ways in spans.items() if len(ways) == 1 and (span := next(iter(ways))) is not None}
+    return Rows(sizes[first], 1, math.prod(sizes[first + 1:]), known)
 
 
 class Map(GroupKernel):
@@ -57,11 +76,11 @@ class Map(GroupKernel):
             return self.tiles(dims, down, sources, items)
         else:
             self.boxes(dims, sources, items)
-        return self.finish(total)
-
-    def finish(self, total: DimLike) -> FusedKernel:
         weight = 1 + self.instructions() // 8
-        return self.b.done(self.group.items, total, weight)
+        kernel = self.b.done(self.group.items, total, weight)
+        written = [v if p is None else p.base for v, p in zip(self.stored, parts, strict=True)]
+        kernel.rows = _rows(space, list(zip([*[s.base for s in sources], *written], layouts, strict=True)))
+        return kernel
 
     def instructions(self) -> int:
         return loop.instruction_count(self.b._blocks[0])

@@ -12,9 +12,9 @@ from typing import TypeAlias
 
 from twofold.ir import dims as dm
 from twofold.ir.data_class import data_class
-from twofold.ir.dims import DimLike, Size, Sizes
+from twofold.ir.dims import Dim, DimLike, Size, Sizes
 
-__all__ = ["Layout", "NotAView", "Dimensions", "contiguous", "merged"]
+__all__ = ["Layout", "NotAView", "Dimensions", "contiguous", "merged", "row_span"]
 
 Dimensions: TypeAlias = list[tuple[DimLike, Sizes]]  # each with the stride of every operand along it
 _Index: TypeAlias = Size | slice | None
@@ -188,3 +188,16 @@ def merged(shape: Sequence[DimLike], strides: Sequence[Sequence[DimLike]]) -> Di
         else:
             out.append((size, tuple(steps)))
     return out
+
+
+def row_span(layout: Layout) -> int | None:
+    """How far rows, numbered by the first axis, lie apart, where each stays before the beginning of the next: row n
+    then has nothing but elements of the `row_span` ones from number n times that on. None where that is not known."""
+    numbers = [*layout.shape[1:], *layout.strides, layout.offset]
+    if not layout.shape or any(isinstance(n, Dim) for n in numbers):
+        return None
+    span, *strides = layout.strides
+    reach = [(size - 1) * stride for size, stride in zip(layout.shape[1:], strides, strict=True)]
+    first = layout.offset + sum(min(r, 0) for r in reach)
+    last = layout.offset + sum(max(r, 0) for r in reach)
+    return int(span) if first >= 0 and last < span else None

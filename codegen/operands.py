@@ -6,7 +6,7 @@ graph is memory by itself; here is what memory there is besides, and how an argu
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 from twofold.ir import dims as dm
@@ -15,8 +15,8 @@ from twofold.ir.data_class import data_class
 from twofold.ir.dims import DimLike, Shape
 from twofold.ir.dtypes import DType
 
-__all__ = ["Work", "PartialResults", "Within", "Slot", "LibraryKey", "Library", "Detail", "Run", "Memory", "Argument",
-           "RunKernel", "bytes_of"]
+__all__ = ["Work", "PartialResults", "Within", "Slot", "LibraryKey", "Library", "Detail", "Rows", "Run", "Memory",
+           "Argument", "RunKernel", "bytes_of"]
 
 LibraryKey: TypeAlias = tuple[str, ...]  # a kind that somebody provides, then what tells its kernels apart
 
@@ -91,11 +91,30 @@ Argument: TypeAlias = Memory | Within | Library | DimLike
 RunKernel: TypeAlias = Any
 
 
+@data_class(frozen=True, eq=False)
+class Rows:
+    """How the range of a run goes over rows, and which memory it takes row by row.
+
+    Attributes:
+        count: how many rows there are.
+        grain: how many of them iterations take together; the last may be fewer.
+        steps: the iterations that do so. They follow one another, as the rows do.
+        spans: memory -> the elements of a row. What iterations for a row touch of it lies in `span` elements, from
+            number `span` times the row on. Memory that is not here may be touched anywhere.
+    """
+
+    count: int
+    grain: int
+    steps: int
+    spans: Mapping[g.Value, int]
+
+
 @data_class(eq=False)
 class Run:
     """A kernel run as a lowering asks for it: what fills its args array, its range, and the work of an iteration.
 
     fixed: it does the same in every round of the loop around it, and may run once, before.
+    rows: how it goes over rows, where it does.
     """
 
     kernel: RunKernel
@@ -104,6 +123,7 @@ class Run:
     weight: DimLike
     detail: Detail | None = None
     fixed: bool = False
+    rows: Rows | None = None
 
     def values(self) -> list[g.Value]:
         """The values whose memory the kernel gets."""

@@ -22,12 +22,12 @@ from twofold.ir.data_class import data_class, field
 from twofold.ir.dims import Dim, DimLike
 
 from .arena import Block
-from .operands import Argument, Detail, Library, Memory, PartialResults, Slot, Within, Work, bytes_of
+from .operands import Argument, Detail, Library, Memory, PartialResults, Rows, Slot, Within, Work, bytes_of
 from .statements import Kernel
 from .units import FusionItem, Grouping
 
-__all__ = ["UNBOUNDED", "Plan", "Step", "Shares", "Batch", "Branch", "While", "Copy", "Tree", "Aliases", "parts_of",
-           "batch_arguments", "memory_of", "owners", "slots_of"]
+__all__ = ["UNBOUNDED", "Plan", "Step", "Shares", "RowShares", "Batch", "Branch", "While", "Copy", "Tree", "Aliases",
+           "parts_of", "batch_arguments", "memory_of", "owners", "slots_of"]
 
 _MANY = 48  # steps that make a plan long
 UNBOUNDED = 1 << 62  # the work of a plan with loops
@@ -58,6 +58,7 @@ class Step:
         detail: what the message of a failed check shows besides.
         loops: the loops around it, the outermost first.
         shares: how threads may share it; None where one runs it.
+        rows: how it goes over rows, where it does.
     """
 
     kernel: Kernel | Library | Batch
@@ -70,6 +71,7 @@ class Step:
     detail: Detail | None = None
     loops: tuple[g.Node, ...] = ()
     shares: Shares | None = None
+    rows: Rows | None = None
 
     def memory(self) -> list[Memory]:
         """The values, and other memory, that the arguments are addresses of."""
@@ -112,13 +114,31 @@ class Branch:
     otherwise: Tree
 
 
+class RowShares(NamedTuple):
+    """How threads share all rounds of a loop: each has some rows in all of them (`loop_rows.py`).
+
+    Attributes:
+        rows: how many there are.
+        grain: a thread's rows begin at a multiple of it.
+        private: numbers, such as a counter, of which each thread has its own.
+        how: from how much work on, as for the rows of one round.
+    """
+
+    rows: int
+    grain: int
+    private: Sequence[g.Value]
+    how: Shares
+
+
 @data_class(eq=False)
 class While:
-    """Runs `before`, and while the bool in memory of `test` holds then `body` and `before` again."""
+    """Runs `before`, and while the bool in memory of `test` holds then `body` and `before` again; `rows` says how
+    threads share the rounds, if not step by step."""
 
     before: Tree
     test: g.Value
     body: Tree
+    rows: RowShares | None = None
 
 
 @data_class(eq=False)

@@ -35,7 +35,7 @@ from twofold.ir.dims import Dim, DimLike
 
 from . import statements
 from .operands import Argument, Library, Memory, PartialResults, Slot, Within, Work, bytes_of
-from .plan import UNBOUNDED, Batch, Branch, Copy, Plan, Shares, Step, Tree, parts_of
+from .plan import UNBOUNDED, Batch, Branch, Copy, Plan, RowShares, Shares, Step, Tree, parts_of
 
 __all__ = ["text"]
 
@@ -198,7 +198,7 @@ class _PlanWriter:
                 yield from self.indented(self.tree(part.otherwise))
                 yield "}"
             else:
-                yield "loop {"
+                yield f"loop{_rows(part.rows)} {{"
                 yield from self.indented([*self.tree(part.before), f"end unless {self.name(part.test)}",
                                           *self.tree(part.body)])
                 yield "}"
@@ -246,6 +246,13 @@ def _sharing(shares: Shares | None, total: DimLike) -> str:
     return f", shared by {min(shares.work // shares.grain, total)} or less"
 
 
+def _rows(rows: RowShares | None) -> str:
+    if rows is None:
+        return ""
+    private = f", each {len(rows.private)} numbers of its own" if rows.private else ""
+    return f", threads share {rows.rows} rows, {rows.grain} or more each{private}"
+
+
 def _checks(step: Step) -> str:
     texts = dict.fromkeys(step.failed(n + 1)[1] for n in range(len(step.codes)))
     return f", checks {'; '.join(texts)}" if texts else ""
@@ -256,11 +263,4 @@ def _accesses(kernel: statements.Kernel | Library | Batch, count: int) -> tuple[
     if isinstance(kernel, Library):  # results come first
         return set(range(1, count)), {0}
     assert isinstance(kernel, statements.Kernel)  # a batch's parts are asked for one by one
-    reads: set[int] = set()
-    writes: set[int] = set()
-    for statement in statements.walk(kernel.body):
-        if isinstance(statement, statements.Load) and statement.ptr.slot is not None:
-            reads.add(statement.ptr.slot)
-        elif isinstance(statement, statements.Store) and statement.ptr.slot is not None:
-            writes.add(statement.ptr.slot)
-    return reads, writes
+    return statements.accesses(kernel)

@@ -16,7 +16,7 @@ from twofold.ir import dims as dm
 from twofold.ir import graph as g
 from twofold.ir.dims import Dim, DimLike
 
-from . import arena, fused, fusion, loop_info, structured, structured_products, structured_windows
+from . import arena, fused, fusion, loop_info, loop_rows, structured, structured_products, structured_windows
 from .backend import Backend
 from .layout import Layout, contiguous
 from .operands import Library, Memory, Run, Slot, Within, bytes_of
@@ -78,7 +78,7 @@ class _Planner:
         self.graph, self.backend = graph, backend
         self.steps: list[Step] = []
         self.touched: list[tuple[int, g.Value]] = []  # memory that is used between steps
-        self.loops: list[tuple[int, int]] = []  # the steps of each loop
+        self.loops: list[tuple[While, int, int]] = []  # each with its steps
         self.aliases: Aliases = {}
         self.groupings: list[Grouping] = []
         body = _Body(self, graph, donate)
@@ -99,22 +99,31 @@ class _Planner:
     def finish(self, interruptible: bool) -> Plan:
         """The plan, with places for all memory that the steps use, and the work of a run."""
         self.widen()
+        self.share_rows()
         results = dm.symbols_of([d for v in self.graph.outputs for d in v.dims])  # of an empty result no step may tell
         symbols = sorted(self.graph.symbols().union(results, *[self.symbols_of(s) for s in self.steps]))
         buffers, constants = self.place()
         blocks = self.temporaries(buffers)
         layout = arena.plan(blocks)
         work: DimLike = UNBOUNDED if self.loops else 0
-        for step in self.steps:
+        by_rows = {n for loop, first, last in self.loops if loop.rows is not None for n in range(first, last + 1)}
+        for number, step in enumerate(self.steps):
             amount = step.total * step.weight
             if not self.loops:
                 work = work + amount
             for part in parts_of(step) if isinstance(step.kernel, Batch) else ():
                 part.shares = self.shares(part.total, part.total * part.weight)
-            step.shares = self.shares(step.total, amount)
+            step.shares = None if number in by_rows else self.shares(step.total, amount)
         return Plan(self.graph, self.outputs, constants, symbols, self.steps, self.tree, buffers, layout.offsets,
                     layout.size, blocks, layout.sums, self.aliases, self.donated, self.libraries(), work,
                     self.groupings, interruptible)
+
+    def share_rows(self) -> None:
+        """Finds the loops that threads share as a whole."""
+        for loop, first, last in self.loops:
+            work = [step.total * step.weight for step in self.steps[first:last + 1]]
+            how = None if any(isinstance(w, Dim) for w in work) else self.backend.shares(sum(work))
+            loop.rows = loop_rows.row_shares(loop, self.steps, self.aliases, how)
 
     def shares(self, total: DimLike, work: DimLike) -> Shares | None:
         """How threads may share a step; None where there is but one iteration, or too little to do."""
@@ -138,10 +147,12 @@ class _Planner:
             for a in owners(self.aliases, memory):
                 if a not in buffers:
                     live.setdefault(a, [number, number])[1] = number
-        for first, last in self.loops:  # what is made before a loop and used in it is used in every round
+        for loop, first, last in self.loops:  # what is made before a loop and used in it is used in every round
             for span in live.values():
                 if span[0] < first <= span[1] <= last:
                     span[1] = last
+                elif loop.rows is not None and span[0] <= last and first <= span[1]:  # threads are in different rounds
+                    span[:] = min(span[0], first), max(span[1], last)
         return [arena.Block(a, bytes_of(a), first, last) for a, (first, last) in live.items()]
 
     def place(self) -> tuple[dict[Memory, int], list[np.ndarray]]:
@@ -208,7 +219,7 @@ class _Body:
 
     def add_run(self, run: Run, node: g.Node) -> None:
         codes = () if isinstance(run.kernel, Library) else run.kernel.codes
-        self.add(Step(run.kernel, run.arguments, run.total, run.weight, [], node, codes, run.detail))
+        self.add(Step(run.kernel, run.arguments, run.total, run.weight, [], node, codes, run.detail, rows=run.rows))
 
     def add(self, step: Step, written: Sequence[Memory] | None = None) -> None:
         """Appends a step; `written` is the memory that a map writes, None for any other step."""
@@ -317,7 +328,7 @@ class _Body:
         written = None if group.axes is not None or group.into else stored
         for kernel in fused.kernels_of(group, stored, overwrites, self.shared.backend.caches):
             step = Step(kernel.kernel, kernel.arguments, kernel.total, kernel.weight, kernel.items,
-                        codes=kernel.kernel.codes)
+                        codes=kernel.kernel.codes, rows=kernel.rows)
             self.add(step, written)
 
     def overwritten(self, group: Group, stored: Sequence[g.Value]) -> dict[g.Value, g.Value]:
@@ -434,8 +445,9 @@ class _Body:
         self.touch([*state, *body.outputs, test.outputs[0]])
         for step in self.shared.steps[first:]:
             step.loops = (node, *step.loops)
-        self.shared.loops.append((first, max(len(self.shared.steps) - 1, first)))
-        self.tree.append(While(before, test.outputs[0], rounds))
+        loop_of = While(before, test.outputs[0], rounds)
+        self.shared.loops.append((loop_of, first, max(len(self.shared.steps) - 1, first)))
+        self.tree.append(loop_of)
 
     def touch(self, values: Sequence[g.Value]) -> None:
         """Notes that memory is used between the last step and the next one."""

@@ -22,11 +22,11 @@ from llvmlite import ir
 from twofold.ir import graph as g
 from twofold.ir.dims import Dim
 
-from . import alike, llvm_cpu, planner, sizes
+from . import alike, llvm_cpu, planner, program_rows, sizes
 from .backend import Backend
 from .operands import Argument, Library
 from .plan import Plan, Step, batch_arguments, parts_of
-from .program_entry import EntryWriter
+from .program_entry import EntryWriter, entry_function
 from .statements import Kernel
 from .step_calls import StepCall
 
@@ -77,7 +77,8 @@ def emit(plan: Plan, name: str, timed: bool = False, parts: int = 1) -> Program:
         parts: modules that the kernels of a long program are spread over, so that several threads can compile them.
     """
     modules = _Modules(name, parts if plan.is_long else 1)
-    EntryWriter(plan, modules.main, name, _calls(plan, modules, name), timed).write()
+    calls = _calls(plan, modules, name)
+    EntryWriter(plan, entry_function(modules.main, name), calls, timed, program_rows.write_rounds).write()
     if plan.symbols:
         dims = [d for v in plan.graph.outputs for d in v.dims]
         sizes.write_plan(modules.main, plan.symbols, [plan.arena, plan.work, *dims], plan.graph, plan.sums)

@@ -6,7 +6,8 @@ says so, control flow, checks.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeAlias
 
 from llvmlite import ir
 
@@ -16,57 +17,73 @@ from twofold.ir.dims import Dim
 from . import sizes, step_calls
 from .backend import INTERRUPTED
 from .operands import Argument, Library, Memory, PartialResults, Slot, Within, Work, bytes_of
-from .plan import Branch, Copy, Plan, Shares, Step, Tree, While
+from .plan import Branch, Copy, Plan, RowShares, Shares, Step, Tree, While
 from .step_calls import LIBRARIES, StepCall
 from .step_table import Base, Row, StepTable
 
-__all__ = ["EntryWriter"]
+__all__ = ["EntryWriter", "RoundsWriting", "entry_function"]
 
 _ALONE = Shares(0, 1, 1)  # of a step that one thread runs
 _ROUNDS = 4  # of loops to the first poll
 _POLL = 9  # the word that holds the address of `poll`
 _I64, _PTR = ir.IntType(64), ir.PointerType()
 _ENTRY = ir.FunctionType(_I64, [_PTR, _PTR, _PTR, _PTR])
+# Writes, for the writer of an entry, the kernel that runs a loop for a range of parts of its rows (`program_rows.py`).
+RoundsWriting: TypeAlias = "Callable[[EntryWriter, While, RowShares], ir.Function]"
+
+
+def entry_function(module: ir.Module, name: str) -> ir.Function:
+    """The function of an entry, without a body."""
+    return ir.Function(module, _ENTRY, name)
 
 
 class EntryWriter(sizes.Arithmetic):
     """Writes the entry function."""
 
-    def __init__(self, plan: Plan, module: ir.Module, name: str, calls: list[StepCall],
-                 timed: bool) -> None:
+    def __init__(self, plan: Plan, fn: ir.Function, calls: list[StepCall], timed: bool, rounds: RoundsWriting,
+                 tabled: bool = True) -> None:
         """Args:
+            fn: the function, without a body yet.
             calls: one for each step.
             timed: whether to count how long each step takes.
+            rounds: writes the functions of loops that threads share as a whole.
+            tabled: whether the steps of a long plan are a table.
         """
-        self.plan, self.calls, self.timed = plan, calls, timed
-        self.fn = ir.Function(module, _ENTRY, name)
+        self.plan, self.fn, self.calls, self.timed = plan, fn, calls, timed
+        self.rounds = rounds
         self.fn.attributes.add("nounwind")
         self.b = ir.IRBuilder(self.fn.append_basic_block("entry"))
         self.first = self.b.block
-        self.table = StepTable(module, name) if plan.is_long else None
+        self.table = StepTable(fn.module, fn.name) if plan.is_long and tabled else None
         self.rows: dict[int, int] = {}  # of steps, by their number
         self.moving: dict[int, list[tuple[int, Argument]]] = {}  # arguments in slots, with their places
         if self.table is not None:
             sizes.compiled_as_written(self.fn)
-        self.buffers, values, self.arena, self.threads = self.fn.args
-        super().__init__(self.b, values, plan.symbols)
+        self.buffers, self.values, self.arena, self.threads = self.given()
+        super().__init__(self.b, self.values, plan.symbols)
         self.sums(plan.sums)
         self.addresses: dict[Memory, ir.Value] = {}
         self.polled: ir.Value | None = None  # the words that `poll` counts in
+        self.failed = self.fn.append_basic_block("failed")
+        self.status = ir.IRBuilder(self.failed).phi(_I64)
+
+    def given(self) -> Sequence[ir.Value]:
+        """Buffers, values of symbols, arena and threads, as `program.py` says."""
+        return self.fn.args
 
     def write(self) -> None:
-        b = self.b
-        self.failed = self.fn.append_basic_block("failed")
-        after = ir.IRBuilder(self.failed)
-        self.status = after.phi(_I64)
         if self.table is not None:
             self.tabulate(self.table)
         elif any(not isinstance(part, int) for part in self.plan.tree):
             self.prepare()
         self.write_tree(self.plan.tree)
-        b.ret(_I64(0))
+        self.finish()
+
+    def finish(self) -> None:
+        """Ends the function: all went well here, and not where a status was kept."""
+        self.b.ret(_I64(0))
         if self.status.incomings:
-            after.ret(self.status)
+            ir.IRBuilder(self.failed).ret(self.status)
         else:
             self.fn.blocks.remove(self.failed)
 
@@ -139,6 +156,8 @@ class EntryWriter(sizes.Arithmetic):
                         self.write_tree(part.then)
                     with otherwise:
                         self.write_tree(part.otherwise)
+            elif part.rows is not None:
+                self.shared_loop(part, part.rows)
             else:
                 self.loop(part)
         if self.table is not None and row:
@@ -149,6 +168,30 @@ class EntryWriter(sizes.Arithmetic):
         for place, of in self.moving.get(steps[0], ()):
             table.store(self.b, place, self.argument(of))
         self.leave_if(table.run(self.b, self.threads, self.rows[steps[0]], len(steps)))
+
+    def shared_loop(self, loop: While, rows: RowShares) -> None:
+        """Has threads run a loop, each for some of its rows."""
+        b = self.b
+        given = [b.ptrtoint(self.buffers, _I64), b.ptrtoint(self.values, _I64), b.ptrtoint(self.arena, _I64),
+                 b.ptrtoint(self.threads, _I64)]
+        given += [self.number(value) for value in rows.private]
+        units = -(-rows.rows // rows.grain)
+        count = b.load(b.inttoptr(self.word(2), _PTR), typ=_I64)
+        parts = b.select(b.icmp_unsigned("<", count, _I64(units)), count, _I64(units))
+        with b.goto_block(self.first):
+            b.position_at_start(self.first)
+            words = b.alloca(_I64, len(given) + 1)
+        for n, word in enumerate([parts, *given]):
+            b.store(word, b.gep(words, [_I64(n)], source_etype=_I64))
+        function = self.rounds(self, loop, rows)
+        self.leave_if(step_calls.shared_call(b, self.threads, function, parts, words, _I64(rows.how.work),
+                                             _I64(rows.how.grain), _I64(rows.how.least)))
+
+    def number(self, value: g.Value) -> ir.Value:
+        """A number in memory, as the low bytes of a word."""
+        kind = ir.IntType(8 * value.dtype.size)
+        word = self.b.load(self.b.inttoptr(self.address(value), _PTR), typ=kind)
+        return word if value.dtype.size == 8 else self.b.zext(word, _I64)
 
     def loop(self, loop: While) -> None:
         b = self.b
@@ -195,12 +238,15 @@ class EntryWriter(sizes.Arithmetic):
         return b.icmp_unsigned("!=", byte, ir.IntType(8)(0))
 
     def copy(self, copy: Copy) -> None:
-        b = self.b
         source, to = self.address(copy.source), self.address(copy.to)
-        if source is to:
-            return
+        if source is not to:
+            self.move(to, source, self.size(bytes_of(copy.to)))
+
+    def move(self, to: ir.Value, source: ir.Value, size: ir.Value) -> None:
+        """Copies bytes from one address to another."""
+        b = self.b
         move = b.module.declare_intrinsic("llvm.memcpy", [_PTR, _PTR, _I64])
-        b.call(move, [b.inttoptr(to, _PTR), b.inttoptr(source, _PTR), self.size(bytes_of(copy.to)), ir.IntType(1)(0)])
+        b.call(move, [b.inttoptr(to, _PTR), b.inttoptr(source, _PTR), size, ir.IntType(1)(0)])
 
     def checked(self, number: int) -> None:
         """Runs a step, and ends the entry if the step's status is not 0."""
@@ -209,9 +255,13 @@ class EntryWriter(sizes.Arithmetic):
         function, arguments = self.calls[number]
         result = self.step(step, function, arguments)
         if start is not None:
-            step_calls.add_time(b, self.threads, libraries, _I64(number), start)
+            self.add_time(number, start)
         if step.codes or isinstance(function, int):
             self.leave_if(result, number)
+
+    def add_time(self, number: int, since: ir.Value) -> None:
+        """Counts what has passed since a time for a step."""
+        step_calls.add_time(self.b, self.threads, len(self.plan.libraries), _I64(number), since)
 
     def leave_if(self, result: ir.Value, number: int | None = None) -> None:
         """Ends the entry with a status that is not 0: that of a step, where its number is given."""
@@ -223,17 +273,23 @@ class EntryWriter(sizes.Arithmetic):
         b.cbranch(bad, self.failed, follow)
         b.position_at_end(follow)
 
-    def step(self, step: Step, function: ir.Function | int, arguments: Sequence[Argument]) -> ir.Value:
+    def call_of(self, function: ir.Function | int,
+                arguments: Sequence[Argument]) -> tuple[ir.Function | step_calls.Typed, ir.Value]:
+        """What a step runs, and its args, filled in."""
         b = self.b
         with b.goto_block(self.first):
             b.position_at_start(self.first)
             args = b.alloca(_I64, len(arguments) or 1)
         for n, a in enumerate(arguments):
             b.store(self.argument(a), b.gep(args, [_I64(n)], source_etype=_I64))
-        total = self.size(step.total)
-        target = function
         if isinstance(function, int):
-            target = step_calls.kernel_at(b.inttoptr(self.word(LIBRARIES + function), _PTR))
+            return step_calls.kernel_at(b.inttoptr(self.word(LIBRARIES + function), _PTR)), args
+        return function, args
+
+    def step(self, step: Step, function: ir.Function | int, arguments: Sequence[Argument]) -> ir.Value:
+        b = self.b
+        target, args = self.call_of(function, arguments)
+        total = self.size(step.total)
         if step.shares is None:
             return b.call(target, [_I64(0), total, args])
         how = step.shares

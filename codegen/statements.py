@@ -17,7 +17,7 @@ from .value_types import Vector
 
 __all__ = ["Pointer", "Kernel", "LoopFunction", "Load", "Store", "At", "Prefetch", "IntegerArgument", "Set", "Get",
            "For", "If", "Break", "Room", "Check", "Fail", "Callee", "Call", "Invoke", "Statement", "VECTOR_OPS",
-           "Printer", "uses", "result_of", "blocks", "walk", "instruction_count"]
+           "Printer", "uses", "result_of", "blocks", "walk", "accesses", "instruction_count"]
 
 # Instructions of vectors, which scalar bodies do not have:
 #   splat x           x in all lanes
@@ -275,6 +275,18 @@ def walk(block: list[Statement]) -> Iterator[Statement]:
         if isinstance(statement, (For, If, Room)):
             for inner in blocks(statement):
                 yield from walk(inner)
+
+
+def accesses(kernel: Kernel) -> tuple[set[int], set[int]]:
+    """The places in the args array of memory that a kernel reads, and of memory that it writes."""
+    reads: set[int] = set()
+    writes: set[int] = set()
+    for statement in walk(kernel.body):
+        if isinstance(statement, Load) and statement.ptr.slot is not None:
+            reads.add(statement.ptr.slot)
+        elif isinstance(statement, Store) and statement.ptr.slot is not None:
+            writes.add(statement.ptr.slot)
+    return reads, writes
 
 
 def instruction_count(block: list[Statement]) -> int:

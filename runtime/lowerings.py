@@ -13,8 +13,8 @@ from twofold.codegen import library, structured, structured_alone, structured_pr
 from twofold.codegen.backend import Backend, lowering
 from twofold.codegen.kernels import convolution
 from twofold.codegen.kernels.windows import Geometry, geometry
-from twofold.codegen.layout import Layout, contiguous, merged
-from twofold.codegen.operands import Argument, Library, Run, Within, Work
+from twofold.codegen.layout import Layout, contiguous, merged, row_span
+from twofold.codegen.operands import Argument, Library, Rows, Run, Within, Work
 from twofold.codegen.placer import Placer
 from twofold.codegen.structured_windows import depthwise, window_of
 from twofold.codegen.units import Source
@@ -58,7 +58,22 @@ def _product_runs(p: Placer, out: g.Value, left: Source, right: Source, layout: 
     weight = max(plan.work // plan.total, 1) if _number(plan.work) and _number(plan.total) and plan.total else \
         _weight(x)
     arguments: list[Argument] = [Within(out, 0), first, second, *plan.integers]
-    return [*runs, Run(_kernel(dtype, plan.kernel), arguments, plan.total, weight)]
+    rows = _rows(x, plan, {left.base: left.layout, out: layout}) if left.base is not right.base else None
+    return [*runs, Run(_kernel(dtype, plan.kernel), arguments, plan.total, weight, rows=rows)]
+
+
+def _rows(x: products.Matrices, plan: products.ProductPlan, places: dict[g.Value, Layout]) -> Rows | None:
+    """How a single product goes over its rows; `places` are where those of the left operand and of the result lie."""
+    if x.batch or plan.kernel != "tall" or plan.swapped or not _number(x.m) or not _number(x.n) or not plan.total:
+        return None
+    rows, columns = plan.integers[9:11]
+    spans = {value: span for value, layout in places.items() if (span := _span(layout, x.m)) is not None}
+    return Rows(x.m, rows, -(-x.n // columns), spans)
+
+
+def _span(layout: Layout, count: int) -> int | None:
+    """The `row_span` of a matrix with so many rows; None where `layout` has batch dimensions."""
+    return row_span(layout) if len(layout.shape) == 2 and layout.shape[0] == count else None
 
 
 def _matrices(left: Source, right: Source, out: Layout) -> products.Matrices:

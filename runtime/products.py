@@ -66,7 +66,8 @@ def plan(x: Matrices, dtype: DType, count: int, often: bool = False) -> ProductP
     batches = math.prod(length for length, *_ in x.batch)
     multiplied = batches * x.m * x.n * x.k
     work = multiplied // (4 if flat else 16)  # one row waits for memory
-    count = sharing.threads_for(work, count) if work >= sharing.IN_PROGRAMS else 1
+    if not often:  # of many products threads may share all, though one alone is not worth it
+        count = sharing.threads_for(work, count) if work >= sharing.IN_PROGRAMS else 1
     rows, columns, mode = product_units.choose(x, dtype, count, often and not swapped)
     width = gemm.panel_width(shape, flat)
     panels = batches * max(-(-x.k // gemm.BLOCK), 1) * -(-x.n // width) if mode == gemm.PACKED else 0

@@ -65,11 +65,6 @@ def _split_ct(mask: Any, t: Any, cts: Sequence[Any]) -> tuple[list[Any], list[An
             [tf.where(through, z, ct) for ct, z in zip(cts, zeros, strict=True)])
 
 
-def _before(first: Any, history: Any) -> Any:
-    """The states before each step, from those after it."""
-    return tf.concat([first[tf.newaxis], history[:-1]], 0)
-
-
 def _over_steps(a: Any, b: Any) -> Any:
     """The product of a's transpose and b, summed over steps and batch."""
     return tf.matmul(tf.reshape(a, (-1, a.shape[-1])), tf.reshape(b, (-1, b.shape[-1])), transpose_a=True)
@@ -93,25 +88,25 @@ def lstm_scan(z: Any, recurrent: Any, h: Any, c: Any, mask: Any = None) -> tuple
         count, units = _count(z), h0.shape[-1]
         inputs = _read(z)
 
-        def body(t: Any, h: Any, c: Any, hs: Any, cs: Any, gates: Any) -> Any:
+        def body(t: Any, h: Any, c: Any, *kept: Any) -> Any:
             i, f, g, o = lstm_gates(tf.split(inputs.read(t) + tf.matmul(h, recurrent), 4, axis=1))
             after = lstm_memory(i, f, g, c)
-            h, c = _choose(masks, t, (lstm_output(o, after), after), (h, c))
-            return t + 1, h, c, hs.write(t, h), cs.write(t, after), gates.write(t, tf.concat([i, f, g, o], 1))
+            y = tf.tanh(after)
+            new = _choose(masks, t, (o * y, after), (h, c))
+            values = (new[0], h, c, y, tf.concat([i, f, g, o], 1))
+            return t + 1, *new, *[array.write(t, value) for array, value in zip(kept, values, strict=True)]
 
-        start = (tf.constant(0), h0, c0, _array(h0, count), _array(h0, count), _array(h0, count, 4 * units))
-        _, h, c, hs, cs, gates = tf.while_loop(lambda t, *_: t < count, body, start)
-        history, cells, gates = hs.stack(), cs.stack(), gates.stack()
+        arrays = [*[_array(h0, count) for _ in range(4)], _array(h0, count, 4 * units)]
+        _, h, c, *arrays = tf.while_loop(lambda t, *_: t < count, body, (tf.constant(0), h0, c0, *arrays))
+        history, olds, *saved = [array.stack() for array in arrays]
 
         def grad(d_history: Any, d_h: Any, d_c: Any) -> Any:
-            # a masked step's cell is not the one that the next step saw: what it saw is counted again
-            seen = _before(c0, cells) if mask is None else _seen_cells(c0, cells, mask)
-            gate, cell, old, ct = _read(gates), _read(cells), _read(seen), _read(d_history)
+            old, tanh, gates, ct = (_read(x) for x in (*saved, d_history))
 
             def back(t: Any, d_h: Any, d_c: Any, d_z: Any) -> Any:
                 (d_h, d_c), (old_h, old_c) = _split_ct(masks, t, (d_h + ct.read(t), d_c))
-                i, f, g, o = tf.split(gate.read(t), 4, axis=1)
-                y = tf.tanh(cell.read(t))
+                i, f, g, o = tf.split(gates.read(t), 4, axis=1)
+                y = tanh.read(t)
                 d_c = d_c + d_h * o * (1 - y * y)
                 d = tf.concat([d_c * g * i * (1 - i), d_c * old.read(t) * f * (1 - f), d_c * i * (1 - g * g),
                                d_h * y * o * (1 - o)], 1)
@@ -123,22 +118,11 @@ def lstm_scan(z: Any, recurrent: Any, h: Any, c: Any, mask: Any = None) -> tuple
             start = (tf.constant(0) + count - 1, d_h, d_c, _array(h0, count, 4 * units))
             _, d_h, d_c, d_z = tf.while_loop(lambda t, *_: t >= 0, back, start)
             d_z = d_z.stack()
-            return d_z, _over_steps(_before(h0, history), d_z), d_h, d_c
+            return d_z, _over_steps(olds, d_z), d_h, d_c
 
         return (history, h, c), grad
 
     return scan(z, recurrent, h, c)
-
-
-def _seen_cells(first: Any, cells: Any, mask: Any) -> Any:
-    """The cells before each step where masked steps keep them."""
-    news, through, count = _read(cells), _read(mask), _count(cells)
-
-    def body(t: Any, c: Any, seen: Any) -> Any:
-        return t + 1, tf.where(through.read(t)[:, tf.newaxis], news.read(t), c), seen.write(t, c)
-
-    start = (tf.constant(0), first, _array(first, count))
-    return tf.while_loop(lambda t, *_: t < count, body, start)[2].stack()
 
 
 def gru_scan(z: Any, recurrent: Any, bias: Any, h: Any, mask: Any = None) -> tuple[Any, Any]:
@@ -160,20 +144,19 @@ def gru_scan(z: Any, recurrent: Any, bias: Any, h: Any, mask: Any = None) -> tup
         count, units = _count(z), h0.shape[-1]
         inputs = _read(z)
 
-        def body(t: Any, h: Any, hs: Any, saved: Any) -> Any:
+        def body(t: Any, h: Any, hs: Any, olds: Any, saved: Any) -> Any:
             x_u, x_r, x_n = tf.split(inputs.read(t), 3, axis=1)
             h_u, h_r, h_n = tf.split(tf.matmul(h, recurrent) + bias, 3, axis=1)
             u, r = tf.sigmoid(x_u + h_u), tf.sigmoid(x_r + h_r)
             n = tf.tanh(x_n + r * h_n)
-            [h] = _choose(masks, t, (u * h + (1 - u) * n,), (h,))
-            return t + 1, h, hs.write(t, h), saved.write(t, tf.concat([u, r, n, h_n], 1))
+            [new] = _choose(masks, t, (u * h + (1 - u) * n,), (h,))
+            return t + 1, new, hs.write(t, new), olds.write(t, h), saved.write(t, tf.concat([u, r, n, h_n], 1))
 
-        start = (tf.constant(0), h0, _array(h0, count), _array(h0, count, 4 * units))
-        _, h, hs, saved = tf.while_loop(lambda t, *_: t < count, body, start)
-        history, saved = hs.stack(), saved.stack()
+        start = (tf.constant(0), h0, _array(h0, count), _array(h0, count), _array(h0, count, 4 * units))
+        _, h, hs, olds, saved = tf.while_loop(lambda t, *_: t < count, body, start)
+        history, olds, saved = hs.stack(), olds.stack(), saved.stack()
 
         def grad(d_history: Any, d_h: Any) -> Any:
-            olds = _before(h0, history)
             gates, old, ct = _read(saved), _read(olds), _read(d_history)
 
             def back(t: Any, d_h: Any, d_z: Any, d_p: Any) -> Any:
@@ -215,14 +198,15 @@ def simple_scan(z: Any, recurrent: Any, h: Any, mask: Any = None) -> tuple[Any, 
         count = _count(z)
         inputs = _read(z)
 
-        def body(t: Any, h: Any, hs: Any, news: Any) -> Any:
+        def body(t: Any, h: Any, *kept: Any) -> Any:
             new = tf.tanh(inputs.read(t) + tf.matmul(h, recurrent))
-            [h] = _choose(masks, t, (new,), (h,))
-            return t + 1, h, hs.write(t, h), news.write(t, new)
+            [after] = _choose(masks, t, (new,), (h,))
+            values = (after, h, new)
+            return t + 1, after, *[array.write(t, value) for array, value in zip(kept, values, strict=True)]
 
-        start = (tf.constant(0), h0, _array(h0, count), _array(h0, count))
-        _, h, hs, news = tf.while_loop(lambda t, *_: t < count, body, start)
-        history, news = hs.stack(), news.stack()
+        arrays = [_array(h0, count) for _ in range(3)]
+        _, h, *arrays = tf.while_loop(lambda t, *_: t < count, body, (tf.constant(0), h0, *arrays))
+        history, olds, news = [array.stack() for array in arrays]
 
         def grad(d_history: Any, d_h: Any) -> Any:
             new, ct = _read(news), _read(d_history)
@@ -237,7 +221,7 @@ def simple_scan(z: Any, recurrent: Any, h: Any, mask: Any = None) -> tuple[Any, 
             start = (tf.constant(0) + count - 1, d_h, _array(h0, count))
             _, d_h, d_z = tf.while_loop(lambda t, *_: t >= 0, back, start)
             d_z = d_z.stack()
-            return d_z, _over_steps(_before(h0, history), d_z), d_h
+            return d_z, _over_steps(olds, d_z), d_h
 
         return (history, h), grad
 
