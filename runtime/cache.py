@@ -16,11 +16,14 @@ import contextlib
 import os
 import stat
 import time
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from . import identity
 from .log import log
 from .replacing import replace
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 __all__ = ["enabled", "folder", "digest", "read", "write", "trim", "usage", "clear", "LIMIT"]
 
@@ -39,12 +42,23 @@ def enabled() -> bool:
 
 
 def folder() -> Path:
-    """Where entries are kept; it need not exist yet."""
+    """Where entries are kept; it need not exist yet.
+
+    Raises:
+        RuntimeError: there is no home folder.
+    """
+    from pathlib import Path
+    return Path(_folder())
+
+
+def _folder() -> str:
     chosen = os.environ.get("TWOFOLD_CACHE_DIR")
     if chosen:
-        return Path(chosen)
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path("~/.cache").expanduser()) / "twofold"
+        return chosen
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    if base.startswith("~"):
+        raise RuntimeError("the home folder cannot be determined")
+    return os.path.join(base, "twofold")
 
 
 def digest(*parts: object) -> str:
@@ -170,7 +184,7 @@ def _files() -> list[tuple[str, Path]]:
 
 def _path(kind: str, key: str) -> str:
     # A string: each part of a `Path` is interned, and the table of interned strings grows with them for good.
-    return os.path.join(folder(), kind, key[:2], f"{key[2:]}.bin")
+    return os.path.join(_folder(), kind, key[:2], f"{key[2:]}.bin")
 
 
 def _own(uid: int) -> bool:

@@ -8,20 +8,24 @@ from __future__ import annotations
 
 import functools
 import os
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from twofold.codegen.target import CACHES, Caches
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
 __all__ = ["of_host", "read"]
 
-_FOLDER = Path("/sys/devices/system/cpu/cpu0/cache")  # https://docs.kernel.org/ABI/testing/sysfs-devices-system-cpu
+_FOLDER = "/sys/devices/system/cpu/cpu0/cache"  # https://docs.kernel.org/ABI/testing/sysfs-devices-system-cpu
 _UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 @functools.cache
 def of_host() -> Caches:
     """The caches of the processor at hand, as far as the system tells."""
-    return read(_FOLDER)
+    from pathlib import Path
+    return read(Path(_FOLDER))
 
 
 def read(folder: Path) -> Caches:

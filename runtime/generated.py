@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from importlib import import_module
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from twofold import codegen
 from twofold.codegen.gemm_shapes import tiling
@@ -16,6 +16,9 @@ from twofold.ir.dtypes import DType
 
 from . import kernels
 from .locks import RLock
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 __all__ = ["functions", "sources_of", "Functions", "GeneratedFunction"]
 
@@ -28,6 +31,7 @@ def functions(family: str, dtype: DType) -> Functions:
 
 def sources_of(family: str) -> list[Path]:
     """The files that say what the code of a family is, beside those that compile any kernel (`kernels.COMPILERS`)."""
+    from pathlib import Path
     here = Path(codegen.__file__ or "").parent
     return [path for path in sorted(here.glob("*.py")) if path.name.startswith(("gemm", "loop_sizes", family))
             ] + [here / "kernels" / "windows.py"]

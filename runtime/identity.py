@@ -12,7 +12,6 @@ import importlib
 import os
 import platform
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import Any
 
 __all__ = ["processor", "release", "digest", "sha256", "Sources"]
@@ -57,14 +56,15 @@ def release(package: str) -> str:
     spec = importlib.util.find_spec(package)
     if spec is None or spec.origin is None:
         raise ImportError(f"{package} is needed to compile kernels and functions")
-    return digest(Path(spec.origin).with_name("_version.py").read_bytes())
+    return digest(_read(os.path.join(os.path.dirname(spec.origin), "_version.py"))[1])
 
 
 @functools.cache
 def processor() -> tuple[str, ...]:
     """Texts that tell kinds of processors apart; LLVM is asked only where the system does not say."""
     try:
-        lines = Path("/proc/cpuinfo").read_text().split("\n\n", 1)[0].splitlines()
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
+            lines = file.read().split("\n\n", 1)[0].splitlines()
     except OSError:
         lines = []
     wanted = ("vendor_id", "cpu family", "model", "model name", "stepping", "flags", "Features", "CPU part")

@@ -11,11 +11,11 @@ What the code does belongs to `native_ir.py` and `threads.py`; kernels belong to
 from __future__ import annotations
 
 import ctypes
+import os
 import platform
 import re
 import sys
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from . import cache, loading
@@ -67,7 +67,10 @@ def keep(thing: object) -> None:
 
 
 def _key(name: str, sources: Iterable[str], depends: object) -> str:
-    texts = [Path(__file__).parent.joinpath(source).read_bytes() for source in (*sources, *_COMMON)]
+    texts = []
+    for source in (*sources, *_COMMON):
+        with open(os.path.join(os.path.dirname(__file__), source), "rb") as file:
+            texts.append(file.read())
     return cache.digest(name, platform.machine(), sys.platform, repr(depends), *texts)
 
 

@@ -22,7 +22,6 @@ import os
 import sys
 import types
 import weakref
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from twofold.eager import custom
@@ -195,6 +194,7 @@ def _identity() -> str:
     """A text for all that a conversion depends on besides the function: Python, malt, and our own rewriting."""
     malt = importlib.util.find_spec("malt")
     status = os.stat(malt.origin) if malt is not None and malt.origin else None
+    from pathlib import Path
     own = [path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py"))
            if path.name.startswith(("autograph", "operator", "loop_options"))]
     version = status and malt and (malt.origin, status.st_mtime_ns, status.st_size)

@@ -12,7 +12,7 @@ SLOW = {"numba", "llvmlite", "networkx", "scipy", "malt", "sklearn", "matplotlib
 # Modules of Python's own that take a millisecond or more, unless what we stand on loads them anyway; and of ours what
 # only a function that is compiled needs.
 SLOW_STANDARD = {"asyncio", "base64", "concurrent", "dataclasses", "decimal", "fractions", "hashlib", "json", "logging",
-                 "pprint", "random", "secrets", "shutil", "subprocess", "tempfile", "unittest"}
+                 "pathlib", "pprint", "random", "secrets", "shutil", "subprocess", "tempfile", "unittest"}
 COMPILER = {"twofold.codegen.fusion", "twofold.codegen.gemm", "twofold.codegen.llvm_cpu", "twofold.codegen.planner",
             "twofold.ir.autodiff", "twofold.ir.graph_text", "twofold.ir.linearise", "twofold.ir.passes",
             "twofold.runtime.compiled", "twofold.runtime.program", "twofold.tracer.function",
