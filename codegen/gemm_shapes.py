@@ -58,7 +58,10 @@ def tiling(dtype: DType) -> Tiling:
 @functools.cache
 def _tiling(dtype: DType, target: targets.Target) -> Tiling:
     lanes = target.vector_bits // 8 // dtype.compute.size
-    return Tiling(lanes, (14, 8, 4) if target.many_registers else (6, 4, 2), target.masks)
+    heights = (6, 4, 2)
+    if target.many_registers:
+        heights = (12, 8, 4) if target.registers_only else (14, 8, 4)  # with less than 4 to load to, LLVM moves sums
+    return Tiling(lanes, heights, target.masks)
 
 
 def in_pairs(dtype: DType) -> bool:

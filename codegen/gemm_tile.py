@@ -76,8 +76,7 @@ def micro(tiling: Tiling, dtype: DType, rows: int, vectors: int, packed: bool = 
         column = at_a.get()
         if rows > 1:  # where rows are neighbours, the next tile's
             f.prefetch(column, beyond)
-        for i in range(rows):
-            of_a = f.splat(f.load(column, places[i]), tiling.lanes)
+        for i, of_a in enumerate(_repeated(f, tiling, column, places, packed)):
             for j, cell in enumerate(sums[i]):
                 cell.set((f.add_pairs if pairs else functools.partial(multiply_add, f))(of_a, of_b[j], cell.get()))
         for at, step in zip((at_a, at_b, at_next), (*steps, steps[1]), strict=True):
@@ -85,6 +84,19 @@ def micro(tiling: Tiling, dtype: DType, rows: int, vectors: int, packed: bool = 
     for i in range(rows) if packed else while_below(f, rows, m):
         _add(f, sums[i], row_at(f, old, ldo, i), row_at(f, c, ldc, i), masks)
     return f.finish()
+
+
+def _repeated(f: BlockBuilder, tiling: Tiling, column: Scalar, places: Sequence[Scalar | int],
+              packed: bool) -> Iterator[Scalar]:
+    """The elements of a column of A, each in all lanes of a vector. Where multiply-add takes a lane for all, and
+    neighbours lie in a panel, they are loaded as vectors."""
+    if not (packed and targets.current().by_lane):
+        yield from (f.splat(f.load(column, place), tiling.lanes) for place in places)
+        return
+    for first in range(0, len(places), tiling.lanes):
+        together = f.load(column, first, tiling.lanes)
+        for lane in range(min(tiling.lanes, len(places) - first)):
+            yield f.shuffle(together, together, [lane] * tiling.lanes)
 
 
 def while_below(f: BlockBuilder, most: int, end: Scalar) -> Iterator[int]:

@@ -13,7 +13,8 @@ from __future__ import annotations
 import ctypes
 import functools
 import os
-import platform
+import re
+import sys
 import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -203,18 +204,22 @@ class _TargetMachine:
     def __init__(self, target: targets.Target) -> None:
         import llvmlite.binding as llvm
 
-        x86 = platform.machine() in ("x86_64", "AMD64")
+        x86 = targets.architecture() == "x86_64"
         if target.is_host:
             llvm.initialize_native_target()
             llvm.initialize_native_asmprinter()
             cpu, features = targets.host_machine()
+            # All that code refers to on AArch64 lies in one mapping, but for functions, which are called by stubs.
+            near = targets.architecture() == "aarch64" and sys.platform == "linux"
             self.machine = llvm.Target.from_default_triple().create_target_machine(
                 cpu=cpu, features=features, opt=3, jit=True, reloc="static" if x86 else "default",
-                codemodel="jitdefault")
+                codemodel="small" if near else "jitdefault")
         else:
             self.machine = targets.machine_for(target.triple, target.cpu, target.features)
-        self.is_host = target.is_host
-        self.is_quick = target.is_host and x86 and llvm.llvm_version_info[0] <= _TRIED  # where `quick` is heard
+        self.is_host, self.granules = target.is_host, target.granules
+        # Where `quick` is heard. On AArch64 the search makes chains of addresses, on which all loads of a tile wait.
+        heard = x86 and target.is_host or target.registers_only
+        self.is_quick = heard and llvm.llvm_version_info[0] <= _TRIED
         self.tuning = llvm.create_pipeline_tuning_options(speed_level=3)
         self.tuning.loop_unrolling = False
 
@@ -239,12 +244,16 @@ def _unlocked(name: str) -> Callable[..., int | None]:
 def _with_target(text: str, target: _TargetMachine) -> str:
     """The text of a module with the triple and data layout of the target in place of those that llvmlite leaves open.
 
-    They must be there when it is parsed: accesses get the alignment of their types then.
+    They must be there when it is parsed: accesses get the alignment of their types then. Of vectors of SVE LLVM is told
+    how long they are, function by function.
     """
+    if target.granules:
+        text = _DEFINITION.sub(rf"\1 vscale_range({target.granules},{target.granules})", text)
     text = text.replace('target triple = "unknown-unknown-unknown"', f'target triple = "{target.machine.triple}"', 1)
     return text.replace('target datalayout = ""', f'target datalayout = "{target.machine.target_data}"', 1)
 
 
+_DEFINITION = re.compile(r"^(define [^\n{]*\))", re.MULTILINE)
 _own = threading.local()
 
 

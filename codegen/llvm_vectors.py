@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from llvmlite import ir
 
+from . import target as targets
 from .llvm_ops import Lanes
 
 __all__ = ["load", "store", "splat", "first", "shuffle", "add_pairs", "prefetch"]
@@ -39,6 +40,10 @@ def splat(b: ir.IRBuilder, x: ir.Value, lanes: int) -> ir.Value:
     kind = Lanes(x.type, lanes)
     if isinstance(x, ir.Constant):
         return ir.Constant(kind, x.constant)
+    if targets.current().granules and isinstance(x.type, (ir.FloatType, ir.DoubleType)):
+        # SVE repeats a number from memory for nothing: LLVM sees that of integers alone.
+        bits = ir.IntType(32 if isinstance(x.type, ir.FloatType) else 64)
+        return b.bitcast(splat(b, b.bitcast(x, bits), lanes), kind)
     one = b.insert_element(ir.Constant(kind, ir.Undefined), x, _I32(0))
     return b.shuffle_vector(one, one, _zeros(lanes))
 
@@ -76,6 +81,9 @@ def first(b: ir.IRBuilder, count: ir.Value, lanes: int) -> ir.Value:
     """The mask of the first `count` lanes: none for a negative number, all for a large one."""
     low = b.select(b.icmp_signed("<", count, _I64(lanes)), count, _I64(lanes))
     count = b.select(b.icmp_signed("<", count, _I64(0)), _I64(0), low)
+    if targets.current().granules:  # a comparison gives a mask as SVE has it
+        numbers = ir.Constant(Lanes(_I32, lanes), list(range(lanes)))
+        return b.icmp_signed(">", splat(b, b.trunc(count, _I32), lanes), numbers)
     bits = b.sub(b.shl(_I64(1), count), _I64(1))
     return b.bitcast(b.trunc(bits, ir.IntType(lanes)), Lanes(_I1, lanes))
 

@@ -10,10 +10,12 @@ are. The target machines and the pipeline are `llvm_module.py`'s.
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import math
 import platform
 import re
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from llvmlite import binding
 
 __all__ = ["Caches", "CACHES", "Target", "host", "of", "current", "use", "host_machine", "machine_for", "probe",
-           "assembles_x86"]
+           "architecture", "arm", "sve_bits", "assembles_x86"]
 
 
 @data_class(frozen=True)
@@ -93,6 +95,8 @@ class Target:
         many_registers: whether there are more than 16 vectors in registers.
         pairs: whether an instruction adds the products of pairs of bfloat16 numbers (`add_pairs` of the loop IR).
         threads: how many threads code is planned for; None for as many as this process uses.
+        registers_only: whether arithmetic takes operands from registers alone, so that what is loaded needs some.
+        granules: how many times 128 bits the vectors of SVE have that code is made for; 0 for none of SVE's.
     """
 
     triple: str
@@ -106,12 +110,21 @@ class Target:
     many_registers: bool
     pairs: bool = False
     threads: int | None = None
+    registers_only: bool = False
+    granules: int = 0
 
     @property
     def is_host(self) -> bool:
         """Whether code is to run in this process."""
         return not self.triple
 
+    @property
+    def by_lane(self) -> bool:
+        """Whether a multiply-add takes one lane of a vector for all: those of NEON do."""
+        return self.registers_only and not self.granules
+
+
+_GET_VECTOR_LENGTH = 51  # prctl.h: PR_SVE_GET_VL
 
 _chosen: ContextVar[Target | None] = ContextVar("target", default=None)
 
@@ -131,17 +144,49 @@ def use(target: Target) -> Iterator[Target]:
         _chosen.reset(token)
 
 
+def architecture() -> str:
+    """That of the processor at hand: "x86_64", "aarch64", or as the system calls it."""
+    machine = platform.machine()
+    return {"AMD64": "x86_64", "arm64": "aarch64", "ARM64": "aarch64"}.get(machine, machine)
+
+
 @functools.cache
 def host() -> Target:
     """The processor at hand."""
     import llvmlite.binding as llvm
 
     features = llvm.get_host_cpu_features()
-    x86 = platform.machine() in ("x86_64", "AMD64")
+    if architecture() == "aarch64":
+        return arm("", "", "", sve_bits() if features.get("sve") else 0)
+    x86 = architecture() == "x86_64"
     bits = 512 if features.get("avx512f") else 256 if features.get("avx2") else 128
     return Target("", "", "", bits, True, not x86 or bool(features.get("f16c")), True,
                   bool(features.get("avx2")), bool(features.get("avx512f")) or not features.get("sse2", False),
                   bool(features.get("avx512bf16")))
+
+
+def arm(triple: str, cpu: str, features: str, sve: int = 0, threads: int | None = None) -> Target:
+    """A target of AArch64, which has 32 vectors of 128 bits, or of `sve` bits where those are more.
+
+    Vectors of SVE are used at the one length that a processor has: then they are vectors of a known number of lanes, as
+    everywhere. Whatever is read in whole vectors is packed first, since masks would need registers that tiles have.
+
+    >>> [(t.vector_bits, t.granules, t.by_lane) for t in (arm("", "", ""), arm("", "", "", 128), arm("", "", "", 512))]
+    [(128, 0, True), (128, 0, True), (512, 4, False)]
+    """
+    wide = sve > 128
+    return Target(triple, cpu, features, min(sve, 512) if wide else 128, True, True, True, False, True,
+                  threads=threads, registers_only=True, granules=sve // 128 if wide else 0)
+
+
+@functools.cache
+def sve_bits() -> int:
+    """The length of the vectors of SVE that this process has; 0 without SVE, or where the system does not tell."""
+    if sys.platform != "linux" or architecture() != "aarch64":
+        return 0
+    length: int = ctypes.CDLL(None).prctl(_GET_VECTOR_LENGTH)
+    bits = 8 * (length & 0xFFFF) if length > 0 else 0
+    return bits if bits & bits - 1 == 0 else 128  # lanes are powers of 2 everywhere
 
 
 @functools.cache
@@ -150,7 +195,7 @@ def host_machine() -> tuple[str, str]:
     import llvmlite.binding as llvm
 
     features = llvm.get_host_cpu_features().flatten()
-    if platform.machine() in ("x86_64", "AMD64") and host().vector_bits == 512:
+    if architecture() == "x86_64" and host().vector_bits == 512:
         features += ",-prefer-256-bit"  # a default for processors whose clock falls in 512-bit code
     return llvm.get_host_cpu_name(), features
 
@@ -174,7 +219,7 @@ def assembles_x86() -> bool:
     """Whether modules may hold assembly text for x86-64: LLVM reads only that of the processor at hand."""
     import llvmlite.binding as llvm
 
-    if platform.machine() not in ("x86_64", "AMD64"):
+    if architecture() != "x86_64":
         return False
     llvm.initialize_native_asmparser()
     return True
@@ -226,6 +271,8 @@ def of(triple: str, cpu: str = "", features: str = "", threads: int | None = Non
         masks = "ymm" in _first(body["integers"])
         return Target(triple, cpu, features, bits, "vfmadd" in _first(body["fused"]), "vcvtph2ps" in _first(
             body["half"]), True, masks, bits == 512, threads=threads)
+    if re.match(r"aarch64|arm64", triple):
+        return arm(triple, cpu, features, 0, threads)  # libraries run on processors with vectors of any length
     wasm = triple.startswith("wasm")
     fused = not re.search(r"\bfmaf\b", _first(body["fused"]))
     half = not re.search(r"extendhfsf", _first(body["half"]))

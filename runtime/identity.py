@@ -14,6 +14,8 @@ import platform
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from twofold.codegen.target import sve_bits
+
 __all__ = ["processor", "release", "digest", "sha256", "Sources"]
 
 # Where SHA-256 is: in the interpreter itself (from Python 3.12 on, and before), else in `hashlib`, which loads OpenSSL,
@@ -67,10 +69,11 @@ def processor() -> tuple[str, ...]:
             lines = file.read().split("\n\n", 1)[0].splitlines()
     except OSError:
         lines = []
-    wanted = ("vendor_id", "cpu family", "model", "model name", "stepping", "flags", "Features", "CPU part")
+    wanted = ("vendor_id", "cpu family", "model", "model name", "stepping", "flags", "Features", "CPU implementer",
+              "CPU variant", "CPU part")
     description = tuple([line for line in lines if line.partition(":")[0].strip() in wanted])
     if description:
-        return (platform.machine(), *description)
+        return platform.machine(), str(sve_bits()), *description
     import llvmlite.binding as llvm
     return llvm.get_process_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from twofold.codegen.backend import INTERRUPTED
 
-from . import machine
+from . import machine, system
 from .native_layout import exported
 
 if TYPE_CHECKING:
@@ -54,7 +54,9 @@ def _load() -> ctypes.Array[ctypes.c_int64]:
     """The words, with the addresses of the compiled functions and of those that they call."""
     global _raise, _raiser
     words = (ctypes.c_int64 * len(_WORDS))()
-    clock = ctypes.cast(ctypes.CDLL(None).clock_gettime, ctypes.c_void_p).value or 0
+    clock = system.c_function("clock_gettime")
+    if clock is None:  # nor are there clocks by number
+        return (ctypes.c_int64 * 0)()
     functions = machine.load("interrupts", _module, ("interrupts.py",))
     values = {"clock": clock, "clock_number": time.CLOCK_MONOTONIC, "poll": functions["poll"],
               "main": threading.main_thread().ident or 0}

@@ -11,7 +11,7 @@ import mmap
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from . import objects
+from . import objects, system
 
 if TYPE_CHECKING:
     from llvmlite import binding
@@ -36,6 +36,7 @@ def executable(size: int, fill: Callable[[bytearray, int], None]) -> tuple[mmap.
     area[:] = bytes(content)
     if _mprotect()(base, size, mmap.PROT_READ | mmap.PROT_EXEC) != 0:
         raise OSError(ctypes.get_errno(), "code pages cannot be made executable")
+    system.flush_instructions(base, size)
     return area, base
 
 

@@ -18,7 +18,7 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from . import cache, loading
+from . import cache, loading, system
 
 if TYPE_CHECKING:
     from llvmlite import binding, ir
@@ -86,6 +86,8 @@ def _unpack(stored: bytes) -> dict[str, int] | None:
         return None
     if kind == "object":
         return _link(code, offsets)
+    if not system.fills_code_pages():
+        return None
     base = _map(code)
     return {name: base + offset for name, offset in offsets.items()}
 
@@ -116,7 +118,7 @@ def _compile(module: ir.Module) -> tuple[bytes, dict[str, int]]:
     text = _text_section(image)
     base = addresses["begin"]
     # Linking changed no byte: there was nothing to relocate, and the code may be mapped anywhere.
-    if _can_map() and text is not None and ctypes.string_at(base, len(text)) == text:
+    if system.fills_code_pages() and text is not None and ctypes.string_at(base, len(text)) == text:
         return _packed("code", {n: a - base for n, a in addresses.items()}, text), addresses
     return _packed("object", dict.fromkeys(names, 0), image), addresses
 
@@ -135,11 +137,6 @@ def _simplify(module: binding.ModuleRef, machine: binding.TargetMachine) -> None
     passes.add_instruction_combine_pass()
     passes.add_simplify_cfg_pass()
     passes.run(module, llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options()))
-
-
-def _can_map() -> bool:
-    # Other targets keep a separate instruction cache, or allow executable pages only to signed code.
-    return platform.machine() in ("x86_64", "AMD64") and sys.platform == "linux"
 
 
 def _link(image: bytes, functions: dict[str, int]) -> dict[str, int]:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from twofold.ir.errors import InternalError
 
-from . import elf
+from . import elf, system
 
 __all__ = ["undefined", "require", "address"]
 
@@ -63,16 +63,13 @@ def address(name: str) -> int:
     Raises:
         InternalError: neither has it.
     """
-    for library in (_process, _mathematics):
-        function = getattr(library(), name, None)
-        if function is not None:
-            return ctypes.cast(function, ctypes.c_void_p).value or 0
+    location = system.c_function(name)
+    if location is None:
+        function = getattr(_mathematics(), name, None)
+        location = None if function is None else ctypes.cast(function, ctypes.c_void_p).value
+    if location:
+        return location
     raise InternalError(f"compiled code cannot be linked: it calls {name}, which this process does not have")
-
-
-@functools.cache
-def _process() -> ctypes.CDLL:
-    return ctypes.CDLL(None)
 
 
 @functools.cache

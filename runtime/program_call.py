@@ -17,7 +17,7 @@ import numpy as np
 from twofold.ir import graph as g
 from twofold.ir.dims import Dim, DimLike
 
-from . import claims, interrupts, memory, native, sharing
+from . import claims, interrupts, memory, native, sharing, system
 from .calls import address_of
 from .claims import Claimable
 from .native_core import Core, MethodDef, core
@@ -143,10 +143,12 @@ def _ready(native_core: Core) -> bool:
         return False
     if not native_core.get("memcpy"):
         native_core.hold("lease", memory._Lease)
-        copy = ctypes.CDLL(None).memcpy
+        copy = system.c_function("memcpy")
+        if copy is None:
+            return False
         native_core.set("interrupts", interrupts.poll_words())
         native_core.set("interrupts.raise", interrupts.raiser())
-        native_core.set("memcpy", ctypes.cast(copy, ctypes.c_void_p).value or 0)
+        native_core.set("memcpy", copy)
     return True
 
 

@@ -191,4 +191,5 @@ def _after_fork() -> None:
         _shared_key = None
 
 
-os.register_at_fork(after_in_child=_after_fork)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -17,6 +17,7 @@ What is in a file is its owner's affair.
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import re
 import stat
@@ -129,6 +130,8 @@ class Replacement:
         """Put the new contents in place."""
         if not self._finished:
             self.finish()
+        if fcntl is None:
+            self.file.close()  # Windows moves no file that is open
         os.replace(self.beside, self.path)  # before the lock is gone, so that nobody takes it for a leftover
         self.beside = ""
         self.file.close()
@@ -137,12 +140,13 @@ class Replacement:
 
     def close(self) -> None:
         """Delete what was written; after a commit, nothing."""
+        steps: list[Callable[[], object]] = [self.file.close]
         if self.beside:
-            with contextlib.suppress(OSError):
-                os.unlink(self.beside)
+            steps.insert(1 if fcntl is None else 0, functools.partial(os.unlink, self.beside))
             self.beside = ""
-        with contextlib.suppress(OSError):  # what is still in its buffer may find the disk full
-            self.file.close()
+        for step in steps:
+            with contextlib.suppress(OSError):  # what is still in its buffer may find the disk full
+                step()
 
 
 @contextlib.contextmanager
@@ -158,25 +162,32 @@ def folder_beside(path: str | os.PathLike[str]) -> Iterator[str]:
     while True:
         folder = _name_beside(path)
         os.mkdir(folder)
-        handle = os.open(folder, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
-        if _locked(handle) and os.path.isdir(folder):
+        handle = _folder_handle(folder)
+        if handle is None or _locked(handle) and os.path.isdir(folder):
             break
         os.close(handle)  # another process has seen it before it was locked
     try:
         yield folder
     finally:
         _delete_folder(folder)
-        os.close(handle)
+        if handle is not None:
+            os.close(handle)
 
 
 @contextlib.contextmanager
 def alone(folder: str | os.PathLike[str]) -> Iterator[bool]:
     """A block that no other process or thread is in with the same folder; gives whether that is certain."""
-    handle = os.open(folder, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
+    handle = _folder_handle(folder)
     try:
-        yield _locked(handle, unsure=False, wait=True)
+        yield handle is not None and _locked(handle, unsure=False, wait=True)
     finally:
-        os.close(handle)
+        if handle is not None:
+            os.close(handle)
+
+
+def _folder_handle(folder: str | os.PathLike[str]) -> int | None:
+    """A handle of a folder, which can be locked; None where there are no locks, and folders cannot be opened."""
+    return None if fcntl is None else os.open(folder, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
 
 
 def sync_folder(folder: str | os.PathLike[str]) -> None:

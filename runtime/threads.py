@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from . import locks, machine
+from . import locks, machine, system
 
 if TYPE_CHECKING:
     from llvmlite import ir
@@ -190,12 +190,15 @@ def _load() -> _ForkJoin | None:
         return None
     names = ("GOMP_parallel", "omp_get_thread_num", "omp_get_num_threads")
     try:
-        functions = [getattr(library, n) for n in names] + [ctypes.CDLL(None).clock_gettime]
+        functions = [getattr(library, n) for n in names]
+        clock = system.c_function("clock_gettime")
+        if clock is None:
+            return None
         address = machine.load("threads", _timed_module, ("threads.py",))["fork_join"]
     except (OSError, RuntimeError, ImportError, AttributeError):
         return None
     addresses = [ctypes.cast(f, ctypes.c_void_p).value or 0 for f in functions]
-    context = (ctypes.c_int64 * 6)(*addresses, time.CLOCK_MONOTONIC, 0)
+    context = (ctypes.c_int64 * 6)(*addresses, clock, time.CLOCK_MONOTONIC, 0)
     i64 = ctypes.c_int64
     call = ctypes.CFUNCTYPE(i64, i64, i64, i64, i64, ctypes.c_void_p)(address)
     return _ForkJoin(call, context, address)

@@ -254,6 +254,20 @@ def run(start, mode, a, b, dtype, shape):
 
 
 @pytest.mark.parametrize("dtype", FLOATS + HALVES, **ids)
+@pytest.mark.parametrize("width", [16, 32])
+def test_multiply_adds_that_take_a_lane_for_all_give_the_same_bits(width, dtype):
+    """As on AArch64, where packed rows of A are loaded as vectors."""
+    shape = gemm.Tiling(width // dtype.compute.size, (12, 8, 4), False)
+    with targets.use(replace(targets.host(), registers_only=True)):
+        engine, start = load(dtype, shape)
+    for m, n, k in [(12, 16, 20), (40, 70, 300)]:
+        a, b = draw(0, m, k, dtype=dtype), draw(1, k, n, dtype=dtype)
+        for mode in (gemm.HERE, gemm.PACKED):
+            assert_same(run(start, mode, a, b, dtype, shape), multiply(a, b, dtype))
+    assert engine is not None
+
+
+@pytest.mark.parametrize("dtype", FLOATS + HALVES, **ids)
 @pytest.mark.parametrize("number", range(10))
 def test_other_widths_and_heights_give_the_same_bits(number, dtype):
     shape = shapes_for_other_processors(dtype)[number]

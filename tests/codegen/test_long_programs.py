@@ -109,7 +109,7 @@ def test_the_number_of_modules_changes_no_bit(count: int, by_llvm: bool, tmp_pat
     monkeypatch.setattr(compiled, "_PARTS", 1)
     monkeypatch.setattr("twofold.runtime.threads.available_cpus", lambda: count)
     if by_llvm:
-        monkeypatch.setattr("twofold.runtime.image._X86_64", -1)
+        monkeypatch.setattr("twofold.runtime.system.fills_code_pages", lambda: False)
     x = tf.constant(np.random.default_rng(0).normal(size=(6, 4)).astype(np.float32))
     i = tf.constant([5, 0, 3, 3, 1, 2])
     native = compiled.Native.of_graph(long_graph(), cpu)

@@ -60,7 +60,7 @@ def test_functions_constants_and_functions_of_others(data):
 
 
 def test_the_way_by_llvm_gives_the_same(data, monkeypatch):
-    monkeypatch.setattr("twofold.runtime.image._X86_64", -1)
+    monkeypatch.setattr("twofold.runtime.system.fills_code_pages", lambda: False)
     image = Image([data], ["pick", "rest", "copied"])
     f = functions(image)
     assert [f["pick"](3), f["rest"](10.0), f["copied"](5)] == [40, np.fmod(10.0, 3.5) + 0.125, 25]
@@ -90,7 +90,7 @@ define i64 @both(i64 %n) {
 @pytest.mark.parametrize("order", [1, -1])
 def test_files_call_each_other(data, by_llvm, order, monkeypatch):
     if by_llvm:
-        monkeypatch.setattr("twofold.runtime.image._X86_64", -1)
+        monkeypatch.setattr("twofold.runtime.system.fills_code_pages", lambda: False)
     caller = llvm_module.object_code(llvm_module.optimise(CALLER))
     image = Image([data, caller][::order], ["both", "pick", "rest", "copied"])
     both = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(image.address("both"))

@@ -11,7 +11,7 @@ import sys
 
 import pytest
 
-from twofold.runtime import machine
+from twofold.runtime import machine, system
 
 START = """
 import sys
@@ -42,7 +42,7 @@ def stored(folder):
     return sorted(path for path in (folder / "machine").rglob("*") if path.is_file())
 
 
-@pytest.mark.skipif(not machine._can_map(), reason="code is linked by LLVM on this platform")
+@pytest.mark.skipif(not system.fills_code_pages(), reason="code is linked by LLVM on this platform")
 def test_the_second_process_compiles_nothing_and_loads_no_compiler(tmp_path):
     assert start(tmp_path) == "True 3 True"
     entries = [(path, path.read_bytes()) for path in stored(tmp_path)]
@@ -76,7 +76,7 @@ def test_a_folder_that_cannot_be_written(tmp_path):
     assert start(tmp_path / "file") == "True 3 True"
 
 
-LINKED = "from twofold.runtime import machine\nmachine._can_map = lambda: False\n"
+LINKED = "from twofold.runtime import system\nsystem.fills_code_pages = lambda: False\n"
 
 
 def test_code_that_llvm_links(tmp_path):

@@ -18,6 +18,8 @@ from twofold.codegen import llvm_module, program
 from twofold.eager import executing
 from twofold.ir import graph as g
 from twofold.ir.dims import DimLike
+from twofold.ir.errors import UnimplementedError
+from twofold.runtime import system
 from twofold.runtime.compiled import Native
 from twofold.runtime.cpu import cpu
 from twofold.runtime.description import describe
@@ -100,7 +102,7 @@ class _TimedHost(executing.Host):
 class _TimedProgram(Native):
     """A program that counts nanoseconds of its steps in `counts`."""
 
-    __slots__ = ("counts", "_clock", "_longer")
+    __slots__ = ("counts", "_longer")
 
     def __init__(self, graph: g.Graph) -> None:
         lowered = program.compile_graph(graph, cpu, "entry", timed=True)
@@ -108,7 +110,8 @@ class _TimedProgram(Native):
         lines = {id(node): n for n, node in enumerate(graph.walk())}
         super().__init__(graph, describe(lowered.plan, lambda node: lines.get(id(node))), [code])
         self.counts = (ctypes.c_int64 * max(len(lowered.plan.steps), 1))()
-        self._clock = ctypes.CDLL(None).clock_gettime
-        clock = ctypes.cast(self._clock, ctypes.c_void_p).value or 0
+        clock = system.c_function("clock_gettime")
+        if clock is None:
+            raise UnimplementedError(None, None, "Kernels are not timed on this system: it has no `clock_gettime`.")
         self._longer = (ctypes.c_int64 * (len(self._table) + 2))(*self._table, clock, ctypes.addressof(self.counts))
         self.words = ctypes.addressof(self._longer)

@@ -136,7 +136,7 @@ def _written(to: Path, form: str, platform: Platform, made: Any) -> NativeLibrar
 
     library: Interface = made.interface
     with targets.use(platform.target):
-        code = llvm_module.object_code(made.module)
+        code = llvm_module.object_code(made.module, quick=True)
     if form == "static":
         symbols = [f"_{s}" if platform.system == "macos" else s for s in library.exported]
         code = archive([(f"{library.prefix}.o", code, symbols)], platform.system == "macos")

@@ -7,7 +7,6 @@ instructions there are decides the processor (`cpu`); `codegen/target.py` finds 
 from __future__ import annotations
 
 import functools
-import platform
 import re
 import subprocess
 import sys
@@ -167,5 +166,4 @@ def _kind(triple: str) -> tuple[str, str]:
 
 def _is_this(system: str, architecture: str) -> bool:
     own = {"linux": "linux", "darwin": "macos", "win32": "windows"}.get(sys.platform)
-    machine = {"AMD64": "x86_64", "arm64": "aarch64"}.get(platform.machine(), platform.machine())
-    return (own, machine) == (system, architecture)
+    return (own, targets.architecture()) == (system, architecture)

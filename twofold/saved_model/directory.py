@@ -14,6 +14,7 @@ compared before their contents are used. What the files say is for `reader.py` a
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import json
 import os
@@ -36,6 +37,7 @@ _FORMAT = "twofold saved model"
 _MANIFEST_SIZE = 16 << 20  # bytes; some hundred thousand files
 _DATA = re.compile(r"data-[0-9a-f]{12}(-\d{1,6})?")
 _OWN = frozenset({"objects.json", "graphs", "weights.safetensors", "assets"})
+_OPENS_BELOW = os.open in os.supports_dir_fd  # not on Windows
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
@@ -239,6 +241,8 @@ def _opened(root: str, parts: tuple[str, ...]) -> BinaryIO:
     Raises:
         OSError: there is none.
     """
+    if not _OPENS_BELOW:
+        return _opened_by_path(root, parts)
     folder = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         for part in parts[:-1]:
@@ -252,6 +256,20 @@ def _opened(root: str, parts: tuple[str, ...]) -> BinaryIO:
         os.close(number)
         raise OSError(0, "it is no regular file")
     return os.fdopen(number, "rb")
+
+
+def _opened_by_path(root: str, parts: tuple[str, ...]) -> BinaryIO:
+    """The same where files cannot be opened by their folder's handle: links are looked for beforehand, part by part."""
+    path = root
+    for part in parts:
+        path = os.path.join(path, part)
+        status = os.lstat(path)
+        is_link = getattr(status, "st_file_attributes", 0) & stat.FILE_ATTRIBUTE_REPARSE_POINT
+        if stat.S_ISLNK(status.st_mode) or is_link or os.path.basename(part) != part or ":" in part:
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError(0, "it is no regular file")
+    return open(path, "rb")
 
 
 # -- writing ------------------------------------------------------------------------------------------
