@@ -96,7 +96,7 @@ class Backend(ABC):
 
     @abstractmethod
     def product(self, p: Placer, out: g.Value, left: Source, right: Source, layout: Layout | None) -> list[Run]:
-        """The runs of a matrix product of real floats, with arguments as `Placer.product` takes them."""
+        """The runs of a matrix product of real numbers, with arguments as `Placer.product` takes them."""
 
     def supports(self, node: g.Node) -> bool:
         """Whether a node can be part of a plan."""

@@ -61,7 +61,7 @@ def build(module: ir.Module, dtype: DType, shape: Tiling, part: str, heap: bool 
 
     Args:
         module: takes the functions.
-        dtype: a floating dtype, of A and B.
+        dtype: of A and B: a float, or an integer of 32 bits or more.
         shape: the tile shapes, also for another processor than the host.
         part: a key of PARTS.
         heap: whether more than a little memory for packed operands comes from C's `malloc`, so that threads with small

@@ -31,8 +31,9 @@ _APART = 4096  # bytes between rows of C from which it never is: each row is on 
 
 
 def multiply_add(b: BlockBuilder, x: Scalar, y: Scalar, z: Scalar) -> Scalar:
-    """x y + z, rounded once; where the target has no instruction for it, the product is rounded too."""
-    return b.fma(x, y, z) if targets.current().fused else x * y + z
+    """x y + z. Of floats it is rounded once; where the target has no instruction for that, the product is rounded too.
+    Integers wrap around."""
+    return b.fma(x, y, z) if x.dtype.is_floating and targets.current().fused else x * y + z
 
 
 def micro(tiling: Tiling, dtype: DType, rows: int, vectors: int, packed: bool = False,
@@ -42,7 +43,7 @@ def micro(tiling: Tiling, dtype: DType, rows: int, vectors: int, packed: bool = 
     The sum over k is taken in order. `next` is where the B of a later call begins, which is fetched meanwhile.
 
     Args:
-        dtype: float32 or float64.
+        dtype: of what is summed: a float or an integer of 32 bits or more.
         rows, vectors: the largest tile. It reads that many rows of A, and writes the first m rows and n columns.
         packed: whether A and B are panels, and the tile is whole: then strides and masks are not looked at, so that
             every address of the loop is a constant distance from two that move.

@@ -1,18 +1,16 @@
-"""The lowering of matrix products: what a product of any dtype consists of, whatever computes that of real floats.
+"""The lowering of matrix products: what a product of any dtype consists of, whatever computes that of real numbers.
 
-A backend says which kernels compute products of real floats (`Backend.product`).
+A backend says which kernels compute products of floats, and of integers of 32 bits or more (`Backend.product`).
 """
 
 from __future__ import annotations
 
-from twofold.ir import dims as dm
+from twofold.ir import dtypes as dt
 from twofold.ir import graph as g
 from twofold.ir.scalar import Scalar, ScalarBuilder
 
 from .backend import Backend, lowering
-from .kernels import products
 from .layout import contiguous
-from .operands import Run
 from .placer import Placer
 from .units import Source
 
@@ -32,10 +30,10 @@ def _matmul(p: Placer) -> None:
     dtype, attrs = p.out.dtype, p.attrs
     a, b = (transposed(s) if attrs[f"transpose_{name}"] or attrs[f"adjoint_{name}"] else s
             for s, name in zip(p.operands, "ab", strict=True))
-    if dtype.is_integer:
-        _integer_product(p, a, b)
-    elif dtype.is_complex:
+    if dtype.is_complex:
         _complex_product(p, a, b)
+    elif dtype.is_integer and dtype.size < dt.int32.size:
+        _short_product(p, a, b)
     else:
         order = p.wanted_order()
         if order is not None and order[-1] == len(order) - 1 and dtype.compute is dtype:
@@ -83,10 +81,12 @@ def _joined(s: ScalarBuilder, rr: Scalar, ii: Scalar, ri: Scalar, ir: Scalar) ->
     return s.complex(rr - ii, ri + ir)
 
 
-def _integer_product(p: Placer, a: Source, b: Source) -> None:
-    *batch, m, n = p.out.dims
-    a, b = (p.dense(Source(s.base, s.layout.broadcast_to((*batch, *s.layout.shape[-2:])))) for s in (a, b))
-    inner = a.layout.shape[-1]
-    arguments = [p.out, p.at(a), p.at(b), m, n, inner]
-    kernel = p.kernel(products.integers, p.out.dtype)
-    p.fill([p.out], Run(kernel, arguments, dm.numel(p.out.dims[:-1]), n * inner + 1))
+def _short_product(p: Placer, a: Source, b: Source) -> None:
+    """The product in int32: what integers of fewer bits keep of it does not depend on the bits above."""
+    out = g.Value(p.out.dims, dt.int32)
+    p.product(out, p.copy(a, dt.int32, _widened), p.copy(b, dt.int32, _widened), contiguous(out.dims))
+    p.give(out)
+
+
+def _widened(s: ScalarBuilder, x: Scalar) -> Scalar:
+    return s.cast(x, dt.int32)

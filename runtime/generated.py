@@ -43,7 +43,7 @@ class Functions(dict[str, int]):
     def __init__(self, family: str, dtype: DType) -> None:
         """Args:
             family: the compiling module's name.
-            dtype: a floating dtype.
+            dtype: what they are compiled for.
         """
         super().__init__()
         self.family, self.dtype = family, dtype

@@ -79,7 +79,7 @@ def plan(x: Matrices, dtype: DType, count: int, often: bool = False) -> ProductP
 
 
 def functions(dtype: DType) -> Mapping[str, int]:
-    """The addresses of `tall`, `flat`, `pack_b` and `small` for products of `dtype`, a floating one; see
+    """The addresses of `tall`, `flat`, `pack_b` and `small` for products of `dtype`, a real one of `Product`; see
     `codegen/gemm.py`."""
     return generated.functions("gemm", dtype)
 
@@ -131,7 +131,7 @@ class Product:
     def __init__(self, dtype: DType, a: tuple[int, ...], b: tuple[int, ...], flip_a: bool = False,
                  flip_b: bool = False) -> None:
         """Args:
-            dtype: float16, bfloat16, float32 or float64.
+            dtype: a float, or an integer of 32 bits or more.
             a, b: shapes `[batch, m, k]` and `[batch, k, n]`; the batch dimensions broadcast.
             flip_a, flip_b: the matrices are the transposed of what the arrays hold, and so are `a` and `b`.
         """

@@ -20,11 +20,18 @@ from twofold.runtime.products import Matrices, Product
 
 FLOATS = [dt.float32, dt.float64]
 HALVES = [dt.float16, dt.bfloat16]
+WORDS = [dt.int32, dt.uint32, dt.int64, dt.uint64]
 ids = {"ids": lambda d: getattr(d, "name", None)}
 
 
 def draw(seed, *shape, dtype=dt.float32):
     return np.random.default_rng(seed).normal(size=shape).astype(dtype.np)
+
+
+def whole(seed, *shape, dtype):
+    """Integers over all of a dtype's range."""
+    ends = np.iinfo(dtype.np)
+    return np.random.default_rng(seed).integers(ends.min, ends.max, shape, dtype.np, endpoint=True)
 
 
 def multiply(a, b, dtype):
@@ -78,6 +85,15 @@ def test_large_shapes_and_layouts(shape, dtype):
     assert_close(first, a, b, dtype)
     for x, y in itertools.product(layouts(a).values(), layouts(b).values()):
         assert_same(multiply(x, y, dtype), first)
+
+
+@pytest.mark.parametrize("dtype", WORDS, **ids)
+@pytest.mark.parametrize("shape", [(1, 70, 300), (70, 1, 300), (5, 3, 2), (133, 97, 517), (40, 30, 0)], ids=str)
+def test_products_of_integers_wrap_around(shape, dtype):
+    m, n, k = shape
+    a, b = whole(0, m, k, dtype=dtype), whole(1, k, n, dtype=dtype)
+    for x, y in itertools.product(layouts(a).values(), layouts(b).values()):
+        assert_same(multiply(x, y, dtype), a @ b)
 
 
 def test_small_layouts():
@@ -241,13 +257,14 @@ def run(start, mode, a, b, dtype, shape):
         start: runs the function of a name over a range, with integers after the addresses of arrays; gives its status.
     """
     (m, k), n, size = a.shape, b.shape[1], a.itemsize
-    out = np.full((m, n), np.nan, dtype.compute.np)
+    nothing = np.nan if dtype.is_floating else -1
+    out = np.full((m, n), nothing).astype(dtype.compute.np)
     width = gemm.panel_width(shape, False)
     sizes = (mode, m, n, k, n, *(s // size for s in (*a.strides, *b.strides)), shape.tall, width, 0)
     blocks, panels = -(-k // gemm.BLOCK), -(-n // width)
     right = b
     if mode == gemm.PACKED:
-        right = np.full(blocks * panels * gemm.BLOCK * width, np.nan, dtype.compute.np)
+        right = np.full(blocks * panels * gemm.BLOCK * width, nothing).astype(dtype.compute.np)
         assert start("pack_b", blocks * panels, sizes, (right, a, b)) == 0
     assert start("tall" if m > 1 else "flat", -(-m // shape.tall) * panels, sizes, (out, a, right)) == 0
     return out
@@ -383,7 +400,7 @@ m: i64, n: i64, next: f32*) {
 }"""
 
 
-@pytest.mark.parametrize("dtype", FLOATS + HALVES, **ids)
+@pytest.mark.parametrize("dtype", FLOATS + HALVES + WORDS, **ids)
 @pytest.mark.parametrize("part", gemm.PARTS)
 def test_kernels_are_well_formed(part, dtype):
     for shape in shapes_for_other_processors(dtype):
@@ -462,6 +479,16 @@ def test_products_in_pairs_take_subnormal_numbers_as_zero():
     assert_same(got, np.array([[0, least], [2.0**-70, 0], [least, least]], np.float32))
     if targets.host().pairs:
         assert_same(multiply(a, b, dt.bfloat16), got)
+
+
+@pytest.mark.parametrize("dtype", [dt.int32, dt.uint64], **ids)
+def test_products_of_integers_in_lockstep(dtype):
+    for tiles in (gemm.Tiling(4, (3, 2, 1), False), gemm.Tiling(8, (6, 4, 2), True)):
+        start = in_lockstep(dtype, tiles)
+        for m, n, k in [(1, 30, 20), (7, 19, 6), (3, 5, 259)]:
+            a, b = whole(0, m, k, dtype=dtype), whole(1, k, n, dtype=dtype)
+            for mode in (gemm.HERE, gemm.PACKED) if m > 1 else (gemm.HERE,):
+                assert_same(run(start, mode, a, np.asfortranarray(b), dtype, tiles), a @ b)
 
 
 def test_a_small_product_in_lockstep():

@@ -291,7 +291,8 @@ def test_a_kernel_for_many_columns_serves_few_where_both_are_needed() -> None:
         graph = tf.function(convolved).get_concrete_function(tf.TensorSpec([2, 16, 16, 3])).graph
         with target.use(PROCESSOR):
             steps = planner.plan(graph, cpu).steps
-        return [step.kernel.key[-1] for step in steps if step.kernel.name.startswith("conv/")]
+        keys = [step.kernel.key[-1] for step in steps if step.kernel.name.startswith("conv/")]
+        return [key for key in keys if key != "panels"]
 
     assert kernels(4) == ["forward_1"] and kernels(64) == ["forward_2"]
     assert kernels(4, 64, 4) == ["forward_2"] * 3
