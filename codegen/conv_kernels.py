@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from twofold.ir.dtypes import DType
 
+from .conv_depthwise import depthwise, depthwise_filters
 from .conv_filters import filters
 from .conv_forward import forward, panels
 from .conv_shapes import KERNELS, PARTS
@@ -20,5 +21,6 @@ def kernels(dtype: DType, shape: Tiling, part: str) -> dict[str, Kernel]:
         dtype: float32 or float64.
         shape: the tile shapes of matrix products, also for another processor than the host.
     """
-    record = {"forward": forward, "filters": filters, "panels": panels}
+    record = {"forward": forward, "filters": filters, "panels": panels, "depthwise": depthwise,
+              "depthwise_filters": depthwise_filters}
     return {name: record[KERNELS[name][0]](dtype, shape, KERNELS[name][1]) for name in PARTS[part]}

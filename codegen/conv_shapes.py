@@ -63,7 +63,7 @@ FILTERS = ("out", "x", "b", "n", "ldb", "lines", *_WINDOW, "places", "ldo", "sha
            "cuts", "share", "inner")
 # Kernels by how many vectors of columns their tiles have at most: one suffices for few outputs.
 KERNELS = {**{f"{name}_{vectors}": (name, vectors) for name in ("forward", "filters") for vectors in (1, VECTORS)},
-           "panels": ("panels", VECTORS)}
+           **{name: (name, VECTORS) for name in ("panels", "depthwise", "depthwise_filters")}}
 PARTS = {name: (name,) for name in KERNELS}
 # Those for few outputs, and those for many, which take few too.
 WIDER = {f"{name}_1": f"{name}_{VECTORS}" for name in ("forward", "filters")}
@@ -239,6 +239,8 @@ def forward(w: Geometry, outputs: int, groups: int, dtype: DType, filters: Filte
     pieces = _pieces(count * groups, panels, threads)
     units = count * groups * pieces
     parts = dm.minimum(units, _PARTS)
+    if copies and not isinstance(count, Dim) and count < parts:  # those of a box in few parts, each of which copies it
+        parts = min(parts, count * -(-4 * threads // count))
     place = room if copies else words[_WINDOW.index("x_n")]
     copied = (room, *cover, *w.sizes, *w.before, *w.strides, w.channels) if copies else (0,) * 14
     to = (groups, inner, columns, image, *(n * s for n, s in zip(strides, steps, strict=True)))

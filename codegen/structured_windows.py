@@ -82,23 +82,22 @@ def _avg_pool_grad(p: Placer) -> None:
 
 # -- depthwise convolution ----------------------------------------------------------------------------
 def depthwise(p: Placer, w: Geometry, filters: Sequence[int]) -> None:
-    """A convolution, or a gradient of one, whose filters take one channel each; `filters` is their shape."""
+    """A convolution, or a gradient of one, whose filters take one channel each, for any number of outputs of each;
+    `filters` is their shape."""
     compute, name = p.out.dtype.compute, p.node.op.name
     multiplier = filters[-1] // w.channels
-    single = multiplier == 1
     x, y = (p.dense(s, compute) for s in p.operands)
-    extra = () if single else (multiplier,)
     if name == "conv_filter_grad":
         sums = p.zeros(dt.float64)
-        kernel = p.kernel(convolution.depthwise_filter_grad, compute, single)
-        arguments = [sums, p.at(x), p.at(y), *w.integers, w.images, *extra]
+        kernel = p.kernel(convolution.depthwise_filter_grad, compute)
+        arguments = [sums, p.at(x), p.at(y), *w.integers, w.images, multiplier]
         p.change(sums, Run(kernel, arguments, w.taps, 2 * w.places * filters[-1]))
         p.give(sums)
         return
     out = p.target(compute)
     build, total = (convolution.depthwise, w.places) if name == "conv" else (convolution.depthwise_input_grad, w.pixels)
-    arguments = [out, p.at(x), p.at(y), *w.integers, *extra]
-    p.fill([out], Run(p.kernel(build, compute, single), arguments, total, 2 * w.taps * w.channels * multiplier))
+    arguments = [out, p.at(x), p.at(y), *w.integers, multiplier]
+    p.fill([out], Run(p.kernel(build, compute), arguments, total, 2 * w.taps * w.channels * multiplier))
     p.give(out)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 
+from twofold.codegen import conv_depthwise_shapes as of_channels
 from twofold.codegen import conv_shapes as shapes
 from twofold.codegen import gemm_shapes as gemm
 from twofold.codegen import library, structured, structured_alone, structured_products, target
@@ -19,6 +20,7 @@ from twofold.codegen.placer import Placer
 from twofold.codegen.structured_windows import depthwise, window_of
 from twofold.codegen.units import Source
 from twofold.ir import dims as dm
+from twofold.ir import dtypes as dt
 from twofold.ir import graph as g
 from twofold.ir.dims import Dim, DimLike
 from twofold.ir.dtypes import DType
@@ -114,9 +116,28 @@ def _convolution(p: Placer) -> None:
         return
     groups = w.channels // filters[-2]
     if groups > 1 and filters[-2] == 1:
-        depthwise(p, w, filters)
+        _depthwise(p, w, filters)
     else:
         {"conv": _forward, "conv_input_grad": _input_grad}.get(name, _filter_grad)(p, w, filters, groups)
+
+
+def _depthwise(p: Placer, w: Geometry, filters: tuple[int, ...]) -> None:
+    compute, name = p.out.dtype.compute, p.node.op.name
+    phases = shapes.backward(w, w.channels) if name == "conv_input_grad" else []
+    if filters[-1] != w.channels or phases is None:
+        depthwise(p, w, filters)
+        return
+    x, y = (p.dense(s, compute) for s in p.operands)
+    if name == "conv_filter_grad":
+        sums = p.zeros(dt.float64)
+        p.change(sums, *_cut(sums, x, y, of_channels.filters(w, compute)))
+        p.give(sums)
+        return
+    cuts = [of_channels.backward(w, phase, _threads()) for phase in phases] or [of_channels.forward(w, _threads())]
+    every = name == "conv" or len(phases) == math.prod(w.strides)  # else no tap falls on some pixels
+    out = p.target(compute) if every else p.zeros(compute)
+    p.fill([out], *[run for cut in cuts for run in _cut(out, x, y, cut)])
+    p.give(out)
 
 
 def _framed(p: Placer, x: Source, w: Geometry) -> tuple[Source, Geometry]:
@@ -142,7 +163,7 @@ def _cut(out: g.Value, x: Source, b: Source, cut: shapes.Cut) -> list[Run]:
         runs.append(Run(Library(("conv", dtype.name, "panels")), [work, right, *integers], panels,
                         max(size // 8 // panels, 1)))
         right = work
-    room: list[Work | int] = [] if cut.kernel.startswith("filters") else [Work(dtype, cut.work) if padding else 0]
+    room: list[Work | int] = [Work(dtype, cut.work) if padding else 0] if cut.kernel.startswith("forward") else []
     arguments = [Within(out, cut.out), Within(x.base, x.layout.offset + cut.x), right, *room, *cut.integers]
     return [*runs, Run(Library(("conv", dtype.name, cut.kernel)), arguments, cut.total, cut.weight)]
 
