@@ -89,7 +89,8 @@ def lstm_scan(z: Any, recurrent: Any, h: Any, c: Any, mask: Any = None) -> tuple
         inputs = _read(z)
 
         def body(t: Any, h: Any, c: Any, *kept: Any) -> Any:
-            i, f, g, o = lstm_gates(tf.split(inputs.read(t) + tf.matmul(h, recurrent), 4, axis=1))
+            parts = zip(tf.split(inputs.read(t), 4, axis=1), tf.split(tf.matmul(h, recurrent), 4, axis=1), strict=True)
+            i, f, g, o = lstm_gates([x + y for x, y in parts])  # one kernel: what is split is read, not computed
             after = lstm_memory(i, f, g, c)
             y = tf.tanh(after)
             new = _choose(masks, t, (o * y, after), (h, c))
@@ -146,7 +147,8 @@ def gru_scan(z: Any, recurrent: Any, bias: Any, h: Any, mask: Any = None) -> tup
 
         def body(t: Any, h: Any, hs: Any, olds: Any, saved: Any) -> Any:
             x_u, x_r, x_n = tf.split(inputs.read(t), 3, axis=1)
-            h_u, h_r, h_n = tf.split(tf.matmul(h, recurrent) + bias, 3, axis=1)
+            products = zip(tf.split(tf.matmul(h, recurrent), 3, axis=1), tf.split(bias, 3), strict=True)
+            h_u, h_r, h_n = [product + part for product, part in products]
             u, r = tf.sigmoid(x_u + h_u), tf.sigmoid(x_r + h_r)
             n = tf.tanh(x_n + r * h_n)
             [new] = _choose(masks, t, (u * h + (1 - u) * n,), (h,))
