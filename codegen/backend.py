@@ -122,6 +122,15 @@ class Backend(ABC):
     def shares(self, work: DimLike) -> Shares | None:
         """How threads may share a step of `work` simple operations; None where one thread runs it."""
 
+    def shares_rounds(self, works: Sequence[int], parts: int) -> Shares | None:
+        """How threads may share a loop as a whole (`loop_rows.py`); None where they do not.
+
+        Args:
+            works: simple operations of each step of a round.
+            parts: how many parts the loop falls into at most.
+        """
+        return None
+
     # -- running ----------------------------------------------------------------------------------
     @abstractmethod
     def key(self) -> str:

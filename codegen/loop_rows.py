@@ -11,7 +11,7 @@ whom. Out: `RowShares`, or None where it is not certain that no thread meets wha
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from twofold.ir import dims as dm
 from twofold.ir import graph as g
@@ -32,19 +32,20 @@ def runs_of(step: Step) -> list[tuple[int, Step]]:
     return runs
 
 
-def row_shares(loop: While, steps: Sequence[Step], aliases: Aliases, how: Shares | None) -> RowShares | None:
+def row_shares(loop: While, steps: Sequence[Step], aliases: Aliases,
+               how: Callable[[int], Shares | None]) -> RowShares | None:
     """How threads may share all rounds of `loop`; None where they may not.
 
     Args:
         loop: a loop.
         steps: of the plan, by number.
         aliases: whose memory values take over.
-        how: from how much work of a round on it is worth it; None for never.
+        how: from how much work of a round on it is worth it, for so many parts; None for never.
     """
     tree = [*loop.before, *loop.body]
     numbers = [part for part in tree if isinstance(part, int)]
     copies = [part for part in tree if isinstance(part, Copy)]
-    if how is None or len(numbers) + len(copies) != len(tree) or any(steps[n].codes for n in numbers):
+    if len(numbers) + len(copies) != len(tree) or any(steps[n].codes for n in numbers):
         return None
     runs = [run for n in numbers for _, run in runs_of(steps[n])]
     rows = [run.rows for run in runs if run.rows is not None]
@@ -55,7 +56,9 @@ def row_shares(loop: While, steps: Sequence[Step], aliases: Aliases, how: Shares
     if grain >= count or not all(map(touched.run, runs)) or not all(map(touched.copy, copies)):
         return None
     touched.somewhere(loop.test)
-    return RowShares(count, grain, touched.private(), how) if touched.apart() else None
+    if not touched.apart() or (shares := how(-(-count // grain))) is None:
+        return None
+    return RowShares(count, grain, touched.private(), shares)
 
 
 class _Touched:

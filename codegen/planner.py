@@ -8,6 +8,7 @@ scratch memory are `arena.py`'s.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
 import numpy as np
@@ -121,9 +122,11 @@ class _Planner:
     def share_rows(self) -> None:
         """Finds the loops that threads share as a whole."""
         for loop, first, last in self.loops:
-            work = [step.total * step.weight for step in self.steps[first:last + 1]]
-            how = None if any(isinstance(w, Dim) for w in work) else self.backend.shares(sum(work))
-            loop.rows = loop_rows.row_shares(loop, self.steps, self.aliases, how)
+            works = [step.total * step.weight for step in self.steps[first:last + 1]]
+            known = [work for work in works if not isinstance(work, Dim)]
+            if len(known) == len(works):
+                how = functools.partial(self.backend.shares_rounds, known)
+                loop.rows = loop_rows.row_shares(loop, self.steps, self.aliases, how)
 
     def shares(self, total: DimLike, work: DimLike) -> Shares | None:
         """How threads may share a step; None where there is but one iteration, or too little to do."""

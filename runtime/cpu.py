@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from twofold.codegen import backend, gemm_shapes, library
+from twofold.codegen import backend, gemm_shapes, library, target
 from twofold.ir import graph as g
 from twofold.ir.dims import Dim, DimLike
 
-from . import memory, sharing
+from . import memory, sharing, threads
 
 if TYPE_CHECKING:
     from twofold.codegen.layout import Layout
@@ -54,6 +54,15 @@ class CPU(backend.Backend):
 
         worth = isinstance(work, Dim) or work >= sharing.IN_PROGRAMS
         return Shares(work, sharing.IN_PROGRAMS, sharing.GRAIN) if worth else None
+
+    def shares_rounds(self, works: Sequence[int], parts: int) -> Shares | None:
+        from twofold.codegen.plan import Shares
+
+        wanted, least = target.current().threads, sharing.IN_ROUNDS
+        enough = parts >= (threads.get_num_threads() if wanted is None else wanted)
+        if sum(works) < least or not enough and max(works) >= sharing.IN_PROGRAMS:  # more share its steps
+            return None
+        return Shares(sum(works), least, least // 2)
 
     def key(self) -> str:
         from .compiled import key

@@ -32,6 +32,7 @@ STEPS, WIDTH = 4, 5
 @pytest.fixture(autouse=True)
 def all_is_shared(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(CPU, "shares", lambda self, work: Shares(work, 0, 1))
+    monkeypatch.setattr(CPU, "shares_rounds", lambda self, works, parts: Shares(sum(works), 0, 1))
     threads.set_num_threads(4)  # for which products are planned
     yield
     threads.set_num_threads(0)
@@ -208,6 +209,22 @@ def test_a_loop_in_a_loop() -> None:
             return i + 1, h[::-1]
         return tf.while_loop(lambda i, _: i < 3, outer, (0, h))[1]
     held_together(fn, [numbers(8, WIDTH)], 1)
+
+
+def test_small_rounds_are_not_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    fn = steps_of(APART["elements"])
+    assert shared_loops(planned(fn, numbers(STEPS, 64, WIDTH), numbers(64, WIDTH))) == 0
+    assert shared_loops(planned(fn, numbers(STEPS, 64, 1024), numbers(64, 1024))) == 1
+
+
+def test_where_more_threads_can_share_steps_than_rows_they_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    fn = steps_of(APART["elements"])
+    few = [numbers(STEPS, 3, 1 << 15), numbers(3, 1 << 15)]
+    assert shared_loops(planned(fn, *few)) == 0
+    threads.set_num_threads(3)
+    assert shared_loops(planned(fn, *few)) == 1
 
 
 def test_spans_of_rows() -> None:
