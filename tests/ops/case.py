@@ -215,9 +215,9 @@ def drawn(rng: np.random.Generator, shape: Shape, dtype: DType, domain: Any) -> 
     """A random array of `dtype` from `domain`."""
     if callable(domain):
         values = np.asarray(domain(rng, shape))
-    if dtype.is_unsigned and values.dtype.kind == "f":
-        values = values.astype(np.int64)  # what becomes of a negative float otherwise depends on the processor
-    return np.array(values.astype(dtype.np), dtype.np, order="C").reshape(shape)
+        if dtype.is_unsigned and values.dtype.kind == "f":
+            values = values.astype(np.int64)  # what becomes of a negative float otherwise depends on the processor
+        return np.array(values.astype(dtype.np), dtype.np, order="C").reshape(shape)
     if dtype is dt.string:
         return rng.choice(np.array([b"", b"a", b"ab", b"b"], object), shape)
     low, high = domain
