@@ -8,12 +8,15 @@ Near their zeros at negative numbers the error is small beside the terms that ca
 from __future__ import annotations
 
 import math
-from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from . import dtypes as dt
 from .instructions import InstructionBuilder, Scalar
 from .math_core import poly
 from .math_gamma import _sin_cos_pi
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 __all__ = ["polygamma"]
 
@@ -22,6 +25,7 @@ _TERMS = 10  # of the asymptotic series; the first one left out is below 2**-58 
 
 def _bernoulli(count: int) -> list[Fraction]:
     """B(0) to B(count - 1), by their defining recurrence."""
+    from fractions import Fraction
     numbers = [Fraction(1)]
     for m in range(1, count):
         numbers.append(-sum(math.comb(m + 1, k) * b for k, b in enumerate(numbers)) / Fraction(m + 1))

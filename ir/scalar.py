@@ -65,7 +65,7 @@ class ScalarBuilder(InstructionBuilder):
     def __getattr__(self, name: str) -> Callable[..., Scalar]:
         """`s.exp(x)` and its like: the bodies of `ir/scalar_math.py`, inlined."""
         from . import scalar_math
-        body = scalar_math.FUNCTIONS.get(name)
+        body = scalar_math.function(name)
         if body is None:
             raise AttributeError(f"scalar builder has no instruction or function {name!r}")
         return lambda *args, **kw: body(self, *args, **kw)

@@ -1,4 +1,4 @@
-"""The mathematical functions that scalar bodies may call: `s.exp(x)` finds `FUNCTIONS["exp"]`.
+"""The mathematical functions that scalar bodies may call: `s.exp(x)` finds `function("exp")`.
 
 Every function is itself a body of builder instructions, without branches, calls or tables, so that it
 inlines into a kernel and vectorises at any width. This module only collects them, and where a function
@@ -14,41 +14,40 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from importlib import import_module
 
-from . import (
-    math_complex,
-    math_erf,
-    math_exp,
-    math_gamma,
-    math_log,
-    math_normal,
-    math_polygamma,
-    math_pow,
-    math_round,
-    math_trig,
-)
 from .instructions import InstructionBuilder, Scalar
 
-__all__ = ["FUNCTIONS"]
+__all__ = ["function"]
 
 Body = Callable[..., Scalar]
 
+# Where functions of real values are looked for, module by module: what is asked for often comes first, since nothing
+# behind it is loaded.
+_REAL = ("math_exp", "math_log", "math_trig", "math_pow", "math_erf", "math_round", "math_gamma", "math_normal",
+         "math_polygamma")
+_COMPLEX = ("math_complex",)
 
-def _collect(*modules: object) -> dict[str, Body]:
-    return {name: getattr(module, name) for module in modules for name in module.__all__}  # type: ignore[attr-defined]
 
+@functools.cache
+def function(name: str) -> Body | None:
+    """The body of this name, which picks by its first operand where there is one for complex values too; None where
+    there is none."""
+    real = _found(name, _REAL)
+    if real is None:
+        return _found(name, _COMPLEX)
 
-def _by_kind(real: Body, complex_: Body) -> Body:
     @functools.wraps(real)
-    def body(s: InstructionBuilder, x: Scalar, *rest: Scalar) -> Scalar:
-        return (complex_ if x.dtype.is_complex else real)(s, x, *rest)
+    def body(s: InstructionBuilder, *args: Scalar, **kwargs: object) -> Scalar:
+        is_complex = bool(args) and isinstance(args[0], Scalar) and args[0].dtype.is_complex
+        return ((_found(name, _COMPLEX) if is_complex else None) or real)(s, *args, **kwargs)
     return body
 
 
-_REAL = _collect(math_erf, math_exp, math_gamma, math_log, math_normal, math_polygamma, math_pow, math_round,
-                 math_trig)
-_COMPLEX = _collect(math_complex)
-
-FUNCTIONS: dict[str, Body] = _REAL | {
-    name: _by_kind(_REAL[name], body) if name in _REAL else body for name, body in _COMPLEX.items()
-}
+def _found(name: str, modules: tuple[str, ...]) -> Body | None:
+    for module in modules:
+        loaded = import_module(f"{__package__}.{module}")
+        if name in loaded.__all__:
+            body: Body = getattr(loaded, name)
+            return body
+    return None
