@@ -33,18 +33,18 @@ _COMPLEX = ("math_complex",)
 def function(name: str) -> Body | None:
     """The body of this name, which picks by its first operand where there is one for complex values too; None where
     there is none."""
-    real = _found(name, _REAL)
+    real = _body_in(name, _REAL)
     if real is None:
-        return _found(name, _COMPLEX)
+        return _body_in(name, _COMPLEX)
 
     @functools.wraps(real)
     def body(s: InstructionBuilder, *args: Scalar, **kwargs: object) -> Scalar:
         is_complex = bool(args) and isinstance(args[0], Scalar) and args[0].dtype.is_complex
-        return ((_found(name, _COMPLEX) if is_complex else None) or real)(s, *args, **kwargs)
+        return ((_body_in(name, _COMPLEX) if is_complex else None) or real)(s, *args, **kwargs)
     return body
 
 
-def _found(name: str, modules: tuple[str, ...]) -> Body | None:
+def _body_in(name: str, modules: tuple[str, ...]) -> Body | None:
     for module in modules:
         loaded = import_module(f"{__package__}.{module}")
         if name in loaded.__all__:
