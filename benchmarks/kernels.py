@@ -4,7 +4,8 @@ Each case says how many operations it has and how many bytes it must move at lea
 bandwidth that `floors.py` measures in the same run that gives the time below which no kernel can get on the machine.
 
 A case is a function of a peer's own library and some arrays, built from the tables below: products by the shapes of
-their operands, convolutions by the layers of ResNet-50 (He et al. 2015, arXiv:1512.03385, table 1).
+their operands, convolutions by the layers of ResNet-50 (He et al. 2015, arXiv:1512.03385, table 1), MobileNet
+(arXiv:1704.04861) and ResNeXt-50 (arXiv:1611.05431).
 """
 
 from __future__ import annotations
@@ -76,6 +77,8 @@ class Layer(NamedTuple):
         batch, size: how many images, and their height and width.
         inputs, outputs: channels.
         window, stride: of the convolution.
+        groups: of channels.
+        axes: along which images are so large.
     """
 
     batch: int
@@ -84,6 +87,8 @@ class Layer(NamedTuple):
     outputs: int
     window: int
     stride: int = 1
+    groups: int = 1
+    axes: int = 2
 
     @property
     def out(self) -> int:
@@ -91,14 +96,19 @@ class Layer(NamedTuple):
 
     @property
     def work(self) -> Work:
-        places = self.batch * self.out**2
-        taps = self.window**2 * self.inputs * self.outputs
-        moved = self.batch * self.size**2 * self.inputs + taps + places * self.outputs
+        places = self.batch * self.out**self.axes
+        taps = self.window**self.axes * self.inputs // self.groups * self.outputs
+        moved = self.batch * self.size**self.axes * self.inputs + taps + places * self.outputs
         return Work(2.0 * places * taps, 4.0 * moved)
 
     def arrays(self) -> list[np.ndarray]:
-        images = compiled.normal(1, self.batch, self.size, self.size, self.inputs)
-        return [images, compiled.normal(2, self.window, self.window, self.inputs, self.outputs) / 16]
+        images = compiled.normal(1, self.batch, *[self.size] * self.axes, self.inputs)
+        window = [self.window] * self.axes
+        return [images, compiled.normal(2, *window, self.inputs // self.groups, self.outputs) / 16]
+
+    def cotangent(self) -> np.ndarray:
+        """The gradient of the outputs."""
+        return compiled.normal(5, self.batch, *[self.out] * self.axes, self.outputs)
 
 
 def _products() -> dict[str, tuple[str, Product]]:
@@ -119,6 +129,12 @@ def _products() -> dict[str, tuple[str, Product]]:
     return cases
 
 
+def _title(layer: Layer) -> str:
+    window, size = ("x".join([str(n)] * layer.axes) for n in (layer.window, layer.size))
+    by = ", by 2" if layer.stride == 2 else ""
+    return f"{window}, {size}x{layer.inputs} to {layer.outputs}{by}, batch {layer.batch}"
+
+
 def _layers() -> dict[str, tuple[str, Layer]]:
     cases: dict[str, tuple[str, Layer]] = {}
     for batch in (1, 16):
@@ -127,9 +143,16 @@ def _layers() -> dict[str, tuple[str, Layer]]:
                       Layer(batch, 28, 512, 128, 1), Layer(batch, 14, 256, 256, 3), Layer(batch, 14, 256, 1024, 1),
                       Layer(batch, 7, 512, 512, 3), Layer(batch, 7, 2048, 512, 1)):
             name = f"{layer.window}x{layer.window}_{layer.size}_{layer.inputs}_{layer.outputs}_b{batch}"
-            title = f"{layer.window}x{layer.window}, {layer.size}x{layer.size}x{layer.inputs} to {layer.outputs}" \
-                    f"{', by 2' if layer.stride == 2 else ''}, batch {batch}"
-            cases[name] = title, layer
+            cases[name] = _title(layer), layer
+        for size, channels, stride in ((112, 32, 1), (112, 64, 2), (56, 128, 1), (14, 512, 1), (7, 1024, 1)):
+            layer = Layer(batch, size, channels, channels, 3, stride, channels)  # of MobileNet
+            cases[f"depthwise_{size}_{channels}_b{batch}"] = f"depthwise {_title(layer)}", layer
+        for size, channels in ((56, 128), (28, 256), (14, 512), (7, 1024)):
+            layer = Layer(batch, size, channels, channels, 3, 1, 32)  # of ResNeXt-50
+            cases[f"grouped_{size}_{channels}_b{batch}"] = f"32 groups, {_title(layer)}", layer
+    for axes, layer in ((1, Layer(16, 1000, 64, 64, 3)), (1, Layer(16, 1000, 64, 64, 9)), (3, Layer(1, 28, 64, 64, 3))):
+        layer = layer._replace(axes=axes)
+        cases[f"{axes}d_{layer.window}_{layer.size}_{layer.inputs}"] = _title(layer), layer
     return cases
 
 
@@ -164,7 +187,7 @@ def case_of(peer: Any, name: str) -> Built | None:
     if fn is None or rest not in LAYERS or not hasattr(peer, fn):
         return None
     layer = LAYERS[rest][1]
-    return peer._case(getattr(peer, fn)(layer), *peer.laid(layer.arrays()))
+    return peer._case(getattr(peer, fn)(layer), *peer.laid(layer.arrays())) if peer.convolves(layer) else None
 
 
 def _product_case(peer: Any, product: Product) -> Built | None:
@@ -186,6 +209,10 @@ class _Tables:
     def laid(self, arrays: list[np.ndarray]) -> list[np.ndarray]:
         """Images and filters in the layout that the peer has them in."""
         return arrays
+
+    def convolves(self, layer: Layer) -> bool:
+        """Whether the peer has such convolutions and their gradients."""
+        return True
 
 
 class NumPy(_Tables, compiled.NumPy):
@@ -229,9 +256,16 @@ class Torch(_Tables, compiled.Torch):
 
     def laid(self, arrays: list[np.ndarray]) -> list[np.ndarray]:
         images, filters = (self.torch.tensor(a) for a in arrays)
-        last = self.torch.channels_last
-        return [images.permute(0, 3, 1, 2).contiguous(memory_format=last),
-                filters.permute(3, 2, 0, 1).contiguous(memory_format=last)]
+        return [self._last(self._first(images)), self._last(filters.permute(-1, -2, *range(filters.ndim - 2)))]
+
+    def _first(self, x: Any) -> Any:
+        """With the channels before the places."""
+        return x.permute(0, -1, *range(1, x.ndim - 1))
+
+    def _last(self, x: Any) -> Any:
+        """Laid out with channels last, where there is such a layout."""
+        layouts = {4: self.torch.channels_last, 5: self.torch.channels_last_3d}
+        return x.contiguous(memory_format=layouts.get(x.ndim, self.torch.contiguous_format))
 
     def _padding(self, layer: Layer) -> tuple[int, int]:
         """Zeros before and after, as padding `SAME` has them in TensorFlow."""
@@ -240,30 +274,31 @@ class Torch(_Tables, compiled.Torch):
 
     def convolution(self, layer: Layer) -> Callable[..., Any]:
         before, after = self._padding(layer)
+        functional = self.torch.nn.functional
+        apply = (functional.conv1d, functional.conv2d, functional.conv3d)[layer.axes - 1]
 
         def convolve(x: Any, w: Any) -> Any:
             if before != after:
-                x = self.torch.nn.functional.pad(x, (before, after, before, after))
-            y = self.torch.nn.functional.conv2d(x, w, stride=layer.stride, padding=before * (before == after))
-            return y.permute(0, 2, 3, 1)
+                x = functional.pad(x, (before, after) * layer.axes)
+            y = apply(x, w, stride=layer.stride, padding=before * (before == after), groups=layer.groups)
+            return y.permute(0, *range(2, y.ndim), 1)
 
         convolve.is_plain = True  # type: ignore[attr-defined]
         return convolve
 
     def gradients(self, layer: Layer) -> Callable[..., Any]:
         before, after = self._padding(layer)
-        ct = self.torch.tensor(compiled.normal(5, layer.batch, layer.out, layer.out, layer.outputs))
-        ct = ct.permute(0, 3, 1, 2).contiguous(memory_format=self.torch.channels_last)
-        pad = self.torch.nn.functional.pad
+        ct = self._last(self._first(self.torch.tensor(layer.cotangent())))
+        pad, axes = self.torch.nn.functional.pad, layer.axes
 
         def gradients(x: Any, w: Any) -> Any:
             even = before == after
-            wide = x if even else pad(x, (before, after, before, after))
+            wide = x if even else pad(x, (before, after) * axes)
             of_x, of_w, _ = self.torch.ops.aten.convolution_backward(
-                ct, wide, w, None, [layer.stride] * 2, [before * even] * 2, [1, 1], False, [0, 0], 1,
-                [True, True, False])
+                ct, wide, w, None, [layer.stride] * axes, [before * even] * axes, [1] * axes, False, [0] * axes,
+                layer.groups, [True, True, False])
             own = of_x if even else of_x[:, :, before:before + layer.size, before:before + layer.size]
-            return own.sum(), of_w.permute(2, 3, 1, 0)
+            return own.sum(), of_w.permute(*range(2, of_w.ndim), 1, 0)
 
         gradients.is_plain = True  # type: ignore[attr-defined]
         return gradients
@@ -288,12 +323,14 @@ class Jax(_Tables, compiled.Jax):
         return lambda a, b: self.jax.numpy.matmul(a.T if flip_a else a, b.T if flip_b else b)
 
     def convolution(self, layer: Layer) -> Callable[..., Any]:
+        places = "DHW"[3 - layer.axes:]
         return lambda x, w: self.jax.lax.conv_general_dilated(
-            x, w, (layer.stride, layer.stride), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
+            x, w, (layer.stride,) * layer.axes, "SAME", dimension_numbers=(f"N{places}C", f"{places}IO", f"N{places}C"),
+            feature_group_count=layer.groups)
 
     def gradients(self, layer: Layer) -> Callable[..., Any]:
         forward = self.convolution(layer)
-        ct = self.jax.numpy.asarray(compiled.normal(5, layer.batch, layer.out, layer.out, layer.outputs))
+        ct = self.jax.numpy.asarray(layer.cotangent())
 
         def gradients(x: Any, w: Any) -> Any:
             of_x, of_w = self.jax.vjp(forward, x, w)[1](ct)
@@ -324,21 +361,28 @@ class TensorFlow(_Tables, compiled.TensorFlow):
         multiply.is_plain = True  # type: ignore[attr-defined]
         return multiply
 
+    def convolves(self, layer: Layer) -> bool:
+        return layer.groups in (1, layer.inputs)  # TensorFlow has gradients of others on graphics processors alone
+
     def convolution(self, layer: Layer) -> Callable[..., Any]:
+        tf, by = self.tf, layer.stride
+
         def convolve(x: Any, w: Any) -> Any:
-            return self.tf.nn.conv2d(x, w, layer.stride, "SAME")
+            if layer.groups == layer.inputs > 1:
+                return tf.nn.depthwise_conv2d(x, tf.reshape(w, [*w.shape[:2], -1, 1]), [1, by, by, 1], "SAME")
+            return tf.nn.convolution(x, w, strides=by, padding="SAME")
 
         convolve.is_plain = True  # type: ignore[attr-defined]
         return convolve
 
     def gradients(self, layer: Layer) -> Callable[..., Any]:
-        tf = self.tf
-        ct = tf.constant(compiled.normal(5, layer.batch, layer.out, layer.out, layer.outputs))
+        tf, forward = self.tf, self.convolution(layer)
+        ct = tf.constant(layer.cotangent())
 
         def gradients(x: Any, w: Any) -> Any:
             with tf.GradientTape() as tape:
                 tape.watch([x, w])
-                y = tf.nn.conv2d(x, w, layer.stride, "SAME")
+                y = forward(x, w)
             of_x, of_w = tape.gradient(y, [x, w], ct)
             return tf.reduce_sum(of_x), of_w
 
@@ -354,6 +398,9 @@ class Twofold(TensorFlow, compiled.Twofold):
 
     def __init__(self) -> None:
         compiled.Twofold.__init__(self)
+
+    def convolves(self, layer: Layer) -> bool:
+        return True
 
 
 PEERS = {"numpy": NumPy, "torch": Torch, "jax": Jax, "tensorflow": TensorFlow, "twofold": Twofold}
