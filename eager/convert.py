@@ -18,6 +18,7 @@ from twofold.ir.dtypes import DType
 from twofold.ir.errors import DTypeError, InvalidArgumentError, user_line
 from twofold.ir.op import Op
 from twofold.ir.spec import TensorShape, leaf_types, without_ranges
+from twofold.runtime import memory
 
 from . import conversions
 from .tensor import Tensor, wrap
@@ -251,7 +252,11 @@ def _own(array: np.ndarray) -> np.ndarray:
     if array.dtype.kind in "SUO":
         return _strings(array.astype(object))
     dtype = dt.from_numpy(array.dtype)
-    return np.array(array, dtype.np, order="C", copy=True, subok=False)
+    if array.nbytes < memory.POOLED_FROM:
+        return np.array(array, dtype.np, order="C", copy=True, subok=False)
+    out = memory.empty(array.shape, dtype.np)  # where vectors do not straddle cache lines
+    np.copyto(out, array)
+    return out
 
 
 def _strings(array: np.ndarray, source: object = None) -> np.ndarray:

@@ -11,6 +11,7 @@ import pytest
 
 import twofold as tf
 from twofold.ir import ops
+from twofold.runtime import memory
 
 
 @pytest.mark.parametrize(("value", "dtype"), [
@@ -302,3 +303,20 @@ def test_layouts_of_arrays() -> None:
     a = np.arange(24).reshape(2, 3, 4)
     for view in (a.T, a[::-1, :, ::2], np.broadcast_to(a[:1], a.shape), np.asfortranarray(a), a[:, :0]):
         np.testing.assert_array_equal(tf.constant(view), view)
+
+
+LARGE = np.arange(512 * 300, dtype=np.float32).reshape(512, 300)
+
+
+@pytest.mark.parametrize("array", [
+    LARGE, LARGE.T, LARGE[::-1, ::2], LARGE.astype(">f4"), LARGE.astype(np.float64), np.asfortranarray(LARGE),
+    np.frombuffer(bytes(1) + LARGE.tobytes(), np.uint8)[1:].view(np.float32), LARGE.view(np.matrix),
+    np.ma.masked_array(LARGE, LARGE > 7)], ids=range(9))
+def test_large_arrays_are_copied_to_whole_cache_lines(array: np.ndarray) -> None:
+    values = np.asarray(array).copy()
+    tensor = tf.constant(array)
+    held = tensor.numpy()
+    assert tensor.dtype.name == values.dtype.name and tensor.shape == values.shape
+    assert not np.shares_memory(held, array)
+    np.testing.assert_array_equal(held, values)
+    assert values.nbytes < memory.POOLED_FROM or tensor._array.ctypes.data % memory.ALIGNMENT == 0
