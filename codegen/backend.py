@@ -29,9 +29,10 @@ if TYPE_CHECKING:  # eager execution imports this module, and plans nothing at f
     from .plan import Plan, Shares
     from .units import Source
 
-__all__ = ["Backend", "Lower", "Lowering", "CompiledGraph", "EVERY", "INTERRUPTED", "lowering"]
+__all__ = ["Backend", "Lower", "Lowering", "CompiledGraph", "EVERY", "INTERRUPTED", "AGAIN", "lowering"]
 
 INTERRUPTED = 1 << 62  # the status of a run that a signal has ended in one of its loops
+AGAIN = 1 << 61  # that of one that is to be run again by better code, from its beginning
 
 Lower: TypeAlias = "Callable[[Placer], None]"  # asks for the kernels that a node becomes
 DeviceMemory: TypeAlias = Any  # whatever a backend keeps arrays in

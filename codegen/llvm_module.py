@@ -26,25 +26,42 @@ if TYPE_CHECKING:
 
     from llvmlite import binding, ir
 
-__all__ = ["verified", "optimise", "object_code", "assembly", "vector_bits", "linked"]
+__all__ = ["verified", "optimise", "object_code", "first_tier", "assembly", "vector_bits", "linked"]
 
 
-def verified(module: ir.Module | str) -> binding.ModuleRef:
+def verified(module: ir.Module | str | bytes) -> binding.ModuleRef:
     """The module as it is written.
 
     Args:
-        module: a module of llvmlite, or LLVM's text; where it names no target, it gets the current one.
+        module: a module of llvmlite, or LLVM's text or bitcode; where it names no target, it gets the current one.
     Raises:
         RuntimeError: the module is not valid LLVM.
     """
     import llvmlite.binding as llvm
 
+    if isinstance(module, bytes):
+        return llvm.parse_bitcode(module, llvm.create_context())
     parsed = llvm.parse_assembly(_with_target(str(module), _target()), llvm.create_context())
     parsed.verify()
     return parsed
 
 
-def optimise(module: ir.Module | str) -> binding.ModuleRef:
+def first_tier(module: ir.Module | str) -> tuple[bytes, bytes]:
+    """An object file of the module that is made in a fraction of the time, and the module as bitcode.
+
+    Args and errors: as for `verified`.
+    """
+    import llvmlite.binding as llvm
+
+    parsed = verified(module)
+    kept, target = parsed.as_bitcode(), _target()
+    passes = llvm.create_new_module_pass_manager()
+    passes.add_always_inliner_pass()  # the one pass that instructions may need
+    _run(parsed, target, passes)
+    return _emitted(parsed, target, target.cheap, None if target.is_quick else False), kept
+
+
+def optimise(module: ir.Module | str | bytes) -> binding.ModuleRef:
     """The module, verified and optimised.
 
     Loops are vectorised but not unrolled: unrolling first would leave the lanes of a reduction as scalars.
@@ -86,11 +103,17 @@ def object_code(module: binding.ModuleRef, *, quick: bool = False) -> bytes:
             no slower, and few by some hundredths. For programs of many kernels, and for loops written with the
             addresses that they are to have.
     """
+    target = _target()
+    return _emitted(module, target, target.machine, quick and target.is_quick)
+
+
+def _emitted(module: binding.ModuleRef, target: _TargetMachine, machine: binding.TargetMachine,
+             without: bool | None) -> bytes:
+    """The object file of a module; `without` is as for `_Emission.turn`."""
     from llvmlite.binding import ffi
 
-    target = _target()
-    with _emission.turn(quick and target.is_quick), ffi.OutputString() as error:
-        buffer = target.function("LLVMPY_TargetMachineEmitToMemory")(target.machine, module, 1, error)
+    with _emission.turn(without), ffi.OutputString() as error:
+        buffer = target.function("LLVMPY_TargetMachineEmitToMemory")(machine, module, 1, error)
         if not buffer:
             raise RuntimeError(str(error))
     try:
@@ -168,11 +191,11 @@ class _Emission:
         self.changed, self.at_work = threading.Condition(), 0
 
     @contextmanager
-    def turn(self, without: bool) -> Iterator[None]:
-        """A block that emits."""
+    def turn(self, without: bool | None) -> Iterator[None]:
+        """A block that emits; with None as others do who are at work, else without."""
         with self.changed:
-            self.changed.wait_for(lambda: not self.at_work or self.without == without)
-            self.switch(without)
+            self.changed.wait_for(lambda: not self.at_work or without in (None, self.without))
+            self.switch(self.without if without is None and self.at_work else without is not False)
             self.at_work += 1
         try:
             yield
@@ -211,11 +234,11 @@ class _TargetMachine:
             cpu, features = targets.host_machine()
             # All that code refers to on AArch64 lies in one mapping, but for functions, which are called by stubs.
             near = targets.architecture() == "aarch64" and sys.platform == "linux"
-            self.machine = llvm.Target.from_default_triple().create_target_machine(
-                cpu=cpu, features=features, opt=3, jit=True, reloc="static" if x86 else "default",
-                codemodel="small" if near else "jitdefault")
+            self.machine, self.cheap = [llvm.Target.from_default_triple().create_target_machine(
+                cpu=cpu, features=features, opt=level, jit=True, reloc="static" if x86 else "default",
+                codemodel="small" if near else "jitdefault") for level in (3, 0)]
         else:
-            self.machine = targets.machine_for(target.triple, target.cpu, target.features)
+            self.machine = self.cheap = targets.machine_for(target.triple, target.cpu, target.features)
         self.is_host, self.granules = target.is_host, target.granules
         # Where `quick` is heard. On AArch64 the search makes chains of addresses, on which all loads of a tile wait.
         heard = x86 and target.is_host or target.registers_only

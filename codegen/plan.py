@@ -29,6 +29,7 @@ from .units import FusionItem, Grouping
 __all__ = ["UNBOUNDED", "Plan", "Step", "Shares", "RowShares", "Batch", "Branch", "While", "Copy", "Tree", "Aliases",
            "parts_of", "batch_arguments", "memory_of", "owners", "slots_of"]
 
+_ROUNDS = 64  # that a loop is taken to run, where that is not known
 _MANY = 48  # steps that make a plan long
 UNBOUNDED = 1 << 62  # the work of a plan with loops
 Aliases: TypeAlias = dict[g.Value, g.Value | Slot]  # value -> the one whose memory it has, or the slot it lies in
@@ -199,6 +200,14 @@ class Plan:
         """Whether there are so many steps that machine code is made for quick compilation: it would take longer than
         what more care saves."""
         return len(self.steps) >= _MANY
+
+    def own_work(self) -> DimLike:
+        """The simple operations of a run in kernels of the program's own, where each loop runs some rounds."""
+        work: DimLike = 0
+        for step in self.steps:
+            if not isinstance(step.kernel, Library):
+                work = work + step.total * step.weight * _ROUNDS ** len(step.loops)
+        return work
 
     @property
     def inputs(self) -> list[g.Value]:

@@ -15,7 +15,6 @@ from twofold.ir import graph as g
 from twofold.ir.dims import Dim
 
 from . import sizes, step_calls
-from .backend import INTERRUPTED
 from .operands import Argument, Library, Memory, PartialResults, Slot, Within, Work, bytes_of
 from .plan import Branch, Copy, Plan, RowShares, Shares, Step, Tree, While
 from .step_calls import LIBRARIES, StepCall
@@ -208,7 +207,8 @@ class EntryWriter(sizes.Arithmetic):
         b.position_at_end(done)
 
     def poll(self) -> None:
-        """Counts a round, and every so many asks whether the user wants the program to end (`runtime/interrupts.py`).
+        """Counts a round, and every so many asks whether the program is to end, and with which status
+        (`runtime/interrupts.py`).
 
         The count is one for all loops of the entry, so that those of few rounds take part.
         """
@@ -228,7 +228,7 @@ class EntryWriter(sizes.Arithmetic):
         function = b.load(b.gep(words, [_I64(_POLL)], source_etype=_I64), typ=_I64)
         target = step_calls.Typed(b.inttoptr(function, _PTR), ir.FunctionType(_I64, [_PTR, _PTR]))
         answer = b.call(target, [words, self.polled])
-        self.status.add_incoming(_I64(INTERRUPTED), b.block)
+        self.status.add_incoming(answer, b.block)
         b.cbranch(b.icmp_unsigned("!=", answer, _I64(0)), self.failed, on)
         b.position_at_end(on)
 

@@ -25,7 +25,7 @@ from .replacing import replace
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["enabled", "folder", "digest", "read", "write", "trim", "usage", "clear", "LIMIT"]
+__all__ = ["enabled", "folder", "digest", "read", "write", "remove", "trim", "usage", "clear", "LIMIT"]
 
 LIMIT = 512 << 20  # bytes kept on disk
 _MAGIC = b"twofold2"
@@ -129,6 +129,12 @@ def write(kind: str, key: str, data: bytes, text: str = "", suffix: str = ".txt"
             trim(LIMIT)
     except (OSError, RuntimeError):
         return
+
+
+def remove(kind: str, key: str) -> None:
+    """Deletes what is stored under `key`, if anything is."""
+    with contextlib.suppress(OSError, RuntimeError):
+        os.unlink(_path(kind, key))
 
 
 def trim(limit: int) -> None:

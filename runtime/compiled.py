@@ -1,8 +1,8 @@
 """`Native`: a compiled program in memory, from this process or an earlier one, called with arrays.
 
-Its machine code belongs to it alone and goes when it does. On disk an entry is found by the text of the graph and
-everything else that code depends on (`environment`), so that a later process neither lowers nor compiles. How
-programs are called from Python without any Python is `program_call.py`'s affair.
+Its machine code belongs to it alone and goes when it does; it may come in two tiers (`tiers.py`). On disk an entry is
+found by the text of the graph and everything else that code depends on (`environment`), so that a later process neither
+lowers nor compiles. How programs are called from Python without any Python is `program_call.py`'s affair.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import os
 import platform
 import sys
 import threading
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -24,6 +25,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from twofold.codegen import library
+from twofold.codegen.backend import AGAIN
 from twofold.codegen.kernels import indexing
 from twofold.ir import dims as dm
 from twofold.ir import dtypes as dt
@@ -31,11 +33,13 @@ from twofold.ir import graph as g
 from twofold.ir.dims import Dim, DimLike
 from twofold.ir.graph_text import text
 
-from . import cache, identity, interrupts, memory, sharing, threads
+from . import cache, identity, interrupts, memory, sharing, threads, tiers
 from . import products as _products  # noqa: F401 - provides the library kernels of matrix products
 from .calls import NodeFailure, address_of
-from .description import Description, DetailArguments, describe, pack, unpack
+from .description import Code, Description, DetailArguments, describe, pack, unpack
 from .image import Image
+from .log import log
+from .program_table import CODE
 
 if TYPE_CHECKING:
     from twofold.codegen import program
@@ -47,6 +51,7 @@ __all__ = ["Native", "native", "compile_program", "environment", "key"]
 _ALIGNED = 64
 _PARTS = 2  # modules of a long program for each processor: more than one, since libraries are compiled beside them
 _ENTRY = [ctypes.c_int64, *[ctypes.c_void_p] * 4]
+_BEFORE = len(CODE)  # words before those of threads and libraries
 
 
 class Native:
@@ -54,37 +59,38 @@ class Native:
 
     Attributes:
         about: what it takes and gives.
-        entry, plan: addresses of its functions; `plan` is 0 where all sizes are known.
-        words: address of the words that the entry takes as its last argument.
+        words: address of the words that the entry takes as its last argument; those of `program_table.py: CODE` lie
+            before them, among them the addresses of its functions.
+        charge: what a call counts (`tiers.charge`).
         cached: whether it was found on disk.
         types: the dtypes of the outputs.
     """
 
-    __slots__ = ("graph", "about", "cached", "entry", "plan", "words", "constants", "_image", "_table", "_lines",
+    __slots__ = ("graph", "about", "cached", "words", "charge", "constants", "_images", "_table", "_lines", "_later",
                  "_call", "_call_locked", "_shapes", "types", "_static", "_small", "__weakref__")
 
-    def __init__(self, graph: g.Graph, about: Description, code: Sequence[bytes], origin: g.Graph | None = None,
-                 cached: bool = False) -> None:
+    def __init__(self, graph: g.Graph, about: Description, code: Code, origin: g.Graph | None = None,
+                 cached: bool = False, key: str | None = None) -> None:
         """Args:
             graph: of native nodes only.
-            about, code: what it takes and gives, and its object files.
+            about, code: what it takes and gives, and its machine code.
             origin: the graph that passes made `graph` of, whose lines `about` counts.
             cached: whether both were found on disk.
+            key: under which better code goes there.
         """
-        self.graph, self.about, self.cached = graph, about, cached
+        self.graph, self.about, self.cached, self.charge = graph, about, cached, tiers.charge(about.work, about.own)
         self._lines = [node.loc for node in (graph if origin is None else origin).walk()]
-        names = ["entry", "plan"] if about.symbols else ["entry"]
-        self._image = Image(code, names)
-        self.entry = self._image.address("entry")
-        self.plan = self._image.address("plan") if about.symbols else 0
         if any(key[0] == "conv" for key in about.libraries):  # a program from disk met no lowering that imports this
             from . import convolutions  # noqa: F401
         links = [library.address(key) for key in about.libraries]
-        self._table = (ctypes.c_int64 * (4 + len(links)))(*threads.table(_is_shared(about.work)), *links,
-                                                          interrupts.poll_words())
-        self.words = ctypes.addressof(self._table)
-        self._call = ctypes.CFUNCTYPE(*_ENTRY)(self.entry)
-        self._call_locked = ctypes.PYFUNCTYPE(*_ENTRY)(self.entry)
+        poll = interrupts.poll_words_of_first_tier() if code.modules else interrupts.poll_words()
+        words = [0] * _BEFORE + [*threads.table(_is_shared(about.work)), *links, poll]
+        self._table = (ctypes.c_int64 * len(words))(*words)
+        self.words = ctypes.addressof(self._table) + 8 * _BEFORE
+        self._images: list[Image] = []
+        self._run_by(code.files)
+        self._later = [(code, key)] if code.modules else []  # a list, from which one thread takes it
+        self._table[_BEFORE + CODE["left"]] = tiers.budget(code.modules) if code.modules else tiers.NEVER
         self.constants = [address_of(c) for c in about.constants]
         self._shapes = [dims for dims, _ in about.outputs]
         self.types = [dt.as_dtype(name).np for _, name in about.outputs]
@@ -105,15 +111,17 @@ class Native:
             label: stands for those passes.
         """
         origin = graph if origin is None else origin
-        stored = _read_stored(origin, donate or {}, label)
-        about, code = stored or _compiled(graph, backend, donate or {}, origin, label)
-        return cls(graph, about, code, origin, stored is not None)
+        key = _key(origin, donate or {}, label)
+        stored = _read_stored(key)
+        about, code = stored or _compiled(graph, backend, donate or {}, origin, key)
+        return cls(graph, about, code, origin, stored is not None, key)
 
     @classmethod
     def stored(cls, graph: g.Graph, donate: dict[int, int], label: str) -> Native | None:
         """The program of what passes make of `graph`, where it is on disk."""
-        stored = _read_stored(graph, donate, label)
-        return None if stored is None else cls(graph, *stored, cached=True)
+        key = _key(graph, donate, label)
+        stored = _read_stored(key)
+        return None if stored is None else cls(graph, *stored, cached=True, key=key)
 
     @classmethod
     def of(cls, plan: Plan) -> Native:
@@ -122,7 +130,7 @@ class Native:
 
         lines = {id(node): n for n, node in enumerate(plan.graph.walk())}
         code = llvm_module.object_code(llvm_module.optimise(program.emit(plan, "entry").module), quick=plan.is_long)
-        return cls(plan.graph, describe(plan, lambda node: lines.get(id(node))), [code])
+        return cls(plan.graph, describe(plan, lambda node: lines.get(id(node))), Code([code]))
 
     @property
     def donated(self) -> dict[int, int]:
@@ -131,7 +139,67 @@ class Native:
 
     def run_alone(self) -> None:
         """Have the calling thread do all the work."""
-        self._table[2] = threads.ONE
+        self._table[_BEFORE + 2] = threads.ONE
+
+    @property
+    def is_first(self) -> bool:
+        """Whether it has code of the first tier alone."""
+        return bool(self._later)
+
+    def promote(self) -> None:
+        """Makes its code of the second tier here and now, where it has none and nobody else is about to."""
+        promotion = self._promotion()
+        if promotion is not None:
+            promotion()
+
+    def _promotion(self) -> Callable[[], None] | None:
+        """What makes code of the second tier; None where that is made or asked for."""
+        try:
+            code, key = self._later.pop()
+        except IndexError:
+            return None
+        self._table[_BEFORE + CODE["left"]] = tiers.NEVER
+        weak = weakref.ref(self)
+
+        def make() -> None:
+            if weak() is None:
+                return
+            try:
+                better = _better(code)
+                program = weak()
+                if program is not None:
+                    program._run_by(better.files)
+                    _store(key, program.about, better)
+            except Exception as error:  # noqa: BLE001 - the program has code, which it keeps
+                log("cache", f"no better code: {type(error).__name__}: {error}")
+        return make
+
+    def _run_by(self, files: Sequence[bytes]) -> None:
+        """Has calls from now on run these object files; those at work end in the code that they are in."""
+        image = Image(files, ["entry", "plan"] if self.about.symbols else ["entry"])
+        self._images.append(image)
+        entry = image.address("entry")
+        self._call = ctypes.CFUNCTYPE(*_ENTRY)(entry)
+        self._call_locked = ctypes.PYFUNCTYPE(*_ENTRY)(entry)
+        if self.about.symbols:
+            self._table[_BEFORE + CODE["plan"]] = image.address("plan")
+        self._table[_BEFORE + CODE["entry"]] = entry
+
+    def _end_first(self) -> None:
+        """Leaves the first tier before the next call, and has loops run to their end in any case."""
+        self.promote()
+        tiers.wait()  # for another thread that makes the code
+        self._table[len(self._table) - 1] = interrupts.poll_words()
+
+    def _count(self, sizes: dict[str, int]) -> None:
+        """Counts a call that Python makes; it asks for better code where there is need of it."""
+        about, at = self.about, _BEFORE + CODE["left"]
+        if isinstance(about.own, Dim) and about.own.evaluate(sizes) >= tiers.AT_ONCE:
+            self.promote()
+            return
+        self._table[at] -= self.charge if self.charge > 0 else cast("Dim", about.work).evaluate(sizes) - self.charge
+        if self._table[at] < 0 and (promotion := self._promotion()) is not None:
+            tiers.request(promotion)
 
     def __call__(self, arrays: Sequence[np.ndarray], sizes: dict[str, int]) -> list[np.ndarray]:
         """The outputs for row-major arrays. Those whose memory an output takes (`about.donated`) are overwritten.
@@ -140,6 +208,8 @@ class Native:
             NodeFailure: a check failed.
         """
         about = self.about
+        if self._later:
+            self._count(sizes)
         arrays = [a if a.flags.c_contiguous else np.ascontiguousarray(a) for a in arrays]
         shapes = self._shapes if self._static else [dm.evaluate(s, sizes) for s in self._shapes]
         outs: list[np.ndarray] = []
@@ -155,6 +225,9 @@ class Native:
         numbers = (ctypes.c_int64 * (len(about.symbols) or 1))(*[sizes[s] for s in about.symbols])
         call = self._call_locked if self._small else self._call
         status = call(ctypes.addressof(buffers), ctypes.addressof(numbers), at, self.words)
+        if status == AGAIN:
+            self._end_first()
+            status = self._call(ctypes.addressof(buffers), ctypes.addressof(numbers), at, self.words)
         if status == interrupts.INTERRUPTED:
             interrupts.raise_interrupt()
         if status:
@@ -187,33 +260,59 @@ def key() -> str:
     return f"{bool(interrupts.poll_words())} {threads.get_num_threads()} {environment()}"
 
 
-def _key(graph: g.Graph, donate: dict[int, int], label: str) -> str:
+def _key(graph: g.Graph, donate: dict[int, int], label: str) -> str | None:
+    """Under which a program is kept on disk; None where it is not, as where its graph calls Python, which its text does
+    not have."""
+    if not cache.enabled() or any(node.op is g.HOST for node in graph.walk()):
+        return None
     return cache.digest("program", label, text(graph, locations=False, names=False), sorted(donate.items()), key())
 
 
-def _read_stored(graph: g.Graph, donate: dict[int, int], label: str) -> tuple[Description, list[bytes]] | None:
-    """The stored program of a graph, if there is one; none is looked for where the graph calls Python, which its text
-    does not have."""
-    if not cache.enabled() or any(node.op is g.HOST for node in graph.walk()):
-        return None
-    stored = cache.read("programs", _key(graph, donate, label))
-    return None if stored is None else unpack(stored)
+def _of_first_tier(key: str) -> str:
+    """The key of a program's code of the first tier."""
+    return cache.digest("first tier", key)
+
+
+def _read_stored(key: str | None) -> tuple[Description, Code] | None:
+    """The stored program of a key, in the second tier if there is that."""
+    for one in () if key is None else (key, *([_of_first_tier(key)] if tiers.enabled() else [])):
+        data = cache.read("programs", one)
+        stored = None if data is None else unpack(data)
+        if stored is not None:
+            return stored
+    return None
+
+
+def _store(key: str | None, about: Description, code: Code) -> None:
+    """Keeps a program on disk, its second tier in place of the first, unless it is unknown what compiled it."""
+    if key is not None and _SOURCES.unchanged():
+        cache.write("programs", _of_first_tier(key) if code.modules else key, pack(about, code))
+        if not code.modules:
+            cache.remove("programs", _of_first_tier(key))
 
 
 def _compiled(graph: g.Graph, backend: Backend, donate: dict[int, int], origin: g.Graph,
-              label: str) -> tuple[Description, list[bytes]]:
-    """The description and object files of a graph's program, which are stored for `origin`."""
+              key: str | None) -> tuple[Description, Code]:
+    """The description and code of a graph's program, which are stored under `key`."""
     lines = {id(node.loc): n for n, node in enumerate(origin.walk())}  # passes keep the objects
     # The names of functions are the same in every program: each is linked by itself.
     with _without_collections():
         compiled = compile_program(graph, backend, "entry", donate, interruptible=bool(interrupts.poll_words()),
                                    parts=_PARTS * threads.available_cpus())
-    code = _object_files([compiled.module, *compiled.others], [lib.key for lib in compiled.plan.libraries],
-                         _is_shared(compiled.plan.work), compiled.plan.is_long)
     about = describe(compiled.plan, lambda node: None if node.loc is None else lines.get(id(node.loc)))
-    if cache.enabled() and _SOURCES.unchanged():  # else it is unknown which of both compiled this
-        cache.write("programs", _key(origin, donate, label), pack(about, code))
+    endable = bool(interrupts.poll_words()) or not any(step.loops for step in compiled.plan.steps)
+    first = tiers.enabled() and endable and (isinstance(about.own, Dim) or about.own < tiers.AT_ONCE)
+    code = _machine_code([compiled.module, *compiled.others], about.libraries, _is_shared(about.work),
+                         compiled.plan.is_long, first)
+    _store(key, about, code)
     return about, code
+
+
+def _better(code: Code) -> Code:
+    """Code of the second tier, made of what code of the first was made of."""
+    from twofold.codegen import llvm_module
+
+    return Code([llvm_module.object_code(llvm_module.optimise(one), quick=code.quick) for one in code.modules])
 
 
 def compile_program(graph: g.Graph, backend: Backend, name: str, donate: dict[int, int],
@@ -243,21 +342,25 @@ def _without_collections() -> Iterator[None]:
             gc.enable()
 
 
-def _object_files(modules: Sequence[str], libraries: Sequence[tuple[str, ...]], shared: bool,
-                  quick: bool = False) -> list[bytes]:
-    """The object files of a program's modules. What else it needs (library kernels, the sharing of work) is made ready
+def _machine_code(modules: Sequence[str], libraries: Sequence[tuple[str, ...]], shared: bool, quick: bool,
+                  first: bool) -> Code:
+    """The machine code of a program's modules. What else it needs (library kernels, the sharing of work) is made ready
     at the same time; what fails there fails again, and is reported, where it is asked for.
 
+    Args:
+        quick: whether to emit code of the second tier in less time.
+        first: whether to make code of the first tier.
     Raises:
         RuntimeError: a module is not valid LLVM.
     """
     from twofold.codegen import llvm_module
 
-    files: dict[int, bytes | Exception] = {}
+    files: dict[int, tuple[bytes, bytes] | Exception] = {}
 
     def compile_one(number: int) -> None:
         try:
-            files[number] = llvm_module.object_code(llvm_module.optimise(modules[number]), quick=quick)
+            files[number] = llvm_module.first_tier(modules[number]) if first else (
+                llvm_module.object_code(llvm_module.optimise(modules[number]), quick=quick), b"")
         except Exception as error:  # noqa: BLE001 (it is raised below, in the thread that asked)
             files[number] = error
 
@@ -274,7 +377,8 @@ def _object_files(modules: Sequence[str], libraries: Sequence[tuple[str, ...]], 
     for result in results:
         if isinstance(result, Exception):
             raise result
-    return cast("list[bytes]", results)
+    made = cast("list[tuple[bytes, bytes]]", results)
+    return Code([file for file, _ in made], [module for _, module in made] if first else [], quick)
 
 
 def _run_all(tasks: Sequence[Callable[[], None]]) -> None:

@@ -25,9 +25,23 @@ from twofold.ir.dims import DimLike
 if TYPE_CHECKING:
     from twofold.codegen.plan import Plan, Step
 
-__all__ = ["Description", "CheckInfo", "DetailArguments", "Buffer", "describe", "named", "pack", "unpack"]
+__all__ = ["Code", "Description", "CheckInfo", "DetailArguments", "Buffer", "describe", "named", "pack", "unpack"]
 
-_FORMAT = 3
+_FORMAT = 4
+
+
+class Code(NamedTuple):
+    """The machine code of a program.
+
+    Attributes:
+        files: its object files.
+        modules: what they were made of, as LLVM's bitcode, where they are of the first tier; else none.
+        quick: whether those of the second are to be emitted in less time (`llvm_module.object_code`).
+    """
+
+    files: Sequence[bytes]
+    modules: Sequence[bytes] = ()
+    quick: bool = False
 
 
 class CheckInfo(NamedTuple):
@@ -65,6 +79,7 @@ class Description:
         outputs: shape and name of the dtype of each.
         symbols: in the order of their values.
         arena, work: bytes, simple operations.
+        own: the simple operations of its own kernels, where each loop runs some rounds.
         constants: arrays, which follow inputs and outputs.
         donated: output number -> number of the input whose memory it has.
         libraries: keys of library kernels.
@@ -76,6 +91,7 @@ class Description:
     symbols: list[str]
     arena: DimLike
     work: DimLike
+    own: DimLike
     constants: list[np.ndarray]
     donated: dict[int, int]
     libraries: list[tuple[str, ...]]
@@ -95,8 +111,8 @@ class Description:
 def describe(p: Plan, line_of: Callable[[g.Node], int | None]) -> Description:
     """The description of the program of a plan; `line_of` gives the number under which a node's line is kept."""
     return Description(
-        [(v.dims, v.dtype.name) for v in p.graph.outputs], p.symbols, p.arena, p.work, p.constants, p.donated,
-        [lib.key for lib in p.libraries],
+        [(v.dims, v.dtype.name) for v in p.graph.outputs], p.symbols, p.arena, p.work, p.own_work(), p.constants,
+        p.donated, [lib.key for lib in p.libraries],
         {n: (_checks(s, line_of), _arrays(s, p)) for n, s in enumerate(p.steps)
          if s.codes or isinstance(s.kernel, Library)},
         [Buffer(named(b.owner), b.size, b.first, b.last, p.offsets[b.owner]) for b in p.blocks])
@@ -134,8 +150,8 @@ def named(owner: Memory) -> str:
 
 
 # -- on disk ------------------------------------------------------------------------------------------
-def pack(about: Description, code: Sequence[bytes]) -> bytes:
-    """A description and its code as bytes: a line of JSON, the constants, the object files."""
+def pack(about: Description, code: Code) -> bytes:
+    """A description and its code as bytes: a line of JSON, the constants, the object files, the modules."""
     table = dim_table.Writer()
     size = table.reference
 
@@ -145,18 +161,20 @@ def pack(about: Description, code: Sequence[bytes]) -> bytes:
     head = {
         "format": _FORMAT, "outputs": [[sizes(dims), name] for dims, name in about.outputs],
         "symbols": about.symbols, "arena": size(about.arena), "work": size(about.work),
+        "own": size(about.own),
         "constants": [[dt.from_numpy(c.dtype).name, list(c.shape)] for c in constants],
         "donated": sorted(about.donated.items()), "libraries": [list(key) for key in about.libraries],
         "checks": [[n, [list(c) for c in checks], arrays and [arrays.kind, [
             [buffer, size(at), name, size(first), sizes(shape)] for buffer, at, name, first, shape in arrays.arrays
         ], sizes(arrays.sizes)]] for n, (checks, arrays) in about.checks.items()],
         "buffers": [[b.name, size(b.size), b.first, b.last, size(b.offset)] for b in about.buffers],
-        "sizes": table.rows, "code": [len(file) for file in code],
+        "sizes": table.rows, "files": [len(file) for file in code.files],
+        "modules": [len(module) for module in code.modules], "quick": code.quick,
     }
-    return b"".join([json.dumps(head).encode(), b"\n", *[c.tobytes() for c in constants], *code])
+    return b"".join([json.dumps(head).encode(), b"\n", *[c.tobytes() for c in constants], *code.files, *code.modules])
 
 
-def unpack(stored: bytes) -> tuple[Description, list[bytes]] | None:
+def unpack(stored: bytes) -> tuple[Description, Code] | None:
     """The description and code that `pack` stored; None where they are not in the form that this version writes."""
     head, _, rest = stored.partition(b"\n")
     try:
@@ -177,12 +195,14 @@ def unpack(stored: bytes) -> tuple[Description, list[bytes]] | None:
         checks = {n: ([CheckInfo(*c) for c in checks], arrays and DetailArguments(arrays[0], [
             (buffer, size(at), name, size(first), sizes(shape)) for buffer, at, name, first, shape in arrays[1]
         ], sizes(arrays[2]))) for n, checks, arrays in fields["checks"]}
+        pieces, files = _pieces(rest, [*fields["files"], *fields["modules"]]), len(fields["files"])
+        code = Code(pieces[:files], pieces[files:], fields["quick"])
         return Description(
             [(tuple(sizes(dims)), name) for dims, name in fields["outputs"]], fields["symbols"],
-            size(fields["arena"]), size(fields["work"]), constants, dict(fields["donated"]),
+            size(fields["arena"]), size(fields["work"]), size(fields["own"]), constants, dict(fields["donated"]),
             [tuple(key) for key in fields["libraries"]], checks,
             [Buffer(name, size(of), first, last, size(offset))
-             for name, of, first, last, offset in fields["buffers"]]), _pieces(rest, fields["code"])
+             for name, of, first, last, offset in fields["buffers"]]), code
     except (ValueError, KeyError, TypeError, IndexError):
         return None
 

@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from twofold.codegen.backend import INTERRUPTED
+from twofold.codegen.backend import AGAIN, INTERRUPTED
 
 from . import machine, system
 from .native_layout import exported
@@ -25,7 +25,7 @@ from .native_layout import exported
 if TYPE_CHECKING:
     from llvmlite import ir
 
-__all__ = ["INTERRUPTED", "poll_words", "raise_interrupt", "raiser"]
+__all__ = ["INTERRUPTED", "poll_words", "poll_words_of_first_tier", "raise_interrupt", "raiser"]
 
 _WORDS = ("clock", "clock_number", "ensure", "release", "check", "ident", "main", "fetch", "restore", "poll", "type",
           "value", "traceback")
@@ -37,6 +37,7 @@ _EVERY = 30_000_000  # nanoseconds between two looks at signals
 _words: ctypes.Array[ctypes.c_int64] | None = None  # of length 0 where there is no machine code
 _raise: Callable[[int], int] | None = None  # sets the exception; `_raiser` is its address
 _raiser = 0
+_first_words = (ctypes.c_int64 * len(_WORDS))()  # `_words`' address, and that of `poll_first` in the place of `poll`
 
 
 def poll_words() -> int:
@@ -48,6 +49,11 @@ def poll_words() -> int:
         except (OSError, RuntimeError, ImportError, AttributeError):
             _words = (ctypes.c_int64 * 0)()
     return ctypes.addressof(_words) if _words else 0
+
+
+def poll_words_of_first_tier() -> int:
+    """The same for code that is to be left when it has been at work for some time, with the status `AGAIN`."""
+    return ctypes.addressof(_first_words) if poll_words() else 0
 
 
 def _load() -> ctypes.Array[ctypes.c_int64]:
@@ -66,6 +72,8 @@ def _load() -> ctypes.Array[ctypes.c_int64]:
         values[name] = exported(function)
     for name, value in values.items():
         words[AT[name]] = value
+    _first_words[0], _first_words[AT["poll"]] = ctypes.addressof(words), functions["poll_first"]
+    machine.keep(_first_words)
     machine.keep(words)
     _raiser = functions["raised"]
     _raise = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(_raiser)
@@ -85,7 +93,9 @@ def raise_interrupt() -> None:
 
 
 def _module() -> ir.Module:
-    """`poll(words, state)`: nonzero where a program must end; `raised(words)`: sets the exception behind that.
+    """`poll(words, state)`: the status with which a program must end, or 0; `poll_first(words, state)`: the same for
+    programs in code that lasts not long, where the first of the words is the address of those for `poll`;
+    `raised(words)`: sets the exception behind a status.
 
     A state is, in 64-bit words, how many rounds to the next poll, how many there were since the last, when that was,
     and when signals were looked at.
@@ -137,13 +147,28 @@ def _module() -> ir.Module:
     c.position_at_end(on)
     c.ret(i64(0))
     c.position_at_end(failed)
-    c.ret(i64(1))
+    c.ret(i64(INTERRUPTED))
+    _poll_first(module)
     r = Code(module, "raised", i64, [ptr])
     words = r.fn.args[0]
     restore, *error = (r.load(r.word(words, AT[name]), typ=i64) for name in ("restore", "type", "value", "traceback"))
     r.to(restore, void, *[r.inttoptr(x, ptr) for x in error])
     r.ret(i64(-1))
     return module
+
+
+def _poll_first(module: ir.Module) -> None:
+    """Ends a program that has been at work for as long as passes between two looks at signals."""
+    from .emit import Code, i64, ptr
+
+    c = Code(module, "poll_first", i64, [ptr, ptr])
+    state = c.fn.args[1]
+    words = c.load(c.fn.args[0], typ=ptr)
+    before = c.load(c.word(state, 3), typ=i64)
+    answer = c.to(c.load(c.word(words, AT["poll"]), typ=i64), i64, words, state)
+    after = c.load(c.word(state, 3), typ=i64)
+    long = c.not_(c.or_(c.same(before, i64(0)), c.same(before, after)))
+    c.ret(c.select(c.and_(c.same(answer, i64(0)), long), i64(AGAIN), answer))
 
 
 def _after_fork() -> None:

@@ -171,7 +171,7 @@ class _ProgramTable:
         self._symbols = {name: n for n, name in enumerate(about.symbols)}
         leaves = sum(s is LEAF for s in sources)
         head = dict.fromkeys(HEAD, 0)
-        head |= {"entry": program.entry, "words": program.words, "plan": program.plan, "small": sharing.SMALL}
+        head |= {"words": program.words, "small": sharing.SMALL, "charge": program.charge}
         head |= {"arena": _number(about.arena), "work": _number(about.work), "leaves": leaves, "inputs": len(inputs)}
         head |= {"outputs": len(about.outputs), "constants": len(program.constants), "symbols": len(about.symbols)}
         head["buffers"] = len(inputs) + len(about.outputs) + len(program.constants)

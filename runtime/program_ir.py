@@ -27,7 +27,7 @@ from twofold.codegen.backend import INTERRUPTED
 from .claims_ir import released, taken
 from .emit import Glue, i8, i32, i64, ptr, void
 from .native_layout import CONTIGUOUS_ALIGNED, OWNDATA, WRITEABLE
-from .program_table import CLAIM, HEAD, INPUT, KIND, OUTPUT, RESULT, STACK, STEP
+from .program_table import CLAIM, CODE, HEAD, INPUT, KIND, OUTPUT, RESULT, STACK, STEP
 
 __all__ = ["add_program_entries"]
 
@@ -132,6 +132,10 @@ class _Attempt(Glue):
         """A word of the table's head."""
         return self.get(self.table, 8 * HEAD[name], kind)
 
+    def code(self, name: str) -> ir.Value:
+        """The address of a word of the program's code."""
+        return self.at(self.head("words", ptr), 8 * CODE[name])
+
     def row(self, name: str, size: int, index: ir.Value) -> ir.Value:
         """The address of row number `index` of a part of the table, of `size` words."""
         return self.at(self.head(name, ptr), self.mul(index, i64(8 * size)))
@@ -158,6 +162,7 @@ class _Attempt(Glue):
         self.clear()
         self.each(self.inputs, self.input)
         self.plan()
+        self.count_call()
         self.each(self.inputs, self.hold)
         self.each(self.outputs, self.allocate)
         self.each(self.head("constants"), self.constant)
@@ -299,12 +304,21 @@ class _Attempt(Glue):
 
     def plan(self) -> None:
         """Sizes that follow from the symbols, and whether what was assumed of them holds."""
-        address = self.head("plan")
+        address = self.load(self.code("plan"), typ=i64)
         skip = self.block_("static")
         self.leave_if(self.same(address, i64(0)), skip)
         self.leave_if(self.same(self.to(address, i64, self.symbols, self.sizes), i64(0)), self.leave)
         self.branch(skip)
         self.position_at_end(skip)
+
+    def count_call(self) -> None:
+        """Counts what the call does; leaves where that is enough for Python to have better code made."""
+        charge = self.head("charge")
+        work = self.sub(self.load(self.word(self.sizes, 1), typ=i64), charge)
+        at = self.code("left")
+        left = self.sub(self.load(at, typ=i64), self.select(self.icmp_signed("<", charge, i64(0)), work, charge))
+        self.store(left, at)
+        self.leave_if(self.icmp_signed("<", left, i64(0)), self.leave)
 
     def hold(self, n: ir.Value) -> None:
         """Keeps the value of a variable, which other threads may replace; from here on `undo` gives it back."""
@@ -487,7 +501,7 @@ class _Attempt(Glue):
 
     # -- running ----------------------------------------------------------------------------------
     def start(self, arena: ir.Value) -> None:
-        entry, words = self.head("entry"), self.head("words", ptr)
+        entry, words = self.load(self.code("entry"), typ=i64), self.head("words", ptr)
         locked, unlocked, on = (self.block_(n) for n in ("locked", "unlocked", "ran"))
         static = self.head("work")
         work = self.select(self.icmp_signed("<", static, i64(0)), self.load(self.word(self.sizes, 1), typ=i64), static)

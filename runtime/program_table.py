@@ -6,20 +6,24 @@ arguments must be. Shapes are arrays of words elsewhere. `program_call.py` write
 
 from __future__ import annotations
 
-__all__ = ["CLAIM", "HEAD", "INPUT", "OUTPUT", "KIND", "MODE", "RESULT", "STEP", "STACK"]
+__all__ = ["CLAIM", "CODE", "HEAD", "INPUT", "OUTPUT", "KIND", "MODE", "RESULT", "STEP", "STACK"]
 
 
 def _numbered(names: str) -> dict[str, int]:
     return {name: n for n, name in enumerate(names.split())}
 
 
-# entry: the program; words: its table of threads and libraries; plan: computes sizes, or 0 where all are known; arena,
-# work: bytes and simple operations, or -1 where `plan` says; small: the work from which the interpreter lock is
-# released; arguments, objects: how many a call has, and for each the object it must equal, 0 for a tensor; sizes: words
-# that `plan` writes after the first two; results: outputs that the caller gets, the others are for variables; result:
-# a Python function, or the address of `steps` pairs of words, as `result_kind` says; bytes: the dtype uint8.
-HEAD = _numbered("entry words plan arena work small arguments objects leaves inputs outputs constants buffers symbols "
+# words: the program's table of threads and libraries, before which lie those of `CODE`; arena, work: bytes and simple
+# operations, or -1 where `plan` says; charge: what a call counts (`tiers.py`), less the work where that is not known
+# before, and then negative; small: the work from which the interpreter lock is released; arguments, objects: how many a
+# call has, and for each the object it must equal, 0 for a tensor; sizes: words that `plan` writes after the first two;
+# results: outputs that the caller gets, the others are for variables; result: a Python function, or the address of
+# `steps` pairs of words, as `result_kind` says; bytes: the dtype uint8.
+HEAD = _numbered("words arena work charge small arguments objects leaves inputs outputs constants buffers symbols "
                  "sizes input_rows output_rows constant_rows claims claim_rows results result_kind result steps bytes")
+# The words before those of a program, counted back from them: plan: computes sizes, or 0 where all are known; entry:
+# the program; left: what calls may count until Python is asked for better code. They change while the program lives.
+CODE = {"plan": -3, "entry": -2, "left": -1}
 # what: the variable, or the address of fixed memory; dims: sizes, or -1 - n for symbol number n; donor: whether an
 # output may take the memory.
 INPUT = _numbered("kind what descr rank dims donor")

@@ -120,13 +120,14 @@ def test_the_number_of_modules_changes_no_bit(count: int, by_llvm: bool, tmp_pat
         assert program([x.numpy(), i.numpy()], {})[0].tobytes() == want
 
 
-def test_a_module_that_does_not_compile_is_an_error() -> None:
-    """In whichever thread it is met."""
+@pytest.mark.parametrize("first", [True, False])
+def test_a_module_that_does_not_compile_is_an_error(first: bool) -> None:
+    """In whichever thread it is met, and whichever tier is made."""
     right, wrong = "define i64 @entry() {\n ret i64 0\n}", "define i64 @other() {\n ret i32 0\n}"
-    assert len(compiled._object_files([right, right], [], True)) == 2
+    assert len(compiled._machine_code([right, right], [], True, False, first).files) == 2
     for modules in ([wrong], [right, wrong], [wrong, right, right]):
         with pytest.raises(RuntimeError, match="value doesn't match function result type"):
-            compiled._object_files(modules, [("no such library",)], False)
+            compiled._machine_code(modules, [("no such library",)], False, False, first)
 
 
 def test_long_loops_read_items_where_they_lie() -> None:

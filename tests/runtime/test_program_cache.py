@@ -17,7 +17,7 @@ from twofold.ir.graph_text import parse
 from twofold.runtime import cache, compiled
 from twofold.runtime.compiled import Native
 from twofold.runtime.cpu import cpu
-from twofold.runtime.description import Buffer, CheckInfo, Description, DetailArguments, pack, unpack
+from twofold.runtime.description import Buffer, CheckInfo, Code, Description, DetailArguments, pack, unpack
 from twofold.runtime.identity import Sources
 
 GRAPH = """graph f(%0: f32[n,3], %1: f32[3]) {
@@ -165,13 +165,14 @@ def test_a_whole_entry_of_another_form_is_made_again(folder):
 def test_a_description_comes_back_as_it_was():
     n = dm.symbol("n")
     checks = [CheckInfo("gather", 4, "index"), CheckInfo(None, None, "")]
-    about = Description([((n + 1, 3), "float32"), ((), "bfloat16")], ["n"], 64 * n, 5, [np.array([[1.5]], np.float64)],
-                        {1: 0}, [("gemm", "float32", "tall")],
+    about = Description([((n + 1, 3), "float32"), ((), "bfloat16")], ["n"], 64 * n, 5, n + 2,
+                        [np.array([[1.5]], np.float64)], {1: 0}, [("gemm", "float32", "tall")],
                         {2: (checks, DetailArguments("k", [(None, 8 * n, "int32", 0, [n, 2])], [n // 2]))},
                         [Buffer("add", 4 * n, 0, 1, 0)])
-    stored = pack(about, [b"\x7fcode\n\n", b"", b"more"])
+    first = Code([b"\x7fcode\n\n", b"", b"more"], [b"module", b"", b"\n"], quick=True)
+    stored = pack(about, first)
     back, code = unpack(stored)
-    assert code == [b"\x7fcode\n\n", b"", b"more"]
+    assert code == first
     assert unpack(stored[:-1]) is None and unpack(stored + b"x") is None
     for name in Description.__slots__:
         if name != "constants":

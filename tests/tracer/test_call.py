@@ -286,7 +286,7 @@ def test_functions_and_their_code_go():
         for _ in range(3):
             f(x)
         trace = next(iter(f._families.values())).traces[0]
-        return weakref.ref(f), weakref.ref(trace.runner.program.whole._image), weakref.ref(v)
+        return weakref.ref(f), weakref.ref(trace.runner.program.whole._images[0]), weakref.ref(v)
 
     refs = [made() for _ in range(5)]
     gc.collect()

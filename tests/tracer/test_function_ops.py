@@ -1,4 +1,7 @@
-"""Every case of the op table through `tf.function`, with static and with unknown sizes: eager's bits, or its error."""
+"""Every case of the op table through `tf.function`, with static and with unknown sizes: eager's bits, or its error.
+
+Static sizes are compiled in full, unknown ones in the first tier; `tests/runtime/test_tiers.py` compares both.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +44,8 @@ def eagerly(case: Case, tensors: Sequence[Tensor]) -> Any:
 
 
 @pytest.mark.parametrize("case", cases(), ids=str)
-def test_static(case: Case) -> None:
+def test_static(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TWOFOLD_TIERS", "0")
     tensors = operands(case, case.shapes[0])
     function = tf.function(lambda *t: run(case, *t), autograph=False, fallback=False)
     expected = eagerly(case, tensors)

@@ -1,0 +1,136 @@
+"""The two tiers of a program's code, and how a program gets from the first to the second.
+
+Code of the *first tier* is made at little cost and runs at a fraction of the speed; that of the second is LLVM's best,
+and takes several times as long to make. A program whose runs do little begins in the first. It counts what its calls
+do, and when that is enough for better code to repay its making, a thread in the background makes it of the same
+instructions, so that results are the same to the bit. The next call then runs it; calls that are at work end in the
+code in which they began, which stays for as long as the program does.
+
+`TWOFOLD_TIERS=0` has everything made in the second tier at once, as is a program whose one run does much, and as all
+are elsewhere than on x86-64. Which code that is and where it lies is the affair of `codegen/llvm_module.py` and
+`compiled.py`.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+
+from twofold.codegen import target as targets
+from twofold.ir.dims import Dim, DimLike
+
+from . import locks
+
+__all__ = ["AT_ONCE", "NEVER", "budget", "charge", "enabled", "request", "wait"]
+
+AT_ONCE = 1 << 22  # simple operations of a run from which the first tier is left out
+NEVER = 1 << 62  # what calls of a program may count for which no better code is to be made
+_BUDGET, _OF_BYTE = 1 << 24, 1 << 11  # what others may: at least, and for each byte of what code is made of
+_LEAST = _BUDGET >> 6  # what a call counts besides its work
+_MOST = _BUDGET >> 2  # what it counts of its work, such as that of loops, which is unknown
+_NICE = 5  # of the thread in the background: programs go before it
+
+
+def enabled() -> bool:
+    """Whether there is a first tier: on x86-64, but not with TWOFOLD_TIERS=0."""
+    return targets.architecture() == "x86_64" and os.environ.get("TWOFOLD_TIERS", "1") != "0"
+
+
+def charge(work: DimLike, own: DimLike) -> int:
+    """What a call counts; where only a call tells its work, what it counts besides that, negated.
+
+    Args:
+        work, own: see `description.py: Description`.
+    """
+    if isinstance(work, Dim):
+        return -_LEAST
+    return min(int(work), _MOST if isinstance(own, Dim) else int(own)) + _LEAST
+
+
+def budget(modules: Iterable[bytes]) -> int:
+    """What calls may count until better code repays its making.
+
+    Args:
+        modules: what it is made of.
+    """
+    return max(_BUDGET, _OF_BYTE * sum(map(len, modules)))
+
+
+class _Background:
+    """The thread that makes better code, which lives while there is some to be made.
+
+    Attributes:
+        waiting: what is to be done.
+    """
+
+    def __init__(self) -> None:
+        self.waiting: deque[Callable[[], None]] = deque()
+        self.thread: threading.Thread | None = None
+        self.changed = locks.Condition()
+        self.working = locks.RLock()  # held while code is made: before a fork, that is waited for
+        self.closed = False
+
+    def add(self, task: Callable[[], None]) -> None:
+        """Has something done; nothing where the process is about to end, or has no more threads."""
+        with self.changed:
+            if self.closed:
+                return
+            self.waiting.append(task)
+            if self.thread is None:
+                self.thread = threading.Thread(target=self.run, name="twofold-tiers", daemon=True)
+                try:
+                    self.thread.start()
+                except RuntimeError:
+                    self.thread = None
+
+    def run(self) -> None:
+        """Does what is to be done."""
+        with suppress(AttributeError, OSError):  # systems on which threads have no priorities of their own
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
+        while True:
+            with self.changed:
+                if not self.waiting:
+                    self.thread = None
+                    self.changed.notify_all()
+                    return
+                task = self.waiting.popleft()
+            with self.working:
+                task()
+
+    def close(self) -> None:
+        """Ends the thread, before the interpreter takes apart what it needs."""
+        self.closed = True
+        self.waiting.clear()
+        thread = self.thread
+        if thread is not None:
+            thread.join()
+
+    def begin(self) -> None:
+        """In the child of a fork there is no thread; what was to be done is, once something more is."""
+        self.thread = None
+
+
+_background = _Background()
+locks.settled_before_fork(lambda: _background.working)
+atexit.register(_background.close)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_background.begin)
+
+
+def request(task: Callable[[], None]) -> None:
+    """Has the background make better code.
+
+    Args:
+        task: makes it, and raises nothing.
+    """
+    _background.add(task)
+
+
+def wait() -> None:
+    """Waits until all better code is made that was asked for."""
+    with _background.changed:
+        _background.changed.wait_for(lambda: _background.thread is None)
