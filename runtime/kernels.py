@@ -39,9 +39,9 @@ COMPILERS = {"llvm": (("llvm_cpu", "llvm_lanes", "llvm_memory", "llvm_module", "
 
 _compiled: dict[Hashable, Compiled] = {}
 _lock = locks.RLock()
-locks.settled_before_fork(lambda: _lock)
-locks.settled_before_fork(lambda: _inside("numba.core.compiler_lock", "global_compiler_lock"))
 locks.settled_before_fork(lambda: _inside("llvmlite.binding.ffi", "lib", "_lock"))
+locks.settled_before_fork(lambda: _inside("numba.core.compiler_lock", "global_compiler_lock"))
+locks.settled_before_fork(lambda: _lock)
 
 
 def _inside(module: str, *names: str) -> threading.RLock | None:

@@ -44,8 +44,8 @@ def settled_before_fork(lock: Callable[[], threading.RLock | None]) -> None:
     """Have forks wait until nobody else holds a lock, of those who are not stuck with it.
 
     Args:
-        lock: gives an `RLock`, or None where there is nothing to wait for. Those that are given first are taken first,
-            so they must come in the order in which code takes them.
+        lock: gives an `RLock`, or None where there is nothing to wait for. Those that are given last are taken first:
+            who holds a lock of an upper floor, which is loaded later, may take one of a floor below.
     """
     _settling.append(lock)
 
@@ -56,7 +56,7 @@ def _registered(lock: _Lock) -> _Lock:
 
 
 def _before() -> None:
-    for get in list(_settling):
+    for get in reversed(_settling):
         lock = get()
         if lock is not None and lock.acquire(timeout=_PATIENCE):
             _acquired.append(lock)

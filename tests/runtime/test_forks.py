@@ -2,6 +2,11 @@
 
 import subprocess
 import sys
+import threading
+
+import pytest
+
+from twofold.runtime import locks
 
 PROGRAM = """
 import faulthandler, os, sys, threading, time
@@ -65,3 +70,37 @@ def test_children_end(tmp_path):
     path.write_text(PROGRAM)
     ran = subprocess.run([sys.executable, "-W", "ignore", str(path)], capture_output=True, text=True, timeout=300)
     assert ran.stdout == f"{[0] * 12}\n", ran.stderr
+
+
+def test_locks_are_taken_in_the_order_in_which_code_takes_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else who forks and who compiles would wait for each other, until the fork gives up."""
+    monkeypatch.setattr(locks, "_PATIENCE", 5.0)
+    monkeypatch.setattr(locks, "_settling", [])
+    lower, upper = locks.RLock(), locks.RLock()
+    held, begun = threading.Event(), threading.Event()
+
+    def given(lock: threading.RLock) -> threading.RLock:
+        if lock is lower:
+            lock.acquire()
+        begun.set()
+        return lock
+
+    def work() -> None:
+        with upper:
+            held.set()
+            begun.wait(60)
+            with lower:
+                pass
+
+    locks.settled_before_fork(lambda: given(lower))
+    locks.settled_before_fork(lambda: given(upper))
+    thread = threading.Thread(target=work)
+    thread.start()
+    held.wait(60)
+    locks._before()
+    try:
+        assert locks._acquired == [upper, lower]
+    finally:
+        lower.release()
+        locks._after_in_parent()
+        thread.join()
