@@ -16,16 +16,18 @@ from functools import cache
 from time import perf_counter
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from twofold.ir import ops
 from twofold.ir.grad import apply_rule, copied, needed
 from twofold.ir.op import interpreter
 from twofold.ir.spec import TensorSpec
-from twofold.ir.sums import Exists, Holds, Start, Sums, continued, filled, present, shared, taken
+from twofold.ir.sums import Exists, Holds, Link, Start, Sums, continued, filled, present, shared, taken
 from twofold.ir.types import AnyTensor
 from twofold.runtime.log import log
 
 from . import dispatch, record
-from .tensor import Tensor
+from .tensor import Tensor, wrap
 from .types import Saved
 
 __all__ = ["CONTINUES", "NOTHING", "Entry", "Path", "connection", "path", "play", "gradients", "compile_with"]
@@ -103,10 +105,13 @@ def play(way: Path, cts: CotangentsByNumber, free: bool) -> list[Tensor | None]:
             if any(ct is not None for ct in output_cts):
                 places = _first_places(ins, wanted)
                 so_far = [cts.get(n) if places.get(n) == at else None for at, n in enumerate(ins)]
-                for n, total in zip(ins, op(output_cts, so_far, ()), strict=True):
+                links = [Link(at, places[n], _always) for at, n in enumerate(ins) if places.get(n, at) != at]
+                totals = op(output_cts, so_far, links)
+                for n, at_first in places.items():
+                    total = totals[at_first]
                     if total is NOTHING:
                         missing.add(n)
-                    elif total is not None and n in places:
+                    elif total is not None:
                         cts[n] = total
             continue
         if len(outs) == 1:
@@ -168,6 +173,11 @@ def _values_of_select(inputs: Sequence[Any]) -> list[tuple[Any, Holds]]:
     condition, *values = inputs
     conditions: tuple[Holds, Holds] = (lambda: condition, cache(lambda: ops.logical_not(condition)))
     return list(zip(values, conditions, strict=True))
+
+
+def _always() -> Tensor:
+    """That two operands are one tensor, as a condition (`ir.sums.Link`)."""
+    return wrap(np.array(True))
 
 
 def _first_places(ins: Sequence[int], wanted: set[int]) -> dict[int, int]:

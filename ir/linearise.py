@@ -177,6 +177,7 @@ class Linearised:
         sizes: the numbers of those residuals that are the values of symbols.
         further_sizes: the numbers of those residuals that tell the sizes in constructs (`Pullback.sizes`).
         local: the symbols that the graph binds itself.
+        guards: what a region assumes of sizes, which may hold only where it runs.
     """
 
     def __init__(self, graph: Graph, wanted: Mask, seeded: Mask, scope: Scope, outer: frozenset[str] | None = None,
@@ -189,6 +190,7 @@ class Linearised:
         self.count = len(graph.outputs)
         self._copy(graph)
         self.local = symbols.bound(self.forward) - (outer or frozenset())
+        self.guards = [] if outer is None else list(graph.guards)
         self.forward.guards = scope.guards if outer is None else list(graph.guards)
         self.residuals: list[Value] = []
         self.sources: list[int] = []
@@ -334,7 +336,7 @@ class _Play:
         self.cotangents: list[Value] = []  # inputs for cotangents
         self.start(seeded, started, joined, late)
         with use_interpreter(self.builder), dm.recording() as guards:
-            for guard in lin.scope.guards:
+            for guard in (*lin.scope.guards, *lin.guards):
                 dm.require(guard.left, guard.op, guard.right)
             for node, pull in reversed(lin._steps):
                 self.step(node, pull)

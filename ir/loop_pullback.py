@@ -37,7 +37,7 @@ from .linearise import (
 )
 from .names import carried_roots, roots
 from .op import use_interpreter
-from .pullback import by_flag, chosen, number_inputs, with_distinct, zeros_of
+from .pullback import by_flag, chosen, guards_within, hand_on_guards, number_inputs, with_distinct, zeros_of
 from .spec import spec
 from .sums import Exists, Holds, Link, anyone, both, either, present
 from .types import AnyTensor, Spec
@@ -82,6 +82,7 @@ class _Stack(NamedTuple):
     residual: int
     place: int
     offset: int | None  # where the sizes vary from round to round: the carried number of elements so far
+    starts: int | None = None  # and, where items are read in no order, the stack of where they are
 
 
 class _Pair(NamedTuple):
@@ -244,14 +245,20 @@ class LoopPullback(Pullback):
                     value = body.inputs[at_carried]
                 lead = self._lead(value)
                 size = dm.numel(value.dims) + lead
-                offset, at = None, None
-                if isinstance(size, Dim) and size.symbols() & lin.local:
+                offset, starts, at = None, None, None
+                if (isinstance(size, Dim) and size.symbols() & lin.local) or (
+                        n in self.past and not self._has_one_size(at_carried, body)):
                     offset, at = count + len(first), Value((), dt.int64)
                     first, specs, inputs = [*first, zero], [*specs, scalar_spec], [*inputs, at]
                     results.append(ops.add(at, size))
+                    if n in self.past:
+                        starts = count + len(first)
+                        start, here, after = self._stack(builder, at, 1)
+                        first, specs, inputs = [*first, start], [*specs, after[1]], [*inputs, here]
+                        results.append(inner.construct(g.PUSH, (here, at, inputs[0]), {"add": False}, (after[0],))[0])
                 else:
                     at = ops.multiply(inputs[0], size)
-                stack = _Stack(n, count + len(first), offset)
+                stack = _Stack(n, count + len(first), offset, starts)
                 if n in self.past:
                     self.pasts[at_carried] = stack
                 else:
@@ -283,9 +290,11 @@ class LoopPullback(Pullback):
         In one round it is the next value, in the other the one before: its cotangent is one sum. The first value is
         the operand, the last one the result, so that a stack holds them all, one a round, and none twice.
         """
-        v = self.operands[i] if i < self.count else None
-        return (v is not None and self.scope.whole and v.dtype.is_differentiable
-                and v.dims == body.inputs[i].dims == body.outputs[i].dims == self.result_dims[i])
+        return i < self.count and self.scope.whole and body.inputs[i].dtype.is_differentiable
+
+    def _has_one_size(self, i: int, body: Graph) -> bool:
+        """Whether a carried value has the same size in every round, as far as is known."""
+        return self.operands[i].dims == body.inputs[i].dims == body.outputs[i].dims == self.result_dims[i]
 
     def _lead(self, value: Spec) -> int:
         """How many elements a stack has before each of its items: one, in which cotangents tell whether there are any.
@@ -335,9 +344,7 @@ class LoopPullback(Pullback):
         started = tuple([i in begun or i in totals for i in range(len(back.connected))])
         asked = tuple([start is None or i < count or begins is not None for i, (start, begins) in enumerate(own)])
         back, late = self._late(seeds, ends, started, [pair[:2] for pair in pairs], asked)
-        for q in back.graph.guards:
-            if q.symbols().isdisjoint(self.lin.local):
-                dm.require(q.left, q.op, q.right)
+        hand_on_guards(self.lin, back)
         conditional = [*[i for i in every if i in late], *[i for i in totals if back.conditional[i]]]
         carried, operands, regions = self._reverse(b, back, seeds, totals, ends, so_far, pairs, begun, conditional)
         fixed = len(carried) - len(every) - len(conditional)
@@ -451,6 +458,7 @@ class LoopPullback(Pullback):
         """The loop over the rounds, last first: carried values, other operands, regions."""
         lin, node, count = self.lin, self.node, self.count
         body = Graph(node.regions[1].name + "_grad")
+        body.guards = guards_within(lin, back)
         stacks = {s.residual: s for s in self.stacks}
         need = self._needed(back)
         carried: list[AnyTensor] = [node.outputs[count]]
@@ -488,7 +496,9 @@ class LoopPullback(Pullback):
         sources = {n: body.add_input(x.dims, x.dtype) for n, x in zip(residuals, operands, strict=True)}
         pasts: dict[int, list[Value]] = {}
         for i in sorted({self.past[n][0] for n in need if n in self.past}):
-            own_past = [node.inputs[i], node.outputs[self.pasts[i].place], node.outputs[i]]
+            stack = self.pasts[i]
+            own_past = [node.inputs[i], node.outputs[stack.place], node.outputs[i]]
+            own_past += [node.outputs[stack.starts]] if stack.starts is not None else []
             operands += own_past
             pasts[i] = [body.add_input(v.dims, v.dtype) for v in own_past]
         if pasts:
@@ -586,7 +596,7 @@ class LoopPullback(Pullback):
 
     def _past(self, inner: Builder, value: Value, past: list[Value], at: Value, later: bool) -> Value:
         """The value that a carried one had before a round, or with `later` after it."""
-        begin, stack, end = past
+        begin, stack, end, *starts = past
         place = ops.add(at, 1) if later else at
         lead = self._lead(value)
         size = dm.numel(value.dims) + lead
@@ -595,7 +605,9 @@ class LoopPullback(Pullback):
         then, otherwise = Graph("known"), Graph("past")
         if later:  # what the last round made is not on the stack: the place is one that is, wherever it is read
             place = ops.where(is_outer, np.array(0, np.int64), place)
-        operands = (outer, stack, ops.add(ops.multiply(place, size), lead))
+        start = (inner.construct(g.POP, (starts[0], place), {"dims": ()}, (spec((), dt.int64),))[0] if starts
+                 else ops.multiply(place, size))
+        operands = (outer, stack, ops.add(start, lead))
         for region in (then, otherwise):
             for v in operands:
                 region.add_input(v.dims, v.dtype)

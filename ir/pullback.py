@@ -13,15 +13,15 @@ import numpy as np
 
 from . import dims as dm
 from . import ops
-from .dims import Dim, DimLike
+from .dims import Dim, DimLike, Guard
 from .dtypes import DType
 from .graph import Graph, Value
 from .linearise import Backward, Linearised, Mask, Starts
 from .sums import Exists, Link
 from .types import AnyTensor, Spec
 
-__all__ = ["chosen", "by_flag", "late_of", "number_inputs", "played", "seeds_of", "sizes_of", "tensors_of",
-           "touched_by", "with_distinct", "zeros_of"]
+__all__ = ["chosen", "by_flag", "guards_within", "hand_on_guards", "late_of", "number_inputs", "played", "seeds_of",
+           "sizes_of", "tensors_of", "touched_by", "with_distinct", "zeros_of"]
 
 
 def touched_by(connected: Mask, links: Sequence[Link], first: int) -> Mask:
@@ -45,10 +45,20 @@ def played(lin: Linearised, seeded: Mask, late: Mask, starts: Starts, touched: M
     joined = [(link.one - first, link.other - first) for link in links]
     back = lin.backward(seeded, started, joined, tuple([s is None or begun is not None for s, begun in starts]),
                         late)
-    for q in back.graph.guards:
-        if q.symbols().isdisjoint(lin.local):
-            dm.require(q.left, q.op, q.right)
+    hand_on_guards(lin, back)
     return back, started
+
+
+def hand_on_guards(lin: Linearised, back: Backward) -> None:
+    """Assume around the gradient of a region what it assumes of sizes that are known there."""
+    for q in back.graph.guards:
+        if q.symbols().isdisjoint(lin.local) and q not in lin.guards:
+            dm.require(q.left, q.op, q.right)
+
+
+def guards_within(lin: Linearised, back: Backward) -> list[Guard]:
+    """What the gradient of a region assumes by itself."""
+    return [q for q in back.graph.guards if q in lin.guards or not q.symbols().isdisjoint(lin.local)]
 
 
 def seeds_of(lin: Linearised, ends: Starts) -> Mask:

@@ -52,6 +52,7 @@ from .op import use_interpreter
 from .pullback import (
     by_flag,
     chosen,
+    guards_within,
     late_of,
     number_inputs,
     played,
@@ -166,9 +167,8 @@ class _CondPullback(Pullback):
 
         def owned(k: int, place: int) -> bool:
             """Whether what a result is on a side can share its sum."""
-            value = operands[1 + place] if place >= 0 else node.outputs[-1 - place]
             has_sum = wanted[1 + place] if place >= 0 else seeded[-1 - place]
-            return seeded[k] and value.dims == node.outputs[k].dims and has_sum
+            return seeded[k] and has_sum
         self.lins = [Linearised(with_distinct(r, operands[1:]), wanted[1:], seeded, scope, outer, owned=owned)
                      for r in node.regions]
         self.slots: list[tuple[DType, Shape]] = []  # dtype and sizes of each slot
@@ -256,13 +256,13 @@ class _CondPullback(Pullback):
             for x in own:
                 if not any(x is o for o in operands[1:]):
                     operands.append(x)
-            regions.append((back, own, lin.local))
+            regions.append((lin, back, own))
         operands += [s for s, x in zip(sums, connected, strict=True)
                      if x and s is not None and not any(s is o for o in operands[1:])]
         backs = [back for back, _ in plays]
         conditional = [any(back.conditional[i] for back in backs) for i in range(len(starts))]
-        gradients = [self._gradient(back, own, local, operands[1:], sums, connected, conditional)
-                     for back, own, local in regions]
+        gradients = [self._gradient(lin, back, own, operands[1:], sums, connected, conditional)
+                     for lin, back, own in regions]
         specs: list[Spec] = [*chosen(node.inputs[1:], connected), *[_BOOL] * sum(conditional)]
         results = iter(b.construct(g.COND, operands, {}, specs, gradients))
         totals = [next(results) if x else None for x in connected]
@@ -280,7 +280,7 @@ class _CondPullback(Pullback):
             return self.node.inputs[-source]
         return self.node.outputs[source if source < self.count else self.count + self.places[side][source]]
 
-    def _gradient(self, back: Backward, own: list[AnyTensor], local: Collection[str], operands: list[AnyTensor],
+    def _gradient(self, lin: Linearised, back: Backward, own: list[AnyTensor], operands: list[AnyTensor],
                   starts: Sequence[AnyTensor | None], connected: Sequence[bool],
                   conditional: Sequence[bool]) -> Graph:
         """The gradient of one side, over what both sides take.
@@ -289,9 +289,9 @@ class _CondPullback(Pullback):
             conditional: for which of the operands it tells whether anything was added.
         """
         graph = back.graph.copy()
-        graph.guards = []
+        graph.guards = guards_within(lin, back)
         sizes = {name: size for v, x in zip(graph.inputs, own, strict=True) for name, size in sizes_of(v, x).items()}
-        symbols.rename(graph, {name: size for name, size in sizes.items() if name in local})
+        symbols.rename(graph, {name: size for name, size in sizes.items() if name in lin.local})
         taken: dict[int, Value] = {}
         same = {v: taken.setdefault(id(x), v) for x, v in zip(own, graph.inputs, strict=True)}
         for read in graph.nodes:  # what is given twice, as the cotangent of two results, is one input

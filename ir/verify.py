@@ -224,8 +224,9 @@ class _Checker:
         inner = _Checker(callee, frozenset(sizes), dm.assumed(callee.guards), self.complete)
         self.fits(node.inputs, callee.inputs, "operands", frozenset(callee.symbols() | set(sizes)))
         for i, (operand, value) in enumerate(zip(node.inputs, callee.inputs, strict=True)):
+            own = [not dm.symbols_of((d,)) <= sizes.keys() for d in value.dims]  # the callee binds it by a value
             wanted = dm.substitute(value.dims, sizes)
-            if not all(self.equal(a, b) for a, b in zip(operand.dims, wanted, strict=True)):
+            if not all(x or self.equal(a, b) for a, b, x in zip(operand.dims, wanted, own, strict=True)):
                 self.fail(f"operand {i} is {operand.spec.short()}; with the sizes of the call the callee takes "
                           f"{value.spec.substitute(sizes).short()}")
         inner.check()

@@ -21,10 +21,10 @@ from twofold.eager.playing import NOTHING
 from twofold.eager.tape import GradientTape
 from twofold.eager.tensor import Tensor, wrap
 from twofold.ir import graph as g
-from twofold.ir import passes, symbols
+from twofold.ir import passes
 from twofold.ir.autodiff import Backward, Linearised, vjp
 from twofold.ir.connection import of_outputs
-from twofold.ir.dims import Dim, DimLike
+from twofold.ir.dims import Shape
 from twofold.ir.grad import nothing
 from twofold.ir.sums import Link
 
@@ -71,13 +71,23 @@ class Differentiable:
         order = len(tapes) + any(t._persistent for t in tapes if type(t) is GradientTape)
         if any(type(r) is not GradientTape for r in tapes) or self.smooth_host or (self.effects and order > 1):
             return run_graph(self.graph, inputs)
-        places = _first_places(inputs, wanted)
+        places = self._first_places(inputs, wanted)
         if places is None:
             return self.gradient(wanted, order > 1).record(inputs, order)
         merged = self._merged.get(places)
         if merged is None:
             merged = self._merged[places] = Differentiable(_merged(self.graph, places))
         return merged([t for n, t in enumerate(inputs) if places[n] == n])
+
+    def _first_places(self, inputs: Sequence[Tensor], wanted: Mask) -> tuple[int, ...] | None:
+        """For each input, the first place of the same tensor under the same sizes; None where there is none twice.
+
+        Where the graph has other sizes for it, its sums are linked when the gradient is played (`eager/playing.py`).
+        """
+        first: dict[tuple[int, Shape], int] = {}
+        places = [first.setdefault((t._id, v.dims), n) if want else n
+                  for n, (t, v, want) in enumerate(zip(inputs, self.graph.inputs, wanted, strict=True))]
+        return None if len(first) == sum(wanted) else tuple(places)
 
     def run(self, inputs: Sequence[Tensor]) -> list[Tensor]:
         """The outputs for tensors; recorders are not told."""
@@ -112,32 +122,17 @@ class Differentiable:
         return gradient
 
 
-def _first_places(inputs: Sequence[Tensor], wanted: Mask) -> tuple[int, ...] | None:
-    """For each input, the first place of the same tensor; None where no tensor is there twice."""
-    first: dict[int, int] = {}
-    places = [first.setdefault(t._id, n) if want else n for n, (t, want) in enumerate(zip(inputs, wanted, strict=True))]
-    return None if len(first) == sum(wanted) else tuple(places)
-
-
 def _merged(graph: g.Graph, places: Sequence[int]) -> g.Graph:
     """The graph with one input for those that are the same tensor, which has one cotangent."""
     merged = graph.copy()
     inputs = list(merged.inputs)
     same = {v: inputs[place] for v, place in zip(inputs, places, strict=True)}
-    names: dict[str, DimLike] = {}  # what is one tensor has one size
-    for v, by in same.items():
-        for size, other in zip(v.dims, by.dims, strict=True) if v is not by else ():
-            if isinstance(size, Dim) and (name := size.name_alone()) is not None:
-                names[name] = other
-            elif isinstance(other, Dim) and (name := other.name_alone()) is not None:
-                names[name] = size
     for node in merged.nodes:
         node.inputs = [same.get(v, v) for v in node.inputs]
     merged.outputs = [same.get(v, v) for v in merged.outputs]
     merged.inputs = [v for n, v in enumerate(inputs) if places[n] == n]
     for n, v in enumerate(merged.inputs):
         v.index = n
-    symbols.rename(merged, names)
     return merged
 
 

@@ -157,7 +157,12 @@ class Function:
 
     @property
     def plain(self) -> PythonFunction:
-        """The function that was decorated, bound to its instance where it is a method of one."""
+        """The function that was decorated, bound to its instance where it is a method of one.
+
+        Of a restored function, whose Python is no more, it is that function itself.
+        """
+        if self._restored is not None:
+            return self
         return self._plain if self._instance is None else types.MethodType(self._plain, self._instance())
 
     @property

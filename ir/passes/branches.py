@@ -17,9 +17,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from .. import dims as dm
 from .. import graph as g
 from .. import symbols
-from .inlining import Names, inlined, rename_results
+from ..assumptions import renamed
+from .inlining import Names, assume_equal, inlined, rename_results
 
 __all__ = ["take_known_branches"]
 
@@ -43,7 +45,10 @@ def _take(graph: g.Graph, top: g.Graph, names: Names, around: Callable[[], set[s
         for region in node.regions:
             changed |= _take(region, top, names, have)
         if node.op is g.COND and (holds := g.constant_of(node.inputs[0])) is not None:
-            copies, results = inlined(node.regions[not holds], node.inputs[1:], node.outputs, names)
+            region = node.regions[not holds]
+            copies, results, sizes = inlined(region, node.inputs[1:], node.outputs, names)
+            graph.guards = [*graph.guards, *[renamed(guard, sizes) for guard in region.guards]]
+            assume_equal(graph, [dm.substitute(v.dims, sizes) for v in region.inputs], node.inputs[1:])
             rename_results(graph, top, node.outputs, results, have)
             nodes += copies
             replaced.update(zip(node.outputs, results, strict=True))

@@ -9,7 +9,8 @@
 
 The callee's sizes take the caller's names, and those that it makes itself (of a `nonzero`, say) get new names; where
 the caller had a name for what is an expression of these, the expression takes its place. What the callee assumed of
-sizes is assumed by the caller from then on. `inlined` does the same for a region that is known to run.
+sizes is assumed by the caller from then on, and where operands and results have sizes of other names than inside, that
+these are equal, too. `inlined` does the same for a region that is known to run.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ from .. import dims as dm
 from .. import graph as g
 from .. import symbols
 from ..assumptions import renamed
-from ..dims import Dim, DimLike
+from ..dims import Dim, DimLike, Shape
 from ..replay import bind_sizes, resolve
 
-__all__ = ["inline_calls", "inlined", "rename_results", "Names"]
+__all__ = ["assume_equal", "inline_calls", "inlined", "rename_results", "Names"]
 
 
 class Names:
@@ -63,8 +64,9 @@ def _inline(graph: g.Graph, top: g.Graph, names: Names, around: Callable[[], set
         changed = True
         callee, sizes = node.regions[0].copy(), dict(node.attrs["sizes"])
         _inline(callee, callee, names, set)
-        copies, results = inlined(callee, node.inputs, node.outputs, names, sizes)
-        _assume(top, callee, sizes)  # in which the names of the callee's own sizes are now, too
+        copies, results, sizes = inlined(callee, node.inputs, node.outputs, names, sizes)
+        _assume(top, callee, sizes)
+        assume_equal(graph, [dm.substitute(v.dims, sizes) for v in callee.inputs], node.inputs)
         rename_results(graph, top, node.outputs, results, have)
         nodes += copies
         replaced.update(zip(node.outputs, results, strict=True))
@@ -92,6 +94,19 @@ def rename_results(graph: g.Graph, top: g.Graph, before: Sequence[g.Value], afte
         if graph is not top:
             top.guards = [*top.guards, *[renamed(q, names) for q in top.guards if not q.symbols().isdisjoint(names)]]
         symbols.rename(graph, names)
+    assume_equal(graph, [dm.substitute(v.dims, names) for v in before], after)
+
+
+def assume_equal(graph: g.Graph, shapes: Sequence[Shape], values: Sequence[g.Value]) -> None:
+    """From here on `graph` assumes that values have these shapes, which they have, where it does not know it."""
+    apart = [(dims, v.dims) for dims, v in zip(shapes, values, strict=True) if dims != v.dims]
+    if not apart:
+        return
+    with dm.recording(dm.assumed(graph.guards)) as recorder:
+        before = len(recorder)
+        for a, b in apart:
+            dm.require_same(a, b)
+    graph.guards = [*graph.guards, *recorder[before:]]
 
 
 def _assume(top: g.Graph, callee: g.Graph, sizes: Mapping[str, DimLike]) -> None:
@@ -108,18 +123,20 @@ def _assume(top: g.Graph, callee: g.Graph, sizes: Mapping[str, DimLike]) -> None
 
 
 def inlined(region: g.Graph, operands: Sequence[g.Value], results: Sequence[g.Value], names: Callable[[], Dim],
-            sizes: dict[str, DimLike] | None = None) -> tuple[list[g.Node], list[g.Value]]:
-    """Copies of the nodes of `region` over `operands`, and the values that stand for its outputs.
+            sizes: Mapping[str, DimLike] | None = None
+            ) -> tuple[list[g.Node], list[g.Value], dict[str, DimLike]]:
+    """Copies of the nodes of `region` over `operands`, the values that stand for its outputs, and what its sizes are
+    among them.
 
     Args:
         region: a region, or a callee.
         operands: what its inputs become.
         results: the construct's results, whose sizes keep their names.
         names: gives new names for sizes that the region makes.
-        sizes: what a callee's sizes are in the caller, completed here; None for a region, which shares the names
-            around it.
+        sizes: what a callee's sizes are in the caller, as far as the call says; None for a region, which shares the
+            names around it.
     """
-    env: dict[str, DimLike] = {} if sizes is None else sizes
+    env: dict[str, DimLike] = dict(sizes or {})
     outer = frozenset() if sizes is not None else symbols.symbols_in(operands)
     for value, operand in zip(region.inputs, operands, strict=True):
         own = [d for d in value.dims if not (isinstance(d, Dim) and d.name_alone() in outer)]
@@ -140,7 +157,7 @@ def inlined(region: g.Graph, operands: Sequence[g.Value], results: Sequence[g.Va
     copies = dict(zip(region.inputs, operands, strict=True))
     into = g.Graph()
     _copy_nodes(region, into, copies, env)
-    return into.nodes, [copies[v] for v in region.outputs]
+    return into.nodes, [copies[v] for v in region.outputs], env
 
 
 def _made_sizes(graph: g.Graph) -> set[str]:

@@ -166,3 +166,21 @@ def test_loaded_models_train_on(saved):
         variables = [v for v in loaded.trainable_variables if v is loaded.w]
         loaded.w.assign_sub(0.2 * tape.gradient(loss, variables)[0])
     assert loaded.step(x, target).numpy() < first
+
+
+def test_loaded_functions_are_decorated_again(tmp_path):
+    """As a lambda around them would be: their Python is no more, so that they are called as they are."""
+    module = tf.Module()
+    module.w = tf.Variable(2.0)
+    module.f = tf.function(lambda x, k=2: x * module.w * k)
+    x = tf.constant([1.0, 2.0])
+    wanted = [module.f(x).numpy().tolist(), module.f(x, k=3).numpy().tolist()]
+    tf.saved_model.save(module, str(tmp_path))
+    loaded = tf.saved_model.load(str(tmp_path))
+    again = tf.function(loaded.f)
+    assert [again(x).numpy().tolist(), again(x, 3).numpy().tolist()] == wanted == [[4.0, 8.0], [6.0, 12.0]]
+    with tf.GradientTape() as tape:
+        y = again(x)
+    assert tape.gradient(y, loaded.w).numpy() == 6.0
+    narrow = tf.function(loaded.f, input_signature=[tf.TensorSpec([2], tf.float32)])
+    assert narrow.get_concrete_function()(x).numpy().tolist() == [4.0, 8.0]
