@@ -23,7 +23,7 @@ from twofold.ir.dims import DimLike, Shape
 from twofold.ir.op import Op
 from twofold.ir.passes.views import order_of
 
-from . import loop_info, slots
+from . import loop_info, slots, updates
 from .backend import Backend
 from .layout import Layout, NotAView, contiguous
 from .operands import Memory, Run, Slot
@@ -84,6 +84,7 @@ class _GraphFuser:
         for node in graph.nodes:
             self.node(node)
         units = [unit for unit in self.units if unit is not _MOVED]
+        units = updates.early(graph, units, {v for slot in self.slots.values() for v in (slot.base, slot.index)})
         for at, unit in enumerate(units):
             unit.at = at
         return Grouping(units, self.sources, self.slots, self.apart)
