@@ -276,7 +276,8 @@ class _DepthwiseFilters:
 
     def line(self, taps: _TapRange, of: list[Scalar], mask: Scalar | None) -> None:
         """What a line of places adds: each tap alone where others are beyond the image."""
-        b, lanes, line = self.b, self.lanes, _FilterLine(*of, mask)
+        x, ct, out = of
+        b, lanes, line = self.b, self.lanes, _FilterLine(x, ct, out, mask)
         outs = [number * self.v.channels for number in taps.numbers]
         sums = [b.local(b.load(line.out, at, lanes, mask)) for at in outs]
         begin, end = taps.all

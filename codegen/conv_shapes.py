@@ -239,7 +239,8 @@ def forward(w: Geometry, outputs: int, groups: int, dtype: DType, filters: Filte
     pieces = _pieces(count * groups, panels, threads)
     units = count * groups * pieces
     parts = dm.minimum(units, _PARTS)
-    if copies and not isinstance(count, Dim) and count < parts:  # those of a box in few parts, each of which copies it
+    if copies and not isinstance(count, Dim) and not isinstance(parts, Dim) and count < parts:
+        # those of a box in few parts, each of which copies it
         parts = min(parts, count * -(-4 * threads // count))
     place = room if copies else words[_WINDOW.index("x_n")]
     copied = (room, *cover, *w.sizes, *w.before, *w.strides, w.channels) if copies else (0,) * 14
