@@ -36,7 +36,7 @@ from twofold.ir.graph_text import text
 from . import cache, identity, interrupts, memory, sharing, threads, tiers
 from . import products as _products  # noqa: F401 - provides the library kernels of matrix products
 from .calls import NodeFailure, address_of
-from .description import Code, Description, DetailArguments, describe, pack, unpack
+from .description import Description, DetailArguments, ProgramCode, describe, pack, unpack
 from .image import Image
 from .log import log
 from .program_table import CODE
@@ -69,7 +69,7 @@ class Native:
     __slots__ = ("graph", "about", "cached", "words", "charge", "constants", "_images", "_table", "_lines", "_later",
                  "_call", "_call_locked", "_shapes", "types", "_static", "_small", "__weakref__")
 
-    def __init__(self, graph: g.Graph, about: Description, code: Code, origin: g.Graph | None = None,
+    def __init__(self, graph: g.Graph, about: Description, code: ProgramCode, origin: g.Graph | None = None,
                  cached: bool = False, key: str | None = None) -> None:
         """Args:
             graph: of native nodes only.
@@ -130,7 +130,7 @@ class Native:
 
         lines = {id(node): n for n, node in enumerate(plan.graph.walk())}
         code = llvm_module.object_code(llvm_module.optimise(program.emit(plan, "entry").module), quick=plan.is_long)
-        return cls(plan.graph, describe(plan, lambda node: lines.get(id(node))), Code([code]))
+        return cls(plan.graph, describe(plan, lambda node: lines.get(id(node))), ProgramCode([code]))
 
     @property
     def donated(self) -> dict[int, int]:
@@ -273,7 +273,7 @@ def _of_first_tier(key: str) -> str:
     return cache.digest("first tier", key)
 
 
-def _read_stored(key: str | None) -> tuple[Description, Code] | None:
+def _read_stored(key: str | None) -> tuple[Description, ProgramCode] | None:
     """The stored program of a key, in the second tier if there is that."""
     for one in () if key is None else (key, *([_of_first_tier(key)] if tiers.enabled() else [])):
         data = cache.read("programs", one)
@@ -283,7 +283,7 @@ def _read_stored(key: str | None) -> tuple[Description, Code] | None:
     return None
 
 
-def _store(key: str | None, about: Description, code: Code) -> None:
+def _store(key: str | None, about: Description, code: ProgramCode) -> None:
     """Keeps a program on disk, its second tier in place of the first, unless it is unknown what compiled it."""
     if key is not None and _SOURCES.unchanged():
         cache.write("programs", _of_first_tier(key) if code.modules else key, pack(about, code))
@@ -292,7 +292,7 @@ def _store(key: str | None, about: Description, code: Code) -> None:
 
 
 def _compiled(graph: g.Graph, backend: Backend, donate: dict[int, int], origin: g.Graph,
-              key: str | None) -> tuple[Description, Code]:
+              key: str | None) -> tuple[Description, ProgramCode]:
     """The description and code of a graph's program, which are stored under `key`."""
     lines = {id(node.loc): n for n, node in enumerate(origin.walk())}  # passes keep the objects
     # The names of functions are the same in every program: each is linked by itself.
@@ -308,11 +308,11 @@ def _compiled(graph: g.Graph, backend: Backend, donate: dict[int, int], origin: 
     return about, code
 
 
-def _better(code: Code) -> Code:
+def _better(code: ProgramCode) -> ProgramCode:
     """Code of the second tier, made of what code of the first was made of."""
     from twofold.codegen import llvm_module
 
-    return Code([llvm_module.object_code(llvm_module.optimise(one), quick=code.quick) for one in code.modules])
+    return ProgramCode([llvm_module.object_code(llvm_module.optimise(one), quick=code.quick) for one in code.modules])
 
 
 def compile_program(graph: g.Graph, backend: Backend, name: str, donate: dict[int, int],
@@ -343,7 +343,7 @@ def _without_collections() -> Iterator[None]:
 
 
 def _machine_code(modules: Sequence[str], libraries: Sequence[tuple[str, ...]], shared: bool, quick: bool,
-                  first: bool) -> Code:
+                  first: bool) -> ProgramCode:
     """The machine code of a program's modules. What else it needs (library kernels, the sharing of work) is made ready
     at the same time; what fails there fails again, and is reported, where it is asked for.
 
@@ -378,7 +378,7 @@ def _machine_code(modules: Sequence[str], libraries: Sequence[tuple[str, ...]], 
         if isinstance(result, Exception):
             raise result
     made = cast("list[tuple[bytes, bytes]]", results)
-    return Code([file for file, _ in made], [module for _, module in made] if first else [], quick)
+    return ProgramCode([file for file, _ in made], [module for _, module in made] if first else [], quick)
 
 
 def _run_all(tasks: Sequence[Callable[[], None]]) -> None:

@@ -25,12 +25,13 @@ from twofold.ir.dims import DimLike
 if TYPE_CHECKING:
     from twofold.codegen.plan import Plan, Step
 
-__all__ = ["Code", "Description", "CheckInfo", "DetailArguments", "Buffer", "describe", "named", "pack", "unpack"]
+__all__ = ["ProgramCode", "Description", "CheckInfo", "DetailArguments", "Buffer", "describe", "named", "pack",
+           "unpack"]
 
 _FORMAT = 4
 
 
-class Code(NamedTuple):
+class ProgramCode(NamedTuple):
     """The machine code of a program.
 
     Attributes:
@@ -150,7 +151,7 @@ def named(owner: Memory) -> str:
 
 
 # -- on disk ------------------------------------------------------------------------------------------
-def pack(about: Description, code: Code) -> bytes:
+def pack(about: Description, code: ProgramCode) -> bytes:
     """A description and its code as bytes: a line of JSON, the constants, the object files, the modules."""
     table = dim_table.Writer()
     size = table.reference
@@ -174,7 +175,7 @@ def pack(about: Description, code: Code) -> bytes:
     return b"".join([json.dumps(head).encode(), b"\n", *[c.tobytes() for c in constants], *code.files, *code.modules])
 
 
-def unpack(stored: bytes) -> tuple[Description, Code] | None:
+def unpack(stored: bytes) -> tuple[Description, ProgramCode] | None:
     """The description and code that `pack` stored; None where they are not in the form that this version writes."""
     head, _, rest = stored.partition(b"\n")
     try:
@@ -196,7 +197,7 @@ def unpack(stored: bytes) -> tuple[Description, Code] | None:
             (buffer, size(at), name, size(first), sizes(shape)) for buffer, at, name, first, shape in arrays[1]
         ], sizes(arrays[2]))) for n, checks, arrays in fields["checks"]}
         pieces, files = _pieces(rest, [*fields["files"], *fields["modules"]]), len(fields["files"])
-        code = Code(pieces[:files], pieces[files:], fields["quick"])
+        code = ProgramCode(pieces[:files], pieces[files:], fields["quick"])
         return Description(
             [(tuple(sizes(dims)), name) for dims, name in fields["outputs"]], fields["symbols"],
             size(fields["arena"]), size(fields["work"]), size(fields["own"]), constants, dict(fields["donated"]),

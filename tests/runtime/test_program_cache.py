@@ -17,7 +17,7 @@ from twofold.ir.graph_text import parse
 from twofold.runtime import cache, compiled
 from twofold.runtime.compiled import Native
 from twofold.runtime.cpu import cpu
-from twofold.runtime.description import Buffer, CheckInfo, Code, Description, DetailArguments, pack, unpack
+from twofold.runtime.description import Buffer, CheckInfo, Description, DetailArguments, ProgramCode, pack, unpack
 from twofold.runtime.identity import Sources
 
 GRAPH = """graph f(%0: f32[n,3], %1: f32[3]) {
@@ -169,7 +169,7 @@ def test_a_description_comes_back_as_it_was():
                         [np.array([[1.5]], np.float64)], {1: 0}, [("gemm", "float32", "tall")],
                         {2: (checks, DetailArguments("k", [(None, 8 * n, "int32", 0, [n, 2])], [n // 2]))},
                         [Buffer("add", 4 * n, 0, 1, 0)])
-    first = Code([b"\x7fcode\n\n", b"", b"more"], [b"module", b"", b"\n"], quick=True)
+    first = ProgramCode([b"\x7fcode\n\n", b"", b"more"], [b"module", b"", b"\n"], quick=True)
     stored = pack(about, first)
     back, code = unpack(stored)
     assert code == first

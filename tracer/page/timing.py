@@ -22,7 +22,7 @@ from twofold.ir.errors import UnimplementedError
 from twofold.runtime import system
 from twofold.runtime.compiled import Native
 from twofold.runtime.cpu import cpu
-from twofold.runtime.description import Code, describe
+from twofold.runtime.description import ProgramCode, describe
 from twofold.runtime.program import Timeable
 
 from ..kernels import PlannedKernel
@@ -108,7 +108,7 @@ class _TimedProgram(Native):
         lowered = program.compile_graph(graph, cpu, "entry", timed=True)
         code = llvm_module.object_code(llvm_module.optimise(lowered.module), quick=lowered.plan.is_long)
         lines = {id(node): n for n, node in enumerate(graph.walk())}
-        super().__init__(graph, describe(lowered.plan, lambda node: lines.get(id(node))), Code([code]))
+        super().__init__(graph, describe(lowered.plan, lambda node: lines.get(id(node))), ProgramCode([code]))
         self.counts = (ctypes.c_int64 * max(len(lowered.plan.steps), 1))()
         clock = system.c_function("clock_gettime")
         if clock is None:
