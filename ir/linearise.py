@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from itertools import compress
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
@@ -196,7 +197,7 @@ class Linearised:
         self.sources: list[int] = []
         self.sizes: dict[str, int] = {}
         self.further_sizes: list[int] = []
-        self._made: dict[tuple[Mask, Mask, tuple[tuple[int, int], ...], Mask | None, Mask], Backward] = {}
+        self._made: dict[tuple[Mask, Mask, tuple[tuple[int, int], ...], Mask | None, Mask, Mask], Backward] = {}
         self._full = False
         self.elsewhere: dict[int, list[Value | None]] = {}  # for outputs, the values whose sums hold their cotangents
         self.named = {} if owned is None else {key: holds for key, holds in self.names().items() if owned(*key)}
@@ -282,7 +283,7 @@ class Linearised:
 
     # -- the gradient -----------------------------------------------------------------------------
     def backward(self, seeded: Mask | None = None, started: Mask | None = None, joined: Sequence[tuple[int, int]] = (),
-                 asked: Mask | None = None, late: Mask = ()) -> Backward:
+                 asked: Mask | None = None, late: Mask = (), shared: Mask = ()) -> Backward:
         """The gradient for cotangents of the results `seeded`, all that may have one by default.
 
         Where nothing is added to a cotangent that has no start, it is zeros, or -0.0 if it is asked for.
@@ -294,10 +295,12 @@ class Linearised:
                 one's cotangent grows by, the other's grows by, too.
             asked: for each input, whether the graph tells if anything is added to its cotangent.
             late: for each of the first results, whether only running tells that it has a cotangent, by a further input.
+            shared: for each input, whether its cotangent is also wanted where only that of another one, which may be
+                the same value, has grown.
         """
         seeded = self.seeded if seeded is None else seeded
         started = (False,) * len(self.wanted) if started is None else started
-        key = (seeded, started, tuple(joined), asked, late)
+        key = (seeded, started, tuple(joined), asked, late, shared)
         backward = self._made.get(key)
         if backward is None:
             backward = self._made[key] = _Play(self, *key).result()
@@ -325,8 +328,8 @@ class _Play:
     """Builds one backward graph of `lin`: goes through the steps in reverse, and gets the values that rules read."""
 
     def __init__(self, lin: Linearised, seeded: Mask, started: Mask, joined: tuple[tuple[int, int], ...],
-                 asked: Mask | None, late: Mask) -> None:
-        self.lin, self.asked = lin, asked
+                 asked: Mask | None, late: Mask, shared: Mask) -> None:
+        self.lin, self.asked, self.shared = lin, asked, shared
         self.graph = Graph(lin.forward.name + "_grad")
         self.builder = Builder(self.graph, self._lift)
         self.read: dict[Value, Value] = {}  # values of `forward` -> what stands for them
@@ -462,6 +465,10 @@ class _Play:
         """The finished graph."""
         lin, graph = self.lin, self.graph
         with use_interpreter(self.builder):
+            for v in compress(lin.forward.inputs, self.shared):
+                total, exists = self.sums.begun(v)
+                if total is not None:
+                    self.sums.totals({v: total}, {v: exists})
             ends = [(v, self.sums.get(v) if w else None) for v, w in zip(lin.forward.inputs, lin.wanted, strict=True)]
             asked = self.asked or (False,) * len(ends)
             totals = [ct if ct is None or a else self.sums.result(v) for (v, ct), a in zip(ends, asked, strict=True)]

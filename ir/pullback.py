@@ -34,17 +34,18 @@ def touched_by(connected: Mask, links: Sequence[Link], first: int) -> Mask:
 
 
 def played(lin: Linearised, seeded: Mask, late: Mask, starts: Starts, touched: Mask, links: Sequence[Link],
-           first: int = 0) -> tuple[Backward, Mask]:
+           first: int = 0, shared: Mask = ()) -> tuple[Backward, Mask]:
     """The gradient that continues those of `starts` that may grow, and which these are.
 
     Args:
         seeded, late: for each result, whether it has a cotangent, and whether only running tells that.
         links: among operands of which number `first` is the first input.
+        shared: as for `Linearised.backward`.
     """
     started = tuple([s is not None and t and w for (s, _), t, w in zip(starts, touched, lin.wanted, strict=True)])
     joined = [(link.one - first, link.other - first) for link in links]
     back = lin.backward(seeded, started, joined, tuple([s is None or begun is not None for s, begun in starts]),
-                        late)
+                        late, shared)
     hand_on_guards(lin, back)
     return back, started
 

@@ -247,6 +247,8 @@ class _CondPullback(Pullback):
         late = [late_of(s, ends) for s in seeded]
         plays = [played(lin, s, x, starts, touched, links, 1)
                  for lin, s, x in zip(self.lins, seeded, late, strict=True)]
+        plays = [self._alike(n, s, x, starts, touched, links, plays)
+                 for n, (s, x) in enumerate(zip(seeded, late, strict=True))]
         connected = [any(back.connected[i] for back, _ in plays) for i in range(len(starts))]
         operands: list[AnyTensor] = [node.inputs[0]]
         regions = []
@@ -274,6 +276,17 @@ class _CondPullback(Pullback):
             by_side = sides[0] if len(sides) == 1 and (start is None or begun is not None) else None
             added.append(by_flag(next(results)) if conditional[i] else by_side)
         return [(None, None), *zip(totals, added, strict=True)]
+
+    def _alike(self, side: int, seeded: Mask, late: Mask, starts: Starts, touched: Mask, links: Sequence[Link],
+               plays: Sequence[tuple[Backward, Mask]]) -> tuple[Backward, Mask]:
+        """What one side plays, which gives the sum of a value that has another name there if the other side gives it:
+        names of one value have one sum, whichever side runs."""
+        named = {place - 1 for link in links for place in link[:2]}
+        pairs = zip(plays[side][0].connected, plays[1 - side][0].connected, strict=True)
+        shared = tuple([i in named and there and not here for i, (here, there) in enumerate(pairs)])
+        if True not in shared:
+            return plays[side]
+        return played(self.lins[side], seeded, late, starts, touched, links, 1, shared)
 
     def _kept(self, side: int, source: int) -> Value:
         if source < 0:

@@ -76,6 +76,15 @@ def exchanged(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
     return used(u, v, w, b)
 
 
+def replaced(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    """One becomes the other, and sides of a branch read one of them each."""
+    v, u = b, tf.tanh(b[:7])
+    for _ in tf.range(n):
+        tf.autograph.experimental.set_loop_options(shape_invariants=[(v, ANY), (u, ANY)])
+        v = u
+    return tf.reduce_sum(tf.cos(u) * u) if n < 0 else tf.reduce_sum(v * v * v)
+
+
 def in_rounds_of_rounds(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
     v = b
     for _ in tf.range(2):
@@ -112,8 +121,8 @@ def while_small(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
     return tf.reduce_sum(u * tf.tanh(u) * b)
 
 
-LOOPS = [grown, grown_from_nothing, shortened, two_names, read_twice, exchanged, in_rounds_of_rounds, while_long,
-         some_rounds, while_small]
+LOOPS = [grown, grown_from_nothing, shortened, two_names, read_twice, exchanged, in_rounds_of_rounds, replaced,
+         while_long, some_rounds, while_small]
 
 
 # -- branches -----------------------------------------------------------------------------------------
@@ -299,6 +308,15 @@ def between_two(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
     return used(z, b, y)
 
 
+def a_name_on_each_side(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    """Sides of a later branch read one name each."""
+    y = b if n > 0 else tf.sin(b[1:])
+    z = tf.exp(b) * tf.reduce_sum(y) if n > 0 else b
+    u = z if n > 2 else tf.cos(z)
+    total = tf.reduce_sum(tf.cos(b) * b) if n < 2 else tf.reduce_sum(y * y * y)
+    return total + (tf.reduce_sum(u * u) if n < 3 else tf.reduce_sum(tf.sin(z) * z))
+
+
 def by_tf_cond(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
     v = b * b
     y = tf.cond(n > 0, lambda: v, lambda: tf.sin(v[3:]))
@@ -333,7 +351,7 @@ def gradients_of_branches(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
 BRANCHES = [one_side, one_of_two, both_sides, two_results, two_names_of_one, two_made_as_one, two_given_back,
             in_a_helper, in_a_decorated_helper, helpers_in_turn, one_for_two_arguments, of_known_sides,
             called_on_a_side, in_rounds, read_in_rounds, nested_names, one_after_another, three_after_another,
-            between_two, by_tf_cond, of_another_rank, of_many_sides, gradients_of_branches]
+            between_two, a_name_on_each_side, by_tf_cond, of_another_rank, of_many_sides, gradients_of_branches]
 
 
 # What a branch within a branch or a round gives back: docs/limits.md tells of second derivatives.
