@@ -85,6 +85,15 @@ def replaced(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
     return tf.reduce_sum(tf.cos(u) * u) if n < 0 else tf.reduce_sum(v * v * v)
 
 
+def made_anew(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    """Rounds give a size that is known, and was another before."""
+    v = tf.cos(b[2:])
+    for _ in tf.range(n):
+        tf.autograph.experimental.set_loop_options(shape_invariants=[(v, ANY)])
+        v = tf.reverse(tf.ensure_shape(b, [200]), [0]) * b[0]
+    return tf.reduce_sum(tf.sin(v) * v)
+
+
 def in_rounds_of_rounds(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
     v = b
     for _ in tf.range(2):
@@ -122,7 +131,7 @@ def while_small(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
 
 
 LOOPS = [grown, grown_from_nothing, shortened, two_names, read_twice, exchanged, in_rounds_of_rounds, replaced,
-         while_long, some_rounds, while_small]
+         made_anew, while_long, some_rounds, while_small]
 
 
 # -- branches -----------------------------------------------------------------------------------------
