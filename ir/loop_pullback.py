@@ -476,7 +476,7 @@ class LoopPullback(Pullback):
             ct = results[i][0]
             carried.append(nothing(node.outputs[i]) if ct is None else
                            present(ct, self._own(i, ends)) if i in ends else ct)
-            dims = tuple(map(self._input_size, lin.forward.outputs[i].dims, node.outputs[i].dims))
+            dims = tuple(map(self._input_size, lin.forward.outputs[i].dims, lin.forward.inputs[i].dims))
             cotangents.append(body.add_input(dims, node.outputs[i].dtype, "ct"))
         for i in totals:
             like = lin.forward.inputs[i]
@@ -535,11 +535,10 @@ class LoopPullback(Pullback):
         shift = len(self.node.inputs) - self.rest - self.count
         return self.node.inputs[-1 - self.lin.sources[residual] + shift]
 
-    def _input_size(self, size: DimLike, carried: DimLike) -> DimLike:
-        """A size that a round gives as an input of the body has it: what is no symbol of its own becomes one, where
-        `carried`, the size after the loop, may be another."""
-        if size == carried or isinstance(size, Dim) and (
-                size.name_alone() is not None or size.symbols().isdisjoint(self.lin.local)):
+    def _input_size(self, size: DimLike, before: DimLike) -> DimLike:
+        """A size that a round gives as an input of the body has it: what is no symbol becomes one, where the size that
+        the round takes, which the cotangent has after it, is another."""
+        if size == before or isinstance(size, Dim) and size.name_alone() is not None:
             return size
         fresh = self.scope.fresh()
         dm.require(fresh, "==", size)
