@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import contextvars
 import gc
-import itertools
 import math
 import os
 import threading
-import tracemalloc
 import weakref
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from leaks import memory_after
 
 import twofold as tf
 from twofold.eager import playing
@@ -106,28 +105,6 @@ def test_a_copied_context_does_not_keep_a_tape_open() -> None:
 
 
 # -- memory -----------------------------------------------------------------------------------------
-def memory_after(step: Callable[[], Any], steps: int) -> int:
-    """Bytes that `steps` further steps leave allocated, when some have warmed up every cache.
-
-    It is the least of three times: steps that leave something do so every time, a table of the process that other tests
-    have filled, and that doubles meanwhile, does so once.
-    """
-    for _ in range(200):
-        step()
-    gc.collect()
-    tracemalloc.start()
-    try:
-        allocated = []
-        for count in (200, steps, steps, steps):
-            for _ in range(count):
-                step()
-            gc.collect()
-            allocated.append(tracemalloc.get_traced_memory()[0])
-    finally:
-        tracemalloc.stop()
-    return min(after - before for before, after in itertools.pairwise(allocated))
-
-
 def training_step() -> Callable[[], Any]:
     x, w, b = tf.ones([4, 3]), tf.Variable(np.ones((3, 2), np.float32)), tf.Variable([0.5, -0.5])
 
