@@ -2,7 +2,8 @@
 
 Each pass is a function `(graph) -> bool` in a file of its own that works in place and says whether anything changed.
 Results stay equal to the bit, and so does what fails and with which error; the gradient does not, as `stop_gradient`
-and custom gradients go: differentiate first. `optimise` applies all of `PIPELINE`, in rounds until nothing changes.
+and custom gradients go: differentiate first. `optimise` applies all of `pipeline.py: PIPELINE`, in rounds until nothing
+changes. It imports them when it is called: a program that is on disk needs none.
 """
 
 from __future__ import annotations
@@ -10,28 +11,16 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from .. import graph as g
-from ..verify import verify
-from .accumulating import add_items
-from .branches import take_known_branches
-from .dead import remove_dead
-from .folding import fold_constants
-from .inlining import inline_calls
-from .loops import move_invariants
-from .matmuls import fold_transposes
-from .merging import merge_equal
-from .simplify import simplify, simplify_fast
-from .views import fold_views
 
-__all__ = ["PIPELINE", "FAST_PIPELINE", "Pass", "Trace", "checking", "run"]
+if TYPE_CHECKING:
+    from .pipeline import Pass
 
-Pass = Callable[[g.Graph], bool]
+__all__ = ["Trace", "checking", "optimise"]
+
 Trace = Callable[[str, g.Graph, bool, float], None]
-
-PIPELINE: tuple[Pass, ...] = (inline_calls, fold_constants, take_known_branches, simplify, fold_views, fold_transposes,
-                              merge_equal, move_invariants, add_items, remove_dead)
-FAST_PIPELINE: tuple[Pass, ...] = tuple([simplify_fast if p is simplify else p for p in PIPELINE])
 
 _ROUNDS = 4
 # Whether `optimise` verifies the graph before the first pass and after each one. The tests switch it on, for themselves
@@ -58,7 +47,10 @@ def optimise(graph: g.Graph, trace: Trace | None = None, fast_math: bool = False
       return %0
     }
     """
-    wanted = passes if passes is not None else FAST_PIPELINE if fast_math else PIPELINE
+    from ..verify import verify
+    from . import pipeline
+
+    wanted = passes if passes is not None else pipeline.FAST_PIPELINE if fast_math else pipeline.PIPELINE
     if checking[0]:
         verify(graph)
     for _ in range(_ROUNDS):
@@ -66,7 +58,7 @@ def optimise(graph: g.Graph, trace: Trace | None = None, fast_math: bool = False
         for step in wanted:
             start = time.perf_counter()
             did = step(graph)
-            changed |= did and step is not remove_dead
+            changed |= did and step is not pipeline.remove_dead
             if trace is not None:
                 trace(step.__name__, graph, did, time.perf_counter() - start)
             if checking[0] and did:

@@ -12,7 +12,7 @@ import pytest
 import twofold as tf
 from twofold.codegen import llvm_ops
 from twofold.ir import dtypes as dt
-from twofold.ir import passes
+from twofold.ir.passes import pipeline
 
 
 def line_of(fn, words):
@@ -78,7 +78,7 @@ class TestVerify:
                 node.inputs = [v.node.inputs[0] if v.node is not None and v.node.op.name == "tanh" else v
                                for v in node.inputs]
             return False
-        monkeypatch.setattr(passes, "PIPELINE", (forgets, *passes.PIPELINE))
+        monkeypatch.setattr(pipeline, "PIPELINE", (forgets, *pipeline.PIPELINE))
         monkeypatch.setenv("TWOFOLD_CACHE", "0")
         report = tf.verify(lambda x: tf.tanh(x) * 7.375 + 1.0, tf.constant([5.0, 11.0]))
         assert not report and report.op == "add"
@@ -113,7 +113,7 @@ class TestExplain:
         assert report.signature.startswith("step(x: TensorSpec(shape=(2, 3), dtype=tf.float32, name=None), scale: ")
         assert report.reason == "it is the first trace"
         assert "tanh" in report.before and "%" in report.after and report.fallback is None
-        assert [note.name for note in report.passes][:2] == [step.__name__ for step in passes.PIPELINE[:2]]
+        assert [note.name for note in report.passes][:2] == [step.__name__ for step in pipeline.PIPELINE[:2]]
         ops = [name for kernel in report.kernels for name, _ in kernel.ops]
         assert {"matmul", "softmax", "tanh", "exp", "reduce_sum"} <= set(ops)
         lines = [line for kernel in report.kernels for name, line in kernel.ops if name == "tanh"]

@@ -13,6 +13,7 @@ from twofold.eager.constructs import run_graph
 from twofold.ir import graph as g
 from twofold.ir import passes
 from twofold.ir.graph_text import parse, text
+from twofold.ir.passes import pipeline
 from twofold.ir.verify import VerifyError, verify
 from twofold.tracer.trace import Trace
 
@@ -92,8 +93,8 @@ def test_trace_is_told_of_each_pass():
     told = []
     graph = parse("graph f(%0: f32[2]) { %1 = identity(%0) : f32[2] return %1 }")
     passes.optimise(graph, trace=lambda name, graph, changed, seconds: told.append((name, changed, len(graph.nodes))))
-    assert [name for name, *_ in told[:len(passes.PIPELINE)]] == [p.__name__ for p in passes.PIPELINE]
-    assert ("simplify", True, 0) in told and len(told) == 2 * len(passes.PIPELINE)
+    assert [name for name, *_ in told[:len(pipeline.PIPELINE)]] == [p.__name__ for p in pipeline.PIPELINE]
+    assert ("simplify", True, 0) in told and len(told) == 2 * len(pipeline.PIPELINE)
 
 
 def test_a_pass_that_breaks_the_graph_is_seen():
@@ -175,7 +176,7 @@ def test_long_chains_are_one_walk_each():
         graph = parse("graph f(%0: f32[n]) {\n" + "".join(
             f"  %{i + 1} = sin(%{i}) : f32[n]\n" for i in range(length)) + f"  return %{length}\n}}")
         looked[0] = 0
-        for step in passes.PIPELINE:
+        for step in pipeline.PIPELINE:
             graph.nodes = Counted(graph.nodes)
             step(graph)
         return looked[0]
