@@ -1,8 +1,8 @@
 """Targets of machine code: the processor at hand, or another one that a block asks for (`use`).
 
 A `Target` says what generated code depends on beyond LLVM: how wide vectors are, whether the processor has fused
-multiply-add, converts float16, loads under a mask. For the host these are read off its features; for any other
-processor LLVM is asked, by compiling a few instructions and looking at what became of them.
+multiply-add, converts float16, loads under a mask. For the host these are read off its features, which Linux tells;
+for any other processor LLVM is asked, by compiling a few instructions and looking at what became of them.
 
 `Caches` is what loops assume of the memory near a processor, in one place, since no backend asks which caches there
 are. The target machines and the pipeline are `llvm_module.py`'s.
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from llvmlite import binding
 
 __all__ = ["Caches", "CACHES", "Target", "host", "of", "current", "use", "host_machine", "machine_for", "probe",
-           "architecture", "arm", "sve_bits", "assembles_x86"]
+           "architecture", "described", "arm", "sve_bits", "assembles_x86"]
 
 
 @data_class(frozen=True)
@@ -125,6 +125,9 @@ class Target:
 
 
 _GET_VECTOR_LENGTH = 51  # prctl.h: PR_SVE_GET_VL
+# What `described` takes of /proc/cpuinfo, which has much that changes or differs among alike processors.
+_DESCRIBES = ("vendor_id", "cpu family", "model", "model name", "stepping", "flags", "Features", "CPU implementer",
+              "CPU variant", "CPU part")
 
 _chosen: ContextVar[Target | None] = ContextVar("target", default=None)
 
@@ -153,16 +156,37 @@ def architecture() -> str:
 @functools.cache
 def host() -> Target:
     """The processor at hand."""
-    import llvmlite.binding as llvm
-
-    features = llvm.get_host_cpu_features()
+    has = _instructions()
     if architecture() == "aarch64":
-        return arm("", "", "", sve_bits() if features.get("sve") else 0)
+        return arm("", "", "", sve_bits() if "sve" in has else 0)
     x86 = architecture() == "x86_64"
-    bits = 512 if features.get("avx512f") else 256 if features.get("avx2") else 128
-    return Target("", "", "", bits, True, not x86 or bool(features.get("f16c")), True,
-                  bool(features.get("avx2")), bool(features.get("avx512f")) or not features.get("sse2", False),
-                  bool(features.get("avx512bf16")))
+    bits = 512 if "avx512f" in has else 256 if "avx2" in has else 128
+    return Target("", "", "", bits, True, not x86 or "f16c" in has, True, "avx2" in has,
+                  "avx512f" in has or "sse2" not in has, "avx512bf16" in has)
+
+
+@functools.cache
+def described() -> tuple[str, ...]:
+    """What Linux says of the processor at hand, in lines such as "model name : ..."; none where it does not say."""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
+            lines = file.read().split("\n\n", 1)[0].splitlines()
+    except OSError:
+        return ()
+    return tuple(line for line in lines if line.partition(":")[0].strip() in _DESCRIBES)
+
+
+def _instructions() -> frozenset[str]:
+    """The kinds of instructions that the processor at hand has, under LLVM's names.
+
+    They are read where the system tells them: a process that finds all its code on disk loads no LLVM.
+    """
+    for line in described():
+        name, _, kinds = line.partition(":")
+        if name.strip() in ("flags", "Features"):
+            return frozenset(kinds.replace("_", "").split())
+    import llvmlite.binding as llvm
+    return frozenset(kind for kind, there in llvm.get_host_cpu_features().items() if there)
 
 
 def arm(triple: str, cpu: str, features: str, sve: int = 0, threads: int | None = None) -> Target:

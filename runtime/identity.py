@@ -14,7 +14,7 @@ import platform
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from twofold.codegen.target import sve_bits
+from twofold.codegen.target import described, sve_bits
 
 __all__ = ["processor", "release", "digest", "sha256", "Sources"]
 
@@ -64,16 +64,8 @@ def release(package: str) -> str:
 @functools.cache
 def processor() -> tuple[str, ...]:
     """Texts that tell kinds of processors apart; LLVM is asked only where the system does not say."""
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
-            lines = file.read().split("\n\n", 1)[0].splitlines()
-    except OSError:
-        lines = []
-    wanted = ("vendor_id", "cpu family", "model", "model name", "stepping", "flags", "Features", "CPU implementer",
-              "CPU variant", "CPU part")
-    description = tuple([line for line in lines if line.partition(":")[0].strip() in wanted])
-    if description:
-        return platform.machine(), str(sve_bits()), *description
+    if described():
+        return platform.machine(), str(sve_bits()), *described()
     import llvmlite.binding as llvm
     return llvm.get_process_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
 

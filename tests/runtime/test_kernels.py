@@ -34,11 +34,29 @@ _PROGRAM = """
     print(*[name for name in ("numba", "llvmlite.binding") if name in sys.modules])
 """
 
+_GENERATED = """
+    import sys
+    import numpy as np
+    import twofold as tf
 
-def run(folder: Path, compiler: str = "llvm") -> str:
+    for dtype in (tf.float32, tf.float64, tf.float16, tf.bfloat16):
+        a, b = tf.ones([40, 300], dtype), tf.ones([300, 50], dtype)
+        tf.matmul(a, b), tf.matmul(a[:1], b), tf.matmul(a, a, transpose_b=True), tf.einsum("ij,jk->k", a, b)
+    x, k = tf.ones([2, 9, 9, 8]), tf.ones([3, 3, 8, 4])
+    with tf.GradientTape() as tape:
+        tape.watch([x, k])
+        y = tf.nn.conv2d(x, k, 2, "SAME") @ tf.ones([4, 2])
+    tape.gradient(y, [x, k])
+    tf.nn.depthwise_conv2d(x, tf.ones([3, 3, 8, 1]), [1, 1, 1, 1], "VALID"), tf.nn.max_pool2d(x, 2, 2, "SAME")
+    tf.nn.softmax(x), tf.cumsum(x), tf.sort(x), tf.gather(x, [1, 0]), tf.random.normal([4]), tf.linalg.inv(tf.eye(3))
+    print(*[name for name in ("numba", "llvmlite.binding") if name in sys.modules])
+"""
+
+
+def run(folder: Path, compiler: str = "llvm", program: str = _PROGRAM) -> str:
     """What compilers a process loads that runs eager ops with a cache in `folder`."""
     environment = {**os.environ, "TWOFOLD_CACHE_DIR": str(folder), "TWOFOLD_KERNELS": compiler}
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(_PROGRAM)], capture_output=True, text=True,
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True,
                           timeout=120, env=environment)
     return done.stdout.strip() if done.returncode == 0 else done.stderr
 
@@ -49,6 +67,11 @@ def test_a_second_process_compiles_nothing(tmp_path: Path) -> None:
     assert len(sources) == len(list(tmp_path.glob("kernels/*/*.bin"))) >= 4
     assert any(s.startswith("# add vvv\n") and "v0 + v1" in s for s in sources)
     assert run(tmp_path) == ""
+
+
+def test_kernels_that_programs_share_need_no_compiler_again(tmp_path: Path) -> None:
+    """Products and convolutions, whose tiles depend on the processor, and structured ops beside them."""
+    assert [run(tmp_path, program=_GENERATED) for _ in range(2)] == ["llvmlite.binding", ""]
 
 
 def test_numba_compiles_where_it_is_named(tmp_path: Path) -> None:

@@ -130,3 +130,10 @@ def test_vectors_of_a_known_length_are_those_of_the_processor() -> None:
     assert [(t.vector_bits, t.granules, t.by_lane) for t in vectors] == [
         (128, 0, True), (128, 0, True), (256, 2, False), (512, 4, False), (512, 16, False)]
     assert np.all([t.many_registers and t.fused and not t.masks for t in vectors])
+
+
+def test_the_processor_is_the_same_to_the_system_and_to_llvm(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the system describes it, LLVM is not asked, which takes longer to load than most code."""
+    told = target.host.__wrapped__()
+    monkeypatch.setattr(target, "described", lambda: ())
+    assert told == target.host.__wrapped__()
