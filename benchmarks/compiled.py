@@ -361,8 +361,8 @@ PROCESS_CASES = {
 _FIRST = """
 import sys, time
 sys.path.insert(0, {here!r})
-import compiled
-peer = compiled.PEERS[{peer!r}]()
+import {area}
+peer = {area}.PEERS[{peer!r}]()
 {before}
 start = time.perf_counter()
 {timed}
@@ -370,14 +370,18 @@ print(time.perf_counter() - start)
 """
 
 
-def process_code(case: str, peer: str) -> str:
-    """A program that prints the seconds of `case` for `peer`; one that has no such case ends with an error."""
+def first_code(area: str, peer: str, before: str, timed: str) -> str:
+    """A program that prints the seconds of `timed`, which runs after `before`, with `peer` of an area."""
     from pathlib import Path
 
+    return _FIRST.format(here=str(Path(__file__).parent), area=area, peer=peer, before=before, timed=timed)
+
+
+def process_code(case: str, peer: str) -> str:
+    """A program that prints the seconds of `case` for `peer`; one that has no such case ends with an error."""
     if case.startswith("mlp"):
-        before, timed = "import numpy.random", "peer.mlp_adam()"  # the data come from it, whatever the peer imports
-    else:
-        n = int(case.split("_")[1])
-        before = f"statement, names, result = peer._case(lambda x: compiled.chained(x, {n}), compiled.small(1))"
-        timed = "peer.to_numpy(eval(result, names))"
-    return _FIRST.format(here=str(Path(__file__).parent), peer=peer, before=before, timed=timed)
+        # The data come from NumPy's random numbers, whatever the peer imports.
+        return first_code("compiled", peer, "import numpy.random", "peer.mlp_adam()")
+    n = int(case.split("_")[1])
+    before = f"statement, names, result = peer._case(lambda x: compiled.chained(x, {n}), compiled.small(1))"
+    return first_code("compiled", peer, before, "peer.to_numpy(eval(result, names))")
