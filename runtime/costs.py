@@ -17,7 +17,7 @@ from . import cache, identity
 __all__ = ["Costs", "KIND", "USUAL", "current", "keep", "kept"]
 
 KIND = "costs"  # of entries of the cache
-_FORMAT = "1"  # to be raised where a cost gets another meaning
+_FORMAT = "2"  # to be raised where a cost gets another meaning
 
 
 class Costs(NamedTuple):
@@ -31,17 +31,19 @@ class Costs(NamedTuple):
         crowded: reading a panel of B for each tile, where its rows crowd few places of the nearest cache.
         thrashed: the same where they crowd few places of the second cache, too.
         foreign: getting an element of A from another processor's cache.
+        foreign_b: getting a vector of packed B from there.
         start: starting threads once more, in steps alone.
     """
 
     tile: float = 0.75
     pack_a: float = 5.0
     pack_b: float = 11.0
-    near: float = 2.0
+    near: float = 0.5
     far: float = 16.0
     crowded: float = 1.0
     thrashed: float = 10.0
     foreign: float = 2.0
+    foreign_b: float = 16.0
     start: float = 10_000.0
 
 

@@ -19,7 +19,8 @@ from . import costs as costs_of
 __all__ = ["Matrices", "choose"]
 
 _FEW_THREADS = 8  # up to which it is found exactly who does what
-_IDLE = 0.25  # of a unit: how long a thread waits until the last one is done, where they do not get as many
+# Of a unit: how long a thread waits until the last one is done, where they do not get as many, and where they do.
+_IDLE, _LATE = 0.25, 0.1
 
 
 class Matrices(NamedTuple):
@@ -118,7 +119,8 @@ class _UnitSearch:
         longest = self._longest(tall, wide, costs.near, 0.0, costs.pack_a)
         if self.often:  # threads that share columns read what others have made before
             return longest + (wide < self.panels) * self.x.m * costs.foreign * self.x.k
-        return longest + self.packed + costs.start
+        lines = self.batches * self.panels * gemm.VECTORS * self.x.k  # of packed B, most from where others packed them
+        return longest + self.packed + lines * costs.foreign_b * (1 - 1 / self.count) + costs.start
 
     def _longest(self, tall: int, wide: int, first: float, again: float, packing: float) -> float:
         """The work of the busiest thread where reading a panel costs `first` for a unit, and `again` for each tile, and
@@ -131,8 +133,9 @@ class _UnitSearch:
             units += [(self.batches * height_count * width_count, long * panel + tiles * packing)
                       for width_count, long in ((columns - 1, wide), (1, self.panels - (columns - 1) * wide))]
         costs = {cost for number, cost in units if number}
-        even = self.count == 1 or len(costs) == 1 and sum(number for number, _ in units) % self.count == 0
-        idle = 0.0 if even else max(costs) * _IDLE
+        even = len(costs) == 1 and sum(number for number, _ in units) % self.count == 0
+        share = _IDLE if not even else 0.0 if self.often else _LATE
+        idle = max(costs) * share if self.count > 1 else 0.0
         return (_longest(units, self.count) + idle) * self.x.k
 
 

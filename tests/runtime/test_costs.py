@@ -169,6 +169,12 @@ def test_measured_costs_are_sensible() -> None:
         "pack_a", "pack_b", "far", "crowded", "thrashed", "start")}) == USUAL
 
 
+def test_threads_that_wait_for_other_programs_are_not_what_starting_them_costs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tuning, "_SAMPLES", 1)
+    monkeypatch.setattr(tuning, "_start", lambda: 1.0)  # a second
+    assert USUAL.start < tuning.measured().start <= 100 * USUAL.start
+
+
 def test_the_command_keeps_what_it_measures(folder: Path) -> None:
     def twofold(*words: str, **variables: str) -> str:
         run = subprocess.run([sys.executable, "-m", "twofold", *words], capture_output=True, text=True,
