@@ -25,6 +25,7 @@ from twofold.ir import graph as g
 from twofold.ir import nest, passes, symbols
 from twofold.ir.assumptions import renamed
 from twofold.ir.errors import line_text
+from twofold.ir.passes.inlining import inline_calls
 from twofold.ir.replay import bind_sizes
 from twofold.runtime import threads as work_sharing
 from twofold.runtime.compiled import compile_program
@@ -99,7 +100,7 @@ def part_of(name: str, traced: Traced, streams: lowering.Streams) -> Part:
     """The part that a trace is; random draws are from `streams`."""
     count = len(traced.specs)
     graph = traced.graph.copy()
-    passes.optimise(graph, passes=(passes.inline_calls,))
+    passes.optimise(graph, passes=(inline_calls,))
     drawn = streams.lower(graph)
     names = [v.name or f"input_{n}" for n, v in enumerate(graph.inputs[:count])]
     inputs = unique(identifier(n, "input") for n in names)
