@@ -16,7 +16,7 @@ import numpy as np
 
 from . import dims as dm
 from . import graph as g
-from . import graph_def  # noqa: F401 - shows graphs, too
+from . import graph_def, graph_text  # noqa: F401 - show graphs, too
 from .graph_literals import array_text, attr_text
 from .replay import bind_sizes
 
