@@ -325,6 +325,21 @@ class TestAssignments:
         assert_bits(by_w, 3.0 + a)
 
 
+@pytest.mark.parametrize("pick", [
+    lambda p, a, w: tf.cond(p, lambda: w, lambda: a), lambda p, a, w: tf.cond(p, lambda: [w, a], lambda: [a, w])[0],
+    lambda p, a, w: tf.case([(p, lambda: w)], default=lambda: a),
+    lambda p, a, w: tf.switch_case(tf.cast(p, tf.int32), [lambda: a, lambda: w])])
+def test_a_function_that_gives_a_variable_gives_a_value_of_its_own(pick: Function) -> None:
+    def make() -> tuple[Function, Any]:
+        w = tf.Variable(numbers(20, 1))
+
+        def f(a: tf.Tensor) -> tf.Tensor:
+            v = pick(tf.reduce_max(w) > 0.0, a, w)
+            return tf.sin(v) * v + tf.cos(w) * w * v + tf.exp(v * 0.1) * a
+        return f, w
+    TestAssignments().check(make)
+
+
 class TestLoopsThatHandNothingOn:
     """A loop whose rounds have no gradient gives, without rounds, what went in, with its gradient."""
 

@@ -65,7 +65,7 @@ def _either(pred: Any, then: Any, otherwise: Any, what: str) -> Any:
     test = _predicate(pred, f"predicate of {what}")
     if not staged(test):
         return _chosen(then if test else otherwise)
-    return conditional.branch(test, _ready(then), _ready(otherwise), what)
+    return conditional.branch(test, lambda: _chosen(then), lambda: _chosen(otherwise), what)
 
 
 @public
