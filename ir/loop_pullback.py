@@ -471,12 +471,14 @@ class LoopPullback(Pullback):
         ends = {k: b.lift(node.outputs[self.identities[k].place - 1]) for k in self.named
                 if results[k][0] is not None}
         cotangents: list[Value] = []
+        bound: set[str] = set()
         sum_of: dict[int, Value] = {}  # what first rounds begin with
         for i in chosen(range(count), seeds):
             ct = results[i][0]
             carried.append(nothing(node.outputs[i]) if ct is None else
                            present(ct, self._own(i, ends)) if i in ends else ct)
-            dims = tuple(map(self._input_size, lin.forward.outputs[i].dims, lin.forward.inputs[i].dims))
+            dims = tuple([self._size_around(after, before, bound) for after, before
+                          in zip(lin.forward.outputs[i].dims, lin.forward.inputs[i].dims, strict=True)])
             cotangents.append(body.add_input(dims, node.outputs[i].dtype, "ct"))
         for i in totals:
             like = lin.forward.inputs[i]
@@ -535,14 +537,28 @@ class LoopPullback(Pullback):
         shift = len(self.node.inputs) - self.rest - self.count
         return self.node.inputs[-1 - self.lin.sources[residual] + shift]
 
-    def _input_size(self, size: DimLike, before: DimLike) -> DimLike:
-        """A size that a round gives as an input of the body has it: what is no symbol becomes one, where the size that
-        the round takes, which the cotangent has after it, is another."""
-        if size == before or isinstance(size, Dim) and size.name_alone() is not None:
-            return size
-        fresh = self.scope.fresh()
-        dm.require(fresh, "==", size)
-        return fresh
+    def _size_around(self, after: DimLike, before: DimLike, bound: set[str]) -> DimLike:
+        """A size of what goes around the reversed loop: one of its own, unless a value has one size in all rounds.
+
+        It is the size that the value has after a round, and in the end that of the first operand. A symbol of the round
+        is bound by the first cotangent of that size.
+        """
+        if after == before and dm.symbols_of((after,)).isdisjoint(self.lin.local):
+            return after
+        name = after.name_alone() if isinstance(after, Dim) else None
+        if name is None or name not in self.lin.local or name in bound:
+            return self.scope.fresh()
+        bound.add(name)
+        return after
+
+    def _in_round(self, body: Graph, cotangents: list[Value], seeds: Mask) -> list[Value]:
+        """The cotangents with the sizes that the values have after a round."""
+        values = chosen(self.lin.forward.outputs[:self.count], seeds)
+        with dm.recording() as guards:
+            sized = [ct if ct.dims == v.dims else ops.reshape(ct, shape=v.dims)
+                     for ct, v in zip(cotangents, values, strict=False)]
+        body.guards += guards
+        return [*sized, *cotangents[len(sized):]]
 
     def _round(self, inner: Builder, back: Backward, rounds: Value, offsets: dict[int, Value],
                sources: dict[int, Value], stacks: dict[int, _Stack], cotangents: list[Value], seeds: Mask,
@@ -576,7 +592,7 @@ class LoopPullback(Pullback):
                 values[n] = self._past(inner, lin.residuals[n], pasts[i], at, later)
         popped = {i: inner.construct(g.POP, (stack, at), {"dims": ()}, (spec((), dt.int64),))[0]
                  for i, stack in identities.items()}
-        begun = self._begun(at, seeds, cotangents, pairs, sum_of, popped)
+        begun = self._begun(at, seeds, self._in_round(inner.graph, cotangents, seeds), pairs, sum_of, popped)
         begun += [flag for i, flag in flags.items() if i < self.count]
         gradients = iter(inner.inline(back.graph, [*[values[n] for n in back.reads], *begun]))
         results = [next(gradients) if x else None for x in back.connected]

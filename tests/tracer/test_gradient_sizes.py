@@ -130,8 +130,27 @@ def while_small(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
     return tf.reduce_sum(u * tf.tanh(u) * b)
 
 
+def taken_over(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    """One value takes the size of another, which that one keeps."""
+    v, u = b * b, tf.sin(b[3:])
+    for _ in tf.range(n):
+        tf.autograph.experimental.set_loop_options(shape_invariants=[(v, ANY), (u, ANY)])
+        v, u = u * u * b[0], u
+    return tf.reduce_sum(tf.cos(v) * v) + tf.reduce_sum(tf.cos(b) * b)
+
+
+def taken_from_outside(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    """Values take a size that is unknown and the same in all rounds, as it is and in part."""
+    b = tf.boolean_mask(b, b > -0.1)
+    v, u, w = b[5:] * b[0], b[1:], b[7:]
+    for _ in tf.range(n):
+        tf.autograph.experimental.set_loop_options(shape_invariants=[(v, ANY), (u, ANY), (w, ANY)])
+        v, u, w = tf.sin(b) * v[0], b * tf.reduce_sum(w), tf.concat([u[:4], b * v[1]], 0)
+    return used(v, u, w, b)
+
+
 LOOPS = [grown, grown_from_nothing, shortened, two_names, read_twice, exchanged, in_rounds_of_rounds, replaced,
-         made_anew, while_long, some_rounds, while_small]
+         made_anew, while_long, some_rounds, while_small, taken_over, taken_from_outside]
 
 
 # -- branches -----------------------------------------------------------------------------------------
