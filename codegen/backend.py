@@ -123,6 +123,10 @@ class Backend(ABC):
     def shares(self, work: DimLike) -> Shares | None:
         """How threads may share a step of `work` simple operations; None where one thread runs it."""
 
+    def threads(self) -> int:
+        """For how many threads at most steps are planned that run block by block of rows (`row_blocks.py`)."""
+        return 1
+
     def shares_rounds(self, works: Sequence[int], parts: int) -> Shares | None:
         """How threads may share a loop as a whole (`loop_rows.py`); None where they do not.
 

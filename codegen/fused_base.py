@@ -12,11 +12,11 @@ from twofold.ir.dtypes import DType
 from twofold.ir.scalar import Scalar
 
 from . import loop
-from .layout import Layout
+from .layout import Layout, row_span
 from .operands import Argument, PartialResults, Rows, Within
 from .units import FusionItem, Group, Source, is_inline, scalar_constant
 
-__all__ = ["GroupKernel", "FusedBuilder", "FusedKernel"]
+__all__ = ["GroupKernel", "FusedBuilder", "FusedKernel", "spans_of"]
 
 
 @data_class(eq=False)
@@ -28,7 +28,7 @@ class FusedKernel:
     total: DimLike
     weight: DimLike  # of one iteration, in simple operations
     items: list[FusionItem]  # what failed checks refer to, by the number before the colon of a code
-    rows: Rows | None = None
+    rows: Sequence[Rows] = ()
 
 
 class FusedBuilder(loop.LoopBuilder):
@@ -152,6 +152,15 @@ class GroupKernel:
                 items.append(item)
                 want.update(s.base for s in item.sources)
         return items[::-1]
+
+
+def spans_of(places: Iterable[tuple[g.Value, Layout]], axes: int) -> dict[g.Value, DimLike]:
+    """The elements of a row of each value that is read or written in one way, where rows are numbered by the first
+    axes of the layouts."""
+    spans: dict[g.Value, set[DimLike | None]] = {}
+    for value, layout in places:
+        spans.setdefault(value, set()).add(row_span(layout, axes))
+    return {value: span for value, ways in spans.items() if len(ways) == 1 and (span := next(iter(ways))) is not None}
 
 
 def _name(group: Group) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from twofold.ir import dims as dm
@@ -11,8 +10,8 @@ from twofold.ir.dims import Dim, DimLike
 from twofold.ir.scalar import Scalar
 
 from . import loop
-from .fused_base import FusedKernel, GroupKernel
-from .layout import Dimensions, Layout, contiguous, merged, row_span
+from .fused_base import FusedKernel, GroupKernel, spans_of
+from .layout import Dimensions, Layout, contiguous, merged
 from .operands import Rows
 from .units import FusionItem, Group, Source
 
@@ -31,21 +30,14 @@ def _turned(dims: Dimensions, tall: int) -> int | None:
     return None
 
 
-def _rows(space: Sequence[DimLike], places: Sequence[tuple[g.Value, Layout]]) -> Rows | None:
-    """How a kernel whose range counts the elements of `space` goes over rows, which the first axis numbers that is no
-    single one; `places` are where its elements lie in memory."""
-    if not dm.all_static(space):
-        return None
-    sizes = dm.evaluate(space, {})
-    first = next((n for n, size in enumerate(sizes) if size != 1), None)
+def _rows(space: Sequence[DimLike], places: Sequence[tuple[g.Value, Layout]]) -> list[Rows]:
+    """How a kernel whose range counts the elements of `space` goes over rows, which the first axes number, one that is
+    no single one or more of them; `places` are where its elements lie in memory."""
+    first = next((n for n, size in enumerate(space) if isinstance(size, Dim) or size != 1), None)
     if first is None:
-        return None
-    spans: dict[g.Value, set[int | None]] = {}
-    for value, layout in places:
-        rows = Layout(layout.shape[first:], layout.strides[first:], layout.offset)
-        spans.setdefault(value, set()).add(row_span(rows))
-    known = {value: span for value, ways in spans.items() if len(ways) == 1 and (span := next(iter(ways))) is not None}
-    return Rows(sizes[first], 1, math.prod(sizes[first + 1:]), known)
+        return []
+    return [Rows(dm.numel(space[:axes]), 1, dm.numel(space[axes:]), spans_of(places, axes))
+            for axes in range(first + 1, max(len(space), first + 2))]
 
 
 class Map(GroupKernel):

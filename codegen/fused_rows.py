@@ -11,9 +11,10 @@ from twofold.ir.dims import Dim
 from twofold.ir.scalar import Scalar
 
 from . import loop, reduce
-from .fused_base import FusedKernel
+from .fused_base import FusedKernel, spans_of
 from .fused_reduce import Reducing, ReductionItem
-from .layout import merged
+from .layout import Layout, contiguous, merged
+from .operands import Rows
 from .units import FusionItem, Source
 
 __all__ = ["RowPasses"]
@@ -47,8 +48,17 @@ class RowPasses(Reducing):
             for number in range(last + 1):
                 self.one_pass(number)
             self.store_row()
-        weight = 1 + self.length * (1 + self.cost // 8)
-        return b.done(self.group.items, self.outputs, weight)
+        kernel = b.done(self.group.items, self.outputs, 1 + self.length * (1 + self.cost // 8))
+        kernel.rows = (Rows(self.outputs, 1, 1, spans_of(self.touched(), len(self.unreduced))),)
+        return kernel
+
+    def touched(self) -> list[tuple[g.Value, Layout]]:
+        """What is read and written, with the places of its elements as the space has them."""
+        space = self.group.space
+        single = (*self.group.unreduced, *[1] * len(self.reduced))
+        reads = [(s.base, s.layout.reshape(single) if (s.base, s.layout) in self.row_sources else s.layout)
+                 for s in self.sources]
+        return [*reads, *[(v, contiguous(single if v in self.group.outer else space)) for v in self.stored]]
 
     def one_pass(self, number: int) -> None:
         specs = [s for s in self.specs if self.group.passes[s.item.outs[0]] == number + 1]

@@ -190,14 +190,20 @@ def merged(shape: Sequence[DimLike], strides: Sequence[Sequence[DimLike]]) -> Di
     return out
 
 
-def row_span(layout: Layout) -> int | None:
-    """How far rows, numbered by the first axis, lie apart, where each stays before the beginning of the next: row n
+def row_span(layout: Layout, axes: int = 1) -> DimLike | None:
+    """How far rows, numbered by the first axes, lie apart, where each stays before the beginning of the next: row n
     then has nothing but elements of the `row_span` ones from number n times that on. None where that is not known."""
-    numbers = [*layout.shape[1:], *layout.strides, layout.offset]
-    if not layout.shape or any(isinstance(n, Dim) for n in numbers):
+    inside = Layout(layout.shape[axes:], layout.strides[axes:], layout.offset)
+    rows = merged(layout.shape[:axes], [layout.strides[:axes]])
+    if not layout.shape or len(rows) > 1:
         return None
-    span, *strides = layout.strides
-    reach = [(size - 1) * stride for size, stride in zip(layout.shape[1:], strides, strict=True)]
+    size = dm.numel(inside.shape)
+    span = rows[0][1][0] if rows else size
+    if inside.is_contiguous() and span == size:
+        return size
+    reach = [(length - 1) * stride for length, stride in zip(inside.shape, inside.strides, strict=True)]
+    if any(isinstance(n, Dim) for n in (*reach, layout.offset, span)):
+        return None
     first = layout.offset + sum(min(r, 0) for r in reach)
     last = layout.offset + sum(max(r, 0) for r in reach)
-    return int(span) if first >= 0 and last < span else None
+    return span if first >= 0 and last < span else None

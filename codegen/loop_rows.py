@@ -16,9 +16,8 @@ from collections.abc import Callable, Iterator, Sequence
 from twofold.ir import dims as dm
 from twofold.ir import graph as g
 
-from .operands import Library, Memory, Rows, Slot
+from .operands import Memory, Rows, Slot
 from .plan import Aliases, Copy, RowShares, Shares, Step, While, memory_of, parts_of
-from .statements import accesses
 
 __all__ = ["row_shares", "runs_of"]
 
@@ -48,10 +47,10 @@ def row_shares(loop: While, steps: Sequence[Step], aliases: Aliases,
     if len(numbers) + len(copies) != len(tree) or any(steps[n].codes for n in numbers):
         return None
     runs = [run for n in numbers for _, run in runs_of(steps[n])]
-    rows = [run.rows for run in runs if run.rows is not None]
-    if not rows or any(r.count != rows[0].count for r in rows):
+    count = _common_count(runs)
+    if count is None:
         return None
-    count, grain = rows[0].count, math.lcm(*[r.grain for r in rows])
+    grain = math.lcm(*[rows.grain for run in runs if (rows := run.by_rows(count)) is not None])
     touched = _Touched(count, aliases)
     if grain >= count or not all(map(touched.run, runs)) or not all(map(touched.copy, copies)):
         return None
@@ -59,6 +58,15 @@ def row_shares(loop: While, steps: Sequence[Step], aliases: Aliases,
     if not touched.apart() or (shares := how(-(-count // grain))) is None:
         return None
     return RowShares(count, grain, touched.private(), shares)
+
+
+def _common_count(runs: Sequence[Step]) -> int | None:
+    """The rows that all runs over rows can go over: the fewest; None where there are none."""
+    counts = [[rows.count for rows in run.rows if rows.matrices is None or rows.matrices[0] == 1]
+              for run in runs if run.rows]
+    if not counts:
+        return None
+    return next((n for n in counts[0] if isinstance(n, int) and all(n in of for of in counts)), None)
 
 
 class _Touched:
@@ -80,16 +88,12 @@ class _Touched:
 
     def run(self, run: Step) -> bool:
         """Notes what a kernel run touches; whether that is known."""
-        memory = set(run.memory())
-        if isinstance(run.kernel, Library):
-            written = {run.memory()[0]} if run.rows is not None else memory
-        else:
-            places = accesses(run.kernel)[1] if run.items else range(len(run.arguments))  # type: ignore[arg-type]
-            written = memory & {a for n in places for a in _memory_at(run, n)}
-        if run.rows is None:
+        memory, written = set(run.memory()), set(run.written())
+        rows = run.by_rows(self.count)
+        if rows is None:
             return self.single(run, memory, written)
         for value in memory:
-            self.by_rows(value, run.rows, value in written)
+            self.by_rows(value, rows, value in written)
         return True
 
     def single(self, run: Step, memory: set[Memory], written: set[Memory]) -> bool:
@@ -112,6 +116,7 @@ class _Touched:
     def by_rows(self, value: Memory, rows: Rows, writes: bool) -> None:
         """Notes that a run over rows touches `value`."""
         span = rows.spans.get(value) if isinstance(value, g.Value) else None
+        span = span if isinstance(span, int) else None
         place = memory_of(self.aliases, value)
         if isinstance(place, Slot):
             self.somewhere(place.index)
@@ -164,12 +169,6 @@ class _Touched:
         by_rows = self.written - self.numbers
         return self.numbers.isdisjoint(self.spans) and by_rows.isdisjoint(self.whole) and \
             all(len(self.spans.get(place, ())) == 1 for place in by_rows)
-
-
-def _memory_at(run: Step, place: int) -> list[Memory]:
-    """The memory that an argument of a run leads to."""
-    one = Step(run.kernel, run.arguments[place:place + 1], 0, 0)
-    return one.memory()
 
 
 def _is_multiple(number: object, of: int) -> bool:

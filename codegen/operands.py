@@ -6,7 +6,7 @@ graph is memory by itself; here is what memory there is besides, and how an argu
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from twofold.ir import dims as dm
@@ -15,8 +15,8 @@ from twofold.ir.data_class import data_class
 from twofold.ir.dims import DimLike, Shape
 from twofold.ir.dtypes import DType
 
-__all__ = ["Work", "PartialResults", "Within", "Slot", "LibraryKey", "Library", "Detail", "Rows", "Run", "Memory",
-           "Argument", "RunKernel", "bytes_of"]
+__all__ = ["Work", "PartialResults", "Within", "Slot", "LibraryKey", "Library", "Detail", "Blocking", "Rows", "Run",
+           "Memory", "Argument", "RunKernel", "bytes_of"]
 
 LibraryKey: TypeAlias = tuple[str, ...]  # a kind that somebody provides, then what tells its kernels apart
 
@@ -92,21 +92,42 @@ RunKernel: TypeAlias = Any
 
 
 @data_class(frozen=True, eq=False)
+class Blocking:
+    """How a product is run for blocks of its rows.
+
+    Attributes:
+        tall: the rows that are computed together; the last of a block may be fewer.
+        most: the most rows of a block.
+        runs: gives the runs for blocks of so many rows: the last one goes over the blocks, those before it prepare what
+            it reads for all of them.
+    """
+
+    tall: int
+    most: int
+    runs: Callable[[int], Sequence[Run]]
+
+
+@data_class(frozen=True, eq=False)
 class Rows:
-    """How the range of a run goes over rows, and which memory it takes row by row.
+    """One way in which the range of a run goes over rows, and which memory it takes row by row.
 
     Attributes:
         count: how many rows there are.
-        grain: how many of them iterations take together; the last may be fewer.
+        grain: how many of them iterations take together; the last of a matrix may be fewer.
         steps: the iterations that do so. They follow one another, as the rows do.
         spans: memory -> the elements of a row. What iterations for a row touch of it lies in `span` elements, from
             number `span` times the row on. Memory that is not here may be touched anywhere.
+        matrices: how many matrices the rows are of, and the rows of each, with the last of which a `grain` ends; None
+            where it makes no difference.
+        blocking: how it can be run for other grains.
     """
 
-    count: int
+    count: DimLike
     grain: int
-    steps: int
-    spans: Mapping[g.Value, int]
+    steps: DimLike
+    spans: Mapping[g.Value, DimLike]
+    matrices: tuple[DimLike, DimLike] | None = None
+    blocking: Blocking | None = None
 
 
 @data_class(eq=False)
@@ -114,7 +135,7 @@ class Run:
     """A kernel run as a lowering asks for it: what fills its args array, its range, and the work of an iteration.
 
     fixed: it does the same in every round of the loop around it, and may run once, before.
-    rows: how it goes over rows, where it does.
+    rows: the ways in which it goes over rows, the fewest rows first.
     """
 
     kernel: RunKernel
@@ -123,7 +144,7 @@ class Run:
     weight: DimLike
     detail: Detail | None = None
     fixed: bool = False
-    rows: Rows | None = None
+    rows: Sequence[Rows] = ()
 
     def values(self) -> list[g.Value]:
         """The values whose memory the kernel gets."""

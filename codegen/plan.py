@@ -19,15 +19,15 @@ import numpy as np
 
 from twofold.ir import graph as g
 from twofold.ir.data_class import data_class, field
-from twofold.ir.dims import Dim, DimLike
+from twofold.ir.dims import Dim, DimLike, ceil_div
 
-from .arena import Block
+from .arena import ALIGNED, Block
 from .operands import Argument, Detail, Library, Memory, PartialResults, Rows, Slot, Within, Work, bytes_of
-from .statements import Kernel
+from .statements import Kernel, accesses
 from .units import FusionItem, Grouping
 
-__all__ = ["UNBOUNDED", "Plan", "Step", "Shares", "RowShares", "Batch", "Branch", "While", "Copy", "Tree", "Aliases",
-           "parts_of", "batch_arguments", "memory_of", "owners", "slots_of"]
+__all__ = ["UNBOUNDED", "Plan", "Step", "Shares", "RowShares", "Batch", "Branch", "While", "Copy", "RowBlocks", "Tree",
+           "Aliases", "parts_of", "batch_arguments", "memory_of", "owners", "slots_of"]
 
 _ROUNDS = 64  # that a loop is taken to run, where that is not known
 _MANY = 48  # steps that make a plan long
@@ -59,7 +59,7 @@ class Step:
         detail: what the message of a failed check shows besides.
         loops: the loops around it, the outermost first.
         shares: how threads may share it; None where one runs it.
-        rows: how it goes over rows, where it does.
+        rows: the ways in which it goes over rows, the fewest rows first.
     """
 
     kernel: Kernel | Library | Batch
@@ -72,12 +72,25 @@ class Step:
     detail: Detail | None = None
     loops: tuple[g.Node, ...] = ()
     shares: Shares | None = None
-    rows: Rows | None = None
+    rows: Sequence[Rows] = ()
 
     def memory(self) -> list[Memory]:
         """The values, and other memory, that the arguments are addresses of."""
         arguments = [a.value if isinstance(a, Within) else a for a in self.arguments]
         return [a for a in arguments if isinstance(a, (g.Value, PartialResults, Work))]
+
+    def written(self) -> list[Memory]:
+        """The memory that it may write."""
+        if isinstance(self.kernel, Library):  # results come first
+            return self.memory()[:1]
+        if not self.items or isinstance(self.kernel, Batch):  # kernels may run others
+            return self.memory()
+        writes = accesses(self.kernel)[1]
+        return Step(self.kernel, [a for n, a in enumerate(self.arguments) if n in writes], 0, 0).memory()
+
+    def by_rows(self, count: DimLike) -> Rows | None:
+        """How it goes over so many rows, where it does."""
+        return next((rows for rows in self.rows if rows.count == count), None)
 
     def failed(self, status: int) -> tuple[g.Node | None, str]:
         """The node whose check a nonzero status reports, and the check's text."""
@@ -150,7 +163,38 @@ class Copy:
     to: g.Value
 
 
-Tree = list[int | Branch | While | Copy]  # numbers of steps, and control flow, in order
+@data_class(eq=False)
+class RowBlocks:
+    """Runs steps block by block of rows, all of them for one block before the next (`row_blocks.py`).
+
+    Attributes:
+        steps: their numbers, one after another.
+        matrices, matrix, grain: how many matrices there are, and the rows of each, and of a block; the last block of a
+            matrix may have fewer.
+        windows: memory of which there is a block's rows for each thread, with the elements of a row.
+        parts: how many threads there may be; each has one of the parts of the blocks.
+        how: from how much work on threads share the blocks; None where one runs them.
+    """
+
+    steps: list[int]
+    matrices: DimLike
+    matrix: DimLike
+    grain: int
+    windows: dict[Memory, DimLike]
+    parts: int
+    how: Shares | None
+
+    @property
+    def blocks(self) -> DimLike:
+        """How many blocks there are."""
+        return self.matrices * ceil_div(self.matrix, self.grain)
+
+    def window(self, memory: Memory) -> DimLike:
+        """The bytes of a window, in whole lines of a cache."""
+        return ceil_div(self.grain * self.windows[memory] * memory.dtype.size, ALIGNED) * ALIGNED
+
+
+Tree = list[int | Branch | While | Copy | RowBlocks]  # numbers of steps, and control flow, in order
 
 
 @data_class(eq=False)
@@ -268,7 +312,21 @@ class Plan:
         for value in self.touched():
             self._places([value], need)
             need(bytes_of(value))
+        for blocks in self.row_blocks():
+            need(blocks.blocks)
+            if blocks.how is not None:
+                need(blocks.how.work)
         return list(needed)
+
+    def row_blocks(self, tree: Tree | None = None) -> Iterator[RowBlocks]:
+        """The steps that run block by block of rows."""
+        for part in self.tree if tree is None else tree:
+            if isinstance(part, RowBlocks):
+                yield part
+            elif isinstance(part, Branch):
+                yield from self.row_blocks([*part.then, *part.otherwise])
+            elif isinstance(part, While):
+                yield from self.row_blocks([*part.before, *part.body])
 
     def _places(self, values: Iterable[Memory], need: Callable[[DimLike], None]) -> None:
         for owner in self.owners(values):

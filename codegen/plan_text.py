@@ -23,7 +23,8 @@ between which it lives; and slots, whose place an integer tells while the progra
 one number; `holds` names the ops whose results are there, one after another. A result that takes over an input's
 memory is that input. Last the steps in order, with branches and loops around them: what a kernel writes, its name, what
 it reads and, behind a semicolon, the sizes that it gets; then its iterations x the simple operations of each. Of a
-`shared` step threads may take parts.
+`shared` step threads may take parts. Steps in `by 28 of 8 x 2048 rows {` run for 28 rows, of 8 matrices of 2048 each,
+before the first of them runs for the next.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from twofold.ir.dims import Dim, DimLike
 
 from . import statements
 from .operands import Argument, Library, Memory, PartialResults, Slot, Within, Work, bytes_of
-from .plan import UNBOUNDED, Batch, Branch, Copy, Plan, RowShares, Shares, Step, Tree, parts_of
+from .plan import UNBOUNDED, Batch, Branch, Copy, Plan, RowBlocks, RowShares, Shares, Step, Tree, parts_of
 
 __all__ = ["text"]
 
@@ -131,12 +132,15 @@ class _PlanWriter:
     def arena(self) -> Iterator[str]:
         """Scratch memory."""
         plan = self.plan
+        windows = {memory: part for part in plan.row_blocks() for memory in part.windows}
         if plan.blocks:
             yield f"arena {self.size(plan.arena)} bytes"
         for block in plan.blocks:
             steps = f"step {block.first}" if block.first == block.last else f"steps {block.first}-{block.last}"
             at = self.size(plan.offsets[block.owner])
-            yield f"{self.named(block.owner, block.owner)} at {at} in {steps}{self.holds(block.owner)}"
+            text = f"{self.named(block.owner, block.owner)} at {at} in {steps}{self.holds(block.owner)}"
+            part = windows.get(block.owner)
+            yield text if part is None else f"{text}, {part.grain} rows of it for each of {part.parts} threads"
 
     def slots(self) -> Iterator[str]:
         """Values inside of others, at places that are told while the program runs."""
@@ -197,11 +201,20 @@ class _PlanWriter:
                 yield "} else {"
                 yield from self.indented(self.tree(part.otherwise))
                 yield "}"
+            elif isinstance(part, RowBlocks):
+                yield self.blocks(part)
+                yield from self.indented(self.tree(list(part.steps)))
+                yield "}"
             else:
                 yield f"loop{_rows(part.rows)} {{"
                 yield from self.indented([*self.tree(part.before), f"end unless {self.name(part.test)}",
                                           *self.tree(part.body)])
                 yield "}"
+
+    def blocks(self, part: RowBlocks) -> str:
+        """The head of steps that run block by block of rows."""
+        each = f"{self.size(part.matrices)} x {self.size(part.matrix)}"
+        return f"by {part.grain} of {each} rows{_sharing(part.how, part.blocks)} {{"
 
     def step(self, number: int) -> Iterator[str]:
         step = self.plan.steps[number]

@@ -17,7 +17,17 @@ from twofold.ir import dims as dm
 from twofold.ir import graph as g
 from twofold.ir.dims import Dim, DimLike
 
-from . import arena, fused, fusion, loop_info, loop_rows, structured, structured_products, structured_windows
+from . import (
+    arena,
+    fused,
+    fusion,
+    loop_info,
+    loop_rows,
+    row_blocks,
+    structured,
+    structured_products,
+    structured_windows,
+)
 from .backend import Backend
 from .layout import Layout, contiguous
 from .operands import Library, Memory, Run, Slot, Within, bytes_of
@@ -28,6 +38,7 @@ from .plan import (
     Branch,
     Copy,
     Plan,
+    RowBlocks,
     Shares,
     Step,
     Tree,
@@ -80,6 +91,8 @@ class _Planner:
         self.steps: list[Step] = []
         self.touched: list[tuple[int, g.Value]] = []  # memory that is used between steps
         self.loops: list[tuple[While, int, int]] = []  # each with its steps
+        self.blocks: list[RowBlocks] = []
+        self.seen: set[Memory] = set()  # memory that has been used
         self.aliases: Aliases = {}
         self.groupings: list[Grouping] = []
         body = _Body(self, graph, donate)
@@ -108,6 +121,7 @@ class _Planner:
         layout = arena.plan(blocks)
         work: DimLike = UNBOUNDED if self.loops else 0
         by_rows = {n for loop, first, last in self.loops if loop.rows is not None for n in range(first, last + 1)}
+        by_rows.update(n for blocks in self.blocks for n in blocks.steps)
         for number, step in enumerate(self.steps):
             amount = step.total * step.weight
             if not self.loops:
@@ -156,7 +170,15 @@ class _Planner:
                     span[1] = last
                 elif loop.rows is not None and span[0] <= last and first <= span[1]:  # threads are in different rounds
                     span[:] = min(span[0], first), max(span[1], last)
-        return [arena.Block(a, bytes_of(a), first, last) for a, (first, last) in live.items()]
+        sizes: dict[Memory, DimLike] = {}
+        for blocks in self.blocks:  # which are at any of their steps
+            first, last = blocks.steps[0], blocks.steps[-1]
+            for span in live.values():
+                if span[0] <= last and first <= span[1]:
+                    span[:] = min(span[0], first), max(span[1], last)
+            sizes.update((memory, blocks.parts * blocks.window(memory)) for memory in blocks.windows)
+        return [arena.Block(a, sizes[a] if a in sizes else bytes_of(a), first, last)
+                for a, (first, last) in live.items()]
 
     def place(self) -> tuple[dict[Memory, int], list[np.ndarray]]:
         """The number of the buffer of each input, output and constant; and the constants."""
@@ -192,6 +214,17 @@ def _results(step: Step) -> list[g.Value]:
     return results if step.node is None else [*results, *step.node.outputs]
 
 
+def _step_of(run: Run, node: g.Node | None) -> Step:
+    codes = () if isinstance(run.kernel, Library) else run.kernel.codes
+    return Step(run.kernel, run.arguments, run.total, run.weight, [], node, codes, run.detail, rows=run.rows)
+
+
+def _step_for_blocks(step: Step, rows: int) -> list[Step]:
+    """The steps of a product that is computed for blocks of so many rows."""
+    blocking = next(way.blocking for way in step.rows if way.blocking is not None)
+    return [_step_of(run, step.node) for run in blocking.runs(rows)]
+
+
 class _Body:
     """One graph of a program, the function's or a region: its units as steps."""
 
@@ -204,6 +237,8 @@ class _Body:
         shared.aliases.update(self.grouping.slots)
         self.donated: dict[int, int] = {}
         self.tree: Tree = []
+        self.line: list[Step] = []  # that run one after another, and are not in the tree yet
+        self.maps: dict[Step, Sequence[Memory]] = {}  # what steps write that are maps
         self.written: set[Memory] | None = None  # memory that the last step writes, where that is a map
 
     def steps(self) -> Tree:
@@ -216,13 +251,39 @@ class _Body:
             elif unit.node.regions:
                 self.control(unit)
             else:
-                for run in unit.runs:
-                    self.add_run(run, unit.node)
+                self.line += [_step_of(run, unit.node) for run in unit.runs]
+        self.end_line(len(self.grouping.units))
         return self.tree
 
-    def add_run(self, run: Run, node: g.Node) -> None:
-        codes = () if isinstance(run.kernel, Library) else run.kernel.codes
-        self.add(Step(run.kernel, run.arguments, run.total, run.weight, [], node, codes, run.detail, rows=run.rows))
+    def end_line(self, at: int) -> None:
+        """Brings the steps since the last control flow, which is unit `at`, into the tree."""
+        last: dict[Memory | Slot, int] = {}
+        for value, needed in self.needed.items():
+            memory = memory_of(self.shared.aliases, value)
+            last[memory] = max(needed, last.get(memory, -1))
+        line, self.line = self.line, []
+        others = {memory_of(self.shared.aliases, v) for v in self.shared.seen.union(self.graph.inputs)}
+        self.shared.seen.update(memory for step in line for memory in step.memory())
+        for part in row_blocks.regions(
+                line, self.shared.aliases, lambda memory: memory not in others and last.get(memory, at) < at,
+                self.shared.backend.caches, self.shared.backend.threads(), _step_for_blocks):
+            if isinstance(part, Step):
+                self.add(part, self.maps.get(part))
+            else:
+                self.add_region(part)
+
+    def add_region(self, region: row_blocks.RowRegion) -> None:
+        """Appends steps that run block by block of rows."""
+        shared, first = self.shared, len(self.shared.steps)
+        shared.steps += region.steps
+        work: DimLike = 0
+        for step in region.steps:
+            work = work + step.total * step.weight
+        blocks = RowBlocks(list(range(first, len(shared.steps))), region.matrices, region.matrix, region.grain,
+                           region.windows, shared.backend.threads(), shared.backend.shares(work))
+        shared.blocks.append(blocks)
+        self.tree.append(blocks)
+        self.written = None
 
     def add(self, step: Step, written: Sequence[Memory] | None = None) -> None:
         """Appends a step; `written` is the memory that a map writes, None for any other step."""
@@ -332,7 +393,9 @@ class _Body:
         for kernel in fused.kernels_of(group, stored, overwrites, self.shared.backend.caches):
             step = Step(kernel.kernel, kernel.arguments, kernel.total, kernel.weight, kernel.items,
                         codes=kernel.kernel.codes, rows=kernel.rows)
-            self.add(step, written)
+            self.line.append(step)
+            if written is not None:
+                self.maps[step] = written
 
     def overwritten(self, group: Group, stored: Sequence[g.Value]) -> dict[g.Value, g.Value]:
         """Which stored values take over the memory of a dying operand: each element is stored where it was read."""
@@ -399,6 +462,7 @@ class _Body:
 
     # -- control flow -----------------------------------------------------------------------------
     def control(self, single: Single) -> None:
+        self.end_line(single.at)
         if single.node.op is g.COND:
             self.branch(single)
         else:
@@ -437,7 +501,7 @@ class _Body:
             if isinstance(unit, Single):  # what is the same in all rounds
                 for run in unit.runs:
                     if run.fixed:
-                        self.add_run(run, unit.node)
+                        self.add(_step_of(run, unit.node))
                 unit.runs = [run for run in unit.runs if not run.fixed]
         first = len(self.shared.steps)
         before = test.steps()
@@ -455,4 +519,5 @@ class _Body:
     def touch(self, values: Sequence[g.Value]) -> None:
         """Notes that memory is used between the last step and the next one."""
         at = len(self.shared.steps)
+        self.shared.seen.update(values)
         self.shared.touched += [(n, v) for v in values for n in (max(at - 1, 0), at)]

@@ -78,7 +78,7 @@ def emit(plan: Plan, name: str, timed: bool = False, parts: int = 1) -> Program:
     """
     modules = _Modules(name, parts if plan.is_long else 1)
     calls = _calls(plan, modules, name)
-    EntryWriter(plan, entry_function(modules.main, name), calls, timed, program_rows.write_rounds).write()
+    EntryWriter(plan, entry_function(modules.main, name), calls, timed, program_rows.write).write()
     if plan.symbols:
         dims = [d for v in plan.graph.outputs for d in v.dims]
         sizes.write_plan(modules.main, plan.symbols, [plan.arena, plan.work, *dims], plan.graph, plan.sums)

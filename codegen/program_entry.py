@@ -16,19 +16,20 @@ from twofold.ir.dims import Dim
 
 from . import sizes, step_calls
 from .operands import Argument, Library, Memory, PartialResults, Slot, Within, Work, bytes_of
-from .plan import Branch, Copy, Plan, RowShares, Shares, Step, Tree, While
+from .plan import Branch, Copy, Plan, RowBlocks, Shares, Step, Tree, While
 from .step_calls import LIBRARIES, StepCall
 from .step_table import Base, Row, StepTable
 
-__all__ = ["EntryWriter", "RoundsWriting", "entry_function"]
+__all__ = ["EntryWriter", "RowsWriting", "entry_function"]
 
 _ALONE = Shares(0, 1, 1)  # of a step that one thread runs
 _ROUNDS = 4  # of loops to the first poll
 _POLL = 9  # the word that holds the address of `poll`
 _I64, _PTR = ir.IntType(64), ir.PointerType()
 _ENTRY = ir.FunctionType(_I64, [_PTR, _PTR, _PTR, _PTR])
-# Writes, for the writer of an entry, the kernel that runs a loop for a range of parts of its rows (`program_rows.py`).
-RoundsWriting: TypeAlias = "Callable[[EntryWriter, While, RowShares], ir.Function]"
+# Writes, for the writer of an entry, the kernel that runs a loop, or blocks of rows, for a range of parts of the rows
+# (`program_rows.py`).
+RowsWriting: TypeAlias = "Callable[[EntryWriter, While | RowBlocks], ir.Function]"
 
 
 def entry_function(module: ir.Module, name: str) -> ir.Function:
@@ -39,17 +40,17 @@ def entry_function(module: ir.Module, name: str) -> ir.Function:
 class EntryWriter(sizes.Arithmetic):
     """Writes the entry function."""
 
-    def __init__(self, plan: Plan, fn: ir.Function, calls: list[StepCall], timed: bool, rounds: RoundsWriting,
+    def __init__(self, plan: Plan, fn: ir.Function, calls: list[StepCall], timed: bool, by_rows: RowsWriting,
                  tabled: bool = True) -> None:
         """Args:
             fn: the function, without a body yet.
             calls: one for each step.
             timed: whether to count how long each step takes.
-            rounds: writes the functions of loops that threads share as a whole.
+            by_rows: writes the functions of loops, and blocks of rows, that threads share as a whole.
             tabled: whether the steps of a long plan are a table.
         """
         self.plan, self.fn, self.calls, self.timed = plan, fn, calls, timed
-        self.rounds = rounds
+        self.by_rows = by_rows
         self.fn.attributes.add("nounwind")
         self.b = ir.IRBuilder(self.fn.append_basic_block("entry"))
         self.first = self.b.block
@@ -155,8 +156,11 @@ class EntryWriter(sizes.Arithmetic):
                         self.write_tree(part.then)
                     with otherwise:
                         self.write_tree(part.otherwise)
+            elif isinstance(part, RowBlocks):
+                self.shared_rows(part, self.size(part.blocks), part.parts, part.how or _ALONE)
             elif part.rows is not None:
-                self.shared_loop(part, part.rows)
+                units = -(-part.rows.rows // part.rows.grain)
+                self.shared_rows(part, _I64(units), units, part.rows.how, part.rows.private)
             else:
                 self.loop(part)
         if self.table is not None and row:
@@ -168,23 +172,30 @@ class EntryWriter(sizes.Arithmetic):
             table.store(self.b, place, self.argument(of))
         self.leave_if(table.run(self.b, self.threads, self.rows[steps[0]], len(steps)))
 
-    def shared_loop(self, loop: While, rows: RowShares) -> None:
-        """Has threads run a loop, each for some of its rows."""
+    def shared_rows(self, part: While | RowBlocks, units: ir.Value, most: int, how: Shares,
+                    private: Sequence[g.Value] = ()) -> None:
+        """Has threads run a loop, or blocks of rows, each for some of the units in which rows come.
+
+        Args:
+            most: how many threads there may be.
+            private: numbers of which each thread gets its own.
+        """
         b = self.b
         given = [b.ptrtoint(self.buffers, _I64), b.ptrtoint(self.values, _I64), b.ptrtoint(self.arena, _I64),
                  b.ptrtoint(self.threads, _I64)]
-        given += [self.number(value) for value in rows.private]
-        units = -(-rows.rows // rows.grain)
-        count = b.load(b.inttoptr(self.word(2), _PTR), typ=_I64)
-        parts = b.select(b.icmp_unsigned("<", count, _I64(units)), count, _I64(units))
+        given += [self.number(value) for value in private]
+        parts = b.load(b.inttoptr(self.word(2), _PTR), typ=_I64)
+        for bound in (units, _I64(most)):
+            parts = b.select(b.icmp_unsigned("<", parts, bound), parts, bound)
+        parts = b.select(b.icmp_unsigned("==", parts, _I64(0)), _I64(1), parts)
         with b.goto_block(self.first):
             b.position_at_start(self.first)
             words = b.alloca(_I64, len(given) + 1)
         for n, word in enumerate([parts, *given]):
             b.store(word, b.gep(words, [_I64(n)], source_etype=_I64))
-        function = self.rounds(self, loop, rows)
-        self.leave_if(step_calls.shared_call(b, self.threads, function, parts, words, _I64(rows.how.work),
-                                             _I64(rows.how.grain), _I64(rows.how.least)))
+        function = self.by_rows(self, part)
+        self.leave_if(step_calls.shared_call(b, self.threads, function, parts, words, self.size(how.work),
+                                             _I64(how.grain), _I64(how.least)))
 
     def number(self, value: g.Value) -> ir.Value:
         """A number in memory, as the low bytes of a word."""

@@ -19,7 +19,7 @@ from . import slots
 from .backend import Backend, lowering
 from .kernels import indexing, scan, segment, softmax, stacks
 from .layout import Layout, contiguous
-from .operands import Argument, Detail, Run, Within, Work
+from .operands import Argument, Detail, Rows, Run, Within, Work
 from .placer import Placer, moved_back
 from .plan_placer import PlanPlacer
 from .units import Source
@@ -42,7 +42,8 @@ def _softmax(p: Placer) -> None:
     out = p.target(compute, x.layout.shape) if axis % rank == rank - 1 else g.Value(x.layout.shape, compute)
     *rows, length = x.layout.shape
     kernel = p.kernel(softmax.rows, compute, p.node.op.name == "log_softmax")
-    p.fill([out], Run(kernel, [out, p.at(x), length], dm.numel(rows), length * _WORK))
+    count, spans = dm.numel(rows), {out: length} if x.layout.offset != 0 else {out: length, x.base: length}
+    p.fill([out], Run(kernel, [out, p.at(x), length], count, length * _WORK, rows=(Rows(count, 1, 1, spans),)))
     p.give(out, contiguous(out.dims).transpose(moved_back(rank, axis)))
 
 

@@ -55,11 +55,14 @@ class CPU(backend.Backend):
         worth = isinstance(work, Dim) or work >= sharing.IN_PROGRAMS
         return Shares(work, sharing.IN_PROGRAMS, sharing.GRAIN) if worth else None
 
+    def threads(self) -> int:
+        wanted = target.current().threads
+        return threads.get_num_threads() if wanted is None else wanted
+
     def shares_rounds(self, works: Sequence[int], parts: int) -> Shares | None:
         from twofold.codegen.plan import Shares
 
-        wanted, least = target.current().threads, sharing.IN_ROUNDS
-        enough = parts >= (threads.get_num_threads() if wanted is None else wanted)
+        least, enough = sharing.IN_ROUNDS, parts >= self.threads()
         if sum(works) < least or not enough and max(works) >= sharing.IN_PROGRAMS:  # more share its steps
             return None
         return Shares(sum(works), least, least // 2)

@@ -15,7 +15,7 @@ from twofold.codegen.backend import Backend, lowering
 from twofold.codegen.kernels import convolution
 from twofold.codegen.kernels.windows import Geometry, geometry
 from twofold.codegen.layout import Layout, contiguous, merged, row_span
-from twofold.codegen.operands import Argument, Library, Rows, Run, Within, Work
+from twofold.codegen.operands import Argument, Blocking, Library, Rows, Run, Within, Work
 from twofold.codegen.placer import Placer
 from twofold.codegen.structured_windows import depthwise, window_of
 from twofold.codegen.units import Source
@@ -47,8 +47,26 @@ def _product_runs(p: Placer, out: g.Value, left: Source, right: Source, layout: 
         left = p.copy(left)
         x = _matrices(left, right, layout)
     fixed = p.is_fixed(right)
-    plan = _planned(x, dtype, fixed)
     first, second = p.at(left), p.at(right)
+    places = {} if left.base is right.base else {left.base: left.layout.broadcast_to((*layout.shape[:-1], x.k)),
+                                                 out: layout}
+
+    def runs(rows: int | None) -> list[Run]:
+        plan = _planned(x, dtype, fixed, rows)
+        how = _rows(x, plan, dtype, places)
+        if how is not None and rows is None and not fixed:
+            shape = gemm.tiling(dtype)
+            most = gemm.tiles_at_once(shape, dtype, gemm.BLOCK if isinstance(x.k, Dim) else x.k) * shape.tall
+            how = Rows(how.count, how.grain, how.steps, how.spans, how.matrices, Blocking(shape.tall, most, runs))
+        return _runs(x, plan, dtype, (Within(out, 0), first, second), fixed, how)
+
+    return runs(None)
+
+
+def _runs(x: products.Matrices, plan: products.ProductPlan, dtype: DType, places: tuple[Argument, Argument, Argument],
+          fixed: bool, rows: Rows | None) -> list[Run]:
+    """The runs of a planned product; `places` are those of the result and of the operands."""
+    out, first, second = places
     if plan.swapped:
         first, second = second, first
     runs = []
@@ -56,26 +74,27 @@ def _product_runs(p: Placer, out: g.Value, left: Source, right: Source, layout: 
         work = Work(dtype.compute, plan.room)
         runs.append(Run(_kernel(dtype, "pack_b"), [work, second, second, *plan.integers], plan.packs,
                         max(plan.room // plan.packs, 1), fixed=fixed))
-        second = work  # type: ignore[assignment]
+        second = work
     weight = max(plan.work // plan.total, 1) if _number(plan.work) and _number(plan.total) and plan.total else \
         _weight(x)
-    arguments: list[Argument] = [Within(out, 0), first, second, *plan.integers]
-    rows = _rows(x, plan, {left.base: left.layout, out: layout}) if left.base is not right.base else None
-    return [*runs, Run(_kernel(dtype, plan.kernel), arguments, plan.total, weight, rows=rows)]
+    return [*runs, Run(_kernel(dtype, plan.kernel), [out, first, second, *plan.integers], plan.total, weight,
+                       rows=() if rows is None else (rows,))]
 
 
-def _rows(x: products.Matrices, plan: products.ProductPlan, places: dict[g.Value, Layout]) -> Rows | None:
-    """How a single product goes over its rows; `places` are where those of the left operand and of the result lie."""
-    if x.batch or plan.kernel != "tall" or plan.swapped or not _number(x.m) or not _number(x.n) or not plan.total:
+def _rows(x: products.Matrices, plan: products.ProductPlan, dtype: DType,
+          places: dict[g.Value, Layout]) -> Rows | None:
+    """How products go over their rows; `places` are where those of the left operand and of the result lie."""
+    if plan.kernel != "tall" or plan.swapped or not places or _is_zero(plan.total):
         return None
     rows, columns = plan.integers[9:11]
-    spans = {value: span for value, layout in places.items() if (span := _span(layout, x.m)) is not None}
-    return Rows(x.m, rows, -(-x.n // columns), spans)
+    spans = {value: span for value, layout in places.items()
+             if (span := row_span(layout, len(layout.shape) - 1)) is not None}
+    batches = dm.numel([length for length, *_ in x.batch])
+    return Rows(batches * x.m, rows, dm.ceil_div(x.n, columns), spans, (batches, x.m))
 
 
-def _span(layout: Layout, count: int) -> int | None:
-    """The `row_span` of a matrix with so many rows; None where `layout` has batch dimensions."""
-    return row_span(layout) if len(layout.shape) == 2 and layout.shape[0] == count else None
+def _is_zero(size: DimLike) -> bool:
+    return not isinstance(size, Dim) and size == 0
 
 
 def _matrices(left: Source, right: Source, out: Layout) -> products.Matrices:
@@ -221,13 +240,13 @@ def _number(size: DimLike) -> bool:
     return not isinstance(size, Dim)
 
 
-def _planned(x: products.Matrices, dtype: DType, often: bool = False) -> products.ProductPlan:
-    """The plan of a product; `often` as for `products.plan`."""
+def _planned(x: products.Matrices, dtype: DType, often: bool = False, rows: int | None = None) -> products.ProductPlan:
+    """The plan of a product; `often` and `rows` as for `products.plan`."""
     flat = [x.m, x.n, x.k, *x.a, *x.b, x.ldc, *[w for d in x.batch for w in d]]
     if not any(isinstance(v, Dim) for v in flat):
         if 0 in (x.m, x.n) or any(d[0] == 0 for d in x.batch):
             return products.ProductPlan("tall", False, 0, (0,) * gemm.HEADER, 0, 0, 0)
-        return products.plan(x, dtype, _threads(), often)
+        return products.plan(x, dtype, _threads(), often, rows)
     # Units for typical sizes; the first stride of a row, and whether columns are neighbours, are known or assumed not.
     def typical(v: DimLike) -> int:
         return _TYPICAL if isinstance(v, Dim) else v
@@ -238,13 +257,13 @@ def _planned(x: products.Matrices, dtype: DType, often: bool = False) -> product
     often = often and not x.batch and _number(x.n) and _number(x.k) and 0 not in (x.n, x.k)
     plan = products.plan(guess, dtype, _threads(), often)
     shape = gemm.tiling(dtype)
-    rows, columns, mode = shape.tall * 4, gemm.panel_width(shape, False) * 4, plan.integers[0]
+    columns, mode = gemm.panel_width(shape, False) * 4, plan.integers[0]
     if _number(x.n):
         columns = plan.integers[10]
     packs, room = (plan.packs, plan.room) if often and x.n > 1 else (0, 0)
     if mode == gemm.PACKED and not packs:
         mode = gemm.HERE
-    count = dm.numel([d[0] for d in x.batch])
+    count, rows = dm.numel([d[0] for d in x.batch]), rows or shape.tall * 4
     integers = (mode, x.m, x.n, x.k, x.ldc, *x.a, *x.b, rows, columns, len(x.batch),
                 *(w for d in x.batch for w in d))
     total = count * dm.ceil_div(x.m, rows) * dm.ceil_div(x.n, columns)

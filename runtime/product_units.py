@@ -38,12 +38,13 @@ class Matrices(NamedTuple):
     batch: tuple[tuple[int, int, int, int], ...] = ()
 
 
-def choose(x: Matrices, dtype: DType, count: int, often: bool) -> tuple[int, int, int]:
+def choose(x: Matrices, dtype: DType, count: int, often: bool, given: int | None = None) -> tuple[int, int, int]:
     """Rows and columns of a unit of work, and how it reads B.
 
     Args:
         count: how many threads there are.
         often: the same B has many products: what packing it beforehand costs is nothing.
+        given: the rows of a unit that has all columns, where these are given.
     """
     shape, flat = gemm.tiling(dtype), x.m == 1
     width = gemm.panel_width(shape, flat)
@@ -54,7 +55,9 @@ def choose(x: Matrices, dtype: DType, count: int, often: bool) -> tuple[int, int
         mode = gemm.DIRECT if readable else gemm.TURNED if x.b[0] == 1 and shape.masks else gemm.HERE
         return 1, max(share, 1) * width, mode
     search = _UnitSearch(x, dtype, count, often)
-    mode = search.mode(readable)
+    mode = search.mode(readable, given)
+    if given is not None:
+        return given, search.panels * width, mode
     units = [(tall, wide) for tall in search.heights() for wide in search.widths()]
     rows, wide = min(units, key=lambda unit: search.cost(unit[0], unit[1], mode))  # of equal ones the first
     return rows, wide * width, mode
@@ -101,13 +104,13 @@ class _UnitSearch:
         """Panels that units may have."""
         return sorted({-(-self.panels // parts) for parts in range(1, self.count + 1)})
 
-    def mode(self, readable: bool) -> int:
-        """How B is read: as costs least for the tallest units, since their shape matters little here."""
+    def mode(self, readable: bool, given: int | None) -> int:
+        """How B is read: as costs least for units of the given rows, or for the tallest, since their shape matters
+        little here."""
         if self.often:
             return gemm.PACKED
-        tallest = max(self.heights())
-        return min((gemm.DIRECT if readable else gemm.HERE, gemm.PACKED),
-                   key=lambda mode: self.cost(tallest, self.widths()[0], mode))
+        rows, wide = (max(self.heights()), self.widths()[0]) if given is None else (given, self.panels)
+        return min((gemm.DIRECT if readable else gemm.HERE, gemm.PACKED), key=lambda mode: self.cost(rows, wide, mode))
 
     def cost(self, tall: int, wide: int, mode: int) -> float:
         """The cost of units of so many rows and panels."""

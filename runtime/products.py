@@ -46,11 +46,12 @@ class ProductPlan(NamedTuple):
     work: int
 
 
-def plan(x: Matrices, dtype: DType, count: int, often: bool = False) -> ProductPlan:
+def plan(x: Matrices, dtype: DType, count: int, often: bool = False, rows: int | None = None) -> ProductPlan:
     """The plan for at most `count` threads.
 
     Args:
         often: the same B has many products: what packing it beforehand costs is nothing.
+        rows: of a unit, which then has all columns; None where that is to be chosen.
     Raises:
         ValueError: there are more batch dimensions than `gemm.MAX_BATCH_RANK`.
     """
@@ -68,7 +69,7 @@ def plan(x: Matrices, dtype: DType, count: int, often: bool = False) -> ProductP
     work = multiplied // (4 if flat else 16)  # one row waits for memory
     if not often:  # of many products threads may share all, though one alone is not worth it
         count = sharing.threads_for(work, count) if work >= sharing.IN_PROGRAMS else 1
-    rows, columns, mode = product_units.choose(x, dtype, count, often and not swapped)
+    rows, columns, mode = product_units.choose(x, dtype, count, often and not swapped, rows)
     width = gemm.panel_width(shape, flat)
     panels = batches * max(-(-x.k // gemm.BLOCK), 1) * -(-x.n // width) if mode == gemm.PACKED else 0
     room = panels * gemm.words(dtype) * width

@@ -18,8 +18,8 @@ from twofold.codegen import backend, conv_kernels, conv_shapes, gemm_kernels, ge
 from twofold.codegen.kernels import indexing
 from twofold.codegen.lockstep import ByteMemory
 from twofold.codegen.loop import Kernel
-from twofold.codegen.operands import Argument, Library, Memory, PartialResults, Run, Slot, Within, Work
-from twofold.codegen.plan import Branch, Copy, Plan, Shares, Step, Tree, parts_of
+from twofold.codegen.operands import Argument, Library, Memory, PartialResults, Run, Slot, Within, Work, bytes_of
+from twofold.codegen.plan import Branch, Copy, Plan, RowBlocks, Shares, Step, Tree, parts_of
 from twofold.ir import dims as dm
 from twofold.ir import graph as g
 from twofold.ir.dims import Dim, DimLike
@@ -69,6 +69,8 @@ class _Execution:
         self.plan, self.sizes = plan, sizes
         self.buffers = [b.reshape(-1).view(np.uint8) for b in buffers]
         self.arena = np.zeros(self.size(plan.arena), np.uint8)
+        self.windows = {memory: np.zeros(self.size(bytes_of(memory)), np.uint8)  # here all rows are one block
+                        for blocks in plan.row_blocks() for memory in blocks.windows}
 
     def size(self, size: DimLike) -> int:
         return size.evaluate(self.sizes) if isinstance(size, Dim) else int(size)
@@ -80,6 +82,8 @@ class _Execution:
             index = int(self.elements(place.index, place.skip, 1)[0])
             first = index * self.size(place.stride) + self.size(place.offset)
             return self.memory(place.base).beside(first * place.base.dtype.size)
+        if place in self.windows:
+            return ByteMemory(self.windows[place])
         number = self.plan.buffers.get(place)
         return ByteMemory(self.arena, self.size(self.plan.offsets[place])) if number is None else \
             ByteMemory(self.buffers[number])
@@ -102,6 +106,8 @@ class _Execution:
         for part in tree:
             if isinstance(part, int):
                 self.step(self.plan.steps[part])
+            elif isinstance(part, RowBlocks):
+                self.tree(list(part.steps))
             elif isinstance(part, Copy):
                 count = self.size(dm.numel(part.to.dims))
                 self.elements(part.to, 0, count)[:] = self.elements(part.source, 0, count).copy()

@@ -19,7 +19,7 @@ from twofold.codegen import plan_text, planner
 from twofold.codegen.layout import Layout, contiguous, row_span
 from twofold.codegen.plan import Plan, Shares
 from twofold.ir import passes
-from twofold.runtime import threads
+from twofold.runtime import compiled, threads
 from twofold.runtime.compiled import Native
 from twofold.runtime.cpu import CPU, cpu
 from twofold.tracer.traced import trace
@@ -58,8 +58,8 @@ def in_order(order: Sequence[int]) -> Any:
 
 def run(native: Native, arrays: Sequence[np.ndarray], order: Sequence[int]) -> list[bytes]:
     fork, count = in_order(order), ctypes.c_int64(len(order))
-    native._table[0] = ctypes.cast(fork, ctypes.c_void_p).value or 0
-    native._table[2] = ctypes.addressof(count)
+    native._table[compiled._BEFORE] = ctypes.cast(fork, ctypes.c_void_p).value or 0
+    native._table[compiled._BEFORE + 2] = ctypes.addressof(count)
     return [out.tobytes() for out in native([a.copy() for a in arrays], {})]
 
 
@@ -242,6 +242,6 @@ def test_real_threads(count: int) -> None:
     arrays = [tf.constant(numbers(STEPS, 64, WIDTH)), tf.constant(numbers(64, WIDTH, seed=1))]
     want = [value.numpy().tobytes() for value in fn(*arrays)]
     threads.set_num_threads(count)
-    compiled = tf.function(fn)
+    program = tf.function(fn)
     for _ in range(20):
-        assert [value.numpy().tobytes() for value in compiled(*arrays)] == want
+        assert [value.numpy().tobytes() for value in program(*arrays)] == want
