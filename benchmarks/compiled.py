@@ -19,6 +19,7 @@ CASES = {
     "gelu_1e7": ("tanh-gelu, 1e7 floats", 2e-5),
     "softmax": ("softmax, 1024x1024", 1e-5),
     "layer_norm": ("layer norm, 4096x768", 1e-4),
+    "attention": ("attention, 8 heads of 64, 2048 queries and keys", 1e-4),
     "black_scholes": ("Black-Scholes, 1e6 options", 1e-4),
     "sum_1e7": ("sum of 1e7 floats", 1e-3),
     "logsumexp_1e7": ("logsumexp of 1e7 floats", 1e-5),
@@ -33,6 +34,11 @@ STRIKE, TIME, INTEREST, VOLATILITY = 100.0, 1.0, 0.02, 0.3
 def normal(seed: int, *shape: int) -> np.ndarray:
     """Normal numbers."""
     return np.random.default_rng(seed).normal(size=shape).astype(np.float32)
+
+
+def attention_data() -> list[np.ndarray]:
+    """Queries, keys and values of 8 heads."""
+    return [normal(n, 1, 8, 2048, 64) for n in range(3)]
 
 
 def prices() -> np.ndarray:
@@ -114,6 +120,9 @@ class Torch:
     def softmax(self) -> Built:
         return self._case(lambda x: self.torch.softmax(x, -1), normal(1, 1024, 1024))
 
+    def attention(self) -> Built:
+        return self._case(self.torch.nn.functional.scaled_dot_product_attention, *attention_data())
+
     def layer_norm(self) -> Built:
         return self._case(lambda x: self.torch.nn.functional.layer_norm(x, (768,)), normal(1, 4096, 768))
 
@@ -155,6 +164,15 @@ class Jax:
 
     def softmax(self) -> Built:
         return self._case(self.jax.nn.softmax, normal(1, 1024, 1024))
+
+    def attention(self) -> Built:
+        jax = self.jax
+
+        def attention(q: Any, k: Any, v: Any) -> Any:  # dot_product_attention wants heads behind rows
+            q, k, v = (x.swapaxes(1, 2) for x in (q, k, v))
+            return jax.nn.dot_product_attention(q, k, v).swapaxes(1, 2)
+
+        return self._case(attention, *attention_data())
 
     def layer_norm(self) -> Built:
         jnp = self.jax.numpy
@@ -264,6 +282,14 @@ class TensorFlow:
 
     def softmax(self) -> Built:
         return self._case(self.tf.nn.softmax, normal(1, 1024, 1024))
+
+    def attention(self) -> Built:
+        tf = self.tf
+
+        def attention(q: Any, k: Any, v: Any) -> Any:
+            return tf.matmul(tf.nn.softmax(tf.matmul(q * 0.125, k, transpose_b=True)), v)
+
+        return self._case(attention, *attention_data())
 
     def layer_norm(self) -> Built:
         tf = self.tf

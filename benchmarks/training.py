@@ -1,4 +1,5 @@
-"""Whole steps of training: op by op, compiled, and by `fit`; convolutions, recurrences, a transformer block.
+"""Whole steps of training: op by op, compiled, and by `fit`; convolutions, recurrences, a transformer block,
+attention.
 
 A peer is a class with one method a case, as in `eager.py`. All begin with the same weights, on the same batch, and
 their losses over three steps must agree. Where a case says "compiled", TensorFlow and twofold run a `tf.function`, JAX
@@ -26,6 +27,7 @@ CASES = {
     "lstm_step": ("LSTM 128, sequence 50, batch 32, compiled", 1e-3),
     "gru_step": ("GRU 128, sequence 50, batch 32, compiled", 1e-3),
     "transformer_step": ("transformer block 256, sequence 128, batch 8, compiled", 1e-3),
+    "attention_step": ("attention, 8 heads of 64, 2048 queries and keys, compiled", 1e-3),
     "keras_bare": ("100 steps of a Keras CNN A, compiled, bare", 1e-3),
     "keras_fit": ("the same by fit", 1e-3),
 }
@@ -101,6 +103,14 @@ def transformer_data() -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
     x, y = (rng.normal(size=(8, 128, 256)).astype(np.float32) for _ in range(2))
     weights = [normal(rng, 256, 256) for _ in range(4)] + [normal(rng, 256, 1024), normal(rng, 1024, 256)]
     return x, y, [*weights, np.ones(256, np.float32), np.ones(256, np.float32)]
+
+
+@functools.cache
+def attention_data() -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
+    """A factor, what averages shall become, and queries, keys and values of 8 heads, which are what is trained."""
+    rng = np.random.default_rng(12)
+    y, *start = (rng.normal(size=(1, 8, 2048, 64)).astype(np.float32) for _ in range(4))
+    return np.float32(64 ** -0.5), y, start
 
 
 class Torch(eager.Torch):
@@ -218,6 +228,15 @@ class Torch(eager.Torch):
             return ((x + functional.gelu(n @ w1, approximate="tanh") @ w2 - y) ** 2).mean()
 
         return self._descent((self.torch.tensor(x), self.torch.tensor(y), start), loss_of)
+
+    def attention_step(self) -> Built:
+        x, y, start = attention_data()
+
+        def loss_of(x: Any, y: Any, q: Any, k: Any, v: Any) -> Any:
+            mixed = self.torch.nn.functional.scaled_dot_product_attention(q, k, v, scale=float(x))
+            return ((mixed - y) ** 2).sum()
+
+        return self._descent((x, self.torch.tensor(y), start), loss_of)
 
 
 class Jax(eager.Jax):
@@ -341,6 +360,15 @@ class Jax(eager.Jax):
 
         return self._descent(transformer_data(), loss_of)
 
+    def attention_step(self) -> Built:
+        jax = self.jax
+
+        def loss_of(x: Any, y: Any, q: Any, k: Any, v: Any) -> Any:
+            q, k, v, y = (each.swapaxes(1, 2) for each in (q * (x * 8), k, v, y))
+            return ((jax.nn.dot_product_attention(q, k, v) - y) ** 2).sum()
+
+        return self._descent(attention_data(), loss_of)
+
 
 class TensorFlow(eager.TensorFlow):
     """TensorFlow 2."""
@@ -457,6 +485,15 @@ class TensorFlow(eager.TensorFlow):
             return tf.reduce_mean(tf.square(outputs - y))
 
         return self._descent(transformer_data(), loss_of)
+
+    def attention_step(self) -> Built:
+        tf = self.tf
+
+        def loss_of(x: Any, y: Any, q: Any, k: Any, v: Any) -> Any:
+            weights = tf.nn.softmax(tf.matmul(q * x, k, transpose_b=True))
+            return tf.reduce_sum(tf.square(tf.matmul(weights, v) - y))
+
+        return self._descent(attention_data(), loss_of)
 
     def _keras(self) -> Any:
         """CNN A as a Keras model that is ready to be trained."""
