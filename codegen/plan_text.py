@@ -140,7 +140,8 @@ class _PlanWriter:
             at = self.size(plan.offsets[block.owner])
             text = f"{self.named(block.owner, block.owner)} at {at} in {steps}{self.holds(block.owner)}"
             part = windows.get(block.owner)
-            yield text if part is None else f"{text}, {part.grain} rows of it for each of {part.parts} threads"
+            each = "" if part is None or part.parts == 1 else f" for each of {part.parts} threads"
+            yield text if part is None else f"{text}, {part.grain} rows of it{each}"
 
     def slots(self) -> Iterator[str]:
         """Values inside of others, at places that are told while the program runs."""

@@ -349,6 +349,7 @@ class _Body:
     def find_uses(self) -> None:
         """For each value in memory the last unit that touches it."""
         self.needed: dict[g.Value, int] = {}
+        self.shared_reads: set[g.Value] = set()  # what several units read
         for unit in self.grouping.units:
             sources = unit.sources if isinstance(unit, Single) else [s for i in unit.items for s in i.sources]
             inside = set() if isinstance(unit, Single) else unit.full.keys() | unit.outer
@@ -371,6 +372,8 @@ class _Body:
 
     def use(self, value: g.Value, at: int) -> None:
         """Notes that unit `at` touches the memory of `value`."""
+        if self.needed.get(value, at) != at:
+            self.shared_reads.add(value)
         self.needed[value] = max(at, self.needed.get(value, at))
         slot = self.grouping.slots.get(value)
         if slot is not None:
@@ -398,8 +401,9 @@ class _Body:
                 self.maps[step] = written
 
     def overwritten(self, group: Group, stored: Sequence[g.Value]) -> dict[g.Value, g.Value]:
-        """Which stored values take over the memory of a dying operand: each element is stored where it was read."""
-        if group.axes is not None:
+        """Which stored values take over the memory of a dying operand: each element is stored where it was read, and
+        not before all else that is read there."""
+        if group.axes is not None and not group.rowwise:
             return {}
         elsewhere = self.around_slots(group)
         layouts: dict[g.Value, set[Layout]] = {}
@@ -410,6 +414,10 @@ class _Body:
                  and base not in elsewhere and self.needed.get(base) == group.at and base not in self.is_output
                  and (way := next(iter(ways))).is_contiguous() and way.shape == group.space
                  and way.shape == base.dims]
+        if group.axes is not None:
+            early = group.reduced()
+            stored = [v for v in stored if v in group.full and v not in early]  # which the last pass stores
+            dying = [base for base in dying if base in self.shared_reads]  # what is read here alone may be a window
         taken: dict[g.Value, g.Value] = {}
         for value in stored:
             base = next((b for b in dying if b.dtype is value.dtype and self.may_take(value, b)), None)

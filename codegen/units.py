@@ -72,6 +72,14 @@ class Group:
         gone = self.axes or ()
         return tuple([d for n, d in enumerate(self.space) if n not in gone])
 
+    def reduced(self) -> set[g.Value]:
+        """The values that reductions take, and those that these are computed from."""
+        values: set[g.Value] = set()
+        for item in reversed(self.items):
+            if item.reduction is not None or not values.isdisjoint(item.outs):
+                values.update(s.base for s in item.sources)
+        return values
+
     @property
     def rowwise(self) -> bool:
         """Whether the group may go over its rows in several passes."""

@@ -6,7 +6,9 @@ import subprocess
 import sys
 from typing import Any
 
+import numpy as np
 import pytest
+from compiled import assert_same_bits
 from house.tree import ROOT
 
 import twofold as tf
@@ -50,6 +52,77 @@ plan chain {
   3: %4 = reduce_sum(%3) over 1 x 129
   work 10881
 }""")
+
+
+def test_steps_that_go_over_the_same_rows_run_block_by_block() -> None:
+    check("""
+graph attention(%0 q: f32[9,199,4], %1 k: f32[9,199,4], %2 v: f32[9,199,4]) {
+  %3 = constant 0.125 : f32[]
+  %4 = matmul(%0, %1) {transpose_b: true} : f32[9,199,199]
+  %5 = multiply(%4, %3) : f32[9,199,199]
+  %6 = softmax(%5) {axis: -1} : f32[9,199,199]
+  %7 = sin(%2) : f32[9,199,4]
+  %8 = matmul(%6, %7) : f32[9,199,4]
+  return %8
+}""", """
+plan attention {
+  %0 q: f32[9,199,4] is input 0
+  %1 k: f32[9,199,4] is input 1
+  %2 v: f32[9,199,4] is input 2
+  %3: f32[9,199,4] is output 0 holds matmul
+  arena 191104 bytes
+  %4: f32[9,199,4] at 162432 in steps 0-4 holds sin
+  %5: f32[9,199,199] at 0 in steps 1-4 holds matmul, multiply, 102 rows of it
+  %6: f32[9,199,199] at 81216 in steps 1-4 holds softmax, 102 rows of it
+  shared from work 65536 on, in parts of 32768 or more
+  0: %4 = sin(%2) over 7164 x 18, shared by 3 or less
+  by 102 of 9 x 199 rows, shared by 18 or less {
+    1: %5 = gemm/float32/tall(%0, %1; 1, 199, 199, 4, 199, 4, 1, 1, 4, 102, 208, 1, 9, 796, 796, 39601) over 18 x 4950
+    2: %5 = multiply(%5) over 356409 x 1
+    3: %6 = softmax f32(%6, %5; 199) over 1791 x 3184
+    4: %3 = gemm/float32/tall(%6, %4; 0, 199, 4, 199, 4, 199, 1, 4, 1, 102, 16, 1, 9, 39601, 796, 796) over 18 x 4950
+  }
+  work 6366105
+}""")
+
+
+def test_what_several_steps_read_is_overwritten_by_the_last_pass_over_its_rows() -> None:
+    check("""
+graph centred(%0: f32[16,8], %1: f32[8,8]) {
+  %2 = matmul(%0, %1) : f32[16,8]
+  %3 = matmul(%2, %1) : f32[16,8]
+  %4 = reduce_sum(%2) {axis: [1], keepdims: true} : f32[16,1]
+  %5 = subtract(%2, %4) : f32[16,8]
+  %6 = matmul(%5, %1) : f32[16,8]
+  return %3, %6
+}""", """
+plan centred {
+  %0: f32[16,8] is input 0
+  %1: f32[8,8] is input 1
+  %2: f32[16,8] is output 0 holds matmul
+  %3: f32[16,8] is output 1 holds matmul
+  arena 512 bytes
+  %4: f32[16,8] at 0 in steps 0-3 holds matmul, subtract
+  0: %4 = gemm/float32/tall(%0, %1; 0, 16, 8, 8, 8, 8, 1, 8, 1, 18, 16, 0) over 1 x 64
+  1: %2 = gemm/float32/tall(%4, %1; 0, 16, 8, 8, 8, 8, 1, 8, 1, 18, 16, 0) over 1 x 64
+  2: %4 = reduce_sum_subtract(%4) over 16 x 17
+  3: %3 = gemm/float32/tall(%4, %1; 0, 16, 8, 8, 8, 8, 1, 8, 1, 18, 16, 0) over 1 x 64
+  work 464
+}""")
+
+
+@pytest.mark.parametrize("rows, columns", [(16, 8), (40, 130)])
+def test_passes_over_rows_that_overwrite_what_they_read(rows: int, columns: int) -> None:
+    """Values that a reduction takes, or that are read in several ways, keep memory of their own."""
+    def fn(x: Any, w: Any) -> Any:
+        a = tf.matmul(x, w)
+        low = a - tf.reduce_mean(a, -1, keepdims=True)
+        norm = low / tf.sqrt(tf.reduce_mean(low * low, -1, keepdims=True) + 1.0)
+        both = norm + tf.sin(low) * tf.reduce_max(norm, -1, keepdims=True)
+        turned = a - tf.reduce_sum(both, -1, keepdims=True)
+        return [tf.matmul(value, w) for value in (a, low, norm, both, turned)]
+    rng = np.random.default_rng(0)
+    assert_same_bits(fn, [rng.normal(size=shape).astype(np.float32) for shape in ((rows, columns), (columns, columns))])
 
 
 def test_unknown_sizes_are_named_and_steps_that_may_be_long_are_shared() -> None:

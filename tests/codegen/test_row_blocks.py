@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 import itertools
-import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -293,21 +292,6 @@ def test_memory_does_not_grow_with_the_square(form: str) -> None:
     known = dict.fromkeys(plan.symbols, 2048) | {plan.symbols[0]: 2, plan.symbols[1]: 4}
     (arena,) = dm.evaluate([plan.arena], known)
     assert arena < 2048 * 2048 * 4 * 2
-
-
-def test_text() -> None:
-    threads.set_num_threads(2)
-    try:
-        text = plan_text.text(planned(attention, [numbers(2, 8, 512, 64)] * 3))
-    finally:
-        threads.set_num_threads(0)
-    assert "holds softmax, 112 rows of it for each of 2 threads" in text
-    lines = text.splitlines()
-    start = next(n for n, line in enumerate(lines) if line.startswith("  by "))
-    head = textwrap.dedent("\n".join(line.partition(" = ")[0] for line in lines[start:start + 6]))
-    assert head.splitlines()[0] == "by 112 of 16 x 512 rows, shared by 80 or less {"
-    assert [line.strip().partition(":")[0].isdigit() for line in head.splitlines()[1:5]] == [True] * 4
-    assert head.splitlines()[5] == "}"
 
 
 # -- machines -------------------------------------------------------------------------------------------
