@@ -7,10 +7,10 @@ its column of B alone: not on the other sizes, strides, the place in C, the tile
 
 float32 and float64 are computed in themselves: small matrices as they lie, larger ones, and those whose rows crowd few
 places of a cache, from panels that are packed before (`runtime/product_units.py` weighs the costs); float16 and
-bfloat16 are widened while they are packed, and C is then float32. Blocking follows Goto and van de Geijn, "Anatomy
-of high-performance matrix multiplication", ACM Transactions on Mathematical Software 34, 2008. Micro-kernels are in
-`gemm_tile.py`, packing in `gemm_pack.py`, what puts them together in `gemm_kernels.py`, all in loop IR; how large a
-unit of work is, and everything about loading, is `runtime/products.py`'s.
+bfloat16 are widened while they are packed, and C is then float32; so is int8, and C is int32. Blocking follows Goto and
+van de Geijn, "Anatomy of high-performance matrix multiplication", ACM Transactions on Mathematical Software 34, 2008.
+Micro-kernels are in `gemm_tile.py`, packing in `gemm_pack.py`, what puts them together in `gemm_kernels.py`, all in
+loop IR; how large a unit of work is, and everything about loading, is `runtime/products.py`'s.
 """
 
 from __future__ import annotations
@@ -49,19 +49,19 @@ def build(module: ir.Module, dtype: DType, shape: Tiling, part: str, heap: bool 
     strides, in elements, of C from row to row, of A from row to row and along k, of B along k and from column to
     column; rows and columns of a unit, the rows at most `tiles_at_once` (of K) tallest tiles, columns whole panels; how
     many batch dimensions follow, at most MAX_BATCH_RANK. For each of them, outermost first: its length, and in elements
-    the strides of A and of B (0 to repeat them), and of C. B is read DIRECT only where
-    its columns are neighbours, it is not of 16-bit floats and `shape.masks`; TURNED where neighbours along k lie beside
-    each other and `shape.masks`.
+    the strides of A and of B (0 to repeat them), and of C. B is read DIRECT only where its columns are neighbours, it
+    is summed in its own dtype and `shape.masks`; TURNED where neighbours along k lie beside each other and
+    `shape.masks`.
 
     `pack_b` packs B for PACKED, with the same args but for the work memory instead of C and in place of A. Its range
-    numbers batch, block of k, and panel; each takes BLOCK * panel_width elements of the compute dtype.
+    numbers batch, block of k, and panel; each takes `words` * panel_width elements of what is summed.
 
     `small` takes the addresses of C, A and B, all C-contiguous, and M, N and K, none of them 0, and computes all of one
     product whatever its range.
 
     Args:
         module: takes the functions.
-        dtype: of A and B: a float, or an integer of 32 bits or more.
+        dtype: of A and B: a float, int8, or an integer of 32 bits or more.
         shape: the tile shapes, also for another processor than the host.
         part: a key of PARTS.
         heap: whether more than a little memory for packed operands comes from C's `malloc`, so that threads with small

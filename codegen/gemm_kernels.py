@@ -14,7 +14,7 @@ from twofold.ir.dtypes import DType
 from twofold.ir.instructions import ScalarLike
 from twofold.ir.scalar import Scalar
 
-from .gemm_pack import dots, pack
+from .gemm_pack import dots, pack, pack_quads_of_b
 from .gemm_shapes import (
     BLOCK,
     DIRECT,
@@ -25,11 +25,14 @@ from .gemm_shapes import (
     TURNED,
     VECTORS,
     Tiling,
-    in_pairs,
+    block,
     most_packed,
     panel_width,
+    square,
+    summed,
     symbol,
     tiles_at_once,
+    together,
     words,
 )
 from .gemm_tile import micro
@@ -47,9 +50,11 @@ def kernels(dtype: DType, shape: Tiling, part: str) -> dict[str, Kernel]:
     """The kernels of a key of PARTS, by name."""
     if part == "flat":
         return {"flat": _Flat(dtype, shape, pack(shape, dtype)).recorded()}
-    packing = pack(shape, dtype, in_pairs(dtype))
-    tall = _Tall(dtype, shape, packing).recorded()
-    return {"tall": tall, "pack_b": _pack_b(dtype, shape, packing), "small": _small(dtype, shape, tall)}
+    held = together(dtype)
+    packing = pack(shape, dtype, held)
+    of_b = pack_quads_of_b(shape, dtype) if held == 4 else packing
+    tall = _Tall(dtype, shape, packing, of_b).recorded()
+    return {"tall": tall, "pack_b": _pack_b(dtype, shape, of_b), "small": _small(dtype, shape, tall)}
 
 
 def _pack_b(dtype: DType, shape: Tiling, packing: LoopFunction) -> Kernel:
@@ -57,15 +62,15 @@ def _pack_b(dtype: DType, shape: Tiling, packing: LoopFunction) -> Kernel:
     b = LoopBuilder(symbol("pack_b", dtype))
     x = _Operands(b, dtype)
     width = panel_width(shape, False)
-    count, panels = _blocks(b, x.k), covering(b, x.n, width)
+    count, panels = _blocks(b, x.k, block(dtype)), covering(b, x.n, width)
     with b.for_(b.start, b.stop) as number:
         of_batch = quotient(b, number, panels)
         batch = quotient(b, of_batch, count)
-        column, first = (number - of_batch * panels) * width, (of_batch - batch * count) * BLOCK
+        column, first = (number - of_batch * panels) * width, (of_batch - batch * count) * block(dtype)
         _, at_b, _ = x.seek(batch)
         source = b.at(x.b, at_b + (first * x.b_k + column * x.b_n))
         b.invoke(packing, b.at(x.c, number * (words(dtype) * width)), width, source, x.b_n, x.b_k,
-                 b.minimum(x.n - column, width), b.minimum(x.k - first, BLOCK))
+                 b.minimum(x.n - column, width), b.minimum(x.k - first, block(dtype)))
     return b.finish()
 
 
@@ -75,7 +80,7 @@ def _small(dtype: DType, shape: Tiling, tall: Kernel) -> Kernel:
     words = b.scratch(dt.int64, HEADER)
     out, left, right, m, n, k = (b.integer() for _ in range(6))
     rows = tiles_at_once(shape, dtype) * shape.tall
-    mode = DIRECT if shape.masks and dtype.compute is dtype else HERE  # B is too small to be worth packing
+    mode = DIRECT if shape.masks and summed(dtype) is dtype else HERE  # B is too small to be worth packing
     words_of_call: tuple[Scalar | int, ...] = (out, left, right, mode, m, n, k, n, k, 1, n, 1, rows, n, 0)
     for i, word in enumerate(words_of_call):
         b.store(words, i, word)
@@ -83,9 +88,9 @@ def _small(dtype: DType, shape: Tiling, tall: Kernel) -> Kernel:
     return b.finish()
 
 
-def _blocks(b: LoopBuilder, k: Scalar) -> Scalar:
+def _blocks(b: LoopBuilder, k: Scalar, block: int) -> Scalar:
     """How many blocks of the inner dimension there are; one where it is empty, so that C is written."""
-    return b.select(b.eq(k, 0), 1, covering(b, k, BLOCK))
+    return b.select(b.eq(k, 0), 1, covering(b, k, block))
 
 
 class _Operands:
@@ -93,7 +98,7 @@ class _Operands:
 
     def __init__(self, b: LoopBuilder, dtype: DType) -> None:
         self.builder = b
-        self.c, self.a, self.b = b.pointer("c", dtype.compute), b.pointer("a", dtype), b.pointer("b", dtype)
+        self.c, self.a, self.b = b.pointer("c", summed(dtype)), b.pointer("a", dtype), b.pointer("b", dtype)
         self.mode, self.m, self.n, self.k, self.ldc = (b.integer() for _ in range(5))
         self.a_m, self.a_k, self.b_k, self.b_n = (b.integer() for _ in range(4))
         self.rows, self.columns, self.rank = (b.integer() for _ in range(3))
@@ -160,13 +165,14 @@ class _ProductPanel(NamedTuple):
 class _ProductKernel(abc.ABC):
     """A kernel that computes units of products, being recorded."""
 
-    def __init__(self, dtype: DType, shape: Tiling, packing: LoopFunction, name: str) -> None:
-        self.dtype, self.shape, self.compute, self.packing = dtype, shape, dtype.compute, packing
+    def __init__(self, dtype: DType, shape: Tiling, packing: LoopFunction, of_b: LoopFunction, name: str) -> None:
+        self.dtype, self.shape, self.compute, self.packing, self.of_b = dtype, shape, summed(dtype), packing, of_b
         self.b = LoopBuilder(symbol(name, dtype))
         self.x = _Operands(self.b, dtype)
-        self.plain = dtype.compute is dtype  # read as it lies
-        self.pairs = name != "flat" and in_pairs(dtype)
-        self.block_words = words(dtype) if self.pairs else BLOCK  # of a panel, for one row or column
+        self.plain = self.compute is dtype  # read as it lies
+        self.held = together(dtype) if name != "flat" else 1
+        self.block_size = block(dtype) if self.held > 1 else BLOCK
+        self.block_words = words(dtype) if self.held > 1 else BLOCK  # of a panel, for one column
         self.width = panel_width(shape, name == "flat")
         self.zeros: Pointer
         self.left: Scalar  # packed rows of A
@@ -181,7 +187,7 @@ class _ProductKernel(abc.ABC):
         self.sizes()
         need, most = self.room_for_rows()
         panel = b.select(b.eq(x.mode, HERE), self.block_words * self.width, b.const(0, dt.int64))
-        with b.room(self.compute, need + panel, most + BLOCK * self.width) as self.left:
+        with b.room(self.compute, need + panel, most + self.block_words * self.width) as self.left:
             self.right = b.at(self.left, need)
             with b.for_(b.start, b.select(self.empty, b.start, b.stop)) as number:
                 self.unit(number)
@@ -190,7 +196,7 @@ class _ProductKernel(abc.ABC):
     def sizes(self) -> None:
         """Computes what is the same for all units."""
         b, x = self.b, self.x
-        self.count = _blocks(b, x.k)
+        self.count = _blocks(b, x.k, self.block_size)
         self.empty = b.eq(x.m * x.n, 0)  # C has no elements: nothing to do
         self.row_units, self.column_units = (
             quotient(b, size + (unit - 1), b.select(self.empty, 1, unit))
@@ -231,10 +237,10 @@ class _ProductKernel(abc.ABC):
     def block(self, unit: _Unit, index: Scalar) -> None:
         """One block of the inner dimension."""
         b, x = self.b, self.x
-        first = index * BLOCK
+        first = index * self.block_size
         here = b.at(unit.a, first * x.a_k)
-        after = b.select(b.eq(index + 1, self.count), unit.below, b.at(here, x.a_k * BLOCK))
-        of = _UnitRows(here, b.minimum(x.k - first, BLOCK), b.eq(index, 0), after)
+        after = b.select(b.eq(index + 1, self.count), unit.below, b.at(here, x.a_k * self.block_size))
+        of = _UnitRows(here, b.minimum(x.k - first, self.block_size), b.eq(index, 0), after)
         self.rows(unit, of)
         source = b.at(x.b, unit.at_b + first * x.b_k)
         ready = unit.batch * self.size_of_b + index * self.panels * (self.block_words * self.width)
@@ -248,8 +254,10 @@ class _ProductKernel(abc.ABC):
         from_, before = b.at(source, column * x.b_n), b.at(packed, column * self.block_words)
         columns = b.minimum(unit.end - column, self.width)
         with b.if_(self.here):
-            b.invoke(self.packing, self.right, self.width, from_, x.b_n, x.b_k, columns, of.depth)
+            b.invoke(self.of_b, self.right, self.width, from_, x.b_n, x.b_k, columns, of.depth)
         base, ldb = b.select(self.packed, before, self.right), b.const(self.width, dt.int64)
+        if self.held == 4:
+            base = b.at(base, self.width)
         if self.plain:
             base, ldb = b.select(self.direct, from_, base), b.select(self.direct, x.b_k, ldb)
         return _ProductPanel(from_, base, ldb, column, columns, b.at(unit.out, column))
@@ -259,7 +267,7 @@ class _Flat(_ProductKernel):
     """Products of one row."""
 
     def __init__(self, dtype: DType, shape: Tiling, packing: LoopFunction) -> None:
-        super().__init__(dtype, shape, packing, "flat")
+        super().__init__(dtype, shape, packing, packing, "flat")
         self.strip = micro(shape, self.compute, 1, FLAT_VECTORS)
         self.dots = dots(shape, dtype, FLAT_VECTORS)
 
@@ -283,18 +291,19 @@ class _Flat(_ProductKernel):
 class _Tall(_ProductKernel):
     """Products of any height."""
 
-    def __init__(self, dtype: DType, shape: Tiling, packing: LoopFunction) -> None:
-        super().__init__(dtype, shape, packing, "tall")
-        self.tiles = {rows: micro(shape, self.compute, rows, VECTORS, pairs=self.pairs) for rows in shape.heights}
-        self.narrow = micro(shape, self.compute, shape.tall, 1, pairs=self.pairs)
-        self.whole = micro(shape, self.compute, shape.tall, VECTORS, packed=True, pairs=self.pairs)
+    def __init__(self, dtype: DType, shape: Tiling, packing: LoopFunction, of_b: LoopFunction) -> None:
+        super().__init__(dtype, shape, packing, of_b, "tall")
+        self.tiles = {rows: micro(shape, self.compute, rows, VECTORS, held=self.held) for rows in shape.heights}
+        self.narrow = micro(shape, self.compute, shape.tall, 1, held=self.held)
+        self.whole = micro(shape, self.compute, shape.tall, VECTORS, packed=True, held=self.held)
 
     def sizes(self) -> None:
         super().sizes()
         b, x = self.b, self.x
         self.scattered = b.not_(b.or_(b.eq(x.a_m, 1), b.eq(x.a_k, 1)))
-        lanes = self.shape.lanes  # packing turns squares, which may reach beyond the last inner index
-        self.panel_size = self.words(b.minimum(b.and_(x.k + (lanes - 1), -lanes), BLOCK)) * self.shape.depth
+        whole = square(self.shape, self.dtype)  # packing turns squares, which may reach beyond the last inner index
+        depth = b.minimum(b.and_(x.k + (whole - 1), -whole), self.block_size)
+        self.panel_size = self.words(depth) * self.shape.depth
         # Micro-kernels read A as it lies where rows or inner indices are neighbours. But rows that far apart share few
         # places of the first cache, so that packing them repays when several panels read them.
         self.lies: Scalar | None = None
@@ -304,8 +313,8 @@ class _Tall(_ProductKernel):
             self.lies = b.and_(b.not_(self.packed), b.or_(b.eq(x.a_m, 1), b.and_(b.eq(x.a_k, 1), b.not_(packs))))
 
     def words(self, depth: Scalar) -> Scalar:
-        """The words of a panel for so many inner indices, of one row or column."""
-        return (depth + 1) >> 1 if self.pairs else depth
+        """The words of a panel for so many inner indices, of one row."""
+        return (depth + (self.held - 1)) >> self.held.bit_length() - 1 if self.held > 1 else depth
 
     def room_for_rows(self) -> tuple[Scalar, int]:
         tiles = covering(self.b, self.b.minimum(self.x.m, self.x.rows), self.shape.tall)

@@ -1,10 +1,14 @@
 """Panels for the matrix product: packing, of a matrix with any strides, in loop IR.
 
 Elements that lie beside each other are copied as vectors; where they are neighbours along the inner dimension, squares
-of vectors are turned in registers; anything else goes one by one. 16-bit floats are widened on the way; where products
-are taken in pairs, two neighbours along the inner dimension then become one word of two bfloat16 numbers, the first in
-its high bits, since it is multiplied first. Products of one row use what was turned at once (`dots`), since no other
-row would read the panel.
+of vectors are turned in registers; anything else goes one by one. 16-bit floats and int8 are widened on the way; where
+products are taken in pairs, two neighbours along the inner dimension then become one word of two bfloat16 numbers, the
+first in its high bits, since it is multiplied first. Products of one row use what was turned at once (`dots`), since no
+other row would read the panel.
+
+Where int8 is multiplied in quads, four neighbours become one word of bytes. The instruction takes one operand as
+unsigned: that is A, each number plus 128. What this adds to a sum, 128 times the sum of a column of B, is taken away at
+its beginning, which stands before the column.
 
 What reads the panels is in `gemm_tile.py`, who asks for them in `gemm.py`.
 """
@@ -15,31 +19,61 @@ from collections.abc import Iterator
 
 from twofold.ir import dtypes as dt
 from twofold.ir.dtypes import DType
+from twofold.ir.instructions import ScalarLike
 from twofold.ir.scalar import Scalar
 
-from .gemm_shapes import Tiling
+from .gemm_shapes import Tiling, summed
 from .gemm_tile import multiply_add, while_below
 from .loop import BlockBuilder, FunctionBuilder, LoopFunction, Pointer
-from .value_types import address, lanes_of, vector
+from .value_types import address, lane_type, lanes_of, like, vector
 
-__all__ = ["pack", "dots"]
+__all__ = ["pack", "pack_quads_of_b", "dots"]
+
+_HIGHEST = -0x7F7F7F80  # a word of four bytes of 128
 
 
-def pack(tiling: Tiling, dtype: DType, pairs: bool = False) -> LoopFunction:
+def pack(tiling: Tiling, dtype: DType, held: int = 1) -> LoopFunction:
     """The function `(panel, width, source, s, t, m, k)`: panel[t', s'] = source[s' s + t' t] for s' < m and t' < k.
 
     A panel has `width` elements for one inner index t', whole vectors; those from m on may hold anything. It has room
     for whole vectors of inner indices, too.
 
     Args:
-        dtype: of the source. The panel holds what it computes in.
-        pairs: whether the panel holds words of two inner indices instead, t' counting those; 0 follows the last one.
+        dtype: of the source. The panel holds what its products are summed in.
+        held: of 2 or 4, the panel holds words of so many inner indices instead, t' counting those; what follows the
+            last one is 0. Four are those of A.
     """
     f = FunctionBuilder("pack")
-    panel, width = f.parameter("panel", address(dtype.compute)), f.parameter("width", dt.int64)
-    source = _SquareSource(f, tiling, f.parameter("source", address(dtype)),
-                     *[f.parameter(name, dt.int64) for name in ("s", "t", "m", "k")])
-    packing = _Packing(source, panel, width, pairs)
+    panel, width, source = _parameters(f, tiling, dtype)
+    _fill(_Packing(source, panel, width, held, _HIGHEST if held == 4 else 0))
+    return f.finish()
+
+
+def pack_quads_of_b(tiling: Tiling, dtype: DType) -> LoopFunction:
+    """The same for quads of B: what sums begin with comes first, then the panel."""
+    f, lanes = FunctionBuilder("pack_quads_of_b"), tiling.lanes
+    panel, width, source = _parameters(f, tiling, dtype)
+    _fill(_Packing(source, f.at(panel, width), width, 4))
+    kind = vector(dt.int32, lanes)
+    ones, zero = f.const(_HIGHEST, kind), f.const(0, kind)
+    with f.for_(0, width, lanes) as first:
+        total = f.local(zero)
+        with f.for_(1, (source.k + 7) >> 2) as row:
+            total.set(f.add_quads(ones, f.load(panel, row * width + first, lanes), total.get()))
+        f.store(panel, first, zero - total.get())
+    return f.finish()
+
+
+def _parameters(f: FunctionBuilder, tiling: Tiling, dtype: DType) -> tuple[Scalar, Scalar, _SquareSource]:
+    """Those of packing: the panel, its width, and what is packed."""
+    panel, width = f.parameter("panel", address(summed(dtype))), f.parameter("width", dt.int64)
+    return panel, width, _SquareSource(f, tiling, f.parameter("source", address(dtype)),
+                                       *[f.parameter(name, dt.int64) for name in ("s", "t", "m", "k")])
+
+
+def _fill(packing: _Packing) -> None:
+    """Fills a panel in the way that suits the strides."""
+    f, source = packing.f, packing.source
     with f.if_(f.eq(source.s, 1)):
         packing.copy()
     with f.else_():
@@ -47,7 +81,6 @@ def pack(tiling: Tiling, dtype: DType, pairs: bool = False) -> LoopFunction:
             packing.transpose()
         with f.else_():
             packing.one_by_one(0)
-    return f.finish()
 
 
 def dots(tiling: Tiling, dtype: DType, groups: int) -> LoopFunction:
@@ -57,10 +90,10 @@ def dots(tiling: Tiling, dtype: DType, groups: int) -> LoopFunction:
     packing, and used at once.
 
     Args:
-        dtype: of B; a and C are of what it computes in.
+        dtype: of B; a and C are of what its products are summed in.
         groups: vectors that C may have at most. Their sums wait for each other's products no more than must be.
     """
-    f, lanes, compute = FunctionBuilder("dots"), tiling.lanes, dtype.compute
+    f, lanes, compute = FunctionBuilder("dots"), tiling.lanes, summed(dtype)
     a, b, s = f.parameter("a", address(compute)), f.parameter("b", address(dtype)), f.parameter("s", dt.int64)
     old, c = f.parameter("old", address(compute)), f.parameter("c", address(compute))
     k, n = f.parameter("k", dt.int64), f.parameter("n", dt.int64)
@@ -91,7 +124,7 @@ def _add_pairs(f: BlockBuilder, source: _SquareSource, sums: Pointer, a: Scalar,
     totals = [f.local(f.load(sums, first + g, lanes)) for g in (0, lanes)]
     with f.for_(0, end, lanes) as t:
         for start, total in zip(starts, totals, strict=True):
-            columns = _transposed(f, [f.load(start.get(), row, lanes) for row in rows])
+            columns = _transposed(f, [source.load(start.get(), row) for row in rows])
             for i, column in enumerate(columns):
                 total.set(multiply_add(f, f.splat(f.load(a, t + i), lanes), column, total.get()))
             start.set(f.at(start.get(), lanes))
@@ -117,6 +150,11 @@ class _SquareSource:
         self.f, self.tiling, self.lanes = f, tiling, tiling.lanes
         self.start, self.s, self.t, self.m, self.k = start, s, t, m, k
 
+    def load(self, start: Scalar, index: ScalarLike, mask: Scalar | None = None, lanes: int | None = None) -> Scalar:
+        """A vector of neighbours, or with 0 `lanes` one element, as it is summed."""
+        value = self.f.load(start, index, self.lanes if lanes is None else lanes, mask)
+        return self.f.cast(value, like(dt.int32, value.dtype)) if lane_type(value.dtype) is dt.int8 else value
+
     def rows(self, s: Scalar) -> list[Scalar]:
         """The addresses of a vector's rows from `s` on; those beyond the edge repeat the last one."""
         f = self.f
@@ -127,36 +165,50 @@ class _SquareSource:
         """Vectors along the rows, for inner indices from `t`, of which there may be only `left`."""
         f = self.f
         mask = None if left is None else f.first(left, self.lanes)
-        return _transposed(f, [f.load(row, t, self.lanes, mask) for row in rows])
+        return _transposed(f, [self.load(row, t, mask) for row in rows])
 
 
 class _Packing:
     """The ways to fill a panel, being recorded; what the names mean, `pack` says."""
 
-    def __init__(self, source: _SquareSource, panel: Scalar, width: Scalar, pairs: bool) -> None:
+    def __init__(self, source: _SquareSource, panel: Scalar, width: Scalar, held: int, flipped: int = 0) -> None:
         self.source, self.f, self.lanes, self.panel, self.width = source, source.f, source.lanes, panel, width
-        self.step = 2 if pairs else 1  # inner indices of an element of the panel
+        self.step = held  # inner indices of an element of the panel
+        self.places = held.bit_length() - 1
+        self.flipped = flipped  # bits of words of four
 
     def each(self, start: Scalar | int) -> Iterator[tuple[Scalar, list[Scalar]]]:
         """For each element of the panel along the inner dimension from index `start` on: its number, and its indices,
-        of which the last element may have only one."""
+        of which the last element may have fewer."""
         f, x = self.f, self.source
         if self.step == 1:
             with f.for_(start, x.k) as t:
                 yield t, [t]
             return
-        with f.for_(start >> 1, x.k >> 1) as number:
-            yield number, [number * 2, number * 2 + 1]
-        with f.if_(f.eq(x.k & 1, 1)):
-            yield x.k >> 1, [x.k - 1]
+        end = x.k >> self.places
+        with f.for_(start >> self.places, end) as number:
+            yield number, [number * self.step + n for n in range(self.step)]
+        for rest in range(1, self.step):
+            with f.if_(f.eq(x.k & self.step - 1, rest)):
+                yield end, [x.k - n for n in range(rest, 0, -1)]
 
     def joined(self, values: list[Scalar]) -> Scalar:
-        """An element of the panel: a number, or the word of one or two bfloat16 numbers that were widened."""
+        """An element of the panel: a number, or the word of some bfloat16 numbers or integers that were widened."""
+        if self.step == 4:
+            return self.quad(values)
         if len(values) == 1:
             return values[0]
         f, (first, second) = self.f, values
         low = f.shr(f.bitcast(second, dt.uint32), 16)
         return f.bitcast(f.bitcast(first, dt.uint32) | low, first.dtype)
+
+    def quad(self, values: list[Scalar]) -> Scalar:
+        """The word of up to four integers, the first in its low bits; zeros follow the last."""
+        f = self.f
+        word = values[0] & 0xFF
+        for n, value in enumerate(values[1:], 1):
+            word = word | f.shl(value if n == 3 else value & 0xFF, 8 * n)
+        return word ^ self.flipped if self.flipped else word
 
     def copy(self) -> None:
         """Neighbours stay neighbours."""
@@ -166,13 +218,16 @@ class _Packing:
         for number, indices in self.each(0):
             starts, row = [f.at(x.start, t * x.t) for t in indices], number * self.width
             with f.for_(0, whole, lanes) as s:
-                f.store(self.panel, row + s, self.joined([f.load(start, s, lanes) for start in starts]))
+                f.store(self.panel, row + s, self.joined([x.load(start, s) for start in starts]))
             with f.if_(has_edge):
-                f.store(self.panel, row + whole, self.joined([f.load(start, whole, lanes, edge) for start in starts]))
+                f.store(self.panel, row + whole, self.joined([x.load(start, whole, edge) for start in starts]))
 
     def transpose(self) -> None:
         """Squares of vectors are turned in registers."""
         f, x = self.f, self.source
+        if self.step == 4:
+            self.transpose_quads()
+            return
         whole = x.k & -self.lanes
         with f.for_(0, x.m, self.lanes) as s:
             rows = x.rows(s)
@@ -180,6 +235,28 @@ class _Packing:
                 self.square(rows, s, t)
         if not x.tiling.masks:
             self.one_by_one(whole)
+
+    def transpose_quads(self) -> None:
+        """The same where four neighbours along the inner dimension are a word already."""
+        f, x, indices = self.f, self.source, 4 * self.lanes
+        whole = x.k & -indices
+        with f.for_(0, x.m, self.lanes) as s:
+            rows = x.rows(s)
+            with f.for_(0, whole, indices) as t:
+                self.square_of_quads(rows, s, t, None)
+            if x.tiling.masks:
+                with f.if_(f.lt(whole, x.k)):
+                    self.square_of_quads(rows, s, whole, f.first(x.k - whole, indices))
+        if not x.tiling.masks:
+            self.one_by_one(whole)
+
+    def square_of_quads(self, rows: list[Scalar], s: Scalar, t: Scalar, mask: Scalar | None) -> None:
+        """Turns one square of words; zeros may follow the last inner index."""
+        f, kind = self.f, vector(dt.int32, self.lanes)
+        words = [f.bitcast(f.load(row, t, 4 * self.lanes, mask), kind) for row in rows]
+        for n, word in enumerate(_transposed(f, words)):
+            word = word ^ self.flipped if self.flipped else word
+            f.store(self.panel, ((t >> 2) + n) * self.width + s, word)
 
     def square(self, rows: list[Scalar], s: Scalar, t: Scalar) -> None:
         """Turns one square. Where vectors have masks, zeros may follow the last inner index."""
@@ -195,7 +272,7 @@ class _Packing:
         f, x = self.f, self.source
         for number, indices in self.each(start):
             with f.for_(0, x.m) as s:
-                values = [f.load(x.start, s * x.s + t * x.t) for t in indices]
+                values = [x.load(x.start, s * x.s + t * x.t, lanes=0) for t in indices]
                 f.store(self.panel, number * self.width + s, self.joined(values))
 
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 import functools
 from typing import NamedTuple
 
-from twofold.ir.dtypes import DType, bfloat16
+from twofold.ir.dtypes import DType, bfloat16, int8, int32
 
 from . import target as targets
 
 __all__ = ["BLOCK", "DIRECT", "PACKED", "HERE", "TURNED", "HEADER", "MAX_BATCH_RANK", "VECTORS", "FLAT_VECTORS",
-           "PARTS", "Tiling", "tiling", "in_pairs", "words", "panel_width", "tiles_at_once", "most_packed", "symbol"]
+           "PARTS", "Tiling", "tiling", "summed", "together", "block", "square",
+           "words", "panel_width", "tiles_at_once", "most_packed", "symbol"]
 
 BLOCK = 256  # inner indices summed before they join the total; part of what results mean
 VECTORS = 2  # of a tile of C, side by side
@@ -57,21 +58,40 @@ def tiling(dtype: DType) -> Tiling:
 
 @functools.cache
 def _tiling(dtype: DType, target: targets.Target) -> Tiling:
-    lanes = target.vector_bits // 8 // dtype.compute.size
+    lanes = target.vector_bits // 8 // summed(dtype).size
     heights = (6, 4, 2)
     if target.many_registers:
         heights = (12, 8, 4) if target.registers_only else (14, 8, 4)  # with less than 4 to load to, LLVM moves sums
     return Tiling(lanes, heights, target.masks)
 
 
-def in_pairs(dtype: DType) -> bool:
-    """Whether panels of `dtype` hold two inner indices in each float32 word, as they are multiplied."""
-    return dtype is bfloat16 and targets.current().pairs
+def summed(dtype: DType) -> DType:
+    """What products of `dtype` are summed in, which C is of."""
+    return int32 if dtype is int8 else dtype.compute
+
+
+def together(dtype: DType) -> int:
+    """How many inner indices a word of a panel of `dtype` holds, as they are multiplied: 1, pairs, or quads."""
+    target = targets.current()
+    return 2 if dtype is bfloat16 and target.pairs else 4 if dtype is int8 and target.quads else 1
+
+
+def block(dtype: DType) -> int:
+    """Inner indices that are summed before they join the total. Sums of quads wrap around, so that any number will do:
+    it is what fills panels of BLOCK words."""
+    return 4 * BLOCK if together(dtype) == 4 else BLOCK
 
 
 def words(dtype: DType) -> int:
-    """The words of a panel for one block of inner indices, of one row or column."""
-    return BLOCK // 2 if in_pairs(dtype) else BLOCK
+    """The words of a panel of B for one block of inner indices, of one column; quads follow what sums begin with."""
+    held = together(dtype)
+    return block(dtype) // held + (held == 4)
+
+
+def square(shape: Tiling, dtype: DType) -> int:
+    """Inner indices of the squares that packing turns: panels of A have room for whole ones."""
+    held = together(dtype)
+    return shape.lanes * (held if held == 4 else 1)
 
 
 def panel_width(shape: Tiling, flat: bool) -> int:
@@ -79,15 +99,16 @@ def panel_width(shape: Tiling, flat: bool) -> int:
     return shape.lanes * (FLAT_VECTORS if flat else VECTORS)
 
 
-def tiles_at_once(shape: Tiling, dtype: DType, inner: int = BLOCK) -> int:
+def tiles_at_once(shape: Tiling, dtype: DType, inner: int = 4 * BLOCK) -> int:
     """How many tiles of rows a unit of work may have in products over `inner` indices."""
-    depth = min(-(-max(inner, 1) // shape.lanes) * shape.lanes, BLOCK)  # panels have room for whole vectors of indices
-    return max(_STACK // (depth * shape.depth * dtype.compute.size), 1)
+    whole = square(shape, dtype)
+    depth = min(-(-max(inner, 1) // whole) * whole, block(dtype)) // (whole // shape.lanes)
+    return max(_STACK // (depth * shape.depth * summed(dtype).size), 1)
 
 
 def most_packed(shape: Tiling, dtype: DType) -> int:
     """Elements that the panels of `tiles_at_once` tiles take at most, whatever the inner size."""
-    return max(_STACK // dtype.compute.size, BLOCK * shape.depth)
+    return max(_STACK // summed(dtype).size, BLOCK * shape.depth)
 
 
 def symbol(name: str, dtype: DType) -> str:

@@ -10,7 +10,7 @@ Panels are made by `gemm_pack.py`; how tiles make up a product, and in which ord
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 
 from twofold.ir import dtypes as dt
@@ -18,7 +18,7 @@ from twofold.ir.dtypes import DType
 from twofold.ir.scalar import Scalar
 
 from . import target as targets
-from .gemm_shapes import Tiling
+from .gemm_shapes import Tiling, panel_width
 from .loop import BlockBuilder, Cell, FunctionBuilder, LoopFunction
 from .target import CACHES
 from .value_types import address, lanes_of, vector
@@ -37,7 +37,7 @@ def multiply_add(b: BlockBuilder, x: Scalar, y: Scalar, z: Scalar) -> Scalar:
 
 
 def micro(tiling: Tiling, dtype: DType, rows: int, vectors: int, packed: bool = False,
-          pairs: bool = False) -> LoopFunction:
+          held: int = 1) -> LoopFunction:
     """The micro-kernel `(a, a_m, a_k, b, ldb, old, ldo, c, ldc, k, m, n, next)`: C = old + A B on a tile.
 
     The sum over k is taken in order. `next` is where the B of a later call begins, which is fetched meanwhile.
@@ -47,7 +47,8 @@ def micro(tiling: Tiling, dtype: DType, rows: int, vectors: int, packed: bool = 
         rows, vectors: the largest tile. It reads that many rows of A, and writes the first m rows and n columns.
         packed: whether A and B are panels, and the tile is whole: then strides and masks are not looked at, so that
             every address of the loop is a constant distance from two that move.
-        pairs: whether each element of A and B is a pair of bfloat16 numbers (`gemm_pack.py`), and k counts those.
+        held: how many inner indices an element of A and B holds (`gemm_pack.py`): 2 numbers of bfloat16, or 4 of int8,
+            whose sums begin with the row before B. k counts elements.
     """
     f, memory, number = FunctionBuilder(f"micro_{rows}x{vectors}{'_packed' * packed}"), address(dtype), dt.int64
     a, a_m, a_k = f.parameter("a", memory), f.parameter("a_m", number), f.parameter("a_k", number)
@@ -64,7 +65,13 @@ def micro(tiling: Tiling, dtype: DType, rows: int, vectors: int, packed: bool = 
                 for j in _lines(tiling, dtype, vectors):
                     f.prefetch(row_at(f, c, ldc, i), j, write=True)
     zero = f.const(0.0, vector(dtype, tiling.lanes))
-    sums = [[f.local(zero) for _ in range(vectors)] for _ in range(rows)]
+    starts = [zero] * vectors
+    if held == 4:
+        before = f.at(right, -panel_width(tiling, False))
+        starts = [f.load(before, j * tiling.lanes, tiling.lanes) for j in range(vectors)]
+    sums = [[f.local(start) for start in starts] for _ in range(rows)]
+    one: Callable[[Scalar, Scalar, Scalar], Scalar] = functools.partial(multiply_add, f)
+    add = {1: one, 2: f.add_pairs, 4: f.add_quads}[held]
     places: list[Scalar | int] = list(range(rows)) if packed else [0, *[a_m * i for i in range(1, rows)]]
     beyond = tiling.depth * _AHEAD if packed else a_m * (2 * rows - 1)
     steps = (tiling.depth, vectors * tiling.lanes) if packed else (a_k, ldb)
@@ -79,7 +86,7 @@ def micro(tiling: Tiling, dtype: DType, rows: int, vectors: int, packed: bool = 
             f.prefetch(column, beyond)
         for i, of_a in enumerate(_repeated(f, tiling, column, places, packed)):
             for j, cell in enumerate(sums[i]):
-                cell.set((f.add_pairs if pairs else functools.partial(multiply_add, f))(of_a, of_b[j], cell.get()))
+                cell.set(add(of_a, of_b[j], cell.get()))
         for at, step in zip((at_a, at_b, at_next), (*steps, steps[1]), strict=True):
             at.set(f.at(at.get(), step))
     for i in range(rows) if packed else while_below(f, rows, m):

@@ -248,8 +248,8 @@ class _FunctionEmitter:
         if instr.op in VECTOR_OPS:
             if instr.op == "shuffle":
                 return llvm_vectors.shuffle(self.b, at[0], at[1], instr.const)
-            if instr.op == "add_pairs":
-                return llvm_vectors.add_pairs(self.b, *at)
+            if instr.op in ("add_pairs", "add_quads"):
+                return getattr(llvm_vectors, instr.op)(self.b, *at)
             return getattr(llvm_vectors, instr.op)(self.b, at[0], lanes_of(instr.out.dtype))
         folded = _folded(instr.op, at, args) if args[0].dtype is dt.int64 or instr.op == "select" else None
         return folded if folded is not None else \

@@ -13,7 +13,8 @@ from llvmlite import ir
 from . import target as targets
 from .llvm_ops import Lanes
 
-__all__ = ["load", "store", "splat", "first", "shuffle", "add_pairs", "prefetch"]
+__all__ = ["load", "store", "splat", "first", "shuffle", "add_pairs", "add_quads",
+           "prefetch"]
 
 _I1, _I32, _I64, _POINTER, _VOID = ir.IntType(1), ir.IntType(32), ir.IntType(64), ir.PointerType(), ir.VoidType()
 
@@ -77,6 +78,13 @@ def add_pairs(b: ir.IRBuilder, x: ir.Value, y: ir.Value, total: ir.Value) -> ir.
     return b.call(fn, [total, b.bitcast(x, pairs), b.bitcast(y, pairs)])
 
 
+def add_quads(b: ir.IRBuilder, x: ir.Value, y: ir.Value, total: ir.Value) -> ir.Value:
+    """`total` and the products of the four unsigned bytes in each lane of `x` with the signed ones of `y`."""
+    kind = total.type
+    fn = _declared(b, f"llvm.x86.avx512.vpdpbusd.{32 * kind.count}", ir.FunctionType(kind, [kind] * 3))
+    return b.call(fn, [total, x, y])
+
+
 def first(b: ir.IRBuilder, count: ir.Value, lanes: int) -> ir.Value:
     """The mask of the first `count` lanes: none for a negative number, all for a large one."""
     low = b.select(b.icmp_signed("<", count, _I64(lanes)), count, _I64(lanes))
@@ -85,6 +93,8 @@ def first(b: ir.IRBuilder, count: ir.Value, lanes: int) -> ir.Value:
         numbers = ir.Constant(Lanes(_I32, lanes), list(range(lanes)))
         return b.icmp_signed(">", splat(b, b.trunc(count, _I32), lanes), numbers)
     bits = b.sub(b.shl(_I64(1), count), _I64(1))
+    if lanes == 64:  # by as many places no word is moved
+        bits = b.select(b.icmp_signed("==", count, _I64(lanes)), _I64(-1), bits)
     return b.bitcast(b.trunc(bits, ir.IntType(lanes)), Lanes(_I1, lanes))
 
 

@@ -182,8 +182,8 @@ class _Frame:
                 return np.broadcast_to(at[0][:, None], (self.total, lanes))
             if instr.op == "first":
                 return np.arange(lanes) < at[0][:, None]
-            if instr.op == "add_pairs":
-                return reference.add_pairs(*at)
+            if instr.op in ("add_pairs", "add_quads"):
+                return getattr(reference, instr.op)(*at)
             return np.concatenate(at, axis=1)[:, list(instr.const)]
         if lanes and instr.op == "select" and not lanes_of(instr.args[0].dtype):  # one condition for all lanes
             cond = np.asarray(self.values[instr.args[0].id])

@@ -304,6 +304,11 @@ class BlockBuilder(ScalarBuilder):
         first; only for targets that have `pairs`."""
         return self._emit("add_pairs", (x, y, total), total.dtype)
 
+    def add_quads(self, x: Scalar, y: Scalar, total: Scalar) -> Scalar:
+        """`total` and the products of the four unsigned bytes in each lane of `x` with the signed ones of `y`; only for
+        targets that have `quads`."""
+        return self._emit("add_quads", (x, y, total), total.dtype)
+
     def select(self, cond: Scalar, x: ScalarLike, y: ScalarLike) -> Scalar:
         """`x` where `cond` holds, else `y`; of vectors lane by lane, or for all lanes."""
         if not isinstance(cond.dtype, Vector):

@@ -165,8 +165,11 @@ class _LoopChecker:
         elif kind == "select":
             fits = types[0] is dt.bool_ or types[0] is like(dt.bool_, out)
             self.require(fits and types[1] is out and types[2] is out, instr, "select of different types")
-        elif op in ("cast", "bitcast"):
-            self.require(lanes_of(types[0]) == lanes, instr, f"{op} to other lanes")
+        elif op == "cast":
+            self.require(lanes_of(types[0]) == lanes, instr, "cast to other lanes")
+        elif op == "bitcast":
+            bits = [lane_type(t).size * max(lanes_of(t), 1) for t in (types[0], out)]
+            self.require(bits[0] == bits[1], instr, "bitcast to another number of bits")
 
     def vector_op(self, instr: Instr, types: list[DType]) -> None:
         """Checks an instruction that only vectors have."""
@@ -177,8 +180,9 @@ class _LoopChecker:
                 good = isinstance(out, Vector) and types == [out.element]
             case "first":
                 good = types == [dt.int64] and out is like(dt.bool_, out) and lanes > 0
-            case "add_pairs":
-                good = lane_type(out) is dt.float32 and lanes > 0 and types == [out] * 3
+            case "add_pairs" | "add_quads":
+                lane = dt.float32 if instr.op == "add_pairs" else dt.int32
+                good = lane_type(out) is lane and lanes > 0 and types == [out] * 3
             case _:
                 picked = all(0 <= n < 2 * lanes_of(types[0]) for n in instr.const) and len(instr.const) == lanes
                 good = types[0] is types[1] and lane_type(types[0]) is lane_type(out) and picked

@@ -121,10 +121,10 @@ class Placer(ABC):
 
     @abstractmethod
     def product(self, out: g.Value, left: Source, right: Source, layout: Layout | None = None) -> None:
-        """Fills `out` with the products of two sources of floats or of integers of 32 bits or more, of any strides.
+        """Fills `out` with the products of two sources of floats, int8, or integers of 32 bits or more, of any strides.
 
         They broadcast to the batch of `layout`, which says how `out` holds the result, columns as neighbours; None
-        for one product, row-major. `out` is of their compute type.
+        for one product, row-major. `out` is of what they are summed in.
         """
 
     # -- results ----------------------------------------------------------------------------------

@@ -25,7 +25,9 @@ __all__ = ["Pointer", "Kernel", "LoopFunction", "Load", "Store", "At", "Prefetch
 #   shuffle x y [..]  the lanes of x, and after them those of y, picked by number
 #   add_pairs x y z   z + x1 y1 + x0 y0, each product by a fused multiply-add, where lanes of x and y hold two bfloat16
 #                     numbers each, x1 and y1 in their high bits; subnormal numbers are taken, and given, as 0
-VECTOR_OPS = frozenset(("splat", "first", "shuffle", "add_pairs"))
+#   add_quads x y z   z + x3 y3 + x2 y2 + x1 y1 + x0 y0, wrapping around, where lanes of int32 hold four numbers of 8
+#                     bits each: those of x count as unsigned, those of y as signed
+VECTOR_OPS = frozenset(("splat", "first", "shuffle", "add_pairs", "add_quads"))
 
 
 @data_class(eq=False)

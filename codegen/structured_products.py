@@ -1,6 +1,6 @@
 """The lowering of matrix products: what a product of any dtype consists of, whatever computes that of real numbers.
 
-A backend says which kernels compute products of floats, and of integers of 32 bits or more (`Backend.product`).
+A backend says which kernels compute products of floats, int8, and integers of 32 bits or more (`Backend.product`).
 """
 
 from __future__ import annotations
@@ -27,9 +27,8 @@ def _has_few_batches(node: g.Node, backend: Backend) -> bool:
 
 @lowering("matmul", handles=_has_few_batches)
 def _matmul(p: Placer) -> None:
-    dtype, attrs = p.out.dtype, p.attrs
-    a, b = (transposed(s) if attrs[f"transpose_{name}"] or attrs[f"adjoint_{name}"] else s
-            for s, name in zip(p.operands, "ab", strict=True))
+    dtype = p.out.dtype
+    a, b = _turned(p)
     if dtype.is_complex:
         _complex_product(p, a, b)
     elif dtype.is_integer and dtype.size < dt.int32.size:
@@ -43,6 +42,18 @@ def _matmul(p: Placer) -> None:
             out, layout = p.target(dtype.compute), contiguous(p.out.dims)
         p.product(out, a, b, layout)
         p.give(out, layout)
+
+
+@lowering("int8_matmul", handles=_has_few_batches)
+def _int8_matmul(p: Placer) -> None:
+    a, b = _turned(p)
+    p.product(p.out, a, b, contiguous(p.out.dims))
+
+
+def _turned(p: Placer) -> list[Source]:
+    """The operands as they are multiplied."""
+    return [transposed(s) if p.attrs[f"transpose_{name}"] or p.attrs.get(f"adjoint_{name}") else s
+            for s, name in zip(p.operands, "ab", strict=True)]
 
 
 def transposed(source: Source) -> Source:
@@ -82,10 +93,18 @@ def _joined(s: ScalarBuilder, rr: Scalar, ii: Scalar, ri: Scalar, ir: Scalar) ->
 
 
 def _short_product(p: Placer, a: Source, b: Source) -> None:
-    """The product in int32: what integers of fewer bits keep of it does not depend on the bits above."""
+    """The product in int32: what integers of fewer bits keep of it does not depend on the bits above, nor on whether
+    operands count as signed."""
     out = g.Value(p.out.dims, dt.int32)
-    p.product(out, p.copy(a, dt.int32, _widened), p.copy(b, dt.int32, _widened), contiguous(out.dims))
+    taken = dt.int8 if p.out.dtype.size == 1 else dt.int32
+    a, b = (s if s.base.dtype is taken else p.copy(s, taken, _as_int8 if taken is dt.int8 else _widened)
+            for s in (a, b))
+    p.product(out, a, b, contiguous(out.dims))
     p.give(out)
+
+
+def _as_int8(s: ScalarBuilder, x: Scalar) -> Scalar:
+    return s.cast(x, dt.int8)
 
 
 def _widened(s: ScalarBuilder, x: Scalar) -> Scalar:

@@ -94,6 +94,7 @@ class Target:
         masks: whether loads under a mask are quick.
         many_registers: whether there are more than 16 vectors in registers.
         pairs: whether an instruction adds the products of pairs of bfloat16 numbers (`add_pairs` of the loop IR).
+        quads: the same for four numbers of 8 bits (`add_quads`).
         threads: how many threads code is planned for; None for as many as this process uses.
         registers_only: whether arithmetic takes operands from registers alone, so that what is loaded needs some.
         granules: how many times 128 bits the vectors of SVE have that code is made for; 0 for none of SVE's.
@@ -109,6 +110,7 @@ class Target:
     masks: bool
     many_registers: bool
     pairs: bool = False
+    quads: bool = False
     threads: int | None = None
     registers_only: bool = False
     granules: int = 0
@@ -162,7 +164,8 @@ def host() -> Target:
     x86 = architecture() == "x86_64"
     bits = 512 if "avx512f" in has else 256 if "avx2" in has else 128
     return Target("", "", "", bits, True, not x86 or "f16c" in has, True, "avx2" in has,
-                  "avx512f" in has or "sse2" not in has, "avx512bf16" in has)
+                  "avx512f" in has or "sse2" not in has, "avx512bf16" in has,
+                  ("avx512vnni" if bits == 512 else "avxvnni") in has)
 
 
 @functools.cache

@@ -199,6 +199,13 @@ def add_pairs(x: np.ndarray, y: np.ndarray, total: np.ndarray) -> np.ndarray:
     return total
 
 
+def add_quads(x: np.ndarray, y: np.ndarray, total: np.ndarray) -> np.ndarray:
+    """`add_quads` of the loop IR (`codegen/statements.py`), of int32 arrays."""
+    for place in (0, 8, 16, 24):
+        total = total + (x >> place & 0xFF) * (y << 24 - place >> 24)
+    return total
+
+
 def _fma64(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
     product = x * y
     high, low = _two_product(x, y)

@@ -71,7 +71,7 @@ def _runs(x: products.Matrices, plan: products.ProductPlan, dtype: DType, places
         first, second = second, first
     runs = []
     if plan.packs:  # which reads no more of A than its address
-        work = Work(dtype.compute, plan.room)
+        work = Work(gemm.summed(dtype), plan.room)
         runs.append(Run(_kernel(dtype, "pack_b"), [work, second, second, *plan.integers], plan.packs,
                         max(plan.room // plan.packs, 1), fixed=fixed))
         second = work

@@ -48,7 +48,7 @@ def choose(x: Matrices, dtype: DType, count: int, often: bool, given: int | None
     """
     shape, flat = gemm.tiling(dtype), x.m == 1
     width = gemm.panel_width(shape, flat)
-    readable = x.b[1] == 1 and shape.masks and dtype.compute == dtype
+    readable = x.b[1] == 1 and shape.masks and gemm.summed(dtype) is dtype
     if flat:
         batches = math.prod(length for length, *_ in x.batch)
         share = math.ceil(math.ceil(x.n / width) / max(math.ceil(count / batches), 1))
@@ -70,11 +70,14 @@ class _UnitSearch:
         self.x, self.count, self.often = x, count, often
         host = target.current().is_host  # another processor's costs are not measured here
         self.costs = costs_of.current() if host else costs_of.USUAL
+        if (held := gemm.together(dtype)) == 4:  # a step multiplies four of them, packing takes as many instructions
+            self.costs = self.costs._replace(pack_a=held * self.costs.pack_a, pack_b=held * self.costs.pack_b,
+                                             start=held * self.costs.start)
         self.shape = gemm.tiling(dtype)
         self.limit = gemm.tiles_at_once(self.shape, dtype, x.k)
         self.batches = math.prod(length for length, *_ in x.batch)
         self.panels = -(-x.n // gemm.panel_width(self.shape, False))
-        self.lies = 1 in x.a and dtype.compute == dtype  # A need not be packed
+        self.lies = 1 in x.a and gemm.summed(dtype) is dtype  # A need not be packed
         self.first, self.again, packing = self._reads(caches.of_host() if host else target.CACHES, dtype.size)
         self.packed = self.batches * self.panels * (self.costs.pack_b + packing) / count * x.k
 

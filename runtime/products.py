@@ -71,7 +71,7 @@ def plan(x: Matrices, dtype: DType, count: int, often: bool = False, rows: int |
         count = sharing.threads_for(work, count) if work >= sharing.IN_PROGRAMS else 1
     rows, columns, mode = product_units.choose(x, dtype, count, often and not swapped, rows)
     width = gemm.panel_width(shape, flat)
-    panels = batches * max(-(-x.k // gemm.BLOCK), 1) * -(-x.n // width) if mode == gemm.PACKED else 0
+    panels = batches * max(-(-x.k // gemm.block(dtype)), 1) * -(-x.n // width) if mode == gemm.PACKED else 0
     room = panels * gemm.words(dtype) * width
     integers = (mode, x.m, x.n, x.k, x.ldc, *x.a, *x.b, rows, columns, len(x.batch),
                 *(word for dim in x.batch for word in dim))
@@ -118,7 +118,7 @@ class _ProductCall(NamedTuple):
 
 
 class Product:
-    """Products of arrays of given dtype and shapes, into C-contiguous results of the compute dtype.
+    """Products of arrays of given dtype and shapes, into C-contiguous results of what they are summed in.
 
     >>> import numpy as np
     >>> from twofold.ir import dtypes as dt
@@ -132,14 +132,14 @@ class Product:
     def __init__(self, dtype: DType, a: tuple[int, ...], b: tuple[int, ...], flip_a: bool = False,
                  flip_b: bool = False) -> None:
         """Args:
-            dtype: a float, or an integer of 32 bits or more.
+            dtype: a float, int8, or an integer of 32 bits or more.
             a, b: shapes `[batch, m, k]` and `[batch, k, n]`; the batch dimensions broadcast.
             flip_a, flip_b: the matrices are the transposed of what the arrays hold, and so are `a` and `b`.
         """
         self.dtype, self._a, self._b, self._flips = dtype, a, b, (flip_a, flip_b)
         rows, columns = a[-1 if flip_a else -2], b[-2 if flip_b else -1]
         self.shape = (*np.broadcast_shapes(a[:-2], b[:-2]), rows, columns)
-        self._type = dtype.compute.np
+        self._type = gemm.summed(dtype).np
         small = math.prod(self.shape) * self._type.itemsize < memory.POOLED_FROM
         self._empty = np.empty if small else memory.empty
         self._runs: dict[object, _ProductCall] = {}

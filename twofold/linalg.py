@@ -55,6 +55,11 @@ def matmul(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False,
     [[5.0, 11.0], [11.0, 25.0]]
     """
     kind = None if output_type is None else dt.as_dtype(output_type)
+    if kind is dt.int32:
+        a, b = tensor(a), tensor(b)
+        if a.dtype is dt.int8 and b.dtype is dt.int8:
+            return ops.int8_matmul(a, b, transpose_a=bool(transpose_a or adjoint_a),
+                                   transpose_b=bool(transpose_b or adjoint_b))
     if kind is not None:
         a, b = _before(a, kind), _before(b, kind)
     if transpose_a or transpose_b or adjoint_a or adjoint_b:

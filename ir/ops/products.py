@@ -14,7 +14,7 @@ from twofold.ir.op import Op, primitive
 from twofold.ir.spec import spec
 from twofold.ir.types import AnyTensor, Cotangents, Spec
 
-__all__ = ["matmul"]
+__all__ = ["int8_matmul", "matmul"]
 
 
 def _infer(op: Op, a: Spec, b: Spec, *, transpose_a: bool, transpose_b: bool, adjoint_a: bool, adjoint_b: bool) -> Spec:
@@ -26,15 +26,27 @@ def _infer(op: Op, a: Spec, b: Spec, *, transpose_a: bool, transpose_b: bool, ad
         if transpose and adjoint:
             raise rules.fail(op, operands, f"transpose_{'ab'[which]} and adjoint_{'ab'[which]} cannot both be True.",
                              InvalidArgumentError)
-    rows, inner_a = _matrix_dims(a, transpose_a or adjoint_a)
-    inner_b, columns = _matrix_dims(b, transpose_b or adjoint_b)
+    return spec(_product_dims(op, a, b, transpose_a or adjoint_a, transpose_b or adjoint_b), dtype)
+
+
+def _int8_infer(op: Op, a: Spec, b: Spec, *, transpose_a: bool, transpose_b: bool) -> Spec:
+    for which in range(2):
+        rules.require_dtype(op, (a, b), which, (dt.int8,))
+        rules.require_rank(op, (a, b), which, 2)
+    return spec(_product_dims(op, a, b, transpose_a, transpose_b), dt.int32)
+
+
+def _product_dims(op: Op, a: Spec, b: Spec, flip_a: bool, flip_b: bool) -> tuple[DimLike, ...]:
+    operands = (a, b)
+    rows, inner_a = _matrix_dims(a, flip_a)
+    inner_b, columns = _matrix_dims(b, flip_b)
     if not dm.require_eq(inner_a, inner_b):
         raise rules.fail(op, operands, f"inner sizes differ: a gives {inner_a} columns and b {inner_b} rows.")
     try:
         batch = dm.broadcast_shapes(a.dims[:-2], b.dims[:-2])
     except dm.BroadcastError as e:
         raise rules.fail(op, operands, "batch shapes, all axes but the last two, do not broadcast.") from e
-    return spec((*batch, rows, columns), dtype)
+    return (*batch, rows, columns)
 
 
 def _matrix_dims(x: Spec, flipped: bool) -> tuple[DimLike, DimLike]:
@@ -109,4 +121,18 @@ def matmul(a: AnyTensor, b: AnyTensor, *, transpose_a: bool = False, transpose_b
     Raises:
         DTypeError: dtypes differ or are not numeric. ShapeError: a rank below 2, inner sizes that differ, or batch
         shapes that do not broadcast.
+    """
+
+
+@primitive(infer=_int8_infer, vjp=None, lower="int8_matmul", traits=("total",))
+def int8_matmul(a: AnyTensor, b: AnyTensor, *, transpose_a: bool = False, transpose_b: bool = False) -> AnyTensor:
+    """Product of the matrices of int8 in the last two axes of `a` and `b` in int32; the axes before them broadcast.
+
+    Args:
+        a, b: tensors of int8, of rank 2 or more.
+        transpose_a, transpose_b: multiply by the transposed matrix.
+    Returns:
+        `int32[batch, rows, columns]`, exact but for wrapping around.
+    Raises:
+        DTypeError: dtypes differ from int8. ShapeError: as for `matmul`.
     """

@@ -46,6 +46,17 @@ def transposed_operand(r: Rewriter, node: g.Node) -> Replacement:
     return None if operands == node.inputs else r.op(ops.matmul, *operands, **attrs)
 
 
+@MATMULS.rule("int8_matmul")
+def transposed_integers(r: Rewriter, node: g.Node) -> Replacement:
+    """int8_matmul(transpose(x), y) -> int8_matmul(x, y) {transpose_a: true}"""
+    operands, attrs = list(node.inputs), dict(node.attrs)
+    for i, side in enumerate("ab"):
+        while (inner := operands[i].node) is not None and inner.op is ops.transpose and _swaps_last(inner):
+            attrs[f"transpose_{side}"] = not attrs[f"transpose_{side}"]
+            operands[i] = inner.inputs[0]
+    return None if operands == node.inputs else r.op(ops.int8_matmul, *operands, **attrs)
+
+
 def _swaps_last(node: g.Node) -> bool:
     order = order_of(node)
     rank = len(order)

@@ -21,6 +21,7 @@ from twofold.runtime.products import Matrices, Product
 FLOATS = [dt.float32, dt.float64]
 HALVES = [dt.float16, dt.bfloat16]
 WORDS = [dt.int32, dt.uint32, dt.int64, dt.uint64]
+BYTES = [dt.int8]
 ids = {"ids": lambda d: getattr(d, "name", None)}
 
 
@@ -244,7 +245,7 @@ def test_too_many_batch_dimensions():
 
 # -- other processors -------------------------------------------------------------------------------------------
 def shapes_for_other_processors(dtype):
-    size = dtype.compute.size
+    size = gemm_shapes.summed(dtype).size
     shapes = [gemm.Tiling(width // size, heights, masks) for width in (16, 32, 64)
               for heights, masks in (((6, 4, 2), False), ((14, 8, 4), True), ((3, 2, 1), False))]
     return [*shapes, gemm.Tiling(16 // size, (14, 8, 4), False)]
@@ -258,13 +259,14 @@ def run(start, mode, a, b, dtype, shape):
     """
     (m, k), n, size = a.shape, b.shape[1], a.itemsize
     nothing = np.nan if dtype.is_floating else -1
-    out = np.full((m, n), nothing).astype(dtype.compute.np)
+    sums = gemm_shapes.summed(dtype).np
+    out = np.full((m, n), nothing).astype(sums)
     width = gemm.panel_width(shape, False)
     sizes = (mode, m, n, k, n, *(s // size for s in (*a.strides, *b.strides)), shape.tall, width, 0)
-    blocks, panels = -(-k // gemm.BLOCK), -(-n // width)
+    blocks, panels = -(-k // gemm_shapes.block(dtype)), -(-n // width)
     right = b
     if mode == gemm.PACKED:
-        right = np.full(blocks * panels * gemm.BLOCK * width, nothing).astype(dtype.compute.np)
+        right = np.full(blocks * panels * max(gemm_shapes.words(dtype), gemm.BLOCK) * width, nothing).astype(sums)
         assert start("pack_b", blocks * panels, sizes, (right, a, b)) == 0
     assert start("tall" if m > 1 else "flat", -(-m // shape.tall) * panels, sizes, (out, a, right)) == 0
     return out
@@ -400,7 +402,7 @@ m: i64, n: i64, next: f32*) {
 }"""
 
 
-@pytest.mark.parametrize("dtype", FLOATS + HALVES + WORDS, **ids)
+@pytest.mark.parametrize("dtype", FLOATS + HALVES + WORDS + BYTES, **ids)
 @pytest.mark.parametrize("part", gemm.PARTS)
 def test_kernels_are_well_formed(part, dtype):
     for shape in shapes_for_other_processors(dtype):
@@ -481,6 +483,59 @@ def test_products_in_pairs_take_subnormal_numbers_as_zero():
         assert_same(multiply(a, b, dt.bfloat16), got)
 
 
+# -- quads of int8 ----------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("shape", [(1, 70, 300), (70, 1, 300), (2, 2, 1), (5, 3, 2), (14, 32, 3), (17, 33, 257),
+                                   (133, 97, 1517), (40, 30, 0), (300, 200, 1025), (128, 128, 64)], ids=str)
+def test_products_of_int8_are_those_of_int64(shape):
+    m, n, k = shape
+    a, b = whole(0, m, k, dtype=dt.int8), whole(1, k, n, dtype=dt.int8)
+    expected = (a.astype(np.int64) @ b.astype(np.int64)).astype(np.int32)
+    for x, y in itertools.product(layouts(a).values(), layouts(b).values()):
+        assert_same(multiply(x, y, dt.int8), expected)
+
+
+def test_batches_of_products_of_int8():
+    a, b = whole(0, 2, 3, 20, 70, dtype=dt.int8), whole(1, 3, 70, 45, dtype=dt.int8)
+    assert_same(multiply(a, b, dt.int8), (a.astype(np.int64) @ b.astype(np.int64)).astype(np.int32))
+
+
+def test_sums_of_products_of_int8_wrap_around():
+    a, b = np.full((3, 1 << 18), -128, np.int8), np.full((1 << 18, 2), -128, np.int8)
+    b[:, 1] = 127
+    exact = a.astype(np.int64) @ b.astype(np.int64)
+    assert (exact[0] == (1 << 32, -127 << 25)).all()
+    assert_same(multiply(a, b, dt.int8), exact.astype(np.int32))
+
+
+@pytest.mark.parametrize("quads", [False, True])
+@pytest.mark.parametrize("shape", [(1, 30, 20), (3, 5, 1), (7, 19, 6), (5, 3, 259), (5, 9, 1100)], ids=str)
+def test_products_in_quads_on_processors_that_have_them_and_others(shape, quads):
+    m, n, k = shape
+    a, b = whole(0, m, k, dtype=dt.int8), whole(1, k, n, dtype=dt.int8)
+    expected = (a.astype(np.int64) @ b.astype(np.int64)).astype(np.int32)
+    with targets.use(replace(targets.host(), quads=quads)):
+        for tiles in (gemm.Tiling(4, (3, 2, 1), False), gemm.Tiling(8, (6, 4, 2), True)):
+            start = in_lockstep(dt.int8, tiles)
+            for mode in (gemm.HERE, gemm.PACKED) if m > 1 else (gemm.HERE,):
+                for x, y in [(np.array(a, order=i), np.array(b, order=j)) for i, j in itertools.product("CF", "CF")]:
+                    assert_same(run(start, mode, x, y, dt.int8, tiles), expected)
+
+
+@pytest.mark.skipif(not targets.host().quads, reason="the processor multiplies no quads")
+@pytest.mark.parametrize("width", [16, 32, 64])
+def test_products_in_quads_of_other_widths(width):
+    """Vectors of all lengths, masked ones among them, as processors without AVX-512 take them."""
+    for heights, masks in (((6, 4, 2), True), ((14, 8, 4), True), ((3, 2, 1), False)):
+        shape = gemm.Tiling(width // 4, heights, masks)
+        engine, start = load(dt.int8, shape)
+        for m, n, k in [(5, 3, 2), (40, 70, 300), (17, 9, 1100)]:
+            a, b = whole(0, m, k, dtype=dt.int8), whole(1, k, n, dtype=dt.int8)
+            expected = (a.astype(np.int64) @ b.astype(np.int64)).astype(np.int32)
+            for mode, i, j in itertools.product((gemm.HERE, gemm.PACKED), "CF", "CF"):
+                assert_same(run(start, mode, np.array(a, order=i), np.array(b, order=j), dt.int8, shape), expected)
+        assert engine is not None
+
+
 @pytest.mark.parametrize("dtype", [dt.int32, dt.uint64], **ids)
 def test_products_of_integers_in_lockstep(dtype):
     for tiles in (gemm.Tiling(4, (3, 2, 1), False), gemm.Tiling(8, (6, 4, 2), True)):
@@ -501,10 +556,11 @@ def test_a_small_product_in_lockstep():
 
 
 def test_room_for_packed_rows_is_enough_for_every_inner_size():
-    for dtype in FLOATS + HALVES:
+    for dtype in FLOATS + HALVES + BYTES:
         for shape in shapes_for_other_processors(dtype):
-            for inner in range(1, 300):
-                depth = min(-(-inner // shape.lanes) * shape.lanes, gemm.BLOCK)
+            square = gemm_shapes.square(shape, dtype)
+            for inner in range(1, 1100):
+                depth = min(-(-inner // square) * square, gemm_shapes.block(dtype)) * shape.lanes // square
                 packed = gemm.tiles_at_once(shape, dtype, inner) * depth * shape.depth
                 assert packed <= gemm_shapes.most_packed(shape, dtype)
 

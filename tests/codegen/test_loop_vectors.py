@@ -105,6 +105,47 @@ def test_products_of_pairs_at_the_ends_of_the_range() -> None:
         np.testing.assert_array_equal(memory[2], expected)
 
 
+@pytest.mark.parametrize("lanes", [4, 8, 16])
+def test_products_of_quads_are_exact_and_wrap_around(lanes: int) -> None:
+    b = LoopBuilder("k")
+    x, y, z = (b.pointer(name, dt.int32) for name in "xyz")
+    with b.for_(b.start, b.stop) as i:
+        at = i * lanes
+        b.store(z, at, b.add_quads(b.load(x, at, lanes), b.load(y, at, lanes), b.load(z, at, lanes)))
+    kernel = b.finish()
+    verify(kernel)
+    assert f"add_quads %2 %3 %4 : i32x{lanes}" in str(kernel)
+    rng, total = np.random.default_rng(0), 64 // lanes
+    of_x, of_y = rng.integers(0, 256, (64, 4), np.uint8), rng.integers(-128, 128, (64, 4), np.int8)
+    of_x[0], of_y[0] = 255, -128
+    start = rng.integers(-(1 << 31), 1 << 31, 64).astype(np.int32)
+    start[0] = -(1 << 31)
+    products = (of_x.astype(np.int64) * of_y.astype(np.int64)).sum(1)
+    expected = (products + start).astype(np.int32)
+    arrays = [of_x.view(np.int32).reshape(-1), of_y.view(np.int32).reshape(-1), start]
+    memory = [a.copy() for a in arrays]
+    assert lockstep.run(kernel, total, [lockstep.ByteMemory(m.view(np.uint8)) for m in memory]) == 0
+    assert_same(memory[2], expected, lanes)
+    if targets.host().quads:
+        assert_same(agree(kernel, total, *arrays)[2], expected, lanes)
+
+
+@pytest.mark.parametrize("lanes", [4, 8, 16])
+def test_the_bytes_of_vectors_are_words(lanes: int) -> None:
+    """A vector of bytes under a mask, of all numbers of bytes up to the last, is one of a quarter of the lanes."""
+    b = LoopBuilder("k")
+    x, y = b.pointer("x", dt.int8), b.pointer("y", dt.int32)
+    with b.for_(b.start, b.stop) as count:
+        read = b.load(x, 0, 4 * lanes, b.first(count - 1, 4 * lanes))
+        b.store(y, count * lanes, b.bitcast(read, vector(dt.int32, lanes)))
+    values = np.random.default_rng(0).integers(-128, 128, 4 * lanes, np.int8)
+    total = 4 * lanes + 3
+    got = agree(b.finish(), total, values, np.zeros(total * lanes, np.int32))[1].view(np.int8).reshape(total, -1)
+    for count in range(total):
+        held = max(min(count - 1, 4 * lanes), 0)
+        np.testing.assert_array_equal(got[count], [*values[:held], *[0] * (4 * lanes - held)])
+
+
 # -- text -----------------------------------------------------------------------------------------------------------
 def scaled() -> LoopFunction:
     """x = (x reversed) * factor on the first n of 4 elements, ahead of which a line is fetched."""

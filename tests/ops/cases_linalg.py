@@ -276,6 +276,30 @@ def _norm_cases():
 
 CASES = [
     *_matmul_cases(),
+    *(
+        Row(
+            "int8_matmul",
+            lambda a, b, turned: tf.matmul(a, b, output_type=tf.int32, **turned),
+            shapes,
+            lambda a, b, turned: np.matmul(
+                *(np.swapaxes(x.astype(np.int32), -1, -2) if n in turned else x.astype(np.int32)
+                  for n, x in (("transpose_a", a), ("transpose_b", b)))
+            ),
+            (dt.int8,),
+            {"turned": dict.fromkeys(names, True)},
+            result=dt.int32,
+            id="-".join(("matmul-int8", *names, str(shapes))),
+        )
+        for names, shapes in (
+            ((), [(3, 4), (4, 5)]),
+            ((), [(2, 1, 3, 70), (3, 70, 1)]),
+            ((), [(0, 4), (4, 5)]),
+            ((), [(3, 0), (0, 5)]),
+            (("transpose_a",), [(2, 4, 3), (2, 4, 5)]),
+            (("transpose_b",), [(3, 4), (2, 5, 4)]),
+            (("transpose_a", "transpose_b"), [(20, 17), (35, 20)]),
+        )
+    ),
     Row(
         "matmul",
         "linalg.matvec",
@@ -700,6 +724,8 @@ CASES = [
 _SQUARE = np.eye(2, dtype=np.float32)
 
 ERRORS = [
+    Bad("matmul of int8: inner sizes", lambda: tf.matmul(tf.ones([2, 3], tf.int8), tf.ones([2, 3], tf.int8),
+                                                         output_type=tf.int32), INVALID, "int8_matmul"),
     Bad("matmul: inner sizes", lambda: tf.matmul(tf.ones([2, 3]), tf.ones([2, 3])), INVALID, "matmul"),
     Bad("matmul: rank", lambda: tf.matmul(tf.ones([3]), tf.ones([3, 3])), INVALID, "rank"),
     Bad("matmul: dtypes", lambda: tf.matmul(tf.ones([2, 2]), tf.ones([2, 2], tf.float64)), INVALID, "float64"),

@@ -89,3 +89,26 @@ def test_units_are_all_of_the_product(m: int, n: int, k: int, threads: int, ofte
     assert columns % gemm_shapes.panel_width(shape, m == 1) == 0
     if m == 128 and threads == 2:  # as many rows for one thread as for the other
         assert rows * 2 == m or rows >= m
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("sizes", [(1, 300, 700), (37, 70, 1030), (530, 301, 257), (700, 1, 600)], ids=str)
+def test_products_of_int8_in_calls_and_programs(sizes: tuple[int, int, int], threads: int) -> None:
+    m, n, k = sizes
+    rng = np.random.default_rng(0)
+    before = tf.config.threading.get_intra_op_parallelism_threads()
+    tf.config.threading.set_intra_op_parallelism_threads(threads)
+    try:
+        for flip_a, flip_b in itertools.product([False, True], repeat=2):
+            a, b = (tf.constant(rng.integers(-128, 128, shape[::-1] if flip else shape, np.int8))
+                    for shape, flip in (((m, k), flip_a), ((k, n), flip_b)))
+            wide = [x.numpy().astype(np.int64).T if flip else x.numpy().astype(np.int64)
+                    for x, flip in ((a, flip_a), (b, flip_b))]
+            exact = wide[0] @ wide[1]
+            for kind in (tf.int32, tf.int8):
+                def product(a: tf.Tensor, b: tf.Tensor, flips: Any = (flip_a, flip_b), kind: Any = kind) -> tf.Tensor:
+                    return tf.matmul(a, b, *flips, output_type=kind)
+                for fn in (product, tf.function(product)):
+                    np.testing.assert_array_equal(fn(a, b).numpy(), exact.astype(kind.as_numpy_dtype))
+    finally:
+        tf.config.threading.set_intra_op_parallelism_threads(before)

@@ -27,6 +27,21 @@ graph f(%0: f32[n,3], %1: f32[4,3]) {
 }""")
 
 
+def test_transposes_fold_into_products_of_int8():
+    check(fold_transposes, """
+graph f(%0: i8[n,3], %1: i8[4,3]) {
+  %2 = transpose(%0) {perm: [1, 0]} : i8[3,n]
+  %3 = transpose(%1) {perm: [1, 0]} : i8[3,4]
+  %4 = int8_matmul(%2, %3) {transpose_a: true} : i32[n,4]
+  return %4
+}
+---
+graph f(%0: i8[n,3], %1: i8[4,3]) {
+  %2 = int8_matmul(%0, %1) {transpose_b: true} : i32[n,4]
+  return %2
+}""")
+
+
 def test_a_transposed_transpose_is_plain():
     check(fold_transposes, """
 graph f(%0: f32[n,3], %1: f32[2,5,3]) {
