@@ -5,7 +5,7 @@ Each op works on the last one, two or three axes. They are linear, so gradients 
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 import numpy as np
 
@@ -28,6 +28,15 @@ def _axes(rank: int) -> tuple[int, ...]:
     return tuple(range(-rank, 0))
 
 
+def _transform(function: Callable[..., np.ndarray], x: np.ndarray, rank: int, **more: object) -> np.ndarray:
+    """NumPy's transform of `x` over its last axes, with the same bits wherever its elements lie.
+
+    NumPy transforms several rows at once in vectors and the rest one by one, which rows those are depends on how they
+    lie, and on AArch64 the two ways round differently.
+    """
+    return function(np.asarray(x, order="C"), axes=_axes(rank), **more)
+
+
 def _complex_of(dtype: DType) -> DType:
     return dt.complex128 if dtype is dt.float64 else dt.complex64
 
@@ -48,7 +57,7 @@ def _size_like(x: Spec, dims: Shape) -> Operand:
     return grad.scalar(dm.numel(dims), like=x)
 
 
-@primitive(infer=_fft_infer, saves=(), host=lambda x, rank: np.fft.fftn(x, axes=_axes(rank)),
+@primitive(infer=_fft_infer, saves=(), host=lambda x, rank: _transform(np.fft.fftn, x, rank),
            vjp=lambda ct, out, x, *, rank: ops.multiply(ops.ifft(ct, rank=rank), _size_like(ct, x.dims[-rank:])),
            traits=("total",))
 def fft(x: AnyTensor, *, rank: int = 1) -> AnyTensor:
@@ -64,7 +73,7 @@ def fft(x: AnyTensor, *, rank: int = 1) -> AnyTensor:
     """
 
 
-@primitive(infer=_fft_infer, saves=(), host=lambda x, rank: np.fft.ifftn(x, axes=_axes(rank)),
+@primitive(infer=_fft_infer, saves=(), host=lambda x, rank: _transform(np.fft.ifftn, x, rank),
            vjp=lambda ct, out, x, *, rank: ops.divide(ops.fft(ct, rank=rank), _size_like(ct, x.dims[-rank:])),
            traits=("total",))
 def ifft(x: AnyTensor, *, rank: int = 1) -> AnyTensor:
@@ -92,7 +101,7 @@ def _rfft_vjp(ct: AnyTensor, out: Spec, x: Spec, *, rank: int) -> Cotangents:
     return ops.real(ops.multiply(ops.ifft(full, rank=rank), _size_like(ct, x.dims[-rank:])))
 
 
-@primitive(infer=_rfft_infer, vjp=_rfft_vjp, saves=(), host=lambda x, rank: np.fft.rfftn(x, axes=_axes(rank)),
+@primitive(infer=_rfft_infer, vjp=_rfft_vjp, saves=(), host=lambda x, rank: _transform(np.fft.rfftn, x, rank),
            traits=("total",))
 def rfft(x: AnyTensor, *, rank: int = 1) -> AnyTensor:
     """Fourier transform of real numbers over the last `rank` axes: the half of the last axis that is not redundant.
@@ -117,7 +126,7 @@ def _irfft_infer(op: Op, x: Spec, *, rank: int, size: int) -> Spec:
 
 
 def _irfft_host(x: np.ndarray, rank: int, size: int) -> np.ndarray:
-    return np.fft.irfftn(x, s=(*x.shape[x.ndim - rank:-1], size), axes=_axes(rank))
+    return _transform(np.fft.irfftn, x, rank, s=(*x.shape[x.ndim - rank:-1], size))
 
 
 def _irfft_vjp(ct: AnyTensor, out: Spec, x: Spec, *, rank: int, size: int) -> Cotangents:

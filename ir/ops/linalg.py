@@ -178,8 +178,7 @@ def _triangular_host(matrix: np.ndarray, rhs: np.ndarray, lower: bool, adjoint: 
         raise op_error(InvalidArgumentError, "matrix_triangular_solve", "Input matrix is not invertible.")
     batch = np.broadcast_shapes(a.shape[:-2], rhs.shape[:-2])
     out = np.array(np.broadcast_to(rhs, (*batch, *rhs.shape[-2:])), order="C")
-    with np.errstate(all="ignore"):
-        _substitute(a, out, lower != adjoint)
+    _substitute(a, out, lower != adjoint)
     return out
 
 
