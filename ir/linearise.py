@@ -27,7 +27,7 @@ from .sums import Exists, Link, Start, Sums, both, continued, filled, present, s
 from .types import AnyTensor, Attrs, Results, Spec
 
 __all__ = ["Backward", "Emitted", "Flow", "GraphWriter", "Linearised", "Mask", "Pullback", "Scope", "Starts",
-           "PULLBACKS", "FLOWS", "scope_of", "reached", "reaching", "told"]
+           "PULLBACKS", "FLOWS", "scope_of", "fits", "one_of", "reached", "reaching", "told"]
 
 Mask = tuple[bool, ...]
 
@@ -214,6 +214,7 @@ class Linearised:
         builder = Builder(forward)
         self._steps: list[tuple[Node, Pullback | None]] = []
         self.joined: list[tuple[Value, Value, Value, bool]] = []  # names, values, conditions, when these hold
+        self.links: dict[Value, list[tuple[Value, Value, bool]]] = {}  # by names
         self.popped: list[tuple[Value, Value, Value]] = []  # what was read from stacks, these, and where
         for node in graph.nodes:
             active = any(v in reach for v in node.inputs) and any(v in cover for v in node.outputs)
@@ -231,6 +232,8 @@ class Linearised:
             self._steps.append((staged.node, staged))
             self.joined += staged.joined
             self.popped += staged.popped
+        for name, value, condition, when in self.joined:
+            self.links.setdefault(name, []).append((value, condition, when))
         forward.outputs = [copies[v] for v in graph.outputs]
         self._reach = {copies[v] for v in reach}
         self._own = set(forward.inputs).union(*[n.outputs for n in forward.nodes])
@@ -243,9 +246,6 @@ class Linearised:
 
         The key is the output's number and a place: the number of an input, or -1 - that of an output.
         """
-        links: dict[Value, list[tuple[Value, Value, bool]]] = {}
-        for name, value, condition, when in self.joined:
-            links.setdefault(name, []).append((value, condition, when))
         aliases_of: dict[Value, dict[Value, Value | None]] = {}
 
         def earlier(name: Value) -> dict[Value, Value | None]:
@@ -253,7 +253,7 @@ class Linearised:
             if name not in aliases_of:
                 aliases: dict[Value, Value | None] = {name: None}
                 aliases_of[name] = aliases
-                for value, condition, when in links.get(name, ()):
+                for value, condition, when in self.links.get(name, ()):
                     holds = condition if when else ops.logical_not(condition)
                     for root, further in earlier(value).items():
                         both = holds if further is None else ops.logical_and(holds, further)
@@ -333,6 +333,7 @@ class _Play:
         self.graph = Graph(lin.forward.name + "_grad")
         self.builder = Builder(self.graph, self._lift)
         self.read: dict[Value, Value] = {}  # values of `forward` -> what stands for them
+        self.named: dict[Value, Value] = {}  # the same for names of other values; see `_by_names`
         self.front: list[Node] = []  # nodes before all others
         self.cts: dict[Value, Value] = {}
         self.sums = Sums(self.cts, lambda v: v)
@@ -444,6 +445,27 @@ class _Play:
         """The value of the backward graph that stands for a value of `forward`."""
         if value not in self.lin._own:
             return value
+        if self.lin.scope.whole and value.dtype.is_differentiable:
+            return self._by_names(value)
+        return self._read(value)
+
+    def _by_names(self, value: Value) -> Value:
+        """What stands for a value that may be another one: where it is, that one, so that gradients of this gradient
+        find one value with one sum, by whatever names rules read it."""
+        if value not in self.named:
+            ways = [way for way in self.lin.links.get(value, ()) if fits(way[0], value)]
+            sides = {(condition, when) for _, condition, when in ways}
+            last = next((way for way in ways if way[0].dims == value.dims and (way[1], not way[2]) in sides), None)
+            chosen = self._read(value) if last is None else self._by_names(last[0])
+            for other, condition, when in ways:
+                if last is None or other is not last[0]:
+                    pair = (self._by_names(other), chosen) if when else (chosen, self._by_names(other))
+                    chosen = one_of(self.builder, self._read(condition), *pair, value)
+            self.named[value] = chosen
+        return self.named[value]
+
+    def _read(self, value: Value) -> Value:
+        """The input, constant or size of the backward graph that stands for a value of `forward`."""
         substitute = self.read.get(value)
         if substitute is None:
             substitute = self._easy(value)
@@ -600,6 +622,21 @@ class _Play:
                                    (spec((), dt.int64),))
             lin.sizes[name] = lin.keep(node.outputs[0])
         return lin.sizes[name]
+
+
+def fits(other: Spec, value: Spec) -> bool:
+    """Whether two may be one value, as far as their sizes are known."""
+    return all(isinstance(a, Dim) or isinstance(b, Dim) or a == b for a, b in zip(other.dims, value.dims, strict=True))
+
+
+def one_of(b: Builder, condition: Value, then: Value, otherwise: Value, like: Spec) -> Value:
+    """The one of two values that a condition tells, which is that very value for gradients."""
+    regions = (Graph("then"), Graph("else"))
+    for number, region in enumerate(regions):
+        for v in (then, otherwise):
+            region.add_input(v.dims, v.dtype)
+        region.outputs = [region.inputs[number]]
+    return b.graph.add(g.COND, [condition, then, otherwise], {}, (like,), regions, b.loc).outputs[0]
 
 
 def told(b: GraphWriter, stack: AnyTensor, at: Any, lead: int) -> Exists:

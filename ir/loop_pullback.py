@@ -32,12 +32,14 @@ from .linearise import (
     Pullback,
     Scope,
     Starts,
+    fits,
+    one_of,
     reached,
     reaching,
 )
 from .names import carried_roots, roots
 from .op import use_interpreter
-from .pullback import by_flag, chosen, guards_within, hand_on_guards, number_inputs, with_distinct, zeros_of
+from .pullback import by_flag, chosen, guards_within, hand_on_guards, number_inputs, sizes_of, with_distinct, zeros_of
 from .spec import spec
 from .sums import Exists, Holds, Link, anyone, both, either, present
 from .types import AnyTensor, Spec
@@ -117,6 +119,7 @@ class LoopPullback(Pullback):
         seeds = _loop_seeds(node, seeded)
         active = tuple([a and b for a, b in zip(depends, seeds, strict=True)])
         body, outer = with_distinct(body, operands, count).copy(), symbols.symbols_in(operands)
+        operands, wanted, test, body = self._with_constants(operands, wanted, test, body)
         self.named = self._named(body, active)
         if self.named:
             operands, wanted, test, body = self._with_first_values(operands, wanted, test, body)
@@ -149,6 +152,29 @@ class LoopPullback(Pullback):
             elif self.idle:
                 none = ops.equal(self.node.outputs[count], 0)
                 self.joined = [(self.node.outputs[i], operands[i], none, True) for i in self.idle]
+
+    def _with_constants(self, operands: list[Value], wanted: Mask, test: Graph,
+                        body: Graph) -> tuple[list[Value], Mask, Graph, Graph]:
+        """With what every round hands on unchanged read as an operand that no round changes: it is one value, and has
+        one sum, in all rounds."""
+        count, test, operands = self.count, test.copy(), list(operands)
+        same: dict[Value, Value] = {}
+        memo: dict[Value, frozenset[Value]] = {}
+        for i, (v, operand) in enumerate(zip(body.inputs[:count], operands, strict=False)):
+            if roots(body.outputs[i], memo) == {v}:
+                body.outputs[i] = v
+                at = next((n for n in range(count, len(operands)) if operands[n] is operand), len(operands))
+                if at == len(operands):
+                    operands, wanted = [*operands, operand], (*wanted, wanted[i])
+                    test.add_input(operand.dims, operand.dtype)
+                    body.add_input(operand.dims, operand.dtype)
+                same[v] = body.inputs[at]
+                symbols.rename(body, sizes_of(v, operand))
+        for node in body.nodes if same else ():
+            node.inputs = [same.get(v, v) for v in node.inputs]
+        body.outputs = [v if v is u else same.get(v, v) for v, u in zip(body.outputs, body.inputs, strict=False)]
+        self.operands = operands
+        return operands, wanted, test, body
 
     # -- names ------------------------------------------------------------------------------------
     def _named(self, body: Graph, active: Mask) -> dict[int, frozenset[Value]]:
@@ -503,6 +529,13 @@ class LoopPullback(Pullback):
             own_past += [node.outputs[stack.starts]] if stack.starts is not None else []
             operands += own_past
             pasts[i] = [body.add_input(v.dims, v.dtype) for v in own_past]
+        names = {i: self._names_of(i) for i in pasts if i in self.named}
+        known: dict[Value, Value] = {}
+        for v in [v for of in names.values() for v in of]:
+            if v not in known:
+                operands.append(v)
+                known[v] = body.add_input(v.dims, v.dtype)
+        self.names = {i: [known[v] for v in of] for i, of in names.items()}
         if pasts:
             operands.append(node.outputs[count])
             self.total = body.add_input((), dt.int64)
@@ -590,6 +623,8 @@ class LoopPullback(Pullback):
             if n in self.past:
                 i, later = self.past[n]
                 values[n] = self._past(inner, lin.residuals[n], pasts[i], at, later)
+                if i in self.names:
+                    values[n] = self._by_identity(inner, i, values[n], at, later)
         popped = {i: inner.construct(g.POP, (stack, at), {"dims": ()}, (spec((), dt.int64),))[0]
                  for i, stack in identities.items()}
         begun = self._begun(at, seeds, self._in_round(inner.graph, cotangents, seeds), pairs, sum_of, popped)
@@ -632,6 +667,40 @@ class LoopPullback(Pullback):
         attrs = {"dims": value.dims, "past": True, "told": lead}
         otherwise.outputs = otherwise.add(g.POP, otherwise.inputs[1:], attrs, (value,)).outputs
         return inner.construct(g.COND, (is_outer, *operands), {"past": True}, (value,), [then, otherwise])[0]
+
+    def _names_of(self, i: int) -> list[Value]:
+        """What tells which value a carried one is in a round, and what it may be: the stack of its identities and the
+        last one, operands that it may be, and, each after its identity, results."""
+        node = self.node
+        ends = {j: [node.outputs[identity.place - 1], node.outputs[j]] for j, identity in self.identities.items()}
+        shift = len(node.inputs) - len(self.operands)
+        operands = [node.inputs[at if at < self.count else at + shift] for at in self._first_values(i)]
+        return [node.outputs[self.identities[i].place], ends[i][0], *operands,
+                *[v for j, end in ends.items() if self._may_be(i, j) for v in end]]
+
+    def _first_values(self, i: int) -> list[int]:
+        """The places of the operands that a carried value may be in some round."""
+        return sorted({self._place(v.index) for v in self.named[i] if v.node is None})
+
+    def _by_identity(self, inner: Builder, i: int, value: Value, at: Value, later: bool) -> Value:
+        """The value of a carried one before a round, or with `later` after it: where it is an operand or a result, that
+        one, which has one sum in all rounds and outside."""
+        stack, end, *others = self.names[i]
+        places = self._first_values(i)
+        place = at
+        if later:
+            is_last = ops.equal(ops.add(at, 1), self.total)
+            place = ops.where(is_last, np.array(0, np.int64), ops.add(at, 1))
+        identity = inner.construct(g.POP, (stack, place), {"dims": ()}, (spec((), dt.int64),))[0]
+        if later:
+            identity = ops.where(is_last, end, identity)
+        ends = others[len(places):]
+        ways = [*zip([np.array(p, np.int64) for p in places], others, strict=False), *zip(ends[::2], ends[1::2],
+                                                                                          strict=True)]
+        for of, other in ways:
+            if fits(other, value):
+                value = one_of(inner, ops.equal(identity, of), other, value, value)
+        return value
 
     def _own(self, i: int, identities: Mapping[int, AnyTensor]) -> Holds:
         """Whether the cotangent of a carried value is in no other sum: an operand's or an earlier one's."""

@@ -379,11 +379,8 @@ def gradients_of_branches(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
 BRANCHES = [one_side, one_of_two, both_sides, two_results, two_names_of_one, two_made_as_one, two_given_back,
             in_a_helper, in_a_decorated_helper, helpers_in_turn, one_for_two_arguments, of_known_sides,
             called_on_a_side, in_rounds, read_in_rounds, nested_names, one_after_another, three_after_another,
-            between_two, a_name_on_each_side, by_tf_cond, of_another_rank, of_many_sides, gradients_of_branches]
-
-
-# What a branch within a branch or a round gives back: docs/limits.md tells of second derivatives.
-WITHIN = [nested, branches_of_rounds]
+            between_two, a_name_on_each_side, by_tf_cond, of_another_rank, of_many_sides, gradients_of_branches, nested,
+            branches_of_rounds]
 
 
 def check(f: Function, order: int, rounds: tuple[int, ...]) -> None:
@@ -401,7 +398,8 @@ def test_loops(f: Function, order: int) -> None:
     check(f, order, (0, 1, 3))
 
 
-@pytest.mark.parametrize("f, order", [*[(f, 1) for f in BRANCHES + WITHIN], *[(f, 2) for f in BRANCHES]])
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("f", BRANCHES, ids=lambda f: f.__name__)
 def test_branches(f: Function, order: int) -> None:
     check(f, order, (0, 1, 2, 3))
 
