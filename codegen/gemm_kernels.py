@@ -14,7 +14,7 @@ from twofold.ir.dtypes import DType
 from twofold.ir.instructions import ScalarLike
 from twofold.ir.scalar import Scalar
 
-from .gemm_pack import dots, pack, pack_quads_of_b
+from .gemm_pack import HIGHEST, beginnings, dots, pack
 from .gemm_shapes import (
     BLOCK,
     DIRECT,
@@ -52,12 +52,23 @@ def kernels(dtype: DType, shape: Tiling, part: str) -> dict[str, Kernel]:
         return {"flat": _Flat(dtype, shape, pack(shape, dtype)).recorded()}
     held = together(dtype)
     packing = pack(shape, dtype, held)
-    of_b = pack_quads_of_b(shape, dtype) if held == 4 else packing
-    tall = _Tall(dtype, shape, packing, of_b).recorded()
-    return {"tall": tall, "pack_b": _pack_b(dtype, shape, of_b), "small": _small(dtype, shape, tall)}
+    begin = beginnings(shape) if held == 4 else None
+    tall = _Tall(dtype, shape, packing, begin).recorded()
+    return {"tall": tall, "pack_b": _pack_b(dtype, shape, packing, begin), "small": _small(dtype, shape, tall)}
 
 
-def _pack_b(dtype: DType, shape: Tiling, packing: LoopFunction) -> Kernel:
+def _pack_panel(b: LoopBuilder, packing: LoopFunction, begin: LoopFunction | None, panel: Scalar, width: int,
+                *what: Scalar) -> None:
+    """Packs a panel of B from what `pack` takes after the width."""
+    if begin is None:
+        b.invoke(packing, panel, width, *what)
+        return
+    first = b.at(panel, width)
+    b.invoke(packing, first, width, *what, b.const(0, dt.int32))
+    b.invoke(begin, first, width, what[-1])
+
+
+def _pack_b(dtype: DType, shape: Tiling, packing: LoopFunction, begin: LoopFunction | None) -> Kernel:
     """Packs B for PACKED."""
     b = LoopBuilder(symbol("pack_b", dtype))
     x = _Operands(b, dtype)
@@ -69,8 +80,8 @@ def _pack_b(dtype: DType, shape: Tiling, packing: LoopFunction) -> Kernel:
         column, first = (number - of_batch * panels) * width, (of_batch - batch * count) * block(dtype)
         _, at_b, _ = x.seek(batch)
         source = b.at(x.b, at_b + (first * x.b_k + column * x.b_n))
-        b.invoke(packing, b.at(x.c, number * (words(dtype) * width)), width, source, x.b_n, x.b_k,
-                 b.minimum(x.n - column, width), b.minimum(x.k - first, block(dtype)))
+        _pack_panel(b, packing, begin, b.at(x.c, number * (words(dtype) * width)), width, source, x.b_n, x.b_k,
+                    b.minimum(x.n - column, width), b.minimum(x.k - first, block(dtype)))
     return b.finish()
 
 
@@ -165,8 +176,9 @@ class _ProductPanel(NamedTuple):
 class _ProductKernel(abc.ABC):
     """A kernel that computes units of products, being recorded."""
 
-    def __init__(self, dtype: DType, shape: Tiling, packing: LoopFunction, of_b: LoopFunction, name: str) -> None:
-        self.dtype, self.shape, self.compute, self.packing, self.of_b = dtype, shape, summed(dtype), packing, of_b
+    def __init__(self, dtype: DType, shape: Tiling, packing: LoopFunction, begin: LoopFunction | None,
+                 name: str) -> None:
+        self.dtype, self.shape, self.compute, self.packing, self.begin = dtype, shape, summed(dtype), packing, begin
         self.b = LoopBuilder(symbol(name, dtype))
         self.x = _Operands(self.b, dtype)
         self.plain = self.compute is dtype  # read as it lies
@@ -254,7 +266,7 @@ class _ProductKernel(abc.ABC):
         from_, before = b.at(source, column * x.b_n), b.at(packed, column * self.block_words)
         columns = b.minimum(unit.end - column, self.width)
         with b.if_(self.here):
-            b.invoke(self.of_b, self.right, self.width, from_, x.b_n, x.b_k, columns, of.depth)
+            _pack_panel(b, self.packing, self.begin, self.right, self.width, from_, x.b_n, x.b_k, columns, of.depth)
         base, ldb = b.select(self.packed, before, self.right), b.const(self.width, dt.int64)
         if self.held == 4:
             base = b.at(base, self.width)
@@ -267,7 +279,7 @@ class _Flat(_ProductKernel):
     """Products of one row."""
 
     def __init__(self, dtype: DType, shape: Tiling, packing: LoopFunction) -> None:
-        super().__init__(dtype, shape, packing, packing, "flat")
+        super().__init__(dtype, shape, packing, None, "flat")
         self.strip = micro(shape, self.compute, 1, FLAT_VECTORS)
         self.dots = dots(shape, dtype, FLAT_VECTORS)
 
@@ -291,8 +303,8 @@ class _Flat(_ProductKernel):
 class _Tall(_ProductKernel):
     """Products of any height."""
 
-    def __init__(self, dtype: DType, shape: Tiling, packing: LoopFunction, of_b: LoopFunction) -> None:
-        super().__init__(dtype, shape, packing, of_b, "tall")
+    def __init__(self, dtype: DType, shape: Tiling, packing: LoopFunction, begin: LoopFunction | None) -> None:
+        super().__init__(dtype, shape, packing, begin, "tall")
         self.tiles = {rows: micro(shape, self.compute, rows, VECTORS, held=self.held) for rows in shape.heights}
         self.narrow = micro(shape, self.compute, shape.tall, 1, held=self.held)
         self.whole = micro(shape, self.compute, shape.tall, VECTORS, packed=True, held=self.held)
@@ -349,7 +361,8 @@ class _Tall(_ProductKernel):
             panel, height = self.packed_at(row), b.minimum(unit.rows - row, tile)
             self.clear(panel, height, narrow, of.depth)
             source = b.at(of.source, row * x.a_m)
-            b.invoke(self.packing, panel, self.shape.depth, source, x.a_m, x.a_k, height, of.depth)
+            flipped = [b.const(HIGHEST, dt.int32)] if self.held == 4 else []
+            b.invoke(self.packing, panel, self.shape.depth, source, x.a_m, x.a_k, height, of.depth, *flipped)
 
     def clear(self, panel: Scalar, height: Scalar, narrow: Scalar, depth: Scalar) -> None:
         """Makes rows of a panel 0 that packing leaves as they are, and micro-kernels read (a narrow one all of them):

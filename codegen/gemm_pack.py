@@ -27,9 +27,9 @@ from .gemm_tile import multiply_add, while_below
 from .loop import BlockBuilder, FunctionBuilder, LoopFunction, Pointer
 from .value_types import address, lane_type, lanes_of, like, vector
 
-__all__ = ["pack", "pack_quads_of_b", "dots"]
+__all__ = ["pack", "beginnings", "dots", "HIGHEST"]
 
-_HIGHEST = -0x7F7F7F80  # a word of four bytes of 128
+HIGHEST = -0x7F7F7F80  # a word of four bytes of 128
 
 
 def pack(tiling: Tiling, dtype: DType, held: int = 1) -> LoopFunction:
@@ -41,39 +41,13 @@ def pack(tiling: Tiling, dtype: DType, held: int = 1) -> LoopFunction:
     Args:
         dtype: of the source. The panel holds what its products are summed in.
         held: of 2 or 4, the panel holds words of so many inner indices instead, t' counting those; what follows the
-            last one is 0. Four are those of A.
+            last one is 0. Of 4, a last parameter says which bits of words are flipped: `HIGHEST` for A, none for B.
     """
     f = FunctionBuilder("pack")
-    panel, width, source = _parameters(f, tiling, dtype)
-    _fill(_Packing(source, panel, width, held, _HIGHEST if held == 4 else 0))
-    return f.finish()
-
-
-def pack_quads_of_b(tiling: Tiling, dtype: DType) -> LoopFunction:
-    """The same for quads of B: what sums begin with comes first, then the panel."""
-    f, lanes = FunctionBuilder("pack_quads_of_b"), tiling.lanes
-    panel, width, source = _parameters(f, tiling, dtype)
-    _fill(_Packing(source, f.at(panel, width), width, 4))
-    kind = vector(dt.int32, lanes)
-    ones, zero = f.const(_HIGHEST, kind), f.const(0, kind)
-    with f.for_(0, width, lanes) as first:
-        total = f.local(zero)
-        with f.for_(1, (source.k + 7) >> 2) as row:
-            total.set(f.add_quads(ones, f.load(panel, row * width + first, lanes), total.get()))
-        f.store(panel, first, zero - total.get())
-    return f.finish()
-
-
-def _parameters(f: FunctionBuilder, tiling: Tiling, dtype: DType) -> tuple[Scalar, Scalar, _SquareSource]:
-    """Those of packing: the panel, its width, and what is packed."""
     panel, width = f.parameter("panel", address(summed(dtype))), f.parameter("width", dt.int64)
-    return panel, width, _SquareSource(f, tiling, f.parameter("source", address(dtype)),
-                                       *[f.parameter(name, dt.int64) for name in ("s", "t", "m", "k")])
-
-
-def _fill(packing: _Packing) -> None:
-    """Fills a panel in the way that suits the strides."""
-    f, source = packing.f, packing.source
+    source = _SquareSource(f, tiling, f.parameter("source", address(dtype)),
+                           *[f.parameter(name, dt.int64) for name in ("s", "t", "m", "k")])
+    packing = _Packing(source, panel, width, held, f.parameter("flipped", dt.int32) if held == 4 else None)
     with f.if_(f.eq(source.s, 1)):
         packing.copy()
     with f.else_():
@@ -81,6 +55,21 @@ def _fill(packing: _Packing) -> None:
             packing.transpose()
         with f.else_():
             packing.one_by_one(0)
+    return f.finish()
+
+
+def beginnings(tiling: Tiling) -> LoopFunction:
+    """The function `(panel, width, k)`: what sums begin with, before a panel of B for `k` inner indices in quads."""
+    f, lanes = FunctionBuilder("beginnings"), tiling.lanes
+    panel, (width, k) = f.parameter("panel", address(dt.int32)), (f.parameter(n, dt.int64) for n in ("width", "k"))
+    kind = vector(dt.int32, lanes)
+    ones, zero = f.const(HIGHEST, kind), f.const(0, kind)
+    with f.for_(0, width, lanes) as first:
+        total = f.local(zero)
+        with f.for_(0, (k + 3) >> 2) as row:
+            total.set(f.add_quads(ones, f.load(panel, row * width + first, lanes), total.get()))
+        f.store(panel, first - width, zero - total.get())
+    return f.finish()
 
 
 def dots(tiling: Tiling, dtype: DType, groups: int) -> LoopFunction:
@@ -171,7 +160,7 @@ class _SquareSource:
 class _Packing:
     """The ways to fill a panel, being recorded; what the names mean, `pack` says."""
 
-    def __init__(self, source: _SquareSource, panel: Scalar, width: Scalar, held: int, flipped: int = 0) -> None:
+    def __init__(self, source: _SquareSource, panel: Scalar, width: Scalar, held: int, flipped: Scalar | None) -> None:
         self.source, self.f, self.lanes, self.panel, self.width = source, source.f, source.lanes, panel, width
         self.step = held  # inner indices of an element of the panel
         self.places = held.bit_length() - 1
@@ -208,7 +197,13 @@ class _Packing:
         word = values[0] & 0xFF
         for n, value in enumerate(values[1:], 1):
             word = word | f.shl(value if n == 3 else value & 0xFF, 8 * n)
-        return word ^ self.flipped if self.flipped else word
+        return self.flip(word)
+
+    def flip(self, word: Scalar) -> Scalar:
+        """A word, or a vector of them, as panels of A or of B have it."""
+        f, lanes = self.f, lanes_of(word.dtype)
+        assert self.flipped is not None
+        return word ^ (f.splat(self.flipped, lanes) if lanes else self.flipped)
 
     def copy(self) -> None:
         """Neighbours stay neighbours."""
@@ -255,8 +250,7 @@ class _Packing:
         f, kind = self.f, vector(dt.int32, self.lanes)
         words = [f.bitcast(f.load(row, t, 4 * self.lanes, mask), kind) for row in rows]
         for n, word in enumerate(_transposed(f, words)):
-            word = word ^ self.flipped if self.flipped else word
-            f.store(self.panel, ((t >> 2) + n) * self.width + s, word)
+            f.store(self.panel, ((t >> 2) + n) * self.width + s, self.flip(word))
 
     def square(self, rows: list[Scalar], s: Scalar, t: Scalar) -> None:
         """Turns one square. Where vectors have masks, zeros may follow the last inner index."""
