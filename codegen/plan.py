@@ -171,8 +171,8 @@ class RowBlocks:
         steps: their numbers, one after another.
         matrices, matrix, grain: how many matrices there are, and the rows of each, and of a block; the last block of a
             matrix may have fewer.
-        windows: memory of which there is a block's rows for each thread, with the elements of a row.
-        parts: how many threads there may be; each has one of the parts of the blocks.
+        windows: memory of which there is a block's rows for each part, with the elements of a row.
+        parts: into how many parts the blocks fall at most, which threads take one by one.
         how: from how much work on threads share the blocks; None where one runs them.
     """
 

@@ -140,7 +140,7 @@ class _PlanWriter:
             at = self.size(plan.offsets[block.owner])
             text = f"{self.named(block.owner, block.owner)} at {at} in {steps}{self.holds(block.owner)}"
             part = windows.get(block.owner)
-            each = "" if part is None or part.parts == 1 else f" for each of {part.parts} threads"
+            each = "" if part is None or part.parts == 1 else f" for each of {part.parts} parts"
             yield text if part is None else f"{text}, {part.grain} rows of it{each}"
 
     def slots(self) -> Iterator[str]:

@@ -280,7 +280,7 @@ class _Body:
         for step in region.steps:
             work = work + step.total * step.weight
         blocks = RowBlocks(list(range(first, len(shared.steps))), region.matrices, region.matrix, region.grain,
-                           region.windows, shared.backend.threads(), shared.backend.shares(work))
+                           region.windows, row_blocks.parts(shared.backend.threads()), shared.backend.shares(work))
         shared.blocks.append(blocks)
         self.tree.append(blocks)
         self.written = None

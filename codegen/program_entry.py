@@ -157,10 +157,10 @@ class EntryWriter(sizes.Arithmetic):
                     with otherwise:
                         self.write_tree(part.otherwise)
             elif isinstance(part, RowBlocks):
-                self.shared_rows(part, self.size(part.blocks), part.parts, part.how or _ALONE)
+                self.shared_rows(part, self.size(part.blocks), _I64(part.parts), part.how or _ALONE)
             elif part.rows is not None:
                 units = -(-part.rows.rows // part.rows.grain)
-                self.shared_rows(part, _I64(units), units, part.rows.how, part.rows.private)
+                self.shared_rows(part, _I64(units), self.thread_count(), part.rows.how, part.rows.private)
             else:
                 self.loop(part)
         if self.table is not None and row:
@@ -172,21 +172,23 @@ class EntryWriter(sizes.Arithmetic):
             table.store(self.b, place, self.argument(of))
         self.leave_if(table.run(self.b, self.threads, self.rows[steps[0]], len(steps)))
 
-    def shared_rows(self, part: While | RowBlocks, units: ir.Value, most: int, how: Shares,
+    def thread_count(self) -> ir.Value:
+        """How many threads there are."""
+        return self.b.load(self.b.inttoptr(self.word(2), _PTR), typ=_I64)
+
+    def shared_rows(self, part: While | RowBlocks, units: ir.Value, most: ir.Value, how: Shares,
                     private: Sequence[g.Value] = ()) -> None:
         """Has threads run a loop, or blocks of rows, each for some of the units in which rows come.
 
         Args:
-            most: how many threads there may be.
+            most: into how many parts they fall at most.
             private: numbers of which each thread gets its own.
         """
         b = self.b
         given = [b.ptrtoint(self.buffers, _I64), b.ptrtoint(self.values, _I64), b.ptrtoint(self.arena, _I64),
                  b.ptrtoint(self.threads, _I64)]
         given += [self.number(value) for value in private]
-        parts = b.load(b.inttoptr(self.word(2), _PTR), typ=_I64)
-        for bound in (units, _I64(most)):
-            parts = b.select(b.icmp_unsigned("<", parts, bound), parts, bound)
+        parts = b.select(b.icmp_unsigned("<", units, most), units, most)
         parts = b.select(b.icmp_unsigned("==", parts, _I64(0)), _I64(1), parts)
         with b.goto_block(self.first):
             b.position_at_start(self.first)

@@ -25,9 +25,10 @@ from .operands import Memory, Rows, Slot, Work
 from .plan import Aliases, Step, memory_of, owners
 from .target import Caches
 
-__all__ = ["RowRegion", "regions"]
+__all__ = ["RowRegion", "regions", "parts"]
 
 _WORTH = 2  # times what the second cache holds: memory that windows must save
+_PARTS = 4  # of the blocks for each thread
 _NEAR = 8  # steps behind a chain that may join it
 _TYPICAL = 4  # tiles of a block where a row's size is not known
 _EACH = 16  # blocks for each thread from which it does not matter that some get one more
@@ -41,7 +42,7 @@ class RowRegion:
         steps: in order.
         matrices, matrix: how many matrices there are, and the rows of each, with the last of which a block ends.
         grain: the rows of a block; the last of a matrix may have fewer.
-        windows: memory of which there is a block's rows for each thread, with the elements of a row.
+        windows: memory of which there is no more than a block's rows at a time, with the elements of a row.
     """
 
     steps: list[Step]
@@ -75,6 +76,11 @@ def regions(steps: Sequence[Step], aliases: Aliases, passing: Callable[[Memory],
             pass
     kept = [chain for chain in chains if _is_worth(chain, caches, threads)]
     return list(_ordered(line, sorted(kept, key=lambda chain: chain.first), run, caches))
+
+
+def parts(threads: int) -> int:
+    """Into how many parts the blocks of a region fall: several for each thread, so that who is done early helps."""
+    return _PARTS * threads if threads > 1 else 1
 
 
 def _ordered(line: _StepLine, chains: Sequence[_Chain], run: Callable[[Step, int], Sequence[Step]],

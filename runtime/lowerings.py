@@ -56,7 +56,8 @@ def _product_runs(p: Placer, out: g.Value, left: Source, right: Source, layout: 
         how = _rows(x, plan, dtype, places)
         if how is not None and rows is None and not fixed:
             shape = gemm.tiling(dtype)
-            most = gemm.tiles_at_once(shape, dtype, gemm.BLOCK if isinstance(x.k, Dim) else x.k) * shape.tall
+            tiles = gemm.tiles_at_once(shape, dtype) if isinstance(x.k, Dim) else gemm.tiles_at_once(shape, dtype, x.k)
+            most = tiles * shape.tall
             how = Rows(how.count, how.grain, how.steps, how.spans, how.matrices, Blocking(shape.tall, most, runs))
         return _runs(x, plan, dtype, (Within(out, 0), first, second), fixed, how)
 
