@@ -32,8 +32,6 @@ from .linearise import (
     Pullback,
     Scope,
     Starts,
-    fits,
-    one_of,
     reached,
     reaching,
 )
@@ -529,13 +527,6 @@ class LoopPullback(Pullback):
             own_past += [node.outputs[stack.starts]] if stack.starts is not None else []
             operands += own_past
             pasts[i] = [body.add_input(v.dims, v.dtype) for v in own_past]
-        names = {i: self._names_of(i) for i in pasts if i in self.named}
-        known: dict[Value, Value] = {}
-        for v in [v for of in names.values() for v in of]:
-            if v not in known:
-                operands.append(v)
-                known[v] = body.add_input(v.dims, v.dtype)
-        self.names = {i: [known[v] for v in of] for i, of in names.items()}
         if pasts:
             operands.append(node.outputs[count])
             self.total = body.add_input((), dt.int64)
@@ -623,8 +614,6 @@ class LoopPullback(Pullback):
             if n in self.past:
                 i, later = self.past[n]
                 values[n] = self._past(inner, lin.residuals[n], pasts[i], at, later)
-                if i in self.names:
-                    values[n] = self._by_identity(inner, i, values[n], at, later)
         popped = {i: inner.construct(g.POP, (stack, at), {"dims": ()}, (spec((), dt.int64),))[0]
                  for i, stack in identities.items()}
         begun = self._begun(at, seeds, self._in_round(inner.graph, cotangents, seeds), pairs, sum_of, popped)
@@ -667,40 +656,6 @@ class LoopPullback(Pullback):
         attrs = {"dims": value.dims, "past": True, "told": lead}
         otherwise.outputs = otherwise.add(g.POP, otherwise.inputs[1:], attrs, (value,)).outputs
         return inner.construct(g.COND, (is_outer, *operands), {"past": True}, (value,), [then, otherwise])[0]
-
-    def _names_of(self, i: int) -> list[Value]:
-        """What tells which value a carried one is in a round, and what it may be: the stack of its identities and the
-        last one, operands that it may be, and, each after its identity, results."""
-        node = self.node
-        ends = {j: [node.outputs[identity.place - 1], node.outputs[j]] for j, identity in self.identities.items()}
-        shift = len(node.inputs) - len(self.operands)
-        operands = [node.inputs[at if at < self.count else at + shift] for at in self._first_values(i)]
-        return [node.outputs[self.identities[i].place], ends[i][0], *operands,
-                *[v for j, end in ends.items() if self._may_be(i, j) for v in end]]
-
-    def _first_values(self, i: int) -> list[int]:
-        """The places of the operands that a carried value may be in some round."""
-        return sorted({self._place(v.index) for v in self.named[i] if v.node is None})
-
-    def _by_identity(self, inner: Builder, i: int, value: Value, at: Value, later: bool) -> Value:
-        """The value of a carried one before a round, or with `later` after it: where it is an operand or a result, that
-        one, which has one sum in all rounds and outside."""
-        stack, end, *others = self.names[i]
-        places = self._first_values(i)
-        place = at
-        if later:
-            is_last = ops.equal(ops.add(at, 1), self.total)
-            place = ops.where(is_last, np.array(0, np.int64), ops.add(at, 1))
-        identity = inner.construct(g.POP, (stack, place), {"dims": ()}, (spec((), dt.int64),))[0]
-        if later:
-            identity = ops.where(is_last, end, identity)
-        ends = others[len(places):]
-        ways = [*zip([np.array(p, np.int64) for p in places], others, strict=False), *zip(ends[::2], ends[1::2],
-                                                                                          strict=True)]
-        for of, other in ways:
-            if fits(other, value):
-                value = one_of(inner, ops.equal(identity, of), other, value, value)
-        return value
 
     def _own(self, i: int, identities: Mapping[int, AnyTensor]) -> Holds:
         """Whether the cotangent of a carried value is in no other sum: an operand's or an earlier one's."""

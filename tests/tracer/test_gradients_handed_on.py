@@ -28,21 +28,14 @@ def by_inner_rounds(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
     return used(v, u, b)
 
 
-def in_some_rounds(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
-    v, u = b * b, tf.sin(b)
-    for i in tf.range(n):
-        if i == 1:
-            u = tf.cos(u) * b
-        v = v * u * u
-    return used(v, u, b)
-
-
-def one_round_late(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
-    v, u = tf.sin(b), b
-    for _ in tf.range(n):
-        v = u
-        u = tf.tanh(v)
-    return used(v, u, b)
+def until_it_is_large(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    """What one round reads is a result under another name after it."""
+    x, y, i = b, tf.cos(b), tf.constant(0)
+    while i < n and tf.reduce_sum(y) < 500.0:
+        y = x
+        x = x / (tf.square(x) + 1.0)
+        i = i + 1
+    return tf.reduce_sum(x * x) + tf.reduce_sum(tf.sin(y))
 
 
 def by_a_side_of_a_side(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
@@ -70,7 +63,7 @@ def by_one_side_alone(b: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
     return used(v, y, b)
 
 
-@pytest.mark.parametrize("f", [in_all_rounds, by_inner_rounds, in_some_rounds, one_round_late, by_a_side_of_a_side,
+@pytest.mark.parametrize("f", [in_all_rounds, by_inner_rounds, until_it_is_large, by_a_side_of_a_side,
                                by_a_side_of_a_round, by_one_side_alone], ids=lambda f: f.__name__)
 def test_second_order(f: Function) -> None:
     b = numbers(200) * 0.1
