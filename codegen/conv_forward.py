@@ -35,19 +35,19 @@ def forward(dtype: DType, shape: Tiling, vectors: int) -> Kernel:
 def panels(dtype: DType, shape: Tiling, vectors: int) -> Kernel:
     """The kernel that packs filters before, panel by panel."""
     b = LoopBuilder(symbol("panels", dtype))
-    v, packing, width = arguments(b, dtype, PANELS), pack(shape, dtype), panel_width(shape, False)
-    blocks, count = covering(b, v.k, BLOCK), covering(b, v.n, width)
+    v, packing = arguments(b, dtype, PANELS), pack(shape, dtype)
+    blocks, count = covering(b, v.k, BLOCK), covering(b, v.n, v.width)
     with b.for_(b.start, b.stop) as number:
         rest, panel = parted(b, number, count)
         group, block = parted(b, rest, blocks)
         begin = block * BLOCK
-        _pack_panel(b, v, packing, b.at(v.out, number * panel_size(shape)), b.at(v.b, group * v.b_g), begin,
-                    b.minimum(v.k - begin, BLOCK), panel * width, width)
+        _pack_panel(b, v, packing, b.at(v.out, number * v.size), b.at(v.b, group * v.b_g), begin,
+                    b.minimum(v.k - begin, BLOCK), panel * v.width, v.width)
     return b.finish()
 
 
 def _pack_panel(b: BlockBuilder, v: Arguments, packing: LoopFunction, to: Scalar, filters: Scalar, begin: Scalar,
-                depth: Scalar, column: Scalar, width: int) -> None:
+                depth: Scalar, column: Scalar, width: Scalar | int) -> None:
     """Packs `depth` rows of a group's filters from `begin` on, tap by tap: a panel from `column` on."""
     end, columns = begin + depth, b.minimum(v.n - column, width)
     with b.for_(quotient(b, begin, v.inner), covering(b, end, v.inner)) as tap:

@@ -23,8 +23,8 @@ x, if it is, and so are `x_z` .. `x_x`. If it is, `work` is not 0 but the addres
 takes `box_n` times `room` elements; `cover_z` .. are the pixels of an image that a box covers, of `channels` elements
 each, `size_z` .. an image's, `before_z` .. those of padding before, `stride_z` .. those from one window to the next.
 
-`panels` packs B for PACKED into the result; its range numbers groups, blocks of BLOCK rows, and panels, each of
-`panel_size` elements.
+`panels` packs B into the result; its range numbers groups, blocks of BLOCK rows, and panels of `width` columns, each of
+which takes `size` elements: for PACKED, `panel_size`.
 
 `filters` takes B, the outputs' gradient, a row a place, `places` of them; `ldo`: elements from one row of the result to
 the next; in how many `shares` the places are summed, each into a result of its own, `share` elements apart. x has
@@ -47,23 +47,26 @@ from .gemm_shapes import BLOCK, DIRECT, HERE, PACKED, VECTORS, Tiling, panel_wid
 from .kernels.windows import Geometry
 from .target import CACHES
 
-__all__ = ["PANELS", "FORWARD", "FILTERS", "KERNELS", "PARTS", "WIDER", "MAX_ROWS", "Cut", "Phase", "FilterSteps",
-           "symbol", "is_plain", "padded", "as_they_lie", "turned", "panel_size", "forward", "backward", "filters",
-           "filter_heights", "shares"]
+__all__ = ["PANELS", "FORWARD", "FILTERS", "KERNELS", "PARTS", "WIDER", "NARROW", "MAX_ROWS", "Cut", "Phase",
+           "FilterSteps", "symbol", "is_plain", "padded", "as_they_lie", "turned", "panel_size", "forward", "backward",
+           "filters", "filter_heights", "shares"]
 
 _WINDOW = ("length", "lines_y", "lines_x", "line_z", "line_y", "line_x", "out_z", "out_y", "out_x",
            "x_n", "x_z", "x_y", "x_x")
 _FILTERS = ("n", "k", "inner", "taps_y", "taps_x", "b_z", "b_y", "b_x", "b_k", "b_n", "b_g")
-PANELS = ("out", "b", *_FILTERS)
+PANELS = ("out", "b", *_FILTERS, "width", "size")
 FORWARD = ("out", "x", "b", "work", "mode", *_FILTERS, *_WINDOW, "groups", "x_g", "to_g", "to_n", "to_z", "to_y",
            "to_x", "images", "box_n", "box_z", "box_y", "box_x", "boxes_z", "boxes_y", "boxes_x", "pieces", "units",
            "parts", "place_n", "room", "cover_z", "cover_y", "cover_x", "size_z", "size_y", "size_x", "before_z",
            "before_y", "before_x", "stride_z", "stride_y", "stride_x", "channels")
 FILTERS = ("out", "x", "b", "n", "ldb", "lines", *_WINDOW, "places", "ldo", "shares", "groups", "splits", "pieces",
            "cuts", "share", "inner")
-# Kernels by how many vectors of columns their tiles have at most: one suffices for few outputs.
+NARROW = (1, 2, 3, 4, 6, 8)  # outputs that tiles of `conv_narrow.py` have
+# Kernels by how many vectors of columns their tiles have at most, one of which suffices for few outputs; or how many
+# columns.
 KERNELS = {**{f"{name}_{vectors}": (name, vectors) for name in ("forward", "filters") for vectors in (1, VECTORS)},
-           **{name: (name, VECTORS) for name in ("panels", "depthwise", "depthwise_filters")}}
+           **{name: (name, VECTORS) for name in ("panels", "depthwise", "depthwise_filters")},
+           **{f"narrow_{columns}": ("narrow", columns) for columns in NARROW}}
 PARTS = {name: (name,) for name in KERNELS}
 # Those for few outputs, and those for many, which take few too.
 WIDER = {f"{name}_1": f"{name}_{VECTORS}" for name in ("forward", "filters")}
@@ -235,7 +238,7 @@ def forward(w: Geometry, outputs: int, groups: int, dtype: DType, filters: Filte
     packs = None
     if mode == PACKED:
         total = groups * -(-k // BLOCK) * panels
-        packs = (of_b, total, total * panel_size(shape))
+        packs = (*of_b, panel_width(shape, False), panel_size(shape)), total, total * panel_size(shape)
     pieces = _pieces(count * groups, panels, threads)
     units = count * groups * pieces
     parts = dm.minimum(units, _PARTS)

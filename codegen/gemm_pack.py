@@ -27,7 +27,7 @@ from .gemm_tile import multiply_add, while_below
 from .loop import BlockBuilder, FunctionBuilder, LoopFunction, Pointer
 from .value_types import address, lane_type, lanes_of, like, vector
 
-__all__ = ["pack", "beginnings", "dots", "HIGHEST"]
+__all__ = ["pack", "beginnings", "dots", "SquareSource", "HIGHEST"]
 
 HIGHEST = -0x7F7F7F80  # a word of four bytes of 128
 
@@ -45,8 +45,8 @@ def pack(tiling: Tiling, dtype: DType, held: int = 1) -> LoopFunction:
     """
     f = FunctionBuilder("pack")
     panel, width = f.parameter("panel", address(summed(dtype))), f.parameter("width", dt.int64)
-    source = _SquareSource(f, tiling, f.parameter("source", address(dtype)),
-                           *[f.parameter(name, dt.int64) for name in ("s", "t", "m", "k")])
+    source = SquareSource(f, tiling, f.parameter("source", address(dtype)),
+                          *[f.parameter(name, dt.int64) for name in ("s", "t", "m", "k")])
     packing = _Packing(source, panel, width, held, f.parameter("flipped", dt.int32) if held == 4 else None)
     with f.if_(f.eq(source.s, 1)):
         packing.copy()
@@ -86,7 +86,7 @@ def dots(tiling: Tiling, dtype: DType, groups: int) -> LoopFunction:
     a, b, s = f.parameter("a", address(compute)), f.parameter("b", address(dtype)), f.parameter("s", dt.int64)
     old, c = f.parameter("old", address(compute)), f.parameter("c", address(compute))
     k, n = f.parameter("k", dt.int64), f.parameter("n", dt.int64)
-    source = _SquareSource(f, tiling, b, s, f.const(1, dt.int64), n, k)
+    source = SquareSource(f, tiling, b, s, f.const(1, dt.int64), n, k)
     sums = f.scratch(compute, groups * lanes)
     with f.for_(0, n, lanes) as first:
         f.store(sums, first, f.const(0.0, vector(compute, lanes)))
@@ -101,7 +101,7 @@ def dots(tiling: Tiling, dtype: DType, groups: int) -> LoopFunction:
     return f.finish()
 
 
-def _add_pairs(f: BlockBuilder, source: _SquareSource, sums: Pointer, a: Scalar, first: Scalar, end: Scalar) -> None:
+def _add_pairs(f: BlockBuilder, source: SquareSource, sums: Pointer, a: Scalar, first: Scalar, end: Scalar) -> None:
     """Adds the products of the inner indices below `end`, all in whole squares, to the sums of two vectors of columns.
 
     In a vector's sum each product waits for the one before: the other vector's fill that time, and more vectors would
@@ -121,7 +121,7 @@ def _add_pairs(f: BlockBuilder, source: _SquareSource, sums: Pointer, a: Scalar,
         f.store(sums, first + g, total.get())
 
 
-def _add_square(f: BlockBuilder, source: _SquareSource, sums: Pointer, a: Scalar, t: Scalar, first: Scalar) -> None:
+def _add_square(f: BlockBuilder, source: SquareSource, sums: Pointer, a: Scalar, t: Scalar, first: Scalar) -> None:
     """Adds the products of the inner indices from `t` on to the sums of a vector of columns."""
     lanes, left = source.lanes, source.k - t
     columns = source.columns(source.rows(first), t, left)
@@ -131,7 +131,7 @@ def _add_square(f: BlockBuilder, source: _SquareSource, sums: Pointer, a: Scalar
     f.store(sums, first, total.get())
 
 
-class _SquareSource:
+class SquareSource:
     """A matrix that is read in squares: its elements lie `s` apart, and `t` along the inner dimension."""
 
     def __init__(self, f: BlockBuilder, tiling: Tiling, start: Scalar, s: Scalar, t: Scalar, m: Scalar,
@@ -160,7 +160,7 @@ class _SquareSource:
 class _Packing:
     """The ways to fill a panel, being recorded; what the names mean, `pack` says."""
 
-    def __init__(self, source: _SquareSource, panel: Scalar, width: Scalar, held: int, flipped: Scalar | None) -> None:
+    def __init__(self, source: SquareSource, panel: Scalar, width: Scalar, held: int, flipped: Scalar | None) -> None:
         self.source, self.f, self.lanes, self.panel, self.width = source, source.f, source.lanes, panel, width
         self.step = held  # inner indices of an element of the panel
         self.places = held.bit_length() - 1

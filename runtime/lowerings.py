@@ -6,8 +6,10 @@ Sizes may be unknown here. Where a plan needs numbers it is made for typical one
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from twofold.codegen import conv_depthwise_shapes as of_channels
+from twofold.codegen import conv_narrow_shapes as narrow
 from twofold.codegen import conv_shapes as shapes
 from twofold.codegen import gemm_shapes as gemm
 from twofold.codegen import library, structured, structured_alone, structured_products, target
@@ -175,6 +177,7 @@ def _framed(p: Placer, x: Source, w: Geometry) -> tuple[Source, Geometry]:
 def _cut(out: g.Value, x: Source, b: Source, cut: shapes.Cut) -> list[Run]:
     """A run of a kernel of convolutions, and what packs B before."""
     dtype, padding = x.base.dtype, not (_number(cut.work) and cut.work == 0)
+    works = cut.kernel.startswith(("forward", "narrow"))
     right: Within | Work = Within(b.base, b.layout.offset + cut.b)
     runs = []
     if cut.packs is not None:
@@ -183,7 +186,7 @@ def _cut(out: g.Value, x: Source, b: Source, cut: shapes.Cut) -> list[Run]:
         runs.append(Run(Library(("conv", dtype.name, "panels")), [work, right, *integers], panels,
                         max(size // 8 // panels, 1)))
         right = work
-    room: list[Work | int] = [Work(dtype, cut.work) if padding else 0] if cut.kernel.startswith("forward") else []
+    room: list[Work | int] = [Work(dtype, cut.work) if padding else 0] if works else []
     arguments = [Within(out, cut.out), Within(x.base, x.layout.offset + cut.x), right, *room, *cut.integers]
     return [*runs, Run(Library(("conv", dtype.name, cut.kernel)), arguments, cut.total, cut.weight)]
 
@@ -196,8 +199,15 @@ def _forward(p: Placer, w: Geometry, filters: tuple[int, ...], groups: int) -> N
         rows = Source(x.base, x.layout.reshape((w.places, w.channels)))
         p.product(out, rows, Source(y.base, y.layout.reshape((w.channels, outputs))))
     else:
-        p.fill([out], *_cut(out, x, y, shapes.forward(w, outputs, groups, compute, threads=_threads())))
+        p.fill([out], *_cut(out, x, y, _windows(w, outputs, groups, compute)))
     p.give(out)
+
+
+def _windows(w: Geometry, outputs: int, groups: int, dtype: DType, *where: Any) -> shapes.Cut:
+    """A convolution by filters, `where` saying how they and the places lie: see `conv_shapes.forward`."""
+    module = narrow if narrow.suits(w, outputs, groups, dtype) else shapes
+    lying, pixels = where or (None, None)
+    return module.forward(w, outputs, groups, dtype, lying, pixels, _threads())
 
 
 def _input_grad(p: Placer, w: Geometry, filters: tuple[int, ...], groups: int) -> None:
@@ -217,7 +227,7 @@ def _input_grad(p: Placer, w: Geometry, filters: tuple[int, ...], groups: int) -
     runs: list[Run] = []
     for phase in phases:
         lying, pixels = shapes.turned(w, outputs, groups, phase), (w.sizes, phase.first, phase.strides)
-        runs += _cut(out, ct, y, shapes.forward(phase.geometry, w.channels, groups, compute, lying, pixels, _threads()))
+        runs += _cut(out, ct, y, _windows(phase.geometry, w.channels, groups, compute, lying, pixels))
     p.fill([out], *runs)
     p.give(out)
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import twofold as tf
-from twofold.codegen import conv, conv_shapes, gemm, lockstep
+from twofold.codegen import conv, conv_narrow_shapes, conv_shapes, gemm, lockstep
 from twofold.codegen.conv_kernels import kernels
 from twofold.codegen.kernels.windows import geometry
 from twofold.codegen.loop_verify import verify
@@ -29,6 +29,17 @@ CASES = [
     (2, (5, 35), 20, 40, (3, 3), (1, 1), (1, 1)),  # lines of 33 places, which tiles overlap
     (2, (6, 6), 37, 300, (3, 3), (1, 1), (1, 1)),  # lines in several stretches, columns in several panels
     (9, (40, 30), 2, 2, (3, 3), (1, 1), (1, 1)),  # more than one share, more than one box
+]
+# With few outputs in each group: images, sizes, channels and outputs of a group, groups, window, strides, dilations
+NARROW = [
+    (2, (9, 21), 4, 4, 7, (3, 3), (1, 1), (1, 1)),
+    (1, (12, 11), 70, 3, 1, (3, 3), (2, 1), (1, 1)),  # several blocks, which end inside taps
+    (3, (7, 40), 5, 8, 3, (3, 2), (1, 2), (2, 1)),
+    (2, (30,), 9, 5, 1, (4,), (3,), (1,)),  # fewer than the tiles have
+    (1, (300,), 90, 7, 1, (4,), (1,), (3,)),
+    (2, (4, 5, 6), 3, 1, 3, (2, 3, 2), (1, 2, 3), (2, 1, 1)),
+    (1, (5, 4), 33, 6, 2, (1, 1), (1, 1), (1, 1)),
+    (2, (33, 35), 3, 2, 5, (5, 5), (2, 2), (1, 1)),  # several boxes
 ]
 ids = {"ids": lambda v: getattr(v, "name", None)}
 
@@ -107,6 +118,44 @@ def test_a_group_is_a_convolution_of_its_own_to_the_bit(case, groups, dtype):
             np.testing.assert_array_equal(of_x[..., channels], own)
             own = ops.conv_filter_grad(own_x, own_ct, filter_shape=own_w.shape, **window).numpy()
             np.testing.assert_array_equal(of_w[..., outputs], own)
+
+
+def drawn_narrow(case, dtype, padding):
+    """Images, filters, and the window; and what a convolution gives: of each group the product of its windows."""
+    n, sizes, c, o, groups, window, strides, dilations = case
+    x, w = draw(0, n, *sizes, groups * c, dtype=dtype), draw(1, *window, c, groups * o, dtype=dtype)
+    extents = [(k - 1) * d + 1 for k, d in zip(window, dilations, strict=True)]
+    counts = [-(-size // s) for size, s in zip(sizes, strides, strict=True)]
+    totals = [max((count - 1) * s + e - size, 0) if padding == "SAME" else 0
+              for count, s, e, size in zip(counts, strides, extents, sizes, strict=True)]
+    wide = np.pad(x, [(0, 0), *[(total // 2, total - total // 2) for total in totals], (0, 0)])
+    of_groups = []
+    for g in range(groups):
+        rows = rows_of(wide[..., g * c:g * c + c], window, strides, dilations)
+        of_groups.append(tf.matmul(rows, w[..., g * o:g * o + o].reshape(-1, o)).numpy())
+    ends = places(wide.shape[1:-1], window, strides, dilations)
+    return x, w, np.concatenate(of_groups, -1).reshape(n, *ends, groups * o), {
+        "strides": strides, "dilations": dilations, "padding": padding}
+
+
+@pytest.mark.parametrize("dtype", FLOATS, **ids)
+@pytest.mark.parametrize("padding", ["VALID", "SAME"])
+@pytest.mark.parametrize("case", NARROW)
+def test_few_outputs_are_the_product_of_their_windows_to_the_bit(case, padding, dtype):
+    """Also on any number of threads, and where sizes are known only when a program runs."""
+    x, w, expected, window = drawn_narrow(case, dtype, padding)
+    np.testing.assert_array_equal(ops.conv(tf.constant(x), tf.constant(w), **window).numpy(), expected)
+    unknown = tf.TensorSpec([*[None] * (x.ndim - 1), x.shape[-1]], dtype)
+    signature = [unknown, tf.TensorSpec(w.shape, dtype)]
+    compiled = tf.function(lambda x, w: ops.conv(x, w, **window), input_signature=signature)
+    np.testing.assert_array_equal(compiled(tf.constant(x), tf.constant(w)).numpy(), expected)
+    for threads in (1, 3):
+        before = tf.config.threading.get_intra_op_parallelism_threads()
+        tf.config.threading.set_intra_op_parallelism_threads(threads)
+        try:
+            np.testing.assert_array_equal(ops.conv(tf.constant(x), tf.constant(w), **window).numpy(), expected)
+        finally:
+            tf.config.threading.set_intra_op_parallelism_threads(before)
 
 
 @pytest.mark.parametrize("dtype", FLOATS, **ids)
@@ -199,6 +248,28 @@ def test_other_widths_and_heights_give_the_same_bits(number, dtype, monkeypatch)
             gradient = np.full(w.shape, np.nan, dtype.np)
             start(conv.symbol(cut.kernel, dtype), cut.total, cut.integers, (gradient, cut.out), (x, cut.x), (ct, cut.b))
             np.testing.assert_array_equal(gradient, expected)
+
+
+@pytest.mark.parametrize(("shape", "case"), [
+    (shape, case) for shape in (gemm.Tiling(4, (3, 2, 1), True), gemm.Tiling(8, (14, 8, 4), False))
+    for case in (NARROW[0], NARROW[3], NARROW[5], NARROW[6]) if case[3] <= shape.lanes])
+def test_few_outputs_in_lockstep_give_the_same_bits(shape, case, monkeypatch):
+    """Also on vectors of other widths."""
+    for padding in ("VALID", "SAME"):
+        x, w, expected, window = drawn_narrow(case, dt.float32, padding)
+        g = geometry(x.shape, expected.shape[1:-1], w.shape[:-2], window)
+        with monkeypatch.context() as patched:
+            patched.setattr(conv_narrow_shapes, "tiling", lambda _: shape)
+            cut = conv_narrow_shapes.forward(g, w.shape[-1], case[4], dt.float32)
+        out, right = np.full_like(expected, np.nan), w
+        if cut.packs:
+            integers, panels, room = cut.packs
+            right = np.full(room, np.nan, np.float32)
+            kernel = kernels(dt.float32, shape, "panels")["panels"]
+            assert lockstep.run(kernel, panels, [memory(right), memory(w), *integers]) == 0
+        work = np.full(cut.work, np.nan, np.float32)
+        in_lockstep(cut, shape, out, x, right, memory(work), *cut.integers)
+        np.testing.assert_array_equal(out, expected)
 
 
 def memory(x, at=0):

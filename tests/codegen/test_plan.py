@@ -367,5 +367,5 @@ def test_a_kernel_for_many_columns_serves_few_where_both_are_needed() -> None:
         keys = [step.kernel.key[-1] for step in steps if step.kernel.name.startswith("conv/")]
         return [key for key in keys if key != "panels"]
 
-    assert kernels(4) == ["forward_1"] and kernels(64) == ["forward_2"]
-    assert kernels(4, 64, 4) == ["forward_2"] * 3
+    assert kernels(6) == ["forward_1"] and kernels(64) == ["forward_2"]
+    assert kernels(6, 64, 6) == ["forward_2"] * 3
