@@ -377,7 +377,8 @@ class GradientTape:
             if target is None:
                 raise TypeError("Argument `target` should be a list or nested structure of Tensors or Variables, "
                                 "but received None.")
-            value: Any = getattr(target, "_value", target)  # a variable's value; Python numbers depend on nothing
+            # A variable's value here and now, also in a trace; Python numbers depend on nothing.
+            value: Any = target._current() if hasattr(target, "_current") else target
             number = getattr(value, "_id", 0)
             if number not in self._tracked:
                 continue
