@@ -552,4 +552,5 @@ PEERS = {"numpy": eager.NumPy, "torch": Torch, "jax": Jax, "tensorflow": TensorF
 
 def process_code(case: str, peer: str) -> str:
     """A program that prints the seconds of `case` for `peer`; one that has no such case ends with an error."""
-    return compiled.first_code("training", peer, "training.cnn_data()", f"peer.{case.split('_')[0]}_step()")
+    before = f"import training\npeer = training.PEERS[{peer!r}]()\ntraining.cnn_data()"
+    return compiled.first_code(before, f"peer.{case.split('_')[0]}_step()")
