@@ -155,7 +155,6 @@ class _StepLine:
                 return False
         return True
 
-
     def apart(self, one: int, others: Iterable[int]) -> bool:
         """Whether a step touches nothing that some others write, and the other way round."""
         return all(self.touched[one].isdisjoint(self.written(n)) and self.written(one).isdisjoint(self.touched[n])

@@ -6,26 +6,24 @@ says: the last may have gone through all rounds before the first begins, which i
 
 from __future__ import annotations
 
-import ctypes
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import pytest
+import thread_orders
 
 import twofold as tf
 from twofold.codegen import plan_text, planner
 from twofold.codegen.layout import Layout, contiguous, row_span
 from twofold.codegen.plan import Plan, Shares
 from twofold.ir import passes
-from twofold.runtime import compiled, threads
+from twofold.runtime import threads
 from twofold.runtime.compiled import Native
 from twofold.runtime.cpu import CPU, cpu
 from twofold.tracer.traced import trace
 
-_FORK = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 5)
-_KERNEL = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
 STEPS, WIDTH = 4, 5
 
 
@@ -47,20 +45,8 @@ def shared_loops(plan: Plan) -> int:
     return sum("loop, threads share" in line for line in plan_text.text(plan).splitlines())
 
 
-def in_order(order: Sequence[int]) -> Any:
-    """A fork-join whose parts run here, as many as there are numbers in `order`."""
-    def fork(kernel: int, total: int, args: int, count: int, context: int) -> int:
-        run, count = _KERNEL(kernel), len(order)
-        results = [run(total * n // count, total * (n + 1) // count, args) for n in order]
-        return next((status for status in results if status), 0)
-    return _FORK(fork)
-
-
 def run(native: Native, arrays: Sequence[np.ndarray], order: Sequence[int]) -> list[bytes]:
-    fork, count = in_order(order), ctypes.c_int64(len(order))
-    native._table[compiled._BEFORE] = ctypes.cast(fork, ctypes.c_void_p).value or 0
-    native._table[compiled._BEFORE + 2] = ctypes.addressof(count)
-    return [out.tobytes() for out in native([a.copy() for a in arrays], {})]
+    return [out.tobytes() for out in thread_orders.run(native, arrays, {}, order)]
 
 
 def held_together(fn: Callable[..., Any], arrays: Sequence[np.ndarray], loops: int) -> None:

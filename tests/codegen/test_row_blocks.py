@@ -6,7 +6,6 @@ says, each with windows of its own.
 
 from __future__ import annotations
 
-import ctypes
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -14,19 +13,17 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+import thread_orders
 
 import twofold as tf
 from twofold.codegen import plan_text, planner, row_blocks
 from twofold.codegen.plan import Plan, Shares
 from twofold.ir import dims as dm
 from twofold.ir import passes
-from twofold.runtime import compiled, reference, threads
+from twofold.runtime import reference, threads
 from twofold.runtime.compiled import Native
 from twofold.runtime.cpu import CPU, cpu
 from twofold.tracer.traced import Traced, trace
-
-_FORK = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 5)
-_KERNEL = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
 
 
 @pytest.fixture
@@ -51,22 +48,6 @@ def planned(fn: Callable[..., Any], arrays: Sequence[np.ndarray],
     return planner.plan(passes.optimise(traced_for(fn, arrays, shapes).graph), cpu)
 
 
-def in_order(order: Sequence[int]) -> Any:
-    """A fork-join whose parts run here, as many as there are numbers in `order`."""
-    def fork(kernel: int, total: int, args: int, count: int, context: int) -> int:
-        run, count = _KERNEL(kernel), len(order)
-        results = [run(total * n // count, total * (n + 1) // count, args) for n in order]
-        return next((status for status in results if status), 0)
-    return _FORK(fork)
-
-
-def run(native: Native, arrays: Sequence[np.ndarray], sizes: dict[str, int], order: Sequence[int]) -> list[np.ndarray]:
-    fork, count = in_order(order), ctypes.c_int64(len(order))
-    native._table[compiled._BEFORE] = ctypes.cast(fork, ctypes.c_void_p).value or 0
-    native._table[compiled._BEFORE + 2] = ctypes.addressof(count)
-    return native([a.copy() for a in arrays], sizes)
-
-
 def same_bits(got: Sequence[np.ndarray], want: Sequence[np.ndarray]) -> None:
     assert [(g.shape, g.dtype) for g in got] == [(w.shape, w.dtype) for w in want]
     for g, w in zip(got, want, strict=True):
@@ -88,7 +69,7 @@ def held_together(fn: Callable[..., Any], arrays: Sequence[np.ndarray], regions:
     native = Native.of(plan)
     for count in (1, 2, 3):
         for order in itertools.permutations(range(count)):
-            same_bits(run(native, every, sizes, order), want)
+            same_bits(thread_orders.run(native, every, sizes, order), want)
     return plan
 
 

@@ -233,9 +233,12 @@ class _Program:
             return
         targets = ["new0", "new1"][:self.random.choice((1, 1, 2))]
         sides = [self.inner(names, targets, depth, calls) for _ in range(2)]
-        for target in targets:
-            name = self.new(names)
-            for side in sides:
+        self.both(block, condition, sides, {target: self.new(names) for target in targets})
+
+    def both(self, block: _Block, condition: str, sides: list[_Block], targets: dict[str, str]) -> None:
+        """Puts a branch into a block, whose two sides give values to targets, under the new names of these."""
+        for side in sides:
+            for target, name in targets.items():
                 side.items = [re.sub(rf"\b{target}\b", name, item) if isinstance(item, str) else item
                               for item in side.items]
         block.items.append([(f"if {condition}:", sides[0]), ("else:", sides[1])])
@@ -249,12 +252,7 @@ class _Program:
                 self.statement(side, own, depth - 1, calls)
             side.items += [f"{target} = {self.sized(own)}" for target in targets]
             sides.append(side)
-        for target in targets:
-            name = self.new_sized(names)
-            for side in sides:
-                side.items = [re.sub(rf"\b{target}\b", name, item) if isinstance(item, str) else item
-                              for item in side.items]
-        block.items.append([(f"if {condition}:", sides[0]), ("else:", sides[1])])
+        self.both(block, condition, sides, {target: self.new_sized(names) for target in targets})
 
     def sized_for_(self, block: _Block, names: _Names, depth: int, calls: bool) -> None:
         targets = []
