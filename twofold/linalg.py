@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from twofold._front.api import public, tensor
+from twofold._front.api import public, public_op, tensor
 from twofold._front.namespace import publish
 from twofold._ops.array_creation import eye
 from twofold._ops.clip import global_norm
@@ -30,7 +30,7 @@ __all__ = ["adjoint", "band_part", "cholesky", "cholesky_solve", "cross", "det",
 
 
 # -- products and transposes ------------------------------------------------------------------------------
-@public
+@public_op(ops.matmul)
 def matmul(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False, adjoint_a: bool = False,
            adjoint_b: bool = False, a_is_sparse: bool = False, b_is_sparse: bool = False, output_type: Any = None,
            name: str | None = None) -> Any:

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import ast
+import types
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
 from house.tree import ROOT, shipped_modules
 
 import twofold as tf
+from twofold import linalg
 from twofold.eager import entries
 from twofold.ir import ops
 from twofold.runtime import native
+
+# Public functions that are one op as long as no setting of theirs is given -> where they are.
+WITH_SETTINGS: dict[str, Any] = {"matmul": linalg}
 
 
 def op_of(function: ast.FunctionDef) -> str:
@@ -47,7 +53,7 @@ def wrong(text: str) -> list[str]:
     def expected(function: ast.FunctionDef) -> str:
         op = op_of(function)
         return op if getattr(ops, op, None) in entries.ENTRIES else ""
-    return [f.name for f in functions(text) if said(f) != expected(f)]
+    return [f.name for f in functions(text) if said(f) != expected(f) and not (f.name in WITH_SETTINGS and said(f))]
 
 
 def test_public_functions_that_are_one_op_say_so() -> None:
@@ -65,6 +71,29 @@ def test_public_functions_that_are_one_op_say_so() -> None:
 ])
 def test_functions_that_do_not_say_it_are_seen(text: str) -> None:
     assert wrong(text) == ["f"]
+
+
+@pytest.mark.parametrize("name", WITH_SETTINGS)
+def test_functions_with_settings_are_one_op_without_them(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    op, result = getattr(ops, name), object()
+    calls: list[tuple[object, ...]] = []
+
+    def record(*operands: object) -> object:
+        calls.append(operands)
+        return result
+
+    operands = tuple(object() for _ in op.params)
+    with monkeypatch.context() as patch:
+        patch.setattr(WITH_SETTINGS[name].__complete__, "ops", types.SimpleNamespace(**{name: record}))
+        assert native.unguarded(getattr(WITH_SETTINGS[name], name))(*operands) is result
+    assert calls == [operands]
+
+
+@pytest.mark.skipif(not native.available(), reason="no native entries here")
+@pytest.mark.parametrize("name", WITH_SETTINGS)
+def test_functions_with_settings_go_to_the_entry_without_them(name: str) -> None:
+    function: Any = getattr(WITH_SETTINGS[name], name)
+    assert function.__self__.direct is entries.ENTRIES[getattr(ops, name)]
 
 
 def test_calls_by_position_skip_the_python_function() -> None:

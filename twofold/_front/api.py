@@ -41,7 +41,8 @@ def public(fn: F) -> F:
 
 
 def public_op(op: Op) -> Callable[[F], F]:
-    """Make the decorated function public, which does nothing but hand its first arguments on to `op`.
+    """Make the decorated function public, which without further arguments does nothing but hand its first ones on to
+    `op`.
 
     Calls with just these arguments go to the op's native entry at once, where it has one, and where the function has
     the op's name, which is what errors of the entry say.
