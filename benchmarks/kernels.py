@@ -37,14 +37,18 @@ class Work(NamedTuple):
     dtype: str = "float32"
 
 
+_SIZES = {"float32": (4, 4), "float64": (8, 8), "bfloat16": (2, 2), "int8": (1, 4)}  # bytes: of operands, of results
+
+
 class Product(NamedTuple):
     """A matrix product: shapes of the operands, and whether each is handed in transposed.
 
     Attributes:
         left, right: the shapes that are multiplied, after transposition.
-        dtype: of all.
+        dtype: of the operands; results of int8 are int32.
         transposed: which operands lie in memory the other way round.
         epilogue: whether a bias is added and negative elements become 0.
+        residual: whether an array like the result is added before that.
     """
 
     left: tuple[int, ...]
@@ -52,22 +56,29 @@ class Product(NamedTuple):
     dtype: str = "float32"
     transposed: tuple[bool, bool] = (False, False)
     epilogue: bool = False
+    residual: bool = False
+
+    @property
+    def out(self) -> tuple[int, ...]:
+        return (*self.left[:-1], self.right[-1])
 
     @property
     def work(self) -> Work:
-        size = np.dtype(self.dtype).itemsize
-        *batch, m, k = self.left
-        n = self.right[-1]
-        count = int(np.prod(batch, dtype=np.int64))
-        return Work(2.0 * count * m * n * k, size * (np.prod(self.left) + np.prod(self.right) + count * m * n),
-                    self.dtype)
+        size, out_size = _SIZES[self.dtype]
+        result = float(np.prod(self.out, dtype=np.int64))
+        moved = size * (np.prod(self.left) + np.prod(self.right)) + (out_size + size * self.residual) * result
+        return Work(2.0 * result * self.left[-1], moved, self.dtype)
 
     def arrays(self) -> list[np.ndarray]:
-        def one(seed: int, shape: tuple[int, ...], is_transposed: bool) -> np.ndarray:
+        """The operands; those of bfloat16 are float32 yet, since NumPy has no such dtype."""
+        def one(seed: int, shape: tuple[int, ...], is_transposed: bool = False) -> np.ndarray:
             laid = (*shape[:-2], shape[-1], shape[-2]) if is_transposed else shape
-            return compiled.normal(seed, *laid).astype(self.dtype)
-        bias = [compiled.normal(3, self.right[-1]).astype(self.dtype)] if self.epilogue else []
-        return [one(1, self.left, self.transposed[0]), one(2, self.right, self.transposed[1]), *bias]
+            if self.dtype == "int8":
+                return np.random.default_rng(seed).integers(-128, 128, laid, np.int8)
+            return compiled.normal(seed, *laid).astype("float32" if self.dtype == "bfloat16" else self.dtype)
+        further = [one(3, self.right[-1:])] if self.epilogue else []
+        further += [one(4, self.out)] if self.residual else []
+        return [one(1, self.left, self.transposed[0]), one(2, self.right, self.transposed[1]), *further]
 
 
 class Layer(NamedTuple):
@@ -79,6 +90,7 @@ class Layer(NamedTuple):
         window, stride: of the convolution.
         groups: of channels.
         axes: along which images are so large.
+        first: whether channels lie before the places in memory (NCHW).
     """
 
     batch: int
@@ -89,6 +101,7 @@ class Layer(NamedTuple):
     stride: int = 1
     groups: int = 1
     axes: int = 2
+    first: bool = False
 
     @property
     def out(self) -> int:
@@ -102,13 +115,16 @@ class Layer(NamedTuple):
         return Work(2.0 * places * taps, 4.0 * moved)
 
     def arrays(self) -> list[np.ndarray]:
-        images = compiled.normal(1, self.batch, *[self.size] * self.axes, self.inputs)
+        images = self._laid(compiled.normal(1, self.batch, *[self.size] * self.axes, self.inputs))
         window = [self.window] * self.axes
         return [images, compiled.normal(2, *window, self.inputs // self.groups, self.outputs) / 16]
 
     def cotangent(self) -> np.ndarray:
         """The gradient of the outputs."""
-        return compiled.normal(5, self.batch, *[self.out] * self.axes, self.outputs)
+        return self._laid(compiled.normal(5, self.batch, *[self.out] * self.axes, self.outputs))
+
+    def _laid(self, images: np.ndarray) -> np.ndarray:
+        return np.ascontiguousarray(np.moveaxis(images, -1, 1)) if self.first else images
 
 
 def _products() -> dict[str, tuple[str, Product]]:
@@ -125,13 +141,19 @@ def _products() -> dict[str, tuple[str, Product]]:
     cases["matmul_tall"] = "matmul f32, 8192x64 by 64x64", Product((8192, 64), (64, 64))
     cases["matmul_wide"] = "matmul f32, 32x784 by 784x128", Product((32, 784), (784, 128))
     cases["matmul_row"] = "matmul f32, 1x1024 by 1024x1024", Product((1, 1024), square)
-    cases["matmul_bias_relu"] = "matmul + bias + relu f32, 512x512", Product((512, 512), (512, 512), epilogue=True)
+    for m, n, k in ((512, 512, 512), (4096, 1024, 64), (8192, 512, 32)):
+        case = Product((m, k), (k, n), epilogue=True)
+        size = "512x512" if n == k else f"{m}x{k} by {k}x{n}"
+        cases["matmul_bias_relu" + f"_{k}" * (n != k)] = f"matmul + bias + relu f32, {size}", case
+        cases[f"matmul_residual_{k}"] = f"matmul + bias + residual + relu f32, {size}", case._replace(residual=True)
+    for dtype in ("bfloat16", "int8"):
+        cases[f"matmul_{dtype}"] = f"matmul {dtype}, 1024x1024", Product(square, square, dtype)
     return cases
 
 
 def _title(layer: Layer) -> str:
     window, size = ("x".join([str(n)] * layer.axes) for n in (layer.window, layer.size))
-    by = ", by 2" if layer.stride == 2 else ""
+    by = (", by 2" if layer.stride == 2 else "") + (", NCHW" if layer.first else "")
     return f"{window}, {size}x{layer.inputs} to {layer.outputs}{by}, batch {layer.batch}"
 
 
@@ -150,6 +172,10 @@ def _layers() -> dict[str, tuple[str, Layer]]:
         for size, channels in ((56, 128), (28, 256), (14, 512), (7, 1024)):
             layer = Layer(batch, size, channels, channels, 3, 1, 32)  # of ResNeXt-50
             cases[f"grouped_{size}_{channels}_b{batch}"] = f"32 groups, {_title(layer)}", layer
+    for layer in (Layer(16, 56, 64, 64, 3), Layer(16, 28, 512, 128, 1), Layer(16, 7, 512, 512, 3)):
+        layer = layer._replace(first=True)
+        name = f"nchw_{layer.window}x{layer.window}_{layer.size}_{layer.inputs}_{layer.outputs}"
+        cases[name] = _title(layer), layer
     for axes, layer in ((1, Layer(16, 1000, 64, 64, 3)), (1, Layer(16, 1000, 64, 64, 9)), (3, Layer(1, 28, 64, 64, 3))):
         layer = layer._replace(axes=axes)
         cases[f"{axes}d_{layer.window}_{layer.size}_{layer.inputs}"] = _title(layer), layer
@@ -173,6 +199,7 @@ WORK = {**{name: product.work for name, (_, product) in PRODUCTS.items()},
            for name, (_, layer) in LAYERS.items()},
         **{name: work for name, (_, _, work) in _ROWS.items()}}
 CASES = {**{name: (title, 1e-4) for name, (title, _) in PRODUCTS.items()},
+         "matmul_bfloat16": (PRODUCTS["matmul_bfloat16"][0], 2e-2),  # one of 256 steps
          **{f"conv_{name}": (f"convolution {title}", 1e-4) for name, (title, _) in LAYERS.items()},
          **{f"convgrad_{name}": (f"its gradients {title}", 1e-3) for name, (title, _) in LAYERS.items()},
          **{name: (title, tolerance) for name, (title, tolerance, _) in _ROWS.items()}}
@@ -187,17 +214,29 @@ def case_of(peer: Any, name: str) -> Built | None:
     if fn is None or rest not in LAYERS or not hasattr(peer, fn):
         return None
     layer = LAYERS[rest][1]
-    return peer._case(getattr(peer, fn)(layer), *peer.laid(layer.arrays())) if peer.convolves(layer) else None
+    if not peer.convolves(layer):
+        return None
+    return peer._case(getattr(peer, fn)(layer), *peer.laid(layer.arrays(), layer.first))
 
 
 def _product_case(peer: Any, product: Product) -> Built | None:
-    if not hasattr(peer, "product"):
+    if not hasattr(peer, "product") or product.dtype not in peer.multiplies:
         return None
-    return peer._case(peer.product(product), *product.arrays())
+    short = product.dtype == "bfloat16"
+    arrays = [peer.rounded(a) for a in product.arrays()] if short else product.arrays()
+    statement, names, check = peer._case(peer.product(product), *arrays)
+    return (statement, {**names, "widened": peer.widened}, f"widened({check})") if short else (statement, names, check)
 
 
 class _Tables:
-    """A peer whose cases also come from the tables."""
+    """A peer whose cases also come from the tables.
+
+    Attributes:
+        multiplies: the dtypes of matrices that it multiplies. With bfloat16 among them it has `rounded`, which makes
+            such an array of one of float32, and `widened`, which turns one back.
+    """
+
+    multiplies = ("float32", "float64", "bfloat16", "int8")
 
     def __getattr__(self, name: str) -> Callable[[], Built]:
         if name in CASES:
@@ -206,8 +245,8 @@ class _Tables:
                 return lambda: built
         raise AttributeError(name)
 
-    def laid(self, arrays: list[np.ndarray]) -> list[np.ndarray]:
-        """Images and filters in the layout that the peer has them in."""
+    def laid(self, arrays: list[np.ndarray], first: bool) -> list[np.ndarray]:
+        """Images and filters in the layout that the peer has them in, `first` as the layer says it."""
         return arrays
 
     def convolves(self, layer: Layer) -> bool:
@@ -218,6 +257,8 @@ class _Tables:
 class NumPy(_Tables, compiled.NumPy):
     """What a BLAS does alone."""
 
+    multiplies = ("float32", "float64")
+
     def _case(self, fn: Any, *arrays: np.ndarray) -> Built:
         names = {f"x{n}": a for n, a in enumerate(arrays)}
         call = f"f({', '.join(names)})"
@@ -226,7 +267,7 @@ class NumPy(_Tables, compiled.NumPy):
     def product(self, product: Product) -> Callable[..., Any]:
         flip_a, flip_b = product.transposed
         if product.epilogue:
-            return lambda a, b, bias: np.maximum(a @ b + bias, 0)
+            return lambda a, b, *more: np.maximum(sum(more, a @ b), 0)
         return lambda a, b: np.matmul(a.T if flip_a else a, b.T if flip_b else b)
 
     def moments_1e7(self) -> Built:
@@ -246,17 +287,26 @@ class Torch(_Tables, compiled.Torch):
     def product(self, product: Product) -> Callable[..., Any]:
         flip_a, flip_b = product.transposed
         if product.epilogue:
-            return lambda a, b, bias: self.torch.relu(a @ b + bias)
+            return lambda a, b, *more: self.torch.relu(sum(more, a @ b))
 
         def multiply(a: Any, b: Any) -> Any:
+            if product.dtype == "int8":
+                return self.torch._int_mm(a, b)
             return self.torch.matmul(a.T if flip_a else a, b.T if flip_b else b)
 
         multiply.is_plain = True  # type: ignore[attr-defined]
         return multiply
 
-    def laid(self, arrays: list[np.ndarray]) -> list[np.ndarray]:
+    def rounded(self, x: np.ndarray) -> Any:
+        return self.torch.tensor(x).bfloat16()
+
+    def widened(self, x: Any) -> Any:
+        return x.float()
+
+    def laid(self, arrays: list[np.ndarray], first: bool) -> list[np.ndarray]:
         images, filters = (self.torch.tensor(a) for a in arrays)
-        return [self._last(self._first(images)), self._last(filters.permute(-1, -2, *range(filters.ndim - 2)))]
+        filters = filters.permute(-1, -2, *range(filters.ndim - 2))
+        return [images, filters.contiguous()] if first else [self._last(self._first(images)), self._last(filters)]
 
     def _first(self, x: Any) -> Any:
         """With the channels before the places."""
@@ -281,14 +331,15 @@ class Torch(_Tables, compiled.Torch):
             if before != after:
                 x = functional.pad(x, (before, after) * layer.axes)
             y = apply(x, w, stride=layer.stride, padding=before * (before == after), groups=layer.groups)
-            return y.permute(0, *range(2, y.ndim), 1)
+            return y if layer.first else y.permute(0, *range(2, y.ndim), 1)
 
         convolve.is_plain = True  # type: ignore[attr-defined]
         return convolve
 
     def gradients(self, layer: Layer) -> Callable[..., Any]:
         before, after = self._padding(layer)
-        ct = self._last(self._first(self.torch.tensor(layer.cotangent())))
+        ct = self.torch.tensor(layer.cotangent())
+        ct = ct if layer.first else self._last(self._first(ct))
         pad, axes = self.torch.nn.functional.pad, layer.axes
 
         def gradients(x: Any, w: Any) -> Any:
@@ -319,14 +370,23 @@ class Jax(_Tables, compiled.Jax):
     def product(self, product: Product) -> Callable[..., Any]:
         flip_a, flip_b = product.transposed
         if product.epilogue:
-            return lambda a, b, bias: self.jax.nn.relu(a @ b + bias)
+            return lambda a, b, *more: self.jax.nn.relu(sum(more, a @ b))
+        if product.dtype == "int8":
+            return lambda a, b: self.jax.numpy.matmul(a, b, preferred_element_type=self.jax.numpy.int32)
         return lambda a, b: self.jax.numpy.matmul(a.T if flip_a else a, b.T if flip_b else b)
 
     def convolution(self, layer: Layer) -> Callable[..., Any]:
         places = "DHW"[3 - layer.axes:]
+        images = f"NC{places}" if layer.first else f"N{places}C"
         return lambda x, w: self.jax.lax.conv_general_dilated(
-            x, w, (layer.stride,) * layer.axes, "SAME", dimension_numbers=(f"N{places}C", f"{places}IO", f"N{places}C"),
+            x, w, (layer.stride,) * layer.axes, "SAME", dimension_numbers=(images, f"{places}IO", images),
             feature_group_count=layer.groups)
+
+    def rounded(self, x: np.ndarray) -> Any:
+        return self.jax.numpy.asarray(x, self.jax.numpy.bfloat16)
+
+    def widened(self, x: Any) -> Any:
+        return x.astype(np.float32)
 
     def gradients(self, layer: Layer) -> Callable[..., Any]:
         forward = self.convolution(layer)
@@ -354,15 +414,23 @@ class TensorFlow(_Tables, compiled.TensorFlow):
     def product(self, product: Product) -> Callable[..., Any]:
         tf, (flip_a, flip_b) = self.tf, product.transposed
 
-        def multiply(a: Any, b: Any, *bias: Any) -> Any:
+        def multiply(a: Any, b: Any, *more: Any) -> Any:
+            if product.dtype == "int8":
+                return tf.matmul(a, b, output_type=tf.int32)
             y = tf.matmul(a, b, transpose_a=flip_a, transpose_b=flip_b)
-            return tf.nn.relu(y + bias[0]) if bias else y
+            return tf.nn.relu(sum(more, y)) if more else y
 
         multiply.is_plain = True  # type: ignore[attr-defined]
         return multiply
 
-    def convolves(self, layer: Layer) -> bool:
-        return layer.groups in (1, layer.inputs)  # TensorFlow has gradients of others on graphics processors alone
+    def rounded(self, x: np.ndarray) -> Any:
+        return self.tf.cast(x, self.tf.bfloat16)
+
+    def widened(self, x: Any) -> Any:
+        return self.tf.cast(x, self.tf.float32)
+
+    def convolves(self, layer: Layer) -> bool:  # TensorFlow has others, or gradients of them, on GPUs alone
+        return layer.groups in (1, layer.inputs) and not layer.first
 
     def convolution(self, layer: Layer) -> Callable[..., Any]:
         tf, by = self.tf, layer.stride
@@ -370,7 +438,7 @@ class TensorFlow(_Tables, compiled.TensorFlow):
         def convolve(x: Any, w: Any) -> Any:
             if layer.groups == layer.inputs > 1:
                 return tf.nn.depthwise_conv2d(x, tf.reshape(w, [*w.shape[:2], -1, 1]), [1, by, by, 1], "SAME")
-            return tf.nn.convolution(x, w, strides=by, padding="SAME")
+            return tf.nn.convolution(x, w, strides=by, padding="SAME", data_format="NCHW" if layer.first else None)
 
         convolve.is_plain = True  # type: ignore[attr-defined]
         return convolve
