@@ -34,7 +34,7 @@ def kernels_of(group: Group, stored: Sequence[g.Value], overwrites: dict[g.Value
         caches: what tiles are cut for.
     """
     if group.axes is None:
-        return [Map(group, stored, overwrites, caches.tile).kernel()]
+        return [Map(group, stored, overwrites, caches).kernel()]
     if group.rowwise:
         return [RowPasses(group, stored, overwrites).kernel()]
     return Reduce(group, stored, overwrites).kernels()

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from twofold.ir import dims as dm
 from twofold.ir import graph as g
 from twofold.ir.dims import Dim, DimLike
 from twofold.ir.scalar import Scalar
 
-from . import loop
+from . import loop, squares
 from .fused_base import FusedKernel, GroupKernel, spans_of
 from .layout import Dimensions, Layout, contiguous, merged
 from .operands import Rows
+from .target import Caches
 from .units import FusionItem, Group, Source
 
 __all__ = ["Map"]
+
+_MOST_TURNED = 3  # operands whose tiles are on the stack at once, 8 KiB each
 
 
 def _turned(dims: Dimensions, tall: int) -> int | None:
@@ -44,13 +47,13 @@ class Map(GroupKernel):
     """Elementwise items over one space.
 
     Args:
-        tile: rows, and elements of a row, that are taken together where an operand is transposed.
+        caches: what tiles are cut for, in which rows are taken together where an operand is transposed.
     """
 
     def __init__(self, group: Group, stored: Sequence[g.Value], overwrites: dict[g.Value, g.Value],
-                 tile: tuple[int, int]) -> None:
+                 caches: Caches) -> None:
         super().__init__(group, stored, overwrites)
-        self.tile = tile
+        self.caches = caches
 
     def kernel(self) -> FusedKernel:
         space = self.group.space
@@ -64,7 +67,7 @@ class Map(GroupKernel):
         if len(dims) < 2:
             steps = dims[0][1] if dims else (0,) * len(layouts)
             self.rows(None, steps, sources, items, self.b.start, self.b.stop)
-        elif (down := _turned(dims, self.tile[0])) is not None:
+        elif (down := _turned(dims, self.caches.tile[0])) is not None:
             return self.tiles(dims, down, sources, items)
         else:
             self.boxes(dims, sources, items)
@@ -92,24 +95,45 @@ class Map(GroupKernel):
 
     def tiles(self, dims: Dimensions, down: int, sources: list[Source],
               items: list[FusionItem]) -> FusedKernel:
-        """Tiles of dimension `down` and the last: what a row of one touches is still in the cache for the next row."""
-        b, inner, (tall, wide) = self.b, len(dims) - 1, self.tile
+        """Tiles of dimension `down` and the last: what a row of one touches is still in the cache for the next row.
+
+        Operands whose neighbours lie along `down` are turned before, where their elements fill vectors.
+        """
+        b, inner, (tall, wide) = self.b, len(dims) - 1, self.caches.tile
+        steps, falls = dims[inner][1], dims[down][1]
+        turned = [n for n, s in enumerate(sources)
+                  if falls[n] == 1 and steps[n] not in (0, 1) and squares.turnable(s.base.dtype)][:_MOST_TURNED]
+        if turned:
+            tall = squares.height([sources[n].base.dtype for n in turned], self.caches.line)
         outer = [n for n in range(inner) if n != down]
         height, width = b.number(dims[down][0]), b.number(dims[inner][0])
         counts = [*[dims[n][0] for n in outer], dm.ceil_div(dims[inner][0], wide), dm.ceil_div(dims[down][0], tall)]
+        buffers = {n: b.scratch(sources[n].base.dtype.compute, tall * wide) for n in turned}
         with b.for_(b.start, b.stop) as tile:
             *coords, strip, top = b.split(tile, counts)
             left, above = strip * wide, top * tall
-            with b.for_(above, b.minimum(above + tall, height)) as row:
+            right, below = b.minimum(left + wide, width), b.minimum(above + tall, height)
+            for n, buffer in buffers.items():
+                start = b.affine(None, [*coords, above, left], [dims[d][1][n] for d in (*outer, down, inner)])
+                offset = self.begin(start, sources[n].layout.offset)
+                place = b.at(b.memory(sources[n].base), 0 if offset is None else offset)
+                squares.turn(b, sources[n].base.dtype, place, b.number(steps[n], stride=True), buffer, (tall, wide),
+                             right - left, below - above)
+            turning = loop.instruction_count(b._blocks[-1])
+            with b.for_(above, below) as row:
                 starts = [b.affine(None, [*coords, row], [dims[d][1][n] for d in (*outer, down)])
                           for n in range(len(dims[0][1]))]
-                self.rows(starts, dims[inner][1], sources, items, left, b.minimum(left + wide, width))
-        return b.done(self.group.items, dm.numel(counts), wide * tall * (1 + self.instructions() // 8))
+                elsewhere = {n: (buffer, (row - above) * wide - left) for n, buffer in buffers.items()}
+                self.rows(starts, steps, sources, items, left, right, elsewhere)
+        weight = wide * tall * (1 + len(turned) + (self.instructions() - turning) // 8)
+        return b.done(self.group.items, dm.numel(counts), weight)
 
     def rows(self, starts: list[Scalar] | None, steps: Sequence[DimLike], sources: list[Source],
-             items: list[FusionItem], lo: Scalar, hi: Scalar) -> None:
-        """Elements lo to hi of a row in which operand n begins at starts[n] and moves by steps[n]."""
-        b = self.b
+             items: list[FusionItem], lo: Scalar, hi: Scalar,
+             turned: Mapping[int, tuple[loop.Pointer, Scalar]] | None = None) -> None:
+        """Elements lo to hi of a row in which operand n begins at starts[n] and moves by steps[n]; those in `turned`
+        lie elsewhere, element by element from the place that is given there on."""
+        b, turned = self.b, turned or {}
         bases = [self.begin(None if starts is None else starts[n], s.layout.offset) for n, s in enumerate(sources)]
         outs = [None if starts is None else starts[len(sources) + n] for n in range(len(self.stored))]
         fixed = {n: b.load(b.memory(s.base), 0 if (base := bases[n]) is None else base)
@@ -117,7 +141,13 @@ class Map(GroupKernel):
         with b.for_(lo, hi) as i:
             loaded: dict[tuple[g.Value, Layout], Scalar] = {}
             for n, s in enumerate(sources):
-                value = fixed[n] if n in fixed else b.load(b.memory(s.base), b.affine(bases[n], [i], [steps[n]]))
+                if n in turned:
+                    buffer, start = turned[n]
+                    value = b.load(buffer, start + i)
+                elif n in fixed:
+                    value = fixed[n]
+                else:
+                    value = b.load(b.memory(s.base), b.affine(bases[n], [i], [steps[n]]))
                 loaded[s.base, s.layout] = value
             env = self.compute_items(items, loaded)
             for n, v in enumerate(self.stored):

@@ -280,14 +280,20 @@ def walk(block: list[Statement]) -> Iterator[Statement]:
 
 
 def accesses(kernel: Kernel) -> tuple[set[int], set[int]]:
-    """The places in the args array of memory that a kernel reads, and of memory that it writes."""
+    """The places in the args array of memory that a kernel reads, and of memory that it writes, itself."""
     reads: set[int] = set()
     writes: set[int] = set()
+    slots: dict[int, int] = {}  # of the memory that an address points into, by the id of the address
+
+    def slot(ptr: Pointer) -> int | None:
+        return ptr.slot if ptr.at is None else slots.get(ptr.at.id)
+
     for statement in walk(kernel.body):
-        if isinstance(statement, Load) and statement.ptr.slot is not None:
-            reads.add(statement.ptr.slot)
-        elif isinstance(statement, Store) and statement.ptr.slot is not None:
-            writes.add(statement.ptr.slot)
+        if isinstance(statement, (At, Load, Store)) and (place := slot(statement.ptr)) is not None:
+            if isinstance(statement, At):
+                slots[statement.out.id] = place
+            else:
+                (reads if isinstance(statement, Load) else writes).add(place)
     return reads, writes
 
 

@@ -16,7 +16,7 @@ from twofold.codegen import library, structured, structured_alone, structured_pr
 from twofold.codegen.backend import Backend, lowering
 from twofold.codegen.kernels import convolution
 from twofold.codegen.kernels.windows import Geometry, geometry
-from twofold.codegen.layout import Layout, contiguous, merged, row_span
+from twofold.codegen.layout import Layout, NotAView, contiguous, merged, row_span
 from twofold.codegen.operands import Argument, Blocking, Library, Rows, Run, Within, Work
 from twofold.codegen.placer import Placer
 from twofold.codegen.structured_windows import depthwise, window_of
@@ -36,6 +36,7 @@ structured_products.install()
 structured_alone.install()
 convolutions.install()
 _TYPICAL = 64  # rows of a matrix of unknown size
+_FEW_PIXELS = 256  # of an image, whose product then leaves vectors unfilled, so that turning it is quicker
 
 
 # -- matrix products ----------------------------------------------------------------------------------
@@ -193,14 +194,50 @@ def _cut(out: g.Value, x: Source, b: Source, cut: shapes.Cut) -> list[Run]:
 
 def _forward(p: Placer, w: Geometry, filters: tuple[int, ...], groups: int) -> None:
     compute, outputs = p.out.dtype.compute, filters[-1]
-    x, y = (p.dense(s, compute) for s in p.operands)
-    out = p.target(compute)
+    x, y = p.operands[0], p.dense(p.operands[1], compute)
     if groups == 1 and shapes.is_plain(w):
-        rows = Source(x.base, x.layout.reshape((w.places, w.channels)))
-        p.product(out, rows, Source(y.base, y.layout.reshape((w.channels, outputs))))
-    else:
-        p.fill([out], *_cut(out, x, y, _windows(w, outputs, groups, compute)))
+        _plain(p, x, Source(y.base, y.layout.reshape((w.channels, outputs))), w)
+        return
+    x, out = p.dense(x, compute), p.target(compute)
+    p.fill([out], *_cut(out, x, y, _windows(w, outputs, groups, compute)))
     p.give(out)
+
+
+def _plain(p: Placer, x: Source, filters: Source, w: Geometry) -> None:
+    """Each pixel by a matrix of filters: one product of all pixels, or where channels lie before the pixels, in `x` or
+    in what reads the result, a product for each image, so that nothing is turned."""
+    compute, rank = p.out.dtype.compute, len(p.out.dims)
+    first = (0, rank - 1, *range(1, rank - 1))
+    images, *places, outputs = p.out.dims
+    pixels = dm.numel(places)
+    turned = _pixels(x, pixels) if x.base.dtype is compute and _is_many(pixels) else None
+    if turned is not None and p.out.dtype is compute and p.wanted_order() == first:
+        out = g.Value((images, outputs, *places), compute)
+        p.product(out, structured_products.transposed(filters), structured_products.transposed(turned),
+                  contiguous((images, outputs, pixels)))
+        p.give(out, contiguous(out.dims).transpose((0, *range(2, rank), 1)))
+        return
+    out = p.target(compute)
+    if turned is not None and not x.layout.is_dense():
+        p.product(out, turned, filters, contiguous((images, pixels, outputs)))
+    else:
+        x = p.dense(x, compute)
+        p.product(out, Source(x.base, x.layout.reshape((w.places, x.layout.shape[-1]))), filters)
+    p.give(out)
+
+
+def _pixels(x: Source, pixels: DimLike) -> Source | None:
+    """Images as matrices of pixels by channels, where either are neighbours; else None."""
+    try:
+        layout = x.layout.reshape((x.layout.shape[0], pixels, x.layout.shape[-1]))
+    except NotAView:
+        return None
+    return Source(x.base, layout) if 1 in layout.strides[1:] else None
+
+
+def _is_many(pixels: DimLike) -> bool:
+    """Whether an image has so many pixels that its product fills vectors of them."""
+    return isinstance(pixels, Dim) or pixels >= _FEW_PIXELS
 
 
 def _windows(w: Geometry, outputs: int, groups: int, dtype: DType, *where: Any) -> shapes.Cut:
@@ -212,14 +249,12 @@ def _windows(w: Geometry, outputs: int, groups: int, dtype: DType, *where: Any) 
 
 def _input_grad(p: Placer, w: Geometry, filters: tuple[int, ...], groups: int) -> None:
     compute, outputs = p.out.dtype.compute, filters[-1]
-    ct, y = (p.dense(s, compute) for s in p.operands)
+    ct, y = p.operands[0], p.dense(p.operands[1], compute)
     if groups == 1 and shapes.is_plain(w):
-        out = p.target(compute)
-        rows = Source(ct.base, ct.layout.reshape((w.places, outputs)))
         turned = structured_products.transposed(Source(y.base, y.layout.reshape((w.channels, outputs))))
-        p.product(out, rows, turned)
-        p.give(out)
+        _plain(p, ct, turned, w)
         return
+    ct = p.dense(ct, compute)
     phases = shapes.backward(w, outputs)
     assert phases is not None  # else it would not have been placed here
     every = len(phases) == math.prod(w.strides)  # else no tap falls on some pixels
