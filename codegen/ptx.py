@@ -1,0 +1,110 @@
+"""Kernels of the loop IR as PTX, the assembly language of NVIDIA's GPUs, through LLVM's NVPTX target.
+
+In: a finished `loop.Kernel`. Out: PTX text that the driver, or `ptxas`, turns into machine code. The instructions are
+those of the processor's code (`llvm_ops.py`), so that results are the same to the bit: products are not contracted with
+sums, subnormal numbers are kept, and division and square roots are rounded exactly. A kernel's result for an iteration
+of its outermost range does not depend on the range, so each thread runs it over one iteration at a time.
+
+This is code alone: which kernels suit a GPU, memory and launching are not here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from llvmlite import ir
+
+from . import llvm_cpu, llvm_module
+from . import target as targets
+from .statements import IntegerArgument, Kernel, walk
+
+__all__ = ["OLDEST", "target", "parameters", "text"]
+
+_TRIPLE = "nvptx64-nvidia-cuda"
+_VERSION = "+ptx63"  # the oldest that knows `OLDEST`; every driver of today takes it
+OLDEST = "sm_75"  # Turing; code for it also runs on what came later
+_I32, _I64, _GENERIC, _GLOBAL = ir.IntType(32), ir.IntType(64), ir.PointerType(), ir.PointerType(addrspace=1)
+
+
+def target(architecture: str = OLDEST) -> targets.Target:
+    """GPUs from an architecture on, such as "sm_75", for `target.use`. Threads have no vectors."""
+    return targets.Target(_TRIPLE, architecture, _VERSION, 0, fused=True, half=True, wide=True, masks=False,
+                          many_registers=True)
+
+
+def parameters(kernel: Kernel) -> list[bool]:
+    """For each of the kernel's arguments whether it is the address of memory; else it is an integer."""
+    memory = {p.slot for p in kernel.pointers if p.slot is not None}
+    integers = {s.index for s in walk(kernel.body) if isinstance(s, IntegerArgument)}
+    return [n in memory for n in range(1 + max([*memory, *integers], default=-1))]
+
+
+def text(kernels: Mapping[str, Kernel], architecture: str = OLDEST) -> str:
+    """PTX with an entry for each kernel, by its name.
+
+    An entry takes the length of the kernel's range and the address of a status word, both of 64 bits, then the kernel's
+    arguments (`parameters`). Any number of threads share the range. The word must be -1 before; afterwards it is one
+    less than the least status that an iteration had, so -1 still where no check failed.
+
+    Args:
+        kernels: what runs on one thread: kernels that call others (`Call`) are not among them.
+        architecture: the oldest GPU that is to run it.
+    Raises:
+        RuntimeError: LLVM has no code generator for NVIDIA's GPUs.
+
+    >>> from twofold.codegen import schedule
+    >>> from twofold.ir import dtypes as dt
+    >>> double = schedule.map_rows("double", lambda s, x: s.add(x, x), (dt.float32,), (dt.float32,), {}, "v")
+    >>> ".visible .entry double(" in text({"double": double})
+    True
+    """
+    with targets.use(target(architecture)):
+        module = ir.Module()
+        for name, kernel in kernels.items():
+            _entry(module, kernel, name)
+        return llvm_module.assembly(llvm_module.optimise(module))
+
+
+def _entry(module: ir.Module, kernel: Kernel, name: str) -> None:
+    """Writes the function that threads begin in."""
+    inner = llvm_cpu.emit_kernel(module, kernel, f"{name}_iteration", inline=True, short=True)
+    are_memory = parameters(kernel)
+    kinds = [_GLOBAL if is_memory else _I64 for is_memory in are_memory]
+    fn = ir.Function(module, ir.FunctionType(ir.VoidType(), [_I64, _GLOBAL, *kinds]), name)
+    fn.calling_convention = "ptx_kernel"
+    total, status, *arguments = fn.args
+    b = ir.IRBuilder(fn.append_basic_block("entry"))
+    args = b.alloca(_I64, max(len(arguments), 1))  # which LLVM dissolves, as the kernel is written in place
+    for n, (argument, is_memory) in enumerate(zip(arguments, are_memory, strict=True)):
+        word = b.ptrtoint(b.addrspacecast(argument, _GENERIC), _I64) if is_memory else argument
+        b.store(word, b.gep(args, [_I64(n)], source_etype=_I64))
+    with _own_iterations(b, total) as iteration:
+        result = b.call(inner, [iteration, b.add(iteration, _I64(1)), args])
+        if kernel.codes:
+            with b.if_then(b.icmp_unsigned("!=", result, _I64(0)), likely=False):
+                b.atomic_rmw("umin", status, b.sub(result, _I64(1)), "monotonic")
+    b.ret_void()
+
+
+@contextmanager
+def _own_iterations(b: ir.IRBuilder, total: ir.Value) -> Iterator[ir.Value]:
+    """Writes a loop over the iterations that this thread has: as many apart as there are threads."""
+    count = b.mul(_register(b, "nctaid.x"), _register(b, "ntid.x"))
+    first = b.add(b.mul(_register(b, "ctaid.x"), _register(b, "ntid.x")), _register(b, "tid.x"))
+    before, loop, done = b.block, b.append_basic_block("loop"), b.append_basic_block("done")
+    b.cbranch(b.icmp_signed("<", first, total), loop, done)
+    b.position_at_end(loop)
+    iteration = b.phi(_I64)
+    iteration.add_incoming(first, before)
+    yield iteration
+    following = b.add(iteration, count)
+    iteration.add_incoming(following, b.block)
+    b.cbranch(b.icmp_signed("<", following, total), loop, done)
+    b.position_at_end(done)
+
+
+def _register(b: ir.IRBuilder, name: str) -> ir.Value:
+    """A special register: a block's number, or a thread's in its block, or how many there are."""
+    read = b.module.declare_intrinsic(f"llvm.nvvm.read.ptx.sreg.{name}", (), ir.FunctionType(_I32, []))
+    return b.zext(b.call(read, []), _I64)
