@@ -12,16 +12,15 @@ from twofold.ir import graph as g
 from twofold.ir.dims import Dim, DimLike
 from twofold.ir.scalar import Scalar
 
-from . import reduce
+from . import lanes, reduce
 from .fused_base import FusedBuilder, FusedKernel, GroupKernel
 from .layout import Dimensions, Layout, contiguous, merged
 from .operands import Argument, PartialResults
 from .units import FusionItem, Group, Source
 
-__all__ = ["Reduce", "Reducing", "ReductionItem"]
+__all__ = ["Contributions", "Reduce", "Reducing", "ReductionItem", "accumulators"]
 
 _TILE = 64  # columns that are reduced side by side
-_Lanes: TypeAlias = tuple[reduce.Accumulators, reduce.Accumulators]  # of a reduction: in a chunk, and at its end
 
 
 class ReductionItem:
@@ -32,6 +31,9 @@ class ReductionItem:
         self.item = item
         self.spec = reduce.ReductionSpec(item.name, item.reduction, tuple(s.base.dtype for s in item.sources),
                                 tuple(v.dtype for v in item.outs), item.attrs)
+
+
+Contributions: TypeAlias = dict[ReductionItem, list[Scalar]]  # the elements that each reduction takes at a place
 
 
 class Reducing(GroupKernel):
@@ -66,6 +68,17 @@ class Reducing(GroupKernel):
         at = self.places(sources, self.unreduced, row)
         return {(s.base, s.layout): at[s.base, s.layout] + self.b.number(s.layout.offset) for s in sources}
 
+    def take(self, specs: Sequence[ReductionItem], element: Callable[[Scalar], Contributions], first: Scalar | int,
+             lane: Scalar, i: Scalar, into: Sequence[reduce.Accumulators]) -> None:
+        """Has a lane of each of some reductions take what element number i of a chunk contributes (`lanes.sweep`).
+
+        Args:
+            first: the number of the chunk's first element.
+        """
+        contributions = element(i)
+        for spec, own in zip(specs, into, strict=True):
+            own.take(lane, contributions[spec], i if isinstance(first, int) else first + i)
+
     def operands(self, item: FusionItem, env: dict[g.Value, Scalar], load: Callable[[Source], Scalar]) -> list[Scalar]:
         values = []
         for s in item.sources:
@@ -76,7 +89,8 @@ class Reducing(GroupKernel):
         return values
 
 
-def _lanes_of(b: FusedBuilder, specs: Sequence[ReductionItem], size: int) -> list[reduce.Accumulators]:
+def accumulators(b: FusedBuilder, specs: Sequence[ReductionItem], size: int) -> list[reduce.Accumulators]:
+    """So many accumulators for each of some reductions."""
     return [reduce.Accumulators(b, s.spec, size) for s in specs]
 
 
@@ -105,7 +119,7 @@ class Reduce(Reducing):
         wide = [s.layout.strides for s in self.sources] or [contiguous(self.group.space).strides]
         return any(st[self.unreduced[-1]] == 1 for st in wide) and (isinstance(width, Dim) or width >= 8)
 
-    def element(self, at: dict[tuple[g.Value, Layout], Scalar], out: Scalar) -> dict[ReductionItem, list[Scalar]]:
+    def element(self, at: dict[tuple[g.Value, Layout], Scalar], out: Scalar) -> Contributions:
         """The elements that each reduction takes at a place; stores the values of the whole space that others read, at
         `out`."""
         b = self.b
@@ -129,8 +143,7 @@ class Reduce(Reducing):
         b = self.b
         dense = self.dense()
         every = [*self.sources, dense]
-        lanes = [(reduce.Accumulators(b, s.spec, reduce.LANES), reduce.Accumulators(b, s.spec, reduce.LANES))
-                 for s in self.specs]
+        own, ends = (accumulators(b, self.specs, reduce.LANES) for _ in range(2))
         chunks = b.number(self.chunks)
         with b.for_(b.start, b.stop) as task:
             row = task if self.whole else b.idiv(task, chunks)
@@ -139,21 +152,29 @@ class Reduce(Reducing):
             count = b.minimum(b.number(self.count) - first, reduce.CHUNK)
             begins = self.begins(every, row)
 
-            def at_place(along: dict[tuple[g.Value, Layout], Scalar]) -> dict[ReductionItem, list[Scalar]]:
+            def at_place(along: dict[tuple[g.Value, Layout], Scalar]) -> Contributions:
                 at = {k: begins[k] + along[k] for k in begins}
                 return self.element(at, at[dense.base, dense.layout])
 
-            def element(i: Scalar) -> dict[ReductionItem, list[Scalar]]:
+            def element(i: Scalar) -> Contributions:
                 return at_place(self.places(every, self.reduced, first + i))
 
             walk = _Walk.over(self, every, first)
-            block = None if walk is None else functools.partial(walk.block, at_place)
-            _sweep(b, self.specs, lanes, first, count, element, block)
+            block = None if walk is None else functools.partial(self.take_block, walk, at_place, first)
+            lanes.sweep(b, own, ends, count, functools.partial(self.take, self.specs, element, first), block)
             zero = b.const(0, dt.int64)
-            for spec, (_, ends) in zip(self.specs, lanes, strict=True):
-                self.finish(spec, ends.get(zero), row, chunk)
+            for spec, end in zip(self.specs, ends, strict=True):
+                self.finish(spec, end.get(zero), row, chunk)
         total = self.outputs if self.whole else self.outputs * self.chunks
         return b.done(self.group.items, total, 1 + self.share() * (1 + self.cost // 8))
+
+    def take_block(self, walk: _Walk, at_place: Callable[..., Contributions], first: Scalar, block: Scalar,
+                   into: Sequence[reduce.Accumulators]) -> None:
+        """The same for the next LANES elements of a walk, from number `block` on."""
+        def take(lane: Scalar, contributions: Contributions) -> None:
+            for spec, own in zip(self.specs, into, strict=True):
+                own.take(lane, contributions[spec], first + block + lane)
+        walk.block(at_place, take)
 
     def share(self) -> DimLike:
         """About how many elements a chunk has."""
@@ -178,7 +199,7 @@ class Reduce(Reducing):
         every = [*self.sources, dense]
         width = self.group.space[inner]
         tiles = dm.ceil_div(width, _TILE)
-        lanes = _lanes_of(b, self.specs, reduce.LANES * _TILE)
+        lanes = accumulators(b, self.specs, reduce.LANES * _TILE)
         rest = [a for a in self.unreduced if a != inner]
         with b.for_(b.start, b.stop) as task:
             upper, tile = self.parts(task, tiles)
@@ -259,8 +280,8 @@ class _Walk:
         coords = self.b.split(row, [d for d, _ in self.outer])
         return [self.b.affine(None, coords, [steps[n] for _, steps in self.outer]) for n in range(len(self.keys))]
 
-    def block(self, element: Callable[..., dict[ReductionItem, list[Scalar]]],
-              take: Callable[[Scalar, dict[ReductionItem, list[Scalar]]], None]) -> None:
+    def block(self, element: Callable[..., Contributions],
+              take: Callable[[Scalar, Contributions], None]) -> None:
         """Hands LANES elements to `take`, each with its number among them, and moves on."""
         b, place = self.b, self.place.get()
         here, following = ([c.get() for c in cells] for cells in (self.here, self.next))
@@ -283,42 +304,3 @@ class _Walk:
                 own.set(value)
             for own, value in zip(self.next, self.begins(row + 1), strict=True):
                 own.set(value)
-
-
-def _sweep(b: FusedBuilder, specs: Sequence[ReductionItem], lanes: Sequence[_Lanes], first: Scalar, count: Scalar,
-           element: Callable[[Scalar], dict[ReductionItem, list[Scalar]]],
-           block_of: Callable[[Callable[[Scalar, dict[ReductionItem, list[Scalar]]], None]], None] | None = None
-           ) -> None:
-    """`reduce._reduce_chunk` for several reductions of the same elements.
-
-    Args:
-        block_of: hands the next LANES elements to a function; by default they are asked for one by one.
-    """
-    with b.for_(0, reduce.LANES) as lane:
-        for own, _ in lanes:
-            own.clear(lane)
-    whole = b.shr(count, 5) * reduce.LANES
-    with b.for_(0, whole, reduce.LANES) as block:
-        def take(lane: Scalar, contributions: dict[ReductionItem, list[Scalar]]) -> None:
-            for spec, (own, _) in zip(specs, lanes, strict=True):
-                own.take(lane, contributions[spec], first + block + lane)
-
-        if block_of is not None:
-            block_of(take)
-        else:
-            with b.for_(0, reduce.LANES) as lane:
-                take(lane, element(block + lane))
-    with b.for_(0, reduce.LANES) as lane:
-        for own, ends in lanes:
-            ends.set(lane, own.get(lane))
-    with b.for_(0, count - whole) as lane:
-        i = whole + lane
-        contributions = element(i)
-        for spec, (_, ends) in zip(specs, lanes, strict=True):
-            ends.take(lane, contributions[spec], first + i)
-    half = reduce.LANES // 2
-    while half:
-        with b.if_(b.gt(count, half)), b.for_(0, half) as lane:
-            for _, ends in lanes:
-                ends.fold(lane, lane + half)
-        half //= 2

@@ -3,6 +3,7 @@ of a reduction."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
 from twofold.ir import dtypes as dt
@@ -10,9 +11,9 @@ from twofold.ir import graph as g
 from twofold.ir.dims import Dim
 from twofold.ir.scalar import Scalar
 
-from . import loop, reduce
+from . import lanes, loop, reduce
 from .fused_base import FusedKernel, spans_of
-from .fused_reduce import Reducing, ReductionItem
+from .fused_reduce import Contributions, Reducing, ReductionItem, accumulators
 from .layout import Layout, contiguous, merged
 from .operands import Rows
 from .units import FusionItem, Source
@@ -38,8 +39,8 @@ class RowPasses(Reducing):
         self.spilled: dict[g.Value, loop.Pointer] = {}
         self.ready: set[g.Value] = set()
         last = max((self.group.passes[v] for v in self.group.outer), default=0)
-        self.lanes = {s: (reduce.Accumulators(b, s.spec, reduce.LANES), reduce.Accumulators(b, s.spec, reduce.LANES))
-                      for s in self.specs}
+        every = (accumulators(b, self.specs, reduce.LANES) for _ in range(2))
+        self.lanes = dict(zip(self.specs, zip(*every, strict=True), strict=True))
         with b.for_(b.start, b.stop) as row:
             wide = [s for s in self.sources if (s.base, s.layout) not in self.row_sources]
             self.at = self.begins(wide, row)
@@ -88,13 +89,14 @@ class RowPasses(Reducing):
         items = self.needed(wanted, self.ready)
         keep = [v for item in items for v in item.outs if self.worth_keeping(v, number)]
 
-        def element(i: Scalar) -> dict[ReductionItem, list[Scalar]]:
+        def element(i: Scalar) -> Contributions:
             env, load = self.full_values(items, i)
             for v in keep:
                 b.store(self.spill(v), self.spill_at(v, i), env[v])
             return {spec: self.operands(spec.item, env, load) for spec in specs}
 
-        self.sweep(specs, element)
+        own, ends = (list(each) for each in zip(*[self.lanes[s] for s in specs], strict=True))
+        lanes.sweep(b, own, ends, self.length, functools.partial(self.take, specs, element, 0))
         self.ready.update(keep)
         zero = b.const(0, dt.int64)
         for spec in specs:
@@ -103,37 +105,6 @@ class RowPasses(Reducing):
             results = r.result(b, acc, b.number(self.count), spec.spec.attrs)
             for value, result in zip(spec.item.outs, results, strict=True):
                 self.env[value] = b.rounded(b.cast(result, value.dtype), value.dtype)
-
-    def sweep(self, specs: list[ReductionItem], element: Callable[[Scalar], dict[ReductionItem, list[Scalar]]]) -> None:
-        """Leaves the accumulators of a row in the first of the second lanes; see `reduce._reduce_chunk`."""
-        b, lanes = self.b, [self.lanes[s] for s in specs]
-        count = self.length
-        whole = count // reduce.LANES * reduce.LANES
-        with b.for_(0, reduce.LANES) as lane:
-            for own, ends in lanes:
-                (own if whole else ends).clear(lane)
-        if whole:
-            with b.for_(0, whole, reduce.LANES) as block, b.for_(0, reduce.LANES) as lane:
-                i = block + lane
-                contributions = element(i)
-                for spec, (own, _) in zip(specs, lanes, strict=True):
-                    own.take(lane, contributions[spec], i)
-            with b.for_(0, reduce.LANES) as lane:
-                for own, ends in lanes:
-                    ends.set(lane, own.get(lane))
-        if count > whole:
-            with b.for_(0, count - whole) as lane:
-                i = lane + whole
-                contributions = element(i)
-                for spec, (_, ends) in zip(specs, lanes, strict=True):
-                    ends.take(lane, contributions[spec], i)
-        half = reduce.LANES // 2
-        while half:
-            if count > half:
-                with b.for_(0, half) as lane:
-                    for _, ends in lanes:
-                        ends.fold(lane, lane + half)
-            half //= 2
 
     def full_values(self, items: list[FusionItem],
                     i: Scalar) -> tuple[dict[g.Value, Scalar], Callable[[Source], Scalar]]:

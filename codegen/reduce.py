@@ -1,7 +1,7 @@
 """Reduction kernels: one order of combination, three ways to walk memory.
 
 The order is fixed (`ir.scalar.Reduction`): chunks of CHUNK elements, LANES lanes in a chunk, a halving tree over the
-lanes, a balanced tree over the chunks. A chunk is reduced by `rows`, one output after another, where elements of the
+lanes (`lanes.py`), a balanced tree over the chunks. A chunk is reduced by `rows`, one output after another, where elements of the
 reduced dimension are neighbours (or nothing better is possible); or by `columns`, many outputs side by side, where
 elements of the kept dimension are. Either ends in results, when there is one chunk, or in accumulators ("partial"),
 which `tree` joins.
@@ -12,7 +12,7 @@ lie along one dimension too; which dimensions those are is decided in `runtime/g
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from twofold.ir import dtypes as dt
@@ -21,13 +21,14 @@ from twofold.ir.dtypes import DType
 from twofold.ir.scalar import Reduction, Scalar, ScalarBuilder
 from twofold.ir.types import Attrs
 
+from . import lanes as order
+from .lanes import LANES
 from .loop import Cell, Kernel, LoopBuilder
 from .target import CACHES
 
 __all__ = ["CHUNK", "LANES", "ReductionSpec", "rows", "columns", "tree"]
 
 CHUNK = 4096
-LANES = 32
 _TILE = CACHES.nearest // LANES  # bytes of accumulators of a lane for columns reduced side by side
 _BANDS = 4  # elements of a lane taken at once, so that its accumulators travel less
 _LEVELS = 64  # of the tree over chunks
@@ -57,7 +58,7 @@ class ReductionSpec:
 
 
 class Accumulators:
-    """Accumulators in the kernel's stack memory, `size` of each kind."""
+    """Accumulators in the kernel's stack memory, `size` of each kind (`lanes.LaneAccumulators`)."""
 
     def __init__(self, b: LoopBuilder, spec: ReductionSpec, size: int) -> None:
         self.b, self.spec = b, spec
@@ -148,34 +149,12 @@ def rows(spec: ReductionSpec, mask: str, partial: bool) -> Kernel:
         def element(i: Scalar) -> list[Scalar]:
             return f.load([_offset(base, i, m, s) for base, m, s in zip(bases, mask, steps, strict=True)])
 
-        _reduce_chunk(b, lanes, ends, first, count, element)
+        def take(lane: Scalar, i: Scalar, into: Sequence[Accumulators]) -> None:
+            into[0].take(lane, element(i), first + i)
+
+        order.sweep(b, [lanes], [ends], count, take)
         f.store([o * s for s in out_steps], ends.get(b.const(0, dt.int64)))
     return b.finish()
-
-
-def _reduce_chunk(b: LoopBuilder, lanes: Accumulators, ends: Accumulators, first: Scalar, count: Scalar,
-                  element: Callable[[Scalar], Sequence[Scalar]]) -> None:
-    """Leaves the accumulators of `count` elements in `ends` at 0.
-
-    `lanes` is only ever indexed by loops of constant length, so that a compiler can keep it in registers; the elements
-    that fill no whole row of lanes go to `ends`.
-    """
-    with b.for_(0, LANES) as lane:
-        lanes.clear(lane)
-    whole = b.shr(count, 5) * LANES
-    with b.for_(0, whole, LANES) as block, b.for_(0, LANES) as lane:
-        i = block + lane
-        lanes.take(lane, element(i), first + i)
-    with b.for_(0, LANES) as lane:
-        ends.set(lane, lanes.get(lane))
-    with b.for_(0, count - whole) as lane:
-        i = whole + lane
-        ends.take(lane, element(i), first + i)
-    half = LANES // 2
-    while half:
-        with b.if_(b.gt(count, half)), b.for_(0, half) as lane:  # lanes from `half` on hold nothing otherwise
-            ends.fold(lane, lane + half)
-        half //= 2
 
 
 def columns(spec: ReductionSpec, mask: str, partial: bool) -> Kernel:

@@ -1,17 +1,18 @@
 """Softmax kernels: rows of neighbours, each normalised on its own, or judged by its label.
 
-A row is read three times (maximum, sum of exponentials, result). The sum has one order: LANES accumulators take the
-elements in turn and meet by halving, whatever the length of the row. Element types are float32 and float64; 16-bit
-floats are widened by the caller, as other axes are moved last by it.
+A row is read three times (maximum, sum of exponentials, result). The sum has the order of a chunk (`codegen/lanes.py`),
+whatever the length of the row. Element types are float32 and float64; 16-bit floats are widened by the caller, as other
+axes are moved last by it.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from twofold.codegen.loop import Kernel, LoopBuilder
-from twofold.codegen.reduce import LANES
+from twofold.codegen import lanes
+from twofold.codegen.lanes import LANES
+from twofold.codegen.loop import Kernel, LoopBuilder, Pointer
 from twofold.ir import dtypes as dt
 from twofold.ir.dtypes import DType
 from twofold.ir.scalar import Scalar
@@ -27,10 +28,10 @@ def rows(dtype: DType, log: bool) -> Kernel:
     b = LoopBuilder(f"{'log_' if log else ''}softmax {dtype.short}")
     out, x = b.pointer("out", dtype), b.pointer("x", dtype)
     length = b.integer()
-    lanes = _RowLanes(b, dtype)
+    row_lanes = _RowLanes(b, dtype)
     with b.for_(b.start, b.stop) as row:
         first = row * length
-        top = _reduced(b, lanes, length, -math.inf, _larger(b), lambda i: b.load(x, first + i))
+        top = row_lanes.reduced(length, -math.inf, _larger(b), lambda i: b.load(x, first + i))
 
         def exponential(i: Scalar) -> Scalar:
             e = b.exp(b.load(x, first + i) - top)
@@ -38,7 +39,7 @@ def rows(dtype: DType, log: bool) -> Kernel:
                 b.store(out, first + i, e)
             return e
 
-        total = _reduced(b, lanes, length, 0.0, b.add, exponential)
+        total = row_lanes.reduced(length, 0.0, b.add, exponential)
         with b.for_(0, length) as i:
             at = first + i
             if log:
@@ -58,45 +59,54 @@ def cross_entropy(dtype: DType, labels: DType) -> Kernel:
     b = LoopBuilder(f"cross_entropy {dtype.short} {labels.short}")
     out, x, chosen = b.pointer("out", dtype), b.pointer("x", dtype), b.pointer("labels", labels)
     length = b.integer()
-    lanes = _RowLanes(b, dtype)
+    row_lanes = _RowLanes(b, dtype)
     with b.for_(b.start, b.stop) as row:
         first = row * length
         label = b.cast(b.load(chosen, row), dt.int64)
         valid = b.and_(b.ge(label, 0), b.lt(label, length))
         b.check(valid, "a label is outside of the valid range [0, number of classes).")
-        top = _reduced(b, lanes, length, -math.inf, _larger(b), lambda i: b.load(x, first + i))
-        total = _reduced(b, lanes, length, 0.0, b.add, lambda i: b.exp(b.load(x, first + i) - top))
+        top = row_lanes.reduced(length, -math.inf, _larger(b), lambda i: b.load(x, first + i))
+        total = row_lanes.reduced(length, 0.0, b.add, lambda i: b.exp(b.load(x, first + i) - top))
         with b.if_(valid):
             b.store(out, row, b.log(total) - (b.load(x, first + label) - top))
     return b.finish()
 
 
+class _Accumulators:
+    """A number for each lane (`lanes.LaneAccumulators`)."""
+
+    def __init__(self, b: LoopBuilder, memory: Pointer, start: float, join: Callable[[Scalar, Scalar], Scalar]) -> None:
+        self.b, self.memory, self.start, self.join = b, memory, start, join
+
+    def clear(self, at: Scalar) -> None:
+        self.b.store(self.memory, at, self.start)
+
+    def get(self, at: Scalar) -> tuple[Scalar, ...]:
+        return (self.b.load(self.memory, at),)
+
+    def set(self, at: Scalar, values: Sequence[Scalar]) -> None:
+        self.b.store(self.memory, at, values[0])
+
+    def take(self, at: Scalar, x: Scalar) -> None:
+        """An element joins the number of a lane."""
+        self.b.store(self.memory, at, self.join(self.b.load(self.memory, at), x))
+
+    def fold(self, at: Scalar, other: Scalar) -> None:
+        self.take(at, self.b.load(self.memory, other))
+
+
 class _RowLanes:
-    """Accumulators of a row. `own` is only indexed by loops of constant length, so that it stays in registers."""
+    """Memory for the lanes of a row, which one reduction after another uses."""
 
     def __init__(self, b: LoopBuilder, dtype: DType) -> None:
-        self.own, self.ends = b.scratch(dtype, LANES), b.scratch(dtype, LANES)
+        self.b, self.own, self.ends = b, b.scratch(dtype, LANES), b.scratch(dtype, LANES)
 
-
-def _reduced(b: LoopBuilder, lanes: _RowLanes, count: Scalar, start: float, join: Callable[[Scalar, Scalar], Scalar],
-             element: Callable[[Scalar], Scalar]) -> Scalar:
-    """`count` elements joined in the order of the module's head. Loops over whole rows of lanes become vectors."""
-    own, ends = lanes.own, lanes.ends
-    with b.for_(0, LANES) as lane:
-        b.store(own, lane, start)
-    whole = b.shr(count, LANES.bit_length() - 1) * LANES
-    with b.for_(0, whole, LANES) as block, b.for_(0, LANES) as lane:
-        b.store(own, lane, join(b.load(own, lane), element(block + lane)))
-    with b.for_(0, LANES) as lane:
-        b.store(ends, lane, b.load(own, lane))
-    with b.for_(0, count - whole) as lane:
-        b.store(ends, lane, join(b.load(ends, lane), element(whole + lane)))
-    half = LANES // 2
-    while half:
-        with b.for_(0, half) as lane:
-            b.store(ends, lane, join(b.load(ends, lane), b.load(ends, lane + half)))
-        half //= 2
-    return b.load(ends, 0)
+    def reduced(self, count: Scalar, start: float, join: Callable[[Scalar, Scalar], Scalar],
+                element: Callable[[Scalar], Scalar]) -> Scalar:
+        """`count` elements joined in the one order (`codegen/lanes.py`)."""
+        own, ends = (_Accumulators(self.b, memory, start, join) for memory in (self.own, self.ends))
+        lanes.sweep(self.b, [own], [ends], count, lambda lane, i, into: into[0].take(lane, element(i)))
+        return ends.get(self.b.const(0, dt.int64))[0]
 
 
 def _larger(b: LoopBuilder) -> Callable[[Scalar, Scalar], Scalar]:
