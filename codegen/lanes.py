@@ -2,7 +2,8 @@
 
 Of LANES accumulators, each takes every LANES-th element, in rising order; then the upper half joins the lower, and so
 on, until one is left. Upper halves that took nothing are left out. This order is part of what results mean
-(`docs/numerics.md`). One thread has all lanes, and its loops over them become vectors.
+(`docs/numerics.md`). One thread has all lanes, and its loops over them become vectors; of a team of threads (a GPU's)
+each is a lane.
 
 What an accumulator is, and how it takes an element, is `reduce.py`'s and the row kernels'; over which memory elements
 lie is their affair, too.
@@ -17,11 +18,11 @@ from twofold.ir import dtypes as dt
 from twofold.ir.instructions import ScalarLike
 from twofold.ir.scalar import Scalar
 
-from .loop import LoopBuilder
+from .loop import TEAM, LoopBuilder, TeamBuilder
 
-__all__ = ["LANES", "LaneAccumulators", "sweep"]
+__all__ = ["LANES", "LaneAccumulators", "TeamAccumulators", "sweep", "sweep_by_team"]
 
-LANES = 32
+LANES = TEAM
 
 
 class LaneAccumulators(Protocol):
@@ -40,7 +41,21 @@ class LaneAccumulators(Protocol):
         """One joins another, which is left as it is."""
 
 
+class TeamAccumulators(Protocol):
+    """The accumulator of one reduction that a thread of a team has: that of the lane which it is."""
+
+    def clear(self, at: Scalar) -> None:
+        """Makes it as it is before it has taken anything."""
+
+    def further(self, n: int) -> Sequence[Scalar]:
+        """The values of the accumulator `n` lanes further on."""
+
+    def join(self, values: Sequence[Scalar]) -> None:
+        """Another accumulator, of these values, joins it."""
+
+
 A = TypeVar("A", bound=LaneAccumulators)
+T = TypeVar("T", bound=TeamAccumulators)
 
 
 def sweep(b: LoopBuilder, lanes: Sequence[A], ends: Sequence[A], count: ScalarLike,
@@ -96,3 +111,28 @@ def _fold(b: LoopBuilder, ends: Sequence[LaneAccumulators], half: int) -> None:
     with b.for_(0, half) as lane:
         for end in ends:
             end.fold(lane, lane + half)
+
+
+def sweep_by_team(b: TeamBuilder, lanes: Sequence[T], count: ScalarLike,
+                  take: Callable[[Scalar, Scalar, Sequence[T]], None]) -> None:
+    """The same by a team: leaves the accumulators in those of its first thread.
+
+    Args:
+        lanes: for each reduction, the accumulator of this thread.
+        count, take: as for `sweep`; the same for all threads of the team.
+    """
+    lane, size = b.lane(), b.coerce(count, dt.int64)
+    for own in lanes:
+        own.clear(lane)
+    whole = b.shr(size, LANES.bit_length() - 1) * LANES
+    with b.for_(0, whole, LANES) as first:
+        take(lane, first + lane, lanes)
+    with b.if_(b.lt(whole + lane, size)):
+        take(lane, whole + lane, lanes)
+    half = LANES // 2
+    while half:
+        further = [own.further(half) for own in lanes]
+        with b.if_(b.gt(size, half)):
+            for own, values in zip(lanes, further, strict=True):
+                own.join(values)
+        half //= 2

@@ -19,10 +19,11 @@ from llvmlite import ir
 from twofold.ir import dtypes as dt
 from twofold.ir.scalar import Instr, Scalar
 
-from . import llvm_lanes, llvm_memory, llvm_module, llvm_ops, llvm_vectors, loop_verify
+from . import llvm_lanes, llvm_memory, llvm_module, llvm_ops, llvm_teams, llvm_vectors, loop_verify
 from .llvm_memory import AliasScopes, Unique
 from .llvm_variables import Contents, Exit, settled
 from .statements import (
+    TEAM_OPS,
     VECTOR_OPS,
     At,
     Break,
@@ -245,6 +246,8 @@ class _FunctionEmitter:
     def instruction(self, instr: Instr) -> ir.Value:
         """The value of an instruction."""
         at, args = [self.values[a.id] for a in instr.args], instr.args
+        if instr.op in TEAM_OPS:
+            return llvm_teams.emit(self.b, instr.op, at, instr.const)
         if instr.op in VECTOR_OPS:
             if instr.op == "shuffle":
                 return llvm_vectors.shuffle(self.b, at[0], at[1], instr.const)

@@ -19,6 +19,7 @@ from twofold.ir.scalar import Instr, Scalar
 
 from .lockstep_memory import AddressSpace, ByteMemory
 from .statements import (
+    TEAM_OPS,
     VECTOR_OPS,
     At,
     Break,
@@ -56,12 +57,13 @@ def run(kernel: Kernel, total: int, args: Sequence[ByteMemory | Kernel | int]) -
         args: what fills its args array: memory for each pointer, kernels that it calls, and integers.
     Raises:
         IndexError: it reads or writes outside of memory.
+        ValueError: threads of a team that come to an instruction of teams are not all there.
     """
     if total <= 0:
         return 0
     space = AddressSpace()
     words = np.array([a if isinstance(a, int) else space.word(a) for a in args], np.int64)
-    start, mask = np.arange(total, dtype=np.int64), np.ones(total, bool)
+    start, mask = np.repeat(np.arange(total, dtype=np.int64), kernel.team), np.ones(total * kernel.team, bool)
     with np.errstate(all="ignore"):
         status = _called(space, kernel, start, start + 1, np.int64(space.place(ByteMemory(words.view(np.uint8)))), mask)
     checked = status[(status > 0) & (status <= len(kernel.codes))]
@@ -123,8 +125,8 @@ class _Frame:
     def statement(self, statement: Statement, mask: np.ndarray) -> None:
         """Runs one statement."""
         match statement:
-            case Instr(out=out):
-                self.values[out.id] = self.instruction(statement)
+            case Instr(out=out, op=op):
+                self.values[out.id] = self.of_team(statement, mask) if op in TEAM_OPS else self.instruction(statement)
             case IntegerArgument(out=out, index=index):
                 self.values[out.id] = self.space.load(np.atleast_1d(self.args + 8 * index), out.dtype)
             case Load(out=out):
@@ -189,6 +191,21 @@ class _Frame:
             cond = np.asarray(self.values[instr.args[0].id])
             return np.where(cond[..., None], *[self.values[a.id] for a in instr.args[1:]])
         return reference.apply(instr, self.values)
+
+    def of_team(self, instr: Instr, mask: np.ndarray) -> np.ndarray:
+        """The value of an instruction of teams."""
+        assert isinstance(self.of, Kernel)
+        team = self.of.team
+        number = np.arange(self.total) % team
+        if instr.op == "lane":
+            return number
+        there = mask.reshape(-1, team)
+        if (there.any(1) & ~there.all(1)).any():
+            raise ValueError(f"{self.of.name}: {instr.op}: some threads of a team are elsewhere")
+        values = self.every(instr.args[0])
+        if instr.op == "leading":
+            return values[np.arange(self.total) - number]
+        return values[np.arange(self.total) + np.where(number + instr.const < team, instr.const, 0)]
 
     def loop(self, loop: For, mask: np.ndarray) -> None:
         """Runs a loop as long as some iterations have rounds left."""

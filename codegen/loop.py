@@ -21,8 +21,10 @@ what a kernel is about, as in matrix products, it says registers, vectors and me
 - An *address* is a value, too: `at(x, i)` gives that of an element, and `load`, `store`, `at` and `prefetch` take an
   address wherever they take a pointer. So tiles are selected, carried in cells, and handed to functions.
 - *Local memory* is `scratch(dtype, n)` for few elements, and a block `with b.room(dtype, count, most) as address` for
-  as many as a run needs. What lanes or threads share, such as the shared memory of a graphics processor with its
+  as many as a run needs. What blocks of threads share, such as the shared memory of a graphics processor with its
   barriers, would be another statement of this kind; none has a use yet.
+- A *team*, in a kernel from a `TeamBuilder`, is the threads of a graphics processor that run an iteration together: each
+  is a lane of it, and they hand values to one another.
 - A *function*, from a `FunctionBuilder`, is recorded once and run by `invoke(function, ...)`; `call` runs a kernel of
   the same module. What depends on how large a tile is, is Python: a schedule is called with the numbers, and records.
 
@@ -70,8 +72,10 @@ from .statements import (
 )
 from .value_types import Address, Vector
 
-__all__ = ["Cell", "BlockBuilder", "LoopBuilder", "FunctionBuilder", "Kernel", "LoopFunction", "Pointer",
-           "instruction_count"]
+__all__ = ["TEAM", "Cell", "BlockBuilder", "LoopBuilder", "TeamBuilder", "FunctionBuilder", "Kernel", "LoopFunction",
+           "Pointer", "instruction_count"]
+
+TEAM = 32  # threads that a GPU runs in lockstep
 
 
 @data_class()
@@ -415,6 +419,53 @@ class LoopBuilder(BlockBuilder):
         body = self._finished()
         return Kernel(self.name, self.start, self.stop, self.args, self.pointers, self._scratch, body,
                       tuple(self._codes))
+
+
+class TeamBuilder(LoopBuilder):
+    """Records a kernel for a GPU, whose outermost iterations each belong to a team of TEAM threads.
+
+    All threads of a team come to `further` and `leading` together: these stand in no condition, and no loop, that some
+    threads of a team are in and others are not.
+
+    >>> from twofold.ir import dtypes as dt
+    >>> b = TeamBuilder("last")
+    >>> out, x = b.pointer("out", dt.float32), b.pointer("x", dt.float32)
+    >>> with b.for_(b.start, b.stop) as row:
+    ...     b.store(out, row, b.further(b.load(x, row * TEAM + b.lane()), TEAM - 1))
+    >>> print(b.finish())
+    kernel last(start, stop, out: f32* = args[0], x: f32* = args[1]) of teams of 32 {
+      for %0 in start..stop {
+        %1 = mul %0 32 : i64
+        %2 = lane : i64
+        %3 = add %1 %2 : i64
+        %4 = load x[%3]
+        %5 = further %4 31 : f32
+        store out[%0] = %5
+      }
+    }
+    """
+
+    def lane(self) -> Scalar:
+        """The number of this thread in its team."""
+        return self._emit("lane", (), dt.int64)
+
+    def further(self, x: Scalar, n: int) -> Scalar:
+        """The `x` of the thread `n` further on in the team, and this one's own where there is none."""
+        return self._of_team("further", x, n)
+
+    def leading(self, x: Scalar) -> Scalar:
+        """The `x` of the first thread of the team."""
+        return self._of_team("leading", x)
+
+    def _of_team(self, op: str, x: Scalar, n: int | None = None) -> Scalar:
+        if x.dtype.is_complex:
+            return self.complex(self._of_team(op, self.real(x), n), self._of_team(op, self.imag(x), n))
+        return self._emit(op, (x,), x.dtype, n)
+
+    def finish(self) -> Kernel:
+        kernel = super().finish()
+        kernel.team = TEAM
+        return kernel
 
 
 class FunctionBuilder(BlockBuilder):

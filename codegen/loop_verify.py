@@ -14,6 +14,7 @@ from twofold.ir.dtypes import DType
 from twofold.ir.scalar import INSTRUCTIONS, Instr, Scalar
 
 from .statements import (
+    TEAM_OPS,
     VECTOR_OPS,
     At,
     Break,
@@ -155,6 +156,10 @@ class _LoopChecker:
         lanes = lanes_of(out)
         if op in VECTOR_OPS:
             self.vector_op(instr, types)
+            return
+        if op in TEAM_OPS:
+            self.require(isinstance(self.of, Kernel) and self.of.team > 1, instr, "there is no team")
+            self.require(types == ([] if op == "lane" else [out]) and not lanes, instr, f"{op} of other types")
             return
         self.require(op in INSTRUCTIONS and len(types) == INSTRUCTIONS[op][0], instr, f"no such instruction: {op}")
         kind = INSTRUCTIONS[op][1]

@@ -3,7 +3,8 @@
 In: a finished `loop.Kernel`. Out: PTX text that the driver, or `ptxas`, turns into machine code. The instructions are
 those of the processor's code (`llvm_ops.py`), so that results are the same to the bit: products are not contracted with
 sums, subnormal numbers are kept, and division and square roots are rounded exactly. A kernel's result for an iteration
-of its outermost range does not depend on the range, so each thread runs it over one iteration at a time.
+of its outermost range does not depend on the range, so each thread, or team of threads, runs it over one iteration at a
+time.
 
 This is code alone: which kernels suit a GPU, memory and launching are not here.
 """
@@ -44,8 +45,9 @@ def text(kernels: Mapping[str, Kernel], architecture: str = OLDEST) -> str:
     """PTX with an entry for each kernel, by its name.
 
     An entry takes the length of the kernel's range and the address of a status word, both of 64 bits, then the kernel's
-    arguments (`parameters`). Any number of threads share the range. The word must be -1 before; afterwards it is one
-    less than the least status that an iteration had, so -1 still where no check failed.
+    arguments (`parameters`). Any number of threads share the range, of which each block must have whole teams. The word
+    must be -1 before; afterwards it is one less than the least status that an iteration had, so -1 still where no check
+    failed.
 
     Args:
         kernels: what runs on one thread: kernels that call others (`Call`) are not among them.
@@ -79,7 +81,9 @@ def _entry(module: ir.Module, kernel: Kernel, name: str) -> None:
     for n, (argument, is_memory) in enumerate(zip(arguments, are_memory, strict=True)):
         word = b.ptrtoint(b.addrspacecast(argument, _GENERIC), _I64) if is_memory else argument
         b.store(word, b.gep(args, [_I64(n)], source_etype=_I64))
-    with _own_iterations(b, total) as iteration:
+    if kernel.team > 1:
+        inner.attributes.add("convergent")
+    with _own_iterations(b, total, kernel.team) as iteration:
         result = b.call(inner, [iteration, b.add(iteration, _I64(1)), args])
         if kernel.codes:
             with b.if_then(b.icmp_unsigned("!=", result, _I64(0)), likely=False):
@@ -88,10 +92,12 @@ def _entry(module: ir.Module, kernel: Kernel, name: str) -> None:
 
 
 @contextmanager
-def _own_iterations(b: ir.IRBuilder, total: ir.Value) -> Iterator[ir.Value]:
-    """Writes a loop over the iterations that this thread has: as many apart as there are threads."""
+def _own_iterations(b: ir.IRBuilder, total: ir.Value, team: int) -> Iterator[ir.Value]:
+    """Writes a loop over the iterations that this thread's team has: as many apart as there are teams."""
     count = b.mul(_register(b, "nctaid.x"), _register(b, "ntid.x"))
     first = b.add(b.mul(_register(b, "ctaid.x"), _register(b, "ntid.x")), _register(b, "tid.x"))
+    if team > 1:
+        count, first = b.udiv(count, _I64(team)), b.udiv(first, _I64(team))
     before, loop, done = b.block, b.append_basic_block("loop"), b.append_basic_block("done")
     b.cbranch(b.icmp_signed("<", first, total), loop, done)
     b.position_at_end(loop)

@@ -1,10 +1,10 @@
 """Reduction kernels: one order of combination, three ways to walk memory.
 
 The order is fixed (`ir.scalar.Reduction`): chunks of CHUNK elements, LANES lanes in a chunk, a halving tree over the
-lanes (`lanes.py`), a balanced tree over the chunks. A chunk is reduced by `rows`, one output after another, where elements of the
-reduced dimension are neighbours (or nothing better is possible); or by `columns`, many outputs side by side, where
-elements of the kept dimension are. Either ends in results, when there is one chunk, or in accumulators ("partial"),
-which `tree` joins.
+lanes (`lanes.py`), a balanced tree over the chunks. A chunk is reduced by `rows`, one output after another, where
+elements of the reduced dimension are neighbours (or nothing better is possible); or by `columns`, many outputs side by
+side, where elements of the kept dimension are. Either ends in results, when there is one chunk, or in accumulators
+("partial"), which `tree` joins.
 
 All three are row kernels for `schedule.grid`: they take a range of outputs along one dimension. The reduced elements
 lie along one dimension too; which dimensions those are is decided in `runtime/geometry.py`.
@@ -23,7 +23,7 @@ from twofold.ir.types import Attrs
 
 from . import lanes as order
 from .lanes import LANES
-from .loop import Cell, Kernel, LoopBuilder
+from .loop import Cell, Kernel, LoopBuilder, TeamBuilder
 from .target import CACHES
 
 __all__ = ["CHUNK", "LANES", "ReductionSpec", "rows", "columns", "tree"]
@@ -93,11 +93,31 @@ class Accumulators:
         self.set(at, self.spec.reduction.join(self.b, self.get(at), self.get(other)))
 
 
+class _OwnAccumulators(Accumulators):
+    """The accumulators of one lane, in registers of the thread that is the lane (`lanes.TeamAccumulators`)."""
+
+    def __init__(self, b: TeamBuilder, spec: ReductionSpec) -> None:
+        self.b, self.team, self.spec, self.memory = b, b, spec, []
+        self.cells = _cells(b, spec.reduction.start(b, spec.in_dtypes))
+
+    def get(self, at: Scalar) -> tuple[Scalar, ...]:
+        return _values(self.cells)
+
+    def set(self, at: Scalar, values: Sequence[Scalar]) -> None:
+        _assign(self.cells, values)
+
+    def further(self, n: int) -> tuple[Scalar, ...]:
+        return tuple(self.team.further(v, n) for v in _values(self.cells))
+
+    def join(self, values: Sequence[Scalar]) -> None:
+        _assign(self.cells, self.spec.reduction.join(self.b, _values(self.cells), tuple(values)))
+
+
 class _ReduceKernel:
     """A kernel of `rows` or `columns` being recorded: its arguments, and the loads and stores that both need."""
 
-    def __init__(self, spec: ReductionSpec, kind: str, mask: str, partial: bool) -> None:
-        b = self.b = LoopBuilder(f"{spec.name} {kind} {mask}{' partial' if partial else ''}")
+    def __init__(self, spec: ReductionSpec, kind: str, mask: str, partial: bool, b: LoopBuilder | None = None) -> None:
+        self.b = b = b or LoopBuilder(f"{spec.name} {kind} {mask}{' partial' if partial else ''}")
         self.spec, self.partial = spec, partial
         out_dtypes = spec.acc_dtypes if partial else spec.out_dtypes
         self.outs = [b.pointer(f"out{n}", d) for n, d in enumerate(out_dtypes)]
@@ -123,7 +143,7 @@ def _offset(base: Scalar | None, i: Scalar, letter: str, step: Scalar | None) ->
     return moved if base is None else base + moved
 
 
-def rows(spec: ReductionSpec, mask: str, partial: bool) -> Kernel:
+def rows(spec: ReductionSpec, mask: str, partial: bool, by_team: bool = False) -> Kernel:
     """Reduces a chunk for each output in the range.
 
     args: addresses of the outputs (or accumulators) and inputs; the number of the chunk's first element; the number of
@@ -133,14 +153,16 @@ def rows(spec: ReductionSpec, mask: str, partial: bool) -> Kernel:
 
     Args:
         mask: how each input moves along the reduced dimension: `v` stride 1, `s` stride 0, `g` any.
+        by_team: whether a team of threads reduces each chunk together.
     """
-    f = _ReduceKernel(spec, "rows", mask, partial)
+    team = TeamBuilder(f"{spec.name} rows by teams {mask}{' partial' if partial else ''}") if by_team else None
+    f = _ReduceKernel(spec, "rows", mask, partial, team)
     b = f.b
     advance = b.integer()
     out_steps = [b.integer() for _ in f.outs]
     in_steps = [b.integer() for _ in f.ins]
     steps = [b.stride() if letter == "g" else None for letter in mask]
-    lanes, ends = Accumulators(b, spec, LANES), Accumulators(b, spec, LANES)
+    memory = [Accumulators(b, spec, LANES) for _ in range(0 if by_team else 2)]
     with b.for_(b.start, b.stop) as o:
         first = f.position + o * advance
         count = b.minimum(f.total - first, CHUNK)
@@ -152,8 +174,15 @@ def rows(spec: ReductionSpec, mask: str, partial: bool) -> Kernel:
         def take(lane: Scalar, i: Scalar, into: Sequence[Accumulators]) -> None:
             into[0].take(lane, element(i), first + i)
 
-        order.sweep(b, [lanes], [ends], count, take)
-        f.store([o * s for s in out_steps], ends.get(b.const(0, dt.int64)))
+        if team is None:
+            lanes, ends = memory
+            order.sweep(b, [lanes], [ends], count, take)
+            f.store([o * s for s in out_steps], ends.get(b.const(0, dt.int64)))
+        else:
+            own = _OwnAccumulators(team, spec)
+            order.sweep_by_team(team, [own], count, take)
+            with b.if_(b.eq(team.lane(), 0)):
+                f.store([o * s for s in out_steps], own.get(team.lane()))
     return b.finish()
 
 

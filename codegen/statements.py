@@ -17,7 +17,7 @@ from .value_types import Vector
 
 __all__ = ["Pointer", "Kernel", "LoopFunction", "Load", "Store", "At", "Prefetch", "IntegerArgument", "Set", "Get",
            "For", "If", "Break", "Room", "Check", "Fail", "Callee", "Call", "Invoke", "Statement", "VECTOR_OPS",
-           "Printer", "uses", "result_of", "blocks", "walk", "accesses", "instruction_count"]
+           "TEAM_OPS", "Printer", "uses", "result_of", "blocks", "walk", "accesses", "instruction_count"]
 
 # Instructions of vectors, which scalar bodies do not have:
 #   splat x           x in all lanes
@@ -28,6 +28,11 @@ __all__ = ["Pointer", "Kernel", "LoopFunction", "Load", "Store", "At", "Prefetch
 #   add_quads x y z   z + x3 y3 + x2 y2 + x1 y1 + x0 y0, wrapping around, where lanes of int32 hold four numbers of 8
 #                     bits each: those of x count as unsigned, those of y as signed
 VECTOR_OPS = frozenset(("splat", "first", "shuffle", "add_pairs", "add_quads"))
+# Instructions of kernels whose iterations each belong to a team of threads, which all run them together:
+#   lane            the number of this thread in its team
+#   further x [n]   the x of the thread n further on in the team, and its own where there is none
+#   leading x       the x of the first thread of the team
+TEAM_OPS = frozenset(("lane", "further", "leading"))
 
 
 @data_class(eq=False)
@@ -194,7 +199,7 @@ Statement = (Instr | Load | Store | At | Prefetch | IntegerArgument | Set | Get 
 
 @data_class()
 class Kernel:
-    """A finished loop nest; `str` gives its text."""
+    """A finished loop nest; `str` gives its text. `team` threads share an iteration of its outermost range."""
 
     name: str
     start: Scalar
@@ -204,6 +209,7 @@ class Kernel:
     scratch: list[Pointer]
     body: list[Statement]
     codes: tuple[str, ...]
+    team: int = 1
 
     def __str__(self) -> str:
         return Printer(self).text()
@@ -318,7 +324,8 @@ class Printer:
         if isinstance(of, Kernel):
             self.names, codes = {of.start.id: "start", of.stop.id: "stop"}, of.codes
             params = "".join(f", {p.name}: {p.dtype.short}* = args[{p.slot}]" for p in of.pointers)
-            self.lines = [f"kernel {of.name}(start, stop{params}) {{"]
+            team = f" of teams of {of.team}" if of.team > 1 else ""
+            self.lines = [f"kernel {of.name}(start, stop{params}){team} {{"]
         else:
             self.names = {value.id: name for name, value in of.params}
             params = ", ".join(f"{name}: {value.dtype.short}" for name, value in of.params)
@@ -357,7 +364,8 @@ class Printer:
         at = [self.names[v.id] for v in uses(statement)]
         match statement:
             case Instr(op=op, out=out, const=const):
-                words = [op, *at, *([str(list(const))] if op == "shuffle" else [])]
+                more = {"shuffle": lambda: str(list(const)), "further": lambda: str(const)}.get(op)
+                words = [op, *at, *([more()] if more is not None else [])]
                 return f"{self.new(out)} = {' '.join(words)} : {out.dtype.short}"
             case Load() | Store() | At() | Prefetch():
                 return self.access(statement)

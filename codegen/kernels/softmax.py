@@ -9,26 +9,33 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import TypeAlias
 
 from twofold.codegen import lanes
 from twofold.codegen.lanes import LANES
-from twofold.codegen.loop import Kernel, LoopBuilder, Pointer
+from twofold.codegen.loop import Kernel, LoopBuilder, Pointer, TeamBuilder
 from twofold.ir import dtypes as dt
 from twofold.ir.dtypes import DType
 from twofold.ir.scalar import Scalar
 
 __all__ = ["rows", "cross_entropy"]
 
+_Join: TypeAlias = Callable[[Scalar, Scalar], Scalar]
 
-def rows(dtype: DType, log: bool) -> Kernel:
+
+def rows(dtype: DType, log: bool, by_team: bool = False) -> Kernel:
     """Softmax, or its logarithm, of each row in the range.
 
     args: addresses of the result and the operand, both contiguous; the length of a row.
+
+    Args:
+        by_team: whether a team of threads goes over each row together.
     """
-    b = LoopBuilder(f"{'log_' if log else ''}softmax {dtype.short}")
+    b = _builder(f"{'log_' if log else ''}softmax {dtype.short}", by_team)
     out, x = b.pointer("out", dtype), b.pointer("x", dtype)
     length = b.integer()
-    row_lanes = _RowLanes(b, dtype)
+    row_lanes = _row_lanes(b, dtype)
     with b.for_(b.start, b.stop) as row:
         first = row * length
         top = row_lanes.reduced(length, -math.inf, _larger(b), lambda i: b.load(x, first + i))
@@ -40,7 +47,7 @@ def rows(dtype: DType, log: bool) -> Kernel:
             return e
 
         total = row_lanes.reduced(length, 0.0, b.add, exponential)
-        with b.for_(0, length) as i:
+        with row_lanes.each(length) as i:
             at = first + i
             if log:
                 b.store(out, at, b.load(x, at) - top - b.log(total))
@@ -51,15 +58,18 @@ def rows(dtype: DType, log: bool) -> Kernel:
     return b.finish()
 
 
-def cross_entropy(dtype: DType, labels: DType) -> Kernel:
+def cross_entropy(dtype: DType, labels: DType, by_team: bool = False) -> Kernel:
     """log(sum(exp(row))) - row[label] for each row in the range.
 
     args: addresses of the result, the logits and the labels, all contiguous; the length of a row.
+
+    Args:
+        by_team: as for `rows`.
     """
-    b = LoopBuilder(f"cross_entropy {dtype.short} {labels.short}")
+    b = _builder(f"cross_entropy {dtype.short} {labels.short}", by_team)
     out, x, chosen = b.pointer("out", dtype), b.pointer("x", dtype), b.pointer("labels", labels)
     length = b.integer()
-    row_lanes = _RowLanes(b, dtype)
+    row_lanes = _row_lanes(b, dtype)
     with b.for_(b.start, b.stop) as row:
         first = row * length
         label = b.cast(b.load(chosen, row), dt.int64)
@@ -67,7 +77,7 @@ def cross_entropy(dtype: DType, labels: DType) -> Kernel:
         b.check(valid, "a label is outside of the valid range [0, number of classes).")
         top = row_lanes.reduced(length, -math.inf, _larger(b), lambda i: b.load(x, first + i))
         total = row_lanes.reduced(length, 0.0, b.add, lambda i: b.exp(b.load(x, first + i) - top))
-        with b.if_(valid):
+        with b.if_(row_lanes.leads(valid)):
             b.store(out, row, b.log(total) - (b.load(x, first + label) - top))
     return b.finish()
 
@@ -75,7 +85,7 @@ def cross_entropy(dtype: DType, labels: DType) -> Kernel:
 class _Accumulators:
     """A number for each lane (`lanes.LaneAccumulators`)."""
 
-    def __init__(self, b: LoopBuilder, memory: Pointer, start: float, join: Callable[[Scalar, Scalar], Scalar]) -> None:
+    def __init__(self, b: LoopBuilder, memory: Pointer, start: float, join: _Join) -> None:
         self.b, self.memory, self.start, self.join = b, memory, start, join
 
     def clear(self, at: Scalar) -> None:
@@ -96,17 +106,68 @@ class _Accumulators:
 
 
 class _RowLanes:
-    """Memory for the lanes of a row, which one reduction after another uses."""
+    """One thread that goes over rows, with memory for all lanes, which one reduction after another uses."""
 
     def __init__(self, b: LoopBuilder, dtype: DType) -> None:
         self.b, self.own, self.ends = b, b.scratch(dtype, LANES), b.scratch(dtype, LANES)
 
-    def reduced(self, count: Scalar, start: float, join: Callable[[Scalar, Scalar], Scalar],
-                element: Callable[[Scalar], Scalar]) -> Scalar:
+    def reduced(self, count: Scalar, start: float, join: _Join, element: Callable[[Scalar], Scalar]) -> Scalar:
         """`count` elements joined in the one order (`codegen/lanes.py`)."""
         own, ends = (_Accumulators(self.b, memory, start, join) for memory in (self.own, self.ends))
         lanes.sweep(self.b, [own], [ends], count, lambda lane, i, into: into[0].take(lane, element(i)))
         return ends.get(self.b.const(0, dt.int64))[0]
+
+    def each(self, count: Scalar) -> AbstractContextManager[Scalar]:
+        """A loop over elements, each of which has the lane that it has in a reduction."""
+        return self.b.for_(0, count)
+
+    def leads(self, condition: Scalar) -> Scalar:
+        """The condition, for the one thread that writes what a row gives."""
+        return condition
+
+
+class _TeamLane:
+    """A thread that goes over rows with its team, and is a lane of it."""
+
+    def __init__(self, b: TeamBuilder, dtype: DType) -> None:
+        self.b, self.dtype = b, dtype
+
+    def reduced(self, count: Scalar, start: float, join: _Join, element: Callable[[Scalar], Scalar]) -> Scalar:
+        """`_RowLanes.reduced`, for all threads of the team."""
+        own = _OwnAccumulator(self.b, self.b.const(start, self.dtype), join)
+        lanes.sweep_by_team(self.b, [own], count, lambda lane, i, into: into[0].join([element(i)]))
+        return self.b.leading(own.cell.get())
+
+    def each(self, count: Scalar) -> AbstractContextManager[Scalar]:
+        return self.b.for_(self.b.lane(), count, LANES)
+
+    def leads(self, condition: Scalar) -> Scalar:
+        return self.b.and_(condition, self.b.eq(self.b.lane(), 0))
+
+
+class _OwnAccumulator:
+    """The number of one lane, in a register (`lanes.TeamAccumulators`)."""
+
+    def __init__(self, b: TeamBuilder, start: Scalar, join: _Join) -> None:
+        self.b, self.start, self.joined, self.cell = b, start, join, b.local(start)
+
+    def clear(self, at: Scalar) -> None:
+        self.cell.set(self.start)
+
+    def further(self, n: int) -> Sequence[Scalar]:
+        return (self.b.further(self.cell.get(), n),)
+
+    def join(self, values: Sequence[Scalar]) -> None:
+        self.cell.set(self.joined(self.cell.get(), values[0]))
+
+
+def _builder(name: str, by_team: bool) -> LoopBuilder:
+    return TeamBuilder(f"{name} by teams") if by_team else LoopBuilder(name)
+
+
+def _row_lanes(b: LoopBuilder, dtype: DType) -> _RowLanes | _TeamLane:
+    """Who goes over rows in a kernel."""
+    return _TeamLane(b, dtype) if isinstance(b, TeamBuilder) else _RowLanes(b, dtype)
 
 
 def _larger(b: LoopBuilder) -> Callable[[Scalar, Scalar], Scalar]:
