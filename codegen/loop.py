@@ -23,8 +23,8 @@ what a kernel is about, as in matrix products, it says registers, vectors and me
 - *Local memory* is `scratch(dtype, n)` for few elements, and a block `with b.room(dtype, count, most) as address` for
   as many as a run needs. What blocks of threads share, such as the shared memory of a graphics processor with its
   barriers, would be another statement of this kind; none has a use yet.
-- A *team*, in a kernel from a `TeamBuilder`, is the threads of a graphics processor that run an iteration together: each
-  is a lane of it, and they hand values to one another.
+- A *team*, in a kernel from a `TeamBuilder`, is the threads of a graphics processor that run an iteration together:
+  each is a lane of it, and they hand values to one another.
 - A *function*, from a `FunctionBuilder`, is recorded once and run by `invoke(function, ...)`; `call` runs a kernel of
   the same module. What depends on how large a tile is, is Python: a schedule is called with the numbers, and records.
 
