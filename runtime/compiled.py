@@ -295,14 +295,15 @@ def _compiled(graph: g.Graph, backend: Backend, donate: dict[int, int], origin: 
               key: str | None) -> tuple[Description, ProgramCode]:
     """The description and code of a graph's program, which are stored under `key`."""
     lines = {id(node.loc): n for n, node in enumerate(origin.walk())}  # passes keep the objects
-    # The names of functions are the same in every program: each is linked by itself.
     with _without_collections():
+        # The names of functions are the same in every program: each is linked by itself.
         compiled = compile_program(graph, backend, "entry", donate, interruptible=bool(interrupts.poll_words()),
                                    parts=_PARTS * threads.available_cpus())
-    about = describe(compiled.plan, lambda node: None if node.loc is None else lines.get(id(node.loc)))
-    endable = bool(interrupts.poll_words()) or not any(step.loops for step in compiled.plan.steps)
-    first = tiers.enabled() and endable and (isinstance(about.own, Dim) or about.own < tiers.AT_ONCE)
-    code = _machine_code([compiled.module, *compiled.others], about, compiled.plan.is_long, first)
+        about = describe(compiled.plan, lambda node: None if node.loc is None else lines.get(id(node.loc)))
+        endable = bool(interrupts.poll_words()) or not any(step.loops for step in compiled.plan.steps)
+        first = tiers.enabled() and endable and (isinstance(about.own, Dim) or about.own < tiers.AT_ONCE)
+        code = _machine_code([compiled.module, *compiled.others], about.libraries, _is_shared(about.work),
+                             compiled.plan.is_long, first, _settled(about))
     _store(key, about, code)
     return about, code
 
@@ -347,20 +348,21 @@ def _settled(about: Description) -> bool:
     return not isinstance(work, Dim) and work >= generated.AT_ONCE
 
 
-def _machine_code(modules: Sequence[str], about: Description, quick: bool, first: bool) -> ProgramCode:
+def _machine_code(modules: Sequence[str], libraries: Sequence[tuple[str, ...]], shared: bool, quick: bool,
+                  first: bool, settled: bool = False) -> ProgramCode:
     """The machine code of a program's modules. What else it needs (library kernels, the sharing of work) is made ready
     at the same time; what fails there fails again, and is reported, where it is asked for.
 
     Args:
         quick: whether to emit code of the second tier in less time.
         first: whether to make code of the first tier.
+        settled: whether library kernels are to run their best code from the first call on.
     Raises:
         RuntimeError: a module is not valid LLVM.
     """
     from twofold.codegen import llvm_module
 
     files: dict[int, tuple[bytes, bytes] | Exception] = {}
-    shared = _is_shared(about.work)
 
     def compile_one(number: int) -> None:
         try:
@@ -375,9 +377,9 @@ def _machine_code(modules: Sequence[str], about: Description, quick: bool, first
 
     def load(key: tuple[str, ...]) -> None:
         with suppress(Exception):
-            library.address(key, _settled(about))
+            library.address(key, settled)
     _run_all([*([start_threads] if shared else []), *[functools.partial(compile_one, n) for n in range(len(modules))],
-              *[functools.partial(load, key) for key in about.libraries]])
+              *[functools.partial(load, key) for key in libraries]])
     results = [files[n] for n in range(len(modules))]
     for result in results:
         if isinstance(result, Exception):

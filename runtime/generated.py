@@ -127,8 +127,8 @@ class Functions(dict[str, int]):
         """The addresses of a part's tiled code, from disk or made now."""
         return kernels.functions(self._symbols(part), self._depends(), lambda: self._compiled(part, first=False))
 
-    def _depends(self) -> list[str]:
-        return [path.read_text() for path in sources_of(self.family)]
+    def _depends(self) -> tuple[str, ...]:
+        return _sources(self.family)
 
     def _compiled(self, part: str, first: bool) -> bytes:
         # A compiler, which a process with a filled cache does not need.
@@ -145,3 +145,8 @@ class GeneratedFunction(kernels.Compiled):
 
 
 _families: dict[tuple[str, DType], Functions] = {}
+
+
+@functools.cache
+def _sources(family: str) -> tuple[str, ...]:
+    return tuple([path.read_text() for path in sources_of(family)])
