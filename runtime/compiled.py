@@ -378,8 +378,9 @@ def _machine_code(modules: Sequence[str], libraries: Sequence[tuple[str, ...]], 
     def load(key: tuple[str, ...]) -> None:
         with suppress(Exception):
             library.address(key, settled)
-    _run_all([*([start_threads] if shared else []), *[functools.partial(compile_one, n) for n in range(len(modules))],
-              *[functools.partial(load, key) for key in libraries]])
+    # Python writes library kernels, while LLVM makes code of the program; LLVM has most to do with the threads, last.
+    _run_all([*[functools.partial(compile_one, n) for n in range(len(modules))],
+              *[functools.partial(load, key) for key in libraries], *([start_threads] if shared else [])])
     results = [files[n] for n in range(len(modules))]
     for result in results:
         if isinstance(result, Exception):

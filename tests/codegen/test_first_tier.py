@@ -28,9 +28,9 @@ ids = {"ids": lambda d: getattr(d, "name", None)}
 
 
 @functools.cache
-def start(dtype: DType, first: bool) -> Callable[..., None]:
+def start(dtype: DType, first: bool, shape: gemm.Tiling | None = None) -> Callable[..., None]:
     """Runs a kernel of one of the tiers: (name, range, integers, arrays)."""
-    shape = gemm.tiling(dtype)
+    shape = gemm.tiling(dtype) if shape is None else shape
     shape = gemm_shapes.first_tier(shape) if first else shape
     symbols = {name: gemm.symbol(name, dtype) for names in gemm.PARTS.values() for name in names}
     images = [Image([gemm.object_code(dtype, shape, part)], [symbols[n] for n in names])
@@ -77,15 +77,16 @@ LAYOUTS = ["rows", "columns", "spaced", "far", "backward", "repeated", "one"]
 SIZES = st.one_of(st.integers(1, 20), st.sampled_from([31, 32, 33, 64, 65, 130, 255, 256, 257]))
 
 
-@settings(max_examples=150)
+@settings(max_examples=250)
 @given(st.sampled_from(DTYPES), SIZES, SIZES, st.one_of(st.integers(0, 20), st.sampled_from([255, 256, 257, 700])),
        st.sampled_from(LAYOUTS), st.sampled_from(LAYOUTS), st.integers(1, 3), st.sampled_from([0.0, 0.02, 0.5]),
-       st.integers(0, 2**30), st.booleans())
+       st.integers(0, 2**30), st.booleans(), st.sampled_from([None, None, (16, False), (32, True)]))
 def test_products(dtype: DType, m: int, n: int, k: int, of_a: str, of_b: str, batch: int, special: float, seed: int,
-                  flat: bool) -> None:
-    """As the runtime plans them, and with units of other sizes: each way to read B, and each tier to pack it."""
+                  flat: bool, vectors: tuple[int, bool] | None) -> None:
+    """With units of all sizes, also of vectors of other processors: each way to read B, and each tier to pack it."""
     rng = np.random.default_rng(seed)
-    shape, summed = gemm.tiling(dtype), gemm_shapes.summed(dtype)
+    summed = gemm_shapes.summed(dtype)
+    shape = gemm.tiling(dtype) if vectors is None else gemm.Tiling(vectors[0] // summed.size, (6, 4, 2), vectors[1])
     m = 1 if flat else m
     a, at_a, (a_m, a_k) = strided(rng, dtype, batch * m, k, of_a, special)
     b, at_b, (b_k, b_n) = strided(rng, dtype, k, n, of_b, special)
@@ -109,12 +110,12 @@ def test_products(dtype: DType, m: int, n: int, k: int, of_a: str, of_b: str, ba
         right = (b, at_b)
         if mode == gemm.PACKED:
             packed = np.zeros(batch * panels * room, summed.np)
-            start(dtype, packs)("pack_b", range(batch * panels), words(mode), [(packed, 0), right, right])
+            start(dtype, packs, shape)("pack_b", range(batch * panels), words(mode), [(packed, 0), right, right])
             right = (packed, 0)
         name = "flat" if flat else "tall"
         for unit in range(total):  # as threads take them, last first
             part = range(total - 1 - unit, total - unit)
-            start(dtype, multiplies)(name, part, words(mode), [(out, 0), (a, at_a), right])
+            start(dtype, multiplies, shape)(name, part, words(mode), [(out, 0), (a, at_a), right])
         return bits(out)
 
     expected = computed(False, False, gemm.HERE)
