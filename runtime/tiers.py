@@ -32,6 +32,7 @@ NEVER = 1 << 62  # what calls of a program may count for which no better code is
 _BUDGET, _OF_BYTE = 1 << 24, 1 << 11  # what others may: at least, and for each byte of what code is made of
 _LEAST = _BUDGET >> 6  # what a call counts besides its work
 _MOST = _BUDGET >> 2  # what it counts of its work, such as that of loops, which is unknown
+_AFTER_FORK = 0.2  # seconds until a child does what its parent left to be done
 _NICE = 5  # of the thread in the background: programs go before it
 
 
@@ -149,9 +150,12 @@ class _Background:
             thread.join()
 
     def begin(self) -> None:
-        """In the child of a fork there is no thread: where something is to be done, it gets one of its own."""
+        """In the child of a fork there is no thread: where something is to be done, it gets one of its own, which
+        leaves it time to run another program instead."""
         self.thread, self.hurried = None, False
         if self.waiting and not self.closed:
+            later = time.monotonic() + _AFTER_FORK
+            self.waiting = [(max(due, later), task) for due, task in self.waiting]
             self.start()
 
 
